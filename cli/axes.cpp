@@ -1,0 +1,87 @@
+#include "cli/axes.h"
+
+#include "cli/text.h"
+#include "core/data/dataset.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+struct AxisFlag {
+  const char* flag;
+  const char* type;
+  const char* axis;  // the key of an experiment file; "recipe.": set, not
+                     // replaced as an axis
+  const char* help;
+};
+
+constexpr AxisFlag kAxisFlags[] = {
+    {"--method", "NAME", "method", "methods, as name:key=value"},
+    {"--schedule", "NAME", "schedule", "schedules, as name:key=value"},
+    {"--network", "NAME", "network", "networks, as name:key=value"},
+    {"--dataset", "NAME", "dataset", "data sets"},
+    {"--recipe", "NAME", "recipe", "optimizer, learning rate and augmentation"},
+    {"--epochs", "N", "recipe.epochs", "epochs, in place of the recipe's"},
+    {"--batch-size", "N", "batch_size", "images in a training step"},
+    {"--precision", "P", "precision", "fp32 or bf16"},
+    {"--threads", "N", "threads", "threads of a run"},
+    {"--device", "D", "device", "cpu or cuda"},
+    {"--split", "S", "split", "holdout, or paper: the test set judges"},
+    {"--purpose", "P", "purpose", "accuracy or timing"},
+};
+
+}  // namespace
+
+void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists) {
+  const auto add = [&](const AxisFlag& axis) {
+    const std::string key = axis.axis;
+    const auto dot = key.find('.');
+    app.add_option_function<std::string>(
+           axis.flag,
+           [&overrides, key, dot](const std::string& text) {
+             (dot == std::string::npos ? overrides.axes : overrides.set).emplace_back(key, text);
+           },
+           axis.help)
+        ->type_name(lists && dot == std::string::npos ? std::string(axis.type) + ",..." : axis.type)
+        ->group("What to run");
+  };
+  for (const auto& axis : kAxisFlags) add(axis);
+  if (lists) {
+    add({"--seeds", "RANGE", "seeds", "seeds: 0-9, or 1,2,5, or 0-90+10"});
+  } else {
+    add({"--seed", "N", "seeds", "seed of the run (default 0)"});
+  }
+  app.add_option_function<std::vector<std::string>>(
+         "--set",
+         [&overrides](const std::vector<std::string>& pairs) {
+           for (const auto& pair : pairs) {
+             const auto equals = pair.find('=');
+             if (equals == std::string::npos || equals == 0) {
+               throw usage_error("--set: \"{}\" is not KEY=VALUE, such as recipe.epochs=2",
+                                 printable(pair));
+             }
+             overrides.set.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+           }
+         },
+         "any other setting of the file")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->group("What to run");
+}
+
+std::function<std::string(const std::string&)> dataset_checksums(const std::string& data_dir,
+                                                                 bool may_be_missing) {
+  return [data_dir, may_be_missing](const std::string& name) {
+    std::string checksum = dataset_checksum(name, data_dir);
+    if (checksum.empty() && !may_be_missing) {
+      throw data_error(
+          "data set \"{}\" is not in {}; import it with: "
+          "approxtrain data import {} "
+          "PATH",
+          name, printable(data_dir), name);
+    }
+    return checksum;
+  };
+}
+
+}  // namespace approx

@@ -1,0 +1,23 @@
+// The flags that decide results: one for each axis of an experiment, and --set
+// for everything else.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "core/spec/experiment.h"
+
+namespace approx {
+
+// Adds --method, --schedule, ..., --set to `app`; each flag replaces that axis
+// of the file. `lists`: whether an axis may have several values (a sweep) or
+// one (a run).
+void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists);
+
+// The checksum of a packed data set, for load_experiment. Throws Error(kData)
+// that says how to import one that is missing; with `may_be_missing` it is ""
+// instead.
+std::function<std::string(const std::string&)> dataset_checksums(const std::string& data_dir,
+                                                                 bool may_be_missing);
+
+}  // namespace approx

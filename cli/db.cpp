@@ -1,0 +1,51 @@
+// `approxtrain db`: looking after the store.
+#include <cstdio>
+#include <memory>
+
+#include "cli/command.h"
+#include "core/spec/error.h"
+#include "results/database.h"
+#include "results/maintenance.h"
+
+namespace approx {
+namespace {
+
+void check(const std::string& db) {
+  const auto violations = check_store(db);
+  for (const auto& violation : violations) std::fputs((violation + "\n").c_str(), stdout);
+  if (!violations.empty()) {
+    throw Error(ErrorKind::kGate, fmt::format("{}: {} violations of {} rules", db,
+                                              violations.size(), check_rules().size()));
+  }
+  std::fputs(fmt::format("{}: {} rules hold\n", db, check_rules().size()).c_str(), stderr);
+}
+
+}  // namespace
+
+void add_db(CLI::App& app, GlobalOptions& options) {
+  auto* db = app.add_subcommand("db", "Check, copy and export the store of results");
+  db->require_subcommand(1);
+
+  db->add_subcommand("check", "Whether the stored numbers may be trusted; exit 4 if not")
+      ->callback([&options] { check(options.db); });
+
+  const auto out = std::make_shared<std::string>();
+  auto* backup = db->add_subcommand("backup", "A complete copy, also while a sweep runs");
+  backup->add_option("OUT", *out, "The copy; must not exist")->required();
+  backup->callback([out, &options] { backup_store(options.db, *out); });
+
+  const auto folder = std::make_shared<std::string>();
+  auto* export_tables = db->add_subcommand("export", "Every table as a CSV file");
+  export_tables->add_option("FOLDER", *folder, "Made where it is missing")->required();
+  export_tables->callback([folder, &options] {
+    for (const auto& path : export_store(options.db, *folder)) {
+      std::fputs((path + "\n").c_str(), stdout);
+    }
+  });
+
+  db->add_subcommand("schema", "Its tables and views as SQL")->callback([] {
+    std::fputs(schema_text().c_str(), stdout);
+  });
+}
+
+}  // namespace approx

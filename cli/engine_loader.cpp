@@ -1,0 +1,87 @@
+#include "cli/engine_loader.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+constexpr const char* kLibrary = "libapproxtrain.so";
+
+// Some virtual machines announce AMX tiles and then describe none of them
+// (CPUID leaf 0x1D reads zero). oneDNN believes the announcement and its bf16
+// convolutions end in an illegal instruction, so it is told to stop short of
+// AMX there. It reads the variable at its first call.
+void guard_onednn() {
+#if defined(__x86_64__)
+  constexpr unsigned kAmxTile = 1u << 24;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kAmxTile) == 0) return;
+  const bool described = __get_cpuid_count(0x1D, 0, &a, &b, &c, &d) != 0 && a != 0;
+  if (!described) setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16", /*overwrite=*/0);
+#endif
+}
+
+std::vector<std::string> candidates() {
+  const char* chosen = std::getenv("APPROXTRAIN_ENGINE");
+  if (chosen != nullptr && *chosen != '\0') return {std::filesystem::absolute(chosen).string()};
+  std::error_code unreadable;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  std::vector<std::string> paths;
+  if (!unreadable) {
+    const auto folder = program.parent_path();
+    paths.push_back((folder / kLibrary).string());
+    paths.push_back((folder.parent_path() / "lib" / kLibrary).string());
+  }
+  paths.emplace_back(kLibrary);
+  return paths;
+}
+
+Engine& open_engine() {
+  guard_onednn();
+  std::string tried;
+  for (const auto& path : candidates()) {
+    // What is there but does not load (a missing LibTorch) is the answer; what
+    // is not there is looked for further on.
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) {
+      const char* reason = dlerror();
+      tried += (tried.empty() ? "" : "; ") + std::string(reason != nullptr ? reason : path);
+      std::error_code error;
+      if (path != kLibrary && std::filesystem::exists(path, error)) break;
+      continue;
+    }
+    using Door = Engine* (*)();
+    const auto door = reinterpret_cast<Door>(dlsym(library, "approxtrain_engine"));
+    Engine* engine = door == nullptr ? nullptr : door();
+    if (engine == nullptr) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("{}: not a library of this program (no approxtrain_engine)", path));
+    }
+    return *engine;
+  }
+  throw Error(ErrorKind::kInternal, fmt::format("the computing library does not open ({}); install "
+                                                "it beside the program "
+                                                "or set APPROXTRAIN_ENGINE to its path",
+                                                tried));
+}
+
+}  // namespace
+
+Engine& load_engine() {
+  static Engine& engine = open_engine();
+  return engine;
+}
+
+}  // namespace approx

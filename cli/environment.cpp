@@ -1,0 +1,159 @@
+#include "cli/environment.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "core/spec/run_config.h"
+#include "generated/build_info.h"
+
+namespace approx {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+// The value of `key : value` or `key: value` in a file of /proc, "" when there
+// is none.
+std::string proc_value(const std::string& path, std::string_view key) {
+  std::ifstream in(path);
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.rfind(key, 0) != 0) continue;
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const size_t value = line.find_first_not_of(" \t", colon + 1);
+    return value == std::string::npos ? "" : line.substr(value);
+  }
+  return "";
+}
+
+// Those that the kernels and LibTorch choose between, out of the flags that the
+// kernel reports.
+std::vector<std::string> instruction_sets() {
+  std::string flags = proc_value("/proc/cpuinfo", "flags");
+  if (flags.empty()) flags = proc_value("/proc/cpuinfo", "Features");  // ARM
+  std::vector<std::string> found;
+  std::istringstream words(flags);
+  std::string word;
+  while (words >> word) {
+    const bool wanted = word.rfind("avx", 0) == 0 || word.rfind("amx", 0) == 0 || word == "fma" ||
+                        word == "f16c" || word == "sse4_2" || word.rfind("sve", 0) == 0 ||
+                        word == "asimd" || word == "bf16" || word == "i8mm";
+    if (wanted) found.push_back(word);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+double seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Only cgroup version 2, where a container sees its own group as the root.
+double throttled_seconds() {
+  std::ifstream in("/sys/fs/cgroup/cpu.stat");
+  std::string key;
+  double value = 0;
+  while (in >> key >> value) {
+    if (key == "throttled_usec") return value * 1e-6;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Json program_environment() {
+  utsname system{};
+  uname(&system);
+  const std::string cpu = proc_value("/proc/cpuinfo", "model name");
+  const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
+  const int64_t ram =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  const std::string identity = fmt::format("{}\n{}\n{}\n{}\n{}", first_line("/etc/machine-id"),
+                                           system.nodename, cpu, cores, ram);
+  Json load = nullptr;
+  double averages[3];
+  if (getloadavg(averages, 3) == 3) load = {averages[0], averages[1], averages[2]};
+  return Json{
+      {"hostname", system.nodename},
+      {"fingerprint", sha256_hex(identity)},
+      {"cpu_model", cpu.empty() ? system.machine : cpu},
+      {"instruction_sets", instruction_sets()},
+      {"n_cores", cores},
+      {"ram_bytes", ram},
+      {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
+      {"kernel", fmt::format("{} {}", system.sysname, system.release)},
+      {"boot_id", first_line("/proc/sys/kernel/random/boot_id")},
+      {"load_average", load},
+      {"version", APPROX_VERSION},
+      {"git_sha", APPROX_GIT_SHA},
+      {"dirty", APPROX_GIT_DIRTY != 0},
+      {"compiler", APPROX_COMPILER},
+      {"flags", APPROX_BUILD_FLAGS},
+      {"build_type", APPROX_BUILD_TYPE},
+  };
+}
+
+Json merged_environment(const Json& engine) {
+  Json merged = program_environment();
+  if (engine.is_object()) merged.update(engine);
+  return merged;
+}
+
+Disturbance::Disturbance() : start_(read()) {}
+
+Disturbance::Reading Disturbance::read() {
+  Reading reading;
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  // user nice system idle iowait irq softirq steal; steal is time that another
+  // guest took.
+  double ticks[8] = {};
+  stat >> cpu;
+  for (auto& value : ticks) stat >> value;
+  const auto per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  reading.busy_s = (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7]) / per_second;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  reading.ours_s = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                   1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  reading.steady_s = seconds(CLOCK_MONOTONIC);
+  reading.boot_s = seconds(CLOCK_BOOTTIME);
+  reading.throttled_s = throttled_seconds();
+  return reading;
+}
+
+std::vector<std::string> Disturbance::taints() const {
+  const Reading end = read();
+  std::vector<std::string> reasons;
+  const double wall = std::max(end.steady_s - start_.steady_s, 1e-3);
+  const double others = ((end.busy_s - start_.busy_s) - (end.ours_s - start_.ours_s)) / wall;
+  // Both are counted in ticks of 10 ms, which says nothing below a fifth of a
+  // second.
+  if (wall > 0.2 && others > 0.05) {
+    reasons.push_back(fmt::format("other processes used {:.2f} cores", others));
+  }
+  const double slept = (end.boot_s - end.steady_s) - (start_.boot_s - start_.steady_s);
+  if (slept > 0.01) reasons.push_back(fmt::format("the machine slept {:.1f} s", slept));
+  const double throttled = end.throttled_s - start_.throttled_s;
+  if (throttled > 0.01 * wall) {
+    reasons.push_back(fmt::format("held back {:.2f} s by the CPU limit of its cgroup", throttled));
+  }
+  return reasons;
+}
+
+}  // namespace approx

@@ -1,0 +1,46 @@
+// Where a result was made: the machine, the program and what else ran at the
+// time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/spec/params.h"
+
+namespace approx {
+
+// hostname, fingerprint (sha256 of the machine's identity), cpu_model,
+// instruction_sets, n_cores, ram_bytes, governor, kernel, boot_id, load_average
+// (1, 5, 15 min), version, git_sha, dirty, compiler, flags, build_type. What
+// cannot be read is "" or null. Cheap; opens no library.
+Json program_environment();
+
+// program_environment() with the engine's entries added; the engine's win.
+Json merged_environment(const Json& engine);
+
+// What disturbs a timing, measured from its construction to taints(): CPU time
+// that other processes used, time the machine slept, and time the process was
+// held back by its cgroup. It counts this process and its threads as "ours".
+class Disturbance {
+ public:
+  Disturbance();
+
+  // One reason a line that a person understands; empty when the machine was
+  // quiet. Other processes count above 5 % of one core.
+  std::vector<std::string> taints() const;
+
+ private:
+  struct Reading {
+    double busy_s = 0;       // all processes, since boot
+    double ours_s = 0;       // this process
+    double steady_s = 0;     // does not advance while the machine sleeps
+    double boot_s = 0;       // does
+    double throttled_s = 0;  // of our cgroup
+  };
+  static Reading read();
+
+  Reading start_;
+};
+
+}  // namespace approx

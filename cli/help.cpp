@@ -1,0 +1,155 @@
+#include "cli/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "cli/text.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+constexpr size_t kColumns = 80;
+constexpr size_t kIndent = 26;
+
+// `head`, then `text` in the columns from kIndent on.
+std::string entry(const std::string& head, const std::string& text) {
+  std::string out = "  " + head;
+  size_t column = out.size();
+  if (column + 2 > kIndent) {
+    out += "\n";
+    column = 0;
+  }
+  out += std::string(kIndent - column, ' ');
+  column = kIndent;
+  std::istringstream words(text);
+  std::string word;
+  bool first = true;
+  while (words >> word) {
+    if (!first && column + 1 + word.size() > kColumns) {
+      out += "\n" + std::string(kIndent, ' ');
+      column = kIndent;
+      first = true;
+    }
+    if (!first) out += " ", ++column;
+    out += word;
+    column += word.size();
+    first = false;
+  }
+  return out + "\n";
+}
+
+std::string path_of(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : path_of(*parent) + " " + command.get_name();
+}
+
+std::string head_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const auto& name : option.get_snames()) names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) names.push_back("--" + name);
+  std::string head = fmt::format("{}", fmt::join(names, ", "));
+  if (option.get_items_expected_max() > 0) head += " " + option.get_type_name();
+  return head;
+}
+
+void collect_flags(const CLI::App* command, std::vector<std::string>& flags) {
+  for (; command != nullptr; command = command->get_parent()) {
+    for (const auto* option : command->get_options()) {
+      if (option->get_group().empty()) continue;
+      for (const auto& name : option->get_lnames()) flags.push_back("--" + name);
+    }
+  }
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return printable(text);
+}
+
+}  // namespace
+
+std::string help_text(const CLI::App& command) {
+  std::string out;
+  if (!command.get_footer().empty()) {
+    std::istringstream lines(command.get_footer());
+    std::string line;
+    out += "Example:\n";
+    while (std::getline(lines, line)) out += "  " + line + "\n";
+    out += "\n";
+  }
+  const std::string path = path_of(command);
+  std::string usage = "Usage: " + path + " [OPTIONS]";
+  std::string positionals;
+  std::vector<std::string> groups;
+  for (const auto* option : command.get_options()) {
+    if (option->get_group().empty()) continue;
+    if (option->get_positional()) {
+      const std::string name = option->get_name(true);
+      usage += option->get_required() ? " " + name : " [" + name + "]";
+      positionals += entry(name, option->get_description());
+    } else if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end()) {
+      groups.push_back(option->get_group());
+    }
+  }
+  const auto commands = command.get_subcommands(
+      [](const CLI::App* sub) { return !sub->get_name().empty() && !sub->get_group().empty(); });
+  if (!commands.empty()) usage += " COMMAND";
+  out += entry(command.get_description(), "");
+  out = out.substr(0, out.find_last_not_of(" \n") + 1) + "\n\n" + usage + "\n";
+  if (!commands.empty()) {
+    out += "\nCommands:\n";
+    for (const auto* sub : commands) out += entry(sub->get_name(), sub->get_description());
+  }
+  if (!positionals.empty()) out += "\nArguments:\n" + positionals;
+  for (const auto& group : groups) {
+    out += "\n" + group + ":\n";
+    for (const auto* option : command.get_options()) {
+      if (option->get_group() != group || option->get_positional()) continue;
+      out += entry(head_of(*option), option->get_description());
+    }
+  }
+  if (command.get_parent() != nullptr) {
+    out +=
+        "\nOptions of every command (--db, --data-dir, ...): approxtrain "
+        "--help\n";
+  }
+  return out;
+}
+
+const CLI::App& active_command(const CLI::App& root) {
+  const auto named = root.get_subcommands();
+  return named.empty() ? root : active_command(*named.front());
+}
+
+std::string parse_problem(const CLI::App& root, const CLI::ParseError& error) {
+  const CLI::App& command = active_command(root);
+  const std::string help = fmt::format("; see {} --help", path_of(command));
+  const std::string path = &command == &root ? "" : command.get_name() + ": ";
+  // An unknown word explains what else is missing, so it comes first.
+  for (const auto& word : root.remaining(/*recurse=*/true)) {
+    if (word == "--") continue;
+    if (word.size() > 1 && word[0] == '-') {
+      const std::string flag = word.substr(0, word.find('='));
+      std::vector<std::string> flags;
+      collect_flags(&command, flags);
+      return fmt::format("{}unknown option {}{}{}", path, printable(flag),
+                         did_you_mean(flag, flags), help);
+    }
+    std::vector<std::string> names;
+    for (const auto* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
+      if (!sub->get_group().empty()) names.push_back(sub->get_name());
+    }
+    if (!names.empty()) {
+      return fmt::format("{}unknown command \"{}\"{}{}", path, printable(word),
+                         did_you_mean(word, names), help);
+    }
+    return fmt::format("{}unexpected argument \"{}\"{}", path, printable(word), help);
+  }
+  return fmt::format("{}{}{}", path, one_line(error.what()), help);
+}
+
+}  // namespace approx

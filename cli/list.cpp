@@ -1,0 +1,184 @@
+// `approxtrain list`: what there is to name in an experiment, with parameters, ranges and sources.
+#include <cmath>
+#include <functional>
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "core/data/dataset.h"
+#include "core/spec/catalogue.h"
+#include "core/spec/experiment.h"
+
+namespace approx {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// What one `list` subcommand shows: the same things twice, as a table and as JSON objects.
+struct Listing {
+  std::vector<std::string> header;
+  Rows rows;
+  Json json = Json::array();
+};
+
+std::string value_text(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return shortest(*real);
+  const auto& text = std::get<std::string>(value);
+  return text.empty() ? "\"\"" : text;
+}
+
+std::string bound_text(const ParamSpec& param, double bound) {
+  return std::holds_alternative<int64_t>(param.fallback) ? fmt::format("{:.0f}", bound)
+                                                         : fmt::format("{:g}", bound);
+}
+
+// "k=1 (1 or more); scale=equal (equal, signed)".
+std::string parameters_text(const std::vector<ParamSpec>& params) {
+  std::vector<std::string> parts;
+  for (const auto& param : params) {
+    std::string text = fmt::format("{}={}", param.name, value_text(param.fallback));
+    if (!param.choices.empty()) {
+      text += fmt::format(" ({})", fmt::join(param.choices, ", "));
+    } else if (std::isfinite(param.min) && std::isfinite(param.max)) {
+      text +=
+          fmt::format(" ({} to {})", bound_text(param, param.min), bound_text(param, param.max));
+    } else if (std::isfinite(param.min)) {
+      text += fmt::format(" ({} or more)", bound_text(param, param.min));
+    } else if (std::isfinite(param.max)) {
+      text += fmt::format(" (at most {})", bound_text(param, param.max));
+    }
+    parts.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string source_text(const EntryInfo& info) {
+  if (info.paper_at.empty()) return info.paper;
+  return fmt::format("{}, {}", info.paper, info.paper_at);
+}
+
+Json entry_json(const EntryInfo& info) {
+  return Json{{"name", info.name},         {"summary", info.summary}, {"paper", info.paper},
+              {"paper_at", info.paper_at}, {"version", info.version}, {"params", info.params}};
+}
+
+Listing list_methods() {
+  const auto& catalogue = Catalogue::embedded();
+  Listing listing{{"method", "parameters", "products", "source", "summary"}};
+  const auto add = [&listing](const MethodInfo& info) {
+    std::vector<std::string_view> products;
+    for (const auto product : info.products) products.push_back(name(product));
+    listing.rows.push_back({info.name, parameters_text(info.params),
+                            fmt::format("{}", fmt::join(products, ", ")), source_text(info),
+                            info.summary});
+    listing.json.push_back(Json(info));
+  };
+  add(catalogue.method("dense"));
+  add(catalogue.method("mixed"));
+  for (const auto& info : catalogue.methods) add(info);
+  return listing;
+}
+
+Listing list_schedules() {
+  Listing listing{{"schedule", "parameters", "source", "summary"}};
+  for (const auto* entry : Registry<ScheduleEntry>::instance().all()) {
+    listing.rows.push_back(
+        {entry->name, parameters_text(entry->params), source_text(*entry), entry->summary});
+    listing.json.push_back(entry_json(*entry));
+  }
+  return listing;
+}
+
+Listing list_networks() {
+  Listing listing{
+      {"network", "parameters", "weights", "MACs", "convolutions", "input", "source", "summary"}};
+  for (const auto& info : Catalogue::embedded().networks) {
+    const auto convolutions = std::count_if(info.layers.begin(), info.layers.end(),
+                                            [](const LayerInfo& layer) { return layer.is_conv(); });
+    listing.rows.push_back({info.name, parameters_text(info.params),
+                            std::to_string(info.parameters), std::to_string(info.macs),
+                            std::to_string(convolutions),
+                            fmt::format("{}x{}x{}", info.size, info.size, info.channels),
+                            source_text(info), info.summary});
+    listing.json.push_back(Json(info));
+    listing.json.back()["convolutions"] = convolutions;
+  }
+  return listing;
+}
+
+Listing list_datasets() {
+  Listing listing{{"data set", "classes", "image", "train", "test", "summary"}};
+  for (const auto* entry : Registry<DatasetEntry>::instance().all()) {
+    listing.rows.push_back({entry->name, std::to_string(entry->classes),
+                            fmt::format("{}x{}x{}", entry->height, entry->width, entry->channels),
+                            std::to_string(entry->n_train), std::to_string(entry->n_test),
+                            entry->summary});
+    Json json = entry_json(*entry);
+    json.update(Json{{"classes", entry->classes},
+                     {"channels", entry->channels},
+                     {"height", entry->height},
+                     {"width", entry->width},
+                     {"train", entry->n_train},
+                     {"test", entry->n_test}});
+    listing.json.push_back(std::move(json));
+  }
+  return listing;
+}
+
+// A file that cannot be read is said so on stderr and hides no other.
+Listing list_experiments() {
+  Listing listing{{"experiment", "runs", "title", "file"}};
+  for (const auto& [name, path] : known_experiments()) {
+    try {
+      const auto experiment = load_experiment(path, {}, Catalogue::embedded(),
+                                              [](const std::string&) { return std::string(); });
+      const auto runs = std::count_if(experiment.runs.begin(), experiment.runs.end(),
+                                      [](const PlannedRun& run) { return run.excluded.empty(); });
+      listing.rows.push_back({"@" + name, std::to_string(runs), experiment.title, printable(path)});
+      listing.json.push_back(
+          Json{{"name", name}, {"runs", runs}, {"title", experiment.title}, {"file", path}});
+    } catch (const Error& error) {
+      std::cerr << printable(error.what()) << '\n';
+    }
+  }
+  return listing;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, GlobalOptions& /*globals*/) {
+  auto* command = app.add_subcommand("list", "List what an experiment can name");
+  command->footer("approxtrain list methods\napproxtrain list networks --format json");
+  command->require_subcommand(1);
+  struct Kind {
+    const char* name;
+    const char* help;
+    Listing (*make)();
+  };
+  static constexpr Kind kKinds[] = {
+      {"methods", "Methods, their parameters and the products they approximate", list_methods},
+      {"schedules", "Schedules and their parameters", list_schedules},
+      {"networks", "Networks, their sizes and convolutions", list_networks},
+      {"datasets", "Data sets the program knows", list_datasets},
+      {"experiments", "Experiment files that a sweep finds by name", list_experiments}};
+  for (const auto& kind : kKinds) {
+    auto* sub = command->add_subcommand(kind.name, kind.help);
+    sub->footer(fmt::format("approxtrain list {} --format json", kind.name));
+    auto format = std::make_shared<std::string>("md");
+    add_choice(*sub, "--format", *format, {"md", "csv", "json"}, "md, csv or json (default md)");
+    sub->callback([format, make = kind.make] {
+      const Listing listing = make();
+      if (*format == "json") {
+        std::cout << Json{{"schema", "approxtrain.table/1"}, {"rows", listing.json}}.dump(2)
+                  << '\n';
+      } else {
+        std::cout << (*format == "csv" ? csv_table(listing.header, listing.rows)
+                                       : markdown_table(listing.header, listing.rows));
+      }
+    });
+  }
+}
+
+}  // namespace approx

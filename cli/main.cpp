@@ -1,0 +1,183 @@
+// The program: the option tree, and the one place that catches errors and turns
+// them into the exit codes of docs/cli.md.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/text.h"
+#include "cli/version.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file opened in the place of a closed standard stream would receive our
+// output.
+void hold_standard_streams() {
+  for (int descriptor = 0; descriptor < 3; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) >= 0) continue;
+    if (open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY) != descriptor) std::abort();
+  }
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The user's data folder of this program. The XDG specification has relative
+// values ignored.
+fs::path data_home() {
+  const std::string xdg = environment("XDG_DATA_HOME");
+  if (!xdg.empty() && xdg[0] == '/') return fs::path(xdg) / "approxtrain";
+  const std::string home = environment("HOME");
+  if (!home.empty() && home[0] == '/') return fs::path(home) / ".local/share/approxtrain";
+  return ".";
+}
+
+void choose_db(GlobalOptions& options) {
+  std::error_code unreadable;
+  options.db = environment("APPROXTRAIN_DB");
+  if (!options.db.empty()) return;
+  if (fs::exists("approxtrain.db", unreadable)) {
+    options.db = "approxtrain.db";
+  } else {
+    options.db = (data_home() / "approxtrain.db").string();
+    options.default_db = true;
+  }
+}
+
+std::string default_data_dir() {
+  const std::string chosen = environment("APPROXTRAIN_DATA");
+  return chosen.empty() ? (data_home() / "data").string() : chosen;
+}
+
+void complain(const std::string& message) {
+  std::fputs(("approxtrain: " + printable(message) + "\n").c_str(), stderr);
+}
+
+// stdout is written to the end or the command has failed; a reader that left is
+// no failure.
+int flushed(int code) {
+  errno = 0;
+  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!failed || errno == EPIPE || code != 0) return code;
+  complain(fmt::format("standard output: {}", std::strerror(errno != 0 ? errno : EIO)));
+  return static_cast<int>(ErrorKind::kInternal);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Measures approximate training methods for neural networks", "approxtrain");
+  app.footer(
+      "approxtrain train --network small_cnn --dataset mnist14 --epochs 2\n"
+      "approxtrain sweep @wang2019:table5 --dry-run");
+  app.fallthrough();
+  app.set_help_flag("--help,-h", "this text");
+  GlobalOptions options;
+  bool version = false;
+  std::string version_format;
+  app.add_option("--db", options.db, "database of results (APPROXTRAIN_DB)")->type_name("FILE");
+  app.add_option("--data-dir", options.data_dir, "packed data sets (APPROXTRAIN_DATA)")
+      ->type_name("DIR");
+  app.add_flag_callback(
+      "--no-verify", [&] { options.verify_data = false; },
+      "trust packed data sets without reading them through");
+  add_choice(app, "--color", options.color, {"auto", "always", "never"}, "default auto");
+  add_choice(app, "--progress", options.progress, {"auto", "bar", "log", "json", "none"},
+             "default auto");
+  app.add_flag("--verbose,-v", options.verbose, "say more on stderr");
+  app.add_flag("--version", version, "version of the program (with --format json: all of it)");
+  add_choice(app, "--format", version_format, {"text", "json"}, "of --version")->group("");
+  app.require_subcommand(0, 1);
+
+  add_train(app, options);
+  add_sweep(app, options);
+  add_report(app, options);
+  add_bench_kernel(app, options);
+  add_list(app, options);
+  add_show(app, options);
+  add_schedule(app, options);
+  add_data(app, options);
+  add_db(app, options);
+  add_throughput(app, options);
+  add_completion(app, options);
+
+  app.parse_complete_callback([&] {
+    if (!version_format.empty() && !version) {
+      throw usage_error("--format: this command has no such option");
+    }
+    if (options.db.empty()) choose_db(options);
+    if (options.data_dir.empty()) options.data_dir = default_data_dir();
+  });
+  try {
+    app.parse(argc, argv);
+    if (version) {
+      std::fputs(version_text(version_format).c_str(), stdout);
+    } else if (app.get_subcommands().empty()) {
+      throw usage_error("a command is missing; see approxtrain --help");
+    }
+    return 0;
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(help_text(active_command(app)).c_str(), stdout);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    complain(parse_problem(app, error));
+    return static_cast<int>(ErrorKind::kUsage);
+  }
+}
+
+std::string* the_command_line = nullptr;
+
+std::string quoted(const std::string& argument) {
+  const bool plain =
+      !argument.empty() && argument.find_first_not_of(
+                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "@%+=:,./_-") == std::string::npos;
+  if (plain) return argument;
+  std::string text = "'";
+  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+std::string command_line() { return *the_command_line; }
+
+bool use_color(const std::string& color, int fd) {
+  if (color != "auto") return color == "always";
+  return isatty(fd) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+}
+
+}  // namespace approx
+
+int main(int argc, char** argv) {
+  using approx::Error, approx::ErrorKind;
+  approx::hold_standard_streams();
+  std::string words = "approxtrain";
+  for (int i = 1; i < argc; ++i) words += " " + approx::quoted(argv[i]);
+  words = approx::printable(words);
+  approx::the_command_line = &words;
+  try {
+    return approx::flushed(approx::run(argc, argv));
+  } catch (const approx::Exit& exit) {
+    return approx::flushed(exit.code);
+  } catch (const Error& error) {
+    approx::complain(error.what());
+    return approx::flushed(static_cast<int>(error.kind()));
+  } catch (const std::bad_alloc&) {
+    approx::complain("out of memory");
+  } catch (const std::exception& error) {
+    approx::complain(error.what());
+  }
+  return approx::flushed(static_cast<int>(ErrorKind::kInternal));
+}

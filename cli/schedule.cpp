@@ -1,0 +1,110 @@
+// schedule show: which layer is approximated at which step, as a picture in
+// text.
+#include "core/spec/schedule.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+struct ShowFlags {
+  std::string schedule, network, method;
+  int64_t steps = 8;
+  int64_t steps_per_epoch = 100;
+  int64_t total_steps = 0;
+};
+
+// One row for each layer, one letter for each step.
+void print_picture(const Schedule& schedule, const NetworkInfo& network, Product product,
+                   const ShowFlags& flags) {
+  size_t widest = 5;
+  for (const auto& layer : network.layers) widest = std::max(widest, layer.name.size());
+  std::fputs(fmt::format("\n{}\n", name(product)).c_str(), stdout);
+  for (size_t at = 0; at < network.layers.size(); ++at) {
+    const auto& layer = network.layers[at];
+    std::string line = fmt::format("{} {:>3}  {:<{}}  ", layer.is_conv() ? "conv  " : "linear",
+                                   layer.index, layer.name, widest);
+    for (int64_t step = 0; step < flags.steps; ++step) {
+      const int method = schedule.at(at, step).of(product);
+      line += method == Decision::kDense ? '.' : static_cast<char>('A' + method % 26);
+    }
+    std::fputs((line + "\n").c_str(), stdout);
+  }
+}
+
+void show(const ShowFlags& flags) {
+  const auto& catalogue = Catalogue::embedded();
+  const Spec spec = parse_spec(flags.network);
+  catalogue.network_params(flags.network);
+  const NetworkInfo& network = catalogue.network(spec.name);
+  // Any method will do to see where a schedule approximates: the first one that
+  // can approximate the weight gradient stands in.
+  std::string method = flags.method;
+  for (const auto& info : catalogue.methods) {
+    const auto& products = info.products;
+    const bool fits =
+        std::find(products.begin(), products.end(), Product::kWeightGradient) != products.end();
+    if (method.empty() && fits) method = info.name;
+  }
+  if (method.empty()) throw usage_error("--method is missing: no method approximates anything");
+  const int64_t total = flags.total_steps > 0 ? flags.total_steps : 10 * flags.steps_per_epoch;
+  const Schedule schedule(make_schedule(flags.schedule), network.layers, method, catalogue,
+                          flags.steps_per_epoch, total);
+  std::fputs(fmt::format("{} on {}, steps 0 to {}; it repeats every {} steps; {:.1f} % of all "
+                         "(convolution, step) pairs approximated\n. exact\n",
+                         flags.schedule, flags.network, flags.steps - 1, schedule.period(),
+                         100 * schedule.approximated_share(total))
+                 .c_str(),
+             stdout);
+  for (size_t i = 0; i < schedule.methods().size(); ++i) {
+    std::fputs(
+        fmt::format("{} {}\n", static_cast<char>('A' + i % 26), schedule.methods()[i]).c_str(),
+        stdout);
+  }
+  for (const Product product : kAllProducts) {
+    bool used = false;
+    for (size_t at = 0; at < network.layers.size(); ++at) {
+      for (int64_t step = 0; step < flags.steps; ++step) {
+        used = used || schedule.at(at, step).of(product) != Decision::kDense;
+      }
+    }
+    if (used) print_picture(schedule, network, product, flags);
+  }
+}
+
+}  // namespace
+
+void add_schedule(CLI::App& app, GlobalOptions& /*options*/) {
+  auto* command = app.add_subcommand("schedule", "Show when a schedule approximates what");
+  command->footer(
+      "approxtrain schedule show slice:layers=2::2,steps=::4 "
+      "--network resnet20");
+  command->require_subcommand(1);
+  auto* picture = command->add_subcommand("show", "Draw layers by steps");
+  picture->footer(
+      "approxtrain schedule show slice:layers=2::2,steps=::4 "
+      "--network resnet20");
+  auto flags = std::make_shared<ShowFlags>();
+  picture->add_option("SCHEDULE", flags->schedule, "schedule, as name:key=value")->required();
+  picture->add_option("--network", flags->network, "network, as name:key=value")
+      ->type_name("NAME")
+      ->required();
+  picture->add_option("--method", flags->method, "method of the run")->type_name("NAME");
+  add_integer(*picture, "--steps", flags->steps, 1, 1000, "steps to draw (default 8)");
+  add_integer(*picture, "--steps-per-epoch", flags->steps_per_epoch, 1, 1'000'000'000,
+              "of a training, for windows in epochs (default 100)");
+  add_integer(*picture, "--total-steps", flags->total_steps, 1, 1'000'000'000,
+              "of a training, for windows in shares (default 10 epochs)");
+  picture->callback([flags] { show(*flags); });
+}
+
+}  // namespace approx

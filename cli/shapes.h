@@ -1,0 +1,25 @@
+// Layer shapes as text: `N128,C256,K256,H8,R3,S1,P1,G1`, and files with one
+// `label shape` a line.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine.h"
+
+namespace approx {
+
+// N batch, C input channels, K output channels, H height = width: needed. R
+// filter size (3), S stride (1), P padding (R / 2), G groups (1). Throws
+// Error(kUsage).
+ConvShape parse_shape(std::string_view text);
+
+// The same as parse_shape reads, every letter written.
+std::string shape_text(const ConvShape& shape);
+
+// A path, or the name of a file in tests/shapes or share/approxtrain/shapes.
+// Throws Error(kUsage) with file and line.
+std::vector<ConvShape> load_shapes(const std::string& path_or_name);
+
+}  // namespace approx

@@ -1,0 +1,35 @@
+// `approxtrain show`: everything about one thing.
+#include <cstdio>
+#include <limits>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "results/report.h"
+
+namespace approx {
+
+void add_show(CLI::App& app, GlobalOptions& options) {
+  auto* show = app.add_subcommand("show", "Everything about one run");
+  show->require_subcommand(1);
+
+  struct RunFlags {
+    int64_t id = 0;
+    std::string format = "md";
+  };
+  auto* run = show->add_subcommand("run", "Its configuration, environment, metrics and layers");
+  const auto flags = std::make_shared<RunFlags>();
+  add_integer(*run, "ID", flags->id, 1, std::numeric_limits<int64_t>::max(),
+              "Its number in `report runs`")
+      ->required();
+  add_choice(*run, "--format", flags->format, {"md", "json"}, "Markdown or one JSON document");
+  run->callback([flags, &options] {
+    const Json details = run_details(options.db, flags->id);
+    const std::string text =
+        flags->format == "json" ? details.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
+                                : render_run(details);
+    std::fputs(text.c_str(), stdout);
+  });
+}
+
+}  // namespace approx

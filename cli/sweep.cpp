@@ -1,0 +1,190 @@
+// sweep: the runs of an experiment file, or what they would be.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "cli/axes.h"
+#include "cli/command.h"
+#include "cli/coordinator.h"
+#include "cli/sweep_flags.h"
+#include "cli/text.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+struct SweepFlags {
+  std::string file;
+  Overrides overrides;
+  SweepOptions sweep;
+  bool dry_run = false;
+  bool fail_fast = false;
+  std::string format = "md";
+};
+
+// The states of the runs in the store, where there is one: a dry run writes
+// nothing.
+std::vector<std::string> states(const Experiment& experiment, const std::string& db) {
+  std::vector<std::string> known(experiment.runs.size());
+  std::error_code error;
+  if (!std::filesystem::exists(db, error)) return known;
+  const RunStore store(db, RunStore::Mode::kRead);
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (experiment.runs[i].excluded.empty()) known[i] = store.status(experiment.runs[i].key).state;
+  }
+  return known;
+}
+
+void print_plan(const Experiment& experiment, const GlobalOptions& options,
+                const SweepFlags& flags) {
+  const auto known = states(experiment, options.db);
+  if (flags.format == "json") {
+    Json runs = Json::array();
+    for (size_t i = 0; i < known.size(); ++i) {
+      const auto& run = experiment.runs[i];
+      const bool excluded = !run.excluded.empty();
+      runs.push_back({{"run_key", excluded ? Json(nullptr) : Json(run.key)},
+                      {"method", run.method_label},
+                      {"schedule", run.schedule_label},
+                      {"network", run.network_label},
+                      {"state", known[i]},
+                      {"to_do", !excluded && needs_run(known[i], flags.sweep.rerun)},
+                      {"excluded", run.excluded},
+                      {"config", run.config}});
+    }
+    const Json plan = {{"schema", "approxtrain.plan/1"},
+                       {"experiment", experiment.id},
+                       {"title", experiment.title},
+                       {"runs", runs}};
+    std::fputs((plan.dump(2) + "\n").c_str(), stdout);
+    return;
+  }
+  std::vector<std::vector<std::string>> rows;
+  int64_t to_do = 0, excluded = 0;
+  for (size_t i = 0; i < known.size(); ++i) {
+    const auto& run = experiment.runs[i];
+    std::string state = known[i].empty() ? "to do" : known[i];
+    if (!run.excluded.empty()) {
+      state = "excluded: " + run.excluded;
+      ++excluded;
+    } else if (needs_run(known[i], flags.sweep.rerun)) {
+      ++to_do;
+      if (!known[i].empty()) state += ", to do again";
+    }
+    rows.push_back({run.excluded.empty() ? run.key.substr(0, 12) : "-", run.method_label,
+                    run.schedule_label, run.network_label, run.config.dataset,
+                    std::string(name(run.config.purpose)), fmt::format("{}", run.config.seed),
+                    state});
+  }
+  const std::string table = markdown_table(
+      {"run", "method", "schedule", "network", "data set", "purpose", "seed", "state"}, rows);
+  std::fputs(table.c_str(), stdout);
+  std::fputs(fmt::format("\n{}: {} runs, {} to do, {} excluded\n", experiment.id,
+                         rows.size() - static_cast<size_t>(excluded), to_do, excluded)
+                 .c_str(),
+             stdout);
+}
+
+std::string count(int64_t number, const char* what) {
+  return number == 0 ? std::string() : fmt::format(", {} {}", number, what);
+}
+
+}  // namespace
+
+void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
+  static constexpr const char* kGroup = "How to run";
+  sweep.stall_timeout = std::chrono::minutes(30);
+  app.add_option_function<std::string>(
+         "--rerun",
+         [&sweep](const std::string& text) {
+           static const std::vector<std::string> known = {
+               RunState::kFinished, RunState::kDiverged,    RunState::kFailed, RunState::kOom,
+               RunState::kTimeout,  RunState::kInterrupted, RunState::kLost};
+           for (const auto& state : split_list(text)) {
+             if (std::find(known.begin(), known.end(), state) == known.end()) {
+               throw usage_error("--rerun: unknown state \"{}\"{}; known: {}", printable(state),
+                                 did_you_mean(state, known), fmt::join(known, ", "));
+             }
+             sweep.rerun.push_back(state);
+           }
+           if (sweep.rerun.empty()) {
+             throw usage_error("--rerun: no state; known: {}", fmt::join(known, ", "));
+           }
+         },
+         "do again what ended so: failed, oom, timeout, diverged, finished "
+         "(interrupted and lost "
+         "runs are done again anyway)")
+      ->type_name("STATE,...")
+      ->group(kGroup);
+  add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer")->group(kGroup);
+  add_duration(app, "--stall-timeout", sweep.stall_timeout,
+               "end a run without a sign of life for so long (default 30m, 0: never)")
+      ->group(kGroup);
+  add_duration(app, "--grace", sweep.grace, "from asking a run to stop to killing it (default 10s)")
+      ->group(kGroup);
+}
+
+int finish_sweep(const Experiment& experiment, const SweepResult& result) {
+  const int64_t ended = result.finished + result.diverged + result.failed + result.interrupted;
+  std::string line =
+      fmt::format("{}: {} {} ended", experiment.id, ended, ended == 1 ? "run" : "runs");
+  if (ended == 0 && result.failed_before + result.elsewhere + result.not_started == 0) {
+    line = fmt::format("{}: nothing left to do", experiment.id);
+  }
+  line += count(result.finished, "finished") + count(result.diverged, "diverged") +
+          count(result.failed, "failed") + count(result.interrupted, "interrupted") +
+          count(result.done_before, "done before") +
+          count(result.failed_before, "failed before (see --rerun)") +
+          count(result.excluded, "excluded") + count(result.elsewhere, "with another process") +
+          count(result.not_started, "not started");
+  std::fputs((line + "\n").c_str(), stderr);
+  if (!result.first_failure.empty()) {
+    std::fputs(fmt::format("approxtrain: first failure: {}\n", result.first_failure).c_str(),
+               stderr);
+  }
+  if (result.signal != 0) return 128 + result.signal;
+  if (result.device_lost) return static_cast<int>(ErrorKind::kDevice);
+  return result.failed + result.failed_before > 0 ? static_cast<int>(ErrorKind::kCells) : 0;
+}
+
+void add_sweep(CLI::App& app, GlobalOptions& options) {
+  auto* command = app.add_subcommand("sweep", "Run an experiment: what is missing of it");
+  command->footer(
+      "approxtrain sweep @wang2019:table5 --dry-run\n"
+      "approxtrain sweep table.toml --seeds 0-9 --method dense,zero");
+  auto flags = std::make_shared<SweepFlags>();
+  command->add_option("SPEC", flags->file, "experiment file, or @paper:table")->required();
+  add_axis_flags(*command, flags->overrides, /*lists=*/true);
+  add_sweep_flags(*command, flags->sweep);
+  static constexpr const char* kGroup = "How to run";
+  add_integer(*command, "--jobs", flags->sweep.jobs, 1, 1024,
+              "runs at the same time (default 1); timing runs always one")
+      ->group(kGroup);
+  auto* fail_fast =
+      command->add_flag("--fail-fast", flags->fail_fast, "start no more runs after a failed one");
+  fail_fast->group(kGroup);
+  add_integer(*command, "--max-failures", flags->sweep.max_failures, 1, 1'000'000,
+              "start no more runs after N failed ones")
+      ->group(kGroup)
+      ->excludes(fail_fast);
+  auto* dry_run =
+      command->add_flag("--dry-run", flags->dry_run, "show the runs; start and write nothing");
+  add_choice(*command, "--format", flags->format, {"md", "json"}, "of --dry-run (default md)")
+      ->needs(dry_run);
+  command->callback([flags, &options] {
+    const Experiment experiment =
+        load_experiment(flags->file, flags->overrides, Catalogue::embedded(),
+                        dataset_checksums(options.data_dir, flags->dry_run));
+    if (flags->dry_run) return print_plan(experiment, options, *flags);
+    if (flags->fail_fast) flags->sweep.max_failures = 1;
+    const SweepResult result =
+        run_experiment(experiment, command_line(), options, flags->sweep, nullptr);
+    const int code = finish_sweep(experiment, result);
+    if (code != 0) throw Exit{code};
+  });
+}
+
+}  // namespace approx

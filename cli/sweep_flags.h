@@ -1,0 +1,17 @@
+// What `sweep` and `train` have in common beside the coordinator.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/coordinator.h"
+
+namespace approx {
+
+// --rerun, --timeout, --stall-timeout, --grace.
+void add_sweep_flags(CLI::App& app, SweepOptions& sweep);
+
+// Says on stderr what came of it; returns the exit code.
+int finish_sweep(const Experiment& experiment, const SweepResult& result);
+
+}  // namespace approx

@@ -1,0 +1,58 @@
+// throughput: a network that trains in turns, for being timed beside another program. Hidden: the
+// other side is scripts/compare-pytorch.
+//
+// Once ready it prints {"event":"ready",...}. Each line `WARMUP STEPS` on standard input makes it
+// train WARMUP steps off the clock and STEPS on it, and print {"event":"turn",...,"ns":...}. It ends
+// with its input.
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+
+#include "cli/command.h"
+#include "cli/engine_loader.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+void say(const Json& event) {
+  std::fputs((event.dump() + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void take_turns(const RunConfig& config, const GlobalOptions& options) {
+  const auto stepper = load_engine().stepper(config, {options.data_dir, options.verify_data});
+  say({{"event", "ready"}, {"parameters", stepper->parameters()}, {"threads", config.threads}});
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    std::istringstream words(line);
+    int64_t warmup = -1, steps = -1;
+    if (!(words >> warmup >> steps) || warmup < 0 || steps < 1 || !(words >> std::ws).eof()) {
+      throw usage_error("throughput: \"{}\": expected WARMUP STEPS, two whole numbers", line);
+    }
+    if (warmup > 0) stepper->run(warmup);
+    const int64_t ns = stepper->run(steps);
+    say({{"event", "turn"}, {"steps", steps}, {"ns", ns}});
+  }
+}
+
+}  // namespace
+
+void add_throughput(CLI::App& app, GlobalOptions& options) {
+  auto* command = app.add_subcommand("throughput", "Train in turns told on standard input");
+  command->group("");  // hidden
+  auto config = std::make_shared<RunConfig>();
+  config->dataset = "synthetic";
+  config->threads = 1;
+  config->recipe.learning_rate = 0.01;
+  config->recipe.weight_decay = 5e-4;
+  command->add_option("--network", config->network, "Network")->required();
+  command->add_option("--batch-size", config->batch_size, "Examples in a batch");
+  command->add_option("--threads", config->threads, "Threads");
+  command->add_option("--precision", config->precision, "fp32 or bf16");
+  command->add_option("--device", config->device, "cpu or cuda");
+  command->add_flag("--turns")->description("Read turns from standard input");
+  command->callback([config, &options] { take_turns(*config, options); });
+}
+
+}  // namespace approx

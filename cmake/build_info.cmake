@@ -1,0 +1,46 @@
+# What --version says of the build: <build>/generated/build_info.h, looked at in every build and
+# rewritten only when something in it changed, so that a build without changes compiles nothing.
+# Included by CMakeLists.txt, and run as a script by the target it adds.
+if(CMAKE_SCRIPT_MODE_FILE)
+  set(sha "unknown")
+  set(dirty 0)
+  find_package(Git QUIET)
+  # Only a repository of our own: an unpacked archive may lie inside another one.
+  if(GIT_FOUND AND EXISTS ${SOURCE}/.git)
+    execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} rev-parse HEAD
+      OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+    if(NOT failed)
+      set(sha ${head})
+      execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} status --porcelain
+        OUTPUT_VARIABLE changes ERROR_QUIET)
+      if(changes)
+        set(dirty 1)
+      endif()
+    endif()
+  endif()
+  set(text "#pragma once\n")
+  string(APPEND text "#define APPROX_GIT_SHA \"${sha}\"\n")
+  string(APPEND text "#define APPROX_GIT_DIRTY ${dirty}\n")
+  string(APPEND text "#define APPROX_VERSION \"${VERSION}\"\n")
+  string(APPEND text "#define APPROX_BUILD_TYPE \"${TYPE}\"\n")
+  string(APPEND text "#define APPROX_COMPILER \"${COMPILER}\"\n")
+  string(APPEND text "#define APPROX_BUILD_FLAGS \"${FLAGS}\"\n")
+  set(old "")
+  if(EXISTS ${HEADER})
+    file(READ ${HEADER} old)
+  endif()
+  if(NOT old STREQUAL text)
+    file(WRITE ${HEADER} "${text}")
+  endif()
+else()
+  string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" type_flags)
+  string(STRIP "${CMAKE_CXX_FLAGS} ${${type_flags}}" flags)
+  add_custom_target(approx_build_info
+    COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DVERSION=${PROJECT_VERSION}
+      -DHEADER=${CMAKE_BINARY_DIR}/generated/build_info.h -DTYPE=${CMAKE_BUILD_TYPE}
+      "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" "-DFLAGS=${flags}"
+      -P ${CMAKE_SOURCE_DIR}/cmake/build_info.cmake
+    BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/build_info.h
+    VERBATIM
+    COMMENT "Looking at the version")
+endif()

@@ -1,0 +1,69 @@
+# What the project links. LibTorch is the wheel of a Python environment; everything else is a Debian
+# or Ubuntu package. See scripts/setup for the lists.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# Shared by every module: the headers of the project itself and what the vocabulary is made of.
+# fmt is header-only on purpose: LibTorch ships a newer fmt in its own include folder, and a linked
+# library of another version would not match it.
+add_library(approx_base INTERFACE)
+target_include_directories(approx_base INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(approx_base INTERFACE FMT_HEADER_ONLY)
+target_link_libraries(approx_base INTERFACE nlohmann_json::nlohmann_json Threads::Threads)
+
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(libarchive REQUIRED IMPORTED_TARGET libarchive)
+pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)
+
+# LibTorch, by targets of our own: the wheel's CMake files stop where there is no CUDA toolkit, and
+# the CUDA half of LibTorch is opened at run time only when a run asks for it (core/device.cpp).
+if(NOT APPROX_TORCH_DIR)
+  find_program(APPROX_PYTHON NAMES python3 python
+               HINTS ${CMAKE_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
+  find_program(APPROX_PYTHON NAMES python3 python)
+  execute_process(
+    COMMAND ${APPROX_PYTHON} -c "import torch, os; print(os.path.dirname(torch.__file__))"
+    OUTPUT_VARIABLE torch_dir OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE torch_missing)
+  if(torch_missing)
+    message(FATAL_ERROR "PyTorch is not installed for ${APPROX_PYTHON}; run scripts/build, or set "
+                        "APPROX_TORCH_DIR to the torch folder of a wheel")
+  endif()
+  set(APPROX_TORCH_DIR ${torch_dir} CACHE PATH "The torch folder of a PyTorch wheel")
+endif()
+add_library(approx_torch INTERFACE)
+target_include_directories(approx_torch SYSTEM INTERFACE
+  ${APPROX_TORCH_DIR}/include ${APPROX_TORCH_DIR}/include/torch/csrc/api/include)
+target_link_libraries(approx_torch INTERFACE
+  ${APPROX_TORCH_DIR}/lib/libtorch_cpu.so ${APPROX_TORCH_DIR}/lib/libc10.so)
+set(CMAKE_BUILD_RPATH "$ORIGIN;${APPROX_TORCH_DIR}/lib")
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib;${APPROX_TORCH_DIR}/lib")
+
+# SQLite and its wrapper are linked statically where the system has archives of them, so that a
+# program built on one machine runs on another that has only LibTorch.
+find_library(APPROX_SQLITECPP NAMES libSQLiteCpp.a SQLiteCpp REQUIRED)
+find_library(APPROX_SQLITE NAMES libsqlite3.a sqlite3 REQUIRED)
+add_library(approx_store_dependencies INTERFACE)
+target_link_libraries(approx_store_dependencies INTERFACE
+  ${APPROX_SQLITECPP} ${APPROX_SQLITE} m ${CMAKE_DL_LIBS} Threads::Threads)
+
+add_library(approx_data_dependencies INTERFACE)
+target_link_libraries(approx_data_dependencies INTERFACE
+  PkgConfig::libarchive PkgConfig::turbojpeg PkgConfig::libpng PkgConfig::zlib PkgConfig::libcurl
+  OpenSSL::Crypto)
+
+find_package(benchmark REQUIRED)
+add_library(approx_cli_dependencies INTERFACE)
+target_link_libraries(approx_cli_dependencies INTERFACE
+  CLI11::CLI11 benchmark::benchmark ${CMAKE_DL_LIBS})
+
+if(APPROX_TESTS)
+  find_package(GTest REQUIRED)
+endif()

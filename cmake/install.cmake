@@ -1,0 +1,9 @@
+# `cmake --install` gives a tree that works without the sources: the program beside its library, and
+# the experiments and recipes where the program looks for them (../share/approxtrain). Only LibTorch
+# stays where it is, in the Python environment that the build used; the run path leads there.
+include(GNUInstallDirs)
+install(TARGETS approxtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS approxtrain_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain
+        FILES_MATCHING PATTERN "*.toml")
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

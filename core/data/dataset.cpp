@@ -1,0 +1,86 @@
+#include "core/data/dataset.h"
+
+#include <filesystem>
+
+#include "core/data/file_sync.h"
+#include "core/data/packed.h"
+
+namespace approx {
+namespace {
+
+std::string text_of(const DatasetShape& shape) {
+  return fmt::format("{} + {} images of {}x{}x{} in {} classes", shape.n_train, shape.n_test,
+                     shape.height, shape.width, shape.channels, shape.classes);
+}
+
+void check_shape(const LoadedDataset& dataset, const DatasetEntry& entry,
+                 const std::string& place) {
+  const auto found = shape_of(dataset);
+  if (found != static_cast<const DatasetShape&>(entry)) {
+    throw data_error("{}: expected {} with {}, found {}", place, entry.name, text_of(entry),
+                     text_of(found));
+  }
+}
+
+const DatasetEntry& find_entry(std::string_view name) {
+  return Registry<DatasetEntry>::instance().find(name);
+}
+
+}  // namespace
+
+DatasetShape shape_of(const LoadedDataset& dataset) {
+  return {.classes = dataset.classes,
+          .channels = dataset.train.channels,
+          .height = dataset.train.height,
+          .width = dataset.train.width,
+          .n_train = dataset.train.count,
+          .n_test = dataset.test.count};
+}
+
+std::string packed_path(std::string_view name, const std::string& data_dir) {
+  return (std::filesystem::path(data_dir) / fmt::format("{}.packed", name)).string();
+}
+
+LoadedDataset open_dataset(std::string_view name, const std::string& data_dir, bool verify) {
+  const auto& entry = find_entry(name);
+  if (entry.embedded != nullptr) return entry.embedded();
+  const auto path = packed_path(name, data_dir);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    throw data_error(
+        "data set {0} is missing ({1} does not exist); run: approxtrain data import "
+        "{0} --from PATH{2}",
+        name, path,
+        entry.files.empty() ? std::string() : fmt::format(", or: approxtrain data fetch {}", name));
+  }
+  auto dataset = open_packed(path, verify);
+  if (dataset.name != entry.name) {
+    throw data_error("{}: expected the data set {}, found {}", path, entry.name, dataset.name);
+  }
+  check_shape(dataset, entry, path);
+  return dataset;
+}
+
+LoadedDataset import_dataset(std::string_view name, const std::string& path,
+                             const std::string& data_dir) {
+  const auto& entry = find_entry(name);
+  if (entry.import == nullptr) {
+    throw usage_error("data set {} comes with the program; there is nothing to import", name);
+  }
+  const auto dataset = entry.import(path);
+  check_shape(dataset, entry, path);
+  make_folder(data_dir);
+  write_packed(dataset, packed_path(name, data_dir));
+  return open_dataset(name, data_dir, /*verify=*/true);
+}
+
+std::string dataset_checksum(std::string_view name, const std::string& data_dir) {
+  const auto& entry = find_entry(name);
+  if (entry.embedded != nullptr) return entry.embedded().sha256;
+  const auto path = packed_path(name, data_dir);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return "";
+  return packed_checksum(path);
+}
+
+}  // namespace approx

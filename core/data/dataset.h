@@ -1,0 +1,104 @@
+// Data sets as packed, checksummed uint8 images. Torch-free: the readers can be fuzzed and used
+// without LibTorch; the trainer wraps the bytes in a tensor without copying them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/spec/catalogue.h"
+#include "core/spec/registry.h"
+
+namespace approx {
+
+// Images of one part (training or test) of a data set, all of one size, [N,H,W,C] uint8 with
+// labels in [0, classes). The bytes live as long as the object that `owner` keeps (a mapped file,
+// a vector).
+struct ImageSet {
+  int64_t count = 0, height = 0, width = 0, channels = 0;
+  std::span<const uint8_t> pixels;  // count * height * width * channels
+  std::span<const int64_t> labels;  // count
+  std::shared_ptr<const void> owner;
+};
+
+struct LoadedDataset {
+  std::string name, variant, sha256;  // sha256 of the packed content (pixels and labels)
+  std::string source;                 // where it was imported from, as text
+  int64_t classes = 0;
+  bool lossy = false;                // e.g. CIFAR-10 through JPEG: tables carry a footnote
+  std::vector<double> mean, stddev;  // per channel, of the training pixels in [0,1]
+  ImageSet train, test;
+};
+
+// A file that `data fetch` downloads. The checksum is the publisher's own.
+struct RemoteFile {
+  std::string url, file_name, md5, sha256;  // either checksum may be empty, not both
+  int64_t bytes = 0;                        // 0: unknown
+};
+
+struct DatasetShape {
+  int64_t classes = 0, channels = 0, height = 0, width = 0, n_train = 0, n_test = 0;
+
+  bool operator==(const DatasetShape&) const = default;
+};
+
+// A data set the program knows by name: one .cpp in core/datasets/.
+struct DatasetEntry : EntryInfo, DatasetShape {
+  static constexpr const char* kWhat = "data set";
+  std::vector<RemoteFile> files;
+  // Reads the official files (or an image folder) at `path` and returns the images in memory.
+  LoadedDataset (*import)(const std::string& path) = nullptr;
+  // Set for a data set that comes with the program: reads it from there, no import needed.
+  LoadedDataset (*embedded)() = nullptr;
+
+  // What REGISTER_DATASET chains on.
+  DatasetEntry& described(std::string text) {
+    summary = std::move(text);
+    return *this;
+  }
+  DatasetEntry& shaped(const DatasetShape& shape) {
+    static_cast<DatasetShape&>(*this) = shape;
+    return *this;
+  }
+  DatasetEntry& fetched_from(RemoteFile file) {
+    files.push_back(std::move(file));
+    return *this;
+  }
+  DatasetEntry& imported_by(LoadedDataset (*function)(const std::string&)) {
+    import = function;
+    return *this;
+  }
+  DatasetEntry& embedded_as(LoadedDataset (*function)()) {
+    embedded = function;
+    return *this;
+  }
+};
+
+DatasetShape shape_of(const LoadedDataset& dataset);
+
+// The packed file of `name` in `data_dir`, or the embedded set. Error(kData) that says how to
+// import it when it is missing, and names file, offset, expected and found when its size or
+// (with `verify`) checksum is not what its header says.
+LoadedDataset open_dataset(std::string_view name, const std::string& data_dir, bool verify = true);
+
+// Reads the files at `path` as the data set `name`, writes its packed file into `data_dir` (made
+// when missing) and opens that. Error(kUsage) for an unknown name or one that needs no import,
+// Error(kData) for files that are not that data set.
+LoadedDataset import_dataset(std::string_view name, const std::string& path,
+                             const std::string& data_dir);
+
+// `<data_dir>/<name>.packed`.
+std::string packed_path(std::string_view name, const std::string& data_dir);
+
+// The checksum in the header of the packed file, "" when the data set is not there.
+std::string dataset_checksum(std::string_view name, const std::string& data_dir);
+
+}  // namespace approx
+
+#define REGISTER_DATASET(NAME)                                                    \
+  [[maybe_unused]] static ::approx::DatasetEntry& APPROX_UNIQUE(dataset_entry_) = \
+      ::approx::Registry<::approx::DatasetEntry>::instance().add(NAME)

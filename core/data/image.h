@@ -1,0 +1,44 @@
+// One JPEG or PNG file to pixels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/data/bytes.h"
+
+namespace approx {
+
+struct ImageSize {
+  int64_t height = 0, width = 0, channels = 0;  // channels: 1 grey, 3 RGB
+
+  bool operator==(const ImageSize&) const = default;
+};
+
+// Decodes images of one fixed size; keeps the decoder between calls, since a data set has tens of
+// thousands of small files.
+class ImageDecoder {
+ public:
+  explicit ImageDecoder(const ImageSize& size);
+  ~ImageDecoder();
+  ImageDecoder(const ImageDecoder&) = delete;
+  ImageDecoder& operator=(const ImageDecoder&) = delete;
+
+  // Writes [H,W,C] uint8 to `pixels`, which has room for the fixed size. A grey image fills all
+  // three channels of RGB. Error(kData) begins with `place`: another size, a truncated or damaged
+  // file, CMYK, transparency, 16 bits a channel, or content that is not what the extension says.
+  void decode(Bytes file, const std::string& place, uint8_t* pixels);
+
+ private:
+  void decode_jpeg(Bytes file, const std::string& place, uint8_t* pixels);
+  void decode_png(Bytes file, const std::string& place, uint8_t* pixels);
+
+  ImageSize size_;
+  void* jpeg_ = nullptr;
+};
+
+// Whether the name ends in .jpg, .jpeg or .png, in any case.
+bool is_image_name(std::string_view name);
+bool is_png_name(std::string_view name);
+
+}  // namespace approx

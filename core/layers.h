@@ -1,0 +1,89 @@
+// The two layers that multiply, each with its three products open to methods.
+//
+// A layer knows what to do at a step from its slot, which the schedule fills before the step
+// (core/scheduled_layers.h). With an empty slot it calls LibTorch's own convolution and nothing
+// else, so an exact layer costs what a torch::nn layer costs. A linear layer approximates as a 1x1
+// convolution on a 1x1 map.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <array>
+#include <vector>
+
+#include "core/method.h"
+#include "core/spec/catalogue.h"
+#include "kernels/operands.h"
+
+namespace approx {
+
+// What one method did for one product of one layer, summed over the steps of a run.
+struct UseCount {
+  int64_t calls = 0;
+  double macs = 0;          // really needed
+  double density_sum = 0;   // of dY, over `density_calls`
+  int64_t density_calls = 0;
+};
+
+struct MethodUse {
+  Method* method = nullptr;  // null: exact
+  UseCount* count = nullptr;
+};
+
+struct LayerSlot {
+  std::array<MethodUse, 3> use;  // by Product
+  uint64_t seed = 0;
+  uint64_t step = 0;
+
+  bool exact() const { return !use[0].method && !use[1].method && !use[2].method; }
+  const MethodUse& of(Product product) const { return use[static_cast<size_t>(product)]; }
+};
+
+// What convolutions and linear layers share: their place in the network and their slot.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  LayerSlot slot;
+  LayerInfo info;  // name and index are the network's to fill, sizes those of the last forward pass
+};
+
+struct ConvOptions {
+  int64_t in_channels = 1, out_channels = 1, kernel = 3, stride = 1, padding = 0, groups = 1;
+  bool bias = false;
+};
+
+class ConvImpl : public torch::nn::Module, public Layer {
+ public:
+  explicit ConvImpl(const ConvOptions& options);
+
+  // x [N,Ci,H,W] -> [N,Co,Ho,Wo]
+  at::Tensor forward(const at::Tensor& x);
+
+  at::Tensor weight;  // [Co,Ci/groups,K,K], channels last in memory; He normal over the fan out
+  at::Tensor bias;    // [Co] or undefined
+
+ private:
+  Geometry geometry_;
+};
+TORCH_MODULE(Conv);
+
+class LinearImpl : public torch::nn::Module, public Layer {
+ public:
+  LinearImpl(int64_t in_features, int64_t out_features);
+
+  // x [N,in] -> [N,out]
+  at::Tensor forward(const at::Tensor& x);
+
+  at::Tensor weight;  // [out,in]
+  at::Tensor bias;    // [out]
+};
+TORCH_MODULE(Linear);
+
+// The approximated layer as an autograd function: y = x (*) w + bias, each product as the slot
+// says. The bias gradient is always exact. Exposed for tests; layers call it themselves.
+at::Tensor approximated_conv(const at::Tensor& x, const at::Tensor& w, const at::Tensor& bias,
+                             const Geometry& geometry, const LayerSlot& slot, uint32_t layer);
+
+}  // namespace approx

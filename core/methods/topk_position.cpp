@@ -1,0 +1,86 @@
+// topk_position: the "approximated gradient" of Wang, Nelaturu & Amarasinghe 2019 (wang2019).
+//
+// Weight gradient only. In every plane dY[n,c,:,:] keep the k positions of largest magnitude and
+// let them stand for the whole plane (Algorithm 1, lines 4-6). The paper has k = 1, where the kept
+// position carries the signed sum of the plane and its own value is not used; it gives no formula
+// for k > 1. The scales offered, with S the plane's sum and v the kept values:
+//   equal   S / k for each: Algorithm 1 at k = 1, never divides by zero (default)
+//   signed  v * S / sum(v): Algorithm 1 at k = 1, exact at k = Ho*Wo; blows up where kept values
+//           cancel, so a sum of exactly zero keeps the values
+//   l1      v * sum|plane| / sum|v|: keeps the plane's L1 norm
+//   none    v: exact at k = Ho*Wo
+// The paper also multiplies by 1/batch "for effective training"; `factor` offers that, off (1) by
+// default, since a mean-reduced loss carries 1/N already.
+#include <ATen/ATen.h>
+
+#include "core/method.h"
+#include "kernels/sparse_dy/sparse_dy_product.h"
+
+namespace approx {
+namespace {
+
+enum class Scale { kEqual, kSigned, kL1, kNone };
+
+class TopkPosition final : public Method {
+ public:
+  explicit TopkPosition(const Params& params)
+      : k_(params.integer("k")),
+        scale_(params.choice<Scale>("scale")),
+        factor_(params.real("factor")) {}
+
+  Plan plan(const Operands& operands, const Rng& /*rng*/) override {
+    const bool one_is_the_sum = scale_ == Scale::kEqual && k_ == 1;
+    if (one_is_the_sum && operands.dy.is_cpu() && operands.dy.numel() > 0) {
+      const auto [position, sum] = plane_peak(operands.dy);  // one pass over dY
+      return SparseDY::from_topk(position, factor_ == 1 ? sum : sum * factor_);
+    }
+    return by_definition(operands.dy);
+  }
+
+ private:
+  SparseDY by_definition(const at::Tensor& dy) const {
+    const auto plane = dy.flatten(2).to(at::kFloat);  // [N,Co,Ho*Wo]
+    const auto k = std::min(k_, plane.size(-1));
+    // A stable sort, since topk breaks ties differently on CPU and CUDA; here: lower index first.
+    const auto order = std::get<1>(plane.abs().sort(/*stable=*/true, -1, /*descending=*/true));
+    const auto position = order.narrow(-1, 0, k);  // [N,Co,k]  Alg. 1, line 4
+    const auto kept = plane.gather(-1, position);  // [N,Co,k]
+    return SparseDY::from_topk(position, scaled(plane, kept, k) * factor_);
+  }
+
+  at::Tensor scaled(const at::Tensor& plane, const at::Tensor& kept, int64_t k) const {
+    switch (scale_) {
+      case Scale::kEqual:
+        return (plane.sum(-1, true) / k).expand_as(kept);  // Alg. 1, line 5
+      case Scale::kSigned: {
+        const auto sum = kept.sum(-1, true);
+        return kept * at::where(sum == 0, at::ones_like(sum), plane.sum(-1, true) / sum);
+      }
+      case Scale::kL1: {
+        const auto sum = kept.abs().sum(-1, true);
+        return kept * at::where(sum == 0, at::ones_like(sum), plane.abs().sum(-1, true) / sum);
+      }
+      case Scale::kNone:
+        break;
+    }
+    return kept;
+  }
+
+  const int64_t k_;
+  const Scale scale_;
+  const double factor_;
+};
+
+REGISTER_METHOD("topk_position", TopkPosition)
+    .about("weight gradient from the k largest positions of every plane of dY")
+    .from_paper("wang2019", "Algorithm 1")
+    .approximates({Product::kWeightGradient})
+    .param({"k", int64_t{1}, "positions kept per image and output channel", 1})
+    .param({.name = "scale",
+            .fallback = std::string("equal"),
+            .help = "what the kept positions carry",
+            .choices = {"equal", "signed", "l1", "none"}})
+    .param({"factor", 1.0, "multiplies the result; the paper's runs use 1/batch", 0});
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,57 @@
+#include "core/network.h"
+
+#include <ATen/ATen.h>
+
+namespace approx {
+
+std::vector<Layer*> Network::layers() {
+  std::vector<Layer*> found;
+  int64_t convolutions = 0, linears = 0;
+  for (const auto& item : named_modules(/*name_prefix=*/"", /*include_self=*/false)) {
+    auto* layer = dynamic_cast<Layer*>(item.value().get());
+    if (layer == nullptr) continue;
+    layer->info.name = item.key();
+    layer->info.index = layer->info.is_conv() ? ++convolutions : ++linears;
+    found.push_back(layer);
+  }
+  return found;
+}
+
+std::shared_ptr<Network> make_network(std::string_view text, const NetworkInput& input,
+                                      uint64_t seed) {
+  const Spec spec = parse_spec(text);
+  const auto& entry = Registry<NetworkEntry>::instance().find(spec.name);
+  if (input.size < entry.smallest) {
+    throw usage_error("{} needs images of at least {}x{} pixels, the data set's are {}x{}",
+                      spec.name, entry.smallest, entry.smallest, input.size, input.size);
+  }
+  at::manual_seed(seed);
+  auto network = entry.make(Params(entry.params, spec), input);
+  network->layers();  // names and indices
+  return network;
+}
+
+std::vector<LayerInfo> layer_infos(Network& network, const NetworkInput& input) {
+  const at::NoGradGuard no_grad;
+  const bool training = network.is_training();
+  network.eval();
+  network.forward(at::zeros({1, input.channels, input.size, input.size}));
+  network.train(training);
+  std::vector<LayerInfo> infos;
+  for (const auto* layer : network.layers()) infos.push_back(layer->info);
+  return infos;
+}
+
+NetworkInfo describe(const NetworkEntry& entry) {
+  NetworkInfo info = entry;
+  const auto network = make_network(entry.name, entry.input, /*seed=*/0);
+  info.layers = layer_infos(*network, entry.input);
+  info.classes = entry.input.classes;
+  info.channels = entry.input.channels;
+  info.size = entry.input.size;
+  for (const auto& parameter : network->parameters()) info.parameters += parameter.numel();
+  for (const auto& layer : info.layers) info.macs += layer.macs;
+  return info;
+}
+
+}  // namespace approx

@@ -1,0 +1,40 @@
+// A schedule applied to a network: tells every layer before each step what to do, owns the methods,
+// and counts what was done.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/layers.h"
+#include "core/method.h"
+#include "core/spec/schedule.h"
+
+namespace approx {
+
+class ScheduledLayers {
+ public:
+  // `layers` must outlive this object. `seed` keys every random draw of the methods.
+  ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed);
+
+  // Fills every layer's slot for `step`. Costs a few comparisons per layer and rule.
+  void begin_step(int64_t step);
+
+  // One "layer" event (docs/events.md) per layer, product and method that was used, and one per
+  // layer and product for its exact calls.
+  std::vector<Json> events(int64_t batch_size) const;
+
+ private:
+  struct PerLayer {
+    Layer* layer;
+    std::vector<std::unique_ptr<Method>> methods;       // by index in Schedule::methods(), lazily
+    std::vector<std::array<UseCount, 3>> approximated;  // likewise, by product
+    std::array<int64_t, 3> exact{};                     // calls, by product
+  };
+
+  Schedule schedule_;
+  std::vector<PerLayer> layers_;
+  uint64_t seed_;
+};
+
+}  // namespace approx

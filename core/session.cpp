@@ -1,0 +1,186 @@
+#include "core/session.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/ATen.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "core/device.h"
+#include "core/library_catalogue.h"
+#include "core/network.h"
+#include "core/scheduled_layers.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Recipe& recipe,
+                                                        std::vector<at::Tensor> parameters) {
+  if (recipe.optimizer == "adam") {
+    return std::make_unique<torch::optim::Adam>(
+        std::move(parameters), torch::optim::AdamOptions(recipe.learning_rate)
+                                   .betas({recipe.beta1, recipe.beta2})
+                                   .eps(recipe.epsilon)
+                                   .weight_decay(recipe.weight_decay));
+  }
+  return std::make_unique<torch::optim::SGD>(std::move(parameters),
+                                             torch::optim::SGDOptions(recipe.learning_rate)
+                                                 .momentum(recipe.momentum)
+                                                 .nesterov(recipe.nesterov)
+                                                 .weight_decay(recipe.weight_decay));
+}
+
+NetworkInput input_of(const LoadedDataset& dataset) {
+  if (dataset.train.height != dataset.train.width) {
+    throw usage_error("{}: networks take square images, these are {}x{}", dataset.name,
+                      dataset.train.height, dataset.train.width);
+  }
+  return {dataset.train.channels, dataset.train.height, dataset.classes};
+}
+
+// Autocast for the life of a scope, where the precision asks for it.
+class Autocast {
+ public:
+  Autocast(const std::string& precision, at::DeviceType device) : device_(device) {
+    if (precision != "bf16") return;
+    active_ = true;
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+  }
+  ~Autocast() {
+    if (!active_) return;
+    at::autocast::clear_cache();  // the weights change at the end of the step
+    at::autocast::set_autocast_enabled(device_, false);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool active_ = false;
+};
+
+}  // namespace
+
+double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
+  const double peak = recipe.learning_rate;
+  const auto epoch = static_cast<double>(step / steps_per_epoch);
+  const double total = static_cast<double>(recipe.epochs * steps_per_epoch);
+  if (recipe.lr_schedule == "exponential") return peak * std::pow(recipe.decay, epoch);
+  if (recipe.lr_schedule == "step") {
+    return peak * std::pow(recipe.decay, std::floor(epoch / double(recipe.decay_epochs)));
+  }
+  const auto cosine = [](double from, double to, double share) {
+    return to + (from - to) * (1 + std::cos(std::numbers::pi * share)) / 2;
+  };
+  if (recipe.lr_schedule == "cosine") return cosine(peak, 0, static_cast<double>(step) / total);
+  if (recipe.lr_schedule == "onecycle") {
+    const double rise = recipe.warmup * total, at = static_cast<double>(step);
+    if (at < rise) return peak / 25 + (peak - peak / 25) * at / rise;
+    return cosine(peak, peak / 1e4, (at - rise) / std::max(1.0, total - rise));
+  }
+  return peak;
+}
+
+Session::Session(const RunConfig& config, const LoadedDataset& dataset)
+    : config_(config),
+      device_(open_device(config.device)),
+      split_(split_dataset(dataset, config, device_)),
+      batches_(split_.train, dataset, config) {
+  std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
+  const auto input = input_of(dataset);
+  network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
+  const auto infos = layer_infos(*network_, input);
+  network_->to(device_);
+
+  Schedule schedule(config.schedule, infos, config.method, library_methods(),
+                    steps_per_epoch(), total_steps());
+  period_ = schedule.period();
+  approximated_share_ = schedule.approximated_share(total_steps());
+  layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
+                                              static_cast<uint64_t>(config.seed));
+  optimizer_ = make_optimizer(config.recipe, network_->parameters());
+  loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
+  network_->train();
+}
+
+Session::~Session() = default;
+
+void Session::step() {
+  layers_->begin_step(step_);
+  const auto batch = batches_.at(step_);
+  for (auto& group : optimizer_->param_groups()) {
+    group.options().set_lr(learning_rate(config_.recipe, step_, steps_per_epoch()));
+  }
+  optimizer_->zero_grad(/*set_to_none=*/true);
+  at::Tensor loss;
+  {
+    const Autocast autocast(config_.precision, device_.type());
+    const auto logits = network_->forward(batch.x);
+    loss = at::cross_entropy_loss(logits.to(at::kFloat), batch.labels, {}, at::Reduction::Mean,
+                                  /*ignore_index=*/-100, config_.recipe.label_smoothing);
+  }
+  loss.backward();
+  optimizer_->step();
+  loss_sum_.add_(loss.detach());
+  ++loss_steps_;
+  ++step_;
+}
+
+Session::Score Session::evaluate(const DeviceImages& images) {
+  const at::NoGradGuard no_grad;
+  network_->eval();
+  const Autocast autocast(config_.precision, device_.type());
+  constexpr int64_t kBatch = 500;
+  auto correct = at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device_));
+  auto loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
+  for (int64_t begin = 0; begin < images.count(); begin += kBatch) {
+    const int64_t size = std::min(kBatch, images.count() - begin);
+    const auto labels = images.labels.narrow(0, begin, size);
+    const auto logits =
+        network_->forward(normalised(images.pixels.narrow(0, begin, size), mean_, scale_))
+            .to(at::kFloat);
+    correct.add_(logits.argmax(1).eq(labels).sum());
+    loss.add_(at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum));
+  }
+  network_->train();
+  const auto count = static_cast<double>(images.count());
+  return {static_cast<double>(correct.item<int64_t>()) / count, loss.item<double>() / count};
+}
+
+double Session::take_mean_loss() {
+  const double mean = loss_sum_.item<double>() / static_cast<double>(std::max<int64_t>(1, loss_steps_));
+  loss_sum_.zero_();
+  loss_steps_ = 0;
+  return mean;
+}
+
+std::string Session::first_bad_layer() {
+  for (const auto& item : network_->named_parameters()) {
+    if (!item.value().isfinite().all().item<bool>()) return item.key();
+  }
+  return "";
+}
+
+void Session::synchronize() const { synchronize_device(device_); }
+
+std::vector<Json> Session::layer_events() const {
+  return layers_->events(config_.batch_size);
+}
+
+int64_t Session::parameters() const {
+  int64_t count = 0;
+  for (const auto& parameter : network_->parameters()) count += parameter.numel();
+  return count;
+}
+
+int64_t Session::macs() const {
+  int64_t macs = 0;
+  for (const auto* layer : network_->layers()) macs += layer->info.macs;
+  return macs;
+}
+
+}  // namespace approx

@@ -1,0 +1,80 @@
+// One network in training: a step is a batch in, an update out. Accuracy runs have one session,
+// timing runs an exact and an approximated one side by side.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/batches.h"
+#include "core/spec/run_config.h"
+
+// Named only, so that who drives a session need not read LibTorch's headers.
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace approx {
+
+class Network;
+class ScheduledLayers;
+
+// The learning rate of `step` under a recipe.
+double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch);
+
+class Session {
+ public:
+  // `dataset` must outlive the session. Throws Error(kUsage) where configuration, network and data
+  // do not fit, Error(kDevice) for a device that is not there.
+  Session(const RunConfig& config, const LoadedDataset& dataset);
+  ~Session();
+
+  // One training step. Nothing of it waits for the device.
+  void step();
+
+  // Shares of correctly classified examples and mean loss over a part, in evaluation mode.
+  struct Score {
+    double accuracy = 0, loss = 0;
+  };
+  Score evaluate(const DeviceImages& images);
+
+  // The mean training loss over the steps since the last call; waits for the device.
+  double take_mean_loss();
+
+  // The first layer with a parameter that is not finite, "" when all are.
+  std::string first_bad_layer();
+
+  // Returns once everything asked of the device is done.
+  void synchronize() const;
+
+  int64_t steps_done() const { return step_; }
+  int64_t steps_per_epoch() const { return batches_.per_epoch(); }
+  int64_t total_steps() const { return steps_per_epoch() * config_.recipe.epochs; }
+  int64_t period() const { return period_; }
+  double approximated_share() const { return approximated_share_; }
+  int64_t parameters() const;
+  int64_t macs() const;  // of the forward pass for one example
+  const Split& split() const { return split_; }
+  Network& network() { return *network_; }
+  std::vector<Json> layer_events() const;
+
+ private:
+  RunConfig config_;
+  at::Device device_;
+  Split split_;
+  Batches batches_;
+  at::Tensor mean_, scale_;
+  std::shared_ptr<Network> network_;
+  std::unique_ptr<ScheduledLayers> layers_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  at::Tensor loss_sum_;  // on the device, read by take_mean_loss
+  int64_t loss_steps_ = 0;
+  int64_t step_ = 0;
+  int64_t period_ = 1;
+  double approximated_share_ = 0;
+};
+
+}  // namespace approx

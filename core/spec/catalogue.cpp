@@ -1,0 +1,112 @@
+#include "core/spec/catalogue.h"
+
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+void info_to_json(Json& json, const EntryInfo& info) {
+  json = Json{{"name", info.name},         {"summary", info.summary}, {"paper", info.paper},
+              {"paper_at", info.paper_at}, {"version", info.version}, {"params", info.params}};
+}
+
+void info_from_json(const Json& json, EntryInfo& info) {
+  json.at("name").get_to(info.name);
+  json.at("summary").get_to(info.summary);
+  json.at("paper").get_to(info.paper);
+  json.at("paper_at").get_to(info.paper_at);
+  json.at("version").get_to(info.version);
+  json.at("params").get_to(info.params);
+}
+
+template <typename Entry>
+const Entry& find(const std::vector<Entry>& entries, std::string_view what, std::string_view name,
+                  std::vector<std::string> names = {}) {
+  for (const auto& entry : entries) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  throw usage_error("unknown {} \"{}\"{}; known: {}", what, name, did_you_mean(name, names),
+                    fmt::join(names, ", "));
+}
+
+}  // namespace
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerInfo, name, kind, index, in_channels, out_channels, kernel,
+                                   stride, padding, groups, in_size, out_size, parameters, macs)
+
+void to_json(Json& json, const MethodInfo& info) {
+  info_to_json(json, info);
+  auto& products = json["products"] = Json::array();
+  for (const auto product : info.products) products.push_back(name(product));
+}
+
+void from_json(const Json& json, MethodInfo& info) {
+  info_from_json(json, info);
+  for (const std::string text : json.at("products")) {
+    for (const auto product : kAllProducts) {
+      if (name(product) == text) info.products.push_back(product);
+    }
+  }
+}
+
+void to_json(Json& json, const NetworkInfo& info) {
+  info_to_json(json, info);
+  json.update(Json{{"classes", info.classes},
+                   {"channels", info.channels},
+                   {"size", info.size},
+                   {"parameters", info.parameters},
+                   {"macs", info.macs},
+                   {"layers", info.layers}});
+}
+
+void from_json(const Json& json, NetworkInfo& info) {
+  info_from_json(json, info);
+  json.at("classes").get_to(info.classes);
+  json.at("channels").get_to(info.channels);
+  json.at("size").get_to(info.size);
+  json.at("parameters").get_to(info.parameters);
+  json.at("macs").get_to(info.macs);
+  json.at("layers").get_to(info.layers);
+}
+
+void to_json(Json& json, const Catalogue& catalogue) {
+  json = Json{{"schema", "approxtrain.catalogue/1"},
+              {"methods", catalogue.methods},
+              {"networks", catalogue.networks}};
+}
+
+void from_json(const Json& json, Catalogue& catalogue) {
+  json.at("methods").get_to(catalogue.methods);
+  json.at("networks").get_to(catalogue.networks);
+}
+
+const MethodInfo& Catalogue::method(std::string_view name) const {
+  static const auto word = [](const char* text, const char* summary) {
+    MethodInfo info;
+    info.name = text;
+    info.summary = summary;
+    return info;
+  };
+  static const MethodInfo dense = word("dense", "the exact computation");
+  static const MethodInfo mixed = word("mixed", "each rule of the schedule names its own method");
+  if (name == dense.name) return dense;
+  if (name == mixed.name) return mixed;
+  return find(methods, "method", name, {dense.name, mixed.name});
+}
+
+const NetworkInfo& Catalogue::network(std::string_view name) const {
+  return find(networks, "network", name);
+}
+
+Params Catalogue::method_params(std::string_view text) const {
+  const Spec spec = parse_spec(text);
+  return Params(method(spec.name).params, spec);
+}
+
+Params Catalogue::network_params(std::string_view text) const {
+  const Spec spec = parse_spec(text);
+  return Params(network(spec.name).params, spec);
+}
+
+}  // namespace approx

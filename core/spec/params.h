@@ -1,0 +1,95 @@
+// Declared parameters, and the one grammar in which a method, schedule or network is named
+// everywhere (TOML, command line, Python, store): `name:key=value,key=value`.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace approx {
+
+using Json = nlohmann::json;
+
+using Value = std::variant<bool, int64_t, double, std::string>;
+
+// One declared parameter: its type is that of its default; a text with choices takes only those.
+struct ParamSpec {
+  std::string name;
+  Value fallback;
+  std::string help;
+  double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
+  double max = std::numeric_limits<double>::infinity();   // inclusive, numbers only
+  std::vector<std::string> choices;
+};
+
+void to_json(Json& json, const ParamSpec& spec);
+void from_json(const Json& json, ParamSpec& spec);
+
+// What a user wrote, cut into its parts and not yet checked against any declaration.
+struct Spec {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> arguments;
+};
+
+// Parses `name` or `name:key=value,key=value`; white space around parts is ignored. Throws
+// Error(kUsage) on an empty name, a missing `=`, an empty or repeated key.
+Spec parse_spec(std::string_view text);
+
+// Every declared parameter with its value, checked once. A missing argument takes its default.
+class Params {
+ public:
+  Params() = default;
+
+  // Throws Error(kUsage) that names the owner, the parameter, the value and what is allowed for
+  // an unknown name (with the nearest valid one), a wrong type, a value out of range.
+  Params(const std::vector<ParamSpec>& specs, const Spec& given);
+
+  bool flag(std::string_view name) const { return get<bool>(name); }
+  int64_t integer(std::string_view name) const { return get<int64_t>(name); }
+  double real(std::string_view name) const { return get<double>(name); }
+  const std::string& text(std::string_view name) const { return get<std::string>(name); }
+
+  // The position of a text among its declared choices, as the enumeration that mirrors them.
+  template <typename Enum>
+  Enum choice(std::string_view name) const {
+    return static_cast<Enum>(choice_index(name));
+  }
+
+  const std::string& owner() const { return owner_; }
+
+  // `name:key=value,...` with every parameter that differs from its default, in declared order:
+  // what labels and tables show.
+  std::string to_string() const;
+
+  // The same with every parameter: what run keys hash, so that a default spelled out and a default
+  // left out are the same run, and what a worker is given.
+  std::string full_text() const;
+
+ private:
+  struct Entry {
+    ParamSpec spec;
+    Value value;
+  };
+
+  const Entry& entry(std::string_view name) const;
+  std::string text_of(bool defaults_too) const;
+  size_t choice_index(std::string_view name) const;
+
+  template <typename T>
+  const T& get(std::string_view name) const {
+    return std::get<T>(entry(name).value);
+  }
+
+  std::string owner_;
+  std::vector<Entry> entries_;
+};
+
+// The shortest text that reads back as the same double ("0.1", "1e-05", "3.0").
+std::string shortest(double value);
+
+}  // namespace approx

@@ -1,0 +1,256 @@
+#include "core/spec/run_config.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+// Raised when the trainer or what it records changes so that equal settings give other results.
+constexpr int64_t kResultFormat = 1;
+
+template <typename Owner>
+using Member = std::variant<bool Owner::*, int64_t Owner::*, double Owner::*, std::string Owner::*>;
+
+// One scalar setting: its declaration and where it lives. The default is that of the struct itself.
+template <typename Owner>
+struct Field {
+  ParamSpec spec;
+  Member<Owner> member;
+};
+
+template <typename Owner, typename T>
+Field<Owner> field(const char* name, T Owner::*member, const char* help, double min, double max) {
+  return {{name, Value(Owner().*member), help, min, max, {}}, member};
+}
+
+template <typename Owner>
+Field<Owner> flag(const char* name, bool Owner::*member, const char* help) {
+  ParamSpec spec;
+  spec.name = name;
+  spec.fallback = Owner().*member;
+  spec.help = help;
+  return {spec, member};
+}
+
+template <typename Owner>
+Field<Owner> text(const char* name, std::string Owner::*member, const char* help,
+                  std::vector<std::string> choices = {}) {
+  ParamSpec spec;
+  spec.name = name;
+  spec.fallback = Owner().*member;
+  spec.help = help;
+  spec.choices = std::move(choices);
+  return {spec, member};
+}
+
+const std::vector<Field<Recipe>>& recipe_fields() {
+  using R = Recipe;
+  static const std::vector<Field<R>> fields = {
+      text("optimizer", &R::optimizer, "update rule", {"sgd", "adam"}),
+      field("learning_rate", &R::learning_rate, "peak of the learning-rate schedule", 1e-10, 1000),
+      field("momentum", &R::momentum, "sgd", 0, 0.99999),
+      flag("nesterov", &R::nesterov, "sgd: Nesterov's momentum"),
+      field("weight_decay", &R::weight_decay, "L2, added to the gradient", 0, 10),
+      field("beta1", &R::beta1, "adam", 0, 0.99999),
+      field("beta2", &R::beta2, "adam", 0, 0.9999999),
+      field("epsilon", &R::epsilon, "adam", 1e-20, 1),
+      text("lr_schedule", &R::lr_schedule, "how the learning rate moves",
+           {"constant", "exponential", "step", "onecycle", "cosine"}),
+      field("decay", &R::decay, "exponential, step: factor", 1e-6, 1),
+      field("decay_epochs", &R::decay_epochs, "step: epochs between two factors", 1, 100'000),
+      field("warmup", &R::warmup, "onecycle: share of the steps that rise", 0, 1),
+      field("epochs", &R::epochs, "passes over the training part", 1, 100'000),
+      field("eval_every", &R::eval_every, "epochs between evaluations", 1, 100'000),
+      field("label_smoothing", &R::label_smoothing, "share given to all classes", 0, 0.99),
+      field("crop_padding", &R::crop_padding, "random crop: pixels added on each side", 0, 64),
+      text("padding_mode", &R::padding_mode, "random crop: what is added", {"zero", "reflect"}),
+      flag("flip", &R::flip, "mirror half of the images"),
+      field("cutout", &R::cutout, "side of the square that is blanked, 0 for none", 0, 256)};
+  return fields;
+}
+
+const std::vector<Field<RunConfig>>& run_fields() {
+  using C = RunConfig;
+  static const std::vector<Field<C>> fields = {
+      text("network", &C::network, "name:key=value,..."),
+      text("dataset", &C::dataset, "name"),
+      text("split", &C::split, "what judges choices", {"holdout", "paper"}),
+      field("train_examples", &C::train_examples, "first so many training images, 0 for all", 0,
+            1e9),
+      text("method", &C::method, "name:key=value,..."),
+      field("seed", &C::seed, "of weights, order, augmentation and methods", 0, 4294967295.0),
+      field("batch_size", &C::batch_size, "images a step", 1, 65536),
+      text("precision", &C::precision, "arithmetic of the products", {"fp32", "bf16"}),
+      field("threads", &C::threads, "CPU threads, 0 until resolved", 0, 4096),
+      text("device", &C::device, "where it runs", {"cpu", "cuda"}),
+      field("blocks", &C::blocks, "timing: pairs of blocks", 1, 100'000),
+      field("block_steps", &C::block_steps, "timing: steps in a block, in whole periods", 1,
+            1'000'000)};
+  return fields;
+}
+
+template <typename Owner>
+std::vector<ParamSpec> specs_of(const std::vector<Field<Owner>>& fields) {
+  std::vector<ParamSpec> specs;
+  for (const auto& field : fields) specs.push_back(field.spec);
+  return specs;
+}
+
+template <typename Owner>
+void fields_to_json(Json& json, const Owner& owner, const std::vector<Field<Owner>>& fields) {
+  for (const auto& field : fields) {
+    json[field.spec.name] =
+        std::visit([&owner](auto member) { return Json(owner.*member); }, field.member);
+  }
+}
+
+// Reads the scalar members of `owner` that `json` has. Values travel as text through Params, so
+// that types, ranges, choices and unknown names are judged, and worded, in one place.
+template <typename Owner>
+void fields_from_json(const Json& json, Owner& owner, const std::vector<Field<Owner>>& fields,
+                      const std::string& what) {
+  if (!json.is_object()) throw usage_error("{}: expected a table, got {}", what, json.type_name());
+  Spec given{what, {}};
+  for (const auto& [key, value] : json.items()) {
+    const auto found = std::find_if(fields.begin(), fields.end(), [&key = key](const auto& field) {
+      return field.spec.name == key;
+    });
+    const bool wants_text =
+        found != fields.end() && std::holds_alternative<std::string>(found->spec.fallback);
+    if (found != fields.end() && value.is_string() != wants_text) {
+      const bool wants_flag = std::holds_alternative<bool>(found->spec.fallback);
+      throw usage_error("{}: {}: expected {}, got {}", what, key,
+                        wants_text   ? "a text"
+                        : wants_flag ? "true or false"
+                                     : "a number",
+                        value.dump());
+    }
+    if (found != fields.end() && value.is_number_float() &&
+        std::holds_alternative<int64_t>(found->spec.fallback)) {
+      throw usage_error("{}: {}={}: expected an integer", what, key, value.dump());
+    }
+    if (value.is_string()) {
+      given.arguments.emplace_back(key, value.template get<std::string>());
+    } else if (value.is_number_float()) {
+      given.arguments.emplace_back(key, shortest(value.template get<double>()));
+    } else {
+      given.arguments.emplace_back(key, value.dump());
+    }
+  }
+  const Params params(specs_of(fields), given);
+  for (const auto& field : fields) {
+    if (!json.contains(field.spec.name)) continue;
+    const std::string& name = field.spec.name;
+    if (const auto* member = std::get_if<bool Owner::*>(&field.member)) {
+      owner.** member = params.flag(name);
+    } else if (const auto* member = std::get_if<int64_t Owner::*>(&field.member)) {
+      owner.** member = params.integer(name);
+    } else if (const auto* member = std::get_if<double Owner::*>(&field.member)) {
+      owner.** member = params.real(name) + 0.0;  // -0 and 0 are one value
+    } else {
+      owner.*std::get<std::string Owner::*>(field.member) = params.text(name);
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view name(Purpose purpose) {
+  return purpose == Purpose::kTiming ? "timing" : "accuracy";
+}
+
+Purpose parse_purpose(std::string_view text) {
+  if (text == "accuracy") return Purpose::kAccuracy;
+  if (text == "timing") return Purpose::kTiming;
+  throw usage_error("unknown purpose \"{}\"{}; expected accuracy or timing", text,
+                    did_you_mean(text, {"accuracy", "timing"}));
+}
+
+std::vector<ParamSpec> recipe_specs() { return specs_of(recipe_fields()); }
+
+std::vector<ParamSpec> run_specs() { return specs_of(run_fields()); }
+
+void to_json(Json& json, const Recipe& recipe) {
+  json = Json::object();
+  fields_to_json(json, recipe, recipe_fields());
+}
+
+void from_json(const Json& json, Recipe& recipe) {
+  fields_from_json(json, recipe, recipe_fields(), "recipe");
+}
+
+void to_json(Json& json, const RunConfig& config) {
+  json = Json{
+      {"purpose", name(config.purpose)}, {"schedule", config.schedule}, {"recipe", config.recipe}};
+  fields_to_json(json, config, run_fields());
+}
+
+void from_json(const Json& json, RunConfig& config) {
+  if (!json.is_object()) throw usage_error("run: expected an object, got {}", json.type_name());
+  Json scalars = Json::object();
+  for (const auto& [key, value] : json.items()) {
+    if (key == "purpose") {
+      if (!value.is_string()) throw usage_error("run: purpose: expected a text");
+      config.purpose = parse_purpose(value.get_ref<const std::string&>());
+    } else if (key == "schedule") {
+      if (!value.is_array()) throw usage_error("run: schedule: expected a list of rules");
+      config.schedule = value.get<std::vector<Rule>>();
+    } else if (key == "recipe") {
+      from_json(value, config.recipe);
+    } else {
+      scalars[key] = value;
+    }
+  }
+  fields_from_json(scalars, config, run_fields(), "run");
+}
+
+std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
+                    const Catalogue& catalogue) {
+  Json json = config;
+  json["network"] = catalogue.network_params(config.network).full_text();
+  json["method"] = catalogue.method_params(config.method).full_text();
+  std::vector<Rule> rules;
+  if (json["method"] != "dense") {
+    for (const auto& rule : config.schedule) {
+      rules.push_back(canonical_rule(rule, config.method, catalogue));
+    }
+  }
+  json["schedule"] = rules;
+  if (config.purpose != Purpose::kTiming) {
+    json.erase("blocks");
+    json.erase("block_steps");
+  }
+  Json versions = Json::object();
+  const auto add_version = [&versions, &catalogue](const std::string& method) {
+    const auto& info = catalogue.method(parse_spec(method).name);
+    versions["method " + info.name] = info.version;
+  };
+  add_version(config.method);
+  for (const auto& rule : rules) add_version(rule.method);
+  const auto& network = catalogue.network(parse_spec(config.network).name);
+  versions["network " + network.name] = network.version;
+  versions["result format"] = kResultFormat;
+  json["versions"] = versions;
+  json["dataset_sha256"] = dataset_sha256;
+  // nlohmann's objects keep their keys sorted and its doubles the shortest text that reads back as
+  // the same number: equal settings have one text.
+  return sha256_hex(json.dump());
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw Error(ErrorKind::kInternal, "OpenSSL cannot compute SHA-256");
+  }
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
+
+}  // namespace approx

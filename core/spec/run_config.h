@@ -1,0 +1,89 @@
+// One run, fully resolved: everything that decides its result, and nothing that does not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/spec/params.h"
+#include "core/spec/schedule.h"
+
+namespace approx {
+
+// Accuracy runs may share the machine; timing runs may not, and the two never mix in a column.
+enum class Purpose { kAccuracy, kTiming };
+
+std::string_view name(Purpose purpose);
+Purpose parse_purpose(std::string_view text);  // throws Error(kUsage)
+
+// How a network is trained: data, read from experiments/recipes/*.toml. Defaults are those of a
+// missing key.
+struct Recipe {
+  std::string optimizer = "sgd";      // sgd, adam
+  double learning_rate = 0.1;         // > 0, the peak of the schedule
+  double momentum = 0.9;              // sgd
+  bool nesterov = false;              // sgd
+  double weight_decay = 0;            // L2, as LibTorch's optimizers define it
+  double beta1 = 0.9, beta2 = 0.999;  // adam
+  double epsilon = 1e-8;              // adam
+  // constant; exponential: lr * decay^(epoch); step: lr * decay^(epoch / decay_epochs);
+  // onecycle: linear from lr/25 to lr over the first warmup share, then cosine to lr/1e4; cosine.
+  std::string lr_schedule = "constant";
+  double decay = 1;          // exponential, step
+  int64_t decay_epochs = 1;  // step
+  double warmup = 0.3;       // onecycle: share of all steps
+  int64_t epochs = 1;
+  int64_t eval_every = 1;  // epochs; the last epoch is always evaluated
+  double label_smoothing = 0;
+  int64_t crop_padding = 0;           // random crop out of an image padded by this on each side
+  std::string padding_mode = "zero";  // zero, reflect
+  bool flip = false;                  // horizontal, probability 1/2
+  int64_t cutout = 0;                 // side of the square set to the mean, 0: none
+
+  bool operator==(const Recipe&) const = default;
+};
+
+struct RunConfig {
+  Purpose purpose = Purpose::kAccuracy;
+  std::string network;  // full text, parameters included
+  std::string dataset;
+  // holdout: 5,000 training images (a tenth where there are fewer than 50,000) judge everything
+  // that is chosen by looking, the test set is reported; paper: the test set does both.
+  std::string split = "holdout";
+  int64_t train_examples = 0;    // first so many of the training part, 0: all
+  std::string method = "dense";  // full text
+  std::vector<Rule> schedule;    // empty for dense
+  Recipe recipe;
+  int64_t seed = 0;
+  int64_t batch_size = 128;
+  std::string precision = "fp32";  // fp32, bf16
+  int64_t threads = 0;             // >= 1 once resolved
+  std::string device = "cpu";      // cpu, cuda
+  // Timing runs only: pairs of blocks and periods of the schedule in a block.
+  int64_t blocks = 20;
+  int64_t block_steps = 16;  // rounded up to whole periods
+
+  bool operator==(const RunConfig&) const = default;
+};
+
+// The declarations of the scalar settings: names, defaults, ranges, help.
+std::vector<ParamSpec> recipe_specs();
+std::vector<ParamSpec> run_specs();
+
+// Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
+// or a value out of range.
+void to_json(Json& json, const Recipe& recipe);
+void from_json(const Json& json, Recipe& recipe);
+void to_json(Json& json, const RunConfig& config);
+void from_json(const Json& json, RunConfig& config);
+
+// sha256 over the canonical JSON of the configuration, the checksum of its data set and the
+// versions of its method, network and the program's result format: 64 hexadecimal digits. Two
+// runs with equal keys give the same result on the same device.
+std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
+                    const Catalogue& catalogue);
+
+std::string sha256_hex(std::string_view bytes);
+
+}  // namespace approx

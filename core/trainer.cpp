@@ -1,0 +1,291 @@
+#include "core/trainer.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "core/session.h"
+#include "core/spec/error.h"
+#include "kernels/rng.h"
+
+namespace approx {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int64_t nanoseconds(Clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+// A number as docs/events.md wants it: null with a marker where it is not finite.
+void put(Json& event, double value) {
+  if (std::isfinite(value)) {
+    event["value"] = value;
+    return;
+  }
+  event["value"] = nullptr;
+  event["special"] = std::isnan(value) ? "nan" : value > 0 ? "+inf" : "-inf";
+}
+
+Json start_event(const Session& session) {
+  return {{"event", "start"},
+          {"parameters", session.parameters()},
+          {"macs", session.macs()},
+          {"steps_per_epoch", session.steps_per_epoch()},
+          {"total_steps", session.total_steps()},
+          {"approximated_share", session.approximated_share()}};
+}
+
+// What every run ends with; the caller adds the rest.
+Json final_event(std::string_view state, int64_t steps, Clock::time_point began) {
+  return {{"event", "final"},
+          {"state", state},
+          {"steps", steps},
+          {"wall_ns", nanoseconds(Clock::now() - began)},
+          {"peak_rss_bytes", peak_rss_bytes()}};
+}
+
+// One accuracy run, its clocks and its metrics.
+class AccuracyRun {
+ public:
+  AccuracyRun(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
+              const std::atomic<bool>& stop)
+      : config_(config),
+        sink_(sink),
+        stop_(stop),
+        began_(Clock::now()),
+        session_(config, dataset),
+        // The first steps allocate and choose algorithms. They train, but are not timed.
+        warmup_(std::min<int64_t>(std::max<int64_t>(4, session_.period()),
+                                  session_.total_steps() / 4)),
+        on_cpu_(config.device == "cpu") {}
+
+  void operator()() {
+    sink_(start_event(session_));
+    const int64_t total = session_.total_steps(), per_epoch = session_.steps_per_epoch();
+    while (session_.steps_done() < total && !stop_ && state_ == "finished") {
+      timed_step();
+      const int64_t done = session_.steps_done();
+      const bool epoch_ends = done % per_epoch == 0;
+      // Reading the loss waits for the device, so it is looked at once in a while: soon enough to
+      // stop a diverged run within a hundred steps.
+      if (epoch_ends || done % kLossEvery == 0) look_at_loss(epoch_ends);
+      if (epoch_ends && state_ == "finished") end_epoch(done / per_epoch);
+    }
+    if (stop_ && session_.steps_done() < total) state_ = "interrupted";
+    finish();
+  }
+
+ private:
+  static constexpr int64_t kLossEvery = 20;
+
+  void timed_step() {
+    const auto before = Clock::now();
+    session_.step();
+    // Where steps are only queued, their single times mean nothing; epochs are timed instead.
+    if (!on_cpu_ && session_.steps_done() % session_.steps_per_epoch() == 0) session_.synchronize();
+    const int64_t ns = nanoseconds(Clock::now() - before);
+    if (session_.steps_done() <= warmup_) {
+      warmup_ns_ += ns;
+      if (session_.steps_done() == warmup_) session_.synchronize();
+    } else {
+      train_ns_ += ns;
+      if (on_cpu_) step_ns_.push_back(ns);
+    }
+  }
+
+  void look_at_loss(bool epoch_ends) {
+    const int64_t steps = session_.steps_done() - loss_from_;
+    const double mean = session_.take_mean_loss();
+    loss_from_ = session_.steps_done();
+    epoch_loss_ += mean * static_cast<double>(steps);
+    epoch_loss_steps_ += steps;
+    if (!std::isfinite(mean)) {
+      diverge();
+      metric("loss", "train", mean);
+    }
+    report_progress(mean, epoch_ends);
+  }
+
+  void diverge() {
+    state_ = "diverged";
+    diverged_step_ = session_.steps_done();
+    diverged_layer_ = session_.first_bad_layer();
+  }
+
+  void report_progress(double loss, bool force) {
+    const auto now = Clock::now();
+    if (!force && now - progress_at_ < std::chrono::milliseconds(250)) return;
+    const int64_t steps = session_.steps_done() - progress_step_;
+    const double seconds = 1e-9 * static_cast<double>(train_ns_ + warmup_ns_ - progress_ns_);
+    Json event{{"event", "progress"},
+               {"epoch", epoch()},
+               {"epochs", config_.recipe.epochs},
+               {"step", session_.steps_done()},
+               {"total_steps", session_.total_steps()},
+               {"images_per_s",
+                seconds > 0 ? static_cast<double>(steps * config_.batch_size) / seconds : 0.0},
+               {"accuracy", last_accuracy_ < 0 ? Json() : Json(last_accuracy_)}};
+    event["loss"] = std::isfinite(loss) ? Json(loss) : Json();
+    sink_(event);
+    progress_at_ = now;
+    progress_step_ = session_.steps_done();
+    progress_ns_ = train_ns_ + warmup_ns_;
+  }
+
+  void end_epoch(int64_t epoch_number) {
+    metric("loss", "train", epoch_loss_ / static_cast<double>(std::max<int64_t>(1, epoch_loss_steps_)));
+    metric("learning_rate", "train",
+           learning_rate(config_.recipe, session_.steps_done() - 1, session_.steps_per_epoch()));
+    epoch_loss_ = 0;
+    epoch_loss_steps_ = 0;
+    const bool last = epoch_number == config_.recipe.epochs;
+    if (!last && epoch_number % config_.recipe.eval_every != 0) return;
+    const auto before = Clock::now();
+    if (session_.split().holdout.count() > 0) score("holdout", session_.split().holdout);
+    score("test", session_.split().test);
+    eval_ns_ += nanoseconds(Clock::now() - before);
+  }
+
+  void score(const char* split, const DeviceImages& images) {
+    const auto result = session_.evaluate(images);
+    metric("accuracy", split, result.accuracy);
+    metric("loss", split, result.loss);
+    last_accuracy_ = result.accuracy;
+    // A loss that overflowed in evaluation alone is not a divergence of the training, but
+    // parameters that are no longer numbers are.
+    if (!std::isfinite(result.loss) && !session_.first_bad_layer().empty()) diverge();
+  }
+
+  void metric(const char* metric_name, const char* split, double value) {
+    Json event{{"event", "metric"},
+               {"name", metric_name},
+               {"split", split},
+               {"step", session_.steps_done()},
+               {"epoch", epoch()},
+               {"train_ns", train_ns_}};
+    put(event, value);
+    sink_(event);
+  }
+
+  double epoch() const {
+    return static_cast<double>(session_.steps_done()) /
+           static_cast<double>(session_.steps_per_epoch());
+  }
+
+  void finish() {
+    for (const auto& event : session_.layer_events()) sink_(event);
+    Json event = final_event(state_, session_.steps_done(), began_);
+    event.update({{"warmup_steps", std::min(warmup_, session_.steps_done())},
+                  {"train_ns", train_ns_},
+                  {"eval_ns", eval_ns_},
+                  {"warmup_ns", warmup_ns_},
+                  {"step_ns", step_ns_}});
+    if (state_ == "diverged") {
+      event["diverged_step"] = diverged_step_;
+      event["diverged_layer"] = diverged_layer_;
+    }
+    sink_(event);
+  }
+
+  const RunConfig& config_;
+  const EventSink& sink_;
+  const std::atomic<bool>& stop_;
+  Clock::time_point began_;
+  Session session_;
+  int64_t warmup_;
+  bool on_cpu_;
+  std::string state_ = "finished";
+  int64_t train_ns_ = 0, eval_ns_ = 0, warmup_ns_ = 0;
+  std::vector<int64_t> step_ns_;
+  double epoch_loss_ = 0;
+  int64_t epoch_loss_steps_ = 0, loss_from_ = 0;
+  double last_accuracy_ = -1;
+  Clock::time_point progress_at_{};
+  int64_t progress_step_ = 0, progress_ns_ = 0;
+  int64_t diverged_step_ = 0;
+  std::string diverged_layer_;
+};
+
+}  // namespace
+
+void run_accuracy(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
+                  const std::atomic<bool>& stop) {
+  AccuracyRun run(config, dataset, sink, stop);
+  run();
+}
+
+void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
+                const std::atomic<bool>& stop) {
+  const auto began = Clock::now();
+  RunConfig exact = config;
+  exact.method = "dense";
+  exact.schedule.clear();
+  Session dense(exact, dataset), approx(config, dataset);
+  sink(start_event(approx));
+  const int64_t period = approx.period();
+  const int64_t steps = (config.block_steps + period - 1) / period * period;
+
+  const auto block = [&](Session& session) {
+    const auto before = Clock::now();
+    for (int64_t i = 0; i < steps; ++i) session.step();
+    session.synchronize();
+    return nanoseconds(Clock::now() - before);
+  };
+  int64_t warmup_ns = 0, train_ns = 0;
+  for (auto* session : {&dense, &approx}) warmup_ns += block(*session);
+
+  std::string_view state = "finished";
+  for (int64_t pair = 0; pair < config.blocks; ++pair) {
+    if (stop) {
+      state = "interrupted";
+      break;
+    }
+    const Rng rng{.seed = static_cast<uint64_t>(config.seed),
+                  .step = static_cast<uint64_t>(pair),
+                  .stream = kBlockStream};
+    const bool dense_first = rng.block(0)[0] & 1;
+    for (int64_t order = 0; order < 2; ++order) {
+      const bool is_dense = dense_first == (order == 0);
+      const int64_t ns = block(is_dense ? dense : approx);
+      train_ns += ns;
+      sink({{"event", "block"},
+            {"pair", pair},
+            {"arm", is_dense ? "dense" : "approx"},
+            {"order", order},
+            {"steps", steps},
+            {"ns", ns}});
+    }
+    sink({{"event", "progress"},
+          {"epoch", 0},
+          {"epochs", 0},
+          {"step", pair + 1},
+          {"total_steps", config.blocks},
+          {"images_per_s", static_cast<double>(2 * (pair + 1) * steps * config.batch_size) /
+                               (1e-9 * static_cast<double>(train_ns))},
+          {"accuracy", nullptr},
+          {"loss", nullptr}});
+  }
+  for (const auto& event : approx.layer_events()) sink(event);
+  Json event = final_event(state, approx.steps_done(), began);
+  event.update({{"warmup_steps", steps},
+                {"train_ns", train_ns},
+                {"eval_ns", 0},
+                {"warmup_ns", warmup_ns},
+                {"step_ns", Json::array()}});
+  if (!std::isfinite(approx.take_mean_loss())) {
+    event["state"] = "diverged";
+    event["diverged_step"] = approx.steps_done();
+    event["diverged_layer"] = approx.first_bad_layer();
+  }
+  sink(event);
+}
+
+}  // namespace approx

@@ -1,0 +1,37 @@
+// Computing a plan. Each kind of plan has a folder here with its variants: `reference` (plain loops,
+// the definition), `simd`, ..., of which the fastest usable one is taken.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/operands.h"
+#include "kernels/plan.h"
+
+namespace approx {
+
+// The product of `operands` under `plan`, in the precision of dy (forward: of x):
+//   forward [N,Co,Ho,Wo], data gradient [N,Ci,H,W], weight gradient [Co,Ci/groups,Kh,Kw].
+// Undefined for a frozen Skip. `variant` forces one ("reference", "simd", "densify"); empty takes
+// the fastest that can do it. Throws Error(kInternal) for a plan that the product does not have,
+// and for an unknown or unusable variant.
+at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant = {});
+
+// The exact data and weight gradients in one call, which lets LibTorch share the work of preparing
+// the operands. Either may be left out (undefined).
+std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& operands, bool data, bool weight);
+
+// The variants that `run` would accept for this plan and product here and now, fastest first.
+std::vector<std::string> variants(const Plan& plan, const Operands& operands);
+
+// Multiply-accumulates that the plan really needs, and those of the exact product.
+int64_t plan_macs(const Plan& plan, const Operands& operands);
+int64_t dense_macs(const Operands& operands);
+
+// The share of dy's entries that the plan keeps; NaN for plans that have no such notion.
+double plan_density(const Plan& plan, const Operands& operands);
+
+}  // namespace approx

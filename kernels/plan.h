@@ -1,0 +1,44 @@
+// What a method wants computed for one product: data, no code. A kernel computes one kind of plan
+// and knows no method; a method makes plans and knows no device. Adding a method needs a kernel only
+// when none of these kinds describes it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <variant>
+
+#include "kernels/rng.h"
+
+namespace approx {
+
+// The exact product.
+struct Dense {};
+
+// No computation. The weight gradient is zero; with `freeze` there is none, so that the optimizer
+// leaves the weight, its momentum and its decay alone at this step.
+struct Skip {
+  bool freeze = false;
+};
+
+// Normal draws in place of the weight gradient, independent of every operand.
+struct Gaussian {
+  double mean = 0;
+  double stddev = 1;
+  Rng rng;
+};
+
+// The exact product with a sparse dY. Compressed rows: row (n, c), that is n * Co + c, keeps entries
+// row_start[row] .. row_start[row + 1]; each is a position in its plane (h * Wo + w) and the value
+// that stands there instead of dY's.
+struct SparseDY {
+  at::Tensor row_start;  // [N*Co + 1] int64
+  at::Tensor position;   // [entries] int32
+  at::Tensor value;      // [entries] float
+
+  // k entries in every row: `position` [N,Co,k] of any integer type, `value` [N,Co,k].
+  static SparseDY from_topk(const at::Tensor& position, const at::Tensor& value);
+};
+
+using Plan = std::variant<Dense, Skip, Gaussian, SparseDY>;
+
+}  // namespace approx

@@ -1,0 +1,29 @@
+# The engine that misbehaves on demand, and the tests of the program with it.
+add_library(fake_engine MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/fake_engine.cpp)
+set_target_properties(fake_engine PROPERTIES PREFIX "")
+target_link_libraries(fake_engine PRIVATE approx_spec)
+
+approx_test(cli_text_test
+  SOURCES cli/text_test.cpp ${CMAKE_SOURCE_DIR}/cli/text.cpp
+  LIBRARIES approx_spec CLI11::CLI11)
+
+find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)
+function(approx_cli_test name timeout)
+  add_test(NAME cli.${name}
+    COMMAND ${CMAKE_COMMAND} -E env
+      APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>
+      APPROXTRAIN_FAKE_ENGINE=$<TARGET_FILE:fake_engine>
+      ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/cli/${ARGN})
+  set_tests_properties(cli.${name} PROPERTIES TIMEOUT ${timeout})
+endfunction()
+
+file(GLOB cli_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/cli/*.test)
+foreach(text ${cli_texts})
+  get_filename_component(name ${text} NAME_WE)
+  approx_cli_test(${name} 300 run_text.py ${text})
+endforeach()
+approx_cli_test(workers 600 workers_test.py)
+approx_cli_test(signals 600 signals_test.py)
+approx_cli_test(kills 1200 kills_test.py)
+approx_cli_test(paths 300 paths_test.py)
+set_tests_properties(cli.kills PROPERTIES LABELS slow)

@@ -1,0 +1,219 @@
+// An engine that computes nothing and misbehaves on demand: the program's tests open it in place
+// of libapproxtrain.so (APPROXTRAIN_ENGINE).
+//
+// APPROXTRAIN_FAKE is a list of `SEED=WORD`, or `*=WORD` for every other seed, joined by `;`:
+//   finish      the default: five steps, a metric, a final event
+//   slow        the same in 2 s (APPROXTRAIN_FAKE_STEP_MS: milliseconds of each step)
+//   diverge     a final event that says so
+//   throw, throw-data, throw-device, throw-oom, throw-unknown
+//   abort, segv, kill, exit0, exit3, early (exits before the start event)
+//   garbage     lines that are no events, broken UTF-8, NUL, half a line, then finishes
+//   flood       64 MB of output without a line feed, then finishes
+//   deep        an event that nests 100,000 deep, then finishes
+//   wrong       events whose fields have the wrong types
+//   talk        writes lines on stdout and stderr, then fails
+//   hang        no event any more; ignores being stopped
+//   stubborn    goes on with events; ignores being stopped
+//   no-final    returns without a final event
+//   once:WORD   WORD in the first attempt (told by APPROXTRAIN_FAKE_MARK, a path), then finishes
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "core/engine.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string behaviour(int64_t seed) {
+  std::istringstream list(variable("APPROXTRAIN_FAKE"));
+  std::string item, other = "finish";
+  while (std::getline(list, item, ';')) {
+    const auto equals = item.find('=');
+    if (item.substr(0, equals) == std::to_string(seed)) return item.substr(equals + 1);
+    if (item.substr(0, equals) == "*") other = item.substr(equals + 1);
+  }
+  return other;
+}
+
+void pause(int64_t milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+// To the descriptor of the events, past the program.
+void raw(const std::string& bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t written = write(3, bytes.data() + done, bytes.size() - done);
+    if (written <= 0) return;
+    done += static_cast<size_t>(written);
+  }
+}
+
+class FakeEngine final : public Engine {
+ public:
+  Catalogue catalogue() const override { return {}; }
+
+  std::unique_ptr<Stepper> stepper(const RunConfig& /*config*/, const Place& /*place*/) override {
+    throw usage_error("the fake engine has no stepper");
+  }
+
+  Json environment() const override { return {{"torch", "none"}, {"fake", true}}; }
+
+  void train(const RunConfig& config, const Place& /*place*/, const EventSink& sink,
+             const std::atomic<bool>& stop) override {
+    std::string word = behaviour(config.seed);
+    if (word.rfind("once:", 0) == 0) {
+      const std::string mark =
+          variable("APPROXTRAIN_FAKE_MARK") + "." + std::to_string(config.seed);
+      const bool again = std::filesystem::exists(mark);
+      std::ofstream(mark) << word;
+      word = again ? "finish" : word.substr(5);
+    }
+    if (word == "early") _exit(9);
+    sink({{"event", "start"},
+          {"parameters", 10},
+          {"macs", 1000},
+          {"steps_per_epoch", 5},
+          {"total_steps", 5},
+          {"approximated_share", 0.25}});
+    misbehave(word);
+    const std::string step_text = variable("APPROXTRAIN_FAKE_STEP_MS");
+    const int64_t step_ms = !step_text.empty() ? std::stoll(step_text) : word == "slow" ? 400 : 1;
+    const bool stoppable = word != "stubborn";
+    int64_t step = 0;
+    std::string state = word == "diverge" ? "diverged" : "finished";
+    Json step_ns = Json::array();
+    for (; step < (stoppable ? 5 : 1'000'000); ++step) {
+      if (stoppable && stop) {
+        state = "interrupted";
+        break;
+      }
+      pause(step_ms);
+      step_ns.push_back(1'000'000 + config.seed);
+      sink({{"event", "progress"},
+            {"epoch", 1},
+            {"step", step + 1},
+            {"total_steps", 5},
+            {"loss", 1.0 / static_cast<double>(step + 1)},
+            {"images_per_s", 1000.0}});
+    }
+    // The same numbers for the same run, whenever it is done.
+    const double accuracy = 0.5 + 0.01 * static_cast<double>(config.seed % 10);
+    const bool diverged = state == "diverged";
+    for (const char* split : {"holdout", "test"}) {
+      Json metric = {{"event", "metric"}, {"name", "accuracy"}, {"split", split},
+                     {"step", step},      {"epoch", 1.0},       {"train_ns", 5'000'000},
+                     {"value", accuracy}};
+      sink(metric);
+    }
+    sink({{"event", "metric"},
+          {"name", "loss"},
+          {"split", "train"},
+          {"step", step},
+          {"epoch", 1.0},
+          {"train_ns", 5'000'000},
+          {"value", diverged ? Json(nullptr) : Json(0.25)},
+          {"special", diverged ? Json("nan") : Json(nullptr)}});
+    if (word == "no-final") return;
+    sink({{"event", "final"},
+          {"state", state},
+          {"steps", step},
+          {"warmup_steps", 0},
+          {"train_ns", 5'000'000},
+          {"eval_ns", 1'000'000},
+          {"data_ns", 1000},
+          {"wall_ns", 7'000'000},
+          {"warmup_ns", 0},
+          {"step_ns", step_ns},
+          {"peak_rss_bytes", 1 << 20},
+          {"diverged_step", diverged ? Json(3) : Json(nullptr)},
+          {"diverged_layer", diverged ? Json("conv1") : Json(nullptr)}});
+  }
+
+  std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
+                                       const std::vector<std::string>& methods,
+                                       const std::string& /*device*/,
+                                       int64_t /*threads*/) override {
+    std::vector<KernelCase> cases;
+    const auto add = [&](const std::string& method, int64_t loops) {
+      KernelCase kernel;
+      kernel.op = name(product);
+      kernel.method = method;
+      kernel.variant = "fake";
+      kernel.shape = shape;
+      kernel.dense_flops = 1e6;
+      kernel.flops = method == "dense" ? 1e6 : 2.5e5;
+      kernel.run = [loops] {
+        volatile double sum = 0;
+        for (int64_t i = 0; i < loops; ++i) sum = sum + std::sqrt(static_cast<double>(i));
+      };
+      if (method != "dense") kernel.plan = [] { pause(0); };
+      kernel.check = [] { return std::pair(1e-6, 1e-7); };
+      cases.push_back(std::move(kernel));
+    };
+    add("dense", 20'000);
+    for (const auto& method : methods) add(method, 5'000);
+    return cases;
+  }
+
+ private:
+  static void misbehave(const std::string& word) {
+    if (word == "throw") throw std::runtime_error("the fake engine\nfails");
+    if (word == "throw-data") throw data_error("the fake data are gone");
+    if (word == "throw-device") throw Error(ErrorKind::kDevice, "the fake device is lost");
+    if (word == "throw-oom") throw std::bad_alloc();
+    if (word == "throw-unknown") throw 42;
+    if (word == "abort") std::abort();
+    if (word == "segv") raise(SIGSEGV);
+    if (word == "kill") raise(SIGKILL);
+    if (word == "exit0") _exit(0);
+    if (word == "exit3") _exit(3);
+    if (word == "garbage") {
+      raw("not json\n{\"event\":5}\n{\"event\":\"unknown\"}\n[1,2]\n\n\xff\xfe{\n");
+      raw(std::string("{\"event\":\"metric\",\"name\":\"\xc3(\"}\n\0\0\n", 40));
+      raw("{\"event\":\"pro");
+      raw("\n");
+    }
+    if (word == "flood") {
+      const std::string block(1 << 20, 'x');
+      for (int i = 0; i < 64; ++i) {
+        raw(block);
+        if (write(STDOUT_FILENO, block.data(), block.size()) < 0) return;
+      }
+      raw("\n");
+    }
+    if (word == "deep") raw("{\"event\":\"metric\",\"x\":" + std::string(100'000, '[') + "\n");
+    if (word == "wrong") raw("{\"event\":\"metric\",\"name\":5,\"step\":\"x\",\"value\":{}}\n");
+    if (word == "talk") {
+      const std::string text = "a line on stdout\n\xff broken UTF-8 \x1b[31m\nlast words\n";
+      if (write(STDOUT_FILENO, text.data(), text.size()) > 0) _exit(4);
+    }
+    if (word == "hang") {
+      while (true) pause(1000);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace approx
+
+extern "C" approx::Engine* approxtrain_engine() {
+  static approx::FakeEngine engine;
+  return &engine;
+}

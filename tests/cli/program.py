@@ -1,0 +1,113 @@
+"""What the tests of the program share: how to start it, in a folder of its own, with the engine that
+misbehaves on demand."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
+ENGINE = os.path.abspath(os.environ["APPROXTRAIN_FAKE_ENGINE"])
+
+SWEEP = """id = "fake:table"
+network = "small_cnn"
+dataset = "mnist14"
+method = ["dense", "zero"]
+seeds = "0-2"
+"""
+
+
+class Folder:
+    """A working directory with a sweep file, gone afterwards."""
+
+    def __init__(self, sweep=SWEEP):
+        self.path = tempfile.mkdtemp(prefix="approxtrain-test-")
+        with open(os.path.join(self.path, "sweep.toml"), "w") as out:
+            out.write(sweep)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def file(self, name):
+        return os.path.join(self.path, name)
+
+    def environment(self, fake="", **more):
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(("APPROXTRAIN_", "XDG_"))}
+        env.update(APPROXTRAIN_ENGINE=ENGINE, APPROXTRAIN_FAKE=fake, HOME=self.path,
+                   XDG_RUNTIME_DIR=self.path, TERM="dumb", LC_ALL="C.UTF-8",
+                   APPROXTRAIN_FAKE_MARK=self.file("mark"))
+        env.update(more)
+        return env
+
+    def start(self, *arguments, fake="", env=None, **how):
+        how.setdefault("stdout", subprocess.PIPE)
+        how.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen([PROGRAM, *arguments], cwd=self.path,
+                                env=self.environment(fake, **(env or {})), **how)
+
+    def run(self, *arguments, fake="", env=None, timeout=120):
+        process = self.start(*arguments, fake=fake, env=env, stdin=subprocess.DEVNULL)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        finally:
+            if process.poll() is None:
+                process.kill()
+        return process.returncode, out.decode(), err.decode()
+
+    def sweep(self, *arguments, fake="", **how):
+        return self.run("sweep", "sweep.toml", "--db", "t.db", *arguments, fake=fake, **how)
+
+    def query(self, sql, db="t.db"):
+        connection = sqlite3.connect(f"file:{self.file(db)}?mode=ro", uri=True)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def states(self):
+        """State of the last attempt of each cell, by method and seed."""
+        return {(method.split(":")[0], seed): state for method, seed, state in self.query(
+            "SELECT c.method, c.seed, r.state FROM run r JOIN cell c USING(cell_id) "
+            "ORDER BY r.attempt")}
+
+    def results(self):
+        """Everything that a report shows, without what differs between two attempts."""
+        metrics = self.query(
+            "SELECT c.run_key, m.name, m.split, m.step, m.epoch, m.train_ns, m.value, m.special, "
+            "r.state, r.steps, r.train_ns, r.step_ns FROM run r JOIN cell c USING(cell_id) "
+            "JOIN metric m USING(run_id) WHERE r.state IN ('finished', 'diverged') "
+            "ORDER BY 1, 2, 3, 4")
+        return metrics
+
+    def check_database(self, db="t.db"):
+        expect(self.query("PRAGMA integrity_check", db) == [("ok",)], "integrity_check")
+        expect(self.query("PRAGMA foreign_key_check", db) == [], "foreign_key_check")
+        doubled = self.query("SELECT cell_id FROM run WHERE state IN ('finished', 'diverged') "
+                             "GROUP BY cell_id HAVING count(*) > 1", db)
+        expect(doubled == [], f"cells with two results: {doubled}")
+
+
+failures = []
+
+
+def expect(condition, what):
+    if not condition:
+        failures.append(what)
+        print(f"FAILED: {what}", flush=True)
+    return condition
+
+
+def expect_equal(got, wanted, what):
+    return expect(got == wanted, f"{what}: got {got!r}, expected {wanted!r}")
+
+
+def finish():
+    print(f"{len(failures)} failures")
+    sys.exit(1 if failures else 0)

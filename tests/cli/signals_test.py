@@ -1,0 +1,146 @@
+"""One signal ends a sweep in order, the second at once; the terminal is left as it was."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+
+from program import Folder, PROGRAM, expect, expect_equal, finish
+
+LONG = """id = "fake:long"
+network = "small_cnn"
+dataset = "mnist14"
+method = "zero"
+seeds = "0-3"
+"""
+
+
+def wait_for_run(folder, state="running", seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if folder.query(f"SELECT 1 FROM run WHERE state = '{state}'"):
+                return True
+        except Exception:  # the database is not there yet, or is being written
+            pass
+        time.sleep(0.02)
+    return False
+
+
+def workers_of(folder):
+    """Processes that work in this folder, other than the test."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd") == folder.path:
+                with open(f"/proc/{pid}/cmdline", "rb") as line:
+                    found.append((int(pid), line.read()))
+        except OSError:
+            pass
+    return [pid for pid, line in found if b"--worker" in line]
+
+
+def one_signal():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with Folder(LONG) as folder:
+            process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=slow",
+                                   env={"APPROXTRAIN_FAKE_STEP_MS": "200"})
+            expect(wait_for_run(folder), f"{number}: no run began")
+            time.sleep(0.5)
+            begin = time.monotonic()
+            process.send_signal(number)
+            err = process.communicate(timeout=60)[1].decode()
+            expect_equal(process.returncode, 128 + number, f"{number}: exit code ({err})")
+            expect(time.monotonic() - begin < 10, f"{number}: slow to stop")
+            states = set(folder.states().values())
+            expect(states <= {"interrupted", "finished"} and "interrupted" in states,
+                   f"{number}: states {states}")
+            expect_equal(workers_of(folder), [], f"{number}: workers left")
+            code, _, err = folder.sweep()
+            expect_equal(code, 0, f"{number}: exit code of the second sweep ({err})")
+            expect_equal(len(folder.states()), 4, f"{number}: cells")
+            expect_equal(set(folder.states().values()), {"finished"}, f"{number}: states at last")
+            folder.check_database()
+
+
+def two_signals():
+    with Folder(LONG) as folder:
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=hang")
+        expect(wait_for_run(folder), "twice: no run began")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        expect_equal(process.poll(), None, "twice: the first signal lets a worker finish its step")
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=60)[1].decode()
+        expect_equal(process.returncode, 130, f"twice: exit code ({err})")
+        expect(time.monotonic() - begin < 2, "twice: slow to stop")
+        expect_equal(workers_of(folder), [], "twice: workers left")
+        expect_equal(set(folder.states().values()), {"interrupted"}, "twice: states")
+
+
+def hung_worker_and_one_signal():
+    with Folder(LONG) as folder:
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db", "--grace", "1s",
+                               fake="*=hang")
+        expect(wait_for_run(folder), "hung: no run began")
+        process.send_signal(signal.SIGTERM)
+        err = process.communicate(timeout=60)[1].decode()
+        expect_equal(process.returncode, 143, f"hung: exit code ({err})")
+        expect_equal(workers_of(folder), [], "hung: workers left")
+
+
+def on_a_terminal():
+    """A bar, interrupted by the terminal's own key; nothing of the bar is left on the line."""
+    with Folder(LONG) as folder:
+        ours, theirs = pty.openpty()
+        env = folder.environment("*=slow", TERM="xterm", APPROXTRAIN_FAKE_STEP_MS="200")
+        process = subprocess.Popen([PROGRAM, "sweep", "sweep.toml", "--db", "t.db"],
+                                   cwd=folder.path, env=env, stdin=theirs, stdout=theirs,
+                                   stderr=theirs, start_new_session=True,
+                                   preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0))
+        os.close(theirs)
+        shown, pressed, begin = b"", False, time.monotonic()
+        while time.monotonic() - begin < 60:
+            if select.select([ours], [], [], 0.1)[0]:
+                try:
+                    block = os.read(ours, 65536)
+                except OSError:
+                    break
+                if not block:
+                    break
+                shown += block
+            if not pressed and b"step 2/5" in shown:
+                os.write(ours, b"\x03")
+                pressed = True
+        expect_equal(process.wait(timeout=30), 130, f"terminal: exit code ({shown!r})")
+        expect(b"images/s" in shown and b"loss" in shown, f"terminal: no bar in {shown!r}")
+        expect(b"\x1b[?25l" not in shown, "terminal: the cursor was hidden")
+        last = shown.rstrip().rsplit(b"\n", 1)[-1]
+        expect(b"step " not in last.rsplit(b"\x1b[K", 1)[-1], f"terminal: last line {last!r}")
+        redraws = shown.count(b"\x1b[K")
+        expect(redraws < 12 * (time.monotonic() - begin) + 10, f"terminal: {redraws} redraws")
+        os.close(ours)
+
+
+def worker_dies_with_its_coordinator():
+    with Folder(LONG) as folder:
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=hang")
+        expect(wait_for_run(folder), "orphans: no run began")
+        process.kill()
+        process.communicate()
+        end = time.monotonic() + 5
+        while workers_of(folder) and time.monotonic() < end:
+            time.sleep(0.05)
+        expect_equal(workers_of(folder), [], "orphans")
+
+
+one_signal()
+two_signals()
+hung_worker_and_one_signal()
+on_a_terminal()
+worker_dies_with_its_coordinator()
+finish()

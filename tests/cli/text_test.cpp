@@ -1,0 +1,63 @@
+#include "cli/text.h"
+
+#include <gtest/gtest.h>
+
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+TEST(Duration, ReadsEveryUnit) {
+  EXPECT_EQ(parse_duration("90", "--timeout"), seconds(90));
+  EXPECT_EQ(parse_duration("90s", "--timeout"), seconds(90));
+  EXPECT_EQ(parse_duration("250ms", "--timeout"), milliseconds(250));
+  EXPECT_EQ(parse_duration("30m", "--timeout"), minutes(30));
+  EXPECT_EQ(parse_duration("1.5h", "--timeout"), minutes(90));
+  EXPECT_EQ(parse_duration("2d", "--timeout"), hours(48));
+  EXPECT_EQ(parse_duration("0", "--timeout"), seconds(0));
+}
+
+TEST(Duration, RefusesEverythingElse) {
+  for (const char* text : {"", "s", "-1s", "1,5h", "nan", "inf", "1e9d", "99999999999999999999",
+                           "5 s", "5x", "0x10", "1h30m", "11d ", "10000d"}) {
+    EXPECT_THROW(parse_duration(text, "--timeout"), Error) << text;
+  }
+}
+
+TEST(Duration, IsWrittenInTwoUnitsAtMost) {
+  EXPECT_EQ(format_duration(milliseconds(850)), "850 ms");
+  EXPECT_EQ(format_duration(milliseconds(12'340)), "12.3 s");
+  EXPECT_EQ(format_duration(milliseconds(59'960)), "1 min 00 s");
+  EXPECT_EQ(format_duration(seconds(245)), "4 min 05 s");
+  EXPECT_EQ(format_duration(minutes(187)), "3 h 07 min");
+}
+
+TEST(Printable, KeepsUtf8AndEscapesTheRest) {
+  EXPECT_EQ(printable("plain ✓ ≈ 🙂"), "plain ✓ ≈ 🙂");
+  EXPECT_EQ(printable(std::string_view("a\0b\n\x1b[31m\x7f", 10)), "a\\x00b\\x0a\\x1b[31m\\x7f");
+  EXPECT_EQ(printable("\xff\xc3("), "\\xff\\xc3(");
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");                    // overlong
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // a surrogate
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond U+10FFFF
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");                    // cut off
+}
+
+TEST(SplitList, CutsSpaceAndEmptyParts) {
+  EXPECT_EQ(split_list(" a, b ,,c "), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(split_list("").empty());
+  EXPECT_TRUE(split_list(" , ,").empty());
+}
+
+TEST(Tables, MarkdownAlignsAndCsvQuotes) {
+  EXPECT_EQ(markdown_table({"name", "n"}, {{"≈", "1"}, {"longer", "-20"}}),
+            "| name   |   n |\n|--------|----:|\n| ≈      |   1 |\n| longer | -20 |\n");
+  EXPECT_EQ(csv_table({"a", "b"}, {{"1,2", "say \"x\""}}), "a,b\n\"1,2\",\"say \"\"x\"\"\"\n");
+}
+
+}  // namespace
+}  // namespace approx

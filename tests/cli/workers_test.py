@@ -1,0 +1,165 @@
+"""Every way in which a worker can go wrong: its run is recorded as what it was, and the sweep goes
+on."""
+
+import os
+import resource
+import time
+
+from program import Folder, expect, expect_equal, finish
+
+ONE = """id = "fake:one"
+network = "small_cnn"
+dataset = "mnist14"
+method = "zero"
+seeds = "0-1"
+"""
+
+# What seed 0 does, its state, what its error says. Seed 1 finishes.
+CASES = [
+    ("throw", "failed", "the fake engine\\x0afails"),
+    ("throw-data", "failed", "the fake data are gone"),
+    ("throw-device", "failed", "the fake device is lost"),
+    ("throw-oom", "oom", "out of memory"),
+    ("throw-unknown", "failed", "signal 6"),
+    ("abort", "failed", "signal 6"),
+    ("segv", "failed", "signal 11"),
+    ("exit0", "failed", "exited with code 0 and without a final event"),
+    ("exit3", "failed", "exited with code 3"),
+    ("early", "failed", "exited with code 9"),
+    ("no-final", "failed", "exited with code 0 and without a final event"),
+    ("talk", "failed", "last words"),
+    ("diverge", "diverged", ""),
+    ("garbage", "finished", ""),
+    ("deep", "finished", ""),
+    ("wrong", "finished", "malformed"),
+]
+
+
+def outcomes():
+    for word, state, error in CASES:
+        with Folder(ONE) as folder:
+            code, _, err = folder.sweep("--progress", "log", fake=f"0={word}")
+            wanted = 0 if state in ("finished", "diverged") else 3
+            expect_equal(code, wanted, f"{word}: exit code ({err})")
+            expect_equal(folder.states(), {("zero", 0): state, ("zero", 1): "finished"}, word)
+            (text,), = folder.query("SELECT r.error FROM run r JOIN cell c USING(cell_id) "
+                                    "WHERE c.seed = 0 ORDER BY attempt DESC LIMIT 1")
+            expect(error in text, f"{word}: error is {text!r}")
+            expect("\n" not in text, f"{word}: error has several lines: {text!r}")
+            if wanted == 3:
+                expect("first failure: zero" in err.splitlines()[-1], f"{word}: {err!r}")
+            folder.check_database()
+            # Again: a result stays, a failure is done again only when asked.
+            code, _, err = folder.sweep(fake=f"0={word}")
+            expect_equal(code, wanted, f"{word}: exit code of the second sweep ({err})")
+            if wanted == 3:
+                code, _, err = folder.sweep("--rerun", state)
+                expect_equal(code, 0, f"{word}: exit code with --rerun ({err})")
+                expect_equal(folder.states()[("zero", 0)], "finished", f"{word}: --rerun")
+
+
+def killed_workers_are_tried_again():
+    with Folder(ONE) as folder:
+        code, _, err = folder.sweep(fake="0=once:kill")
+        expect_equal(code, 0, f"once:kill: exit code ({err})")
+        states = folder.query("SELECT state, signal FROM run JOIN cell USING(cell_id) "
+                              "WHERE seed = 0 ORDER BY attempt")
+        expect_equal(states, [("lost", 9), ("finished", None)], "once:kill")
+    with Folder(ONE) as folder:
+        code, _, err = folder.sweep(fake="0=kill")
+        expect_equal(code, 3, f"kill: exit code ({err})")
+        states = folder.query("SELECT state FROM run JOIN cell USING(cell_id) WHERE seed = 0")
+        expect_equal(states, [("lost",)] * 3, "kill: tried three times")
+        code, _, err = folder.sweep()
+        expect_equal(code, 0, f"kill: a lost run is done again unasked ({err})")
+
+
+def overdue():
+    for word, flag in (("hang", "--stall-timeout"), ("stubborn", "--timeout")):
+        with Folder(ONE) as folder:
+            begin = time.monotonic()
+            code, _, err = folder.sweep(flag, "1s", "--grace", "1s", fake=f"0={word}")
+            took = time.monotonic() - begin
+            expect_equal(code, 3, f"{word}: exit code ({err})")
+            expect_equal(folder.states(), {("zero", 0): "timeout", ("zero", 1): "finished"}, word)
+            expect(took < 30, f"{word}: took {took:.1f} s")
+            (text,), = folder.query("SELECT error FROM run WHERE state = 'timeout'")
+            expect(flag in text, f"{word}: error is {text!r}")
+
+
+def limits_on_failures():
+    for flags in (["--fail-fast"], ["--max-failures", "2"]):
+        with Folder(ONE.replace("0-1", "0-5")) as folder:
+            code, _, err = folder.sweep(*flags, fake="*=exit3")
+            expect_equal(code, 3, f"{flags}: exit code ({err})")
+            count = len(folder.query("SELECT 1 FROM run"))
+            expect_equal(count, 1 if flags == ["--fail-fast"] else 2, f"{flags}: runs started")
+            expect("not started" in err, f"{flags}: {err!r}")
+    with Folder(ONE.replace("0-1", "0-5")) as folder:
+        code, _, err = folder.sweep(fake="*=throw-device")
+        expect_equal(code, 7, f"three device failures in a row ({err})")
+        expect_equal(len(folder.query("SELECT 1 FROM run")), 3, "device failures")
+
+
+def flood():
+    with Folder(ONE) as folder:
+        code, _, err = folder.sweep(fake="0=flood")
+        expect_equal(code, 0, f"flood: exit code ({err})")
+        expect("no events were skipped" in err, f"flood: {err!r}")
+        logs = [os.path.join(at, name) for at, _, names in os.walk(folder.path) for name in names
+                if name == "stderr.log"]
+        sizes = [os.path.getsize(log) for log in logs]
+        expect(sizes and max(sizes) < 2 << 20, f"flood: sizes of logs {sizes}")
+    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    expect(peak_mb < 200, f"flood: {peak_mb:.0f} MB")
+
+
+def jobs():
+    with Folder(ONE.replace("0-1", "0-7")) as folder:
+        code, _, err = folder.sweep("--jobs", "4", fake="3=abort;*=finish")
+        expect_equal(code, 3, f"--jobs: exit code ({err})")
+        states = folder.states()
+        expect_equal(sum(state == "finished" for state in states.values()), 7, "--jobs: finished")
+        expect_equal(states[("zero", 3)], "failed", "--jobs: seed 3")
+
+
+def two_sweeps_share_a_database():
+    with Folder(ONE.replace("0-1", "0-9")) as folder:
+        both = [folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=finish",
+                             env={"APPROXTRAIN_FAKE_STEP_MS": "20"}) for _ in range(2)]
+        for process in both:
+            err = process.communicate(timeout=120)[1].decode()
+            expect_equal(process.returncode, 0, f"two sweeps ({err})")
+        expect_equal(len(folder.query("SELECT 1 FROM run")), 10, "two sweeps: each run once")
+        folder.check_database()
+
+
+def timing():
+    timing_sweep = ONE + 'purpose = "timing"\n'
+    with Folder(timing_sweep) as folder:
+        code, _, err = folder.sweep("--jobs", "4")
+        expect_equal(code, 0, f"timing: exit code ({err})")
+        rows = folder.query("SELECT isolated, taint FROM run")
+        expect(rows and all(isolated == 1 for isolated, _ in rows), f"timing: {rows}")
+
+
+def worker_files():
+    with Folder(ONE) as folder:
+        folder.sweep("--seeds", "0", fake="0=talk")
+        runs = os.listdir(folder.file("t.runs"))
+        expect(len(runs) == 1 and runs[0].endswith("-1"), f"run directories: {runs}")
+        files = sorted(os.listdir(os.path.join(folder.file("t.runs"), runs[0])))
+        for name in ("config.json", "events.jsonl", "lock", "stderr.log"):
+            expect(name in files, f"{name} is not among {files}")
+
+
+outcomes()
+killed_workers_are_tried_again()
+overdue()
+limits_on_failures()
+flood()
+jobs()
+two_sweeps_share_a_database()
+timing()
+worker_files()
+finish()

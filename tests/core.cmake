@@ -1,0 +1,8 @@
+file(GLOB core_tests CONFIGURE_DEPENDS
+  ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*_test.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/core/*_test.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/core/methods/*_test.cpp)
+approx_test(core_test
+  SOURCES ${core_tests} ${CMAKE_CURRENT_SOURCE_DIR}/testing.cpp
+  LIBRARIES approxtrain_library)
+target_precompile_headers(core_test PRIVATE ${CMAKE_SOURCE_DIR}/core/torch_pch.h)

@@ -1,0 +1,49 @@
+// zero and random of Wang et al. 2019; topk_position has a file of its own.
+#include <cmath>
+
+#include "core/method.h"
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+at::Tensor weight_gradient(const std::string& method, const Rng& rng = {}) {
+  const auto operands = random_operands({4, 16, 8, 64, 3, 1, 1});
+  return run(make_method(method)->plan(operands, rng), operands);
+}
+
+TEST(Zero, IsZeroAndFrozenIsNone) {
+  EXPECT_EQ(weight_gradient("zero").abs().max().item<float>(), 0);
+  EXPECT_EQ(weight_gradient("zero").sizes(), (std::vector<int64_t>{64, 16, 3, 3}));
+  EXPECT_FALSE(weight_gradient("zero:freeze=true").defined());
+}
+
+TEST(Random, HasThePapersStandardDeviationByDefault) {
+  const auto draws = weight_gradient("random");
+  const auto n = static_cast<double>(draws.numel());
+  // Five standard errors: a false alarm in about a million seeds, and the seed is fixed.
+  EXPECT_NEAR(draws.mean().item<double>() * 128, 0, 5 / std::sqrt(n));
+  EXPECT_NEAR(draws.std().item<double>() * 128, 1, 5 / std::sqrt(2 * n));
+}
+
+TEST(Random, IsFreshAtEveryStepLayerAndSeed) {
+  const auto base = weight_gradient("random", {.seed = 1, .layer = 1, .step = 1});
+  EXPECT_TRUE(at::equal(base, weight_gradient("random", {.seed = 1, .layer = 1, .step = 1})));
+  for (const Rng& other : {Rng{.seed = 2, .layer = 1, .step = 1}, Rng{.seed = 1, .layer = 2, .step = 1},
+                           Rng{.seed = 1, .layer = 1, .step = 2}}) {
+    const auto draws = weight_gradient("random", other);
+    // Independent draws agree nowhere near: their correlation is within 5 standard errors of 0.
+    const double correlation = (base * draws).mean().item<double>() * 128 * 128;
+    EXPECT_LT(std::abs(correlation), 5 / std::sqrt(static_cast<double>(draws.numel())));
+  }
+}
+
+TEST(Random, DoesNotLookAtItsOperands) {
+  auto operands = random_operands({2, 3, 5, 7, 3, 1, 1});
+  const auto before = run(make_method("random")->plan(operands, Rng{}), operands);
+  operands.dy.mul_(1000);
+  EXPECT_TRUE(at::equal(before, run(make_method("random")->plan(operands, Rng{}), operands)));
+}
+
+}  // namespace
+}  // namespace approx

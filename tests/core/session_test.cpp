@@ -1,0 +1,308 @@
+#include "core/session.h"
+
+#include <torch/torch.h>
+
+#include <map>
+
+#include "core/trainer.h"
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+RunConfig toy_config(const std::string& method = "dense", const std::string& schedule = "") {
+  RunConfig config;
+  config.network = "small_cnn:width=4";
+  config.dataset = "toy";
+  config.method = method;
+  if (!schedule.empty()) config.schedule = make_schedule(schedule);
+  config.recipe.learning_rate = 0.05;
+  config.recipe.epochs = 2;
+  config.batch_size = 16;
+  config.threads = 1;
+  return config;
+}
+
+std::vector<Json> events_of(void (*run)(const RunConfig&, const LoadedDataset&, const EventSink&,
+                                        const std::atomic<bool>&),
+                            const RunConfig& config) {
+  static const LoadedDataset dataset = toy_dataset();
+  std::vector<Json> events;
+  const std::atomic<bool> stop = false;
+  run(config, dataset, [&](const Json& event) { events.push_back(event); }, stop);
+  return events;
+}
+
+std::vector<Json> of_kind(const std::vector<Json>& events, const std::string& kind) {
+  std::vector<Json> found;
+  for (const auto& event : events) {
+    if (event.at("event") == kind) found.push_back(event);
+  }
+  return found;
+}
+
+// The metrics without the clock readings: what must be equal from run to run.
+std::vector<Json> metrics_of(const RunConfig& config) {
+  auto metrics = of_kind(events_of(run_accuracy, config), "metric");
+  for (auto& event : metrics) event.erase("train_ns");
+  return metrics;
+}
+
+double final_accuracy(const RunConfig& config) {
+  double accuracy = -1;
+  for (const auto& event : metrics_of(config)) {
+    if (event["name"] == "accuracy" && event["split"] == "test") accuracy = event["value"];
+  }
+  return accuracy;
+}
+
+TEST(AccuracyRun, LearnsTheToyAndReportsEveryPartOfIt) {
+  const auto events = events_of(run_accuracy, toy_config());
+  ASSERT_EQ(events.front().at("event"), "start");
+  const auto& end = events.back();
+  ASSERT_EQ(end.at("event"), "final");
+  EXPECT_EQ(end["state"], "finished");
+  // 256 images less a tenth held out, in batches of 16: 14 steps an epoch.
+  EXPECT_EQ(events.front()["steps_per_epoch"], 14);
+  EXPECT_EQ(end["steps"], 28);
+  EXPECT_EQ(end["step_ns"].size() + end["warmup_steps"].get<size_t>(), 28u);
+  EXPECT_GT(end["train_ns"].get<int64_t>(), 0);
+  EXPECT_GE(end["wall_ns"].get<int64_t>(), end["train_ns"].get<int64_t>() +
+                                               end["eval_ns"].get<int64_t>() +
+                                               end["warmup_ns"].get<int64_t>());
+  EXPECT_EQ(final_accuracy(toy_config()), 1.0);
+  std::map<std::string, int> count;
+  for (const auto& event : of_kind(events, "metric")) {
+    ++count[event["name"].get<std::string>() + "/" + event["split"].get<std::string>()];
+  }
+  EXPECT_EQ(count["accuracy/test"], 2);
+  EXPECT_EQ(count["accuracy/holdout"], 2);
+  EXPECT_EQ(count["loss/train"], 2);
+}
+
+TEST(AccuracyRun, IsTheSameEveryTime) {
+  const auto config = toy_config("random", "slice:layers=1::1,steps=::2");
+  EXPECT_EQ(metrics_of(config), metrics_of(config));
+  auto other = config;
+  other.seed = 1;
+  EXPECT_NE(metrics_of(config), metrics_of(other));
+}
+
+TEST(AccuracyRun, AScheduleThatNeverComesIsDenseBitForBit) {
+  EXPECT_EQ(metrics_of(toy_config()), metrics_of(toy_config("zero", "slice:steps=1000::1")));
+}
+
+TEST(AccuracyRun, EveryMethodOfWangTrainsTheToy) {
+  for (const auto* method : {"zero", "random", "topk_position"}) {
+    EXPECT_GE(final_accuracy(toy_config(method, "slice:steps=::2")), 0.9) << method;
+  }
+}
+
+TEST(AccuracyRun, CountsWhatTheLayersDid) {
+  const auto events = events_of(run_accuracy, toy_config("zero", "slice:layers=2,steps=::2"));
+  bool found = false;
+  for (const auto& event : of_kind(events, "layer")) {
+    if (event["layer"] != "conv2" || event["product"] != "weight_gradient") continue;
+    if (event["method"] == "dense") {
+      EXPECT_EQ(event["calls"], 14);
+      EXPECT_EQ(event["macs_done"], event["macs_dense"]);
+    } else {
+      found = true;
+      EXPECT_EQ(event["calls"], 14);
+      EXPECT_EQ(event["macs_done"], 0);
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(AccuracyRun, ANetworkThatBlowsUpIsDivergedAtOnce) {
+  auto config = toy_config();
+  config.recipe.learning_rate = 1e30;
+  config.recipe.epochs = 50;
+  const auto end = events_of(run_accuracy, config).back();
+  EXPECT_EQ(end["state"], "diverged");
+  EXPECT_LE(end["steps"].get<int64_t>(), 100);
+  EXPECT_FALSE(end["diverged_layer"].get<std::string>().empty());
+}
+
+TEST(AccuracyRun, StopsAfterTheCurrentStep) {
+  const auto dataset = toy_dataset();
+  std::atomic<bool> stop = false;
+  std::vector<Json> events;
+  auto config = toy_config();
+  config.recipe.epochs = 1000;
+  run_accuracy(config, dataset, [&](const Json& event) {
+    events.push_back(event);
+    if (event["event"] == "metric") stop = true;
+  }, stop);
+  EXPECT_EQ(events.back()["state"], "interrupted");
+  EXPECT_LT(events.back()["steps"].get<int64_t>(), 100);
+}
+
+TEST(AccuracyRun, TheSplitOfThePaperHoldsNothingOut) {
+  auto config = toy_config();
+  config.split = "paper";
+  const auto events = events_of(run_accuracy, config);
+  EXPECT_EQ(events.front()["steps_per_epoch"], 16);
+  for (const auto& event : of_kind(events, "metric")) EXPECT_NE(event["split"], "holdout");
+}
+
+TEST(AccuracyRun, Bf16Trains) {
+  auto config = toy_config("topk_position", "slice:layers=1::1,steps=::2");
+  config.precision = "bf16";
+  EXPECT_GE(final_accuracy(config), 0.9);
+}
+
+TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
+  auto config = toy_config("zero", "slice:steps=::4");
+  config.purpose = Purpose::kTiming;
+  config.blocks = 6;
+  config.block_steps = 5;
+  const auto events = events_of(run_timing, config);
+  const auto blocks = of_kind(events, "block");
+  ASSERT_EQ(blocks.size(), 12u);
+  int dense_first = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_EQ(blocks[i]["pair"], i / 2);
+    EXPECT_EQ(blocks[i]["order"], i % 2);
+    EXPECT_EQ(blocks[i]["steps"], 8);  // five, rounded up to two periods
+    EXPECT_GT(blocks[i]["ns"].get<int64_t>(), 0);
+    dense_first += i % 2 == 0 && blocks[i]["arm"] == "dense";
+    if (i % 2 == 1) {
+      EXPECT_NE(blocks[i]["arm"], blocks[i - 1]["arm"]);
+    }
+  }
+  EXPECT_GT(dense_first, 0);
+  EXPECT_LT(dense_first, 6);
+  EXPECT_EQ(events.back()["state"], "finished");
+}
+
+TEST(LearningRate, FollowsItsSchedule) {
+  Recipe recipe;
+  recipe.learning_rate = 0.4;
+  recipe.epochs = 10;
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 55, 10), 0.4);
+  recipe.decay = 0.5;
+  recipe.lr_schedule = "exponential";
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 29, 10), 0.1);
+  recipe.lr_schedule = "step";
+  recipe.decay_epochs = 4;
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 39, 10), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 40, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 80, 10), 0.1);
+  recipe.lr_schedule = "cosine";
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), 0.4);
+  EXPECT_NEAR(learning_rate(recipe, 50, 10), 0.2, 1e-12);
+  recipe.lr_schedule = "onecycle";
+  recipe.warmup = 0.3;
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), 0.4 / 25);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 30, 10), 0.4);
+  EXPECT_LT(learning_rate(recipe, 99, 10), 0.001);
+}
+
+// Every training image of an epoch, as a hash, to follow it through the shuffle.
+std::vector<size_t> seen_in_epoch(Batches& batches, int64_t epoch) {
+  std::vector<size_t> hashes;
+  for (int64_t step = 0; step < batches.per_epoch(); ++step) {
+    const auto x = batches.at(epoch * batches.per_epoch() + step).x;
+    for (int64_t i = 0; i < x.size(0); ++i) {
+      const auto image = x[i].contiguous();
+      hashes.push_back(std::hash<std::string_view>()(
+          {static_cast<const char*>(image.const_data_ptr()), image.nbytes()}));
+    }
+  }
+  return hashes;
+}
+
+TEST(Batches, AnEpochIsAPermutationAndTheNextIsAnother) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.batch_size = 46;  // 230 images: five whole batches
+  auto split = split_dataset(dataset, config, at::kCPU);
+  ASSERT_EQ(split.train.count(), 231);
+  Batches batches(split.train, dataset, config);
+  auto first = seen_in_epoch(batches, 0), second = seen_in_epoch(batches, 1),
+       again = seen_in_epoch(batches, 0);
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first.size(), 230u);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(std::unique(first.begin(), first.end()), first.end());
+}
+
+TEST(Batches, HoldoutTrainAndTestAreDisjointAndFixed) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  const auto a = split_dataset(dataset, config, at::kCPU);
+  config.seed = 9;
+  const auto b = split_dataset(dataset, config, at::kCPU);
+  EXPECT_EQ(a.holdout.count(), 25);
+  EXPECT_EQ(a.train.count() + a.holdout.count(), 256);
+  EXPECT_TRUE(at::equal(a.holdout.pixels, b.holdout.pixels));
+  config.train_examples = 232;
+  EXPECT_THROW(split_dataset(dataset, config, at::kCPU), Error);
+}
+
+// Augmentation against plain loops: every image must be one of the crops and flips of its source.
+TEST(Batches, CropsFlipsAndCutoutsAreThoseOfTheSource) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.recipe.crop_padding = 2;
+  config.recipe.flip = true;
+  for (const std::string mode : {"zero", "reflect"}) {
+    config.recipe.padding_mode = mode;
+    auto split = split_dataset(dataset, config, at::kCPU);
+    const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
+    auto plain_config = config;
+    plain_config.recipe.crop_padding = 0;
+    plain_config.recipe.flip = false;
+    Batches batches(split.train, dataset, config), plain(split.train, dataset, plain_config);
+    const auto x = batches.at(3).x, source = plain.at(3).x;
+    EXPECT_TRUE(at::equal(batches.at(3).labels, plain.at(3).labels));
+    EXPECT_TRUE(x.is_contiguous(at::MemoryFormat::ChannelsLast));
+    int moved = 0, flipped = 0;
+    for (int64_t i = 0; i < x.size(0); ++i) {
+      const auto padded =
+          mode == "zero" ? at::constant_pad_nd(source[i].unsqueeze(0), {2, 2, 2, 2})
+                         : at::reflection_pad2d(source[i].unsqueeze(0), {2, 2, 2, 2});
+      bool found = false;
+      for (int64_t top = 0; top < 5 && !found; ++top) {
+        for (int64_t left = 0; left < 5 && !found; ++left) {
+          for (const bool flip : {false, true}) {
+            auto crop = padded[0].slice(1, top, top + 8).slice(2, left, left + 8);
+            if (flip) crop = crop.flip({2});
+            if (!at::allclose(crop, x[i])) continue;
+            found = true;
+            moved += top != 2 || left != 2;
+            flipped += flip;
+            break;
+          }
+        }
+      }
+      EXPECT_TRUE(found) << mode << " image " << i;
+    }
+    EXPECT_GT(moved, 8);
+    EXPECT_GT(flipped, 2);
+  }
+  config.recipe.cutout = 3;
+  auto split = split_dataset(dataset, config, at::kCPU);
+  Batches batches(split.train, dataset, config);
+  config.recipe.cutout = 0;
+  Batches whole(split.train, dataset, config);
+  const auto holes = (batches.at(3).x != whole.at(3).x).sum({1, 2, 3});
+  EXPECT_LE(holes.max().item<int64_t>(), 9);
+  EXPECT_GT(holes.max().item<int64_t>(), 3);
+}
+
+TEST(Session, RefusesWhatDoesNotFit) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.network = "vgg19";
+  EXPECT_THROW(Session(config, dataset), Error);
+  config = toy_config();
+  config.device = "tpu";
+  EXPECT_THROW(Session(config, dataset), Error);
+}
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,58 @@
+# Run by ctest: cmake -D BUILD=... -D SOURCE=... -P install_test.cmake
+set(place ${BUILD}/tests/installed)
+set(prefix "${place}/a prefix")  # a space, as in many people's folders
+set(elsewhere ${place}/elsewhere)
+file(REMOVE_RECURSE ${place})
+file(MAKE_DIRECTORY ${elsewhere})
+
+execute_process(
+  COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix}
+  OUTPUT_QUIET ERROR_VARIABLE errors RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "cmake --install failed (${code}): ${errors}")
+endif()
+
+# The settings of whoever runs the tests, and of the build, must not help.
+foreach(variable LD_LIBRARY_PATH APPROXTRAIN_DB APPROXTRAIN_DATA APPROXTRAIN_ENGINE)
+  unset(ENV{${variable}})
+endforeach()
+foreach(variable XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME XDG_STATE_HOME)
+  set(ENV{${variable}} ${place}/xdg)
+endforeach()
+
+# expect(PATTERN ARGUMENTS...): exit code 0, and standard output matches.
+function(expect pattern)
+  execute_process(
+    COMMAND ${prefix}/bin/approxtrain ${ARGN}
+    WORKING_DIRECTORY ${elsewhere}
+    OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "approxtrain ${ARGN}: exit code ${code}\n${output}\n${errors}")
+  endif()
+  if(NOT output MATCHES "${pattern}")
+    message(FATAL_ERROR "approxtrain ${ARGN}: nothing like \"${pattern}\" in\n${output}")
+  endif()
+endfunction()
+
+expect("approxtrain [0-9]+\\.[0-9]+\\.[0-9]+" --version)
+expect("topk_position" list methods)
+expect("resnet20" list networks)
+expect("dense" sweep @quickstart --dry-run)
+# This opens the library, and with it LibTorch.
+expect("topk_position" bench-kernel --shape N2,C4,K4,H5,R3 --method topk_position --repetitions 2
+       --min-time 1ms --format csv --no-store)
+
+file(GLOB written ${elsewhere}/*)
+if(written)
+  message(FATAL_ERROR "these commands write nothing, but left ${written}")
+endif()
+
+# No path to the experiments of the sources is built in. (Other paths may be: an assertion of a
+# Debug build names its file.)
+foreach(binary bin/approxtrain lib/libapproxtrain.so)
+  file(STRINGS ${prefix}/${binary} paths REGEX "${SOURCE}/experiments" LIMIT_COUNT 1)
+  if(paths)
+    message(FATAL_ERROR "${binary} holds a path of the sources: ${paths}")
+  endif()
+endforeach()
+file(REMOVE_RECURSE ${place})

@@ -1,0 +1,5 @@
+approx_test(stats_test SOURCES results/stats_test.cpp LIBRARIES approx_results approx_spec)
+approx_test(run_store_test SOURCES results/run_store_test.cpp LIBRARIES approx_results approx_spec)
+approx_test(report_test SOURCES results/report_test.cpp LIBRARIES approx_results approx_spec)
+approx_test(maintenance_test
+  SOURCES results/maintenance_test.cpp LIBRARIES approx_results approx_spec)

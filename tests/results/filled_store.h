@@ -1,0 +1,133 @@
+// A store filled by hand: what the tests of results/ and of the commands that read it share.
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/spec/experiment.h"
+#include "results/run_store.h"
+
+namespace approx {
+
+// A folder of its own for one test, gone with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "approx-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string file_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+// One planned run; its key is made of what tests vary.
+inline PlannedRun planned(const std::string& method, int64_t seed,
+                          Purpose purpose = Purpose::kAccuracy) {
+  PlannedRun run;
+  run.config.purpose = purpose;
+  run.config.network = "lenet";
+  run.config.dataset = "mnist";
+  run.config.split = "paper";
+  run.config.method = method;
+  if (method != "dense") run.config.schedule = {Rule{}};
+  run.config.seed = seed;
+  run.config.threads = 1;
+  run.config.batch_size = 100;
+  run.key = std::string(name(purpose)) + "/" + method + "/" + std::to_string(seed);
+  run.method_label = method;
+  run.schedule_label = method == "dense" ? "" : "all";
+  run.network_label = "LeNet";
+  return run;
+}
+
+inline Experiment experiment_of(std::vector<PlannedRun> runs, const std::string& id = "test:one") {
+  Experiment experiment;
+  experiment.id = id;
+  experiment.title = "A test";
+  experiment.source = "test.toml";
+  experiment.text = "# nothing";
+  experiment.runs = std::move(runs);
+  return experiment;
+}
+
+inline Json environment_of(const std::string& host = "box", bool dirty = false,
+                           bool lossy = false) {
+  return {{"event", "start"},
+          {"engine",
+           {{"hostname", host},
+            {"fingerprint", host + "-id"},
+            {"cpu_model", "Test CPU"},
+            {"n_cores", 2},
+            {"ram_bytes", 1024},
+            {"git_sha", "abc123"},
+            {"dirty", dirty},
+            {"compiler", "g++"},
+            {"flags", "-O3"},
+            {"torch", "2.11.0"}}},
+          {"dataset",
+           {{"name", "mnist"},
+            {"variant", "full"},
+            {"sha256", lossy ? "jpeg" : "feed"},
+            {"n_train", 60000},
+            {"n_test", 10000},
+            {"lossy", lossy}}}};
+}
+
+inline Json accuracy_event(int64_t epoch, double value, const std::string& split = "test") {
+  return {{"event", "metric"},   {"name", "accuracy"}, {"split", split},
+          {"step", epoch * 600}, {"epoch", epoch},     {"train_ns", epoch * 1'000'000'000},
+          {"value", value}};
+}
+
+// Steps of 10 ms but for one, evaluations after each epoch of one second.
+inline Json final_event(int64_t train_ns, const std::string& state = RunState::kFinished) {
+  return {{"event", "final"},
+          {"state", state},
+          {"steps", 4},
+          {"warmup_steps", 1},
+          {"train_ns", train_ns},
+          {"eval_ns", 1000},
+          {"data_ns", 500},
+          {"wall_ns", train_ns + 1700},
+          {"warmup_ns", 200},
+          {"step_ns", {10'000'000, 10'000'000, 10'000'000, 14'000'000}},
+          {"peak_rss_bytes", 1 << 20}};
+}
+
+// The events of a run with these test accuracies, one an epoch of a second.
+inline std::vector<Json> accuracy_events(const std::vector<double>& accuracies,
+                                         const std::string& state = RunState::kFinished) {
+  std::vector<Json> events;
+  for (size_t i = 0; i < accuracies.size(); ++i) {
+    events.push_back(accuracy_event(static_cast<int64_t>(i) + 1, accuracies[i]));
+  }
+  events.push_back(final_event(static_cast<int64_t>(accuracies.size()) * 1'000'000'000, state));
+  return events;
+}
+
+inline Json block_event(int64_t pair, const std::string& arm, int64_t steps, int64_t ns) {
+  return {{"event", "block"}, {"pair", pair}, {"arm", arm}, {"order", arm == "dense" ? 0 : 1},
+          {"steps", steps},   {"ns", ns}};
+}
+
+}  // namespace approx
