@@ -2,8 +2,8 @@
 // other side is scripts/compare-pytorch.
 //
 // Once ready it prints {"event":"ready",...}. Each line `WARMUP STEPS` on standard input makes it
-// train WARMUP steps off the clock and STEPS on it, and print {"event":"turn",...,"ns":...}. It ends
-// with its input.
+// train WARMUP steps off the clock and STEPS on it, and print {"event":"turn",...,"ns":...}. It
+// ends with its input.
 #include <cstdio>
 #include <iostream>
 #include <sstream>

@@ -29,7 +29,8 @@ at::Tensor from_vector(const std::vector<int64_t>& values) {
 DeviceImages pick(const ImageSet& set, const at::Tensor& rows, at::Device device) {
   const auto pixels = at::from_blob(const_cast<uint8_t*>(set.pixels.data()),
                                     {set.count, set.height, set.width, set.channels}, at::kByte);
-  const auto labels = at::from_blob(const_cast<int64_t*>(set.labels.data()), {set.count}, at::kLong);
+  const auto labels =
+      at::from_blob(const_cast<int64_t*>(set.labels.data()), {set.count}, at::kLong);
   return {pixels.index_select(0, rows).to(device), labels.index_select(0, rows).to(device)};
 }
 

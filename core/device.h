@@ -17,8 +17,8 @@ c10::Device open_device(const std::string& name);
 // Returns once all work given to the device is done.
 void synchronize_device(const c10::Device& device);
 
-// Threads of LibTorch's operators, and an allocator that keeps freed memory instead of handing pages
-// back to the system after every tensor.
+// Threads of LibTorch's operators, and an allocator that keeps freed memory instead of handing
+// pages back to the system after every tensor.
 void configure_threads(int64_t threads);
 
 // Versions of LibTorch and its libraries, its CPU capability, the CUDA device if one is open.

@@ -131,7 +131,8 @@ class LibraryEngine final : public Engine {
   }
 
  private:
-  static KernelCase base_case(const ConvShape& shape, const Operands& o, const std::string& method) {
+  static KernelCase base_case(const ConvShape& shape, const Operands& o,
+                              const std::string& method) {
     KernelCase kernel;
     kernel.op = name(o.product);
     kernel.method = method;

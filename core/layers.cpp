@@ -38,7 +38,7 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
     torch::autograd::variable_list result(3);
     const auto& dy = gradients[0];
     if (!dy.defined()) return result;
-    Operands operands{x.unpack(), w.unpack(),  dy, geometry, Product::kDataGradient, input_sizes};
+    Operands operands{x.unpack(), w.unpack(), dy, geometry, Product::kDataGradient, input_sizes};
 
     const bool data = task_should_compute_output(0), weight = task_should_compute_output(1);
     const bool data_planned = slot.of(Product::kDataGradient).method != nullptr;
@@ -70,7 +70,8 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
 
 // Under autocast LibTorch casts the operands of its own convolutions; ours must be cast likewise.
 at::Tensor autocast(const at::Tensor& tensor) {
-  if (!tensor.defined() || !at::autocast::is_autocast_enabled(tensor.device().type())) return tensor;
+  if (!tensor.defined() || !at::autocast::is_autocast_enabled(tensor.device().type()))
+    return tensor;
   return at::autocast::cached_cast(at::autocast::get_autocast_dtype(tensor.device().type()), tensor,
                                    tensor.device().type());
 }

@@ -21,8 +21,8 @@ namespace approx {
 // What one method did for one product of one layer, summed over the steps of a run.
 struct UseCount {
   int64_t calls = 0;
-  double macs = 0;          // really needed
-  double density_sum = 0;   // of dY, over `density_calls`
+  double macs = 0;         // really needed
+  double density_sum = 0;  // of dY, over `density_calls`
   int64_t density_calls = 0;
 };
 

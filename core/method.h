@@ -47,9 +47,7 @@ struct MethodEntry : MethodInfo {
   MethodEntry& from_paper(std::string id, std::string at) {
     return paper = std::move(id), paper_at = std::move(at), *this;
   }
-  MethodEntry& approximates(std::initializer_list<Product> list) {
-    return products = list, *this;
-  }
+  MethodEntry& approximates(std::initializer_list<Product> list) { return products = list, *this; }
   MethodEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
 };
 

@@ -42,7 +42,8 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
     const double macs = static_cast<double>(layer->info.macs * batch_size);
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);
-      const Json common{{"event", "layer"}, {"layer", layer->info.name}, {"product", name(product)}};
+      const Json common{
+          {"event", "layer"}, {"layer", layer->info.name}, {"product", name(product)}};
       const auto add = [&](const std::string& method, int64_t calls, double done, Json density) {
         Json event = common;
         event.update({{"method", method},
@@ -56,9 +57,10 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
       for (size_t m = 0; m < approximated.size(); ++m) {
         const auto& count = approximated[m][p];
         if (count.calls == 0) continue;
-        const Json density = count.density_calls == 0
-                                 ? Json()
-                                 : Json(count.density_sum / static_cast<double>(count.density_calls));
+        const Json density =
+            count.density_calls == 0
+                ? Json()
+                : Json(count.density_sum / static_cast<double>(count.density_calls));
         add(schedule_.methods()[m], count.calls, count.macs, density);
       }
       if (exact[p] > 0) {

@@ -1,7 +1,7 @@
 #include "core/session.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
@@ -20,11 +20,11 @@ namespace {
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Recipe& recipe,
                                                         std::vector<at::Tensor> parameters) {
   if (recipe.optimizer == "adam") {
-    return std::make_unique<torch::optim::Adam>(
-        std::move(parameters), torch::optim::AdamOptions(recipe.learning_rate)
-                                   .betas({recipe.beta1, recipe.beta2})
-                                   .eps(recipe.epsilon)
-                                   .weight_decay(recipe.weight_decay));
+    return std::make_unique<torch::optim::Adam>(std::move(parameters),
+                                                torch::optim::AdamOptions(recipe.learning_rate)
+                                                    .betas({recipe.beta1, recipe.beta2})
+                                                    .eps(recipe.epsilon)
+                                                    .weight_decay(recipe.weight_decay));
   }
   return std::make_unique<torch::optim::SGD>(std::move(parameters),
                                              torch::optim::SGDOptions(recipe.learning_rate)
@@ -96,8 +96,8 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
   const auto infos = layer_infos(*network_, input);
   network_->to(device_);
 
-  Schedule schedule(config.schedule, infos, config.method, library_methods(),
-                    steps_per_epoch(), total_steps());
+  Schedule schedule(config.schedule, infos, config.method, library_methods(), steps_per_epoch(),
+                    total_steps());
   period_ = schedule.period();
   approximated_share_ = schedule.approximated_share(total_steps());
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
@@ -152,7 +152,8 @@ Session::Score Session::evaluate(const DeviceImages& images) {
 }
 
 double Session::take_mean_loss() {
-  const double mean = loss_sum_.item<double>() / static_cast<double>(std::max<int64_t>(1, loss_steps_));
+  const double mean =
+      loss_sum_.item<double>() / static_cast<double>(std::max<int64_t>(1, loss_steps_));
   loss_sum_.zero_();
   loss_steps_ = 0;
   return mean;
@@ -167,9 +168,7 @@ std::string Session::first_bad_layer() {
 
 void Session::synchronize() const { synchronize_device(device_); }
 
-std::vector<Json> Session::layer_events() const {
-  return layers_->events(config_.batch_size);
-}
+std::vector<Json> Session::layer_events() const { return layers_->events(config_.batch_size); }
 
 int64_t Session::parameters() const {
   int64_t count = 0;

@@ -63,8 +63,8 @@ class AccuracyRun {
         began_(Clock::now()),
         session_(config, dataset),
         // The first steps allocate and choose algorithms. They train, but are not timed.
-        warmup_(std::min<int64_t>(std::max<int64_t>(4, session_.period()),
-                                  session_.total_steps() / 4)),
+        warmup_(
+            std::min<int64_t>(std::max<int64_t>(4, session_.period()), session_.total_steps() / 4)),
         on_cpu_(config.device == "cpu") {}
 
   void operator()() {
@@ -141,7 +141,8 @@ class AccuracyRun {
   }
 
   void end_epoch(int64_t epoch_number) {
-    metric("loss", "train", epoch_loss_ / static_cast<double>(std::max<int64_t>(1, epoch_loss_steps_)));
+    metric("loss", "train",
+           epoch_loss_ / static_cast<double>(std::max<int64_t>(1, epoch_loss_steps_)));
     metric("learning_rate", "train",
            learning_rate(config_.recipe, session_.steps_done() - 1, session_.steps_per_epoch()));
     epoch_loss_ = 0;
@@ -165,12 +166,9 @@ class AccuracyRun {
   }
 
   void metric(const char* metric_name, const char* split, double value) {
-    Json event{{"event", "metric"},
-               {"name", metric_name},
-               {"split", split},
-               {"step", session_.steps_done()},
-               {"epoch", epoch()},
-               {"train_ns", train_ns_}};
+    Json event{{"event", "metric"}, {"name", metric_name},
+               {"split", split},    {"step", session_.steps_done()},
+               {"epoch", epoch()},  {"train_ns", train_ns_}};
     put(event, value);
     sink_(event);
   }

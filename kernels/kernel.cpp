@@ -96,7 +96,9 @@ int64_t dense_macs(const Operands& o) {
   int64_t outputs = o.input_sizes[0] * o.w.size(0);
   for (int64_t d = 2; d < 4; ++d) {
     outputs *= (o.input_sizes[static_cast<size_t>(d)] + 2 * g.padding -
-                g.dilation * (o.w.size(d) - 1) - 1) / g.stride + 1;
+                g.dilation * (o.w.size(d) - 1) - 1) /
+                   g.stride +
+               1;
   }
   return outputs * per_output;
 }

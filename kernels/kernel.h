@@ -1,5 +1,5 @@
-// Computing a plan. Each kind of plan has a folder here with its variants: `reference` (plain loops,
-// the definition), `simd`, ..., of which the fastest usable one is taken.
+// Computing a plan. Each kind of plan has a folder here with its variants: `reference` (plain
+// loops, the definition), `simd`, ..., of which the fastest usable one is taken.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // What a method wants computed for one product: data, no code. A kernel computes one kind of plan
-// and knows no method; a method makes plans and knows no device. Adding a method needs a kernel only
-// when none of these kinds describes it.
+// and knows no method; a method makes plans and knows no device. Adding a method needs a kernel
+// only when none of these kinds describes it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,9 +27,9 @@ struct Gaussian {
   Rng rng;
 };
 
-// The exact product with a sparse dY. Compressed rows: row (n, c), that is n * Co + c, keeps entries
-// row_start[row] .. row_start[row + 1]; each is a position in its plane (h * Wo + w) and the value
-// that stands there instead of dY's.
+// The exact product with a sparse dY. Compressed rows: row (n, c), that is n * Co + c, keeps
+// entries row_start[row] .. row_start[row + 1]; each is a position in its plane (h * Wo + w) and
+// the value that stands there instead of dY's.
 struct SparseDY {
   at::Tensor row_start;  // [N*Co + 1] int64
   at::Tensor position;   // [entries] int32

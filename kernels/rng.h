@@ -1,5 +1,5 @@
-// Random numbers from a counter: Philox4x32-10 (Salmon et al., SC 2011, "Parallel random numbers: as
-// easy as 1, 2, 3"). A draw is a function of where it is used, so any thread count, device and
+// Random numbers from a counter: Philox4x32-10 (Salmon et al., SC 2011, "Parallel random numbers:
+// as easy as 1, 2, 3"). A draw is a function of where it is used, so any thread count, device and
 // re-run draws the same numbers, and nothing has to be saved in a checkpoint.
 #pragma once
 
@@ -59,6 +59,11 @@ struct Rng {
 };
 
 // Streams beside those of the products (0).
-enum RngStream : uint32_t { kOrderStream = 1, kAugmentStream = 2, kInitStream = 3, kBlockStream = 4 };
+enum RngStream : uint32_t {
+  kOrderStream = 1,
+  kAugmentStream = 2,
+  kInitStream = 3,
+  kBlockStream = 4
+};
 
 }  // namespace approx

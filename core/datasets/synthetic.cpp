@@ -41,12 +41,12 @@ LoadedDataset synthetic() {
   dataset.stddev = {0.29, 0.29, 0.29};
   dataset.train = draw(kTrain, 0);
   dataset.test = draw(kTest, 1);
-  dataset.sha256 = sha256_hex({reinterpret_cast<const char*>(dataset.train.pixels.data()),
-                               dataset.train.pixels.size()});
+  dataset.sha256 = sha256_hex(
+      {reinterpret_cast<const char*>(dataset.train.pixels.data()), dataset.train.pixels.size()});
   return dataset;
 }
 
-[[maybe_unused]] DatasetEntry& entry = [] () -> DatasetEntry& {
+[[maybe_unused]] DatasetEntry& entry = []() -> DatasetEntry& {
   auto& added = Registry<DatasetEntry>::instance().add("synthetic");
   added.summary = "32x32 colour noise in ten classes, for measuring speed only";
   added.classes = kClasses;

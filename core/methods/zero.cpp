@@ -1,8 +1,8 @@
 // zero: the weight gradient is zero (Wang, Nelaturu & Amarasinghe 2019, section 2.1).
 //
-// The optimizer still runs with that gradient, as in the paper: momentum, Adam's averages and weight
-// decay go on moving the weight. With freeze=true there is no gradient at all, and the optimizer
-// leaves the weight and its state alone at that step.
+// The optimizer still runs with that gradient, as in the paper: momentum, Adam's averages and
+// weight decay go on moving the weight. With freeze=true there is no gradient at all, and the
+// optimizer leaves the weight and its state alone at that step.
 #include "core/method.h"
 
 namespace approx {

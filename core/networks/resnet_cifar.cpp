@@ -1,7 +1,7 @@
-// resnet20 and resnet14: the residual networks for 32x32 images of He et al. 2016 (section 4.2), 6n+2
-// layers in three stages of 16, 32 and 64 channels, with parameter-free shortcuts: identity, and
-// where the map halves, every second pixel with zeros for the new channels (their option A). So 19
-// and 13 convolutions.
+// resnet20 and resnet14: the residual networks for 32x32 images of He et al. 2016 (section 4.2),
+// 6n+2 layers in three stages of 16, 32 and 64 channels, with parameter-free shortcuts: identity,
+// and where the map halves, every second pixel with zeros for the new channels (their option A). So
+// 19 and 13 convolutions.
 #include <ATen/ATen.h>
 #include <torch/nn/modules/batchnorm.h>
 
@@ -19,9 +19,9 @@ class BasicBlockImpl : public torch::nn::Module {
                                                        .stride = stride,
                                                        .padding = 1}));
     norm1_ = register_module("norm1", torch::nn::BatchNorm2d(out_channels));
-    conv2_ = register_module("conv2", Conv(ConvOptions{.in_channels = out_channels,
-                                                       .out_channels = out_channels,
-                                                       .padding = 1}));
+    conv2_ = register_module(
+        "conv2",
+        Conv(ConvOptions{.in_channels = out_channels, .out_channels = out_channels, .padding = 1}));
     norm2_ = register_module("norm2", torch::nn::BatchNorm2d(out_channels));
   }
 
@@ -36,8 +36,8 @@ class BasicBlockImpl : public torch::nn::Module {
     if (stride_ == 1 && new_channels_ == 0) return x;
     const auto seen = x.slice(2, 0, c10::nullopt, stride_).slice(3, 0, c10::nullopt, stride_);
     // Half of the new channels on each side.
-    return at::constant_pad_nd(seen, {0, 0, 0, 0, new_channels_ / 2,
-                                      new_channels_ - new_channels_ / 2});
+    return at::constant_pad_nd(seen,
+                               {0, 0, 0, 0, new_channels_ / 2, new_channels_ - new_channels_ / 2});
   }
 
   int64_t stride_, new_channels_;
@@ -57,9 +57,9 @@ class ResNetCifar final : public Network {
     for (int64_t stage = 0; stage < 3; ++stage) {
       for (int64_t block = 0; block < kBlocks; ++block) {
         const int64_t next = int64_t{16} << stage;
-        blocks_.push_back(register_module(
-            fmt::format("stage{}_block{}", stage + 1, block + 1),
-            BasicBlock(channels, next, stage > 0 && block == 0 ? 2 : 1)));
+        blocks_.push_back(
+            register_module(fmt::format("stage{}_block{}", stage + 1, block + 1),
+                            BasicBlock(channels, next, stage > 0 && block == 0 ? 2 : 1)));
         channels = next;
       }
     }

@@ -18,8 +18,7 @@ class SmallCnn final : public Network {
       convs_.push_back(register_module(
           fmt::format("conv{}", i + 1),
           Conv(ConvOptions{.in_channels = channels, .out_channels = next, .padding = 1})));
-      norms_.push_back(
-          register_module(fmt::format("norm{}", i + 1), torch::nn::BatchNorm2d(next)));
+      norms_.push_back(register_module(fmt::format("norm{}", i + 1), torch::nn::BatchNorm2d(next)));
       channels = next;
     }
     const int64_t side = input.size / 4;
@@ -44,7 +43,8 @@ REGISTER_NETWORK("small_cnn", SmallCnn)
     .about("three 3x3 convolutions and a linear layer, for 14x14 and 28x28 grey images")
     .smallest_image(4)
     .described_for({.channels = 1, .size = 14, .classes = 10})
-    .param({"width", int64_t{16}, "channels of the first convolution; twice that in the others", 1});
+    .param({"width", int64_t{16}, "channels of the first convolution; twice that in the others",
+            1});
 
 }  // namespace
 }  // namespace approx

@@ -19,11 +19,10 @@ class Vgg19 final : public Network {
       for (int64_t i = 0; i < kConvolutions[stage]; ++i) {
         const auto name = fmt::format("{}_{}", stage + 1, i + 1);
         convs_.push_back(register_module(
-            "conv" + name, Conv(ConvOptions{.in_channels = channels,
-                                            .out_channels = kChannels[stage],
-                                            .padding = 1})));
-        norms_.push_back(
-            register_module("norm" + name, torch::nn::BatchNorm2d(kChannels[stage])));
+            "conv" + name,
+            Conv(ConvOptions{
+                .in_channels = channels, .out_channels = kChannels[stage], .padding = 1})));
+        norms_.push_back(register_module("norm" + name, torch::nn::BatchNorm2d(kChannels[stage])));
         pool_after_.push_back(i + 1 == kConvolutions[stage]);
         channels = kChannels[stage];
       }
@@ -32,8 +31,8 @@ class Vgg19 final : public Network {
     if (hidden > 0) {
       hidden_ = register_module("hidden", Linear(channels * side * side, hidden));
     }
-    linear_ = register_module(
-        "linear", Linear(hidden > 0 ? hidden : channels * side * side, input.classes));
+    linear_ = register_module("linear",
+                              Linear(hidden > 0 ? hidden : channels * side * side, input.classes));
   }
 
   at::Tensor forward(at::Tensor x) override {

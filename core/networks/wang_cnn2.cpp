@@ -13,15 +13,15 @@ class WangCnn2 final : public Network {
  public:
   WangCnn2(const Params&, const NetworkInput& input) {
     constexpr int64_t kChannels = 64;
-    conv1_ = register_module("conv1", Conv(ConvOptions{.in_channels = input.channels,
-                                                       .out_channels = kChannels,
-                                                       .kernel = 5,
-                                                       .padding = 2}));
+    conv1_ = register_module(
+        "conv1",
+        Conv(ConvOptions{
+            .in_channels = input.channels, .out_channels = kChannels, .kernel = 5, .padding = 2}));
     norm1_ = register_module("norm1", torch::nn::BatchNorm2d(kChannels));
-    conv2_ = register_module("conv2", Conv(ConvOptions{.in_channels = kChannels,
-                                                       .out_channels = kChannels,
-                                                       .kernel = 5,
-                                                       .padding = 2}));
+    conv2_ = register_module(
+        "conv2",
+        Conv(ConvOptions{
+            .in_channels = kChannels, .out_channels = kChannels, .kernel = 5, .padding = 2}));
     norm2_ = register_module("norm2", torch::nn::BatchNorm2d(kChannels));
     const int64_t side = halved(halved(input.size));
     linear1_ = register_module("linear1", Linear(kChannels * side * side, 384));

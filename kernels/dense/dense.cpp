@@ -26,10 +26,10 @@ std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, 
                               g.dilation * (o.w.size(2 + static_cast<int64_t>(d)) - 1) + 1;
       output_padding[d] = o.input_sizes[2 + d] - reached;
     }
-    return {at::convolution(o.dy, o.w, {}, {g.stride, g.stride}, {g.padding, g.padding},
-                            {g.dilation, g.dilation}, /*transposed=*/true, output_padding,
-                            g.groups),
-            at::Tensor()};
+    return {
+        at::convolution(o.dy, o.w, {}, {g.stride, g.stride}, {g.padding, g.padding},
+                        {g.dilation, g.dilation}, /*transposed=*/true, output_padding, g.groups),
+        at::Tensor()};
   }
   auto [dx, dw, db] = at::convolution_backward(
       o.dy, input_or_sizes(o), o.w, c10::nullopt, {g.stride, g.stride}, {g.padding, g.padding},

@@ -6,7 +6,8 @@
 
 namespace approx {
 
-// Normal draws in the shape, precision and device of w. Element i in row-major order of w is draw i.
+// Normal draws in the shape, precision and device of w. Element i in row-major order of w is draw
+// i.
 at::Tensor gaussian_product(const Gaussian& plan, const Operands& operands, bool simd);
 
 }  // namespace approx

@@ -4,8 +4,8 @@
 #define HWY_TARGET_INCLUDE "kernels/gaussian/gaussian_simd.cpp"
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
-#include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
 // clang-format on
 
 #include <numbers>
@@ -69,10 +69,10 @@ void fill(const GaussianArgs& args, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i += 4 * lanes) {
     const auto index = hn::Iota(d, static_cast<uint32_t>(i / 4));
     const Words words = philox(d, index, args.rng);
-    const auto radius0 = hn::Mul(
-        stddev, hn::Sqrt(hn::Mul(hn::Set(df, -2.0f), hn::Log(df, uniform(df, words.w0)))));
-    const auto radius1 = hn::Mul(
-        stddev, hn::Sqrt(hn::Mul(hn::Set(df, -2.0f), hn::Log(df, uniform(df, words.w2)))));
+    const auto radius0 =
+        hn::Mul(stddev, hn::Sqrt(hn::Mul(hn::Set(df, -2.0f), hn::Log(df, uniform(df, words.w0)))));
+    const auto radius1 =
+        hn::Mul(stddev, hn::Sqrt(hn::Mul(hn::Set(df, -2.0f), hn::Log(df, uniform(df, words.w2)))));
     const auto angle0 = hn::Mul(two_pi, uniform(df, words.w1));
     const auto angle1 = hn::Mul(two_pi, uniform(df, words.w3));
     const auto n0 = hn::MulAdd(radius0, hn::Cos(df, angle0), mean);

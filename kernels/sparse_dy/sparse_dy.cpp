@@ -20,7 +20,8 @@ at::Tensor channels_last_float(const at::Tensor& tensor) {
 SparseDY SparseDY::from_topk(const at::Tensor& position, const at::Tensor& value) {
   const int64_t rows = position.size(0) * position.size(1), k = position.size(2);
   return {at::arange(0, rows * k + 1, std::max<int64_t>(k, 1), position.options().dtype(at::kLong)),
-          position.to(at::kInt).flatten().contiguous(), value.to(at::kFloat).flatten().contiguous()};
+          position.to(at::kInt).flatten().contiguous(),
+          value.to(at::kFloat).flatten().contiguous()};
 }
 
 at::Tensor densify(const SparseDY& plan, const Operands& o) {
@@ -29,9 +30,7 @@ at::Tensor densify(const SparseDY& plan, const Operands& o) {
   const auto counts = plan.row_start.diff();
   const auto row = at::repeat_interleave(counts);  // [entries]: the row of each entry
   dense.index_put_({row, plan.position.to(at::kLong)}, plan.value);
-  return dense.view(o.dy.sizes())
-      .to(o.dy.scalar_type())
-      .contiguous(o.dy.suggest_memory_format());
+  return dense.view(o.dy.sizes()).to(o.dy.scalar_type()).contiguous(o.dy.suggest_memory_format());
 }
 
 at::Tensor sparse_dy_weight_gradient(const SparseDY& plan, const Operands& o, bool simd) {
@@ -57,7 +56,8 @@ at::Tensor sparse_dy_weight_gradient(const SparseDY& plan, const Operands& o, bo
   assert(row_start.numel() == args.n * args.co + 1);
 
   // [Co,Kh,Kw,Ci] in memory is [Co,Ci,Kh,Kw] with the channels last.
-  auto dw = at::empty({args.co, args.kh, args.kw, args.ci}, x.options().memory_format(c10::nullopt));
+  auto dw =
+      at::empty({args.co, args.kh, args.kw, args.ci}, x.options().memory_format(c10::nullopt));
   args.dw = dw.mutable_data_ptr<float>();
   at::parallel_for(0, args.co, 1, [&](int64_t begin, int64_t end) {
     (simd ? sparse_dy_weight_gradient_simd : sparse_dy_weight_gradient_reference)(args, begin, end);

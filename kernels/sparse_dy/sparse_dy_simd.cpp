@@ -1,10 +1,10 @@
 // The sparse weight gradient as patch accumulation, and the peak of every plane, for every
 // instruction set that Highway knows.
 //
-// An entry adds value * (patch of x) to its row of dW. With the channels last, a patch is kh rows of
-// kw * ci neighbouring numbers (dilation 1), so the inner loop is a plain multiply-add over memory.
-// Rows of dW are taken in groups that stay in the second-level cache while the images stream past:
-// the other order would read and write all of dW once per image.
+// An entry adds value * (patch of x) to its row of dW. With the channels last, a patch is kh rows
+// of kw * ci neighbouring numbers (dilation 1), so the inner loop is a plain multiply-add over
+// memory. Rows of dW are taken in groups that stay in the second-level cache while the images
+// stream past: the other order would read and write all of dW once per image.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/sparse_dy/sparse_dy_simd.cpp"
 #include <hwy/foreach_target.h>

@@ -16,10 +16,9 @@ Gradients through(const TestShape& s, const LayerSlot* slot, bool bias = true) {
   const auto o = random_operands(s);
   auto x = o.x.clone().requires_grad_(), w = o.w.clone().requires_grad_();
   auto b = bias ? at::ones({s.co}).requires_grad_() : at::Tensor();
-  const auto y = slot != nullptr
-                     ? approximated_conv(x, w, b, o.geometry, *slot, 1)
-                     : at::conv2d(x, w, b, {s.stride, s.stride}, {s.padding, s.padding}, {1, 1},
-                                  s.groups);
+  const auto y = slot != nullptr ? approximated_conv(x, w, b, o.geometry, *slot, 1)
+                                 : at::conv2d(x, w, b, {s.stride, s.stride}, {s.padding, s.padding},
+                                              {1, 1}, s.groups);
   (y * o.dy).sum().backward();
   return {y.detach(), x.grad(), w.grad(), bias ? b.grad() : at::Tensor()};
 }
@@ -79,8 +78,8 @@ TEST(Layers, AFreeMixGivesEachProductItsMethod) {
 TEST(Layers, FiniteDifferencesAgree) {
   // Central differences of a scalar of y along random directions of x and w, in double precision.
   const auto exact = make_method("exact");
-  const auto slot = slot_with(
-      exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+  const auto slot =
+      slot_with(exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
   for (const auto& shape : conv_shapes()) {
     SCOPED_TRACE(shape);
     const auto o = random_operands(shape);
@@ -135,8 +134,8 @@ TEST(Layers, LinearApproximatesAsAOneByOneConvolution) {
                                    layer->bias.grad().clone()};
   };
   const auto expected = gradients();
-  layer->slot = slot_with(exact.get(),
-                          {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+  layer->slot =
+      slot_with(exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
   const auto got = gradients();
   for (size_t i = 0; i < 3; ++i) EXPECT_CLOSE(got[i], expected[i]);
 }

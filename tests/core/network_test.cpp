@@ -58,8 +58,8 @@ TEST(Networks, LayersComeInTheOrderOfTheForwardPass) {
 TEST(Networks, Schedule1TouchesAsManyLayersAsInThePaper) {
   for (const auto& [name, expected] : {std::pair{"resnet20", 5}, std::pair{"vgg19", 4}}) {
     const auto info = info_of(name);
-    const Schedule schedule(make_schedule("wang2019_s1"), info.layers, "zero", library_methods(), 10,
-                            100);
+    const Schedule schedule(make_schedule("wang2019_s1"), info.layers, "zero", library_methods(),
+                            10, 100);
     int64_t touched = 0;
     for (size_t i = 0; i < info.layers.size(); ++i) touched += !schedule.at(i, 0).dense();
     EXPECT_EQ(touched, expected) << name;

@@ -29,7 +29,8 @@ std::vector<Json> events_of(void (*run)(const RunConfig&, const LoadedDataset&, 
   static const LoadedDataset dataset = toy_dataset();
   std::vector<Json> events;
   const std::atomic<bool> stop = false;
-  run(config, dataset, [&](const Json& event) { events.push_back(event); }, stop);
+  run(
+      config, dataset, [&](const Json& event) { events.push_back(event); }, stop);
   return events;
 }
 
@@ -131,10 +132,13 @@ TEST(AccuracyRun, StopsAfterTheCurrentStep) {
   std::vector<Json> events;
   auto config = toy_config();
   config.recipe.epochs = 1000;
-  run_accuracy(config, dataset, [&](const Json& event) {
-    events.push_back(event);
-    if (event["event"] == "metric") stop = true;
-  }, stop);
+  run_accuracy(
+      config, dataset,
+      [&](const Json& event) {
+        events.push_back(event);
+        if (event["event"] == "metric") stop = true;
+      },
+      stop);
   EXPECT_EQ(events.back()["state"], "interrupted");
   EXPECT_LT(events.back()["steps"].get<int64_t>(), 100);
 }
@@ -262,9 +266,9 @@ TEST(Batches, CropsFlipsAndCutoutsAreThoseOfTheSource) {
     EXPECT_TRUE(x.is_contiguous(at::MemoryFormat::ChannelsLast));
     int moved = 0, flipped = 0;
     for (int64_t i = 0; i < x.size(0); ++i) {
-      const auto padded =
-          mode == "zero" ? at::constant_pad_nd(source[i].unsqueeze(0), {2, 2, 2, 2})
-                         : at::reflection_pad2d(source[i].unsqueeze(0), {2, 2, 2, 2});
+      const auto padded = mode == "zero"
+                              ? at::constant_pad_nd(source[i].unsqueeze(0), {2, 2, 2, 2})
+                              : at::reflection_pad2d(source[i].unsqueeze(0), {2, 2, 2, 2});
       bool found = false;
       for (int64_t top = 0; top < 5 && !found; ++top) {
         for (int64_t left = 0; left < 5 && !found; ++left) {

@@ -1,5 +1,4 @@
 #include "kernels/sparse_dy/sparse_dy_product.h"
-
 #include "tests/testing.h"
 
 namespace approx {
@@ -35,10 +34,9 @@ at::Tensor definition(const SparseDY& plan, const Operands& o) {
     for (int64_t e = start[row]; e < start[row + 1]; ++e) {
       const auto p = plan.position[e].item<int64_t>();
       const int64_t top = p / wo * stride, left = p % wo * stride;
-      dw[row % co] += x[row / co]
-                          .slice(1, top, top + reach, dilation)
-                          .slice(2, left, left + reach, dilation) *
-                      plan.value[e].item<double>();
+      dw[row % co] +=
+          x[row / co].slice(1, top, top + reach, dilation).slice(2, left, left + reach, dilation) *
+          plan.value[e].item<double>();
     }
   }
   return dw;

@@ -85,8 +85,7 @@ TEST(TopkPosition, KeptValuesThatCancelAreKeptAsTheyAre) {
 
 TEST(TopkPosition, FactorMultipliesTheResult) {
   const auto operands = random_operands({2, 3, 5, 7, 3, 1, 1});
-  EXPECT_CLOSE(plan_topk(operands, "factor=0.125").value,
-               plan_topk(operands, "k=1").value * 0.125);
+  EXPECT_CLOSE(plan_topk(operands, "factor=0.125").value, plan_topk(operands, "k=1").value * 0.125);
 }
 
 TEST(TopkPosition, RejectsKBelowOneAndUnknownScales) {

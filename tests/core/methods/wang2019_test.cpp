@@ -29,8 +29,9 @@ TEST(Random, HasThePapersStandardDeviationByDefault) {
 TEST(Random, IsFreshAtEveryStepLayerAndSeed) {
   const auto base = weight_gradient("random", {.seed = 1, .layer = 1, .step = 1});
   EXPECT_TRUE(at::equal(base, weight_gradient("random", {.seed = 1, .layer = 1, .step = 1})));
-  for (const Rng& other : {Rng{.seed = 2, .layer = 1, .step = 1}, Rng{.seed = 1, .layer = 2, .step = 1},
-                           Rng{.seed = 1, .layer = 1, .step = 2}}) {
+  for (const Rng& other :
+       {Rng{.seed = 2, .layer = 1, .step = 1}, Rng{.seed = 1, .layer = 2, .step = 1},
+        Rng{.seed = 1, .layer = 1, .step = 2}}) {
     const auto draws = weight_gradient("random", other);
     // Independent draws agree nowhere near: their correlation is within 5 standard errors of 0.
     const double correlation = (base * draws).mean().item<double>() * 128 * 128;
