@@ -328,6 +328,7 @@ class Coordinator {
     worker->oom_kills_before = oom_kills();
     spawn(*worker);
     progress_.started(next.number, describe(*next.run));
+    if (options_.verbose) progress_.note(printable(worker->directory));
     workers_.push_back(std::move(worker));
   }
 

@@ -78,9 +78,6 @@ int flushed(int code) {
 
 int run(int argc, char** argv) {
   CLI::App app("Measures approximate training methods for neural networks", "approxtrain");
-  app.footer(
-      "approxtrain train --network small_cnn --dataset mnist14 --epochs 2\n"
-      "approxtrain sweep @wang2019:table5 --dry-run");
   app.fallthrough();
   app.set_help_flag("--help,-h", "this text");
   GlobalOptions options;
@@ -111,6 +108,10 @@ int run(int argc, char** argv) {
   add_db(app, options);
   add_throughput(app, options);
   add_completion(app, options);
+  // After the commands, which would inherit it.
+  app.footer(
+      "approxtrain train --network small_cnn --dataset mnist14 --epochs 2\n"
+      "approxtrain sweep @wang2019:table5 --dry-run");
 
   app.parse_complete_callback([&] {
     if (!version_format.empty() && !version) {

@@ -7,22 +7,6 @@ find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
-# Shared by every module: the headers of the project itself and what the vocabulary is made of.
-# fmt is header-only on purpose: LibTorch ships a newer fmt in its own include folder, and a linked
-# library of another version would not match it.
-add_library(approx_base INTERFACE)
-target_include_directories(approx_base INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_definitions(approx_base INTERFACE FMT_HEADER_ONLY)
-target_link_libraries(approx_base INTERFACE nlohmann_json::nlohmann_json Threads::Threads)
-
-pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
-pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
-pkg_check_modules(libarchive REQUIRED IMPORTED_TARGET libarchive)
-pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
-pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
-pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
-pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)
-
 # LibTorch, by targets of our own: the wheel's CMake files stop where there is no CUDA toolkit, and
 # the CUDA half of LibTorch is opened at run time only when a run asks for it (core/device.cpp).
 if(NOT APPROX_TORCH_DIR)
@@ -38,6 +22,25 @@ if(NOT APPROX_TORCH_DIR)
   endif()
   set(APPROX_TORCH_DIR ${torch_dir} CACHE PATH "The torch folder of a PyTorch wheel")
 endif()
+# Shared by every module: the headers of the project itself and what the vocabulary is made of. fmt is
+# the one in LibTorch's include folder, for every file: a second version beside it would not link.
+# Torch-free files see a folder with nothing else in it. Its functions are compiled in
+# core/spec/fmt.cpp.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
+file(CREATE_LINK ${APPROX_TORCH_DIR}/include/fmt ${CMAKE_BINARY_DIR}/include/fmt SYMBOLIC)
+add_library(approx_base INTERFACE)
+target_include_directories(approx_base INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(approx_base SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/include)
+target_link_libraries(approx_base INTERFACE nlohmann_json::nlohmann_json Threads::Threads)
+
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(libarchive REQUIRED IMPORTED_TARGET libarchive)
+pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)
+
 add_library(approx_torch INTERFACE)
 target_include_directories(approx_torch SYSTEM INTERFACE
   ${APPROX_TORCH_DIR}/include ${APPROX_TORCH_DIR}/include/torch/csrc/api/include)

@@ -1,7 +1,7 @@
 #include "core/device.h"
 
-#include <ATen/ATen.h>
 #include <ATen/Config.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -43,16 +43,15 @@ void configure_threads(int64_t threads) {
 }
 
 Json library_environment() {
-  Json json{{"libtorch", TORCH_VERSION},
+  Json json{{"torch", TORCH_VERSION},
             {"cpu_capability", at::get_cpu_capability()},
             {"threads", at::get_num_threads()},
             {"mkl", at::hasMKL()},
             {"onednn", at::hasMKLDNN()}};
   if (at::hasCUDA() && torch::cuda::is_available()) {
     const auto& hooks = at::detail::getCUDAHooks();
-    json["cuda"] = {{"devices", static_cast<int>(torch::cuda::device_count())},
-                    {"cudnn", hooks.versionCuDNN()},
-                    {"runtime", hooks.versionCUDART()}};
+    json["cuda"] = fmt::format("{}", hooks.versionCUDART());
+    json["cudnn"] = fmt::format("{}", hooks.versionCuDNN());
   }
   return json;
 }

@@ -34,8 +34,15 @@ void put(Json& event, double value) {
   event["special"] = std::isnan(value) ? "nan" : value > 0 ? "+inf" : "-inf";
 }
 
-Json start_event(const Session& session) {
+Json start_event(const Session& session, const LoadedDataset& data) {
   return {{"event", "start"},
+          {"dataset",
+           {{"name", data.name},
+            {"variant", data.variant},
+            {"sha256", data.sha256},
+            {"n_train", data.train.count},
+            {"n_test", data.test.count},
+            {"lossy", data.lossy}}},
           {"parameters", session.parameters()},
           {"macs", session.macs()},
           {"steps_per_epoch", session.steps_per_epoch()},
@@ -58,6 +65,7 @@ class AccuracyRun {
   AccuracyRun(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
               const std::atomic<bool>& stop)
       : config_(config),
+        dataset_(dataset),
         sink_(sink),
         stop_(stop),
         began_(Clock::now()),
@@ -68,7 +76,7 @@ class AccuracyRun {
         on_cpu_(config.device == "cpu") {}
 
   void operator()() {
-    sink_(start_event(session_));
+    sink_(start_event(session_, dataset_));
     const int64_t total = session_.total_steps(), per_epoch = session_.steps_per_epoch();
     while (session_.steps_done() < total && !stop_ && state_ == "finished") {
       timed_step();
@@ -194,6 +202,7 @@ class AccuracyRun {
   }
 
   const RunConfig& config_;
+  const LoadedDataset& dataset_;
   const EventSink& sink_;
   const std::atomic<bool>& stop_;
   Clock::time_point began_;
@@ -227,7 +236,7 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
   exact.method = "dense";
   exact.schedule.clear();
   Session dense(exact, dataset), approx(config, dataset);
-  sink(start_event(approx));
+  sink(start_event(approx, dataset));
   const int64_t period = approx.period();
   const int64_t steps = (config.block_steps + period - 1) / period * period;
 

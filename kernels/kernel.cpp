@@ -1,6 +1,6 @@
 #include "kernels/kernel.h"
 
-#include <ATen/ATen.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <limits>
 

@@ -30,17 +30,19 @@ std::string plain(const Field& field) {
 }
 
 std::string csv_field(const Field& field) {
-  std::string text = plain(field);
+  const std::string text = plain(field);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  for (size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2)
-    text.insert(at, "\"");
-  return "\"" + text + "\"";
+  std::string quoted(1, '"');
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  quoted += '"';
+  return quoted;
 }
 
 std::string csv(const Table& table) {
   std::string out;
   for (size_t i = 0; i < table.columns.size(); ++i) {
-    out += (i ? "," : "") + csv_field(table.columns[i]);
+    if (i) out += ",";
+    out += csv_field(table.columns[i]);
   }
   out += "\n";
   for (const auto& row : table.rows) {

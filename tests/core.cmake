@@ -5,4 +5,4 @@ file(GLOB core_tests CONFIGURE_DEPENDS
 approx_test(core_test
   SOURCES ${core_tests} ${CMAKE_CURRENT_SOURCE_DIR}/testing.cpp
   LIBRARIES approxtrain_library)
-target_precompile_headers(core_test PRIVATE ${CMAKE_SOURCE_DIR}/core/torch_pch.h)
+target_precompile_headers(core_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/torch_pch.h)

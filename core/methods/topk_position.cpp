@@ -11,7 +11,9 @@
 //   none    v: exact at k = Ho*Wo
 // The paper also multiplies by 1/batch "for effective training"; `factor` offers that, off (1) by
 // default, since a mean-reduced loss carries 1/N already.
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
 
 #include "core/method.h"
 #include "kernels/sparse_dy/sparse_dy_product.h"

@@ -1,6 +1,8 @@
 #include "kernels/dense/dense.h"
 
-#include <ATen/ATen.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
 
 #include "kernels/kernel.h"
 

@@ -1,7 +1,10 @@
 #include "kernels/sparse_dy/sparse_dy.h"
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/repeat_interleave.h>
+#include <ATen/ops/zeros.h>
 
 #include <cassert>
 

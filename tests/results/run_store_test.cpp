@@ -29,7 +29,8 @@ std::vector<std::string> query(const std::string& path, const std::string& sql) 
     std::string text;
     for (int i = 0; i < row.getColumnCount(); ++i) {
       const auto column = row.getColumn(i);
-      text += (i ? "|" : "") + (column.isNull() ? "NULL" : column.getString());
+      if (i) text += "|";
+      text += column.isNull() ? "NULL" : column.getString();
     }
     rows.push_back(text);
   });
