@@ -31,8 +31,9 @@ void take_turns(const RunConfig& config, const GlobalOptions& options) {
       throw usage_error("throughput: \"{}\": expected WARMUP STEPS, two whole numbers", line);
     }
     if (warmup > 0) stepper->run(warmup);
+    stepper->mean_loss();
     const int64_t ns = stepper->run(steps);
-    say({{"event", "turn"}, {"steps", steps}, {"ns", ns}});
+    say({{"event", "turn"}, {"steps", steps}, {"ns", ns}, {"loss", stepper->mean_loss()}});
   }
 }
 

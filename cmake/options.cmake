@@ -30,9 +30,11 @@ endif()
 
 find_program(APPROX_CCACHE ccache)
 if(APPROX_CCACHE)
-  # The precompiled header's timestamp differs in every clone; its content is what matters.
+  # The precompiled header's timestamp differs in every clone; its content is what matters. Paths
+  # inside the tree are taken relative to it, so that one clone finds what another compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       ${APPROX_CCACHE})
   add_compile_options(-fpch-preprocess)

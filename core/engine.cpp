@@ -83,6 +83,8 @@ class SessionStepper final : public Stepper {
         .count();
   }
 
+  double mean_loss() override { return session_.take_mean_loss(); }
+
  private:
   LoadedDataset dataset_;
   Session session_;

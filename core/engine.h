@@ -54,6 +54,7 @@ class Stepper {
   virtual ~Stepper() = default;
   virtual int64_t parameters() const = 0;
   virtual int64_t run(int64_t steps) = 0;  // nanoseconds that they took
+  virtual double mean_loss() = 0;          // over the steps since the last call
 };
 
 class Engine {

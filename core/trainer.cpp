@@ -242,19 +242,14 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
 
   const auto block = [&](Session& session) {
     const auto before = Clock::now();
-    for (int64_t i = 0; i < steps; ++i) session.step();
+    for (int64_t i = 0; i < steps && !stop; ++i) session.step();
     session.synchronize();
     return nanoseconds(Clock::now() - before);
   };
   int64_t warmup_ns = 0, train_ns = 0;
   for (auto* session : {&dense, &approx}) warmup_ns += block(*session);
 
-  std::string_view state = "finished";
-  for (int64_t pair = 0; pair < config.blocks; ++pair) {
-    if (stop) {
-      state = "interrupted";
-      break;
-    }
+  for (int64_t pair = 0; pair < config.blocks && !stop; ++pair) {
     const Rng rng{.seed = static_cast<uint64_t>(config.seed),
                   .step = static_cast<uint64_t>(pair),
                   .stream = kBlockStream};
@@ -262,6 +257,7 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
     for (int64_t order = 0; order < 2; ++order) {
       const bool is_dense = dense_first == (order == 0);
       const int64_t ns = block(is_dense ? dense : approx);
+      if (stop) break;  // the block was cut short
       train_ns += ns;
       sink({{"event", "block"},
             {"pair", pair},
@@ -281,7 +277,7 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
           {"loss", nullptr}});
   }
   for (const auto& event : approx.layer_events()) sink(event);
-  Json event = final_event(state, approx.steps_done(), began);
+  Json event = final_event(stop ? "interrupted" : "finished", approx.steps_done(), began);
   event.update({{"warmup_steps", steps},
                 {"train_ns", train_ns},
                 {"eval_ns", 0},

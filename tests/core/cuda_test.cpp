@@ -1,0 +1,89 @@
+// What a GPU must agree with the CPU in. Skipped where there is none; scripts/gpu-suite runs these
+// where there is one.
+#include <optional>
+
+#include "core/device.h"
+#include "core/session.h"
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+// The device, or why there is none: asked for once, since it opens half of LibTorch.
+const std::optional<at::Device>& cuda(std::string* reason = nullptr) {
+  static std::string why;
+  static const auto device = []() -> std::optional<at::Device> {
+    try {
+      return open_device("cuda");
+    } catch (const Error& error) {
+      why = error.what();
+      return std::nullopt;
+    }
+  }();
+  if (reason != nullptr) *reason = why;
+  return device;
+}
+
+#define SKIP_WITHOUT_CUDA() \
+  std::string reason;       \
+  if (!cuda(&reason)) {     \
+    GTEST_SKIP() << reason; \
+  }
+
+Operands on_device(Operands o) {
+  for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(*cuda());
+  return o;
+}
+
+TEST(Cuda, EveryMethodGivesWhatItGivesOnTheCpu) {
+  SKIP_WITHOUT_CUDA();
+  for (const auto* entry : Registry<MethodEntry>::instance().all()) {
+    for (const auto product : entry->products) {
+      for (const auto& shape : conv_shapes()) {
+        SCOPED_TRACE(testing::Message() << entry->name << " " << name(product) << " " << shape);
+        auto operands = random_operands(shape);
+        operands.product = product;
+        const Rng rng{.seed = 11, .layer = 3, .step = 5, .product = product};
+        const auto there = on_device(operands);
+        const auto method = make_method(entry->name);
+        // TensorFloat-32 may stand in for float in a convolution there.
+        EXPECT_TRUE(close(run(method->plan(there, rng), there),
+                          run(method->plan(operands, rng), operands), 5e-3));
+      }
+    }
+  }
+}
+
+TEST(Cuda, TiesOfThePositionsAreTheCpus) {
+  SKIP_WITHOUT_CUDA();
+  const auto dy = at::randint(-2, 3, {4, 33, 5, 5}).to(at::kFloat);
+  const auto here = operands_with_dy(dy), there = on_device(here);
+  for (const auto* text : {"topk_position", "topk_position:k=3,scale=none"}) {
+    const auto a = std::get<SparseDY>(make_method(text)->plan(here, Rng{}));
+    const auto b = std::get<SparseDY>(make_method(text)->plan(there, Rng{}));
+    EXPECT_TRUE(at::equal(a.position, b.position.cpu())) << text;
+  }
+}
+
+TEST(Cuda, ATrainingStepRuns) {
+  SKIP_WITHOUT_CUDA();
+  const auto dataset = toy_dataset();
+  for (const auto* method : {"zero", "random", "topk_position"}) {
+    RunConfig config;
+    config.network = "small_cnn:width=4";
+    config.dataset = "toy";
+    config.device = "cuda";
+    config.batch_size = 16;
+    config.threads = 1;
+    config.method = method;
+    config.schedule = make_schedule("slice:steps=::2");
+    config.recipe.learning_rate = 0.05;
+    Session session(config, dataset);
+    for (int64_t i = 0; i < 30; ++i) session.step();
+    EXPECT_LT(session.take_mean_loss(), 1.0) << method;
+    EXPECT_GT(session.evaluate(session.split().test).accuracy, 0.9) << method;
+  }
+}
+
+}  // namespace
+}  // namespace approx
