@@ -101,6 +101,12 @@ void Progress::event(int64_t number, const Json& event) {
     integer("steps_per_epoch", run->steps_per_epoch);
     integer("total_steps", run->total_steps);
     integer("step", run->step);
+    if (event.contains("pairs")) {  // a timing run counts pairs of blocks
+      integer("pairs", run->total_steps);
+      integer("pair", run->step);
+      run->steps_per_epoch = 0;
+      run->unit = "pair";
+    }
     real("epoch", run->epoch);
     real("images_per_s", run->images_per_s);
     if (real("loss", run->loss)) run->has_loss = true;
@@ -150,7 +156,7 @@ std::string Progress::describe(const Active& run) const {
       add(fmt::format("epoch {:.0f}/{}", run.epoch,
                       (run.total_steps + run.steps_per_epoch - 1) / run.steps_per_epoch));
     }
-    add(fmt::format("step {}/{}", run.step, run.total_steps));
+    add(fmt::format("{} {}/{}", run.unit, run.step, run.total_steps));
   }
   if (run.images_per_s > 0) add(fmt::format("{:.0f} images/s", run.images_per_s));
   if (run.has_loss) add(fmt::format("loss {:.4f}", run.loss));

@@ -48,6 +48,7 @@ class Progress {
     Clock::time_point since;
     double epoch = 0, images_per_s = 0, loss = 0, accuracy = 0;
     int64_t step = 0, total_steps = 0, steps_per_epoch = 0;
+    const char* unit = "step";  // of step and total_steps
     bool has_loss = false, has_accuracy = false;
   };
 

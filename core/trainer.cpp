@@ -267,13 +267,10 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
             {"ns", ns}});
     }
     sink({{"event", "progress"},
-          {"epoch", 0},
-          {"epochs", 0},
-          {"step", pair + 1},
-          {"total_steps", config.blocks},
+          {"pair", pair + 1},
+          {"pairs", config.blocks},
           {"images_per_s", static_cast<double>(2 * (pair + 1) * steps * config.batch_size) /
                                (1e-9 * static_cast<double>(train_ns))},
-          {"accuracy", nullptr},
           {"loss", nullptr}});
   }
   for (const auto& event : approx.layer_events()) sink(event);
