@@ -22,8 +22,8 @@ if(NOT APPROX_TORCH_DIR)
   endif()
   set(APPROX_TORCH_DIR ${torch_dir} CACHE PATH "The torch folder of a PyTorch wheel")
 endif()
-# Shared by every module: the headers of the project itself and what the vocabulary is made of. fmt is
-# the one in LibTorch's include folder, for every file: a second version beside it would not link.
+# Shared by every module: the headers of the project itself and what the vocabulary is made of. fmt
+# is the one in LibTorch's include folder, for every file: two versions do not link together.
 # Torch-free files see a folder with nothing else in it. Its functions are compiled in
 # core/spec/fmt.cpp.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)

@@ -1,5 +1,5 @@
-# approx_embed(TARGET SYMBOL FILE): adds FILE to TARGET as `const char* const approx::SYMBOL`, so that
-# the program needs no file of its own at run time. FILE stays the only place to edit.
+# approx_embed(TARGET SYMBOL FILE): adds FILE to TARGET as `const char* const approx::SYMBOL`, so
+# that the program needs no file of its own at run time. FILE stays the only place to edit.
 function(approx_embed target symbol file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} content)

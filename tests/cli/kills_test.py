@@ -1,5 +1,5 @@
-"""Coordinators and workers killed at random moments: the same command finishes the sweep, nothing is
-lost or doubled, and its results are those of a sweep that nobody disturbed."""
+"""Coordinators and workers killed at random moments: the same command finishes the sweep, nothing
+is lost or doubled, and its results are those of a sweep that nobody disturbed."""
 
 import os
 import random

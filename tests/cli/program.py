@@ -1,5 +1,5 @@
-"""What the tests of the program share: how to start it, in a folder of its own, with the engine that
-misbehaves on demand."""
+"""What the tests of the program share: how to start it, in a folder of its own, with the engine
+that misbehaves on demand."""
 
 import json
 import os

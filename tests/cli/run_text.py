@@ -11,8 +11,8 @@ A test is a block of lines, separated from the next one by an empty line:
     ! a line that stderr has              likewise !~ and !*
     = 2                                   the exit code, 0 if left out
 
-A stream without a line of its own is not looked at, `>-` and `!-` say that it is empty. Every stderr
-of a test with exit code 2 has to be one line that starts with `approxtrain: `.
+A stream without a line of its own is not looked at, `>-` and `!-` say that it is empty. Every
+stderr of a test with exit code 2 has to be one line that starts with `approxtrain: `.
 """
 
 import os
