@@ -46,17 +46,15 @@ LoadedDataset synthetic() {
   return dataset;
 }
 
-[[maybe_unused]] DatasetEntry& entry = []() -> DatasetEntry& {
-  auto& added = Registry<DatasetEntry>::instance().add("synthetic");
-  added.summary = "32x32 colour noise in ten classes, for measuring speed only";
-  added.classes = kClasses;
-  added.channels = kChannels;
-  added.height = added.width = kSize;
-  added.n_train = kTrain;
-  added.n_test = kTest;
-  added.embedded = synthetic;
-  return added;
-}();
+REGISTER_DATASET("synthetic")
+    .described("32x32 colour noise in ten classes, for measuring speed only")
+    .shaped({.classes = kClasses,
+             .channels = kChannels,
+             .height = kSize,
+             .width = kSize,
+             .n_train = kTrain,
+             .n_test = kTest})
+    .embedded_as(synthetic);
 
 }  // namespace
 }  // namespace approx

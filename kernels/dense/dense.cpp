@@ -2,19 +2,10 @@
 
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
-#include <ATen/ops/empty.h>
 
 #include "kernels/kernel.h"
 
 namespace approx {
-namespace {
-
-// LibTorch reads only the sizes of x when no weight gradient is asked for.
-at::Tensor input_or_sizes(const Operands& o) {
-  return o.x.defined() ? o.x : at::empty({1}, o.dy.options()).expand(o.input_sizes);
-}
-
-}  // namespace
 
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight) {
   const auto& g = o.geometry;
@@ -34,7 +25,7 @@ std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, 
         at::Tensor()};
   }
   auto [dx, dw, db] = at::convolution_backward(
-      o.dy, input_or_sizes(o), o.w, c10::nullopt, {g.stride, g.stride}, {g.padding, g.padding},
+      o.dy, o.x, o.w, c10::nullopt, {g.stride, g.stride}, {g.padding, g.padding},
       {g.dilation, g.dilation}, /*transposed=*/false, {0, 0}, g.groups, {data, weight, false});
   return {dx, dw};
 }
