@@ -37,9 +37,16 @@ void configure(SQLite::Database& db) {
 
 // Whether the database is empty; throws when it is another application's or of a newer program.
 bool check_identity(SQLite::Database& db, const std::string& path, const StoreOptions& options) {
-  const int64_t application = pragma(db, "application_id");
-  const int64_t version = pragma(db, "user_version");
-  const bool empty = db.execAndGet("SELECT count(*) FROM sqlite_master").getInt64() == 0;
+  // One statement, so that all three are of the same moment: another process may be creating the
+  // schema right now.
+  SQLite::Statement row(db,
+                        "SELECT (SELECT count(*) FROM sqlite_master), "
+                        "(SELECT application_id FROM pragma_application_id), "
+                        "(SELECT user_version FROM pragma_user_version)");
+  row.executeStep();
+  const bool empty = row.getColumn(0).getInt64() == 0;
+  const int64_t application = row.getColumn(1).getInt64();
+  const int64_t version = row.getColumn(2).getInt64();
   if (empty && application == 0 && version == 0) return true;
   if (application != kApplicationId) {
     throw database_error(

@@ -115,7 +115,8 @@ constexpr CheckRule kRules[] = {
     {"layers add up",
      "SELECT 'run ' || run_id || ': layer ' || layer || ' has an impossible count' FROM "
      "layer_metric "
-     "WHERE calls < 0 OR exact_calls NOT BETWEEN 0 AND calls OR macs_done < 0 OR macs_dense < 0"},
+     "WHERE calls < 0 OR exact_calls < 0 OR (method = 'dense' AND exact_calls <> calls) OR "
+     "macs_done < 0 OR macs_dense < 0"},
     {"cells belong to an experiment",
      "SELECT 'cell ' || cell_id || ' is in no experiment' FROM cell "
      "WHERE cell_id NOT IN (SELECT cell_id FROM experiment_cell WHERE cell_id IS NOT NULL)"},

@@ -457,6 +457,16 @@ int64_t RunStore::add_experiment(const Experiment& experiment, const std::string
   int64_t id = 0;
   impl_->write([&] {
     auto& db = impl_->db;
+    // Cells without a run belong to the experiment as long as its file stays the same: a sweep
+    // narrowed by flags asks for some of them, and another may be running the rest right now.
+    bool same_file = false;
+    for_each_row(
+        db, "SELECT text FROM experiment WHERE name = ?",
+        [&](SQLite::Statement& row) {
+          same_file = row.getColumn(0).getString() == experiment.text;
+        },
+        experiment.id);
+
     std::optional<std::string> metric;
     std::optional<double> value;
     if (experiment.target) metric = experiment.target->metric, value = experiment.target->value;
@@ -474,8 +484,9 @@ int64_t RunStore::add_experiment(const Experiment& experiment, const std::string
         [&](SQLite::Statement& row) { id = row.getColumn(0).getInt64(); }, experiment.id);
     execute(db,
             "DELETE FROM experiment_cell WHERE experiment_id = ? AND (cell_id IS NULL OR "
-            "NOT EXISTS (SELECT 1 FROM run WHERE run.cell_id = experiment_cell.cell_id))",
-            id);
+            "(NOT ? AND NOT EXISTS (SELECT 1 FROM run WHERE run.cell_id = "
+            "experiment_cell.cell_id)))",
+            id, static_cast<int64_t>(same_file));
 
     SQLite::Statement add_cell(
         db,
@@ -508,6 +519,9 @@ int64_t RunStore::add_experiment(const Experiment& experiment, const std::string
                config.dataset, purpose, config.seed, run.excluded, position++);
       add_member.exec();
     }
+    execute(db,
+            "DELETE FROM cell WHERE cell_id NOT IN (SELECT cell_id FROM run) AND cell_id NOT IN "
+            "(SELECT cell_id FROM experiment_cell WHERE cell_id IS NOT NULL)");
   });
   return id;
 }

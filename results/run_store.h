@@ -58,8 +58,9 @@ class RunStore {
   ~RunStore();
   RunStore(RunStore&&) noexcept;
 
-  // Records the experiment and its cells (existing ones are re-used by key; a cell that this
-  // experiment no longer has stays in it once it has runs). Returns the experiment's id.
+  // Records the experiment and its cells (existing ones are re-used by key). Cells recorded
+  // before stay while the experiment's text is the same, so that sweeps narrowed by flags add up;
+  // of another text only those that have runs stay. Returns the experiment's id.
   int64_t add_experiment(const Experiment& experiment, const std::string& command_line);
 
   // attempts 0 and an empty state for a key that the store does not know.

@@ -85,7 +85,7 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
        "UPDATE metric SET value = 9e999 WHERE run_id = 1 AND step = 600"},
       {"accuracies are shares", "UPDATE metric SET value = 75 WHERE run_id = 1 AND step = 600"},
       {"layers add up",
-       "INSERT INTO layer_metric VALUES(1, 'c', 'forward', 'zero', 1, 2, 0, 0, NULL)"},
+       "INSERT INTO layer_metric VALUES(1, 'c', 'forward', 'dense', 1, 2, 0, 0, NULL)"},
       {"cells belong to an experiment", "DELETE FROM experiment_cell WHERE cell_id = 1"},
       {"views agree with tables",
        "DROP VIEW v_final; CREATE VIEW v_final AS SELECT *, 0 AS run_id, 0 AS dataset_id "

@@ -111,6 +111,25 @@ TEST_F(StoreTest, AnExperimentAddsEachCellOnce) {
   EXPECT_EQ(store.status("no such key").cell_id, 0);
 }
 
+TEST_F(StoreTest, NarrowedSweepsOfOneFileAddUp) {
+  const auto members = [&] {
+    return query(path_, "SELECT method_label FROM experiment_cell ORDER BY method_label");
+  };
+  auto whole = experiment_of({planned("dense", 0), planned("zero", 0), planned("random", 0)});
+  RunStore store(path_, Mode::kWrite);
+  store.add_experiment(whole, "sweep");
+  store.add_experiment(experiment_of({planned("zero", 0)}), "sweep --method zero");
+  EXPECT_EQ(members(), (std::vector<std::string>{"dense", "random", "zero"}));
+
+  ASSERT_TRUE(store.begin("accuracy/random/0", environment_of(), directory("a")));
+  auto edited = experiment_of({planned("zero", 0), planned("new", 0)});
+  edited.text = "# other";
+  store.add_experiment(edited, "sweep");
+  EXPECT_EQ(members(), (std::vector<std::string>{"new", "random", "zero"}))
+      << "a cell that has a run is kept, one that the file no longer asks for is not";
+  EXPECT_EQ(store.status("accuracy/dense/0").cell_id, 0) << "nothing refers to it";
+}
+
 TEST_F(StoreTest, ARunIsStoredWhole) {
   auto store = with({planned("zero", 3)});
   const auto id = store.begin("accuracy/zero/3", environment_of("box", true), directory("a"));
