@@ -221,11 +221,19 @@ struct Worker {
   Observed seen;
 };
 
+// A run that ended during the sweep.
+struct EndedRun {
+  const PlannedRun* run = nullptr;
+  RunEnd end;
+  std::string directory;
+  std::vector<Json> events;  // as the worker reported them, progress left out
+};
+
 class Coordinator {
  public:
   Coordinator(const GlobalOptions& options, const SweepOptions& sweep, RunStore& store,
-              Progress& progress, const std::function<void(const EndedRun&)>& on_end)
-      : options_(options), sweep_(sweep), store_(store), progress_(progress), on_end_(on_end) {}
+              Progress& progress)
+      : options_(options), sweep_(sweep), store_(store), progress_(progress) {}
 
   ~Coordinator() {
     // Only on the way out of an exception: no worker outlives its coordinator.
@@ -542,7 +550,6 @@ class Coordinator {
     store_.finish(worker.run_id, ended.events, ended.end);
     count(worker, ended);
     progress_.ended(worker.number, ended.end.state, summary(ended));
-    if (on_end_) on_end_(ended);
   }
 
   void count(const Worker& worker, const EndedRun& ended) {
@@ -589,7 +596,6 @@ class Coordinator {
   const SweepOptions& sweep_;
   RunStore& store_;
   Progress& progress_;
-  const std::function<void(const EndedRun&)>& on_end_;
   const Json environment_ = program_environment();
   std::deque<Waiting> queue_, elsewhere_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -688,8 +694,7 @@ RunStore open_store(const GlobalOptions& options) {
 }
 
 SweepResult run_experiment(const Experiment& experiment, const std::string& command_line,
-                           const GlobalOptions& options, const SweepOptions& sweep,
-                           const std::function<void(const EndedRun&)>& on_end) {
+                           const GlobalOptions& options, const SweepOptions& sweep) {
   RunStore store = open_store(options);
   const SignalScope signals;
   const int64_t lost = store.recover();
@@ -728,7 +733,7 @@ SweepResult run_experiment(const Experiment& experiment, const std::string& comm
     timing_lock = TimingLock::acquire([] { return stop_count > 0; },
                                       [&](const std::string& text) { progress.note(text); });
   }
-  Coordinator coordinator(options, sweep, store, progress, on_end);
+  Coordinator coordinator(options, sweep, store, progress);
   coordinator.result = before;
   for (const auto& [run, attempts] : todo) coordinator.add(run, attempts);
   for (const auto* run : elsewhere) coordinator.add_elsewhere(run);

@@ -25,14 +25,6 @@ struct SweepOptions {
   int64_t max_failures = 0;  // start no more runs after so many failed ones, 0: no limit
 };
 
-// A run that ended in this call.
-struct EndedRun {
-  const PlannedRun* run = nullptr;
-  RunEnd end;
-  std::string directory;
-  std::vector<Json> events;  // as the worker reported them, progress left out
-};
-
 struct SweepResult {
   int64_t done_before = 0;    // finished or diverged without our doing
   int64_t failed_before = 0;  // without a result, and not asked to be run again
@@ -79,7 +71,6 @@ RunStore open_store(const GlobalOptions& options);
 // store fails, after its workers have been stopped; what they had reported is
 // in their run directories and is taken up by the next call.
 SweepResult run_experiment(const Experiment& experiment, const std::string& command_line,
-                           const GlobalOptions& options, const SweepOptions& sweep,
-                           const std::function<void(const EndedRun&)>& on_end);
+                           const GlobalOptions& options, const SweepOptions& sweep);
 
 }  // namespace approx

@@ -180,8 +180,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
                         dataset_checksums(options.data_dir, flags->dry_run));
     if (flags->dry_run) return print_plan(experiment, options, *flags);
     if (flags->fail_fast) flags->sweep.max_failures = 1;
-    const SweepResult result =
-        run_experiment(experiment, command_line(), options, flags->sweep, nullptr);
+    const SweepResult result = run_experiment(experiment, command_line(), options, flags->sweep);
     const int code = finish_sweep(experiment, result);
     if (code != 0) throw Exit{code};
   });

@@ -9,6 +9,7 @@
 #include "cli/text.h"
 #include "cli/worker.h"
 #include "core/spec/error.h"
+#include "results/report.h"
 
 namespace approx {
 namespace {
@@ -27,50 +28,48 @@ struct TrainFlags {
   }
 };
 
-Json last_metric(const std::vector<Json>& events, const std::string& metric,
+// The last value of a metric, of the first of `splits` that has any. `metrics` are in order of
+// step.
+Json last_metric(const Json& metrics, const std::string& metric,
                  const std::vector<std::string>& splits) {
   for (const auto& split : splits) {
-    for (auto event = events.rbegin(); event != events.rend(); ++event) {
-      if (event->value("event", Json()) == "metric" && event->value("name", Json()) == metric &&
-          event->value("split", Json()) == split) {
-        return {{"split", split}, {"value", event->value("value", Json())}};
+    for (size_t i = metrics.size(); i-- > 0;) {
+      if (metrics[i]["name"] == metric && metrics[i]["split"] == split) {
+        return {{"split", split}, {"value", metrics[i]["value"]}};
       }
     }
   }
   return nullptr;
 }
 
-std::string number(const Json& metric, double factor, const char* format) {
-  if (!metric.is_object() || !metric["value"].is_number()) return "-";
-  return fmt::format(fmt::runtime(format), factor * metric["value"].get<double>());
+std::string number(const Json& value, double factor, const char* format) {
+  return value.is_number() ? fmt::format(fmt::runtime(format), factor * value.get<double>()) : "-";
 }
 
-void print_row(const EndedRun& ended, const std::string& format) {
-  const auto& config = ended.run->config;
-  const Json accuracy = last_metric(ended.events, "accuracy", {"test", "holdout"});
-  const Json loss = last_metric(ended.events, "loss", {"train"});
-  Json final;
-  for (const auto& event : ended.events) {
-    if (event.value("event", Json()) == "final") final = event;
-  }
-  const auto entry = [&](const char* key) {
-    return final.is_object() ? final.value(key, Json()) : Json();
+// The result as the store has it (`show run`), so that a run done before reads like a new one.
+void print_row(const PlannedRun& planned, const Json& details, const std::string& format) {
+  const auto& config = planned.config;
+  const Json& run = details.at("run");
+  const Json accuracy = last_metric(details.at("metrics"), "accuracy", {"test", "holdout"});
+  const Json loss = last_metric(details.at("metrics"), "loss", {"train"});
+  const auto value = [](const Json& metric) {
+    return metric.is_object() ? metric["value"] : Json();
   };
-  const Json train_ns = entry("train_ns");
   if (format == "json") {
-    const Json row = {{"schema", "approxtrain.run/1"},
-                      {"run_key", ended.run->key},
-                      {"state", ended.end.state},
-                      {"error", ended.end.error},
+    const Json row = {{"schema", "approxtrain.result/1"},
+                      {"run_id", run.at("run_id")},
+                      {"run_key", planned.key},
+                      {"state", run.at("state")},
+                      {"error", run.at("error")},
                       {"method", config.method},
                       {"network", config.network},
                       {"dataset", config.dataset},
                       {"seed", config.seed},
                       {"accuracy", accuracy},
                       {"loss", loss},
-                      {"steps", entry("steps")},
-                      {"train_ns", train_ns},
-                      {"directory", printable(ended.directory)}};
+                      {"steps", run.at("steps")},
+                      {"train_ns", run.at("train_ns")},
+                      {"directory", run.at("run_directory")}};
     std::fputs((row.dump(2, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stdout);
     return;
   }
@@ -78,12 +77,12 @@ void print_row(const EndedRun& ended, const std::string& format) {
                                            "seed", "state",  "accuracy (%)", "judged on",
                                            "loss", "steps",  "training (s)"};
   const std::vector<std::vector<std::string>> rows = {
-      {ended.run->key.substr(0, 12), ended.run->method_label, ended.run->network_label,
-       config.dataset, fmt::format("{}", config.seed), ended.end.state,
-       number(accuracy, 100, "{:.2f}"),
-       accuracy.is_object() ? accuracy["split"].get<std::string>() : "-", number(loss, 1, "{:.4f}"),
-       entry("steps").is_number() ? entry("steps").dump() : "-",
-       train_ns.is_number() ? fmt::format("{:.2f}", train_ns.get<double>() / 1e9) : "-"}};
+      {planned.key.substr(0, 12), planned.method_label, planned.network_label, config.dataset,
+       fmt::format("{}", config.seed), run.at("state").get<std::string>(),
+       number(value(accuracy), 100, "{:.2f}"),
+       accuracy.is_object() ? accuracy["split"].get<std::string>() : "-",
+       number(value(loss), 1, "{:.4f}"), number(run.at("steps"), 1, "{:.0f}"),
+       number(run.at("train_ns"), 1e-9, "{:.2f}")}};
   std::fputs((format == "csv" ? csv_table(header, rows) : markdown_table(header, rows)).c_str(),
              stdout);
 }
@@ -106,14 +105,14 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
   if (!experiment.runs[0].excluded.empty()) {
     throw usage_error("train: this run cannot be done: {}", experiment.runs[0].excluded);
   }
-  const SweepResult result =
-      run_experiment(experiment, command_line(), options, flags.sweep,
-                     [&](const EndedRun& ended) { print_row(ended, flags.format); });
+  const PlannedRun& planned = experiment.runs[0];
+  const SweepResult result = run_experiment(experiment, command_line(), options, flags.sweep);
+  const int64_t run_id = RunStore(options.db, RunStore::Mode::kRead).status(planned.key).run_id;
+  if (run_id > 0) print_row(planned, run_details(options.db, run_id), flags.format);
   if (result.done_before > 0) {
-    std::fputs(fmt::format("approxtrain: run {} is done already; --rerun "
-                           "finished,diverged does it "
+    std::fputs(fmt::format("approxtrain: run {} was done before; --rerun finished,diverged does it "
                            "again\n",
-                           experiment.runs[0].key.substr(0, 12))
+                           planned.key.substr(0, 12))
                    .c_str(),
                stderr);
     return;

@@ -42,7 +42,8 @@ struct RunEnd {
 struct CellStatus {
   int64_t cell_id = 0;
   int64_t attempts = 0;
-  std::string state;  // of the last attempt, "" when there is none
+  int64_t run_id = 0;  // of the last attempt, 0 when there is none
+  std::string state;   // likewise, ""
   std::string error;
 };
 
