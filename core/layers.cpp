@@ -6,26 +6,31 @@
 #include <torch/nn/init.h>
 
 #include <cmath>
+#include <optional>
 
+#include "core/spec/error.h"
 #include "kernels/kernel.h"
 
 namespace approx {
 namespace {
 
-// Plans and computes one approximated product, and counts what it needed.
-at::Tensor planned(const LayerSlot& slot, uint32_t layer, const Operands& operands) {
+// Computes one approximated product by its plan, and counts what it needed.
+at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& operands,
+                    const Rng& rng) {
   const auto& use = slot.of(operands.product);
-  const Rng rng{slot.seed, layer, slot.step, operands.product, 0};
-  const Plan plan = use.method->plan(operands, rng);
-  if (use.count != nullptr) {
-    ++use.count->calls;
-    use.count->macs += static_cast<double>(plan_macs(plan, operands));
-    if (const double density = plan_density(plan, operands); !std::isnan(density)) {
-      use.count->density_sum += density;
-      ++use.count->density_calls;
-    }
-  }
-  return use.method->finish(operands.product, run(plan, operands), rng);
+  if (use.count != nullptr) use.count->add(plan, operands);
+  auto finished = use.method->finish(operands, run(plan, operands), rng);
+  if (use.count != nullptr) use.count->add_finished(finished);
+  return std::move(finished.result);
+}
+
+Rng stream(const LayerSlot& slot, uint32_t layer, Product product) {
+  return {slot.seed, layer, slot.step, product, 0};
+}
+
+at::Tensor planned(const LayerSlot& slot, uint32_t layer, const Operands& operands) {
+  const Rng rng = stream(slot, layer, operands.product);
+  return computed(slot, slot.of(operands.product).method->plan(operands, rng), operands, rng);
 }
 
 // The backward of an approximated layer. A node of the autograd graph of our own rather than a
@@ -38,7 +43,21 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
     torch::autograd::variable_list result(3);
     const auto& dy = gradients[0];
     if (!dy.defined()) return result;
-    Operands operands{x.unpack(), w.unpack(), dy, geometry, Product::kDataGradient, input_sizes};
+    if (at::GradMode::is_enabled()) {
+      throw Error(ErrorKind::kUsage,
+                  "an approximated gradient has no gradient of its own: call backward without "
+                  "create_graph");
+    }
+    Scratch scratch;
+    Operands operands{.x = x.unpack(),
+                      .w = w.unpack(),
+                      .dy = dy,
+                      .geometry = geometry,
+                      .product = Product::kDataGradient,
+                      .input_sizes = input_sizes,
+                      .norm_follows = slot.norm_follows,
+                      .forward = forward ? &*forward : nullptr,
+                      .scratch = &scratch};
 
     const bool data = task_should_compute_output(0), weight = task_should_compute_output(1);
     const bool data_planned = slot.of(Product::kDataGradient).method != nullptr;
@@ -63,7 +82,8 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
 
   torch::autograd::SavedVariable x, w;
   Geometry geometry;
-  LayerSlot slot;  // a copy: the layer's own belongs to its next step
+  std::optional<Plan> forward;  // of the forward product, where that was not exact
+  LayerSlot slot;               // a copy: the layer's own belongs to its next step
   uint32_t layer = 0;
   std::vector<int64_t> input_sizes;
 };
@@ -78,17 +98,67 @@ at::Tensor autocast(const at::Tensor& tensor) {
 
 }  // namespace
 
+void UseCount::add(const Plan& plan, const Operands& operands) {
+  ++calls;
+  if (const auto* pruned = std::get_if<PrunedDY>(&plan)) {
+    entries += static_cast<double>(pruned->dy.numel());
+    macs_per_kept =
+        static_cast<double>(operands.w.size(1) * operands.w.size(2) * operands.w.size(3));
+    device_kept =
+        device_kept.defined() ? device_kept.add_(pruned->kept) : pruned->kept.to(at::kDouble);
+    return;
+  }
+  if (const auto* sparse = std::get_if<SparseDY>(&plan)) {
+    entries += static_cast<double>(operands.dy.numel());
+    host_kept += static_cast<double>(sparse->value.numel());
+  }
+  host_macs += static_cast<double>(plan_macs(plan, operands));
+}
+
+void UseCount::add_finished(const Finished& finished) {
+  if (!finished.kept.defined()) return;
+  entries += static_cast<double>(finished.result.numel());
+  device_kept =
+      device_kept.defined() ? device_kept.add_(finished.kept) : finished.kept.to(at::kDouble);
+}
+
+double UseCount::kept() const {
+  return host_kept + (device_kept.defined() ? device_kept.item<double>() : 0);
+}
+
+double UseCount::macs() const {
+  return host_macs + (device_kept.defined() ? macs_per_kept * device_kept.item<double>() : 0);
+}
+
+double UseCount::density() const { return kept() / entries; }
+
 at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
                              const at::Tensor& input_bias, const Geometry& geometry,
                              const LayerSlot& slot, uint32_t layer) {
   const auto x = autocast(input), w = autocast(weight), bias = autocast(input_bias);
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  at::Tensor y;
+  const auto* method = slot.of(Product::kWeightGradient).method;
+  at::Tensor y, kept = x;  // kept: what the weight gradient needs of x
+  std::optional<Plan> plan;
   {
     const at::NoGradGuard no_grad;
-    const Operands operands{x, w, {}, geometry, Product::kForward, x.sizes().vec()};
-    y = slot.of(Product::kForward).method != nullptr ? planned(slot, layer, operands)
-                                                     : run(Dense{}, operands);
+    Operands operands{.x = x,
+                      .w = w,
+                      .dy = {},
+                      .geometry = geometry,
+                      .product = Product::kForward,
+                      .input_sizes = x.sizes().vec(),
+                      .norm_follows = slot.norm_follows};
+    if (const auto* forward = slot.of(Product::kForward).method) {
+      const Rng rng = stream(slot, layer, Product::kForward);
+      plan = slot.of(Product::kForward).method->plan(operands, rng);
+      if (method == forward && method->keep() == Method::Keep::kSample) {
+        kept = operands.x = sampled_input(x, *plan, geometry);
+      }
+      y = computed(slot, *plan, operands, rng);
+    } else {
+      y = run(Dense{}, operands);
+    }
     if (bias.defined()) y.add_(bias.view({1, -1, 1, 1}));
   }
   if (!at::GradMode::is_enabled() || !torch::autograd::any_variable_requires_grad({x, w, bias})) {
@@ -97,10 +167,11 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
   const auto node = std::shared_ptr<ApproximatedConvBackward>(new ApproximatedConvBackward(),
                                                               torch::autograd::deleteNode);
   node->set_next_edges(torch::autograd::collect_next_edges(x, w, bias));
-  const auto* method = slot.of(Product::kWeightGradient).method;
-  if (w.requires_grad() && (method == nullptr || method->needs_input())) {
-    node->x = torch::autograd::SavedVariable(x, /*is_output=*/false);
+  const bool needed = method == nullptr || method->keep() != Method::Keep::kNothing;
+  if (w.requires_grad() && needed) {
+    node->x = torch::autograd::SavedVariable(kept, /*is_output=*/false);
   }
+  node->forward = std::move(plan);
   node->w = torch::autograd::SavedVariable(w, /*is_output=*/false);
   node->geometry = geometry;
   node->slot = slot;
@@ -139,6 +210,7 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
           ? at::conv2d(x, weight, bias, {g.stride, g.stride}, {g.padding, g.padding},
                        {g.dilation, g.dilation}, g.groups)
           : approximated_conv(x, weight, bias, g, slot, static_cast<uint32_t>(info.index));
+  if (probing) probe = y;
   info.in_size = x.size(2);
   info.out_size = y.size(2);
   info.macs = y.size(1) * y.size(2) * y.size(3) * weight.size(1) * weight.size(2) * weight.size(3);
@@ -159,7 +231,11 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features) {
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) {
-  if (slot.exact() || !is_training()) return at::linear(x, weight, bias);
+  if (slot.exact() || !is_training()) {
+    auto y = at::linear(x, weight, bias);
+    if (probing) probe = y;
+    return y;
+  }
   // The number that keys random draws tells linear layers from convolutions.
   constexpr uint32_t kLinear = 1u << 15;
   return approximated_conv(x.unsqueeze(-1).unsqueeze(-1), weight.unsqueeze(-1).unsqueeze(-1), bias,

@@ -18,12 +18,24 @@
 
 namespace approx {
 
-// What one method did for one product of one layer, summed over the steps of a run.
+// What one method did for one product of one layer, summed over steps. Counts of entries that a
+// method kept of a gradient lie on its device: reading them waits for it, so that is left to
+// whoever asks, once in a while.
 struct UseCount {
   int64_t calls = 0;
-  double macs = 0;         // really needed
-  double density_sum = 0;  // of dY, over `density_calls`
-  int64_t density_calls = 0;
+  double host_macs = 0;      // really needed, besides those of kept entries
+  double entries = 0;        // of the gradients that were pruned
+  double host_kept = 0;      // of them, where the count is known without asking the device
+  at::Tensor device_kept;    // [] double, where it is not; undefined: none
+  double macs_per_kept = 0;  // multiply-accumulates that one entry of device_kept stands for
+
+  void add(const Plan& plan, const Operands& operands);
+  void add_finished(const Finished& finished);
+
+  double kept() const;
+  double macs() const;
+  // Of the pruned gradients; NaN where there were none.
+  double density() const;
 };
 
 struct MethodUse {
@@ -35,6 +47,7 @@ struct LayerSlot {
   std::array<MethodUse, 3> use;  // by Product
   uint64_t seed = 0;
   uint64_t step = 0;
+  bool norm_follows = false;  // see Operands
 
   bool exact() const { return !use[0].method && !use[1].method && !use[2].method; }
   const MethodUse& of(Product product) const { return use[static_cast<size_t>(product)]; }
@@ -47,6 +60,11 @@ class Layer {
 
   LayerSlot slot;
   LayerInfo info;  // name and index are the network's to fill, sizes those of the last forward pass
+
+  // While `probing`, the output of the last forward pass, by which the network finds out what
+  // follows the layer.
+  bool probing = false;
+  at::Tensor probe;
 };
 
 struct ConvOptions {

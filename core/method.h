@@ -20,6 +20,13 @@
 
 namespace approx {
 
+// A product's result, and, where finishing it dropped entries, how many are left: [] int64 on the
+// device of the result, else undefined.
+struct Finished {
+  at::Tensor result;
+  at::Tensor kept;
+};
+
 class Method {
  public:
   virtual ~Method() = default;
@@ -29,13 +36,17 @@ class Method {
   virtual Plan plan(const Operands& operands, const Rng& rng) = 0;
 
   // The result of that product as the layer hands it on. `result` is what the plan gave.
-  virtual at::Tensor finish(Product /*product*/, at::Tensor result, const Rng& /*rng*/) {
-    return result;
+  virtual Finished finish(const Operands& /*operands*/, at::Tensor result, const Rng& /*rng*/) {
+    return {std::move(result), {}};
   }
 
-  // Whether the weight gradient needs x. A layer whose method does not need it lets x go after the
-  // forward pass, and `operands.x` is undefined then.
-  virtual bool needs_input() const { return true; }
+  // What the weight gradient needs of x. The layer lets the rest go after the forward pass.
+  enum class Keep {
+    kInput,   // all of it
+    kSample,  // the channels that the forward product sampled; all, where it was exact
+    kNothing  // `operands.x` is undefined then
+  };
+  virtual Keep keep() const { return Keep::kInput; }
 };
 
 struct MethodEntry : MethodInfo {
@@ -48,6 +59,15 @@ struct MethodEntry : MethodInfo {
     return paper = std::move(id), paper_at = std::move(at), *this;
   }
   MethodEntry& approximates(std::initializer_list<Product> list) { return products = list, *this; }
+  // The products under each choice of the parameter `mode`, in the order of the choices.
+  MethodEntry& modes(std::vector<std::vector<Product>> list) {
+    return products_of_mode = std::move(list), *this;
+  }
+  // Takes a choice of `mode` away again.
+  MethodEntry& without_mode(std::string_view choice);
+  // What several methods declare alike.
+  MethodEntry& with(void (*declare)(MethodEntry&)) { return declare(*this), *this; }
+  MethodEntry& keeps_memory() { return remembers = true, *this; }
   MethodEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
 };
 

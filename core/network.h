@@ -57,7 +57,8 @@ std::shared_ptr<Network> make_network(std::string_view text, const NetworkInput&
 // Parameters, multiply-accumulates and layers of the entry at its defaults.
 NetworkInfo describe(const NetworkEntry& entry);
 
-// The layers of a network after one forward pass with an example of `input`.
+// The layers of a network after one forward pass with an example of `input`, by whose graph it is
+// seen which of them a batch normalisation follows.
 std::vector<LayerInfo> layer_infos(Network& network, const NetworkInput& input);
 
 template <typename Type>

@@ -7,6 +7,7 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
   const size_t methods = schedule_.methods().size();
   for (auto* layer : layers) {
     layer->slot = LayerSlot{};
+    layer->slot.norm_follows = layer->info.norm_follows;
     PerLayer entry{layer, {}, {}, {}};
     entry.methods.resize(methods);
     entry.approximated.resize(methods);
@@ -57,11 +58,8 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
       for (size_t m = 0; m < approximated.size(); ++m) {
         const auto& count = approximated[m][p];
         if (count.calls == 0) continue;
-        const Json density =
-            count.density_calls == 0
-                ? Json()
-                : Json(count.density_sum / static_cast<double>(count.density_calls));
-        add(schedule_.methods()[m], count.calls, count.macs, density);
+        const Json density = count.entries == 0 ? Json() : Json(count.density());
+        add(schedule_.methods()[m], count.calls, count.macs(), density);
       }
       if (exact[p] > 0) {
         add("dense", exact[p], macs * static_cast<double>(exact[p]), Json());

@@ -2,11 +2,10 @@
 
 #include <ATen/ops/zeros_like.h>
 
-#include <limits>
-
 #include "core/spec/error.h"
 #include "kernels/dense/dense.h"
 #include "kernels/gaussian/gaussian_product.h"
+#include "kernels/sampled/sampled_product.h"
 #include "kernels/sparse_dy/sparse_dy_product.h"
 
 namespace approx {
@@ -46,6 +45,24 @@ at::Tensor densified(const Plan& plan, const Operands& o) {
   return dense_product(sparse);
 }
 
+at::Tensor pruned(const Plan& plan, const Operands& o) {
+  Operands replaced = o;
+  replaced.dy = std::get<PrunedDY>(plan).dy;
+  return dense_product(replaced);
+}
+
+bool has_dy(const Operands& o) { return o.product != Product::kForward; }
+
+bool one_group(const Operands& o) { return o.geometry.groups == 1; }
+
+at::Tensor gathered(const Plan& plan, const Operands& o) {
+  return sampled_product(std::get<Sampled>(plan), o);
+}
+
+at::Tensor masked(const Plan& plan, const Operands& o) {
+  return masked_product(std::get<Sampled>(plan), o);
+}
+
 at::Tensor dense(const Plan&, const Operands& o) { return dense_product(o); }
 
 at::Tensor skip(const Plan& plan, const Operands& o) {
@@ -59,12 +76,16 @@ const std::vector<Variant>& variants_of(const Plan& plan) {
       {{"skip", weight_gradient, skip}},
       {{"simd", weight_gradient, gaussian<true>}, {"reference", weight_gradient, gaussian<false>}},
       {{"simd", sparse_dy_on_cpu, sparse_weight_gradient<true>},
-       {"densify", [](const Operands& o) { return o.product != Product::kForward; }, densified},
-       {"reference", sparse_dy_on_cpu, sparse_weight_gradient<false>}}};
+       {"densify", has_dy, densified},
+       {"reference", sparse_dy_on_cpu, sparse_weight_gradient<false>}},
+      {{"libtorch", has_dy, pruned}},
+      {{"gather", one_group, gathered}, {"mask", always, masked}}};
   return table[plan.index()];
 }
 
-constexpr const char* kPlanNames[] = {"Dense", "Skip", "Gaussian", "SparseDY"};
+constexpr const char* kPlanNames[] = {"Dense",    "Skip",     "Gaussian",
+                                      "SparseDY", "PrunedDY", "Sampled"};
+static_assert(std::size(kPlanNames) == std::variant_size_v<Plan>);
 
 }  // namespace
 
@@ -104,17 +125,24 @@ int64_t dense_macs(const Operands& o) {
 }
 
 int64_t plan_macs(const Plan& plan, const Operands& o) {
+  const int64_t per_output = o.w.size(1) * o.w.size(2) * o.w.size(3);
   if (std::holds_alternative<Dense>(plan)) return dense_macs(o);
-  if (const auto* sparse = std::get_if<SparseDY>(&plan)) {
-    return sparse->value.numel() * o.w.size(1) * o.w.size(2) * o.w.size(3);
+  if (const auto* sparse = std::get_if<SparseDY>(&plan)) return sparse->value.numel() * per_output;
+  if (const auto* pruned = std::get_if<PrunedDY>(&plan)) {
+    return pruned->kept.item<int64_t>() * per_output;
+  }
+  if (const auto* sampled = std::get_if<Sampled>(&plan)) {
+    const int64_t whole = axis_size(sampled->axis, o);
+    return whole == 0 ? 0 : dense_macs(o) / whole * sampled->index.numel();
   }
   return 0;
 }
 
-double plan_density(const Plan& plan, const Operands& o) {
-  const auto* sparse = std::get_if<SparseDY>(&plan);
-  if (sparse == nullptr || o.dy.numel() == 0) return std::numeric_limits<double>::quiet_NaN();
-  return static_cast<double>(sparse->value.numel()) / static_cast<double>(o.dy.numel());
+at::Tensor sampled_input(const at::Tensor& x, const Plan& plan, const Geometry& geometry) {
+  const auto* sampled = std::get_if<Sampled>(&plan);
+  const bool can = sampled != nullptr && sampled->axis == Axis::kInputChannels &&
+                   geometry.groups == 1 && sampled->index.numel() > 0;
+  return can ? take_channels(x, sampled->index) : x;
 }
 
 }  // namespace approx

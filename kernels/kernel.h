@@ -27,11 +27,13 @@ std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& operands, bool
 // The variants that `run` would accept for this plan and product here and now, fastest first.
 std::vector<std::string> variants(const Plan& plan, const Operands& operands);
 
-// Multiply-accumulates that the plan really needs, and those of the exact product.
+// Multiply-accumulates that the plan really needs, and those of the exact product. Of a PrunedDY
+// plan those of its nonzero entries, whose count is read from the device.
 int64_t plan_macs(const Plan& plan, const Operands& operands);
 int64_t dense_macs(const Operands& operands);
 
-// The share of dy's entries that the plan keeps; NaN for plans that have no such notion.
-double plan_density(const Plan& plan, const Operands& operands);
+// The channels of x that a Sampled plan over the input channels needs, or x itself: what a layer
+// keeps for the weight gradient instead of x.
+at::Tensor sampled_input(const at::Tensor& x, const Plan& plan, const Geometry& geometry);
 
 }  // namespace approx

@@ -39,6 +39,28 @@ struct SparseDY {
   static SparseDY from_topk(const at::Tensor& position, const at::Tensor& value);
 };
 
-using Plan = std::variant<Dense, Skip, Gaussian, SparseDY>;
+// The exact product with another tensor in place of dY: one that was pruned, and holds zeros where
+// entries were dropped. `kept` counts the others, [] int64 on the device of dY, where it stays
+// until somebody reads it: a training step must not wait for it.
+struct PrunedDY {
+  at::Tensor dy;  // in the sizes, layout and precision of the operand
+  at::Tensor kept;
+};
+
+// The axes of a layer, of which a sample can stand for the whole. Each product sums over one of
+// them (forward: input channels; data gradient: output channels; weight gradient: examples) and
+// carries the other two in its result.
+enum class Axis { kInputChannels, kOutputChannels, kExamples };
+
+// The exact product with a factor on each entry of one axis: `scale` where the entry is in the
+// sample, 0 elsewhere. Where the product sums over the axis, that leaves terms of the sum out;
+// otherwise parts of the result are zero.
+struct Sampled {
+  Axis axis = Axis::kInputChannels;
+  at::Tensor index;  // [k] int64, ascending, none twice; may be empty
+  at::Tensor scale;  // [k] float; undefined: all ones
+};
+
+using Plan = std::variant<Dense, Skip, Gaussian, SparseDY, PrunedDY, Sampled>;
 
 }  // namespace approx

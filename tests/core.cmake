@@ -4,5 +4,6 @@ file(GLOB core_tests CONFIGURE_DEPENDS
   ${CMAKE_CURRENT_SOURCE_DIR}/core/methods/*_test.cpp)
 approx_test(core_test
   SOURCES ${core_tests} ${CMAKE_CURRENT_SOURCE_DIR}/testing.cpp
+    ${CMAKE_CURRENT_SOURCE_DIR}/reference.cpp
   LIBRARIES approxtrain_library)
 target_precompile_headers(core_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/torch_pch.h)

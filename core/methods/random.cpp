@@ -10,7 +10,7 @@ class Random final : public Method {
   explicit Random(const Params& params) : stddev_(params.real("std")) {}
 
   Plan plan(const Operands&, const Rng& rng) override { return Gaussian{0, stddev_, rng}; }
-  bool needs_input() const override { return false; }
+  Keep keep() const override { return Keep::kNothing; }
 
  private:
   const double stddev_;

@@ -13,7 +13,7 @@ class Zero final : public Method {
   explicit Zero(const Params& params) : freeze_(params.flag("freeze")) {}
 
   Plan plan(const Operands&, const Rng&) override { return Skip{freeze_}; }
-  bool needs_input() const override { return false; }
+  Keep keep() const override { return Keep::kNothing; }
 
  private:
   const bool freeze_;

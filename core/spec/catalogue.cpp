@@ -33,21 +33,49 @@ const Entry& find(const std::vector<Entry>& entries, std::string_view what, std:
 }  // namespace
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerInfo, name, kind, index, in_channels, out_channels, kernel,
-                                   stride, padding, groups, in_size, out_size, parameters, macs)
+                                   stride, padding, groups, in_size, out_size, parameters, macs,
+                                   norm_follows)
+
+namespace {
+
+Json names_of(const std::vector<Product>& products) {
+  Json names = Json::array();
+  for (const auto product : products) names.push_back(name(product));
+  return names;
+}
+
+std::vector<Product> products_from(const Json& names) {
+  std::vector<Product> products;
+  for (const std::string text : names) {
+    for (const auto product : kAllProducts) {
+      if (name(product) == text) products.push_back(product);
+    }
+  }
+  return products;
+}
+
+}  // namespace
+
+const std::vector<Product>& MethodInfo::products_with(const Params& given) const {
+  if (products_of_mode.empty()) return products;
+  return products_of_mode.at(static_cast<size_t>(given.choice<int>("mode")));
+}
 
 void to_json(Json& json, const MethodInfo& info) {
   info_to_json(json, info);
-  auto& products = json["products"] = Json::array();
-  for (const auto product : info.products) products.push_back(name(product));
+  json["products"] = names_of(info.products);
+  auto& modes = json["products_of_mode"] = Json::array();
+  for (const auto& products : info.products_of_mode) modes.push_back(names_of(products));
+  json["remembers"] = info.remembers;
 }
 
 void from_json(const Json& json, MethodInfo& info) {
   info_from_json(json, info);
-  for (const std::string text : json.at("products")) {
-    for (const auto product : kAllProducts) {
-      if (name(product) == text) info.products.push_back(product);
-    }
+  info.products = products_from(json.at("products"));
+  for (const auto& mode : json.at("products_of_mode")) {
+    info.products_of_mode.push_back(products_from(mode));
   }
+  json.at("remembers").get_to(info.remembers);
 }
 
 void to_json(Json& json, const NetworkInfo& info) {

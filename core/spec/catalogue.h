@@ -27,6 +27,15 @@ struct EntryInfo {
 
 struct MethodInfo : EntryInfo {
   std::vector<Product> products;  // those it can approximate
+
+  // Where a parameter named `mode` narrows them: one entry per choice of it, in the same order.
+  std::vector<std::vector<Product>> products_of_mode;
+
+  // Whether it keeps something from one step to the next. Stateless callers refuse it.
+  bool remembers = false;
+
+  // The products that it approximates with these parameters.
+  const std::vector<Product>& products_with(const Params& given) const;
 };
 
 // One convolution or linear layer, as schedules and tables see it.
@@ -39,6 +48,7 @@ struct LayerInfo {
   int64_t in_size = 1, out_size = 1;  // height = width of its input and output maps
   int64_t parameters = 0;             // weights and bias
   int64_t macs = 0;                   // multiply-accumulates of one product for one example
+  bool norm_follows = false;          // its output goes into a batch normalisation
   bool is_conv() const { return kind != "linear"; }
 };
 

@@ -159,23 +159,37 @@ std::vector<bool> select_layers(std::string_view text, const std::vector<LayerIn
   return selected;
 }
 
-// The products of a rule, checked against its method; `method` is nullptr for the exact one.
-std::vector<Product> rule_products(const Rule& rule, const MethodInfo* method) {
+// The products of a rule, checked against its method, given by its full text.
+std::vector<Product> rule_products(const Rule& rule, const std::string& method,
+                                   const Catalogue& catalogue) {
+  const auto has = [](const std::vector<Product>& list, Product product) {
+    return std::find(list.begin(), list.end(), product) != list.end();
+  };
+  const bool dense = method == "dense";
+  const auto* info = dense ? nullptr : &catalogue.method(parse_spec(method).name);
+  const std::vector<Product> able =
+      dense ? std::vector<Product>(kAllProducts.begin(), kAllProducts.end())
+            : info->products_with(catalogue.method_params(method));
   std::vector<Product> products;
   for (const auto product : kAllProducts) {
-    const auto has = [product](const std::vector<Product>& list) {
-      return std::find(list.begin(), list.end(), product) != list.end();
-    };
-    const bool able = method == nullptr || has(method->products);
-    if (rule.products.empty() ? able : has(rule.products)) {
-      if (!able) {
+    if (rule.products.empty() ? has(able, product) : has(rule.products, product)) {
+      if (!has(able, product)) {
         std::vector<std::string_view> names;
-        for (const auto known : method->products) names.push_back(name(known));
-        throw usage_error("{} cannot approximate {}; it approximates {}", method->name,
-                          name(product), fmt::join(names, ", "));
+        for (const auto known : able) names.push_back(name(known));
+        throw usage_error("{} cannot approximate {}; it approximates {}",
+                          info->products_of_mode.empty() ? info->name : method, name(product),
+                          fmt::join(names, ", "));
       }
       products.push_back(product);
     }
+  }
+  // A sample drawn in the forward product is what the gradients of the same mode go by.
+  const bool together = info != nullptr && !info->products_of_mode.empty() &&
+                        has(able, Product::kForward) && products.size() != able.size();
+  if (together) {
+    throw usage_error(
+        "{} draws one sample for all its products: leave products out, or take another mode",
+        method);
   }
   return products;
 }
@@ -340,9 +354,7 @@ void from_json(const Json& json, Rule& rule) {
 Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue) {
   Rule canonical;
   canonical.method = rule_method(rule, method, catalogue);
-  const auto* info =
-      canonical.method == "dense" ? nullptr : &catalogue.method(parse_spec(canonical.method).name);
-  canonical.products = rule_products(rule, info);
+  canonical.products = rule_products(rule, canonical.method, catalogue);
   canonical.layers.clear();
   for (const auto& term : parse_layers(rule.layers)) {
     if (!canonical.layers.empty()) canonical.layers += '+';
@@ -429,8 +441,7 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
     Compiled compiled;
     const std::string text = rule_method(rule, method, catalogue);
     const bool dense = text == "dense";
-    compiled.products =
-        rule_products(rule, dense ? nullptr : &catalogue.method(parse_spec(text).name));
+    compiled.products = rule_products(rule, text, catalogue);
     compiled.layers = select_layers(rule.layers, layers);
     compiled.steps = parse_steps(rule.steps);
     compiled.from = position_step(rule.from, 0, steps_per_epoch, total_steps);

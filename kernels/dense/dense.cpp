@@ -1,5 +1,6 @@
 #include "kernels/dense/dense.h"
 
+#include <ATen/TensorIndexing.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 
@@ -7,11 +8,41 @@
 
 namespace approx {
 
+namespace {
+
+// oneDNN's weight gradient of a 1x1 convolution with a stride writes past a workspace where a
+// channels-last x has fewer channels than a vector: wrong numbers, or it never returns
+// (uxlfoundation/oneDNN#6035). Without a stride, on every stride-th pixel, it is right.
+bool meets_the_workspace_bug(const Operands& o) {
+  constexpr int64_t kWidest = 16;  // floats of the widest vector
+  return o.x.is_cpu() && o.w.size(2) == 1 && o.w.size(3) == 1 && o.geometry.stride > 1 &&
+         o.geometry.padding == 0 && o.w.size(1) < kWidest;
+}
+
+Operands on_every_stride_th_pixel(const Operands& o) {
+  Operands unit = o;
+  const auto taken = [&](int64_t d) {
+    return at::indexing::Slice(0, (o.dy.size(d) - 1) * o.geometry.stride + 1, o.geometry.stride);
+  };
+  unit.x = o.x.index({at::indexing::Slice(), at::indexing::Slice(), taken(2), taken(3)})
+               .contiguous(at::MemoryFormat::ChannelsLast);
+  unit.geometry.stride = 1;
+  unit.input_sizes = unit.x.sizes().vec();
+  return unit;
+}
+
+}  // namespace
+
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight) {
   const auto& g = o.geometry;
-  if (data && !weight && !o.x.defined()) {
-    // The transposed convolution is the same product and needs nothing of x but its sizes, which
-    // the output padding restores where the stride does not divide them.
+  if (weight && meets_the_workspace_bug(o)) {
+    return {data ? dense_gradients(o, true, false).first : at::Tensor(),
+            dense_gradients(on_every_stride_th_pixel(o), false, true).second};
+  }
+  if (data && !weight && !(o.x.defined() && o.x.sizes() == o.input_sizes)) {
+    // The transposed convolution is the same product (and as fast: docs/first-results.md) and needs
+    // nothing of x but its sizes, which the output padding restores where the stride does not
+    // divide them.
     std::vector<int64_t> output_padding(2);
     for (size_t d = 0; d < 2; ++d) {
       const int64_t reached = (o.dy.size(2 + static_cast<int64_t>(d)) - 1) * g.stride -

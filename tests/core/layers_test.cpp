@@ -157,8 +157,8 @@ TEST(Layers, UsesAreCounted) {
   slot.use[static_cast<size_t>(Product::kWeightGradient)] = {topk.get(), &count};
   through({2, 3, 5, 7, 3, 1, 1}, &slot);
   EXPECT_EQ(count.calls, 1);
-  EXPECT_EQ(count.macs, 2 * 7 * 3 * 9);  // one entry a plane, a patch of 3x3x3 each
-  EXPECT_DOUBLE_EQ(count.density_sum, 1.0 / 25);
+  EXPECT_EQ(count.macs(), 2 * 7 * 3 * 9);  // one entry a plane, a patch of 3x3x3 each
+  EXPECT_DOUBLE_EQ(count.density(), 1.0 / 25);
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+// sdgp: structured data gradient pruning (McDanel, Dinh & Magallanes 2022, mcdanel2022). Of every m
+// neighbouring output channels at each pixel of dY, n stay, for the data gradient alone; weight and
+// bias gradient use the dense dY, so the error reaches the weights of earlier layers through dX.
+//
+// `rank=magnitude` keeps the n largest, the lower channel among equals (Algorithm 1); `random` any
+// n with equal chances (the published code's shuffle is not uniform), unscaled. The paper gives
+// three rescalings of what stays, by sum|g| / sum|kept| over
+//   group           the group of m (the formula of section III-B)
+//   channel         a channel, over examples and pixels (section III-C, caption of Figure 4)
+//   sample_channel  a channel of one example, over its pixels (the published code, which made the
+//                   reported numbers): the default
+//   none            nothing: the paper's "Magnitude"
+// The published code adds 1e-4 to the denominator, which plain fp32 gradients of 1e-6 do not
+// survive; here a sum of zero is left alone instead.
+#include <ATen/ATen.h>
+
+#include "core/pruning.h"
+#include "core/spec/error.h"
+#include "kernels/pruned/pruned_product.h"
+
+namespace approx {
+namespace {
+
+enum class Rescale { kSampleChannel, kChannel, kGroup, kNone };
+
+class Sdgp final : public PruningMethod {
+ public:
+  explicit Sdgp(const Params& params)
+      : choice_{.n = params.integer("n"),
+                .m = params.integer("m"),
+                .random = params.text("rank") == "random",
+                .rescale_group = false},
+        rescale_(choice_.random ? Rescale::kNone : params.choice<Rescale>("rescale")) {
+    if (choice_.n > choice_.m) {
+      throw usage_error("sdgp: n = {} of m = {}: at most m channels can stay", choice_.n,
+                        choice_.m);
+    }
+    choice_.rescale_group = rescale_ == Rescale::kGroup;
+  }
+
+ private:
+  Plan prune(const Operands& o, const Rng& rng) override {
+    if (choice_.n == choice_.m) return Dense{};
+    auto pruned = nm_pruned(o.dy, choice_, rng);
+    if (rescale_ == Rescale::kSampleChannel) rescale(pruned.dy, o.dy, {2, 3});
+    if (rescale_ == Rescale::kChannel) rescale(pruned.dy, o.dy, {0, 2, 3});
+    return pruned;
+  }
+
+  static void rescale(at::Tensor& pruned, const at::Tensor& dy, at::IntArrayRef over) {
+    const auto all = at::linalg_vector_norm(dy, 1, over, /*keepdim=*/true);
+    const auto left = at::linalg_vector_norm(pruned, 1, over, /*keepdim=*/true);
+    pruned.mul_(at::where(left > 0, all / left, at::ones_like(left)));
+  }
+
+  NmChoice choice_;
+  const Rescale rescale_;
+};
+
+REGISTER_METHOD("sdgp", Sdgp)
+    .about("n of every m neighbouring channels of dY stay, for the data gradient")
+    .from_paper("mcdanel2022", "Algorithm 1")
+    .approximates({Product::kDataGradient})
+    .param({"n", int64_t{2}, "channels that stay of each group", 1, 32})
+    .param({"m", int64_t{4}, "channels of a group", 1, 32})
+    .param({.name = "rank",
+            .fallback = std::string("magnitude"),
+            .help = "which stay: the largest, or any",
+            .choices = {"magnitude", "random"}})
+    .param({.name = "rescale",
+            .fallback = std::string("sample_channel"),
+            .help = "over what the sum of magnitudes is kept; none under rank=random",
+            .choices = {"sample_channel", "channel", "group", "none"}});
+
+}  // namespace
+}  // namespace approx

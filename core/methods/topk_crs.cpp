@@ -1,0 +1,25 @@
+// topk_crs: the pairs of largest score, unscaled (Adelman, Levy, Hakimi & Silberstein 2021,
+// section 2.2.2 and Theorem 2). Biased by design. Ties go to the lower index: the published code's
+// order among equals is undefined.
+#include "core/sampling.h"
+
+namespace approx {
+namespace {
+
+class TopkCrs final : public SamplingMethod {
+ public:
+  using SamplingMethod::SamplingMethod;
+
+ private:
+  Sampled choose(const at::Tensor& scores, int64_t k, const Rng&) const override {
+    return {.index = largest(scores, k)};
+  }
+};
+
+REGISTER_METHOD("topk_crs", TopkCrs)
+    .about("the column-row pairs of largest norm product, unscaled")
+    .from_paper("adelman2021", "section 2.2.2")
+    .with(SamplingMethod::declare);
+
+}  // namespace
+}  // namespace approx

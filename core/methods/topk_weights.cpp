@@ -1,0 +1,31 @@
+// topk_weights: the pairs whose weights have the largest norm, unscaled (Adelman et al. 2021,
+// section 4.3, "top-k-weights"): no pass over the activations, and on many workers one choice.
+// Examples have no weights, so the weight gradient cannot be sampled on its own.
+#include "core/sampling.h"
+
+namespace approx {
+namespace {
+
+class TopkWeights final : public SamplingMethod {
+ public:
+  using SamplingMethod::SamplingMethod;
+
+ private:
+  Sampled choose(const at::Tensor& scores, int64_t k, const Rng&) const override {
+    return {.index = largest(scores, k)};
+  }
+
+  at::Tensor scores(const Operands& o, Axis axis) const override {
+    return axis == Axis::kOutputChannels ? slice_norms(o.w, 0) : input_channel_norms(o);
+  }
+};
+
+REGISTER_METHOD("topk_weights", TopkWeights)
+    .about("the column-row pairs of largest weight norm, unscaled")
+    .from_paper("adelman2021", "section 4.3")
+    .with(SamplingMethod::declare)
+    .without_mode("backward")
+    .without_mode("weight_gradient");
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,40 @@
+// Choosing what stays of a gradient, on plain pointers. Gradients are [N,H,W,C] in memory (channels
+// last); draw i of a stream belongs to element i in that order, on every device.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/rng.h"
+
+namespace approx {
+
+// Stochastic pruning (Ye et al. 2020, section 4.1): an entry of magnitude below tau becomes
+// sign * tau with probability |entry| / tau, else zero; the others stay.
+struct StochasticArgs {
+  int64_t count = 0;
+  const float* dy = nullptr;
+  float* pruned = nullptr;
+  float tau = 0;  // zero: everything stays
+  Rng rng;
+};
+
+// Elements [begin, end); begin a multiple of 4. Returns how many of them are not zero.
+int64_t stochastic_reference(const StochasticArgs& args, int64_t begin, int64_t end);
+
+// N:M pruning (McDanel et al. 2022, Algorithm 1): of every m neighbouring channels of a pixel the n
+// of largest key stay, of equal keys the lower channel. A last group of r < m channels keeps
+// min(n, r). The key is the magnitude, or a draw.
+struct NmArgs {
+  int64_t pixels = 0, channels = 0;
+  int64_t n = 1, m = 1;  // n <= m <= 32
+  bool random = false;
+  bool rescale_group = false;  // multiply what stays by sum|group| / sum|kept|
+  const float* dy = nullptr;
+  float* pruned = nullptr;
+  Rng rng;
+};
+
+// Pixels [begin, end). Returns how many of their elements are not zero.
+int64_t nm_reference(const NmArgs& args, int64_t begin, int64_t end);
+
+}  // namespace approx

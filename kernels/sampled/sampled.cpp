@@ -1,0 +1,192 @@
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/zeros.h>
+
+#include "kernels/dense/dense.h"
+#include "kernels/sampled/sampled_product.h"
+
+namespace approx {
+namespace {
+
+// Where an axis lies in a tensor, -1 where the tensor does not have it.
+struct Place {
+  int64_t x, w, y;  // y: dY, or the result of the forward product
+};
+
+Place place_of(Axis axis) {
+  switch (axis) {
+    case Axis::kInputChannels:
+      return {1, 1, -1};
+    case Axis::kOutputChannels:
+      return {-1, 0, 1};
+    case Axis::kExamples:
+      return {0, -1, 0};
+  }
+  return {};
+}
+
+// The dimension in which the result carries the axis, -1 where the product sums over it.
+int64_t result_dim(const Sampled& plan, const Operands& o) {
+  const Place place = place_of(plan.axis);
+  switch (o.product) {
+    case Product::kForward:
+      return place.y;
+    case Product::kDataGradient:
+      return place.x;
+    case Product::kWeightGradient:
+      return place.w;
+  }
+  return -1;
+}
+
+std::vector<int64_t> result_sizes(const Operands& o) {
+  if (o.product == Product::kWeightGradient) return o.w.sizes().vec();
+  if (o.product == Product::kDataGradient) return o.input_sizes;
+  const auto& g = o.geometry;
+  std::vector<int64_t> sizes = {o.input_sizes[0], o.w.size(0), 0, 0};
+  for (size_t d = 2; d < 4; ++d) {
+    const auto kernel = o.w.size(static_cast<int64_t>(d));
+    sizes[d] = (o.input_sizes[d] + 2 * g.padding - g.dilation * (kernel - 1) - 1) / g.stride + 1;
+  }
+  return sizes;
+}
+
+at::Tensor zeros_of_result(const Operands& o) {
+  const auto& like = o.product == Product::kForward ? o.x : o.dy;
+  return at::zeros(result_sizes(o), like.options().memory_format(at::MemoryFormat::ChannelsLast));
+}
+
+at::Tensor take(const at::Tensor& tensor, int64_t dim, const at::Tensor& index) {
+  if (dim == 1) return take_channels(tensor, index);
+  return at::index_select(tensor, dim, index);
+}
+
+// `factor` along one dimension of a tensor with four.
+at::Tensor along(const at::Tensor& factor, int64_t dim, at::ScalarType type) {
+  std::vector<int64_t> sizes(4, 1);
+  sizes[static_cast<size_t>(dim)] = factor.numel();
+  return factor.to(type).view(sizes);
+}
+
+at::Tensor put_back(const at::Tensor& part, int64_t dim, const Sampled& plan, const Operands& o) {
+  auto whole = zeros_of_result(o);
+  whole.index_copy_(dim, plan.index, part);
+  return whole;
+}
+
+}  // namespace
+
+int64_t axis_size(Axis axis, const Operands& o) {
+  switch (axis) {
+    case Axis::kInputChannels:
+      return o.input_sizes[1];
+    case Axis::kOutputChannels:
+      return o.w.size(0);
+    case Axis::kExamples:
+      return o.input_sizes[0];
+  }
+  return 0;
+}
+
+at::Tensor take_channels(const at::Tensor& x, const at::Tensor& index) {
+  constexpr auto kLast = at::MemoryFormat::ChannelsLast;
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat) {
+    return at::index_select(x, 1, index).contiguous(kLast);
+  }
+  const auto source = x.contiguous(kLast);
+  const int64_t k = index.numel(), channels = x.size(1);
+  auto taken = at::empty({x.size(0), k, x.size(2), x.size(3)}, x.options().memory_format(kLast));
+  const auto* from = source.const_data_ptr<float>();
+  const auto* at_channel = index.const_data_ptr<int64_t>();
+  auto* to = taken.mutable_data_ptr<float>();
+  const int64_t pixels = x.size(0) * x.size(2) * x.size(3);
+  constexpr int64_t kGrain = 1 << 15;  // numbers worth waking another thread for
+  at::parallel_for(0, pixels, std::max<int64_t>(1, kGrain / std::max<int64_t>(k, 1)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t p = begin; p < end; ++p) {
+                       for (int64_t i = 0; i < k; ++i) {
+                         to[p * k + i] = from[p * channels + at_channel[i]];
+                       }
+                     }
+                   });
+  return taken;
+}
+
+at::Tensor sampled_product(const Sampled& plan, const Operands& o) {
+  if (plan.index.numel() == 0) return zeros_of_result(o);
+  const Place place = place_of(plan.axis);
+  Operands part = o;
+  const int64_t k = plan.index.numel();
+  const bool x_is_sample = plan.axis == Axis::kInputChannels && o.x.defined() && o.x.size(1) == k &&
+                           k != o.input_sizes[1];
+  if (o.product == Product::kDataGradient) part.x = at::Tensor();  // its sizes are enough
+  if (place.x >= 0) {
+    if (part.x.defined() && !x_is_sample) part.x = take(o.x, place.x, plan.index);
+    part.input_sizes[static_cast<size_t>(place.x)] = k;
+  }
+  if (place.w >= 0) part.w = take(o.w, place.w, plan.index);
+  if (place.y >= 0 && o.dy.defined()) part.dy = take(o.dy, place.y, plan.index);
+
+  const int64_t dim = result_dim(plan, o);
+  const bool in_result = dim >= 0;
+  if (plan.scale.defined() && !in_result) {
+    // On the smaller of the two tensors that share the axis; examples have no part in w.
+    auto& scaled = place.w >= 0 ? part.w : part.dy;
+    const int64_t at = place.w >= 0 ? place.w : place.y;
+    scaled = at::mul(scaled, along(plan.scale, at, scaled.scalar_type()));
+  }
+  auto result = dense_product(part);
+  if (!in_result) return result;
+  if (plan.scale.defined()) result.mul_(along(plan.scale, dim, result.scalar_type()));
+  return put_back(result, dim, plan, o);
+}
+
+at::Tensor masked_product(const Sampled& plan, const Operands& o) {
+  const int64_t length = axis_size(plan.axis, o);
+  auto factor = at::zeros({length}, plan.index.options().dtype(at::kFloat));
+  if (plan.scale.defined()) {
+    factor.index_copy_(0, plan.index, plan.scale);
+  } else {
+    factor.index_fill_(0, plan.index, 1);
+  }
+  const int64_t dim = result_dim(plan, o);
+  Operands part = o;
+  if (plan.axis == Axis::kInputChannels && o.x.defined() && o.x.size(1) != length) {
+    part.x = at::zeros(o.input_sizes, o.x.options().memory_format(at::MemoryFormat::ChannelsLast));
+    part.x.index_copy_(1, plan.index, o.x);
+  }
+  // Left-out entries are set to zero: multiplied, an infinity among them would become NaN.
+  const auto scaled = [&](const at::Tensor& tensor, int64_t at) {
+    const auto f = along(factor, at, tensor.scalar_type());
+    return at::mul(tensor, f).masked_fill_(f == 0, 0);
+  };
+  if (dim >= 0) {
+    auto result = dense_product(part);
+    const int64_t groups = o.geometry.groups;
+    if (o.product != Product::kWeightGradient || dim == 0 || groups == 1) {
+      return scaled(result, dim);
+    }
+    // The second axis of w is that of one group's input channels.
+    const auto f = factor.to(result.scalar_type()).view({groups, 1, length / groups, 1, 1});
+    const auto grouped = result.reshape(
+        {groups, result.size(0) / groups, result.size(1), result.size(2), result.size(3)});
+    return at::mul(grouped, f).masked_fill_(f == 0, 0).reshape(result.sizes());
+  }
+  switch (o.product) {
+    case Product::kForward:
+      part.x = scaled(part.x, 1);
+      break;
+    case Product::kDataGradient:
+      part.dy = scaled(part.dy, 1);
+      break;
+    case Product::kWeightGradient:
+      part.dy = scaled(part.dy, 0);
+      break;
+  }
+  return dense_product(part);
+}
+
+}  // namespace approx
