@@ -274,24 +274,6 @@ std::vector<std::string> default_methods(Product product) {
   return methods;
 }
 
-// Names between commas, where a piece with `=` and no `:` before it goes on
-// with the parameters of the one before: `topk_position:k=1,scale=none,zero`
-// names two methods.
-std::vector<std::string> split_methods(const std::string& text) {
-  std::vector<std::string> methods;
-  for (const auto& piece : split_list(text)) {
-    const auto equals = piece.find('=');
-    const bool goes_on =
-        !methods.empty() && equals != std::string::npos && piece.find(':') > equals;
-    if (goes_on) {
-      methods.back() += "," + piece;
-    } else {
-      methods.push_back(piece);
-    }
-  }
-  return methods;
-}
-
 void bench(const BenchFlags& flags, const GlobalOptions& options) {
   Product product = Product::kWeightGradient;
   for (const Product each : kAllProducts) {

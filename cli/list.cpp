@@ -21,14 +21,6 @@ struct Listing {
   Json json = Json::array();
 };
 
-std::string value_text(const Value& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return shortest(*real);
-  const auto& text = std::get<std::string>(value);
-  return text.empty() ? "\"\"" : text;
-}
-
 std::string bound_text(const ParamSpec& param, double bound) {
   return std::holds_alternative<int64_t>(param.fallback) ? fmt::format("{:.0f}", bound)
                                                          : fmt::format("{:g}", bound);

@@ -101,6 +101,7 @@ int run(int argc, char** argv) {
   add_sweep(app, options);
   add_report(app, options);
   add_bench_kernel(app, options);
+  add_study(app, options);
   add_list(app, options);
   add_show(app, options);
   add_schedule(app, options);

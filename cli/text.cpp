@@ -168,6 +168,29 @@ std::vector<std::string> split_list(std::string_view text) {
   }
 }
 
+std::string value_text(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return shortest(*real);
+  const auto& text = std::get<std::string>(value);
+  return text.empty() ? "\"\"" : text;
+}
+
+std::vector<std::string> split_methods(const std::string& text) {
+  std::vector<std::string> methods;
+  for (const auto& piece : split_list(text)) {
+    const auto equals = piece.find('=');
+    const bool goes_on =
+        !methods.empty() && equals != std::string::npos && piece.find(':') > equals;
+    if (goes_on) {
+      methods.back() += "," + piece;
+    } else {
+      methods.push_back(piece);
+    }
+  }
+  return methods;
+}
+
 std::string markdown_table(const std::vector<std::string>& header,
                            const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/spec/params.h"
+
 namespace approx {
 
 using Nanoseconds = std::chrono::nanoseconds;
@@ -43,6 +45,14 @@ CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& v
 
 // Parts between commas, white space around them cut; an empty text has none.
 std::vector<std::string> split_list(std::string_view text);
+
+// The default of a parameter as its flag takes it.
+std::string value_text(const Value& value);
+
+// Names between commas, where a piece with `=` and no `:` before it goes on
+// with the parameters of the one before: `topk_position:k=1,scale=none,zero`
+// names two methods.
+std::vector<std::string> split_methods(const std::string& text);
 
 // Rows of text as a Markdown table (columns padded, a number to the right) or
 // as CSV (RFC 4180).

@@ -10,6 +10,7 @@
 #include "core/method.h"
 #include "core/network.h"
 #include "core/session.h"
+#include "core/study.h"
 #include "core/trainer.h"
 #include "kernels/kernel.h"
 
@@ -97,6 +98,9 @@ class LibraryEngine final : public Engine {
     for (const auto* entry : Registry<NetworkEntry>::instance().all()) {
       catalogue.networks.push_back(describe(*entry));
     }
+    for (const auto* entry : Registry<StudyEntry>::instance().all()) {
+      catalogue.studies.push_back(*entry);
+    }
     return catalogue;
   }
 
@@ -130,6 +134,11 @@ class LibraryEngine final : public Engine {
       }
     }
     return cases;
+  }
+
+  Json study(const std::string& name, const StudyRequest& request, int64_t threads) override {
+    configure_threads(threads);
+    return Registry<StudyEntry>::instance().find(name).run(request).json();
   }
 
  private:
@@ -173,7 +182,7 @@ class LibraryEngine final : public Engine {
     return best;
   }
 
-  static std::vector<KernelCase> method_cases(const ConvShape& shape, const Operands& o,
+  static std::vector<KernelCase> method_cases(const ConvShape& shape, Operands o,
                                               const std::string& text, at::Device device) {
     const auto& entry = Registry<MethodEntry>::instance().find(parse_spec(text).name);
     if (std::find(entry.products.begin(), entry.products.end(), o.product) ==
@@ -182,6 +191,15 @@ class LibraryEngine final : public Engine {
     }
     const std::shared_ptr<Method> method = make_method(text);
     const Rng rng{.seed = 0, .layer = 1, .step = 0, .product = o.product};
+    // The forward product's plan, by which its gradients go. Kept as long as the operands.
+    const auto forward = std::make_shared<Plan>(Dense{});
+    const auto& all = entry.products_with(library_methods().method_params(text));
+    if (o.product != Product::kForward &&
+        std::find(all.begin(), all.end(), Product::kForward) != all.end()) {
+      Operands before = random_operands(shape, Product::kForward, device);
+      *forward = method->plan(before, rng);
+      o.forward = forward.get();
+    }
     const Plan first = method->plan(o, rng);
     std::vector<KernelCase> cases;
     for (const auto& variant : variants(first, o)) {
@@ -189,15 +207,15 @@ class LibraryEngine final : public Engine {
       KernelCase kernel = base_case(shape, o, text);
       kernel.variant = variant;
       kernel.flops = 2 * static_cast<double>(plan_macs(first, o));
-      kernel.plan = [method, o, rng, device] {
+      kernel.plan = [method, forward, o, rng, device] {
         const auto plan = method->plan(o, rng);
         synchronize_device(device);
       };
-      kernel.run = [method, o, rng, variant, device] {
+      kernel.run = [method, forward, o, rng, variant, device] {
         const auto result = approx::run(method->plan(o, rng), o, variant);
         synchronize_device(device);
       };
-      kernel.check = [method, o, rng, variant]() -> std::pair<double, double> {
+      kernel.check = [method, forward, o, rng, variant]() -> std::pair<double, double> {
         const auto plan = method->plan(o, rng);
         const auto result = approx::run(plan, o, variant);
         const auto known = variants(plan, o);

@@ -47,6 +47,13 @@ struct KernelCase {
   std::function<std::pair<double, double>()> check;
 };
 
+// What a study is to compute (core/study.h).
+struct StudyRequest {
+  Params params;
+  std::vector<std::string> methods;  // full texts
+  Place place;
+};
+
 // A network that trains for as many steps as it is told to: for comparing step times with other
 // programs in turns.
 class Stepper {
@@ -77,6 +84,9 @@ class Engine {
   virtual std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
                                                const std::vector<std::string>& methods,
                                                const std::string& device, int64_t threads) = 0;
+
+  // {"columns": [...], "rows": [[...], ...]} of a study. Throws Error.
+  virtual Json study(const std::string& name, const StudyRequest& request, int64_t threads) = 0;
 };
 
 }  // namespace approx

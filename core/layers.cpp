@@ -183,6 +183,13 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
 
 namespace {
 
+void watch(const at::Tensor& x, const at::Tensor& y, Layer::Probe& probe) {
+  probe = {x.detach(), y, {}};
+  if (!y.requires_grad()) return;
+  // Here, before anybody changes y in place.
+  y.register_hook([&probe](const at::Tensor& gradient) { probe.dy = gradient.detach(); });
+}
+
 std::string conv_kind(int64_t kernel) { return fmt::format("conv{0}x{0}", kernel); }
 
 }  // namespace
@@ -210,11 +217,32 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
           ? at::conv2d(x, weight, bias, {g.stride, g.stride}, {g.padding, g.padding},
                        {g.dilation, g.dilation}, g.groups)
           : approximated_conv(x, weight, bias, g, slot, static_cast<uint32_t>(info.index));
-  if (probing) probe = y;
+  if (probing) watch(x, y, probe);
   info.in_size = x.size(2);
   info.out_size = y.size(2);
   info.macs = y.size(1) * y.size(2) * y.size(3) * weight.size(1) * weight.size(2) * weight.size(3);
   return y;
+}
+
+Operands ConvImpl::probed() const {
+  return {.x = probe.x,
+          .w = weight.detach(),
+          .dy = probe.dy,
+          .geometry = geometry_,
+          .input_sizes = probe.x.sizes().vec(),
+          .norm_follows = info.norm_follows};
+}
+
+Operands LinearImpl::probed() const {
+  const auto map = [](const at::Tensor& t) {
+    return t.defined() ? t.reshape({t.size(0), t.size(1), 1, 1}) : t;
+  };
+  return {.x = map(probe.x),
+          .w = map(weight.detach()),
+          .dy = map(probe.dy),
+          .geometry = {},
+          .input_sizes = {probe.x.size(0), probe.x.size(1), 1, 1},
+          .norm_follows = info.norm_follows};
 }
 
 LinearImpl::LinearImpl(int64_t in_features, int64_t out_features) {
@@ -233,7 +261,7 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features) {
 at::Tensor LinearImpl::forward(const at::Tensor& x) {
   if (slot.exact() || !is_training()) {
     auto y = at::linear(x, weight, bias);
-    if (probing) probe = y;
+    if (probing) watch(x, y, probe);
     return y;
   }
   // The number that keys random draws tells linear layers from convolutions.

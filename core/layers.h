@@ -10,6 +10,7 @@
 #include <torch/nn/pimpl.h>
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "core/method.h"
@@ -47,7 +48,8 @@ struct LayerSlot {
   std::array<MethodUse, 3> use;  // by Product
   uint64_t seed = 0;
   uint64_t step = 0;
-  bool norm_follows = false;  // see Operands
+  bool norm_follows = false;      // see Operands
+  std::shared_ptr<Method> owner;  // keeps the methods alive where no schedule does
 
   bool exact() const { return !use[0].method && !use[1].method && !use[2].method; }
   const MethodUse& of(Product product) const { return use[static_cast<size_t>(product)]; }
@@ -61,10 +63,15 @@ class Layer {
   LayerSlot slot;
   LayerInfo info;  // name and index are the network's to fill, sizes those of the last forward pass
 
-  // While `probing`, the output of the last forward pass, by which the network finds out what
-  // follows the layer.
+  // While `probing`: input and output of the last forward pass, and the gradient of the output
+  // once a backward pass has come by.
   bool probing = false;
-  at::Tensor probe;
+  struct Probe {
+    at::Tensor x, y, dy;
+  } probe;
+
+  // The layer's operands as last probed; without dy where no backward pass came by.
+  virtual Operands probed() const = 0;
 };
 
 struct ConvOptions {
@@ -78,6 +85,8 @@ class ConvImpl : public torch::nn::Module, public Layer {
 
   // x [N,Ci,H,W] -> [N,Co,Ho,Wo]
   at::Tensor forward(const at::Tensor& x);
+
+  Operands probed() const override;
 
   at::Tensor weight;  // [Co,Ci/groups,K,K], channels last in memory; He normal over the fan out
   at::Tensor bias;    // [Co] or undefined
@@ -93,6 +102,8 @@ class LinearImpl : public torch::nn::Module, public Layer {
 
   // x [N,in] -> [N,out]
   at::Tensor forward(const at::Tensor& x);
+
+  Operands probed() const override;  // of the 1x1 convolution
 
   at::Tensor weight;  // [out,in]
   at::Tensor bias;    // [out]

@@ -68,14 +68,14 @@ std::vector<LayerInfo> layer_infos(Network& network, const NetworkInput& input) 
   const auto users = users_of(y.grad_fn().get());
   std::vector<LayerInfo> infos;
   for (auto* layer : layers) {
-    const auto found = users.find(layer->probe.grad_fn().get());
+    const auto found = users.find(layer->probe.y.grad_fn().get());
     layer->info.norm_follows =
         found != users.end() &&
         std::any_of(found->second.begin(), found->second.end(), [](const std::string& user) {
           return user.find("BatchNorm") != std::string::npos;
         });
     layer->probing = false;
-    layer->probe = at::Tensor();
+    layer->probe = {};
     infos.push_back(layer->info);
   }
   return infos;

@@ -4,7 +4,7 @@
 //
 // A product sums over pairs, one for each entry of an axis: the forward product over input
 // channels, the data gradient over output channels, the weight gradient over examples (their
-// section 3.4; linear layers are 1x1 convolutions on 1x1 maps). The score of a pair is the product
+// section 7; linear layers are 1x1 convolutions on 1x1 maps). The score of a pair is the product
 // of the Euclidean norms of its two slices. Modes, in the paper's order of use:
 //   both             the forward product is sampled; both gradients are those of the sampled
 //                    product, so the same channels serve all three and no other is kept

@@ -8,7 +8,8 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
   for (auto* layer : layers) {
     layer->slot = LayerSlot{};
     layer->slot.norm_follows = layer->info.norm_follows;
-    PerLayer entry{layer, {}, {}, {}};
+    PerLayer entry;
+    entry.layer = layer;
     entry.methods.resize(methods);
     entry.approximated.resize(methods);
     layers_.push_back(std::move(entry));
@@ -17,9 +18,9 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
 
 void ScheduledLayers::begin_step(int64_t step) {
   for (size_t i = 0; i < layers_.size(); ++i) {
-    auto& [layer, methods, approximated, exact] = layers_[i];
+    auto& entry = layers_[i];
     const Decision decision = schedule_.at(i, step);
-    auto& slot = layer->slot;
+    auto& slot = entry.layer->slot;
     slot.seed = seed_;
     slot.step = static_cast<uint64_t>(step);
     for (const auto product : kAllProducts) {
@@ -27,19 +28,41 @@ void ScheduledLayers::begin_step(int64_t step) {
       const int index = decision.of(product);
       if (index == Decision::kDense) {
         slot.use[p] = {};
-        ++exact[p];
+        ++entry.exact[p];
         continue;
       }
-      auto& method = methods[static_cast<size_t>(index)];
+      auto& method = entry.methods[static_cast<size_t>(index)];
       if (method == nullptr) method = make_method(schedule_.methods()[static_cast<size_t>(index)]);
-      slot.use[p] = {method.get(), &approximated[static_cast<size_t>(index)][p]};
+      slot.use[p] = {method.get(), &entry.approximated[static_cast<size_t>(index)][p]};
     }
   }
 }
 
+std::vector<ScheduledLayers::Density> ScheduledLayers::take_densities() {
+  std::vector<Density> densities;
+  for (auto& entry : layers_) {
+    for (const auto product : kAllProducts) {
+      const auto p = static_cast<size_t>(product);
+      double kept = 0, entries = 0;
+      for (const auto& counts : entry.approximated) {
+        if (counts[p].entries == 0) continue;
+        kept += counts[p].kept();
+        entries += counts[p].entries;
+      }
+      const double more = entries - entry.seen_entries[p];
+      if (more == 0) continue;
+      densities.push_back({entry.layer->info.name, product, (kept - entry.seen_kept[p]) / more});
+      entry.seen_kept[p] = kept;
+      entry.seen_entries[p] = entries;
+    }
+  }
+  return densities;
+}
+
 std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
   std::vector<Json> events;
-  for (const auto& [layer, methods, approximated, exact] : layers_) {
+  for (const auto& entry : layers_) {
+    const auto& [layer, methods, approximated, exact, seen_kept, seen_entries] = entry;
     const double macs = static_cast<double>(layer->info.macs * batch_size);
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);

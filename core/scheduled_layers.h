@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/layers.h"
@@ -20,6 +21,21 @@ class ScheduledLayers {
   // Fills every layer's slot for `step`. Costs a few comparisons per layer and rule.
   void begin_step(int64_t step);
 
+  // See Schedule::observe.
+  bool observe(double accuracy, int64_t steps_done) {
+    return schedule_.observe(accuracy, steps_done);
+  }
+
+  // The share of entries that stayed of a layer's pruned gradients, over all methods.
+  struct Density {
+    std::string layer;
+    Product product;
+    double value;
+  };
+  // Of the steps since the last call, for each layer and product that was pruned in them. Waits
+  // for the device.
+  std::vector<Density> take_densities();
+
   // One "layer" event (docs/events.md) per layer, product and method that was used, and one per
   // layer and product for its exact calls.
   std::vector<Json> events(int64_t batch_size) const;
@@ -30,6 +46,7 @@ class ScheduledLayers {
     std::vector<std::unique_ptr<Method>> methods;       // by index in Schedule::methods(), lazily
     std::vector<std::array<UseCount, 3>> approximated;  // likewise, by product
     std::array<int64_t, 3> exact{};                     // calls, by product
+    std::array<double, 3> seen_kept{}, seen_entries{};  // by take_densities, by product
   };
 
   Schedule schedule_;

@@ -100,6 +100,12 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
                     total_steps());
   period_ = schedule.period();
   approximated_share_ = schedule.approximated_share(total_steps());
+  if (schedule.watches_accuracy() && split_.holdout.count() == 0) {
+    throw usage_error(
+        "the schedule waits for a plateau of the held-out accuracy, and split = {} holds nothing "
+        "out; use split = holdout",
+        config.split);
+  }
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
                                               static_cast<uint64_t>(config.seed));
   optimizer_ = make_optimizer(config.recipe, network_->parameters());
@@ -109,6 +115,30 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
 
 Session::~Session() = default;
 
+at::Tensor Session::loss_of(const Batch& batch) {
+  const Autocast autocast(config_.precision, device_.type());
+  const auto logits = network_->forward(batch.x);
+  return at::cross_entropy_loss(logits.to(at::kFloat), batch.labels, {}, at::Reduction::Mean,
+                                /*ignore_index=*/-100, config_.recipe.label_smoothing);
+}
+
+std::vector<std::pair<LayerInfo, Operands>> Session::record() {
+  std::vector<std::pair<LayerInfo, Operands>> recorded;
+  const auto layers = network_->layers();
+  for (auto* layer : layers) {
+    layer->slot = {};
+    layer->probing = true;
+  }
+  loss_of(batches_.at(step_)).backward();
+  for (auto* layer : layers) {
+    recorded.emplace_back(layer->info, layer->probed());
+    layer->probing = false;
+    layer->probe = {};
+  }
+  optimizer_->zero_grad(/*set_to_none=*/true);
+  return recorded;
+}
+
 void Session::step() {
   layers_->begin_step(step_);
   const auto batch = batches_.at(step_);
@@ -116,13 +146,7 @@ void Session::step() {
     group.options().set_lr(learning_rate(config_.recipe, step_, steps_per_epoch()));
   }
   optimizer_->zero_grad(/*set_to_none=*/true);
-  at::Tensor loss;
-  {
-    const Autocast autocast(config_.precision, device_.type());
-    const auto logits = network_->forward(batch.x);
-    loss = at::cross_entropy_loss(logits.to(at::kFloat), batch.labels, {}, at::Reduction::Mean,
-                                  /*ignore_index=*/-100, config_.recipe.label_smoothing);
-  }
+  const at::Tensor loss = loss_of(batch);
   loss.backward();
   optimizer_->step();
   loss_sum_.add_(loss.detach());
@@ -151,6 +175,8 @@ Session::Score Session::evaluate(const DeviceImages& images) {
   return {static_cast<double>(correct.item<int64_t>()) / count, loss.item<double>() / count};
 }
 
+bool Session::observe(double accuracy) { return layers_->observe(accuracy, step_); }
+
 double Session::take_mean_loss() {
   const double mean =
       loss_sum_.item<double>() / static_cast<double>(std::max<int64_t>(1, loss_steps_));
@@ -169,6 +195,14 @@ std::string Session::first_bad_layer() {
 void Session::synchronize() const { synchronize_device(device_); }
 
 std::vector<Json> Session::layer_events() const { return layers_->events(config_.batch_size); }
+
+std::vector<std::pair<std::string, double>> Session::take_densities() {
+  std::vector<std::pair<std::string, double>> named;
+  for (const auto& [layer, product, value] : layers_->take_densities()) {
+    named.emplace_back(fmt::format("{}:{}", layer, name(product)), value);
+  }
+  return named;
+}
 
 int64_t Session::parameters() const {
   int64_t count = 0;

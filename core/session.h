@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/batches.h"
+#include "core/spec/catalogue.h"
 #include "core/spec/run_config.h"
+#include "kernels/operands.h"
 
 // Named only, so that who drives a session need not read LibTorch's headers.
 namespace torch::optim {
@@ -41,11 +44,19 @@ class Session {
   };
   Score evaluate(const DeviceImages& images);
 
+  // Tells the schedule of a held-out accuracy; whether a plateau that it waits for is reached.
+  bool observe(double accuracy);
+
   // The mean training loss over the steps since the last call; waits for the device.
   double take_mean_loss();
 
   // The first layer with a parameter that is not finite, "" when all are.
   std::string first_bad_layer();
+
+  // The operands of every layer in a forward and backward pass of the next batch, in which nothing
+  // is approximated and after which nothing is updated. dY is undefined for a layer that no
+  // gradient reached.
+  std::vector<std::pair<LayerInfo, Operands>> record();
 
   // Returns once everything asked of the device is done.
   void synchronize() const;
@@ -61,7 +72,13 @@ class Session {
   Network& network() { return *network_; }
   std::vector<Json> layer_events() const;
 
+  // "<layer>:<product>" and the share of entries that stayed of its pruned gradients since the last
+  // call. Waits for the device.
+  std::vector<std::pair<std::string, double>> take_densities();
+
  private:
+  at::Tensor loss_of(const Batch& batch);
+
   RunConfig config_;
   at::Device device_;
   Split split_;

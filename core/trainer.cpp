@@ -153,17 +153,23 @@ class AccuracyRun {
            epoch_loss_ / static_cast<double>(std::max<int64_t>(1, epoch_loss_steps_)));
     metric("learning_rate", "train",
            learning_rate(config_.recipe, session_.steps_done() - 1, session_.steps_per_epoch()));
+    for (const auto& [where, density] : session_.take_densities()) {
+      metric("density", where, density);
+    }
     epoch_loss_ = 0;
     epoch_loss_steps_ = 0;
     const bool last = epoch_number == config_.recipe.epochs;
     if (!last && epoch_number % config_.recipe.eval_every != 0) return;
     const auto before = Clock::now();
-    if (session_.split().holdout.count() > 0) score("holdout", session_.split().holdout);
+    if (session_.split().holdout.count() > 0) {
+      const double accuracy = score("holdout", session_.split().holdout);
+      if (session_.observe(accuracy)) metric("plateau", "holdout", accuracy);
+    }
     score("test", session_.split().test);
     eval_ns_ += nanoseconds(Clock::now() - before);
   }
 
-  void score(const char* split, const DeviceImages& images) {
+  double score(const char* split, const DeviceImages& images) {
     const auto result = session_.evaluate(images);
     metric("accuracy", split, result.accuracy);
     metric("loss", split, result.loss);
@@ -171,9 +177,10 @@ class AccuracyRun {
     // A loss that overflowed in evaluation alone is not a divergence of the training, but
     // parameters that are no longer numbers are.
     if (!std::isfinite(result.loss) && !session_.first_bad_layer().empty()) diverge();
+    return result.accuracy;
   }
 
-  void metric(const char* metric_name, const char* split, double value) {
+  void metric(const char* metric_name, const std::string& split, double value) {
     Json event{{"event", "metric"}, {"name", metric_name},
                {"split", split},    {"step", session_.steps_done()},
                {"epoch", epoch()},  {"train_ns", train_ns_}};

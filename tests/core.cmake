@@ -7,3 +7,7 @@ approx_test(core_test
     ${CMAKE_CURRENT_SOURCE_DIR}/reference.cpp
   LIBRARIES approxtrain_library)
 target_precompile_headers(core_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/torch_pch.h)
+
+# Run by hand: figures, no verdict.
+add_executable(dense_layer_benchmark benchmarks/dense_layer.cpp)
+target_link_libraries(dense_layer_benchmark PRIVATE approxtrain_library)

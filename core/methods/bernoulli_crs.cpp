@@ -1,8 +1,8 @@
 // bernoulli_crs: every pair is taken or left by a draw of its own, with p_i = min(k s_i / sum s,
-// 1), scaled by 1 / p_i (Adelman et al. 2021, section 2.3, Eq. 14). Unbiased; k pairs on average
-// where no p_i is cut at 1, fewer otherwise. Nothing drawn is a product of zero; the published code
-// takes the first k pairs then, which is not unbiased. The published code's p_i is 0.9 of that and
-// 0.1/n more (`mix=0.1`); the paper's is not.
+// 1), scaled by 1 / p_i (Adelman et al. 2021, section 4, Eqs. 15 and 16). Unbiased; k pairs on
+// average where no p_i is cut at 1, fewer otherwise. Nothing drawn is a product of zero; the
+// published code takes the first k pairs then, which is not unbiased. The published code's p_i is
+// 0.9 of that and 0.1/n more (`mix=0.1`); the paper's is not.
 #include <ATen/ATen.h>
 
 #include "core/sampling.h"
@@ -31,7 +31,7 @@ class BernoulliCrs final : public SamplingMethod {
 
 REGISTER_METHOD("bernoulli_crs", BernoulliCrs)
     .about("column-row pairs drawn independently by norm product, unbiased")
-    .from_paper("adelman2021", "section 2.3")
+    .from_paper("adelman2021", "section 4")
     .with(SamplingMethod::declare)
     .param({"mix", 0.0, "share of the uniform distribution in the probabilities", 0, 1});
 

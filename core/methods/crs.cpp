@@ -1,7 +1,7 @@
 // crs: column-row sampling with replacement (Drineas, Kannan & Mahoney 2006; Adelman et al. 2021,
-// section 2.2.1): k pairs drawn with p_i proportional to their scores, each scaled by 1 / (k p_i).
-// Unbiased. A pair drawn several times is computed once, with its factor as often.
-// The published code mixes 0.1 of the uniform distribution into p (`mix=0.1`); the paper does not.
+// section 2.2, Eqs. 1 and 4): k pairs drawn with p_i proportional to their scores, each scaled by 1
+// / (k p_i). Unbiased. A pair drawn several times is computed once, with its factor as often. The
+// published code mixes 0.1 of the uniform distribution into p (`mix=0.1`); the paper does not.
 // Where all scores are zero the product is zero and every pair equally likely; the published code
 // divides by zero there.
 #include <ATen/ATen.h>
@@ -37,7 +37,7 @@ class Crs final : public SamplingMethod {
 
 REGISTER_METHOD("crs", Crs)
     .about("column-row pairs drawn with replacement by norm product, unbiased")
-    .from_paper("adelman2021", "section 2.2.1")
+    .from_paper("adelman2021", "section 2.2")
     .with(SamplingMethod::declare)
     .param({"mix", 0.0, "share of the uniform distribution in the probabilities", 0, 1});
 

@@ -1,15 +1,15 @@
 // stochastic_pruning: small activation gradients become zero or a threshold, at random and without
-// bias (Ye, Dai, Huang et al. 2020, ye2020, sections 4 and 5). With tau the threshold, an entry g
-// below it in magnitude becomes sign(g) * tau with probability |g| / tau, else 0.
+// bias (Ye, Dai, Huang et al. 2020, ye2020, section 3.2, Algorithm 1). With tau the threshold, an
+// entry g below it in magnitude becomes sign(g) * tau with probability |g| / tau, else 0.
 //
 // tau = Phi^-1((1 + p) / 2) * sigma, with one sigma for a layer and batch, estimated as if the
-// gradients were normal of mean 0 (section 4.2). p is not the sparsity: of normal gradients the
+// gradients were normal of mean 0 (section 3.2). p is not the sparsity: of normal gradients the
 // share that stays is 0.62 at p = 0.7 and 0.31 at p = 0.99. Differences from the text:
 //   Eq. 2 prints sigma = sqrt(2/pi) * mean|g|. E|g| = sqrt(2/pi) * sigma, so the estimate without
 //   bias is sqrt(pi/2) * mean|g|: the default; `sigma=printed` is Eq. 2 to the letter.
 //   Eq. 4 prints Phi^-1((1 - p) / 2), the same number below zero.
 //
-// Where (section 5.2, Figure 5): in Conv-BN-ReLU dY of the convolution is pruned, for both its
+// Where (section 3.1, Figure 1): in Conv-BN-ReLU dY of the convolution is pruned, for both its
 // gradients; in Conv-ReLU, where dY has the zeros of the ReLU already, dX is pruned once computed,
 // before it reaches the layer below. `placement=auto` goes by whether a batch normalisation follows
 // the layer.
@@ -66,7 +66,7 @@ class StochasticPruning final : public PruningMethod {
 
 REGISTER_METHOD("stochastic_pruning", StochasticPruning)
     .about("small entries of the activation gradient become zero or a threshold, unbiased")
-    .from_paper("ye2020", "section 4")
+    .from_paper("ye2020", "section 3.2")
     .approximates({Product::kDataGradient, Product::kWeightGradient})
     .param({"p", 0.9, "share of normal gradients that lies below the threshold", 0, 0.999999})
     .param(

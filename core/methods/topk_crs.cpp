@@ -1,5 +1,5 @@
 // topk_crs: the pairs of largest score, unscaled (Adelman, Levy, Hakimi & Silberstein 2021,
-// section 2.2.2 and Theorem 2). Biased by design. Ties go to the lower index: the published code's
+// section 6, Theorem 2). Biased by design. Ties go to the lower index: the published code's
 // order among equals is undefined.
 #include "core/sampling.h"
 
@@ -18,7 +18,7 @@ class TopkCrs final : public SamplingMethod {
 
 REGISTER_METHOD("topk_crs", TopkCrs)
     .about("the column-row pairs of largest norm product, unscaled")
-    .from_paper("adelman2021", "section 2.2.2")
+    .from_paper("adelman2021", "section 6")
     .with(SamplingMethod::declare);
 
 }  // namespace

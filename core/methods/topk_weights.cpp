@@ -1,5 +1,5 @@
 // topk_weights: the pairs whose weights have the largest norm, unscaled (Adelman et al. 2021,
-// section 4.3, "top-k-weights"): no pass over the activations, and on many workers one choice.
+// section 6, "top-k-weights"): no pass over the activations, and on many workers one choice.
 // Examples have no weights, so the weight gradient cannot be sampled on its own.
 #include "core/sampling.h"
 
@@ -22,7 +22,7 @@ class TopkWeights final : public SamplingMethod {
 
 REGISTER_METHOD("topk_weights", TopkWeights)
     .about("the column-row pairs of largest weight norm, unscaled")
-    .from_paper("adelman2021", "section 4.3")
+    .from_paper("adelman2021", "section 6")
     .with(SamplingMethod::declare)
     .without_mode("backward")
     .without_mode("weight_gradient");

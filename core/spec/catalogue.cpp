@@ -98,15 +98,27 @@ void from_json(const Json& json, NetworkInfo& info) {
   json.at("layers").get_to(info.layers);
 }
 
+void to_json(Json& json, const StudyInfo& info) {
+  info_to_json(json, info);
+  json["methods"] = info.methods;
+}
+
+void from_json(const Json& json, StudyInfo& info) {
+  info_from_json(json, info);
+  json.at("methods").get_to(info.methods);
+}
+
 void to_json(Json& json, const Catalogue& catalogue) {
   json = Json{{"schema", "approxtrain.catalogue/1"},
               {"methods", catalogue.methods},
-              {"networks", catalogue.networks}};
+              {"networks", catalogue.networks},
+              {"studies", catalogue.studies}};
 }
 
 void from_json(const Json& json, Catalogue& catalogue) {
   json.at("methods").get_to(catalogue.methods);
   json.at("networks").get_to(catalogue.networks);
+  json.at("studies").get_to(catalogue.studies);
 }
 
 const MethodInfo& Catalogue::method(std::string_view name) const {

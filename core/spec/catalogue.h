@@ -59,9 +59,14 @@ struct NetworkInfo : EntryInfo {
   std::vector<LayerInfo> layers;  // in the order of the forward pass
 };
 
+struct StudyInfo : EntryInfo {
+  std::vector<std::string> methods;  // that it does where none are named; empty: it takes none
+};
+
 struct Catalogue {
   std::vector<MethodInfo> methods;
   std::vector<NetworkInfo> networks;
+  std::vector<StudyInfo> studies;
 
   // The one built into this program.
   static const Catalogue& embedded();
@@ -79,6 +84,7 @@ struct Catalogue {
 
 void to_json(Json& json, const MethodInfo& info);
 void to_json(Json& json, const NetworkInfo& info);
+void to_json(Json& json, const StudyInfo& info);
 void to_json(Json& json, const Catalogue& catalogue);
 void from_json(const Json& json, Catalogue& catalogue);
 

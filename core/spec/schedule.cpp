@@ -204,12 +204,17 @@ std::string rule_method(const Rule& rule, std::string_view method, const Catalog
   return catalogue.method_params(text).full_text();
 }
 
-int64_t position_step(const std::string& text, int64_t fallback, int64_t steps_per_epoch,
-                      int64_t total_steps) {
-  return text.empty() ? fallback : parse_position(text).step(steps_per_epoch, total_steps);
+const std::vector<ParamSpec>& plateau_params() {
+  static const std::vector<ParamSpec> params = {
+      {"patience", int64_t{5}, "evaluations without a gain", 1, 1e6},
+      {"delta", 0.001, "a gain in accuracy is more than this", 0, 1}};
+  return params;
 }
 
 std::string to_text(const Position& position) {
+  if (position.unit == Position::Unit::kPlateau) {
+    return fmt::format("plateau:patience={},delta={}", position.patience, shortest(position.delta));
+  }
   static constexpr const char* kUnits[] = {"ba", "ep", "dur"};
   return fmt::format("{}{}", position.value, kUnits[static_cast<size_t>(position.unit)]);
 }
@@ -267,6 +272,8 @@ int64_t Position::step(int64_t steps_per_epoch, int64_t total_steps) const {
       return std::llround(value * static_cast<double>(steps_per_epoch));
     case Unit::kDuration:
       return std::llround(value * static_cast<double>(total_steps));
+    case Unit::kPlateau:
+      return kOpen;
   }
   return 0;
 }
@@ -274,13 +281,21 @@ int64_t Position::step(int64_t steps_per_epoch, int64_t total_steps) const {
 Position parse_position(std::string_view text) {
   const auto whole = trim(text);
   Position position;
+  if (whole.substr(0, whole.find(':')) == "plateau") {
+    const Params params(plateau_params(), parse_spec(whole));
+    position.unit = Position::Unit::kPlateau;
+    position.patience = params.integer("patience");
+    position.delta = params.real("delta");
+    return position;
+  }
   const auto [end, error] =
       std::from_chars(whole.data(), whole.data() + whole.size(), position.value);
   const std::string_view unit(end, static_cast<size_t>(whole.data() + whole.size() - end));
   if (error != std::errc() || !std::isfinite(position.value) || position.value < 0 ||
       position.value > 1e9) {
-    throw usage_error("{}: expected 300ba (batches), 10ep (epochs) or 0.25dur (share of the run)",
-                      quote(whole));
+    throw usage_error(
+        "{}: expected 300ba (batches), 10ep (epochs), 0.25dur (share of the run) or plateau",
+        quote(whole));
   }
   if (unit == "ba") {
     position.unit = Position::Unit::kBatches;
@@ -363,7 +378,7 @@ Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& 
   canonical.steps = to_text(parse_steps(rule.steps));
   if (!rule.from.empty()) {
     const auto from = parse_position(rule.from);
-    if (from.value > 0) canonical.from = to_text(from);
+    if (from.value > 0 || from.unit == Position::Unit::kPlateau) canonical.from = to_text(from);
   }
   if (!rule.until.empty()) {
     const auto until = parse_position(rule.until);
@@ -386,9 +401,15 @@ void check_rule(const Rule& rule, const Catalogue& catalogue) {
   };
   const auto from = position("from", rule.from);
   const auto until = position("until", rule.until);
-  if (until && until->value == 0)
+  const auto known = [](const std::optional<Position>& position_given) {
+    return position_given && position_given->unit != Position::Unit::kPlateau;
+  };
+  if (known(until) && until->value == 0) {
     throw usage_error("until: {} is before the first step", rule.until);
-  if (from && until && from->unit == until->unit && from->value >= until->value) {
+  }
+  const bool same = from && until && *from == *until;
+  if (same ||
+      (known(from) && known(until) && from->unit == until->unit && from->value >= until->value)) {
     throw usage_error("until: {} does not lie after from = {}", rule.until, rule.from);
   }
 }
@@ -444,9 +465,19 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
     compiled.products = rule_products(rule, text, catalogue);
     compiled.layers = select_layers(rule.layers, layers);
     compiled.steps = parse_steps(rule.steps);
-    compiled.from = position_step(rule.from, 0, steps_per_epoch, total_steps);
-    compiled.until = position_step(rule.until, kOpen, steps_per_epoch, total_steps);
-    if (compiled.until <= compiled.from) {
+    compiled.from = 0;
+    compiled.until = kOpen;
+    if (!rule.from.empty()) {
+      const auto from = parse_position(rule.from);
+      compiled.from = from.step(steps_per_epoch, total_steps);
+      if (from.unit == Position::Unit::kPlateau) plateau_of(from).begin.push_back(rules_.size());
+    }
+    if (!rule.until.empty()) {
+      const auto until = parse_position(rule.until);
+      compiled.until = until.step(steps_per_epoch, total_steps);
+      if (until.unit == Position::Unit::kPlateau) plateau_of(until).end.push_back(rules_.size());
+    }
+    if (compiled.until <= compiled.from && compiled.from != kOpen) {
       throw usage_error("from = {}, until = {}: the rule ends (step {}) before it begins (step {})",
                         quote(rule.from), quote(rule.until), compiled.until, compiled.from);
     }
@@ -476,6 +507,32 @@ Decision Schedule::at(size_t layer, int64_t step) const {
     }
   }
   return decision;
+}
+
+Schedule::Plateau& Schedule::plateau_of(const Position& position) {
+  for (auto& plateau : plateaus_) {
+    if (plateau.position == position) return plateau;
+  }
+  plateaus_.push_back({.position = position, .begin = {}, .end = {}});
+  return plateaus_.back();
+}
+
+bool Schedule::observe(double accuracy, int64_t steps_done) {
+  bool any = false;
+  for (auto& plateau : plateaus_) {
+    if (plateau.reached) continue;
+    // Written so that a NaN is no gain.
+    if (accuracy > plateau.best + plateau.position.delta) {
+      plateau.best = accuracy;
+      plateau.without_gain = 0;
+      continue;
+    }
+    if (++plateau.without_gain < plateau.position.patience) continue;
+    any = plateau.reached = true;
+    for (const size_t rule : plateau.begin) rules_[rule].from = steps_done;
+    for (const size_t rule : plateau.end) rules_[rule].until = steps_done;
+  }
+  return any;
 }
 
 double Schedule::approximated_share(int64_t steps) const {

@@ -33,12 +33,17 @@ struct Slice {
 // `default_start` is what a missing start means. Throws Error(kUsage).
 Slice parse_slice(std::string_view text, int64_t default_start);
 
-// A point in a training: `300ba` (batches), `10ep` (epochs) or `0.25dur` (share of the whole).
+// A point in a training: `300ba` (batches), `10ep` (epochs), `0.25dur` (share of the whole), or
+// `plateau:patience=5,delta=0.001`, the evaluation that is the 5th without a held-out accuracy more
+// than 0.001 above the best before (Wang et al. 2019, section 4: approximate first, exact after).
 struct Position {
-  enum class Unit { kBatches, kEpochs, kDuration };
+  enum class Unit { kBatches, kEpochs, kDuration, kPlateau };
   double value = 0;
   Unit unit = Unit::kBatches;
+  int64_t patience = 5;  // of a plateau
+  double delta = 0.001;  // likewise
 
+  // The step, or the largest number for a plateau, which is not known beforehand.
   int64_t step(int64_t steps_per_epoch, int64_t total_steps) const;
   bool operator==(const Position&) const = default;
 };
@@ -110,8 +115,15 @@ class Schedule {
   // are whole multiples of it.
   int64_t period() const { return period_; }
 
+  // Whether a rule begins or ends at a plateau, so that observe() must be called.
+  bool watches_accuracy() const { return !plateaus_.empty(); }
+
+  // A held-out accuracy, measured after `steps_done` steps. From the evaluation on that completes a
+  // plateau, the rules that wait for it begin or end. Returns whether this one did.
+  bool observe(double accuracy, int64_t steps_done);
+
   // The share of (layer, step) pairs with an approximated product, convolutions only, over
-  // `steps` steps from the first.
+  // `steps` steps from the first, as if no plateau came.
   double approximated_share(int64_t steps) const;
 
  private:
@@ -123,9 +135,21 @@ class Schedule {
     int method;
   };
 
+  // A plateau that rules wait for, and how far it has come.
+  struct Plateau {
+    Position position;
+    std::vector<size_t> begin, end;  // rules
+    double best = -1;
+    int64_t without_gain = 0;
+    bool reached = false;
+  };
+
+  Plateau& plateau_of(const Position& position);
+
   std::vector<LayerInfo> layers_;
   std::vector<std::string> methods_;
   std::vector<Compiled> rules_;
+  std::vector<Plateau> plateaus_;
   int64_t period_ = 1;
 };
 

@@ -8,7 +8,7 @@
 
 namespace approx {
 
-// Stochastic pruning (Ye et al. 2020, section 4.1): an entry of magnitude below tau becomes
+// Stochastic pruning (Ye et al. 2020, Algorithm 1): an entry of magnitude below tau becomes
 // sign * tau with probability |entry| / tau, else zero; the others stay.
 struct StochasticArgs {
   int64_t count = 0;

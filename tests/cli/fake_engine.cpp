@@ -172,6 +172,12 @@ class FakeEngine final : public Engine {
     return cases;
   }
 
+  Json study(const std::string& name, const StudyRequest& request, int64_t threads) override {
+    Json rows = Json::array({Json::array({name, threads, 0.5, nullptr})});
+    for (const auto& method : request.methods) rows.push_back({method, 1, 1e-9, true});
+    return {{"columns", {"what", "number", "value", "none"}}, {"rows", rows}};
+  }
+
  private:
   static void misbehave(const std::string& word) {
     if (word == "throw") throw std::runtime_error("the fake engine\nfails");

@@ -66,6 +66,17 @@ TEST(Networks, Schedule1TouchesAsManyLayersAsInThePaper) {
   }
 }
 
+TEST(Networks, KnowWhichLayersABatchNormFollows) {
+  const auto followed = [](const std::string& name) {
+    std::string letters;
+    for (const auto& layer : info_of(name).layers) letters += layer.norm_follows ? 'n' : '.';
+    return letters;
+  };
+  EXPECT_EQ(followed("resnet20"), std::string(19, 'n') + ".");
+  EXPECT_EQ(followed("wang_cnn2").substr(0, 2), "nn");
+  EXPECT_EQ(followed("vgg19").substr(0, 16), std::string(16, 'n'));
+}
+
 TEST(Networks, EqualSeedsGiveEqualWeights) {
   const auto a = make_network("resnet14", {}, 3), b = make_network("resnet14", {}, 3),
              c = make_network("resnet14", {}, 4);

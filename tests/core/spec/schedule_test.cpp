@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 #include <set>
 
@@ -94,6 +95,17 @@ TEST(Position, CountsBatchesEpochsAndShares) {
   EXPECT_EQ(parse_position("0.25dur").step(10, 1000), 250);
   EXPECT_EQ(parse_position("0.29dur").step(10, 100), 29);  // 0.29 * 100 is just below 29
   EXPECT_EQ(parse_position("1dur").step(10, 1000), 1000);
+}
+
+TEST(Position, APlateauHasPatienceAndAGain) {
+  const auto plain = parse_position("plateau");
+  EXPECT_EQ(plain.unit, Position::Unit::kPlateau);
+  EXPECT_EQ(plain.patience, 5);
+  EXPECT_GT(plain.step(10, 100), 1'000'000);
+  EXPECT_EQ(parse_position("plateau:delta=0.01,patience=2").patience, 2);
+  for (const char* text : {"plateau:patience=0", "plateau:delta=2", "plateau:speed=1", "plato"}) {
+    EXPECT_THROW(parse_position(text), Error) << text;
+  }
 }
 
 TEST(Position, RejectsWhatIsNone) {
@@ -323,6 +335,62 @@ TEST(Rule, HasOneCanonicalSpelling) {
   EXPECT_EQ(canonical({.from = "0ep", .until = "1dur"}), expected);
   EXPECT_NE(canonical({.layers = "1::1"}), expected);
   EXPECT_NE(canonical({.from = "1ep"}), expected);
+}
+
+TEST(Schedule, RulesEndAndBeginAtAPlateau) {
+  Rule early, late;
+  early.until = "plateau:patience=2,delta=0.01";
+  late.method = "random";
+  late.from = early.until;
+  auto schedule = make({early, late});
+  EXPECT_TRUE(schedule.watches_accuracy());
+  const auto method = [&](int64_t step) -> std::string {
+    const auto decision = schedule.at(1, step);
+    return decision.dense() ? "dense"
+                            : schedule.methods()[size_t(decision.of(Product::kWeightGradient))];
+  };
+  EXPECT_EQ(method(1'000'000), "zero:freeze=false");
+  EXPECT_FALSE(schedule.observe(0.5, 10));
+  EXPECT_FALSE(schedule.observe(0.505, 20)) << "no gain of 0.01, the first time";
+  EXPECT_FALSE(schedule.observe(0.6, 30));
+  EXPECT_FALSE(schedule.observe(std::nan(""), 40));
+  EXPECT_EQ(method(45), "zero:freeze=false");
+  EXPECT_TRUE(schedule.observe(0.61, 50)) << "0.61 is not more than 0.01 above 0.6";
+  EXPECT_EQ(method(49), "zero:freeze=false");
+  EXPECT_EQ(method(50), "random:std=0.0078125");
+  EXPECT_FALSE(schedule.observe(0.1, 60)) << "reached once";
+  EXPECT_EQ(method(60), "random:std=0.0078125");
+}
+
+TEST(Schedule, PlateausHaveOneSpelling) {
+  Rule rule;
+  rule.until = " plateau:delta=1e-3 ";
+  EXPECT_EQ(canonical_rule(rule, "zero", test_catalogue()).until, "plateau:patience=5,delta=0.001");
+  rule.from = "plateau";
+  EXPECT_THROW(make({rule}), Error) << "begins where it ends";
+  rule.until = "20ep";
+  EXPECT_EQ(canonical_rule(rule, "zero", test_catalogue()).from, "plateau:patience=5,delta=0.001");
+  EXPECT_FALSE(make({Rule{}}).watches_accuracy());
+}
+
+TEST(Schedule, AModeNarrowsTheProducts) {
+  const auto products = [](const char* method) {
+    return canonical_rule(Rule{}, method, test_catalogue()).products;
+  };
+  EXPECT_EQ(products("sampler").size(), 3u);
+  EXPECT_EQ(products("sampler:mode=backward"),
+            (std::vector{Product::kDataGradient, Product::kWeightGradient}));
+  Rule forward;
+  forward.products = {Product::kForward};
+  EXPECT_NE(message_of([&] {
+              make({forward}, "resnet20", "sampler:mode=backward");
+            }).find("cannot approximate forward"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { make({forward}, "resnet20", "sampler"); }).find("one sample for all"),
+            std::string::npos);
+  Rule one;
+  one.products = {Product::kWeightGradient};
+  EXPECT_NO_THROW(make({one}, "resnet20", "sampler:mode=backward"));
 }
 
 }  // namespace

@@ -1,0 +1,89 @@
+// study: numbers about methods that need no training, or only a few steps of one. The studies and
+// their flags are the catalogue's.
+#include <cstdio>
+#include <map>
+
+#include "cli/command.h"
+#include "cli/engine_loader.h"
+#include "cli/text.h"
+#include "core/spec/catalogue.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+struct StudyFlags {
+  std::map<std::string, std::string> params;
+  std::string methods;
+  std::string format = "md";
+  int64_t threads = 1;
+};
+
+std::string cell_text(const Json& cell, bool exact) {
+  if (cell.is_null()) return exact ? "" : "–";
+  if (cell.is_string()) return cell.get<std::string>();
+  if (cell.is_number_float()) {
+    return exact ? shortest(cell.get<double>()) : fmt::format("{:.4g}", cell.get<double>());
+  }
+  return cell.dump();
+}
+
+void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptions& options) {
+  Spec spec{info.name, {}};
+  for (const auto& [name, value] : flags.params) spec.arguments.emplace_back(name, value);
+  StudyRequest request{
+      .params = Params(info.params, spec),
+      .methods = flags.methods.empty() ? info.methods : split_methods(flags.methods),
+      .place = {.data_dir = options.data_dir}};
+  for (auto& method : request.methods) {
+    if (parse_spec(method).name == "mixed") throw usage_error("study: \"mixed\" is no method");
+    method = Catalogue::embedded().method_params(method).to_string();
+  }
+  Json table = load_engine().study(info.name, request, flags.threads);
+  if (flags.format == "json") {
+    table["schema"] = "approxtrain.table/1";
+    table["study"] = info.name;
+    std::fputs((table.dump(1) + "\n").c_str(), stdout);
+    return;
+  }
+  const bool exact = flags.format == "csv";
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& row : table["rows"]) {
+    auto& texts = rows.emplace_back();
+    for (const auto& cell : row) texts.push_back(cell_text(cell, exact));
+  }
+  const auto header = table["columns"].get<std::vector<std::string>>();
+  std::fputs((exact ? csv_table(header, rows) : markdown_table(header, rows)).c_str(), stdout);
+}
+
+}  // namespace
+
+void add_study(CLI::App& app, GlobalOptions& options) {
+  auto* command = app.add_subcommand("study", "Compute what the papers show without training");
+  command->footer("approxtrain study matmul-error --runs 100 --format csv");
+  command->require_subcommand(1);
+  for (const auto& info : Catalogue::embedded().studies) {
+    auto* study = command->add_subcommand(info.name, info.summary);
+    study->footer(fmt::format("approxtrain study {} --format csv", info.name));
+    const auto flags = std::make_shared<StudyFlags>();
+    for (const auto& param : info.params) {
+      study
+          ->add_option_function<std::string>(
+              "--" + param.name,
+              [flags, name = param.name](const std::string& text) { flags->params[name] = text; },
+              fmt::format("{} (default {})", param.help, value_text(param.fallback)))
+          ->type_name(std::holds_alternative<std::string>(param.fallback) ? "NAME" : "N");
+    }
+    if (!info.methods.empty()) {
+      study
+          ->add_option("--method", flags->methods,
+                       fmt::format("methods (default {})", fmt::join(info.methods, ",")))
+          ->type_name("NAME,...");
+    }
+    add_integer(*study, "--threads", flags->threads, 1, 4096, "default 1");
+    add_choice(*study, "--format", flags->format, {"md", "csv", "json"}, "default md");
+    study->callback([&info, flags, &options] { run_study(info, *flags, options); });
+  }
+}
+
+}  // namespace approx

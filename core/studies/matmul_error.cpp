@@ -1,0 +1,114 @@
+// matmul-error: how far a sampled product of two random matrices lies from the exact one, by the
+// share of column-row pairs that is taken (Adelman et al. 2021, section 6, Eq. 18 and Figure 1):
+// both matrices with entries N(1,1), and one of them N(0,1).
+//
+// Beside the mean of the error stands its root mean square, which has closed forms for the sampling
+// methods: E|err|^2 = ((sum s)^2 - |AB|^2) / k for crs with the paper's probabilities (Eq. 5, whose
+// sum goes over all n pairs), and sum (1 - p) / p s^2 for bernoulli_crs.
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "core/study.h"
+#include "kernels/draws.h"
+#include "kernels/kernel.h"
+
+namespace approx {
+namespace {
+
+// Normal draws [n,n]: the sum-free way of Box and Muller from two uniform tensors.
+at::Tensor normal(const Rng& rng, int64_t n, double mean) {
+  Rng other = rng;
+  other.stream += 1;
+  const auto radius = (uniform_draws(rng, {n, n}, at::kCPU).log() * -2).sqrt();
+  const auto angle = uniform_draws(other, {n, n}, at::kCPU) * (2 * M_PI);
+  return radius * angle.cos() + mean;
+}
+
+// a [m,n] times b [n,p] as the forward product of a linear layer.
+Operands product_of(const at::Tensor& a, const at::Tensor& b) {
+  Operands o;
+  o.x = a.view({a.size(0), a.size(1), 1, 1});
+  o.w = b.t().contiguous().view({b.size(1), b.size(0), 1, 1});
+  o.product = Product::kForward;
+  o.input_sizes = o.x.sizes().vec();
+  return o;
+}
+
+// E|err|^2 of one pair of matrices, NaN where there is no closed form.
+double expected_square(const std::string& method, const at::Tensor& a, const at::Tensor& b,
+                       double k) {
+  const auto s = (a.norm(2, 0) * b.norm(2, 1)).to(at::kDouble);
+  const double total = s.sum().item<double>();
+  if (method.starts_with("crs")) {
+    const double exact = a.matmul(b).square().sum().item<double>();
+    return (total * total - exact) / k;
+  }
+  if (method.starts_with("bernoulli_crs")) {
+    const auto p = (s * (k / total)).clamp_max(1);
+    return ((1 - p) / p * s * s).sum().item<double>();
+  }
+  return NAN;
+}
+
+StudyTable run_study(const StudyRequest& request) {
+  const int64_t n = request.params.integer("size"), runs = request.params.integer("runs");
+  const auto seed = static_cast<uint64_t>(request.params.integer("seed"));
+  StudyTable table({"matrices", "method", "ratio", "k", "runs", "error", "error_half", "rms",
+                    "rms_closed_form"});
+  for (const auto& [label, mean] : {std::pair{"N(1,1) x N(1,1)", 1.0}, {"N(0,1) x N(1,1)", 0.0}}) {
+    struct Case {
+      std::string text;
+      double ratio;
+      std::unique_ptr<Method> method;
+      std::vector<double> errors;
+      double squares = 0, expected = 0;
+    };
+    std::vector<Case> cases;
+    for (const auto& method : request.methods) {
+      for (int64_t tenth = 1; tenth <= 9; ++tenth) {
+        const double ratio = 0.1 * static_cast<double>(tenth);
+        const auto text = with_params(method, {{"mode", "black_box"}, {"ratio", shortest(ratio)}});
+        cases.push_back(
+            {.text = method, .ratio = ratio, .method = make_method(text), .errors = {}});
+      }
+    }
+    for (int64_t i = 0; i < runs; ++i) {
+      const auto step = static_cast<uint64_t>(i);
+      const auto a =
+          normal({.seed = seed, .layer = 1, .step = step, .stream = kInitStream}, n, mean);
+      const auto b = normal({.seed = seed, .layer = 2, .step = step, .stream = kInitStream}, n, 1);
+      const auto o = product_of(a, b);
+      const auto exact = a.matmul(b);
+      const double scale = (a.norm() * b.norm()).item<double>();
+      for (auto& c : cases) {
+        const Rng rng{.seed = seed, .layer = 3, .step = step, .product = Product::kForward};
+        const auto result = run(c.method->plan(o, rng), o).view({n, n});
+        const double error = (result - exact).norm().item<double>() / scale;
+        c.errors.push_back(error);
+        c.squares += error * error;
+        const double k = std::floor(c.ratio * static_cast<double>(n));
+        c.expected += expected_square(c.text, a, b, k) / (scale * scale);
+      }
+    }
+    for (const auto& c : cases) {
+      const auto error = mean_of(c.errors);
+      const auto count = static_cast<double>(runs);
+      table.add({label, c.text, c.ratio, static_cast<int64_t>(std::floor(c.ratio * double(n))),
+                 runs, error.value, error.half, std::sqrt(c.squares / count),
+                 std::sqrt(c.expected / count)});
+    }
+  }
+  return table;
+}
+
+REGISTER_STUDY("matmul-error", run_study)
+    .about("error of sampled products of random matrices by the share of pairs that is taken")
+    .from_paper("adelman2021", "Figure 1")
+    .by_methods({"topk_crs", "crs", "bernoulli_crs"})
+    .param({"size", int64_t{100}, "rows and columns of the matrices", 2, 4096})
+    .param({"runs", int64_t{1000}, "pairs of matrices", 1, 1e6})
+    .param({"seed", int64_t{0}, "of the matrices and of the draws", 0});
+
+}  // namespace
+}  // namespace approx

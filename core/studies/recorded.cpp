@@ -1,0 +1,38 @@
+#include "core/studies/recorded.h"
+
+#include "core/data/dataset.h"
+#include "core/session.h"
+
+namespace approx {
+
+void declare_training(StudyEntry& entry) {
+  entry.param({"network", std::string("small_cnn"), "that is trained"})
+      .param({"dataset", std::string("mnist14"), "that it is trained on"})
+      .param({"steps", int64_t{50}, "of dense training before the recorded one", 0, 1e6})
+      .param({"batch-size", int64_t{128}, "images in a step", 1, 65536})
+      .param({"learning-rate", 0.05, "of the training (momentum 0.9)", 0, 100})
+      .param({"seed", int64_t{0}, "of the training and of the draws", 0});
+}
+
+std::vector<std::pair<LayerInfo, Operands>> recorded_layers(const StudyRequest& request) {
+  const auto& params = request.params;
+  RunConfig config;
+  config.network = params.text("network");
+  config.dataset = params.text("dataset");
+  config.method = "dense";
+  config.batch_size = params.integer("batch-size");
+  config.seed = params.integer("seed");
+  config.recipe.learning_rate = params.real("learning-rate");
+  config.recipe.epochs = 1'000'000;  // as many as the steps need
+  const auto dataset =
+      open_dataset(config.dataset, request.place.data_dir, request.place.verify_data);
+  Session session(config, dataset);
+  for (int64_t i = 0; i < params.integer("steps"); ++i) session.step();
+  std::vector<std::pair<LayerInfo, Operands>> layers;
+  for (auto& layer : session.record()) {
+    if (layer.second.dy.defined()) layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+}  // namespace approx

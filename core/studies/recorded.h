@@ -1,0 +1,17 @@
+// Gradients of a network after a few steps of training: what the studies about gradients look at.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "core/study.h"
+
+namespace approx {
+
+// The parameters that recorded_layers() reads.
+void declare_training(StudyEntry& entry);
+
+// The operands of every layer that has a gradient, of the batch after `steps` dense steps.
+std::vector<std::pair<LayerInfo, Operands>> recorded_layers(const StudyRequest& request);
+
+}  // namespace approx

@@ -1,0 +1,241 @@
+"""torch.ops.approxtrain as a user meets it. Usage: ops_test.py LIBRARY
+
+What the operators compute is held to definitions in NumPy; how they fail to what docs/python.md
+promises.
+"""
+import re
+import sys
+import unittest
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+torch.ops.load_library(sys.argv.pop(1))
+ops = torch.ops.approxtrain
+METHODS = ["exact", "zero", "random", "topk_position:k=2", "crs:ratio=0.5,mix=0.1",
+           "bernoulli_crs:ratio=0.5", "topk_crs:ratio=0.5",
+           "topk_weights:ratio=0.5,min_k=1,mode=both", "stochastic_pruning:p=0.9",
+           "sdgp:n=2,m=4,rank=magnitude,rescale=sample_channel", "meprop:k=30,per=example",
+           "topk_crs:ratio=0.5,mode=backward", "crs:mode=weight_gradient",
+           "bernoulli_crs:mode=black_box"]
+
+
+def tensors(*sizes, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(size, generator=generator, requires_grad=True) for size in sizes]
+
+
+def gradients(function, *inputs):
+    y = function(*inputs)
+    upstream = torch.randn(y.shape, generator=torch.Generator().manual_seed(1))
+    return (y.detach(), *torch.autograd.grad(y, inputs, upstream))
+
+
+def close(a, b, tolerance=2e-5):
+    np.testing.assert_allclose(np.asarray(a.detach()), np.asarray(b), rtol=0,
+                               atol=tolerance * max(1e-30, float(np.abs(np.asarray(b)).max())))
+
+
+class Values(unittest.TestCase):
+    def test_dense_and_exact_are_pytorchs_own(self):
+        for stride, padding, dilation, groups in [(1, 1, 1, 1), (2, 0, 1, 1), (1, 2, 2, 2)]:
+            x, w, b = tensors((3, 4, 9, 9), (6, 4 // groups, 3, 3), (6,))
+            expected = gradients(lambda x, w, b: functional.conv2d(
+                x, w, b, stride, padding, dilation, groups), x, w, b)
+            for method in ["dense", "exact"]:
+                got = gradients(lambda x, w, b: ops.conv2d(
+                    x, w, b, [stride], [padding, padding], [dilation], groups, method, 7), x, w, b)
+                for one, other in zip(got, expected):
+                    close(one, other)
+        x, w, b = tensors((2, 5, 7), (4, 7), (4,))
+        for method in ["dense", "exact"]:
+            for one, other in zip(gradients(lambda *t: ops.linear(*t, method, 0), x, w, b),
+                                  gradients(functional.linear, x, w, b)):
+                close(one, other)
+            a, b2 = tensors((5, 7), (7, 3))
+            for one, other in zip(gradients(lambda *t: ops.matmul(*t, method, 0), a, b2),
+                                  gradients(torch.matmul, a, b2)):
+                close(one, other)
+
+    def test_topk_crs_multiplies_the_largest_pairs(self):
+        a, b = tensors((6, 10), (10, 5))
+        y, da, db = gradients(lambda a, b: ops.matmul(a, b, "topk_crs:ratio=0.4", 0), a, b)
+        A, B = a.detach().numpy(), b.detach().numpy()
+        score = np.linalg.norm(A, axis=0) * np.linalg.norm(B, axis=1)
+        factor = np.zeros(10)
+        factor[np.argsort(-score, kind="stable")[:4]] = 1
+        G = torch.randn(y.shape, generator=torch.Generator().manual_seed(1)).numpy()
+        close(y, (A * factor) @ B)
+        close(da, (G @ B.T) * factor)
+        close(db, (A.T @ G) * factor[:, None])
+
+    def test_sdgp_prunes_the_data_gradient_alone(self):
+        x, w = tensors((2, 3, 6, 6), (8, 3, 3, 3))
+        method = "sdgp:n=2,m=4,rank=magnitude,rescale=sample_channel"
+        _, dx, dw = gradients(lambda x, w: ops.conv2d(x, w, None, 1, 1, 1, 1, method, 0), x, w)
+        G = torch.randn((2, 8, 6, 6), generator=torch.Generator().manual_seed(1)).numpy()
+        groups = G.reshape(2, 2, 4, 6, 6)
+        order = np.argsort(-np.abs(groups), axis=2, kind="stable")
+        kept = np.zeros_like(groups)
+        np.put_along_axis(kept, order[:, :, :2],
+                          np.take_along_axis(groups, order[:, :, :2], 2), 2)
+        kept = kept.reshape(G.shape)
+        kept = kept * (np.abs(G).sum((2, 3)) / np.abs(kept).sum((2, 3)))[:, :, None, None]
+        close(ops.prune(torch.from_numpy(G), method, 0), kept)
+        exact = torch.ops.aten.convolution_backward
+        rest = [None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False]]
+        kept = torch.from_numpy(kept.astype(np.float32))
+        close(dx, exact(kept, x.detach(), w.detach(), *rest)[0])
+        close(dw, exact(torch.from_numpy(G), x.detach(), w.detach(), *rest)[1])
+
+    def test_draws_are_the_seeds(self):
+        x, w = tensors((4, 16, 8, 8), (16, 16, 3, 3))
+        for method in ["crs:ratio=0.3", "bernoulli_crs:ratio=0.3", "random",
+                       "stochastic_pruning", "sdgp:rank=random"]:
+            run = lambda seed: gradients(
+                lambda x, w: ops.conv2d(x, w, None, 1, 1, 1, 1, method, seed), x, w)
+            one, same, other = run(3), run(3), run(4)
+            for a, b in zip(one, same):
+                self.assertTrue(torch.equal(a, b), method)
+            self.assertFalse(all(torch.equal(a, b) for a, b in zip(one, other)), method)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        alone = ops.conv2d(x, w, None, 1, 1, 1, 1, "crs:ratio=0.3", 3)
+        torch.set_num_threads(threads)
+        close(alone, ops.conv2d(x, w, None, 1, 1, 1, 1, "crs:ratio=0.3", 3).detach())
+
+    def test_prune_is_what_the_backward_uses(self):
+        dy = torch.randn(4, 6, 5, 5)
+        for method in ["stochastic_pruning:p=0.8", "meprop:k=20", "meprop:k=3,per=batch",
+                       "topk_position:k=3,scale=none", "sdgp:rank=random"]:
+            pruned = ops.prune(dy, method, 5)
+            self.assertEqual(pruned.shape, dy.shape)
+            self.assertGreater((pruned == 0).sum(), 0, method)
+        self.assertTrue(torch.equal(ops.prune(dy, "dense", 0), dy))
+        self.assertEqual(int((ops.prune(dy[:, :, 0, 0], "meprop:k=2", 0) != 0).sum()), 8)
+
+    def test_the_channels_that_were_not_sampled_are_not_kept(self):
+        x, w = tensors((8, 64, 16, 16), (8, 64, 3, 3))
+        saved = []
+        with torch.autograd.graph.saved_tensors_hooks(
+                lambda t: saved.append(t.numel()) or t, lambda t: t):
+            y = ops.conv2d(x * 1, w, None, 1, 1, 1, 1, "topk_crs:ratio=0.25", 0)
+        self.assertIn(x.numel() // 4, saved)
+        self.assertNotIn(x.numel(), saved)
+        y.sum().backward()
+        self.assertEqual(int((w.grad.abs().sum((0, 2, 3)) > 0).sum()), 16)
+
+
+class Behaviour(unittest.TestCase):
+    def test_every_method_trains(self):
+        torch.manual_seed(0)
+        x = torch.randn(64, 3, 8, 8)
+        labels = (x[:, 0].mean((1, 2)) > 0).long()
+        for method in METHODS:
+            torch.manual_seed(1)
+            w1, w2 = torch.nn.Conv2d(3, 16, 3).weight, torch.nn.Linear(16, 2).weight
+            optimizer = torch.optim.Adam([w1, w2], lr=0.02)
+            losses = []
+            for step in range(30):
+                h = ops.conv2d(x, w1, None, 1, 1, 1, 1, method, step).relu().mean((2, 3))
+                loss = functional.cross_entropy(ops.linear(h, w2, None, "exact", step), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            self.assertTrue(np.isfinite(losses).all(), method)
+            self.assertLess(min(losses[-5:]), losses[0], method)
+
+    def test_bad_arguments_are_python_exceptions(self):
+        x, w = tensors((2, 3, 6, 6), (4, 3, 3, 3))
+        cases = [
+            (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "topk_csr", 0), ValueError, "topk_crs"),
+            (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "crs:ratio=2", 0), ValueError, "ratio"),
+            (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "", 0), ValueError, "name"),
+            (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "msbp", 0), ValueError, "remembers"),
+            (lambda: ops.conv2d(x[0], w, None, 1, 1, 1, 1, "crs", 0), ValueError, "N,C,H,W"),
+            (lambda: ops.conv2d(x, w[:, :2], None, 1, 1, 1, 1, "crs", 0), ValueError, "fit"),
+            (lambda: ops.conv2d(x, w, None, [1, 2], 1, 1, 1, "crs", 0), ValueError, "stride"),
+            (lambda: ops.conv2d(x, w, None, 0, 1, 1, 1, "crs", 0), ValueError, "stride"),
+            (lambda: ops.conv2d(x, w, None, 1, -1, 1, 1, "crs", 0), ValueError, "padding"),
+            (lambda: ops.conv2d(x, w, None, 1, 1, 1, 0, "crs", 0), ValueError, "groups"),
+            (lambda: ops.conv2d(x, w, w, 1, 1, 1, 1, "crs", 0), ValueError, "bias"),
+            (lambda: ops.conv2d(x[:, :, :1], w, None, 1, 0, 1, 1, "crs", 0), ValueError, "larger"),
+            (lambda: ops.conv2d(x.long(), w, None, 1, 1, 1, 1, "crs", 0), TypeError, "floating"),
+            (lambda: ops.conv2d(x.double(), w, None, 1, 1, 1, 1, "crs", 0), TypeError, "Double"),
+            (lambda: ops.linear(x, w, None, "crs", 0), ValueError, "fit"),
+            (lambda: ops.matmul(x[0, 0], w, "crs", 0), ValueError, "matmul"),
+            (lambda: ops.prune(x, "crs", 0), ValueError, "does not prune"),
+            (lambda: ops.prune(x, "zero", 0), ValueError, "does not prune"),
+            (lambda: ops.prune(x[0], "meprop", 0), ValueError, "N,C"),
+        ]
+        for call, kind, text in cases:
+            with self.assertRaisesRegex(kind, text):
+                call()
+
+    def test_a_second_derivative_is_refused(self):
+        x, w = tensors((2, 3, 6, 6), (4, 3, 3, 3))
+        y = ops.conv2d(x, w, None, 1, 1, 1, 1, "topk_crs", 0)
+        with self.assertRaisesRegex(RuntimeError, "create_graph"):
+            torch.autograd.grad(y.sum(), x, create_graph=True)
+
+    def test_meta_tensors_get_shapes(self):
+        x, w = torch.empty(2, 3, 9, 9, device="meta"), torch.empty(4, 3, 3, 3, device="meta")
+        y = ops.conv2d(x, w, None, 2, 1, 1, 1, "crs", 0)
+        self.assertEqual((y.device.type, y.shape), ("meta", (2, 4, 5, 5)))
+        self.assertEqual(ops.prune(x, "sdgp", 0).shape, x.shape)
+
+    def test_autocast_computes_in_its_precision(self):
+        x, w = tensors((4, 8, 6, 6), (8, 8, 3, 3))
+        with torch.autocast("cpu", torch.bfloat16):
+            y = ops.conv2d(x, w, None, 1, 1, 1, 1, "topk_crs:ratio=0.5", 0)
+        self.assertEqual(y.dtype, torch.bfloat16)
+        y.float().sum().backward()
+        self.assertEqual((x.grad.dtype, w.grad.dtype), (torch.float32, torch.float32))
+        full = ops.conv2d(x, w, None, 1, 1, 1, 1, "topk_crs:ratio=0.5", 0)
+        close(y.float(), full.detach(), 2e-2)
+
+    def test_tracing_is_refused_rather_than_frozen(self):
+        x, w = tensors((2, 3, 6, 6), (4, 3, 3, 3))
+        run = lambda w: ops.conv2d(x, w, None, 1, 1, 1, 1, "crs", 0).sum()
+        with self.assertRaisesRegex(RuntimeError, "traced or transformed"):
+            torch.func.grad(run)(w)
+        with self.assertRaises(RuntimeError):
+            torch.compile(run, backend="eager")(w)
+        inner = torch.compiler.disable(run)
+        compiled = torch.compile(lambda w: 2 * inner(w), backend="eager")
+        self.assertEqual(compiled(w).item(), 2 * run(w).item())
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        with FakeTensorMode() as mode:
+            with self.assertRaisesRegex(RuntimeError, "traced or transformed"):
+                ops.conv2d(mode.from_tensor(x), mode.from_tensor(w), None, 1, 1, 1, 1, "crs", 0)
+
+    def test_empty_batches_pass_through(self):
+        x, w = torch.randn(0, 3, 6, 6), torch.randn(4, 3, 3, 3)
+        self.assertEqual(ops.conv2d(x, w, None, 1, 1, 1, 1, "crs", 0).shape, (0, 4, 6, 6))
+
+    def test_the_example_of_the_page_runs(self):
+        page = (Path(__file__).parents[2] / "docs/python.md").read_text()
+        example = re.search(r"```python\n(.*?)```", page, re.S).group(1)
+        example = re.sub(r"^torch\.ops\.load_library.*$", "", example, flags=re.M)
+        model = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
+            torch.nn.Conv2d(8, 8, 3, stride=2, bias=False), torch.nn.Flatten(),
+            torch.nn.Linear(8 * 9, 2))
+        exec(compile(example, "docs/python.md", "exec"), {"model": model, "torch": torch})
+        exact = torch.nn.Conv2d.forward
+        x = torch.randn(4, 3, 8, 8)
+        first = model[0](x)
+        self.assertEqual(type(model[0]).__name__, "ApproxConv2d")
+        self.assertEqual(type(model[5]), torch.nn.Linear)
+        model(x).sum().backward()
+        self.assertEqual(model[0].weight.grad.shape, model[0].weight.shape)
+        self.assertFalse(torch.equal(first, exact(model[0], x)))
+        model.eval()
+        self.assertTrue(torch.equal(model[0](x), exact(model[0], x)))
+
+
+if __name__ == "__main__":
+    unittest.main()
