@@ -1,6 +1,6 @@
 // matmul-error: how far a sampled product of two random matrices lies from the exact one, by the
 // share of column-row pairs that is taken (Adelman et al. 2021, section 6, Eq. 18 and Figure 1):
-// both matrices with entries N(1,1), and one of them N(0,1).
+// normal entries of standard deviation 1, both matrices of mean 1, or one of them of mean 0.
 //
 // Beside the mean of the error stands its root mean square, which has closed forms for the sampling
 // methods: E|err|^2 = ((sum s)^2 - |AB|^2) / k for crs with the paper's probabilities (Eq. 5, whose
@@ -56,7 +56,7 @@ StudyTable run_study(const StudyRequest& request) {
   const auto seed = static_cast<uint64_t>(request.params.integer("seed"));
   StudyTable table({"matrices", "method", "ratio", "k", "runs", "error", "error_half", "rms",
                     "rms_closed_form"});
-  for (const auto& [label, mean] : {std::pair{"N(1,1) x N(1,1)", 1.0}, {"N(0,1) x N(1,1)", 0.0}}) {
+  for (const auto& [label, mean] : {std::pair{"mean 1 x mean 1", 1.0}, {"mean 0 x mean 1", 0.0}}) {
     struct Case {
       std::string text;
       double ratio;

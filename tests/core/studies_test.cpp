@@ -27,16 +27,16 @@ std::vector<Json> rows_of(const std::string& name, const std::string& arguments,
 // here over 30 runs, with the interval of the 30.
 TEST(MatmulErrorStudy, GivesTheKnownErrorsAndTheClosedForms) {
   const std::map<std::tuple<std::string, std::string, int>, double> known = {
-      {{"N(1,1) x N(1,1)", "topk_crs", 10}, .447},
-      {{"N(1,1) x N(1,1)", "crs", 10}, .269},
-      {{"N(1,1) x N(1,1)", "bernoulli_crs", 10}, .293},
-      {{"N(1,1) x N(1,1)", "topk_crs", 50}, .234},
-      {{"N(1,1) x N(1,1)", "crs", 50}, .121},
-      {{"N(1,1) x N(1,1)", "bernoulli_crs", 50}, .097},
-      {{"N(0,1) x N(1,1)", "topk_crs", 50}, .065},
-      {{"N(0,1) x N(1,1)", "crs", 50}, .140},
-      {{"N(0,1) x N(1,1)", "bernoulli_crs", 50}, .099},
-      {{"N(0,1) x N(1,1)", "crs", 90}, .104}};
+      {{"mean 1 x mean 1", "topk_crs", 10}, .447},
+      {{"mean 1 x mean 1", "crs", 10}, .269},
+      {{"mean 1 x mean 1", "bernoulli_crs", 10}, .293},
+      {{"mean 1 x mean 1", "topk_crs", 50}, .234},
+      {{"mean 1 x mean 1", "crs", 50}, .121},
+      {{"mean 1 x mean 1", "bernoulli_crs", 50}, .097},
+      {{"mean 0 x mean 1", "topk_crs", 50}, .065},
+      {{"mean 0 x mean 1", "crs", 50}, .140},
+      {{"mean 0 x mean 1", "bernoulli_crs", 50}, .099},
+      {{"mean 0 x mean 1", "crs", 90}, .104}};
   size_t found = 0;
   for (const auto& row : rows_of("matmul-error", "runs=30")) {
     const auto expected = known.find({row["matrices"], row["method"], row["k"].get<int>()});
