@@ -76,6 +76,14 @@ void check_same(const at::Tensor& a, const at::Tensor& b, const char* op, const 
       op, ": ", what, " is ", b.scalar_type(), ", the input ", a.scalar_type());
 }
 
+void check_bias(const at::Tensor& bias, const at::Tensor& x, const at::Tensor& w, const char* op) {
+  if (!bias.defined()) return;
+  check(bias, op, "bias");
+  check_same(x, bias, op, "bias");
+  TORCH_CHECK_VALUE(bias.dim() == 1 && bias.size(0) == w.size(0), op, ": bias must be [", w.size(0),
+                    "], got ", bias.sizes());
+}
+
 LayerSlot slot_of(const KnownMethod& known, int64_t seed) {
   LayerSlot slot;
   for (const auto product : known.products) {
@@ -118,12 +126,7 @@ at::Tensor conv2d(const at::Tensor& x, const at::Tensor& w, const std::optional<
         kOp, ": the kernel of w ", w.sizes(), " is larger than the padded x ", x.sizes());
   }
   const at::Tensor b = bias.value_or(at::Tensor());
-  if (b.defined()) {
-    check(b, kOp, "bias");
-    check_same(x, b, kOp, "bias");
-    TORCH_CHECK_VALUE(b.dim() == 1 && b.size(0) == w.size(0), kOp, ": bias must be [", w.size(0),
-                      "], got ", b.sizes());
-  }
+  check_bias(b, x, w, kOp);
   if (known.method == nullptr || x.is_meta() || x.numel() == 0) {
     return at::conv2d(x, w, b, stride, padding, dilation, groups);
   }
@@ -139,12 +142,7 @@ at::Tensor linear_as(const char* op, const at::Tensor& x, const at::Tensor& w,
   TORCH_CHECK_VALUE(x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(1), op, ": input ",
                     x.sizes(), " and weight ", w.sizes(), " do not fit");
   const at::Tensor b = bias.value_or(at::Tensor());
-  if (b.defined()) {
-    check(b, op, "bias");
-    check_same(x, b, op, "bias");
-    TORCH_CHECK_VALUE(b.dim() == 1 && b.size(0) == w.size(0), op, ": bias must be [", w.size(0),
-                      "], got ", b.sizes());
-  }
+  check_bias(b, x, w, op);
   if (known.method == nullptr || x.is_meta() || x.numel() == 0 || w.numel() == 0) {
     return at::linear(x, w, b);
   }

@@ -30,3 +30,4 @@ set_tests_properties(cli.kills PROPERTIES LABELS slow)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)
+approx_cli_test(docs 60 docs_test.py)

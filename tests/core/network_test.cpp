@@ -72,7 +72,7 @@ TEST(Networks, KnowWhichLayersABatchNormFollows) {
     for (const auto& layer : info_of(name).layers) letters += layer.norm_follows ? 'n' : '.';
     return letters;
   };
-  EXPECT_EQ(followed("resnet20"), std::string(19, 'n') + ".");
+  EXPECT_EQ(followed("resnet20"), fmt::format("{:n>19}.", ""));
   EXPECT_EQ(followed("wang_cnn2").substr(0, 2), "nn");
   EXPECT_EQ(followed("vgg19").substr(0, 16), std::string(16, 'n'));
 }

@@ -201,6 +201,69 @@ TEST(Sampling, EqualScoresGoByIndex) {
   EXPECT_TRUE(at::equal(std::get<Sampled>(plan).index, at::arange(0, 4)));
 }
 
+// The factors that crs gives each pair, from the words of its stream: draw j falls into the pair
+// whose stretch of the cumulative probabilities holds it.
+std::vector<double> crs_factors(const std::vector<double>& scores, int64_t k, double mix,
+                                const Rng& rng) {
+  const auto n = static_cast<double>(scores.size());
+  const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
+  std::vector<double> factor(scores.size(), 0);
+  for (int64_t j = 0; j < k; ++j) {
+    const auto word = static_cast<uint32_t>(j);
+    const double u = Rng::uniform(rng.block(word / 4)[word % 4]);
+    double reached = 0;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const double p = (1 - mix) * scores[i] / total + mix / n;
+      reached += p;
+      if (u < reached || i + 1 == scores.size()) {
+        factor[i] += 1 / (static_cast<double>(k) * p);
+        break;
+      }
+    }
+  }
+  return factor;
+}
+
+std::vector<double> bernoulli_factors(const std::vector<double>& scores, int64_t k, double mix,
+                                      const Rng& rng) {
+  const auto n = static_cast<double>(scores.size());
+  const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
+  std::vector<double> factor(scores.size(), 0);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const double p =
+        (1 - mix) * std::min(1.0, static_cast<double>(k) * scores[i] / total) + mix / n;
+    const double u = Rng::uniform(rng.block(static_cast<uint32_t>(i / 4))[i % 4]);
+    if (u < p) factor[i] = 1 / p;
+  }
+  return factor;
+}
+
+TEST(Sampling, CrsAndBernoulliAreWhatTheirDrawsSay) {
+  for (const auto& shape : random_shapes(25, 4)) {
+    SCOPED_TRACE(shape);
+    const auto all = random_operands(shape);
+    for (const auto product : kAll) {
+      const auto o = with_product(all, product);
+      const auto scores = scores_of(o);
+      const auto k = k_of(scores.size(), 0.4);
+      if (k == static_cast<int64_t>(scores.size())) continue;  // exact
+      const std::string mode = product == Product::kForward ? "black_box" : "backward";
+      const Rng rng{.seed = 6, .layer = 2, .step = 3, .product = product};
+      for (const double mix : {0.0, 0.1}) {
+        const auto plan = [&](const char* name) {
+          return make_method(fmt::format("{}:ratio=0.4,mix={},mode={}", name, mix, mode))
+              ->plan(o, rng);
+        };
+        EXPECT_CLOSE(run(plan("crs"), o), with_factors(o, crs_factors(scores, k, mix, rng)))
+            << name(product);
+        EXPECT_CLOSE(run(plan("bernoulli_crs"), o),
+                     with_factors(o, bernoulli_factors(scores, k, mix, rng)))
+            << name(product);
+      }
+    }
+  }
+}
+
 // Draws of one method over `count` streams, and their mean, with the standard error of each
 // element.
 struct Draws {
