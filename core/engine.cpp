@@ -46,6 +46,7 @@ Operands random_operands(const ConvShape& s, Product product, const at::Device& 
   o.geometry = {s.stride, s.padding, 1, s.groups};
   o.product = product;
   o.input_sizes = o.x.sizes().vec();
+  o.norm_follows = true;  // as in most networks: where stochastic pruning has work here
   return o;
 }
 
