@@ -27,6 +27,8 @@ approx_cli_test(signals 600 signals_test.py)
 approx_cli_test(kills 1200 kills_test.py)
 approx_cli_test(paths 300 paths_test.py)
 set_tests_properties(cli.kills PROPERTIES LABELS slow)
+# A sanitizer takes the signals and the memory that this one looks at.
+set_tests_properties(cli.workers PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)

@@ -192,7 +192,7 @@ class FakeEngine final : public Engine {
     if (word == "exit3") _exit(3);
     if (word == "garbage") {
       raw("not json\n{\"event\":5}\n{\"event\":\"unknown\"}\n[1,2]\n\n\xff\xfe{\n");
-      raw(std::string("{\"event\":\"metric\",\"name\":\"\xc3(\"}\n\0\0\n", 40));
+      raw(std::string("{\"event\":\"metric\",\"name\":\"\xc3(\"}\n\0\0\n", 34));
       raw("{\"event\":\"pro");
       raw("\n");
     }
