@@ -98,14 +98,23 @@ at::Tensor autocast(const at::Tensor& tensor) {
 
 }  // namespace
 
+namespace {
+
+// Adds, on the device, how many entries of a gradient were kept.
+void add_kept(UseCount& count, const at::Tensor& gradient, const at::Tensor& kept) {
+  count.entries += static_cast<double>(gradient.numel());
+  count.device_kept =
+      count.device_kept.defined() ? count.device_kept.add_(kept) : kept.to(at::kDouble);
+}
+
+}  // namespace
+
 void UseCount::add(const Plan& plan, const Operands& operands) {
   ++calls;
   if (const auto* pruned = std::get_if<PrunedDY>(&plan)) {
-    entries += static_cast<double>(pruned->dy.numel());
     macs_per_kept =
         static_cast<double>(operands.w.size(1) * operands.w.size(2) * operands.w.size(3));
-    device_kept =
-        device_kept.defined() ? device_kept.add_(pruned->kept) : pruned->kept.to(at::kDouble);
+    add_kept(*this, pruned->dy, pruned->kept);
     return;
   }
   if (const auto* sparse = std::get_if<SparseDY>(&plan)) {
@@ -116,10 +125,7 @@ void UseCount::add(const Plan& plan, const Operands& operands) {
 }
 
 void UseCount::add_finished(const Finished& finished) {
-  if (!finished.kept.defined()) return;
-  entries += static_cast<double>(finished.result.numel());
-  device_kept =
-      device_kept.defined() ? device_kept.add_(finished.kept) : finished.kept.to(at::kDouble);
+  if (finished.kept.defined()) add_kept(*this, finished.result, finished.kept);
 }
 
 double UseCount::kept() const {
@@ -149,9 +155,9 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
                       .product = Product::kForward,
                       .input_sizes = x.sizes().vec(),
                       .norm_follows = slot.norm_follows};
-    if (const auto* forward = slot.of(Product::kForward).method) {
+    if (auto* forward = slot.of(Product::kForward).method) {
       const Rng rng = stream(slot, layer, Product::kForward);
-      plan = slot.of(Product::kForward).method->plan(operands, rng);
+      plan = forward->plan(operands, rng);
       if (method == forward && method->keep() == Method::Keep::kSample) {
         kept = operands.x = sampled_input(x, *plan, geometry);
       }

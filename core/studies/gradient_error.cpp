@@ -28,7 +28,10 @@ StudyTable run_study(const StudyRequest& request) {
     for (const auto& text : request.methods) {
       const Spec spec = parse_spec(text);
       const auto& entry = Registry<MethodEntry>::instance().find(spec.name);
-      for (const auto product : entry.products_with(Params(entry.params, spec))) {
+      const auto& products = entry.products_with(Params(entry.params, spec));
+      const bool samples_forward =
+          std::find(products.begin(), products.end(), Product::kForward) != products.end();
+      for (const auto product : products) {
         Operands o = operands;
         o.product = product;
         const auto exact = run(Dense{}, o).to(at::kDouble);
@@ -41,9 +44,7 @@ StudyTable run_study(const StudyRequest& request) {
                   .step = static_cast<uint64_t>(i),
                   .product = Product::kForward};
           Plan forward;
-          if (product != Product::kForward &&
-              std::find(entry.products.begin(), entry.products.end(), Product::kForward) !=
-                  entry.products.end()) {
+          if (product != Product::kForward && samples_forward) {
             Operands before = o;
             before.product = Product::kForward;
             forward = method->plan(before, rng);
