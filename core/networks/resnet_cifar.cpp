@@ -3,9 +3,9 @@
 // and where the map halves, every second pixel with zeros for the new channels (their option A). So
 // 19 and 13 convolutions.
 #include <ATen/ATen.h>
-#include <torch/nn/modules/batchnorm.h>
 
 #include "core/network.h"
+#include "core/norm.h"
 
 namespace approx {
 namespace {
@@ -18,17 +18,16 @@ class BasicBlockImpl : public torch::nn::Module {
                                                        .out_channels = out_channels,
                                                        .stride = stride,
                                                        .padding = 1}));
-    norm1_ = register_module("norm1", torch::nn::BatchNorm2d(out_channels));
+    norm1_ = register_module("norm1", BatchNorm(out_channels));
     conv2_ = register_module(
         "conv2",
         Conv(ConvOptions{.in_channels = out_channels, .out_channels = out_channels, .padding = 1}));
-    norm2_ = register_module("norm2", torch::nn::BatchNorm2d(out_channels));
+    norm2_ = register_module("norm2", BatchNorm(out_channels));
   }
 
   at::Tensor forward(const at::Tensor& x) {
-    auto y = norm1_(conv1_(x)).relu_();
-    y = norm2_(conv2_(y));
-    return y.add_(shortcut(x)).relu_();
+    auto y = norm1_->relu(conv1_(x));
+    return norm2_->add_relu(conv2_(y), shortcut(x));
   }
 
  private:
@@ -42,7 +41,7 @@ class BasicBlockImpl : public torch::nn::Module {
 
   int64_t stride_, new_channels_;
   Conv conv1_{nullptr}, conv2_{nullptr};
-  torch::nn::BatchNorm2d norm1_{nullptr}, norm2_{nullptr};
+  BatchNorm norm1_{nullptr}, norm2_{nullptr};
 };
 TORCH_MODULE(BasicBlock);
 
@@ -52,7 +51,7 @@ class ResNetCifar final : public Network {
   ResNetCifar(const Params&, const NetworkInput& input) {
     stem_ = register_module(
         "stem", Conv(ConvOptions{.in_channels = input.channels, .out_channels = 16, .padding = 1}));
-    norm_ = register_module("norm", torch::nn::BatchNorm2d(16));
+    norm_ = register_module("norm", BatchNorm(16));
     int64_t channels = 16;
     for (int64_t stage = 0; stage < 3; ++stage) {
       for (int64_t block = 0; block < kBlocks; ++block) {
@@ -67,14 +66,14 @@ class ResNetCifar final : public Network {
   }
 
   at::Tensor forward(at::Tensor x) override {
-    x = norm_(stem_(x)).relu_();
+    x = norm_->relu(stem_(x));
     for (auto& block : blocks_) x = block(x);
     return linear_(x.mean({2, 3}));
   }
 
  private:
   Conv stem_{nullptr};
-  torch::nn::BatchNorm2d norm_{nullptr};
+  BatchNorm norm_{nullptr};
   std::vector<BasicBlock> blocks_;
   Linear linear_{nullptr};
 };

@@ -1,9 +1,9 @@
 // small_cnn: three 3x3 convolutions for small grey images (14x14 and 28x28), each with batch norm
 // and ReLU, the first two followed by 2x2 max-pooling; one linear layer.
 #include <ATen/ATen.h>
-#include <torch/nn/modules/batchnorm.h>
 
 #include "core/network.h"
+#include "core/norm.h"
 
 namespace approx {
 namespace {
@@ -18,7 +18,7 @@ class SmallCnn final : public Network {
       convs_.push_back(register_module(
           fmt::format("conv{}", i + 1),
           Conv(ConvOptions{.in_channels = channels, .out_channels = next, .padding = 1})));
-      norms_.push_back(register_module(fmt::format("norm{}", i + 1), torch::nn::BatchNorm2d(next)));
+      norms_.push_back(register_module(fmt::format("norm{}", i + 1), BatchNorm(next)));
       channels = next;
     }
     const int64_t side = input.size / 4;
@@ -27,7 +27,7 @@ class SmallCnn final : public Network {
 
   at::Tensor forward(at::Tensor x) override {
     for (size_t i = 0; i < convs_.size(); ++i) {
-      x = norms_[i](convs_[i](x)).relu_();
+      x = norms_[i]->relu(convs_[i](x));
       if (i < 2) x = at::max_pool2d(x, 2);
     }
     return linear_(x.flatten(1));
@@ -35,7 +35,7 @@ class SmallCnn final : public Network {
 
  private:
   std::vector<Conv> convs_;
-  std::vector<torch::nn::BatchNorm2d> norms_;
+  std::vector<BatchNorm> norms_;
   Linear linear_{nullptr};
 };
 

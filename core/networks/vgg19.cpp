@@ -2,9 +2,9 @@
 // for 32x32 images. Wang et al. do not say which classifier they put on top; here one linear layer
 // after the last pooling, or with hidden > 0 one hidden layer of that many units before it.
 #include <ATen/ATen.h>
-#include <torch/nn/modules/batchnorm.h>
 
 #include "core/network.h"
+#include "core/norm.h"
 
 namespace approx {
 namespace {
@@ -22,7 +22,7 @@ class Vgg19 final : public Network {
             "conv" + name,
             Conv(ConvOptions{
                 .in_channels = channels, .out_channels = kChannels[stage], .padding = 1})));
-        norms_.push_back(register_module("norm" + name, torch::nn::BatchNorm2d(kChannels[stage])));
+        norms_.push_back(register_module("norm" + name, BatchNorm(kChannels[stage])));
         pool_after_.push_back(i + 1 == kConvolutions[stage]);
         channels = kChannels[stage];
       }
@@ -37,7 +37,7 @@ class Vgg19 final : public Network {
 
   at::Tensor forward(at::Tensor x) override {
     for (size_t i = 0; i < convs_.size(); ++i) {
-      x = norms_[i](convs_[i](x)).relu_();
+      x = norms_[i]->relu(convs_[i](x));
       if (pool_after_[i]) x = at::max_pool2d(x, 2);
     }
     x = x.flatten(1);
@@ -47,7 +47,7 @@ class Vgg19 final : public Network {
 
  private:
   std::vector<Conv> convs_;
-  std::vector<torch::nn::BatchNorm2d> norms_;
+  std::vector<BatchNorm> norms_;
   std::vector<bool> pool_after_;
   Linear hidden_{nullptr}, linear_{nullptr};
 };

@@ -2,9 +2,9 @@
 // 5x5x64 convolutions with local response normalisation replaced by batch norm, each followed by
 // ReLU and 3x3 max-pooling of stride 2; fully connected 384, 192, classes.
 #include <ATen/ATen.h>
-#include <torch/nn/modules/batchnorm.h>
 
 #include "core/network.h"
+#include "core/norm.h"
 
 namespace approx {
 namespace {
@@ -17,12 +17,12 @@ class WangCnn2 final : public Network {
         "conv1",
         Conv(ConvOptions{
             .in_channels = input.channels, .out_channels = kChannels, .kernel = 5, .padding = 2}));
-    norm1_ = register_module("norm1", torch::nn::BatchNorm2d(kChannels));
+    norm1_ = register_module("norm1", BatchNorm(kChannels));
     conv2_ = register_module(
         "conv2",
         Conv(ConvOptions{
             .in_channels = kChannels, .out_channels = kChannels, .kernel = 5, .padding = 2}));
-    norm2_ = register_module("norm2", torch::nn::BatchNorm2d(kChannels));
+    norm2_ = register_module("norm2", BatchNorm(kChannels));
     const int64_t side = halved(halved(input.size));
     linear1_ = register_module("linear1", Linear(kChannels * side * side, 384));
     linear2_ = register_module("linear2", Linear(384, 192));
@@ -30,8 +30,8 @@ class WangCnn2 final : public Network {
   }
 
   at::Tensor forward(at::Tensor x) override {
-    x = pooled(norm1_(conv1_(x)).relu_());
-    x = pooled(norm2_(conv2_(x)).relu_());
+    x = pooled(norm1_->relu(conv1_(x)));
+    x = pooled(norm2_->relu(conv2_(x)));
     x = linear1_(x.flatten(1)).relu_();
     x = linear2_(x).relu_();
     return linear3_(x);
@@ -42,7 +42,7 @@ class WangCnn2 final : public Network {
   static at::Tensor pooled(const at::Tensor& x) { return at::max_pool2d(x, 3, 2, 1); }
 
   Conv conv1_{nullptr}, conv2_{nullptr};
-  torch::nn::BatchNorm2d norm1_{nullptr}, norm2_{nullptr};
+  BatchNorm norm1_{nullptr}, norm2_{nullptr};
   Linear linear1_{nullptr}, linear2_{nullptr}, linear3_{nullptr};
 };
 
