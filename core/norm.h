@@ -6,6 +6,8 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include "kernels/norm/fused_norm.h"
+
 namespace approx {
 
 struct BatchNormOptions {
@@ -37,7 +39,10 @@ class BatchNormImpl : public torch::nn::Module {
   at::Tensor running_mean, running_variance;  // [C], buffers
 
  private:
-  at::Tensor normalised(const at::Tensor& x);
+  at::Tensor run(const at::Tensor& x, NormTail tail, const at::Tensor& residual);
+  // The same by LibTorch's operators: for what the fused kernel does not take.
+  at::Tensor composed(const at::Tensor& x, NormTail tail, const at::Tensor& residual) const;
+  void update_running(const NormStatistics& batch, int64_t count);
 
   double epsilon_, momentum_;
 };

@@ -11,3 +11,5 @@ target_precompile_headers(core_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/torch_pc
 # Run by hand: figures, no verdict.
 add_executable(dense_layer_benchmark benchmarks/dense_layer.cpp)
 target_link_libraries(dense_layer_benchmark PRIVATE approxtrain_library)
+add_executable(batch_norm_benchmark benchmarks/batch_norm.cpp)
+target_link_libraries(batch_norm_benchmark PRIVATE approxtrain_library)

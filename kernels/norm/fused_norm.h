@@ -1,0 +1,36 @@
+// Batch normalisation with its tail on tensors.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "kernels/norm/norm.h"
+
+namespace approx {
+
+// Whether the functions below take x: [N,C,H,W] floats on the CPU, channels last in memory.
+bool fused_norm_fits(const at::Tensor& x);
+
+// Mean, variance (biased) and 1 / sqrt(variance + epsilon) per channel, [C] each. In double
+// precision across blocks of memory whose sums are taken in single; the same on any number of
+// threads.
+struct NormStatistics {
+  at::Tensor mean, variance, inverse_deviation;
+};
+NormStatistics norm_statistics(const at::Tensor& x, double epsilon);
+
+// tail(weight * (x - mean) * inverse_deviation + bias). `residual` only with kAddRelu, shaped as x.
+at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                        const at::Tensor& mean, const at::Tensor& inverse_deviation, NormTail tail,
+                        const at::Tensor& residual);
+
+// The gradients of `norm_forward` where mean and deviation are those of the batch (Ioffe & Szegedy
+// 2015, section 3). y, the forward result, is read with kAddRelu only; `dresidual` is defined then.
+struct NormGradients {
+  at::Tensor dx, dweight, dbias, dresidual;
+};
+NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
+                            const at::Tensor& weight, const at::Tensor& bias,
+                            const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                            NormTail tail);
+
+}  // namespace approx

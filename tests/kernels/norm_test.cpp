@@ -1,0 +1,177 @@
+#include "core/norm.h"
+
+#include <ATen/Parallel.h>
+#include <torch/torch.h>
+
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+struct NormShape {
+  int64_t n, c, h, w;
+};
+
+std::ostream& operator<<(std::ostream& out, const NormShape& s) {
+  return out << s.n << 'x' << s.c << 'x' << s.h << 'x' << s.w;
+}
+
+// Rows that fold and rows that do not, channels that fill vectors and channels that do not.
+const std::vector<NormShape> kShapes = {{2, 1, 1, 1},    {2, 3, 5, 7},   {3, 16, 8, 8},
+                                        {5, 24, 3, 3},   {4, 64, 9, 5},  {1, 100, 4, 4},
+                                        {8, 16, 32, 32}, {2, 513, 3, 1}, {64, 20, 8, 8}};
+
+struct Outcome {
+  at::Tensor y, dx, dresidual, dweight, dbias, running_mean, running_variance;
+};
+
+at::Tensor with_tail(const at::Tensor& normalised, NormTail tail, const at::Tensor& residual) {
+  if (tail == NormTail::kNone) return normalised;
+  return (tail == NormTail::kAddRelu ? normalised + residual : normalised).relu();
+}
+
+struct Problem {
+  at::Tensor x, residual, dy, weight, bias;
+};
+
+Problem random_problem(const NormShape& s) {
+  at::manual_seed(s.n * 1000 + s.c);
+  const auto map = [&] {
+    return at::randn({s.n, s.c, s.h, s.w}).contiguous(at::MemoryFormat::ChannelsLast);
+  };
+  return {map() * 3 + 20, map(), map(), at::randn({s.c}), at::randn({s.c})};
+}
+
+Outcome by_module(const Problem& p, NormTail tail) {
+  BatchNorm norm(p.x.size(1));
+  {
+    const at::NoGradGuard no_grad;
+    norm->weight.copy_(p.weight);
+    norm->bias.copy_(p.bias);
+  }
+  const auto x = p.x.clone().requires_grad_(), residual = p.residual.clone().requires_grad_();
+  const auto y = tail == NormTail::kNone   ? norm(x)
+                 : tail == NormTail::kRelu ? norm->relu(x)
+                                           : norm->add_relu(x, residual);
+  EXPECT_EQ(y.grad_fn()->name(), "FusedBatchNormBackward");
+  y.backward(p.dy);
+  return {y.detach(),        x.grad(),           residual.grad(),       norm->weight.grad(),
+          norm->bias.grad(), norm->running_mean, norm->running_variance};
+}
+
+Outcome by_libtorch_in_double(const Problem& p, NormTail tail) {
+  const auto wide = [](const at::Tensor& t) {
+    return t.to(at::kDouble).detach().clone().requires_grad_();
+  };
+  const auto x = wide(p.x), residual = wide(p.residual), w = wide(p.weight), b = wide(p.bias);
+  auto mean = at::zeros({p.x.size(1)}, at::kDouble), variance = at::ones_like(mean);
+  const auto y =
+      with_tail(at::batch_norm(x, w, b, mean, variance, true, 0.1, 1e-5, false), tail, residual);
+  y.backward(p.dy.to(at::kDouble));
+  return {y.detach(), x.grad(), residual.grad(), w.grad(), b.grad(), mean, variance};
+}
+
+TEST(BatchNorm, ForwardAndBackwardAreLibTorchsInDoublePrecision) {
+  for (const auto& shape : kShapes) {
+    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+      SCOPED_TRACE(::testing::PrintToString(shape) + " tail " +
+                   std::to_string(static_cast<int>(tail)));
+      const auto problem = random_problem(shape);
+      const auto got = by_module(problem, tail);
+      const auto expected = by_libtorch_in_double(problem, tail);
+      const auto close = [](const at::Tensor& a, const at::Tensor& b) {
+        ASSERT_EQ(a.defined(), b.defined());
+        if (!a.defined()) return;
+        EXPECT_TRUE(at::allclose(a.to(at::kDouble), b, 1e-4, 2e-5))
+            << (a.to(at::kDouble) - b).abs().max().item<double>();
+      };
+      close(got.y, expected.y);
+      close(got.dx, expected.dx);
+      close(got.dresidual, expected.dresidual);
+      close(got.dweight, expected.dweight);
+      close(got.dbias, expected.dbias);
+      close(got.running_mean, expected.running_mean);
+      if (shape.n * shape.h * shape.w > 1) close(got.running_variance, expected.running_variance);
+    }
+  }
+}
+
+TEST(BatchNorm, TheSameOnAnyNumberOfThreads) {
+  const auto problem = random_problem({16, 20, 16, 16});
+  const int before = at::get_num_threads();
+  std::vector<Outcome> outcomes;
+  for (const int threads : {1, 2, 3}) {
+    at::set_num_threads(threads);
+    outcomes.push_back(by_module(problem, NormTail::kAddRelu));
+  }
+  at::set_num_threads(before);
+  for (const auto& outcome : outcomes) {
+    EXPECT_TRUE(at::equal(outcome.y, outcomes[0].y));
+    EXPECT_TRUE(at::equal(outcome.dx, outcomes[0].dx));
+    EXPECT_TRUE(at::equal(outcome.dweight, outcomes[0].dweight));
+  }
+}
+
+TEST(BatchNorm, AMeanFarFromZeroDoesNotCancelTheVariance) {
+  at::manual_seed(1);
+  const auto x =
+      (at::randn({8, 16, 8, 8}) * 0.01 + 1000).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto statistics = norm_statistics(x, 0);
+  const auto expected = x.to(at::kDouble).var({0, 2, 3}, /*unbiased=*/false);
+  EXPECT_TRUE(at::allclose(statistics.variance.to(at::kDouble), expected, 1e-3, 0));
+}
+
+TEST(BatchNorm, AConstantChannelHasNoVariance) {
+  const auto x = at::full({4, 16, 4, 4}, 0.1).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto statistics = norm_statistics(x, 1e-5);
+  EXPECT_TRUE(statistics.variance.eq(0).all().item<bool>());
+  EXPECT_TRUE(at::allclose(statistics.mean, at::full({16}, 0.1)));
+}
+
+TEST(BatchNorm, WhatIsNotANumberStaysSo) {
+  for (const float bad : {NAN, INFINITY}) {
+    auto problem = random_problem({2, 16, 8, 8});
+    problem.x[0][3][2][2] = bad;
+    const auto got = by_module(problem, NormTail::kAddRelu);
+    EXPECT_TRUE(got.y.select(1, 3).isnan().any().item<bool>());
+    EXPECT_TRUE(got.dx.select(1, 3).isnan().any().item<bool>());
+    EXPECT_TRUE(got.y.select(1, 4).isfinite().all().item<bool>());
+    EXPECT_TRUE(got.running_mean[3].isfinite().logical_not().item<bool>());
+  }
+}
+
+TEST(BatchNorm, EvaluationUsesTheRunningStatistics) {
+  const auto problem = random_problem({4, 24, 6, 6});
+  BatchNorm norm(24);
+  norm->relu(problem.x);
+  norm->eval();
+  const at::NoGradGuard no_grad;
+  const auto expected = at::batch_norm(problem.x, norm->weight, norm->bias, norm->running_mean,
+                                       norm->running_variance, false, 0.1, 1e-5, false);
+  EXPECT_TRUE(at::allclose(norm(problem.x), expected, 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(norm->relu(problem.x), expected.relu(), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(norm->add_relu(problem.x, problem.residual),
+                           (expected + problem.residual).relu(), 1e-4, 1e-5));
+}
+
+TEST(BatchNorm, OtherLayoutsAndPrecisionsGoThroughLibTorch) {
+  const auto problem = random_problem({4, 24, 6, 6});
+  BatchNorm norm(24);
+  const auto fused = norm->relu(problem.x);
+  const auto first = norm->relu(problem.x.contiguous());
+  EXPECT_NE(first.grad_fn()->name(), "FusedBatchNormBackward");
+  EXPECT_TRUE(at::allclose(first, fused, 1e-4, 1e-5));
+}
+
+TEST(BatchNorm, RefusesASecondDerivative) {
+  const auto problem = random_problem({2, 16, 4, 4});
+  BatchNorm norm(16);
+  const auto x = problem.x.clone().requires_grad_();
+  const auto y = norm->relu(x);
+  EXPECT_THROW(torch::autograd::grad({y}, {x}, {problem.dy}, /*retain_graph=*/true,
+                                     /*create_graph=*/true),
+               Error);
+}
+
+}  // namespace
+}  // namespace approx
