@@ -20,8 +20,9 @@ void say(const Json& event) {
   std::fflush(stdout);
 }
 
-void take_turns(const RunConfig& config, const GlobalOptions& options) {
-  const auto stepper = load_engine().stepper(config, {options.data_dir, options.verify_data});
+void take_turns(const RunConfig& config, bool phases, const GlobalOptions& options) {
+  const auto stepper =
+      load_engine().stepper(config, {options.data_dir, options.verify_data}, phases);
   say({{"event", "ready"}, {"parameters", stepper->parameters()}, {"threads", config.threads}});
   std::string line;
   while (std::getline(std::cin, line)) {
@@ -33,7 +34,9 @@ void take_turns(const RunConfig& config, const GlobalOptions& options) {
     if (warmup > 0) stepper->run(warmup);
     stepper->mean_loss();
     const int64_t ns = stepper->run(steps);
-    say({{"event", "turn"}, {"steps", steps}, {"ns", ns}, {"loss", stepper->mean_loss()}});
+    Json turn{{"event", "turn"}, {"steps", steps}, {"ns", ns}, {"loss", stepper->mean_loss()}};
+    if (phases) turn["phases"] = stepper->phases();
+    say(turn);
   }
 }
 
@@ -52,8 +55,11 @@ void add_throughput(CLI::App& app, GlobalOptions& options) {
   command->add_option("--threads", config->threads, "Threads");
   command->add_option("--precision", config->precision, "fp32 or bf16");
   command->add_option("--device", config->device, "cpu or cuda");
+  command->add_option("--dataset", config->dataset, "Data set");
+  auto phases = std::make_shared<bool>(false);
+  command->add_flag("--phases", *phases, "Say where the time of a turn went");
   command->add_flag("--turns")->description("Read turns from standard input");
-  command->callback([config, &options] { take_turns(*config, options); });
+  command->callback([config, phases, &options] { take_turns(*config, *phases, options); });
 }
 
 }  // namespace approx

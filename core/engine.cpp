@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "core/device.h"
 #include "core/library_catalogue.h"
 #include "core/method.h"
 #include "core/network.h"
+#include "core/phases.h"
 #include "core/session.h"
 #include "core/study.h"
 #include "core/trainer.h"
@@ -71,25 +73,40 @@ double quick_time(const std::function<void()>& run) {
 
 class SessionStepper final : public Stepper {
  public:
-  SessionStepper(const RunConfig& config, LoadedDataset dataset)
-      : dataset_(std::move(dataset)), session_(config, dataset_) {}
+  SessionStepper(const RunConfig& config, LoadedDataset dataset, bool phases)
+      : dataset_(std::move(dataset)), session_(config, dataset_) {
+    if (phases) clock_.emplace();
+  }
 
   int64_t parameters() const override { return session_.parameters(); }
 
   int64_t run(int64_t steps) override {
+    if (clock_) clock_->reset();
     const auto before = std::chrono::steady_clock::now();
     for (int64_t i = 0; i < steps; ++i) session_.step();
     session_.synchronize();
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
-                                                                before)
-        .count();
+    last_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   std::chrono::steady_clock::now() - before)
+                   .count();
+    return last_ns_;
   }
 
   double mean_loss() override { return session_.take_mean_loss(); }
 
+  Json phases() const override {
+    Json shares = Json::object();
+    for (size_t i = 0; clock_ && i < kPhaseNames.size(); ++i) {
+      shares[std::string(kPhaseNames[i])] =
+          static_cast<double>(clock_->spent()[i]) / static_cast<double>(last_ns_);
+    }
+    return shares;
+  }
+
  private:
   LoadedDataset dataset_;
   Session session_;
+  std::optional<PhaseClock> clock_;
+  int64_t last_ns_ = 0;
 };
 
 class LibraryEngine final : public Engine {
@@ -115,10 +132,11 @@ class LibraryEngine final : public Engine {
     (config.purpose == Purpose::kTiming ? run_timing : run_accuracy)(config, dataset, sink, stop);
   }
 
-  std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place) override {
+  std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,
+                                   bool phases) override {
     configure_threads(config.threads);
     return std::make_unique<SessionStepper>(
-        config, open_dataset(config.dataset, place.data_dir, place.verify_data));
+        config, open_dataset(config.dataset, place.data_dir, place.verify_data), phases);
   }
 
   std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
@@ -154,16 +172,20 @@ class LibraryEngine final : public Engine {
     return kernel;
   }
 
-  // The faster of the exact paths at hand: LibTorch with the channels last or first.
+  // The fastest of the exact paths at hand: LibTorch with the channels last or first, and ours.
   static KernelCase dense_case(const ConvShape& shape, const Operands& o, at::Device device) {
     KernelCase best = base_case(shape, o, "dense");
     double best_time = 0;
-    for (const auto& [label, format] :
-         {std::pair{"libtorch channels last", at::MemoryFormat::ChannelsLast},
-          std::pair{"libtorch channels first", at::MemoryFormat::Contiguous}}) {
-      const auto operands = in_layout(o, format);
-      std::function<void()> once = [operands, device] {
-        const auto result = run(Dense{}, operands);
+    std::vector<std::tuple<std::string, std::string, Operands>> ways;
+    for (const auto& variant : variants(Dense{}, o)) {
+      ways.emplace_back(variant + " channels last", variant,
+                        in_layout(o, at::MemoryFormat::ChannelsLast));
+    }
+    ways.emplace_back("libtorch channels first", "libtorch",
+                      in_layout(o, at::MemoryFormat::Contiguous));
+    for (const auto& [label, variant, operands] : ways) {
+      std::function<void()> once = [variant = variant, operands = operands, device] {
+        const auto result = run(Dense{}, operands, variant);
         synchronize_device(device);
       };
       const double time = quick_time(once);
@@ -171,12 +193,12 @@ class LibraryEngine final : public Engine {
         best.variant = label;
         best.run = std::move(once);
         best_time = time;
-        best.check = [operands] {
+        best.check = [variant = variant, operands = operands] {
           Operands exact = operands;
           for (auto* tensor : {&exact.x, &exact.w, &exact.dy}) {
             *tensor = tensor->to(at::kCPU, at::kDouble);
           }
-          return errors(run(Dense{}, operands), run(Dense{}, exact));
+          return errors(run(Dense{}, operands, variant), run(Dense{}, exact, "libtorch"));
         };
       }
     }

@@ -62,6 +62,8 @@ class Stepper {
   virtual int64_t parameters() const = 0;
   virtual int64_t run(int64_t steps) = 0;  // nanoseconds that they took
   virtual double mean_loss() = 0;          // over the steps since the last call
+  // Shares of the time of the last `run`, by phase (core/phases.h); what is left belongs to none.
+  virtual Json phases() const = 0;
 };
 
 class Engine {
@@ -78,7 +80,10 @@ class Engine {
   virtual void train(const RunConfig& config, const Place& place, const EventSink& sink,
                      const std::atomic<bool>& stop) = 0;
 
-  virtual std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place) = 0;
+  // With `phases` its steps are taken apart, which costs a little: layers compute their gradients
+  // one after the other.
+  virtual std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,
+                                           bool phases) = 0;
 
   // Ready-to-run cases for one shape; the first is the exact one. Throws Error.
   virtual std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,

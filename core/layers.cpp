@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/phases.h"
 #include "core/spec/error.h"
 #include "kernels/kernel.h"
 
@@ -63,13 +64,20 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
     const bool data_planned = slot.of(Product::kDataGradient).method != nullptr;
     const bool weight_planned = slot.of(Product::kWeightGradient).method != nullptr;
     const bool exact_data = data && !data_planned, exact_weight = weight && !weight_planned;
-    if (exact_data || exact_weight) {
-      std::tie(result[0], result[1]) = dense_gradients(operands, exact_data, exact_weight);
-    }
-    if (data && data_planned) result[0] = planned(slot, layer, operands);
-    if (weight && weight_planned) {
-      operands.product = Product::kWeightGradient;
-      result[1] = planned(slot, layer, operands);
+    if (exact_data && exact_weight && !PhaseClock::runs()) {
+      std::tie(result[0], result[1]) = dense_gradients(operands, true, true);
+    } else {
+      if (data) {
+        const PhaseScope phase(Phase::kDataGradient);
+        result[0] = data_planned ? planned(slot, layer, operands)
+                                 : dense_gradients(operands, true, false).first;
+      }
+      if (weight) {
+        const PhaseScope phase(Phase::kWeightGradient);
+        operands.product = Product::kWeightGradient;
+        result[1] = weight_planned ? planned(slot, layer, operands)
+                                   : dense_gradients(operands, false, true).second;
+      }
     }
     if (task_should_compute_output(2)) result[2] = dy.sum({0, 2, 3});
     return result;
@@ -88,10 +96,13 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
   std::vector<int64_t> input_sizes;
 };
 
+bool autocast_is_on(const at::Tensor& tensor) {
+  return at::autocast::is_autocast_enabled(tensor.device().type());
+}
+
 // Under autocast LibTorch casts the operands of its own convolutions; ours must be cast likewise.
 at::Tensor autocast(const at::Tensor& tensor) {
-  if (!tensor.defined() || !at::autocast::is_autocast_enabled(tensor.device().type()))
-    return tensor;
+  if (!tensor.defined() || !autocast_is_on(tensor)) return tensor;
   return at::autocast::cached_cast(at::autocast::get_autocast_dtype(tensor.device().type()), tensor,
                                    tensor.device().type());
 }
@@ -148,6 +159,7 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
   std::optional<Plan> plan;
   {
     const at::NoGradGuard no_grad;
+    const PhaseScope phase(Phase::kForward);
     Operands operands{.x = x,
                       .w = w,
                       .dy = {},
@@ -218,11 +230,14 @@ ConvImpl::ConvImpl(const ConvOptions& o) : geometry_{o.stride, o.padding, 1, o.g
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) {
   const auto& g = geometry_;
+  static const LayerSlot kExact;
+  const auto& used = is_training() ? slot : kExact;
+  const bool libtorch =
+      used.exact() && !PhaseClock::runs() && (autocast_is_on(x) || !dense_pays(x, weight, g));
   const auto y =
-      slot.exact() || !is_training()
-          ? at::conv2d(x, weight, bias, {g.stride, g.stride}, {g.padding, g.padding},
-                       {g.dilation, g.dilation}, g.groups)
-          : approximated_conv(x, weight, bias, g, slot, static_cast<uint32_t>(info.index));
+      libtorch ? at::conv2d(x, weight, bias, {g.stride, g.stride}, {g.padding, g.padding},
+                            {g.dilation, g.dilation}, g.groups)
+               : approximated_conv(x, weight, bias, g, used, static_cast<uint32_t>(info.index));
   if (probing) watch(x, y, probe);
   info.in_size = x.size(2);
   info.out_size = y.size(2);
@@ -265,7 +280,7 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features) {
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) {
-  if (slot.exact() || !is_training()) {
+  if ((slot.exact() || !is_training()) && !PhaseClock::runs()) {
     auto y = at::linear(x, weight, bias);
     if (probing) watch(x, y, probe);
     return y;

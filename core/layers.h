@@ -2,7 +2,8 @@
 //
 // A layer knows what to do at a step from its slot, which the schedule fills before the step
 // (core/scheduled_layers.h). With an empty slot it calls LibTorch's own convolution and nothing
-// else, so an exact layer costs what a torch::nn layer costs. A linear layer approximates as a 1x1
+// else, so an exact layer costs what a torch::nn layer costs; on shapes where an exact product of
+// ours is faster (kernels/dense/), it calls that. A linear layer approximates as a 1x1
 // convolution on a 1x1 map.
 #pragma once
 

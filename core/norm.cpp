@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include "core/phases.h"
 #include "core/spec/error.h"
 #include "kernels/norm/fused_norm.h"
 
@@ -23,6 +24,7 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
                   "the gradient of this batch norm has no gradient of its own: call backward "
                   "without create_graph");
     }
+    const PhaseScope phase(Phase::kNormalisation);
     const auto found =
         norm_backward(gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(),
                       bias.unpack(), statistics.mean, statistics.inverse_deviation, tail);
@@ -76,6 +78,7 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tens
   at::Tensor y;
   {
     const at::NoGradGuard no_grad;
+    const PhaseScope phase(Phase::kNormalisation);
     statistics = norm_statistics(x, epsilon_);
     update_running(statistics, x.numel() / x.size(1));
     y = norm_forward(x, weight, bias, statistics.mean, statistics.inverse_deviation, tail,

@@ -4,6 +4,7 @@
 
 #include "core/spec/error.h"
 #include "kernels/dense/dense.h"
+#include "kernels/dense/taps.h"
 #include "kernels/gaussian/gaussian_product.h"
 #include "kernels/sampled/sampled_product.h"
 #include "kernels/sparse_dy/sparse_dy_product.h"
@@ -11,16 +12,18 @@
 namespace approx {
 namespace {
 
+bool always(const Operands&) { return true; }
+
 using Run = at::Tensor (*)(const Plan&, const Operands&);
 
-// One way of computing a kind of plan, and whether it can do these operands on this machine.
+// One way of computing a kind of plan, whether it can do these operands on this machine, and
+// whether it should be the one that does.
 struct Variant {
   std::string_view name;
   bool (*usable)(const Operands&);
   Run run;
+  bool (*pays)(const Operands&) = always;
 };
-
-bool always(const Operands&) { return true; }
 
 bool weight_gradient(const Operands& o) { return o.product == Product::kWeightGradient; }
 
@@ -63,7 +66,9 @@ at::Tensor masked(const Plan& plan, const Operands& o) {
   return masked_product(std::get<Sampled>(plan), o);
 }
 
-at::Tensor dense(const Plan&, const Operands& o) { return dense_product(o); }
+at::Tensor libtorch(const Plan&, const Operands& o) { return libtorch_product(o); }
+
+at::Tensor taps(const Plan&, const Operands& o) { return taps_product(o); }
 
 at::Tensor skip(const Plan& plan, const Operands& o) {
   return std::get<Skip>(plan).freeze ? at::Tensor() : at::zeros_like(o.w);
@@ -72,7 +77,7 @@ at::Tensor skip(const Plan& plan, const Operands& o) {
 // Fastest first. Indexed like std::variant Plan.
 const std::vector<Variant>& variants_of(const Plan& plan) {
   static const std::vector<Variant> table[] = {
-      {{"libtorch", always, dense}},
+      {{"taps", taps_fit, taps, taps_pay}, {"libtorch", always, libtorch}},
       {{"skip", weight_gradient, skip}},
       {{"simd", weight_gradient, gaussian<true>}, {"reference", weight_gradient, gaussian<false>}},
       {{"simd", sparse_dy_on_cpu, sparse_weight_gradient<true>},
@@ -91,13 +96,18 @@ static_assert(std::size(kPlanNames) == std::variant_size_v<Plan>);
 
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant) {
   for (const auto& candidate : variants_of(plan)) {
-    if (!variant.empty() && variant != candidate.name) continue;
+    if (variant.empty() ? !candidate.pays(operands) : variant != candidate.name) continue;
     if (candidate.usable(operands)) return candidate.run(plan, operands);
   }
   throw Error(ErrorKind::kInternal,
               fmt::format("no {}kernel computes a {} plan for the product {}",
                           variant.empty() ? "" : fmt::format("\"{}\" ", variant),
                           kPlanNames[plan.index()], name(operands.product)));
+}
+
+bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry) {
+  return x.is_cpu() && x.scalar_type() == at::kFloat && x.dim() == 4 &&
+         taps_pay(x.sizes(), w.sizes(), geometry);
 }
 
 std::vector<std::string> variants(const Plan& plan, const Operands& operands) {

@@ -20,8 +20,12 @@ namespace approx {
 // and for an unknown or unusable variant.
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant = {});
 
-// The exact data and weight gradients in one call, which lets LibTorch share the work of preparing
-// the operands. Either may be left out (undefined).
+// Whether the exact products of a convolution are better computed by `run` and `dense_gradients`
+// than by LibTorch's convolution with its own autograd node. Costs a few comparisons.
+bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry);
+
+// The exact data and weight gradients in one call, which shares the work of preparing the operands.
+// Either may be left out (undefined).
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& operands, bool data, bool weight);
 
 // The variants that `run` would accept for this plan and product here and now, fastest first.

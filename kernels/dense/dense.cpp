@@ -4,6 +4,7 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 
+#include "kernels/dense/taps.h"
 #include "kernels/kernel.h"
 
 namespace approx {
@@ -34,10 +35,14 @@ Operands on_every_stride_th_pixel(const Operands& o) {
 }  // namespace
 
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight) {
+  return taps_pay(o) ? taps_gradients(o, data, weight) : libtorch_gradients(o, data, weight);
+}
+
+std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& o, bool data, bool weight) {
   const auto& g = o.geometry;
   if (weight && meets_the_workspace_bug(o)) {
-    return {data ? dense_gradients(o, true, false).first : at::Tensor(),
-            dense_gradients(on_every_stride_th_pixel(o), false, true).second};
+    return {data ? libtorch_gradients(o, true, false).first : at::Tensor(),
+            libtorch_gradients(on_every_stride_th_pixel(o), false, true).second};
   }
   if (data && !weight && !(o.x.defined() && o.x.sizes() == o.input_sizes)) {
     // The transposed convolution is the same product (and as fast: docs/first-results.md) and needs
@@ -62,15 +67,19 @@ std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, 
 }
 
 at::Tensor dense_product(const Operands& o) {
+  return taps_pay(o) ? taps_product(o) : libtorch_product(o);
+}
+
+at::Tensor libtorch_product(const Operands& o) {
   const auto& g = o.geometry;
   switch (o.product) {
     case Product::kForward:
       return at::convolution(o.x, o.w, {}, {g.stride, g.stride}, {g.padding, g.padding},
                              {g.dilation, g.dilation}, /*transposed=*/false, {0, 0}, g.groups);
     case Product::kDataGradient:
-      return dense_gradients(o, /*data=*/true, /*weight=*/false).first;
+      return libtorch_gradients(o, /*data=*/true, /*weight=*/false).first;
     case Product::kWeightGradient:
-      return dense_gradients(o, /*data=*/false, /*weight=*/true).second;
+      return libtorch_gradients(o, /*data=*/false, /*weight=*/true).second;
   }
   return {};
 }

@@ -69,7 +69,8 @@ class FakeEngine final : public Engine {
  public:
   Catalogue catalogue() const override { return {}; }
 
-  std::unique_ptr<Stepper> stepper(const RunConfig& /*config*/, const Place& /*place*/) override {
+  std::unique_ptr<Stepper> stepper(const RunConfig& /*config*/, const Place& /*place*/,
+                                   bool /*phases*/) override {
     throw usage_error("the fake engine has no stepper");
   }
 

@@ -15,6 +15,47 @@ TEST(Dense, AgreesWithPlainLoopsOnEveryProduct) {
   }
 }
 
+TEST(Dense, TapsAgreeWithPlainLoopsOnEveryProduct) {
+  // Maps of one pixel, smaller than the kernel, higher than wide; channels that no vector divides.
+  for (const auto& shape : {TestShape{3, 5, 1, 4, 3, 1, 1}, TestShape{2, 3, 2, 7, 3, 1, 1},
+                            TestShape{2, 8, 4, 16, 3, 1, 1}, TestShape{1, 2, 3, 2, 5, 1, 2},
+                            TestShape{2, 4, 2, 3, 7, 1, 3}, TestShape{70, 128, 2, 128, 3, 1, 1}}) {
+    SCOPED_TRACE(shape);
+    auto o = random_operands(shape);
+    for (const auto product : kAllProducts) {
+      o.product = product;
+      EXPECT_CLOSE(run(Dense{}, o, "taps"), reference::product(o).tensor()) << name(product);
+    }
+  }
+}
+
+TEST(Dense, TapsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
+  auto o = random_operands({64, 128, 4, 160, 3, 1, 1});
+  ASSERT_TRUE(dense_pays(o.x, o.w, o.geometry));
+  for (const auto product : kAllProducts) {
+    o.product = product;
+    EXPECT_TRUE(at::equal(run(Dense{}, o), run(Dense{}, o, "taps"))) << name(product);
+    EXPECT_CLOSE(run(Dense{}, o), run(Dense{}, o, "libtorch")) << name(product);
+  }
+  const auto [dx, dw] = dense_gradients(o, true, true);
+  o.product = Product::kDataGradient;
+  EXPECT_TRUE(at::equal(dx, run(Dense{}, o, "taps")));
+  o.product = Product::kWeightGradient;
+  EXPECT_TRUE(at::equal(dw, run(Dense{}, o, "taps")));
+  EXPECT_FALSE(dense_gradients(o, true, false).second.defined());
+  EXPECT_FALSE(dense_gradients(o, false, true).first.defined());
+}
+
+TEST(Dense, TapsAreLeftAloneWhereTheyDoNotFit) {
+  for (const auto& shape :
+       {TestShape{64, 128, 4, 128, 3, 2, 1}, TestShape{64, 128, 4, 128, 3, 1, 0},
+        TestShape{64, 128, 4, 128, 1, 1, 0}}) {
+    const auto o = random_operands(shape);
+    EXPECT_FALSE(dense_pays(o.x, o.w, o.geometry));
+    EXPECT_THROW(run(Dense{}, o, "taps"), Error);
+  }
+}
+
 // The sizes at which oneDNN's own weight gradient is wrong or never returns on some machines
 // (uxlfoundation/oneDNN#6035). Each several times, since it depends on what memory held before.
 TEST(Dense, StridedPointwiseWeightGradientsOfFewChannelsAreRight) {
