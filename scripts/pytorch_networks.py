@@ -105,7 +105,8 @@ def bottleneck_resnet(stem, blocks, classes):
         for block in range(count):
             stride = 2 if stage and not block else 1
             out = 4 * width
-            branch = nn.Sequential(conv_norm(channels, width, 1), conv_norm(width, width, 3, stride),
+            branch = nn.Sequential(conv_norm(channels, width, 1),
+                                   conv_norm(width, width, 3, stride),
                                    conv_norm(width, out, 1, relu=False))
             projected = None if channels == out else conv_norm(channels, out, 1, stride, 0,
                                                                relu=False)
