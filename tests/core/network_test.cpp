@@ -33,6 +33,32 @@ TEST(Networks, HaveThePublishedSizes) {
   EXPECT_EQ(convolutions(info_of("small_cnn")), 3);
 }
 
+// By hand, from the layers: what the MNIST networks of Adelman et al. 2021 weigh is not published.
+TEST(Networks, OfMnistHaveTheSizesOfTheirLayers) {
+  const auto mlp = info_of("mnist_mlp");
+  EXPECT_EQ(mlp.parameters, 785 * 500 + 501 * 500 + 501 * 10);
+  EXPECT_EQ(mlp.macs, 784 * 500 + 500 * 500 + 500 * 10);
+  EXPECT_EQ(convolutions(mlp), 0);
+  const auto cnn = info_of("mnist_cnn");
+  EXPECT_EQ(cnn.parameters, 26 * 32 + (32 * 25 + 1) * 64 + (7 * 7 * 64 + 1) * 1024 + 1025 * 10);
+  EXPECT_EQ(convolutions(cnn), 2);
+  EXPECT_EQ(cnn.layers.size(), 4u);
+}
+
+// Dropout leaves units out in training, and nothing in evaluation.
+TEST(Networks, OfMnistDropOutInTrainingOnly) {
+  for (const std::string name : {"mnist_mlp", "mnist_cnn"}) {
+    SCOPED_TRACE(name);
+    const auto network = make_network(name, {1, 28, 10}, 0);
+    const auto x = at::randn({2, 1, 28, 28});
+    EXPECT_FALSE(at::allclose(network->forward(x), network->forward(x)));
+    network->eval();
+    EXPECT_TRUE(at::equal(network->forward(x), network->forward(x)));
+    const auto without = make_network(name + ":dropout=0", {1, 28, 10}, 0);
+    EXPECT_TRUE(at::equal(network->forward(x), without->forward(x)));
+  }
+}
+
 TEST(Networks, MacsAreThoseOfTheForwardPass) {
   const auto info = info_of("resnet20");
   EXPECT_EQ(info.layers[0].macs, 32 * 32 * 16 * 3 * 9);
