@@ -2,35 +2,24 @@
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/sgd.h>
-
-#include <cmath>
-#include <numbers>
 
 #include "core/device.h"
+#include "core/learning_rate.h"
 #include "core/library_catalogue.h"
 #include "core/network.h"
+#include "core/optimizer.h"
 #include "core/scheduled_layers.h"
 #include "core/spec/error.h"
+#include "core/weight_average.h"
 
 namespace approx {
 namespace {
 
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Recipe& recipe,
-                                                        std::vector<at::Tensor> parameters) {
-  if (recipe.optimizer == "adam") {
-    return std::make_unique<torch::optim::Adam>(std::move(parameters),
-                                                torch::optim::AdamOptions(recipe.learning_rate)
-                                                    .betas({recipe.beta1, recipe.beta2})
-                                                    .eps(recipe.epsilon)
-                                                    .weight_decay(recipe.weight_decay));
-  }
-  return std::make_unique<torch::optim::SGD>(std::move(parameters),
-                                             torch::optim::SGDOptions(recipe.learning_rate)
-                                                 .momentum(recipe.momentum)
-                                                 .nesterov(recipe.nesterov)
-                                                 .weight_decay(recipe.weight_decay));
+template <typename Items>
+std::vector<NamedTensor> named(const Items& items) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& item : items) tensors.emplace_back(item.key(), item.value());
+  return tensors;
 }
 
 NetworkInput input_of(const LoadedDataset& dataset) {
@@ -65,31 +54,12 @@ class Autocast {
 
 }  // namespace
 
-double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
-  const double peak = recipe.learning_rate;
-  const auto epoch = static_cast<double>(step / steps_per_epoch);
-  const double total = static_cast<double>(recipe.epochs * steps_per_epoch);
-  if (recipe.lr_schedule == "exponential") return peak * std::pow(recipe.decay, epoch);
-  if (recipe.lr_schedule == "step") {
-    return peak * std::pow(recipe.decay, std::floor(epoch / double(recipe.decay_epochs)));
-  }
-  const auto cosine = [](double from, double to, double share) {
-    return to + (from - to) * (1 + std::cos(std::numbers::pi * share)) / 2;
-  };
-  if (recipe.lr_schedule == "cosine") return cosine(peak, 0, static_cast<double>(step) / total);
-  if (recipe.lr_schedule == "onecycle") {
-    const double rise = recipe.warmup * total, at = static_cast<double>(step);
-    if (at < rise) return peak / 25 + (peak - peak / 25) * at / rise;
-    return cosine(peak, peak / 1e4, (at - rise) / std::max(1.0, total - rise));
-  }
-  return peak;
-}
-
 Session::Session(const RunConfig& config, const LoadedDataset& dataset)
     : config_(config),
       device_(open_device(config.device)),
       split_(split_dataset(dataset, config, device_)),
       batches_(split_.train, dataset, config) {
+  check(config.recipe);
   std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
   const auto input = input_of(dataset);
   network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
@@ -108,7 +78,12 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
   }
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
                                               static_cast<uint64_t>(config.seed));
-  optimizer_ = make_optimizer(config.recipe, network_->parameters());
+  auto tensors = named(network_->named_parameters());
+  optimizer_ = make_optimizer(config.recipe, tensors);
+  if (config.recipe.ema > 0) {
+    for (auto& buffer : named(network_->named_buffers())) tensors.push_back(std::move(buffer));
+    average_ = std::make_unique<WeightAverage>(tensors, config.recipe.ema);
+  }
   loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
   network_->train();
 }
@@ -135,28 +110,34 @@ std::vector<std::pair<LayerInfo, Operands>> Session::record() {
     layer->probing = false;
     layer->probe = {};
   }
-  optimizer_->zero_grad(/*set_to_none=*/true);
+  optimizer_->zero_grad();
   return recorded;
 }
 
 void Session::step() {
   layers_->begin_step(step_);
   const auto batch = batches_.at(step_);
-  for (auto& group : optimizer_->param_groups()) {
-    group.options().set_lr(learning_rate(config_.recipe, step_, steps_per_epoch()));
-  }
-  optimizer_->zero_grad(/*set_to_none=*/true);
+  optimizer_->zero_grad();
   const at::Tensor loss = loss_of(batch);
   loss.backward();
-  optimizer_->step();
+  optimizer_->step(learning_rate(config_.recipe, step_, steps_per_epoch()));
+  if (average_ != nullptr) average_->update(step_);
   loss_sum_.add_(loss.detach());
   ++loss_steps_;
   ++step_;
 }
 
+at::Tensor Session::test_logits(const at::Tensor& x) {
+  const auto logits = network_->forward(x).to(at::kFloat);
+  if (!config_.recipe.test_flip) return logits;
+  const auto mirrored = x.flip(3).contiguous(at::MemoryFormat::ChannelsLast);
+  return (logits + network_->forward(mirrored).to(at::kFloat)) / 2;
+}
+
 Session::Score Session::evaluate(const DeviceImages& images) {
   const at::NoGradGuard no_grad;
   network_->eval();
+  if (average_ != nullptr) average_->swap();
   const Autocast autocast(config_.precision, device_.type());
   constexpr int64_t kBatch = 500;
   auto correct = at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device_));
@@ -165,11 +146,11 @@ Session::Score Session::evaluate(const DeviceImages& images) {
     const int64_t size = std::min(kBatch, images.count() - begin);
     const auto labels = images.labels.narrow(0, begin, size);
     const auto logits =
-        network_->forward(normalised(images.pixels.narrow(0, begin, size), mean_, scale_))
-            .to(at::kFloat);
+        test_logits(normalised(images.pixels.narrow(0, begin, size), mean_, scale_));
     correct.add_(logits.argmax(1).eq(labels).sum());
     loss.add_(at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum));
   }
+  if (average_ != nullptr) average_->swap();
   network_->train();
   const auto count = static_cast<double>(images.count());
   return {static_cast<double>(correct.item<int64_t>()) / count, loss.item<double>() / count};

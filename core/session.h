@@ -15,18 +15,12 @@
 #include "core/spec/run_config.h"
 #include "kernels/operands.h"
 
-// Named only, so that who drives a session need not read LibTorch's headers.
-namespace torch::optim {
-class Optimizer;
-}
-
 namespace approx {
 
 class Network;
+class Optimizer;
 class ScheduledLayers;
-
-// The learning rate of `step` under a recipe.
-double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch);
+class WeightAverage;
 
 class Session {
  public:
@@ -38,7 +32,8 @@ class Session {
   // One training step. Nothing of it waits for the device.
   void step();
 
-  // Shares of correctly classified examples and mean loss over a part, in evaluation mode.
+  // Shares of correctly classified examples and mean loss over a part, in evaluation mode, by the
+  // averaged weights where the recipe has them.
   struct Score {
     double accuracy = 0, loss = 0;
   };
@@ -78,6 +73,7 @@ class Session {
 
  private:
   at::Tensor loss_of(const Batch& batch);
+  at::Tensor test_logits(const at::Tensor& x);
 
   RunConfig config_;
   at::Device device_;
@@ -86,8 +82,9 @@ class Session {
   at::Tensor mean_, scale_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<ScheduledLayers> layers_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
-  at::Tensor loss_sum_;  // on the device, read by take_mean_loss
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<WeightAverage> average_;  // null: none
+  at::Tensor loss_sum_;                     // on the device, read by take_mean_loss
   int64_t loss_steps_ = 0;
   int64_t step_ = 0;
   int64_t period_ = 1;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/learning_rate.h"
 #include "core/session.h"
 #include "core/spec/error.h"
 #include "kernels/rng.h"

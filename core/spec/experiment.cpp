@@ -681,11 +681,7 @@ class ExperimentReader {
       if (json.is_null()) throw source.error(value, full, "expected a finite number");
       source.at(value, full, [&, &name = name] { set_field(recipe, name, json); });
     }
-    if (recipe.nesterov && (recipe.optimizer != "sgd" || recipe.momentum == 0)) {
-      const auto* node = table.contains("nesterov") ? table.get("nesterov") : &table;
-      throw source.error(*node, path.empty() ? "nesterov" : path + ".nesterov",
-                         "needs optimizer = \"sgd\" and a momentum above 0");
-    }
+    source.at(table, path, [&] { check(recipe); });
   }
 
   Recipe read_recipe_file(const toml::node& node, const std::string& path) {

@@ -3,9 +3,12 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <type_traits>
 
 #include "core/spec/error.h"
+#include "core/spec/experiment.h"
 
 namespace approx {
 namespace {
@@ -14,9 +17,11 @@ namespace {
 constexpr int64_t kResultFormat = 1;
 
 template <typename Owner>
-using Member = std::variant<bool Owner::*, int64_t Owner::*, double Owner::*, std::string Owner::*>;
+using Member = std::variant<bool Owner::*, int64_t Owner::*, double Owner::*, std::string Owner::*,
+                            std::vector<int64_t> Owner::*>;
 
-// One scalar setting: its declaration and where it lives. The default is that of the struct itself.
+// One setting: its declaration and where it lives. The default is that of the struct itself. A list
+// of integers travels as a text, such as "60,120,160".
 template <typename Owner>
 struct Field {
   ParamSpec spec;
@@ -48,6 +53,15 @@ Field<Owner> text(const char* name, std::string Owner::*member, const char* help
   return {spec, member};
 }
 
+template <typename Owner>
+Field<Owner> list(const char* name, std::vector<int64_t> Owner::*member, const char* help) {
+  ParamSpec spec;
+  spec.name = name;
+  spec.fallback = std::string();
+  spec.help = help;
+  return {spec, member};
+}
+
 const std::vector<Field<Recipe>>& recipe_fields() {
   using R = Recipe;
   static const std::vector<Field<R>> fields = {
@@ -56,21 +70,32 @@ const std::vector<Field<Recipe>>& recipe_fields() {
       field("momentum", &R::momentum, "sgd", 0, 0.99999),
       flag("nesterov", &R::nesterov, "sgd: Nesterov's momentum"),
       field("weight_decay", &R::weight_decay, "L2, added to the gradient", 0, 10),
+      flag("decay_norm", &R::decay_norm, "weight decay of biases and scales of norms too"),
       field("beta1", &R::beta1, "adam", 0, 0.99999),
       field("beta2", &R::beta2, "adam", 0, 0.9999999),
       field("epsilon", &R::epsilon, "adam", 1e-20, 1),
+      field("clip_norm", &R::clip_norm, "largest norm of the gradient, 0 for any", 0, 1e9),
+      field("ema", &R::ema, "decay of averaged weights a step, 0 for none", 0, 0.9999999),
+
       text("lr_schedule", &R::lr_schedule, "how the learning rate moves",
-           {"constant", "exponential", "step", "onecycle", "cosine"}),
-      field("decay", &R::decay, "exponential, step: factor", 1e-6, 1),
+           {"constant", "exponential", "step", "milestones", "cosine", "onecycle", "triangular"}),
+      field("decay", &R::decay, "exponential, step, milestones: factor", 1e-6, 1),
       field("decay_epochs", &R::decay_epochs, "step: epochs between two factors", 1, 100'000),
+      list("milestones", &R::milestones, "milestones: epochs before which a factor comes"),
+      field("peak_epoch", &R::peak_epoch, "triangular: epochs that rise", 0, 100'000),
       field("warmup", &R::warmup, "onecycle: share of the steps that rise", 0, 1),
+      field("warmup_epochs", &R::warmup_epochs, "epochs of a linear rise before", 0, 100'000),
+
       field("epochs", &R::epochs, "passes over the training part", 1, 100'000),
       field("eval_every", &R::eval_every, "epochs between evaluations", 1, 100'000),
       field("label_smoothing", &R::label_smoothing, "share given to all classes", 0, 0.99),
+
       field("crop_padding", &R::crop_padding, "random crop: pixels added on each side", 0, 64),
       text("padding_mode", &R::padding_mode, "random crop: what is added", {"zero", "reflect"}),
       flag("flip", &R::flip, "mirror half of the images"),
-      field("cutout", &R::cutout, "side of the square that is blanked, 0 for none", 0, 256)};
+      field("cutout", &R::cutout, "side of the square that is blanked, 0 for none", 0, 256),
+
+      flag("test_flip", &R::test_flip, "evaluation: average over the mirror image")};
   return fields;
 }
 
@@ -101,11 +126,20 @@ std::vector<ParamSpec> specs_of(const std::vector<Field<Owner>>& fields) {
   return specs;
 }
 
+template <typename T>
+Json json_of(const T& value) {
+  if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+    return fmt::format("{}", fmt::join(value, ","));
+  } else {
+    return value;
+  }
+}
+
 template <typename Owner>
 void fields_to_json(Json& json, const Owner& owner, const std::vector<Field<Owner>>& fields) {
   for (const auto& field : fields) {
     json[field.spec.name] =
-        std::visit([&owner](auto member) { return Json(owner.*member); }, field.member);
+        std::visit([&owner](auto member) { return json_of(owner.*member); }, field.member);
   }
 }
 
@@ -152,6 +186,9 @@ void fields_from_json(const Json& json, Owner& owner, const std::vector<Field<Ow
       owner.** member = params.integer(name);
     } else if (const auto* member = std::get_if<double Owner::*>(&field.member)) {
       owner.** member = params.real(name) + 0.0;  // -0 and 0 are one value
+    } else if (const auto* member = std::get_if<std::vector<int64_t> Owner::*>(&field.member)) {
+      const auto& text = params.text(name);
+      owner.** member = text.empty() ? std::vector<int64_t>() : parse_range(text);
     } else {
       owner.*std::get<std::string Owner::*>(field.member) = params.text(name);
     }
@@ -174,6 +211,22 @@ Purpose parse_purpose(std::string_view text) {
 std::vector<ParamSpec> recipe_specs() { return specs_of(recipe_fields()); }
 
 std::vector<ParamSpec> run_specs() { return specs_of(run_fields()); }
+
+void check(const Recipe& recipe) {
+  if (recipe.nesterov && (recipe.optimizer != "sgd" || recipe.momentum == 0)) {
+    throw usage_error("nesterov = true needs optimizer = \"sgd\" and a momentum above 0");
+  }
+  const auto& milestones = recipe.milestones;
+  const bool by_milestones = recipe.lr_schedule == "milestones";
+  if (by_milestones == milestones.empty()) {
+    throw usage_error("lr_schedule = \"milestones\" and milestones = \"60,120\" go together");
+  }
+  const auto falls = std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal());
+  if (falls != milestones.end() || (!milestones.empty() && milestones.front() < 1)) {
+    throw usage_error("milestones = \"{}\": epochs must rise from 1 on",
+                      fmt::join(milestones, ","));
+  }
+}
 
 void to_json(Json& json, const Recipe& recipe) {
   json = Json::object();

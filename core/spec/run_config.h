@@ -20,26 +20,39 @@ Purpose parse_purpose(std::string_view text);  // throws Error(kUsage)
 // How a network is trained: data, read from experiments/recipes/*.toml. Defaults are those of a
 // missing key.
 struct Recipe {
+  // The update rule (core/optimizer.h).
   std::string optimizer = "sgd";      // sgd, adam
   double learning_rate = 0.1;         // > 0, the peak of the schedule
   double momentum = 0.9;              // sgd
   bool nesterov = false;              // sgd
   double weight_decay = 0;            // L2, as LibTorch's optimizers define it
+  bool decay_norm = true;             // false: none for biases and the scales of norms
   double beta1 = 0.9, beta2 = 0.999;  // adam
   double epsilon = 1e-8;              // adam
-  // constant; exponential: lr * decay^(epoch); step: lr * decay^(epoch / decay_epochs);
-  // onecycle: linear from lr/25 to lr over the first warmup share, then cosine to lr/1e4; cosine.
+  double clip_norm = 0;               // largest norm of the whole gradient, 0: any
+  double ema = 0;                     // decay of the averaged weights a step, 0: no average
+
+  // How the learning rate moves; each is defined in core/learning_rate.h.
   std::string lr_schedule = "constant";
-  double decay = 1;          // exponential, step
-  int64_t decay_epochs = 1;  // step
-  double warmup = 0.3;       // onecycle: share of all steps
+  double decay = 1;                 // exponential, step, milestones
+  int64_t decay_epochs = 1;         // step
+  std::vector<int64_t> milestones;  // milestones: epochs counted from 0, rising; as text "60,120"
+  int64_t peak_epoch = 0;           // triangular
+  double warmup = 0.3;              // onecycle: share of all steps
+  int64_t warmup_epochs = 0;        // any: epochs of a linear rise from 0
+
   int64_t epochs = 1;
   int64_t eval_every = 1;  // epochs; the last epoch is always evaluated
   double label_smoothing = 0;
+
+  // Augmentation (core/batches.h).
   int64_t crop_padding = 0;           // random crop out of an image padded by this on each side
   std::string padding_mode = "zero";  // zero, reflect
   bool flip = false;                  // horizontal, probability 1/2
   int64_t cutout = 0;                 // side of the square set to the mean, 0: none
+
+  // Evaluation.
+  bool test_flip = false;  // the mean of the logits of an image and of its mirror image
 
   bool operator==(const Recipe&) const = default;
 };
@@ -70,6 +83,9 @@ struct RunConfig {
 // The declarations of the scalar settings: names, defaults, ranges, help.
 std::vector<ParamSpec> recipe_specs();
 std::vector<ParamSpec> run_specs();
+
+// Throws Error(kUsage) where settings of a recipe contradict each other.
+void check(const Recipe& recipe);
 
 // Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
 // or a value out of range.

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "core/network.h"
 #include "core/trainer.h"
 #include "tests/testing.h"
 
@@ -214,6 +215,52 @@ TEST(AccuracyRun, Bf16Trains) {
   EXPECT_GE(final_accuracy(config), 0.9);
 }
 
+TEST(AccuracyRun, EveryUpdateRuleTrains) {
+  const std::vector<std::pair<std::string, Json>> rules = {
+      {"adam", {{"optimizer", "adam"}, {"learning_rate", 0.01}}},
+      {"nesterov", {{"nesterov", true}}},
+      {"no decay of norms", {{"weight_decay", 1e-3}, {"decay_norm", false}}},
+      {"clipped", {{"clip_norm", 1.0}}},
+      {"averaged", {{"ema", 0.9}}},
+      {"mirrored", {{"test_flip", true}}}};
+  for (const auto& [what, recipe] : rules) {
+    auto config = toy_config("zero:freeze=true", "slice:layers=2,steps=::2");
+    from_json(recipe, config.recipe);
+    EXPECT_GE(final_accuracy(config), 0.9) << what;
+  }
+}
+
+TEST(Session, EvaluatesByTheAverageAndTrainsOnWithoutIt) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  Session plain(config, dataset);
+  config.recipe.ema = 0.999;
+  Session averaged(config, dataset);
+  for (int i = 0; i < 6; ++i) {
+    plain.step();
+    averaged.step();
+    const auto a = plain.evaluate(plain.split().test), b = averaged.evaluate(plain.split().test);
+    EXPECT_NE(a.loss, b.loss) << "step " << i;
+  }
+  const auto a = plain.network().parameters(), b = averaged.network().parameters();
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << i;
+}
+
+TEST(Session, FlippingAtTestTimeSeesBothSides) {
+  auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.recipe.test_flip = true;
+  Session session(config, dataset);
+  for (int i = 0; i < 6; ++i) session.step();
+  const auto& test = session.split().test;
+  const DeviceImages mirrored{test.pixels.flip(2), test.labels};
+  EXPECT_NEAR(session.evaluate(test).loss, session.evaluate(mirrored).loss, 1e-6);
+  config.recipe.test_flip = false;
+  Session without(config, dataset);
+  for (int i = 0; i < 6; ++i) without.step();
+  EXPECT_GT(std::abs(without.evaluate(test).loss - without.evaluate(mirrored).loss), 1e-5);
+}
+
 TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
   auto config = toy_config("zero", "slice:steps=::4");
   config.purpose = Purpose::kTiming;
@@ -236,29 +283,6 @@ TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
   EXPECT_GT(dense_first, 0);
   EXPECT_LT(dense_first, 6);
   EXPECT_EQ(events.back()["state"], "finished");
-}
-
-TEST(LearningRate, FollowsItsSchedule) {
-  Recipe recipe;
-  recipe.learning_rate = 0.4;
-  recipe.epochs = 10;
-  EXPECT_DOUBLE_EQ(learning_rate(recipe, 55, 10), 0.4);
-  recipe.decay = 0.5;
-  recipe.lr_schedule = "exponential";
-  EXPECT_DOUBLE_EQ(learning_rate(recipe, 29, 10), 0.1);
-  recipe.lr_schedule = "step";
-  recipe.decay_epochs = 4;
-  EXPECT_DOUBLE_EQ(learning_rate(recipe, 39, 10), 0.4);
-  EXPECT_DOUBLE_EQ(learning_rate(recipe, 40, 10), 0.2);
-  EXPECT_DOUBLE_EQ(learning_rate(recipe, 80, 10), 0.1);
-  recipe.lr_schedule = "cosine";
-  EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), 0.4);
-  EXPECT_NEAR(learning_rate(recipe, 50, 10), 0.2, 1e-12);
-  recipe.lr_schedule = "onecycle";
-  recipe.warmup = 0.3;
-  EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), 0.4 / 25);
-  EXPECT_DOUBLE_EQ(learning_rate(recipe, 30, 10), 0.4);
-  EXPECT_LT(learning_rate(recipe, 99, 10), 0.001);
 }
 
 // Every training image of an epoch, as a hash, to follow it through the shuffle.

@@ -146,6 +146,8 @@ TEST(RunKey, EachSingleChangeChangesIt) {
     Json& value = recipe[spec.name];
     if (value.is_boolean()) {
       value = !value.get<bool>();
+    } else if (value.is_string() && spec.choices.empty()) {
+      value = "3,5";
     } else if (value.is_string()) {
       value = value == spec.choices[0] ? spec.choices[1] : spec.choices[0];
     } else if (value.is_number_integer()) {
@@ -158,6 +160,26 @@ TEST(RunKey, EachSingleChangeChangesIt) {
     EXPECT_TRUE(keys.insert(key_of(config)).second) << spec.name;
   }
   EXPECT_TRUE(keys.insert(key_of(example(), "other data")).second);
+}
+
+TEST(Recipe, MilestonesAreATextOfRisingEpochs) {
+  Recipe recipe;
+  from_json({{"lr_schedule", "milestones"}, {"milestones", "60, 120,160"}}, recipe);
+  EXPECT_EQ(recipe.milestones, (std::vector<int64_t>{60, 120, 160}));
+  EXPECT_EQ(Json(recipe)["milestones"], "60,120,160");
+  EXPECT_EQ(Json(recipe).get<Recipe>(), recipe);
+  EXPECT_NO_THROW(check(recipe));
+  from_json({{"milestones", "20-80+20"}}, recipe);
+  EXPECT_EQ(recipe.milestones, (std::vector<int64_t>{20, 40, 60, 80}));
+  for (const char* text : {"60,60", "60,30", "0,10", ""}) {
+    from_json({{"milestones", text}}, recipe);
+    EXPECT_THROW(check(recipe), Error) << text;
+  }
+  for (const char* text : {"60,", "x", "-3", "1.5"}) {
+    EXPECT_THROW(from_json({{"milestones", text}}, recipe), Error) << text;
+  }
+  from_json({{"milestones", "60"}, {"lr_schedule", "step"}}, recipe);
+  EXPECT_THROW(check(recipe), Error) << "milestones that nothing reads";
 }
 
 TEST(RunKey, HasBlocksForTimingRunsOnly) {
