@@ -8,6 +8,7 @@
 #include "core/library_catalogue.h"
 #include "core/network.h"
 #include "core/optimizer.h"
+#include "core/phases.h"
 #include "core/scheduled_layers.h"
 #include "core/spec/error.h"
 #include "core/weight_average.h"
@@ -114,13 +115,21 @@ std::vector<std::pair<LayerInfo, Operands>> Session::record() {
   return recorded;
 }
 
+Batch Session::next_batch() {
+  const PhaseScope phase(Phase::kData);
+  return batches_.at(step_);
+}
+
 void Session::step() {
   layers_->begin_step(step_);
-  const auto batch = batches_.at(step_);
+  const auto batch = next_batch();
   optimizer_->zero_grad();
   const at::Tensor loss = loss_of(batch);
   loss.backward();
-  optimizer_->step(learning_rate(config_.recipe, step_, steps_per_epoch()));
+  {
+    const PhaseScope phase(Phase::kOptimizer);
+    optimizer_->step(learning_rate(config_.recipe, step_, steps_per_epoch()));
+  }
   if (average_ != nullptr) average_->update(step_);
   loss_sum_.add_(loss.detach());
   ++loss_steps_;

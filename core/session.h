@@ -72,6 +72,7 @@ class Session {
   std::vector<std::pair<std::string, double>> take_densities();
 
  private:
+  Batch next_batch();
   at::Tensor loss_of(const Batch& batch);
   at::Tensor test_logits(const at::Tensor& x);
 
