@@ -210,13 +210,22 @@ void watch(const at::Tensor& x, const at::Tensor& y, Layer::Probe& probe) {
 
 std::string conv_kind(int64_t kernel) { return fmt::format("conv{0}x{0}", kernel); }
 
+thread_local bool zero_weights = false;
+
 }  // namespace
+
+ZeroWeights::ZeroWeights() : before_(std::exchange(zero_weights, true)) {}
+ZeroWeights::~ZeroWeights() { zero_weights = before_; }
 
 ConvImpl::ConvImpl(const ConvOptions& o) : geometry_{o.stride, o.padding, 1, o.groups} {
   weight = register_parameter(
       "weight", at::empty({o.out_channels, o.in_channels / o.groups, o.kernel, o.kernel})
                     .contiguous(at::MemoryFormat::ChannelsLast));
-  torch::nn::init::kaiming_normal_(weight, 0, torch::kFanOut, torch::kReLU);
+  if (zero_weights) {
+    torch::nn::init::zeros_(weight);
+  } else {
+    torch::nn::init::kaiming_normal_(weight, 0, torch::kFanOut, torch::kReLU);
+  }
   if (o.bias) bias = register_parameter("bias", at::zeros({o.out_channels}));
   info.kind = conv_kind(o.kernel);
   info.in_channels = o.in_channels;
@@ -266,16 +275,18 @@ Operands LinearImpl::probed() const {
           .norm_follows = info.norm_follows};
 }
 
-LinearImpl::LinearImpl(int64_t in_features, int64_t out_features) {
-  weight = register_parameter("weight", at::empty({out_features, in_features}));
-  bias = register_parameter("bias", at::empty({out_features}));
-  const double bound = 1 / std::sqrt(static_cast<double>(in_features));
-  torch::nn::init::uniform_(weight, -bound, bound);
-  torch::nn::init::uniform_(bias, -bound, bound);
+LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool with_bias) {
+  const double bound = zero_weights ? 0 : 1 / std::sqrt(static_cast<double>(in_features));
+  const auto drawn = [bound](const at::Tensor& tensor) {
+    return bound > 0 ? torch::nn::init::uniform_(tensor, -bound, bound)
+                     : torch::nn::init::zeros_(tensor);
+  };
+  weight = register_parameter("weight", drawn(at::empty({out_features, in_features})));
+  if (with_bias) bias = register_parameter("bias", drawn(at::empty({out_features})));
   info.kind = "linear";
   info.in_channels = in_features;
   info.out_channels = out_features;
-  info.parameters = weight.numel() + bias.numel();
+  info.parameters = weight.numel() + (with_bias ? out_features : 0);
   info.macs = weight.numel();
 }
 

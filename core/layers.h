@@ -99,7 +99,7 @@ TORCH_MODULE(Conv);
 
 class LinearImpl : public torch::nn::Module, public Layer {
  public:
-  LinearImpl(int64_t in_features, int64_t out_features);
+  LinearImpl(int64_t in_features, int64_t out_features, bool with_bias = true);
 
   // x [N,in] -> [N,out]
   at::Tensor forward(const at::Tensor& x);
@@ -107,9 +107,22 @@ class LinearImpl : public torch::nn::Module, public Layer {
   Operands probed() const override;  // of the 1x1 convolution
 
   at::Tensor weight;  // [out,in]
-  at::Tensor bias;    // [out]
+  at::Tensor bias;    // [out] or undefined
 };
 TORCH_MODULE(Linear);
+
+// While one lives, layers made by its thread have weights of zero: for whoever wants the shapes of
+// a network and not its numbers. To draw those of a large one takes seconds.
+class ZeroWeights {
+ public:
+  ZeroWeights();
+  ~ZeroWeights();
+  ZeroWeights(const ZeroWeights&) = delete;
+  ZeroWeights& operator=(const ZeroWeights&) = delete;
+
+ private:
+  bool before_;
+};
 
 // The approximated layer as an autograd function: y = x (*) w + bias, each product as the slot
 // says. The bias gradient is always exact. Exposed for tests; layers call it themselves.

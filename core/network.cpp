@@ -83,6 +83,7 @@ std::vector<LayerInfo> layer_infos(Network& network, const NetworkInput& input) 
 
 NetworkInfo describe(const NetworkEntry& entry) {
   NetworkInfo info = entry;
+  const ZeroWeights shapes_only;
   const auto network = make_network(entry.name, entry.input, /*seed=*/0);
   info.layers = layer_infos(*network, entry.input);
   info.classes = entry.input.classes;

@@ -45,6 +45,8 @@ struct NetworkEntry : NetworkInfo {
   }
   NetworkEntry& described_for(NetworkInput shape) { return input = shape, *this; }
   NetworkEntry& smallest_image(int64_t side) { return smallest = side, *this; }
+  // What several networks declare alike.
+  NetworkEntry& with(void (*declare)(NetworkEntry&)) { return declare(*this), *this; }
   NetworkEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
 };
 

@@ -8,6 +8,13 @@ approx_test(core_test
   LIBRARIES approxtrain_library)
 target_precompile_headers(core_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/torch_pch.h)
 
+approx_test(network_training_test
+  SOURCES core/network_training_slow.cpp
+  LIBRARIES approxtrain_library
+  LABELS slow
+  TIMEOUT 900)
+target_precompile_headers(network_training_test REUSE_FROM core_test)
+
 # Run by hand: figures, no verdict.
 add_executable(dense_layer_benchmark benchmarks/dense_layer.cpp)
 target_link_libraries(dense_layer_benchmark PRIVATE approxtrain_library)

@@ -1,26 +1,34 @@
-"""The list of methods in docs/methods.md is the program's own. `docs_test.py --write` writes it."""
+"""The lists in docs/methods.md and docs/networks.md are the program's own. `docs_test.py --write`
+writes them."""
 
 import os
 import subprocess
 import sys
 
 PROGRAM = os.path.abspath(os.environ.get("APPROXTRAIN_PROGRAM", "build/approxtrain"))
-PAGE = os.path.join(os.path.dirname(__file__), "../../docs/methods.md")
-BEGIN, END = "<!-- approxtrain list methods -->\n", "<!-- end of the list -->\n"
+DOCS = os.path.join(os.path.dirname(__file__), "../../docs")
+END = "<!-- end of the list -->\n"
+
+
+def check(what, write):
+    path = os.path.join(DOCS, f"{what}.md")
+    mark = f"<!-- approxtrain list {what} -->\n"
+    table = subprocess.run([PROGRAM, "list", what], check=True, capture_output=True,
+                           text=True).stdout
+    with open(path, encoding="utf-8") as page:
+        text = page.read()
+    begin, end = text.index(mark) + len(mark), text.index(END)
+    if write:
+        with open(path, "w", encoding="utf-8") as page:
+            page.write(text[:begin] + table + text[end:])
+    elif text[begin:end] != table:
+        sys.exit(f"docs/{what}.md does not list the {what} as they are; run "
+                 "tests/cli/docs_test.py --write")
 
 
 def main():
-    table = subprocess.run([PROGRAM, "list", "methods"], check=True, capture_output=True,
-                           text=True).stdout
-    with open(PAGE, encoding="utf-8") as page:
-        text = page.read()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    if sys.argv[1:] == ["--write"]:
-        with open(PAGE, "w", encoding="utf-8") as page:
-            page.write(text[:begin] + table + text[end:])
-    elif text[begin:end] != table:
-        sys.exit("docs/methods.md does not list the methods as they are; run "
-                 "tests/cli/docs_test.py --write")
+    for what in ["methods", "networks"]:
+        check(what, write=sys.argv[1:] == ["--write"])
 
 
 if __name__ == "__main__":

@@ -122,22 +122,36 @@ TEST(Layers, ASkippedWeightGradientLetsItsInputGo) {
 }
 
 TEST(Layers, LinearApproximatesAsAOneByOneConvolution) {
-  torch::manual_seed(0);
-  Linear layer(12, 5);
   const auto exact = make_method("exact");
   const auto input = at::randn({7, 12}), upstream = at::randn({7, 5});
-  const auto gradients = [&] {
-    layer->zero_grad();
-    auto x = input.clone().requires_grad_();
-    (layer(x) * upstream).sum().backward();
-    return std::vector<at::Tensor>{x.grad(), layer->weight.grad().clone(),
-                                   layer->bias.grad().clone()};
-  };
-  const auto expected = gradients();
-  layer->slot =
-      slot_with(exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
-  const auto got = gradients();
-  for (size_t i = 0; i < 3; ++i) EXPECT_CLOSE(got[i], expected[i]);
+  for (const bool with_bias : {true, false}) {
+    Linear layer(12, 5, with_bias);
+    ASSERT_EQ(layer->parameters().size(), with_bias ? 2u : 1u);
+    EXPECT_EQ(layer->info.parameters, with_bias ? 65 : 60);
+    const auto gradients = [&] {
+      layer->zero_grad();
+      auto x = input.clone().requires_grad_();
+      (layer(x) * upstream).sum().backward();
+      std::vector<at::Tensor> found = {x.grad()};
+      for (const auto& parameter : layer->parameters()) found.push_back(parameter.grad().clone());
+      return found;
+    };
+    const auto expected = gradients();
+    layer->slot = slot_with(exact.get(),
+                            {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+    const auto got = gradients();
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_CLOSE(got[i], expected[i]);
+  }
+}
+
+TEST(Layers, HaveZeroWeightsWhereOnlyTheirShapesAreWanted) {
+  {
+    const ZeroWeights shapes_only;
+    EXPECT_EQ(Conv(ConvOptions{})->weight.abs().sum().item<float>(), 0);
+    EXPECT_EQ(Linear(3, 2)->weight.abs().sum().item<float>(), 0);
+  }
+  EXPECT_GT(Conv(ConvOptions{})->weight.abs().sum().item<float>(), 0);
+  EXPECT_GT(Linear(3, 2)->weight.abs().sum().item<float>(), 0);
 }
 
 TEST(Layers, EvaluationIsExact) {
