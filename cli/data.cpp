@@ -17,6 +17,7 @@ namespace {
 
 struct DataOptions {
   std::string name, from, mirror;
+  bool skip_damaged = false;
   std::string format = "md";
   std::vector<std::string> names;
 };
@@ -82,6 +83,19 @@ void print_imported(const LoadedDataset& dataset, const std::string& data_dir) {
                            dataset.train.count, dataset.test.count, dataset.variant,
                            dataset.lossy ? " (lossy)" : "", dataset.sha256,
                            printable(packed_path(dataset.name, data_dir)));
+}
+
+void import(const DataOptions& options, const GlobalOptions& globals) {
+  int64_t skipped = 0;
+  const auto on_skipped = [&](const std::string& message) {
+    ++skipped;
+    std::cerr << "skipped: " << printable(message) << '\n';
+  };
+  const auto dataset =
+      import_dataset(options.name, options.from, globals.data_dir,
+                     {.skip_damaged = options.skip_damaged, .on_skipped = on_skipped});
+  if (options.skip_damaged) std::cerr << fmt::format("{} files skipped\n", skipped);
+  print_imported(dataset, globals.data_dir);
 }
 
 // Progress on stderr: a line that is rewritten on a terminal, a line per file elsewhere.
@@ -166,10 +180,10 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
   import_command
       ->add_option("--from", options->from, "The folder or archive with the data set's files")
       ->required();
-  import_command->callback([options, &globals] {
-    print_imported(import_dataset(options->name, options->from, globals.data_dir),
-                   globals.data_dir);
-  });
+  import_command->add_flag("--skip-damaged", options->skip_damaged,
+                           "Photographs only: leave out files that cannot be decoded, list them on "
+                           "stderr and go on; without it the first one ends the import");
+  import_command->callback([options, &globals] { import(*options, globals); });
 
   auto* fetch_command =
       data->add_subcommand("fetch", "Download a data set from its publisher and import it");

@@ -6,7 +6,10 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
+#include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <utility>
 
 #include "core/spec/error.h"
 #include "kernels/rng.h"
@@ -38,10 +41,54 @@ DeviceImages pick(const ImageSet& set, const at::Tensor& rows, at::Device device
   return {pixels.index_select(0, rows).to(device), labels.index_select(0, rows).to(device)};
 }
 
+// Threads that decode: half of a run on the CPU, which trains with the others meanwhile; all where
+// the CPU has nothing else to do.
+int64_t loader_workers(const RunConfig& config) {
+  const int64_t threads = std::max<int64_t>(1, config.threads);
+  return config.device == "cpu" ? (threads + 1) / 2 : threads;
+}
+
+constexpr int64_t kBatchesAhead = 2;
+
+DeviceImages pick_photos(const ImageSet& set, const at::Tensor& rows, const ImageSizes& sizes,
+                         const RunConfig& config, at::Device device) {
+  auto photos = std::make_shared<PhotoRows>();
+  photos->set = set;
+  const auto* first = rows.const_data_ptr<int64_t>();
+  photos->rows.assign(first, first + rows.numel());
+  photos->sizes = sizes;
+  photos->workers = loader_workers(config);
+  const auto labels =
+      at::from_blob(const_cast<int64_t*>(set.labels.data()), {set.count}, at::kLong);
+  return {{}, labels.index_select(0, rows).to(device), photos};
+}
+
+// The loader's bytes on the device. A copy: the loader fills its buffers anew.
+at::Tensor on_device(const PhotoLoader::Batch& batch, at::Device device) {
+  const auto pixels = at::from_blob(const_cast<uint8_t*>(batch.pixels.data()),
+                                    {batch.count, batch.size, batch.size, 3}, at::kByte);
+  return device.is_cpu() ? pixels : pixels.to(device);
+}
+
 // Where pixel `at` of a padded row comes from: reflected at the borders, without repeating them.
 at::Tensor reflected(const at::Tensor& at, int64_t size) {
   const auto inside = at.abs();
   return at::where(inside >= size, 2 * (size - 1) - inside, inside);
+}
+
+// Sets a square of the normalised images [B,C,H,W] to the mean: its middle is pixel `centre` [B,1]
+// of the image, row by row.
+void cut_out(const at::Tensor& images, const at::Tensor& centre, int64_t side) {
+  const int64_t size_y = images.size(2), size_x = images.size(3), reach = side / 2;
+  const auto whole = at::TensorOptions().dtype(at::kLong).device(images.device());
+  const auto near = [&](int64_t size, const at::Tensor& middle) {
+    const auto distance = at::arange(size, whole).unsqueeze(0) - middle;
+    return (distance >= -reach).logical_and_(distance < side - reach);
+  };
+  const auto hole = near(size_y, centre.div(size_x, "trunc"))
+                        .unsqueeze(2)
+                        .logical_and(near(size_x, centre.remainder(size_x)).unsqueeze(1));
+  images.mul_(hole.logical_not().unsqueeze(1));
 }
 
 }  // namespace
@@ -59,10 +106,15 @@ Split split_dataset(const LoadedDataset& dataset, const RunConfig& config, at::D
   }
   if (config.train_examples > 0) train = config.train_examples;
   if (train < 1) throw usage_error("{} has no training images left", dataset.name);
+  const auto sizes = image_sizes(config.recipe, dataset);
+  const auto take = [&](const ImageSet& set, const at::Tensor& rows) {
+    return dataset.has_photos() ? pick_photos(set, rows, sizes, config, device)
+                                : pick(set, rows, device);
+  };
   Split split;
-  split.holdout = pick(dataset.train, order.narrow(0, 0, held_out), device);
-  split.train = pick(dataset.train, order.narrow(0, held_out, train), device);
-  split.test = pick(dataset.test, at::arange(dataset.test.count, at::kLong), device);
+  split.holdout = take(dataset.train, order.narrow(0, 0, held_out));
+  split.train = take(dataset.train, order.narrow(0, held_out, train));
+  split.test = take(dataset.test, at::arange(dataset.test.count, at::kLong));
   return split;
 }
 
@@ -88,20 +140,79 @@ Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunCon
       seed_(static_cast<uint64_t>(config.seed)),
       batch_size_(std::min(config.batch_size, images_.count())),
       per_epoch_(std::max<int64_t>(1, images_.count() / batch_size_)) {
-  std::tie(mean_, scale_) = pixel_statistics(dataset, images_.pixels.device());
+  std::tie(mean_, scale_) = pixel_statistics(dataset, images_.labels.device());
+  if (images_.photos) {
+    loader_ = std::make_unique<PhotoLoader>(
+        images_.photos->set, [this](int64_t step) { return plan(step); }, images_.photos->workers,
+        kBatchesAhead);
+  }
 }
 
 at::Tensor Batches::indices(int64_t step) {
   const int64_t epoch = step / per_epoch_;
   if (epoch != shuffled_epoch_) {
     const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(epoch), .stream = kOrderStream};
-    order_ = from_vector(permutation(images_.count(), rng)).to(images_.pixels.device());
+    order_ = from_vector(permutation(images_.count(), rng)).to(images_.labels.device());
     shuffled_epoch_ = epoch;
   }
   return order_.narrow(0, step % per_epoch_ * batch_size_, batch_size_);
 }
 
 Batch Batches::at(int64_t step) {
+  if (!loader_) return fixed_size_batch(step);
+  const auto before = std::chrono::steady_clock::now();
+  auto batch = photo_batch(step);
+  wait_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
+  return batch;
+}
+
+std::optional<int64_t> Batches::take_wait_ns() {
+  if (!loader_) return std::nullopt;
+  return std::exchange(wait_ns_, 0);
+}
+
+PhotoBatchPlan Batches::plan(int64_t step) {
+  const auto& photos = *images_.photos;
+  const int64_t epoch = step / per_epoch_;
+  auto found = orders_.find(epoch);
+  if (found == orders_.end()) {
+    const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(epoch), .stream = kOrderStream};
+    found = orders_.emplace(epoch, permutation(images_.count(), rng)).first;
+    std::erase_if(orders_,
+                  [epoch](const auto& order) { return std::abs(order.first - epoch) > 1; });
+  }
+  PhotoBatchPlan plan;
+  const auto from = found->second.begin() + step % per_epoch_ * batch_size_;
+  for (auto row = from; row != from + batch_size_; ++row) {
+    plan.images.push_back(photos.rows[static_cast<size_t>(*row)]);
+  }
+  plan.view = {
+      .size = photos.sizes.at_epoch(epoch),
+      .random = recipe_.crop == "random_resized",
+      .ranges = {recipe_.crop_scale_min, recipe_.crop_scale_max, recipe_.crop_ratio_min},
+      .may_flip = recipe_.flip,
+      .rng = {.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream}};
+  return plan;
+}
+
+Batch Batches::photo_batch(int64_t step) {
+  const auto batch = loader_->at(step);
+  const auto labels = images_.labels.index_select(0, indices(step));
+  const auto images = normalised(on_device(batch, labels.device()), mean_, scale_);
+  if (recipe_.cutout > 0) {
+    const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream};
+    std::vector<int64_t> centres;
+    for (int64_t i = 0; i < batch.count; ++i) {
+      const auto words = rng.block(kPhotoBlocks * static_cast<uint32_t>(i) + kPhotoExtras);
+      centres.push_back(Rng::below(static_cast<uint32_t>(batch.size * batch.size), words[1]));
+    }
+    const auto centre = from_vector(centres).view({batch.count, 1}).to(labels.device());
+    cut_out(images, centre, recipe_.cutout);
+  }
+  return {images, labels};
+}
+
+Batch Batches::fixed_size_batch(int64_t step) {
   const auto rows = indices(step);
   const auto labels = images_.labels.index_select(0, rows);
   const int64_t size_y = images_.pixels.size(1), size_x = images_.pixels.size(2);
@@ -147,17 +258,33 @@ Batch Batches::at(int64_t step) {
     const auto in_y = (y >= 0).logical_and_(y < size_y), in_x = (x >= 0).logical_and_(x < size_x);
     images.mul_(in_y.unsqueeze(2).logical_and(in_x.unsqueeze(1)).unsqueeze(1));
   }
-  if (recipe_.cutout > 0) {
-    const int64_t reach = recipe_.cutout / 2;
-    const auto cy = column(3).div(size_x, "trunc"), cx = column(3).remainder(size_x);
-    const auto near = [&](int64_t size, const at::Tensor& centre) {
-      const auto distance = at::arange(size, whole).unsqueeze(0) - centre;
-      return (distance >= -reach).logical_and_(distance < recipe_.cutout - reach);
-    };
-    const auto hole = near(size_y, cy).unsqueeze(2).logical_and(near(size_x, cx).unsqueeze(1));
-    images.mul_(hole.logical_not().unsqueeze(1));
-  }
+  if (recipe_.cutout > 0) cut_out(images, column(3), recipe_.cutout);
   return {images, labels};
+}
+
+EvalBatches::EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale)
+    : images_(std::move(images)), mean_(std::move(mean)), scale_(std::move(scale)) {
+  // Photographs make large maps: a batch of 64 takes what the activations of training take.
+  batch_size_ = images_.photos ? 64 : 500;
+  if (!images_.photos) return;
+  const auto plan = [photos = images_.photos, size = batch_size_](int64_t i) {
+    PhotoBatchPlan plan;
+    const auto all = static_cast<int64_t>(photos->rows.size());
+    const auto begin = photos->rows.begin() + std::min(all, i * size);
+    plan.images.assign(begin, photos->rows.begin() + std::min(all, (i + 1) * size));
+    plan.view.size = photos->sizes.eval;
+    return plan;
+  };
+  loader_ = std::make_unique<PhotoLoader>(images_.photos->set, plan, images_.photos->workers,
+                                          kBatchesAhead);
+}
+
+Batch EvalBatches::at(int64_t i) {
+  const int64_t begin = i * batch_size_, size = std::min(batch_size_, images_.count() - begin);
+  const auto labels = images_.labels.narrow(0, begin, size);
+  const auto pixels =
+      loader_ ? on_device(loader_->at(i), labels.device()) : images_.pixels.narrow(0, begin, size);
+  return {normalised(pixels, mean_, scale_), labels};
 }
 
 }  // namespace approx

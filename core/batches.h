@@ -4,9 +4,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/data/dataset.h"
+#include "core/data/image_sizes.h"
+#include "core/data/photo_loader.h"
 #include "core/spec/run_config.h"
 
 namespace approx {
@@ -16,11 +21,21 @@ struct Batch {
   at::Tensor labels;  // [B] int64
 };
 
-// One part of a data set on a device: the bytes as they are, 4 to 12 times smaller than floats.
+// Some photographs of a data set, which stay in their files until a batch needs them.
+struct PhotoRows {
+  ImageSet set;
+  std::vector<int64_t> rows;  // indices into the set
+  ImageSizes sizes;
+  int64_t workers = 1;  // threads that decode; no part of a result
+};
+
+// One part of a data set. Images of one size are on the device: the bytes as they are, 4 to 12
+// times smaller than floats. Of photographs only the labels are.
 struct DeviceImages {
-  at::Tensor pixels;  // [N,H,W,C] uint8
+  at::Tensor pixels;  // [N,H,W,C] uint8; undefined for photographs
   at::Tensor labels;  // [N] int64
-  int64_t count() const { return pixels.size(0); }
+  std::shared_ptr<const PhotoRows> photos;
+  int64_t count() const { return labels.size(0); }
 };
 
 // How the training part is divided. The held-out examples are chosen once for all seeds by a fixed
@@ -30,14 +45,17 @@ struct Split {
 };
 
 // Moves the data set to `device`. `config` gives the split and the number of training examples;
-// 5,000 are held out, a tenth where there are fewer than 50,000. Throws Error(kUsage) when nothing
-// is left to train on.
+// 5,000 are held out, a tenth where there are fewer than 50,000. Photographs stay where they are.
+// Throws Error(kUsage) when nothing is left to train on, or the recipe wants sizes that the images
+// have not.
 Split split_dataset(const LoadedDataset& dataset, const RunConfig& config, at::Device device);
 
 class Batches {
  public:
   // Keeps a reference to nothing; `images` shares its tensors.
   Batches(DeviceImages images, const LoadedDataset& dataset, const RunConfig& config);
+  Batches(const Batches&) = delete;
+  Batches& operator=(const Batches&) = delete;
 
   // Whole batches in an epoch (at least one): the rest of an epoch's permutation is left out, so
   // that every step has the same shape.
@@ -45,10 +63,18 @@ class Batches {
 
   // The batch of a step counted from the start of the training: a function of the seed and the
   // step alone, so runs of one seed see the same images in the same order whatever their method.
+  // Photographs are prepared ahead for steps asked for in order; Error(kData) for a damaged one.
   Batch at(int64_t step);
+
+  // Nanoseconds spent in at() since the last call, waiting for photographs for the most part;
+  // nothing for images of one size, which are always there.
+  std::optional<int64_t> take_wait_ns();
 
  private:
   at::Tensor indices(int64_t step);
+  Batch fixed_size_batch(int64_t step);
+  Batch photo_batch(int64_t step);
+  PhotoBatchPlan plan(int64_t step);
 
   DeviceImages images_;
   at::Tensor mean_, scale_;  // [C]
@@ -57,6 +83,27 @@ class Batches {
   int64_t batch_size_, per_epoch_;
   int64_t shuffled_epoch_ = -1;
   at::Tensor order_;  // [N] of shuffled_epoch_
+  // Orders of the epochs that photographs are prepared for: at the end of one also the next.
+  std::map<int64_t, std::vector<int64_t>> orders_;
+  std::unique_ptr<PhotoLoader> loader_;
+  int64_t wait_ns_ = 0;
+};
+
+// A part as evaluation sees it, in order: images of one size as they are, the centres of
+// photographs. The last batch may be smaller.
+class EvalBatches {
+ public:
+  // `mean` and `scale` as pixel_statistics() gives them.
+  EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale);
+
+  int64_t count() const { return (images_.count() + batch_size_ - 1) / batch_size_; }
+  Batch at(int64_t i);
+
+ private:
+  DeviceImages images_;
+  at::Tensor mean_, scale_;
+  int64_t batch_size_;
+  std::unique_ptr<PhotoLoader> loader_;
 };
 
 // Images without augmentation, normalised: [B,C,H,W].

@@ -7,6 +7,7 @@
 #include "core/learning_rate.h"
 #include "core/library_catalogue.h"
 #include "core/network.h"
+#include "core/network_sizes.h"
 #include "core/optimizer.h"
 #include "core/phases.h"
 #include "core/scheduled_layers.h"
@@ -23,12 +24,12 @@ std::vector<NamedTensor> named(const Items& items) {
   return tensors;
 }
 
-NetworkInput input_of(const LoadedDataset& dataset) {
-  if (dataset.train.height != dataset.train.width) {
+NetworkInput input_of(const LoadedDataset& dataset, const ImageSizes& sizes) {
+  if (sizes.height != sizes.width) {
     throw usage_error("{}: networks take square images, these are {}x{}", dataset.name,
-                      dataset.train.height, dataset.train.width);
+                      sizes.height, sizes.width);
   }
-  return {dataset.train.channels, dataset.train.height, dataset.classes};
+  return {dataset.train.channels, sizes.height, dataset.classes};
 }
 
 // Autocast for the life of a scope, where the precision asks for it.
@@ -62,8 +63,10 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
       batches_(split_.train, dataset, config) {
   check(config.recipe);
   std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
-  const auto input = input_of(dataset);
+  const auto sizes = image_sizes(config.recipe, dataset);
+  const auto input = input_of(dataset, sizes);
   network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
+  check_sizes(*network_, input, sizes.all());
   const auto infos = layer_infos(*network_, input);
   network_->to(device_);
 
@@ -148,14 +151,12 @@ Session::Score Session::evaluate(const DeviceImages& images) {
   network_->eval();
   if (average_ != nullptr) average_->swap();
   const Autocast autocast(config_.precision, device_.type());
-  constexpr int64_t kBatch = 500;
   auto correct = at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device_));
   auto loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
-  for (int64_t begin = 0; begin < images.count(); begin += kBatch) {
-    const int64_t size = std::min(kBatch, images.count() - begin);
-    const auto labels = images.labels.narrow(0, begin, size);
-    const auto logits =
-        test_logits(normalised(images.pixels.narrow(0, begin, size), mean_, scale_));
+  EvalBatches batches(images, mean_, scale_);
+  for (int64_t i = 0; i < batches.count(); ++i) {
+    const auto [x, labels] = batches.at(i);
+    const auto logits = test_logits(x);
     correct.add_(logits.argmax(1).eq(labels).sum());
     loss.add_(at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum));
   }

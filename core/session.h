@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,10 @@ class Session {
 
   // The mean training loss over the steps since the last call; waits for the device.
   double take_mean_loss();
+
+  // Nanoseconds that steps have waited for photographs since the last call; nothing for images that
+  // are always there.
+  std::optional<int64_t> take_data_wait_ns() { return batches_.take_wait_ns(); }
 
   // The first layer with a parameter that is not finite, "" when all are.
   std::string first_bad_layer();

@@ -157,6 +157,11 @@ class AccuracyRun {
     for (const auto& [where, density] : session_.take_densities()) {
       metric("density", where, density);
     }
+    if (const auto wait_ns = session_.take_data_wait_ns()) {
+      const int64_t epoch_ns = train_ns_ + warmup_ns_ - epoch_from_ns_;
+      metric("data_wait", "train", static_cast<double>(*wait_ns) / static_cast<double>(epoch_ns));
+    }
+    epoch_from_ns_ = train_ns_ + warmup_ns_;
     epoch_loss_ = 0;
     epoch_loss_steps_ = 0;
     const bool last = epoch_number == config_.recipe.epochs;
@@ -218,7 +223,7 @@ class AccuracyRun {
   int64_t warmup_;
   bool on_cpu_;
   std::string state_ = "finished";
-  int64_t train_ns_ = 0, eval_ns_ = 0, warmup_ns_ = 0;
+  int64_t train_ns_ = 0, eval_ns_ = 0, warmup_ns_ = 0, epoch_from_ns_ = 0;
   std::vector<int64_t> step_ns_;
   double epoch_loss_ = 0;
   int64_t epoch_loss_steps_ = 0, loss_from_ = 0;

@@ -4,6 +4,7 @@
 
 #include "core/data/file_sync.h"
 #include "core/data/packed.h"
+#include "core/data/photo_import.h"
 
 namespace approx {
 namespace {
@@ -15,7 +16,9 @@ std::string text_of(const DatasetShape& shape) {
 
 void check_shape(const LoadedDataset& dataset, const DatasetEntry& entry,
                  const std::string& place) {
-  const auto found = shape_of(dataset);
+  auto found = shape_of(dataset);
+  found.n_train += dataset.train.skipped;
+  found.n_test += dataset.test.skipped;
   if (found != static_cast<const DatasetShape&>(entry)) {
     throw data_error("{}: expected {} with {}, found {}", place, entry.name, text_of(entry),
                      text_of(found));
@@ -62,10 +65,18 @@ LoadedDataset open_dataset(std::string_view name, const std::string& data_dir, b
 }
 
 LoadedDataset import_dataset(std::string_view name, const std::string& path,
-                             const std::string& data_dir) {
+                             const std::string& data_dir, const ImportOptions& options) {
   const auto& entry = find_entry(name);
-  if (entry.import == nullptr) {
+  if (entry.embedded != nullptr) {
     throw usage_error("data set {} comes with the program; there is nothing to import", name);
+  }
+  if (entry.photos) {
+    const auto check = [&](const LoadedDataset& dataset) { check_shape(dataset, entry, path); };
+    import_photos(path, entry, packed_path(name, data_dir), options, check);
+    return open_dataset(name, data_dir, /*verify=*/true);
+  }
+  if (options.skip_damaged) {
+    throw usage_error("only photographs can be skipped: {} is whole or it is not {}", path, name);
   }
   const auto dataset = entry.import(path);
   check_shape(dataset, entry, path);

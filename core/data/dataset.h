@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,14 +17,30 @@
 
 namespace approx {
 
-// Images of one part (training or test) of a data set, all of one size, [N,H,W,C] uint8 with
-// labels in [0, classes). The bytes live as long as the object that `owner` keeps (a mapped file,
-// a vector).
+// Photographs of different sizes, as JPEG files one after the other.
+struct PhotoFiles {
+  std::span<const uint8_t> bytes;
+  std::span<const int64_t> starts;  // count + 1: file i is bytes[starts[i], starts[i + 1])
+  std::string place;                // what messages call image i: `place` i
+
+  std::span<const uint8_t> file(int64_t i) const {
+    const auto at = static_cast<size_t>(i);
+    return bytes.subspan(static_cast<size_t>(starts[at]),
+                         static_cast<size_t>(starts[at + 1] - starts[at]));
+  }
+};
+
+// Images of one part (training or test) of a data set with labels in [0, classes): either all of
+// one size, [N,H,W,C] uint8, or photographs, of which height and width are the square that training
+// cuts out of them unless a recipe says another. The bytes live as long as the object that `owner`
+// keeps (a mapped file, a vector).
 struct ImageSet {
   int64_t count = 0, height = 0, width = 0, channels = 0;
-  std::span<const uint8_t> pixels;  // count * height * width * channels
+  std::span<const uint8_t> pixels;  // count * height * width * channels; none of photographs
   std::span<const int64_t> labels;  // count
   std::shared_ptr<const void> owner;
+  PhotoFiles photos;
+  int64_t skipped = 0;  // photographs that the import left out because they were damaged
 };
 
 struct LoadedDataset {
@@ -32,6 +50,11 @@ struct LoadedDataset {
   bool lossy = false;                // e.g. CIFAR-10 through JPEG: tables carry a footnote
   std::vector<double> mean, stddev;  // per channel, of the training pixels in [0,1]
   ImageSet train, test;
+  // Photographs: the shorter side that no image exceeds; 0 for images of one size.
+  int64_t shorter_side = 0;
+  std::vector<std::string> class_names;  // photographs: the folders, in the order of the labels
+
+  bool has_photos() const { return shorter_side > 0; }
 };
 
 // A file that `data fetch` downloads. The checksum is the publisher's own.
@@ -46,12 +69,27 @@ struct DatasetShape {
   bool operator==(const DatasetShape&) const = default;
 };
 
+// How a data set of photographs is imported from an image folder (core/data/photo_import.h).
+struct PhotoFolder {
+  int64_t shorter_side = 0;          // larger images are reduced until it is this
+  std::vector<std::string> classes;  // folders in the order of their labels; none: all, sorted
+};
+
+struct ImportOptions {
+  // Photographs only: leaves out what cannot be decoded and says so of each, in the order of their
+  // names, instead of refusing the whole.
+  bool skip_damaged = false;
+  std::function<void(const std::string& message)> on_skipped;
+};
+
 // A data set the program knows by name: one .cpp in core/datasets/.
 struct DatasetEntry : EntryInfo, DatasetShape {
   static constexpr const char* kWhat = "data set";
   std::vector<RemoteFile> files;
   // Reads the official files (or an image folder) at `path` and returns the images in memory.
   LoadedDataset (*import)(const std::string& path) = nullptr;
+  // Set instead of `import` for photographs, which are too many to be held in memory.
+  std::optional<PhotoFolder> photos;
   // Set for a data set that comes with the program: reads it from there, no import needed.
   LoadedDataset (*embedded)() = nullptr;
 
@@ -72,6 +110,10 @@ struct DatasetEntry : EntryInfo, DatasetShape {
     import = function;
     return *this;
   }
+  DatasetEntry& photographs(PhotoFolder folder) {
+    photos = std::move(folder);
+    return *this;
+  }
   DatasetEntry& embedded_as(LoadedDataset (*function)()) {
     embedded = function;
     return *this;
@@ -86,10 +128,10 @@ DatasetShape shape_of(const LoadedDataset& dataset);
 LoadedDataset open_dataset(std::string_view name, const std::string& data_dir, bool verify = true);
 
 // Reads the files at `path` as the data set `name`, writes its packed file into `data_dir` (made
-// when missing) and opens that. Error(kUsage) for an unknown name or one that needs no import,
-// Error(kData) for files that are not that data set.
+// when missing) and opens that. Error(kUsage) for an unknown name, one that needs no import, or
+// options that it has not; Error(kData) for files that are not that data set.
 LoadedDataset import_dataset(std::string_view name, const std::string& path,
-                             const std::string& data_dir);
+                             const std::string& data_dir, const ImportOptions& options = {});
 
 // `<data_dir>/<name>.packed`.
 std::string packed_path(std::string_view name, const std::string& data_dir);

@@ -31,6 +31,16 @@ void OutputFile::write(Bytes bytes, int64_t needed) {
   }
 }
 
+void OutputFile::overwrite(int64_t offset, Bytes bytes) {
+  while (!bytes.empty()) {
+    const auto n = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw data_error("{}: cannot be written: {}", path_, std::strerror(errno));
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    offset += n;
+  }
+}
+
 void OutputFile::sync_and_close() {
   const bool synced = ::fsync(descriptor_) == 0;
   const int error = errno;

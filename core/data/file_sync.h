@@ -19,6 +19,8 @@ class OutputFile {
   // Appends all of it; `needed` is the size of the whole file for the message when the disk is
   // full.
   void write(Bytes bytes, int64_t needed);
+  // Replaces bytes that were written; what is appended next goes to the end as before.
+  void overwrite(int64_t offset, Bytes bytes);
   // To the disk, and closed.
   void sync_and_close();
   int descriptor() const { return descriptor_; }

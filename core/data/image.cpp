@@ -41,6 +41,15 @@ bool is_png_name(std::string_view name) { return ends_with(name, ".png"); }
 
 bool is_image_name(std::string_view name) { return is_jpeg_name(name) || is_png_name(name); }
 
+ImageKind image_kind(Bytes file) {
+  if (file.size() >= 3 && file[0] == 0xff && file[1] == 0xd8 && file[2] == 0xff) {
+    return ImageKind::kJpeg;
+  }
+  const bool png = file.size() >= kPngMagic.size() &&
+                   std::equal(kPngMagic.begin(), kPngMagic.end(), file.begin());
+  return png ? ImageKind::kPng : ImageKind::kOther;
+}
+
 ImageDecoder::ImageDecoder(const ImageSize& size) : size_(size), jpeg_(tjInitDecompress()) {
   if (jpeg_ == nullptr) throw Error(ErrorKind::kInternal, "libjpeg-turbo cannot be initialised");
 }
@@ -48,9 +57,8 @@ ImageDecoder::ImageDecoder(const ImageSize& size) : size_(size), jpeg_(tjInitDec
 ImageDecoder::~ImageDecoder() { tjDestroy(jpeg_); }
 
 void ImageDecoder::decode(Bytes file, const std::string& place, uint8_t* pixels) {
-  const bool jpeg = file.size() >= 3 && file[0] == 0xff && file[1] == 0xd8 && file[2] == 0xff;
-  const bool png = file.size() >= kPngMagic.size() &&
-                   std::equal(kPngMagic.begin(), kPngMagic.end(), file.begin());
+  const auto kind = image_kind(file);
+  const bool jpeg = kind == ImageKind::kJpeg, png = kind == ImageKind::kPng;
   if (is_png_name(place) ? !png : !jpeg) {
     throw data_error("{}: at byte 0: expected a {} file, found {}", place,
                      is_png_name(place) ? "PNG" : "JPEG",
@@ -62,7 +70,7 @@ void ImageDecoder::decode(Bytes file, const std::string& place, uint8_t* pixels)
   if (jpeg) {
     decode_jpeg(file, place, pixels);
   } else {
-    decode_png(file, place, pixels);
+    decode_png(file, place, size_, pixels);
   }
 }
 
@@ -99,7 +107,19 @@ void ImageDecoder::decode_jpeg(Bytes file, const std::string& place, uint8_t* pi
   }
 }
 
-void ImageDecoder::decode_png(Bytes file, const std::string& place, uint8_t* pixels) {
+std::pair<int64_t, int64_t> png_size(Bytes file, const std::string& place) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  const bool read = png_image_begin_read_from_memory(&image, file.data(), file.size()) != 0;
+  png_image_free(&image);
+  if (!read) {
+    throw data_error("{}: expected a whole PNG file of {} bytes, found: {}", place, file.size(),
+                     image.message);
+  }
+  return {image.height, image.width};
+}
+
+void decode_png(Bytes file, const std::string& place, const ImageSize& size, uint8_t* pixels) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   const auto damaged = [&] {
@@ -113,15 +133,15 @@ void ImageDecoder::decode_png(Bytes file, const std::string& place, uint8_t* pix
     return data_error("{}: {}", place, message);
   };
   if (!png_image_begin_read_from_memory(&image, file.data(), file.size())) throw damaged();
-  if (image.width != size_.width || image.height != size_.height) {
-    throw refuse(fmt::format("expected {}x{} pixels, found {}x{}", size_.width, size_.height,
+  if (image.width != size.width || image.height != size.height) {
+    throw refuse(fmt::format("expected {}x{} pixels, found {}x{}", size.width, size.height,
                              image.width, image.height));
   }
   if (image.format & PNG_FORMAT_FLAG_ALPHA) throw refuse("expected no transparency, found some");
   if (image.format & PNG_FORMAT_FLAG_LINEAR) {
     throw refuse("expected 8 bits a channel, found 16; convert the image");
   }
-  if (size_.channels == 1 && (image.format & PNG_FORMAT_FLAG_COLOR)) {
+  if (size.channels == 1 && (image.format & PNG_FORMAT_FLAG_COLOR)) {
     throw refuse("expected a grey image, found a coloured one");
   }
   if (file.size() < kPngEnd.size() ||
@@ -131,7 +151,7 @@ void ImageDecoder::decode_png(Bytes file, const std::string& place, uint8_t* pix
                     "the file; it is truncated",
                     file.size()));
   }
-  image.format = size_.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  image.format = size.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   if (!png_image_finish_read(&image, nullptr, pixels, 0, nullptr) || image.warning_or_error != 0) {
     throw damaged();
   }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/data/bytes.h"
 
@@ -14,6 +16,18 @@ struct ImageSize {
 
   bool operator==(const ImageSize&) const = default;
 };
+
+// What a file is by its first bytes.
+enum class ImageKind { kJpeg, kPng, kOther };
+ImageKind image_kind(Bytes file);
+
+// Height and width in the header of a PNG file. Error(kData) that begins with `place`.
+std::pair<int64_t, int64_t> png_size(Bytes file, const std::string& place);
+
+// Writes [H,W,C] uint8 to `pixels`, which has room for `size`. Error(kData) begins with `place`:
+// another size, a truncated or damaged file, transparency, 16 bits a channel, a coloured image
+// where a grey one is wanted.
+void decode_png(Bytes file, const std::string& place, const ImageSize& size, uint8_t* pixels);
 
 // Decodes images of one fixed size; keeps the decoder between calls, since a data set has tens of
 // thousands of small files.
@@ -31,7 +45,6 @@ class ImageDecoder {
 
  private:
   void decode_jpeg(Bytes file, const std::string& place, uint8_t* pixels);
-  void decode_png(Bytes file, const std::string& place, uint8_t* pixels);
 
   ImageSize size_;
   void* jpeg_ = nullptr;

@@ -95,7 +95,25 @@ const std::vector<Field<Recipe>>& recipe_fields() {
       flag("flip", &R::flip, "mirror half of the images"),
       field("cutout", &R::cutout, "side of the square that is blanked, 0 for none", 0, 256),
 
-      flag("test_flip", &R::test_flip, "evaluation: average over the mirror image")};
+      flag("test_flip", &R::test_flip, "evaluation: average over the mirror image"),
+
+      text("crop", &R::crop, "how a training image is cut", {"padded", "random_resized"}),
+      field("crop_scale_min", &R::crop_scale_min, "random_resized: least share of the area", 1e-4,
+            1),
+      field("crop_scale_max", &R::crop_scale_max, "random_resized: largest share of the area", 1e-4,
+            1),
+      field("crop_ratio_min", &R::crop_ratio_min,
+            "random_resized: least width to height; the largest is its inverse", 0.01, 1),
+      field("image_size", &R::image_size, "photographs: side in training, 0 for the data set's own",
+            0, 4096),
+      field("eval_size", &R::eval_size, "photographs: side in evaluation, 0 as in training", 0,
+            4096),
+      field("start_size", &R::start_size, "photographs: side in the first epochs, 0 as later", 0,
+            4096),
+      field("grow_from", &R::grow_from, "photographs: epoch from which start_size grows", 0,
+            100'000),
+      field("grow_until", &R::grow_until, "photographs: epoch from which it is image_size", 0,
+            100'000)};
   return fields;
 }
 

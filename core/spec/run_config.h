@@ -50,6 +50,15 @@ struct Recipe {
   std::string padding_mode = "zero";  // zero, reflect
   bool flip = false;                  // horizontal, probability 1/2
   int64_t cutout = 0;                 // side of the square set to the mean, 0: none
+  // Photographs (core/data/image_sizes.h, core/data/photo_view.h). padded: a photograph is cut out
+  // of its middle, as in evaluation.
+  std::string crop = "padded";                       // padded, random_resized
+  double crop_scale_min = 0.08, crop_scale_max = 1;  // random_resized: share of the area
+  double crop_ratio_min = 0.75;                      // random_resized: to its inverse, w to h
+  int64_t image_size = 0;                            // side in training, 0: the data set's own
+  int64_t eval_size = 0;                             // side in evaluation, 0: as in training
+  int64_t start_size = 0;                            // side in the first epochs, 0: image_size
+  int64_t grow_from = 0, grow_until = 0;  // epochs between which start_size grows to image_size
 
   // Evaluation.
   bool test_flip = false;  // the mean of the logits of an image and of its mirror image

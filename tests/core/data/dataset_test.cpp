@@ -16,14 +16,18 @@ TEST(Datasets, DescribeThemselves) {
     EXPECT_FALSE(entry->summary.empty()) << entry->name;
     EXPECT_GT(entry->classes, 1) << entry->name;
     EXPECT_GT(entry->n_train, 0) << entry->name;
-    EXPECT_NE(entry->import == nullptr, entry->embedded == nullptr) << entry->name;
+    // One way to come by it.
+    EXPECT_EQ((entry->import != nullptr) + (entry->embedded != nullptr) + entry->photos.has_value(),
+              1)
+        << entry->name;
     for (const auto& file : entry->files) {
       EXPECT_TRUE(file.url.starts_with("https://")) << file.url;
       EXPECT_TRUE(file.url.ends_with("/" + file.file_name)) << file.url;
       EXPECT_EQ(file.md5.size(), 32u) << file.url;
     }
   }
-  for (const auto* name : {"cifar10", "cifar100", "mnist", "mnist14"}) {
+  for (const auto* name :
+       {"cifar10", "cifar100", "imagenet", "imagenette224", "mnist", "mnist14"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
 }

@@ -1,0 +1,79 @@
+#include "core/data/image_sizes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace approx {
+namespace {
+
+constexpr int64_t kGrowthStep = 32;
+
+// Images of one size are trained on as they are: to change their size is to make another data set.
+ImageSizes fixed_sizes(const Recipe& recipe, const LoadedDataset& dataset) {
+  const auto refuse = [&](const char* key, const std::string& value) {
+    return usage_error(
+        "recipe.{} = {}: {} has images of one size, {}x{}; only photographs are "
+        "cut and scaled",
+        key, value, dataset.name, dataset.train.height, dataset.train.width);
+  };
+  const auto own = [&](int64_t size) {
+    return size == 0 || (size == dataset.train.height && size == dataset.train.width);
+  };
+  if (!own(recipe.image_size)) throw refuse("image_size", std::to_string(recipe.image_size));
+  if (!own(recipe.eval_size)) throw refuse("eval_size", std::to_string(recipe.eval_size));
+  if (recipe.start_size != 0) throw refuse("start_size", std::to_string(recipe.start_size));
+  if (recipe.crop != "padded") throw refuse("crop", recipe.crop);
+  return {.height = dataset.train.height, .width = dataset.train.width};
+}
+
+}  // namespace
+
+int64_t ImageSizes::at_epoch(int64_t epoch) const {
+  if (start == 0 || epoch >= grow_until) return height;
+  if (epoch <= grow_from) return start;
+  const double share =
+      static_cast<double>(epoch - grow_from) / static_cast<double>(grow_until - grow_from);
+  const double exact = static_cast<double>(start) + share * static_cast<double>(height - start);
+  const auto rounded = static_cast<int64_t>(std::nearbyint(exact / kGrowthStep)) * kGrowthStep;
+  return std::clamp(rounded, std::min(start, height), std::max(start, height));
+}
+
+std::vector<int64_t> ImageSizes::all() const {
+  std::vector<int64_t> sizes = {height};
+  if (start != 0) sizes.push_back(start);
+  if (eval != 0) sizes.push_back(eval);
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+ImageSizes image_sizes(const Recipe& recipe, const LoadedDataset& dataset) {
+  if (!dataset.has_photos()) return fixed_sizes(recipe, dataset);
+  if (recipe.crop == "padded" && recipe.crop_padding > 0) {
+    throw usage_error(
+        "recipe.crop_padding = {}: {} has photographs, which are not padded; set "
+        "recipe.crop = random_resized",
+        recipe.crop_padding, dataset.name);
+  }
+  if (recipe.crop_scale_min > recipe.crop_scale_max) {
+    throw usage_error("recipe.crop_scale_min = {} is above crop_scale_max = {}",
+                      recipe.crop_scale_min, recipe.crop_scale_max);
+  }
+  ImageSizes sizes;
+  sizes.height = sizes.width = recipe.image_size != 0 ? recipe.image_size : dataset.train.height;
+  sizes.eval = recipe.eval_size != 0 ? recipe.eval_size : sizes.height;
+  if (recipe.start_size != 0) {
+    if (recipe.grow_until < recipe.grow_from) {
+      throw usage_error("recipe.grow_until = {} is before grow_from = {}", recipe.grow_until,
+                        recipe.grow_from);
+    }
+    sizes.start = recipe.start_size;
+    sizes.grow_from = recipe.grow_from;
+    sizes.grow_until = recipe.grow_until;
+  } else if (recipe.grow_from != 0 || recipe.grow_until != 0) {
+    throw usage_error("recipe.grow_from and grow_until need start_size, the size to grow from");
+  }
+  return sizes;
+}
+
+}  // namespace approx

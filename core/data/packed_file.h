@@ -1,0 +1,84 @@
+// What packed files of images and of photographs have in common: preamble, header, mapping.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/data/bytes.h"
+#include "core/data/file_sync.h"
+#include "core/spec/params.h"
+
+namespace approx {
+
+constexpr uint32_t kPixelsVersion = 1;  // images of one size (core/data/packed.h)
+constexpr uint32_t kPhotosVersion = 2;  // photographs (core/data/packed_photos.h)
+
+// What messages end with when a new import would help.
+constexpr const char* kImportAgain = "import the data set again";
+
+// Every piece of a packed file starts at a multiple of this.
+constexpr int64_t kPackedAlignment = 64;
+
+int64_t packed_aligned(int64_t offset, std::string_view place);
+
+// A whole file, read-only, unmapped with the last data set that uses it. A file that is imported
+// anew is replaced by rename, so what is mapped stays.
+class Mapping {
+ public:
+  explicit Mapping(const std::string& path);
+  // Of an open file, which may be closed afterwards; `path` is for messages.
+  Mapping(int descriptor, const std::string& path);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  Bytes bytes() const { return {address_, size_}; }
+
+ private:
+  void map(int descriptor, const std::string& path);
+
+  const uint8_t* address_ = nullptr;
+  size_t size_ = 0;
+};
+
+struct PackedHeader {
+  uint32_t version = 0;
+  Json json;
+  int64_t payload_at = 0;  // offset in the file
+};
+
+// Reads and checks what stands before the payload: magic, version, the header against its checksum.
+PackedHeader read_packed_header(Bytes file, const std::string& path);
+
+// Holds the payload to the checksum in the header.
+void verify_payload(Bytes payload, const std::string& sha256, int64_t payload_at,
+                    const std::string& path);
+
+// Writes a packed file whole or not at all: a temporary file in the same folder, fsync, rename,
+// fsync of the folder. Error(kData) with the path and the bytes needed when that fails.
+class PackedWriter {
+ public:
+  // `header` is all of it but for "sha256" and "payload_bytes".
+  PackedWriter(std::string path, uint32_t version, Json header, int64_t payload_bytes);
+  ~PackedWriter();
+  PackedWriter(const PackedWriter&) = delete;
+  PackedWriter& operator=(const PackedWriter&) = delete;
+
+  // Appends to the payload.
+  void write(Bytes bytes);
+  // Now that all of the payload is there: the header with its checksum, and the file's name.
+  void finish(const std::string& sha256);
+
+ private:
+  Bytes header_with(const std::string& sha256);
+
+  std::string path_, temporary_, text_;
+  uint32_t version_;
+  Json header_;
+  int64_t payload_bytes_;
+  OutputFile file_;
+  bool finished_ = false;
+};
+
+}  // namespace approx

@@ -1,0 +1,75 @@
+// Photographs to batches of pixels, on threads of its own and some batches ahead of who wants them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/data/dataset.h"
+#include "core/data/photo_view.h"
+
+namespace approx {
+
+// One batch: which photographs, and how each is cut (`view.index` is filled in by the loader).
+struct PhotoBatchPlan {
+  std::vector<int64_t> images;  // indices into the set; none: there is no such batch
+  PhotoView view;
+};
+
+// A batch is a function of its plan alone, whatever the number of threads and whichever batches
+// were asked for before.
+class PhotoLoader {
+ public:
+  // The plan of a step; called from the thread that calls at(), also for steps ahead.
+  using Planner = std::function<PhotoBatchPlan(int64_t step)>;
+
+  // `photos` keeps its owner alive. `workers` >= 1 threads prepare up to `ahead` >= 1 batches
+  // beyond the one that is in use; each takes batch x size x size x 3 bytes.
+  PhotoLoader(ImageSet photos, Planner planner, int64_t workers, int64_t ahead);
+  ~PhotoLoader();
+  PhotoLoader(const PhotoLoader&) = delete;
+  PhotoLoader& operator=(const PhotoLoader&) = delete;
+
+  struct Batch {
+    int64_t count = 0, size = 0;
+    std::span<const uint8_t> pixels;  // [count,size,size,3]
+  };
+
+  // The batch of a step, valid until the next call. Steps are meant to be asked for in order, from
+  // any first one on; any other step is prepared when it is asked for. Error(kData) when one of its
+  // photographs cannot be decoded, Error(kInternal) for a step without a batch.
+  Batch at(int64_t step);
+
+ private:
+  struct Slot {
+    int64_t step = 0;
+    PhotoBatchPlan plan;
+    std::vector<uint8_t> pixels;  // kept from batch to batch
+    size_t handed_out = 0, finished = 0;
+    std::exception_ptr failure;
+    size_t failed_image = 0;
+
+    bool complete() const { return finished == plan.images.size(); }
+  };
+
+  void work();
+  void prepare(Slot& slot, int64_t step);
+  void drop_unwanted(std::unique_lock<std::mutex>& lock, int64_t step);
+
+  ImageSet photos_;
+  Planner planner_;
+  std::mutex mutex_;  // of the slots and of stop_
+  std::condition_variable work_, done_;
+  // slots_[i] has the batch of first_ + i; the first is the one in use.
+  std::vector<Slot> slots_;
+  int64_t first_ = -1;
+  bool stop_ = false;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace approx

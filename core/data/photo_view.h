@@ -1,0 +1,56 @@
+// What a training step or an evaluation sees of a photograph: a square cut out of it and scaled.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/data/photo.h"
+#include "core/data/resample.h"
+#include "kernels/rng.h"
+
+namespace approx {
+
+// Random-resized crops (Szegedy et al. 2015, section 6), as torchvision draws them.
+struct CropRanges {
+  double scale_min = 0.08, scale_max = 1;  // share of the image's area
+  double ratio_min = 0.75;                 // width to height from this to its inverse
+};
+
+// How one image of a batch is cut.
+struct PhotoView {
+  int64_t size = 0;       // side of the result
+  bool random = false;    // a random-resized crop, else the centre
+  CropRanges ranges;      // of random crops
+  bool may_flip = false;  // mirrors half of the images
+  Rng rng;                // of the batch (seed, step, kAugmentStream)
+  uint32_t index = 0;     // of the image in its batch, below 2^16
+};
+
+// Each image of a batch has sixteen blocks of four random words: ten for the attempts at a crop,
+// the last for the flip and what the batch draws besides.
+constexpr uint32_t kPhotoBlocks = 16, kPhotoAttempts = 10, kPhotoExtras = 15;
+
+// A share of the area and a logarithm of the ratio are drawn until the rectangle fits, ten times at
+// most, and then a place; whole pixels. If none fits: the largest rectangle in the middle whose
+// ratio is allowed.
+Box random_resized_box(int64_t height, int64_t width, const CropRanges& ranges, const Rng& rng,
+                       uint32_t index);
+
+// The middle square that is left when the shorter side becomes size / 0.875, rounded (256 for 224),
+// and size x size pixels of it are kept.
+Box centre_box(int64_t height, int64_t width, int64_t size);
+
+// Decodes, cuts and scales; one per thread.
+class PhotoViewer {
+ public:
+  // Writes [size,size,3] to `out`. Error(kData) that begins with `place` for a file that cannot be
+  // decoded.
+  void render(Bytes file, const std::string& place, const PhotoView& view, uint8_t* out);
+
+ private:
+  PhotoDecoder decoder_;
+  Resampler resample_;
+  Raster raster_;
+};
+
+}  // namespace approx

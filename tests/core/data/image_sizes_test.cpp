@@ -1,0 +1,102 @@
+#include "core/data/image_sizes.h"
+
+#include "tests/core/data/testing.h"
+
+namespace approx::testing {
+namespace {
+
+LoadedDataset of_one_size() {
+  LoadedDataset dataset;
+  dataset.name = "small";
+  dataset.train.height = dataset.train.width = 32;
+  return dataset;
+}
+
+LoadedDataset photographs() {
+  auto dataset = of_one_size();
+  dataset.name = "photos";
+  dataset.train.height = dataset.train.width = 224;
+  dataset.shorter_side = 256;
+  return dataset;
+}
+
+std::string refusal(const Recipe& recipe, const LoadedDataset& dataset) {
+  try {
+    image_sizes(recipe, dataset);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ImageSizes, ThoseOfOneSizeStayAsTheyAre) {
+  Recipe recipe;
+  EXPECT_EQ(image_sizes(recipe, of_one_size()).height, 32);
+  EXPECT_EQ(image_sizes(recipe, of_one_size()).at_epoch(7), 32);
+  EXPECT_EQ(image_sizes(recipe, of_one_size()).all(), std::vector<int64_t>{32});
+  recipe.image_size = recipe.eval_size = 32;
+  EXPECT_EQ(refusal(recipe, of_one_size()), "");
+  recipe.image_size = 24;
+  EXPECT_EQ(refusal(recipe, of_one_size()),
+            "recipe.image_size = 24: small has images of one size, 32x32; only photographs are cut "
+            "and scaled");
+  recipe = {};
+  recipe.crop = "random_resized";
+  EXPECT_CONTAINS(refusal(recipe, of_one_size()), "recipe.crop = random_resized");
+  recipe = {};
+  recipe.start_size = 16;
+  EXPECT_CONTAINS(refusal(recipe, of_one_size()), "recipe.start_size = 16");
+  recipe = {};
+  recipe.eval_size = 40;
+  EXPECT_CONTAINS(refusal(recipe, of_one_size()), "recipe.eval_size = 40");
+}
+
+TEST(ImageSizes, PhotographsHaveTheirOwnUnlessTheRecipeSaysOther) {
+  Recipe recipe;
+  EXPECT_EQ(image_sizes(recipe, photographs()).height, 224);
+  EXPECT_EQ(image_sizes(recipe, photographs()).eval, 224);
+  recipe.image_size = 160;
+  EXPECT_EQ(image_sizes(recipe, photographs()).width, 160);
+  EXPECT_EQ(image_sizes(recipe, photographs()).eval, 160);
+  recipe.eval_size = 256;
+  EXPECT_EQ(image_sizes(recipe, photographs()).all(), (std::vector<int64_t>{160, 256}));
+  recipe.crop_padding = 4;
+  EXPECT_CONTAINS(refusal(recipe, photographs()), "photographs, which are not padded");
+  recipe.crop = "random_resized";
+  EXPECT_EQ(refusal(recipe, photographs()), "");
+  recipe.crop_scale_max = 0.05;
+  EXPECT_CONTAINS(refusal(recipe, photographs()), "crop_scale_min = 0.08 is above");
+}
+
+// The resolutions of FFCV's ResNet-18 for ImageNet, 88 epochs: 160 until epoch 35, 192 from 79 on.
+TEST(ImageSizes, GrowInSteps) {
+  Recipe recipe;
+  recipe.start_size = 160;
+  recipe.image_size = 192;
+  recipe.grow_from = 35;
+  recipe.grow_until = 79;
+  const auto sizes = image_sizes(recipe, photographs());
+  for (int64_t epoch = 0; epoch < 88; ++epoch) {
+    EXPECT_EQ(sizes.at_epoch(epoch), epoch < 57 ? 160 : 192) << epoch;
+  }
+  recipe.start_size = 64;
+  recipe.image_size = 200;  // no multiple of 32: reached at the end alone
+  recipe.grow_from = 0;
+  recipe.grow_until = 8;
+  const auto odd = image_sizes(recipe, photographs());
+  std::vector<int64_t> seen;
+  for (int64_t epoch = 0; epoch < 10; ++epoch) seen.push_back(odd.at_epoch(epoch));
+  EXPECT_EQ(seen, (std::vector<int64_t>{64, 96, 96, 128, 128, 160, 160, 192, 200, 200}));
+  EXPECT_EQ(odd.all(), (std::vector<int64_t>{64, 200}));
+  recipe.grow_from = recipe.grow_until = 3;
+  EXPECT_EQ(image_sizes(recipe, photographs()).at_epoch(2), 64);
+  EXPECT_EQ(image_sizes(recipe, photographs()).at_epoch(3), 200);
+  recipe.grow_until = 2;
+  EXPECT_CONTAINS(refusal(recipe, photographs()), "grow_until = 2 is before grow_from = 3");
+  recipe.start_size = 0;
+  EXPECT_CONTAINS(refusal(recipe, photographs()), "need start_size");
+}
+
+}  // namespace
+}  // namespace approx::testing
