@@ -47,11 +47,13 @@ void show(const ShowFlags& flags) {
   catalogue.network_params(flags.network);
   const NetworkInfo& network = catalogue.network(spec.name);
   // Any method will do to see where a schedule approximates: the first one that
-  // can approximate the weight gradient stands in.
+  // can approximate the weight gradient stands in, if it may be asked for any
+  // of its products alone.
   std::string method = flags.method;
   for (const auto& info : catalogue.methods) {
     const auto& products = info.products;
     const bool fits =
+        info.products_of_mode.empty() &&
         std::find(products.begin(), products.end(), Product::kWeightGradient) != products.end();
     if (method.empty() && fits) method = info.name;
   }
