@@ -14,7 +14,7 @@ namespace approx {
 namespace {
 
 // Raised when the trainer or what it records changes so that equal settings give other results.
-constexpr int64_t kResultFormat = 1;
+constexpr int64_t kResultFormat = 2;
 
 template <typename Owner>
 using Member = std::variant<bool Owner::*, int64_t Owner::*, double Owner::*, std::string Owner::*,
