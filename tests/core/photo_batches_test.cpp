@@ -165,6 +165,25 @@ TEST_F(PhotoBatches, EvaluationSeesTheCentresInOrder) {
   }
 }
 
+// The filter is LibTorch's, which is torchvision's.
+TEST(Resample, IsTheAntialiasedBilinearFilterOfLibTorch) {
+  const auto source = waves(50, 70);
+  const auto planes =
+      at::from_blob(const_cast<uint8_t*>(source.pixels.data()), {1, 50, 70, 3}, at::kByte)
+          .to(at::kDouble)
+          .permute({0, 3, 1, 2});
+  for (const auto& [height, width] : {std::pair{16, 16}, {25, 35}, {49, 69}, {64, 100}, {1, 1}}) {
+    Raster result;
+    result.resize(height, width);
+    Resampler()(source, {0, 0, 50, 70}, height, width, /*mirrored=*/false, result.pixels.data());
+    const auto expected =
+        at::_upsample_bilinear2d_aa(planes, {height, width}, false)[0].permute({1, 2, 0});
+    const auto found = at::from_blob(result.pixels.data(), {height, width, 3}, at::kByte);
+    EXPECT_LE((found.to(at::kDouble) - expected).abs().max().item<double>(), 0.51)
+        << height << "x" << width;
+  }
+}
+
 // More than one batch of an evaluation: 96 images, in batches of 64.
 TEST(PhotoEvaluation, ItsLastBatchMayBeSmaller) {
   const TemporaryFolder folder;
@@ -200,13 +219,14 @@ TEST_F(PhotoBatches, SessionsRefuseSizesThatTheirNetworkCannotTake) {
 
 TEST_F(PhotoBatches, RunsLearnAndTellHowLongTheyWaited) {
   const TemporaryFolder folder;
-  const auto dataset = coloured_photos(folder.path(), /*per_class=*/40);
+  const auto dataset = coloured_photos(folder.path(), /*per_class=*/30);
   auto config = photo_config();
-  config.recipe.epochs = 4;
-  config.recipe.start_size = 16;
+  config.recipe.epochs = 6;
+  config.recipe.image_size = 16;
+  config.recipe.start_size = 8;
   config.recipe.grow_from = 1;
   config.recipe.grow_until = 3;
-  config.batch_size = 12;
+  config.batch_size = 9;
   const auto run = [&] {
     std::vector<Json> metrics;
     const std::atomic<bool> stop = false;
@@ -225,9 +245,9 @@ TEST_F(PhotoBatches, RunsLearnAndTellHowLongTheyWaited) {
     }
     if (event["name"] == "data_wait") waits.push_back(event["value"]);
   }
-  ASSERT_EQ(accuracies.size(), 4u);
-  EXPECT_GE(accuracies.back(), 0.95);
-  ASSERT_EQ(waits.size(), 4u);
+  ASSERT_EQ(accuracies.size(), 6u);
+  EXPECT_GE(accuracies.back(), 0.9);  // a third by guessing
+  ASSERT_EQ(waits.size(), 6u);
   for (const double wait : waits) {
     EXPECT_GT(wait, 0);
     EXPECT_LE(wait, 1);
@@ -242,7 +262,9 @@ TEST_F(PhotoBatches, RunsLearnAndTellHowLongTheyWaited) {
     }
     return texts;
   };
+  config.network = "small_cnn";
   config.recipe.epochs = 2;
+  config.recipe.start_size = config.recipe.grow_from = config.recipe.grow_until = 0;
   config.method = "topk_position";
   config.schedule = make_schedule("slice:layers=2::2");
   EXPECT_EQ(results(), results());
