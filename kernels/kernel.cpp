@@ -2,6 +2,8 @@
 
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
+
 #include "core/spec/error.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/taps.h"
@@ -70,6 +72,8 @@ at::Tensor libtorch(const Plan&, const Operands& o) { return libtorch_product(o)
 
 at::Tensor taps(const Plan&, const Operands& o) { return taps_product(o); }
 
+bool pays_by_taps(const Operands& o) { return taps_pay(o, o.product); }
+
 at::Tensor skip(const Plan& plan, const Operands& o) {
   return std::get<Skip>(plan).freeze ? at::Tensor() : at::zeros_like(o.w);
 }
@@ -77,7 +81,7 @@ at::Tensor skip(const Plan& plan, const Operands& o) {
 // Fastest first. Indexed like std::variant Plan.
 const std::vector<Variant>& variants_of(const Plan& plan) {
   static const std::vector<Variant> table[] = {
-      {{"taps", taps_fit, taps, taps_pay}, {"libtorch", always, libtorch}},
+      {{"taps", taps_fit, taps, pays_by_taps}, {"libtorch", always, libtorch}},
       {{"skip", weight_gradient, skip}},
       {{"simd", weight_gradient, gaussian<true>}, {"reference", weight_gradient, gaussian<false>}},
       {{"simd", sparse_dy_on_cpu, sparse_weight_gradient<true>},
@@ -107,7 +111,9 @@ at::Tensor run(const Plan& plan, const Operands& operands, std::string_view vari
 
 bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && x.dim() == 4 &&
-         taps_pay(x.sizes(), w.sizes(), geometry);
+         std::any_of(std::begin(kAllProducts), std::end(kAllProducts), [&](Product product) {
+           return taps_pay(x.sizes(), w.sizes(), geometry, product);
+         });
 }
 
 std::vector<std::string> variants(const Plan& plan, const Operands& operands) {

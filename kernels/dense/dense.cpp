@@ -35,7 +35,22 @@ Operands on_every_stride_th_pixel(const Operands& o) {
 }  // namespace
 
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight) {
-  return taps_pay(o) ? taps_gradients(o, data, weight) : libtorch_gradients(o, data, weight);
+  const bool data_by_taps = data && taps_pay(o, Product::kDataGradient);
+  const bool weight_by_taps = weight && taps_pay(o, Product::kWeightGradient);
+  std::pair<at::Tensor, at::Tensor> result;
+  if ((data && !data_by_taps) || (weight && !weight_by_taps)) {
+    result = libtorch_gradients(o, data && !data_by_taps, weight && !weight_by_taps);
+  }
+  Operands part = o;
+  if (data_by_taps) {
+    part.product = Product::kDataGradient;
+    result.first = taps_product(part);
+  }
+  if (weight_by_taps) {
+    part.product = Product::kWeightGradient;
+    result.second = taps_product(part);
+  }
+  return result;
 }
 
 std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& o, bool data, bool weight) {
@@ -67,7 +82,7 @@ std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& o, bool dat
 }
 
 at::Tensor dense_product(const Operands& o) {
-  return taps_pay(o) ? taps_product(o) : libtorch_product(o);
+  return taps_pay(o, o.product) ? taps_product(o) : libtorch_product(o);
 }
 
 at::Tensor libtorch_product(const Operands& o) {

@@ -3,7 +3,6 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,40 +18,67 @@ at::Tensor images_first(const at::Tensor& pixels) {
   return pixels.permute({2, 3, 0, 1}).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-// Pixels of one or several rows as a matrix [rows * width * N, C].
-at::Tensor as_matrix(const at::Tensor& pixels, int64_t row, int64_t rows, int64_t column,
-                     int64_t width) {
-  return pixels.narrow(0, row, rows).narrow(1, column, width).view({-1, pixels.size(3)});
+// How far a kernel reaches from its centre, and the pixels that remain of a row or column `size`
+// long when it is shifted by `shift`.
+int64_t reach_of(const at::Tensor& weight) { return weight.size(2) / 2; }
+int64_t remaining(int64_t size, int64_t shift) { return size - std::abs(shift); }
+
+// The columns of the input that column taps `shift` from the centre join to output columns, and
+// those output columns; [H,W-|shift|,N,C], neighbours in memory, so that rows are one matrix.
+at::Tensor input_columns(const at::Tensor& pixels, int64_t shift) {
+  return pixels.narrow(1, std::max<int64_t>(0, shift), remaining(pixels.size(1), shift));
+}
+at::Tensor output_columns(const at::Tensor& pixels, int64_t shift) {
+  return input_columns(pixels, -shift);
 }
 
-// Calls `body(tap_row, tap_column, input pixels, output pixels, first)` for every pair of matrices
-// that a tap joins, those of the centre tap first: it joins all pixels, so that what it writes need
-// not be zero before.
-template <typename Body>
-void for_taps(const at::Tensor& input, const at::Tensor& output, int64_t kernel, Body body) {
-  const int64_t height = input.size(0), width = input.size(1), reach = kernel / 2;
-  body(reach, reach, as_matrix(input, 0, height, 0, width), as_matrix(output, 0, height, 0, width),
-       true);
-  for (int64_t r = -reach; r <= reach; ++r) {
-    for (int64_t s = -reach; s <= reach; ++s) {
-      if (r == 0 && s == 0) continue;
-      const int64_t rows = height - std::abs(r), columns = width - std::abs(s);
-      if (rows <= 0 || columns <= 0) continue;
-      const int64_t from_row = std::max<int64_t>(0, r), to_row = std::max<int64_t>(0, -r);
-      const int64_t from = std::max<int64_t>(0, s), to = std::max<int64_t>(0, -s);
-      // Whole rows are one matrix; parts of rows are not neighbours.
-      const int64_t together = columns == width ? rows : 1;
-      for (int64_t i = 0; i < rows; i += together) {
-        body(reach + r, reach + s, as_matrix(input, from_row + i, together, from, columns),
-             as_matrix(output, to_row + i, together, to, columns), false);
-      }
+// Likewise rows, as a matrix [rows * W * N, C]. A view.
+at::Tensor input_rows(const at::Tensor& columns, int64_t shift) {
+  return columns.narrow(0, std::max<int64_t>(0, shift), remaining(columns.size(0), shift))
+      .view({-1, columns.size(3)});
+}
+at::Tensor output_rows(const at::Tensor& columns, int64_t shift) {
+  return input_rows(columns, -shift);
+}
+
+// One tap of the weights, shifts from the centre: [Co,Ci], a view that a BLAS takes as it is.
+at::Tensor tap_of(const at::Tensor& weight, int64_t row_shift, int64_t column_shift) {
+  const int64_t reach = reach_of(weight);
+  return weight.select(3, reach + column_shift).select(2, reach + row_shift);
+}
+
+at::Tensor channels_last(const at::Tensor& weight) {
+  return weight.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+// Sums over taps into [H,W,N,channels] what `product(out, row_shift, column_shift, columns, first)`
+// adds for each. The columns of one shift are gathered, and their sum is added, once for all rows.
+template <typename Columns, typename Place, typename Rows, typename Product>
+at::Tensor sum_over_taps(const at::Tensor& from, int64_t channels, int64_t reach,
+                         Columns columns_of, Place place_of, Rows rows_of, Product product) {
+  const int64_t height = from.size(0), width = from.size(1);
+  at::Tensor total = at::empty({height, width, from.size(2), channels}, from.options());
+  // From the centre outwards: the centre tap joins all pixels, so what it writes need not be zero.
+  for (int64_t i = 0; i <= 2 * reach; ++i) {
+    const int64_t s = (i % 2 == 0 ? 1 : -1) * ((i + 1) / 2);
+    if (remaining(width, s) <= 0) continue;
+    const auto columns = columns_of(from, s).contiguous();
+    auto sum =
+        s == 0 ? total
+               : at::empty({height, columns.size(1), columns.size(2), channels}, from.options());
+    for (int64_t j = 0; j <= 2 * reach; ++j) {
+      const int64_t r = (j % 2 == 0 ? 1 : -1) * ((j + 1) / 2);
+      if (remaining(height, r) <= 0) continue;
+      auto out = rows_of(sum, r);
+      product(out, columns, r, s, /*first=*/r == 0);
     }
+    if (s != 0) place_of(total, s).add_(sum);
   }
+  return total;
 }
 
-// out = (first ? 0 : out) + a b. Views with unit stride in one dimension go to the BLAS as they
-// are.
-void accumulate(at::Tensor out, const at::Tensor& a, const at::Tensor& b, bool first) {
+// out = (first ? 0 : out) + a b
+void accumulate(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool first) {
   if (first) {
     at::mm_out(out, a, b);
   } else {
@@ -60,44 +86,41 @@ void accumulate(at::Tensor out, const at::Tensor& a, const at::Tensor& b, bool f
   }
 }
 
-// One tap of the weights: [Co,Ci], a view.
-at::Tensor tap_of(const at::Tensor& weight, int64_t row, int64_t column) {
-  return weight.select(3, column).select(2, row);
-}
-
-at::Tensor channels_last(const at::Tensor& weight) {
-  return weight.contiguous(at::MemoryFormat::ChannelsLast);
-}
-
-at::Tensor pixels_for(const at::Tensor& like, int64_t channels) {
-  return at::empty({like.size(0), like.size(1), like.size(2), channels}, like.options());
-}
-
 at::Tensor forward(const Operands& o) {
-  const auto x = pixels_first(o.x), w = channels_last(o.w);
-  auto y = pixels_for(x, w.size(0));
-  for_taps(x, y, w.size(2), [&](auto r, auto s, const auto& in, const auto& out, bool first) {
-    accumulate(out, in, tap_of(w, r, s).t(), first);
-  });
-  return images_first(y);
+  const auto w = channels_last(o.w);
+  return images_first(sum_over_taps(
+      pixels_first(o.x), w.size(0), reach_of(w), input_columns, output_columns, output_rows,
+      [&](at::Tensor& y, const at::Tensor& columns, int64_t r, int64_t s, bool first) {
+        accumulate(y, input_rows(columns, r), tap_of(w, r, s).t(), first);
+      }));
 }
 
 at::Tensor data_gradient(const at::Tensor& dy, const Operands& o) {
   const auto w = channels_last(o.w);
-  auto dx = pixels_for(dy, w.size(1));
-  for_taps(dx, dy, w.size(2), [&](auto r, auto s, const auto& in, const auto& out, bool first) {
-    accumulate(in, out, tap_of(w, r, s), first);
-  });
-  return images_first(dx);
+  return images_first(sum_over_taps(
+      dy, w.size(1), reach_of(w), output_columns, input_columns, input_rows,
+      [&](at::Tensor& dx, const at::Tensor& columns, int64_t r, int64_t s, bool first) {
+        accumulate(dx, output_rows(columns, r), tap_of(w, r, s), first);
+      }));
 }
 
 at::Tensor weight_gradient(const at::Tensor& dy, const Operands& o) {
   const auto x = pixels_first(o.x);
-  // Taps that join no pixels (a kernel wider than the map) stay zero.
-  auto dw = at::zeros(o.w.sizes(), o.w.options().memory_format(at::MemoryFormat::ChannelsLast));
-  for_taps(x, dy, dw.size(2), [&](auto r, auto s, const auto& in, const auto& out, bool) {
-    accumulate(tap_of(dw, r, s), out.t(), in, false);
-  });
+  auto dw = at::empty(o.w.sizes(), o.w.options().memory_format(at::MemoryFormat::ChannelsLast));
+  const int64_t reach = reach_of(dw);
+  for (int64_t s = -reach; s <= reach; ++s) {
+    const bool in_width = remaining(x.size(1), s) > 0;
+    const auto in = in_width ? input_columns(x, s).contiguous() : x;
+    const auto out = in_width ? output_columns(dy, s).contiguous() : dy;
+    for (int64_t r = -reach; r <= reach; ++r) {
+      auto tap = tap_of(dw, r, s);
+      if (in_width && remaining(x.size(0), r) > 0) {
+        at::mm_out(tap, output_rows(out, r).t(), input_rows(in, r));
+      } else {
+        tap.zero_();  // a kernel wider than the map
+      }
+    }
+  }
   return dw;
 }
 
@@ -113,28 +136,24 @@ bool taps_fit(const Operands& o) {
          o.input_sizes[0] > 0;
 }
 
-bool taps_pay(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& geometry) {
-  constexpr int64_t kSmallMap = 16;       // pixels
-  constexpr int64_t kManyChannels = 128;  // on both sides: matrices that a BLAS does well
-  constexpr int64_t kManyRows = 64;       // images times the pixels of a row
-  return shapes_fit(weight, geometry) && input[2] * input[3] <= kSmallMap &&
-         std::min(weight[0], weight[1]) >= kManyChannels && input[0] * input[3] >= kManyRows;
+bool taps_pay(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& geometry,
+              Product product) {
+  if (!shapes_fit(weight, geometry)) return false;
+  const int64_t pixels = input[2] * input[3], channels = std::min(weight[0], weight[1]);
+  constexpr int64_t kManyRows = 64;  // images times the pixels of a row: matrices worth a BLAS
+  if (channels < 128 || input[0] * input[3] < kManyRows) return false;
+  if (product != Product::kWeightGradient) return pixels <= 9;
+  return pixels <= 16 || (channels >= 256 && pixels <= 256);
 }
 
-bool taps_pay(const Operands& o) {
-  return taps_fit(o) && taps_pay(o.input_sizes, o.w.sizes(), o.geometry);
+bool taps_pay(const Operands& o, Product product) {
+  return taps_fit(o) && taps_pay(o.input_sizes, o.w.sizes(), o.geometry, product);
 }
 
 at::Tensor taps_product(const Operands& o) {
   if (o.product == Product::kForward) return forward(o);
   const auto dy = pixels_first(o.dy);
   return o.product == Product::kDataGradient ? data_gradient(dy, o) : weight_gradient(dy, o);
-}
-
-std::pair<at::Tensor, at::Tensor> taps_gradients(const Operands& o, bool data, bool weight) {
-  const auto dy = pixels_first(o.dy);
-  return {data ? data_gradient(dy, o) : at::Tensor(),
-          weight ? weight_gradient(dy, o) : at::Tensor()};
 }
 
 }  // namespace approx

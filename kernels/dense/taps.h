@@ -6,8 +6,6 @@
 // neighbours, and every product is a sum of plain matrix products over what is really there.
 #pragma once
 
-#include <utility>
-
 #include "kernels/operands.h"
 
 namespace approx {
@@ -16,14 +14,12 @@ namespace approx {
 // that keeps the size of the map.
 bool taps_fit(const Operands& operands);
 
-// Whether they are faster than LibTorch's convolution: a rule on the shapes alone, so that equal
-// runs take equal paths. Measured in docs/performance.md.
-bool taps_pay(const Operands& operands);
-bool taps_pay(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& geometry);
+// Whether they are faster than LibTorch's convolution for a product of these sizes: a rule on the
+// shapes alone, so that equal runs take equal paths. Measured in docs/performance.md.
+bool taps_pay(const Operands& operands, Product product);
+bool taps_pay(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& geometry,
+              Product product);
 
 at::Tensor taps_product(const Operands& operands);
-
-// Both gradients, or the one that is asked for; dy is brought into place once.
-std::pair<at::Tensor, at::Tensor> taps_gradients(const Operands& operands, bool data, bool weight);
 
 }  // namespace approx

@@ -30,7 +30,7 @@ TEST(Dense, TapsAgreeWithPlainLoopsOnEveryProduct) {
 }
 
 TEST(Dense, TapsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
-  auto o = random_operands({64, 128, 4, 160, 3, 1, 1});
+  auto o = random_operands({64, 128, 2, 160, 3, 1, 1});
   ASSERT_TRUE(dense_pays(o.x, o.w, o.geometry));
   for (const auto product : kAllProducts) {
     o.product = product;
@@ -42,6 +42,13 @@ TEST(Dense, TapsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
   EXPECT_TRUE(at::equal(dx, run(Dense{}, o, "taps")));
   o.product = Product::kWeightGradient;
   EXPECT_TRUE(at::equal(dw, run(Dense{}, o, "taps")));
+  // On a larger map the weight gradient alone.
+  o = random_operands({64, 128, 4, 160, 3, 1, 1});
+  const auto mixed = dense_gradients(o, true, true);
+  o.product = Product::kDataGradient;
+  EXPECT_TRUE(at::equal(mixed.first, run(Dense{}, o, "libtorch")));
+  o.product = Product::kWeightGradient;
+  EXPECT_TRUE(at::equal(mixed.second, run(Dense{}, o, "taps")));
   EXPECT_FALSE(dense_gradients(o, true, false).second.defined());
   EXPECT_FALSE(dense_gradients(o, false, true).first.defined());
 }
