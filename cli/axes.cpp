@@ -23,7 +23,7 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--recipe", "NAME", "recipe", "optimizer, learning rate and augmentation"},
     {"--epochs", "N", "recipe.epochs", "epochs, in place of the recipe's"},
     {"--batch-size", "N", "batch_size", "images in a training step"},
-    {"--precision", "P", "precision", "fp32 or bf16"},
+    {"--precision", "P", "precision", "fp32, bf16; cuda: tf32, fp16"},
     {"--threads", "N", "threads", "threads of a run"},
     {"--device", "D", "device", "cpu or cuda"},
     {"--split", "S", "split", "holdout, or paper: the test set judges"},

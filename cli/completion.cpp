@@ -48,10 +48,14 @@ std::vector<std::string> registered() {
 std::vector<std::string> values_of(const CLI::Option& option) {
   const auto& catalogue = Catalogue::embedded();
   std::map<std::string, std::vector<std::string>> named = {
-      {"--method", names_of(catalogue.methods)},   {"--network", names_of(catalogue.networks)},
-      {"--schedule", registered<ScheduleEntry>()}, {"--dataset", registered<DatasetEntry>()},
-      {"--precision", {"fp32", "bf16"}},           {"--device", {"cpu", "cuda"}},
-      {"--split", {"holdout", "paper"}},           {"--purpose", {"accuracy", "timing"}}};
+      {"--method", names_of(catalogue.methods)},
+      {"--network", names_of(catalogue.networks)},
+      {"--schedule", registered<ScheduleEntry>()},
+      {"--dataset", registered<DatasetEntry>()},
+      {"--precision", {"fp32", "tf32", "bf16", "fp16"}},
+      {"--device", {"cpu", "cuda"}},
+      {"--split", {"holdout", "paper"}},
+      {"--purpose", {"accuracy", "timing"}}};
   named["--method"].emplace_back("dense");
   const auto found = named.find(option.get_name());
   if (found != named.end()) return found->second;

@@ -221,6 +221,11 @@ struct Worker {
   Observed seen;
 };
 
+void remove_checkpoints(const std::string& db, const std::string& run_key) {
+  std::error_code ignored;
+  fs::remove_all(checkpoint_directory(db, run_key), ignored);
+}
+
 // A run that ended during the sweep.
 struct EndedRun {
   const PlannedRun* run = nullptr;
@@ -357,11 +362,17 @@ class Coordinator {
   }
 
   void write_task(const Worker& worker) const {
-    const Json task = {{"run_key", worker.run->key},
-                       {"config", worker.run->config},
-                       {"data_dir", options_.data_dir},
-                       {"verify_data", options_.verify_data},
-                       {"isolated", isolated_}};
+    Json task = {{"run_key", worker.run->key},
+                 {"config", worker.run->config},
+                 {"data_dir", options_.data_dir},
+                 {"verify_data", options_.verify_data},
+                 {"isolated", isolated_}};
+    const bool checkpoints = sweep_.checkpoint_time.count() > 0 || sweep_.checkpoint_epochs > 0;
+    if (checkpoints && worker.run->config.purpose == Purpose::kAccuracy) {
+      task["checkpoints"] = {{"folder", checkpoint_directory(options_.db, worker.run->key)},
+                             {"every_ns", sweep_.checkpoint_time.count()},
+                             {"every_epochs", sweep_.checkpoint_epochs}};
+    }
     const std::string path = worker.directory + "/" + kConfigFile;
     std::ofstream out(path);
     out << task.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
@@ -489,7 +500,7 @@ class Coordinator {
 
   void take_line(Worker& worker) {
     static const std::set<std::string> known = {"start", "progress", "metric", "layer",
-                                                "block", "final",    "error"};
+                                                "block", "note",     "final",  "error"};
     const std::string line = std::exchange(worker.line, {});
     const bool skipped = std::exchange(worker.skipping_line, false);
     Json event;
@@ -503,6 +514,13 @@ class Coordinator {
     worker.last_event = Clock::now();
     progress_.event(worker.number, event);
     if (kind == "progress") return;
+    if (kind == "note") {
+      const Json message = event.value("message", Json());
+      const std::string text = message.is_string() ? message.get<std::string>() : message.dump();
+      worker.output.add(text + "\n");
+      progress_.note(fmt::format("{}: {}", describe(*worker.run), printable(text)));
+      return;
+    }
     if (kind == "final" || kind == "error") worker.seen.last = event;
     worker.events_bytes += line.size();
     worker.events.push_back(event);
@@ -548,6 +566,7 @@ class Coordinator {
         worker.oom_kills_before >= 0 && oom_kills() > worker.oom_kills_before;
     EndedRun ended{worker.run, judge(worker.seen), worker.directory, std::move(worker.events)};
     store_.finish(worker.run_id, ended.events, ended.end);
+    if (is_result(ended.end.state)) remove_checkpoints(options_.db, ended.run->key);
     count(worker, ended);
     progress_.ended(worker.number, ended.end.state, summary(ended));
   }
@@ -668,6 +687,11 @@ std::string runs_directory(const std::string& db) {
   return fs::path(db).replace_extension().string() + ".runs";
 }
 
+std::string checkpoint_directory(const std::string& db, const std::string& run_key) {
+  return fs::absolute(fmt::format("{}/{}.checkpoint", runs_directory(db), run_key.substr(0, 12)))
+      .string();
+}
+
 std::string describe(const PlannedRun& run) {
   std::string text = run.method_label;
   if (!run.schedule_label.empty()) text += ", " + run.schedule_label;
@@ -718,6 +742,8 @@ SweepResult run_experiment(const Experiment& experiment, const std::string& comm
       todo.emplace_back(&run, status.attempts);
     } else {
       ++(is_result(status.state) ? before.done_before : before.failed_before);
+      // Left by a coordinator that ended between the result and this.
+      if (is_result(status.state)) remove_checkpoints(options.db, run.key);
       continue;
     }
     timing = timing || run.config.purpose == Purpose::kTiming;

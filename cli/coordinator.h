@@ -23,6 +23,9 @@ struct SweepOptions {
   // From being asked to stop to being killed.
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};
   int64_t max_failures = 0;  // start no more runs after so many failed ones, 0: no limit
+  // Between the checkpoints of an accuracy run; both 0: none are written.
+  std::chrono::nanoseconds checkpoint_time{std::chrono::minutes(5)};
+  int64_t checkpoint_epochs = 0;
 };
 
 struct SweepResult {
@@ -58,6 +61,10 @@ RunEnd judge(const Observed& worker);
 // The directory of runs of a database: its path without extension, with
 // ".runs".
 std::string runs_directory(const std::string& db);
+
+// Where the accuracy run of that key keeps its checkpoints until it has a
+// result, whichever attempt works on it.
+std::string checkpoint_directory(const std::string& db, const std::string& run_key);
 
 // "topk_position:k=1, Schedule 1, resnet20, cifar10, seed 3".
 std::string describe(const PlannedRun& run);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -124,6 +125,25 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
                "end a run without a sign of life for so long (default 30m, 0: never)")
       ->group(kGroup);
   add_duration(app, "--grace", sweep.grace, "from asking a run to stop to killing it (default 10s)")
+      ->group(kGroup);
+  app.add_option_function<std::string>(
+         "--checkpoint-every",
+         [&sweep](const std::string& text) {
+           sweep.checkpoint_epochs = 0;
+           sweep.checkpoint_time = std::chrono::nanoseconds(0);
+           if (!text.ends_with("ep")) {
+             sweep.checkpoint_time = parse_duration(text, "--checkpoint-every");
+             return;
+           }
+           const char* end = text.data() + text.size() - 2;
+           const auto [rest, error] = std::from_chars(text.data(), end, sweep.checkpoint_epochs);
+           if (error != std::errc() || rest != end || sweep.checkpoint_epochs < 1) {
+             throw usage_error("--checkpoint-every: \"{}\" is no number of epochs such as 2ep",
+                               printable(text));
+           }
+         },
+         "save what an accuracy run would go on from: 10m, 2ep (default 5m, 0: never)")
+      ->type_name("TIME|Nep")
       ->group(kGroup);
 }
 

@@ -53,7 +53,7 @@ void add_throughput(CLI::App& app, GlobalOptions& options) {
   command->add_option("--network", config->network, "Network")->required();
   command->add_option("--batch-size", config->batch_size, "Examples in a batch");
   command->add_option("--threads", config->threads, "Threads");
-  command->add_option("--precision", config->precision, "fp32 or bf16");
+  command->add_option("--precision", config->precision, "fp32, bf16; cuda: tf32, fp16");
   command->add_option("--device", config->device, "cpu or cuda");
   command->add_option("--dataset", config->dataset, "Data set");
   auto phases = std::make_shared<bool>(false);

@@ -93,6 +93,11 @@ void compute(const Json& task, EventLog& log) {
   Place place;
   place.data_dir = task.at("data_dir").get<std::string>();
   place.verify_data = task.at("verify_data").get<bool>();
+  if (const auto checkpoints = task.find("checkpoints"); checkpoints != task.end()) {
+    checkpoints->at("folder").get_to(place.checkpoints.folder);
+    checkpoints->at("every_ns").get_to(place.checkpoints.every_ns);
+    checkpoints->at("every_epochs").get_to(place.checkpoints.every_epochs);
+  }
 
   Engine& engine = load_engine();
   Json environment = merged_environment(engine.environment());

@@ -20,10 +20,10 @@ inline constexpr const char* kOutputFile = "stderr.log";    // what it printed, 
 std::string event_line(const Json& event);
 
 // Does what DIR/config.json says: {"run_key", "config", "data_dir",
-// "verify_data"}. Every event but "progress" goes to DIR/events.jsonl first and
-// is on disk before "final" or "error" is reported. SIGINT and SIGTERM stop the
-// run after the current step. Returns the exit code of the process; what goes
-// wrong is reported as an "error" event.
+// "verify_data", and perhaps "checkpoints"}. Every event but "progress" goes to DIR/events.jsonl
+// first and is on disk before "final" or "error" is reported. SIGINT and SIGTERM stop the run after
+// the current step. Returns the exit code of the process; what goes wrong is reported as an "error"
+// event.
 int run_worker(const std::string& directory);
 
 }  // namespace approx

@@ -129,7 +129,11 @@ class LibraryEngine final : public Engine {
     configure_threads(config.threads);
     open_device(config.device);  // says what is missing before the data are read
     const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
-    (config.purpose == Purpose::kTiming ? run_timing : run_accuracy)(config, dataset, sink, stop);
+    if (config.purpose == Purpose::kTiming) {
+      run_timing(config, dataset, sink, stop);
+    } else {
+      run_accuracy(config, dataset, place.checkpoints, sink, stop);
+    }
   }
 
   std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,

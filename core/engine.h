@@ -19,10 +19,19 @@ namespace approx {
 // from the computing thread.
 using EventSink = std::function<void(const Json& event)>;
 
+// Where and how often an accuracy run saves what it would go on from (core/checkpoint.h), and where
+// it looks for it when it begins.
+struct Checkpoints {
+  std::string folder;        // of this run alone; "": none
+  int64_t every_ns = 0;      // 0: not by time
+  int64_t every_epochs = 0;  // 0: not by epochs
+};
+
 // Where things are: settings that do not change a result.
 struct Place {
   std::string data_dir;
   bool verify_data = true;
+  Checkpoints checkpoints;
 };
 
 // A layer shape of `bench-kernel`.

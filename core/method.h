@@ -47,6 +47,10 @@ class Method {
     kNothing  // `operands.x` is undefined then
   };
   virtual Keep keep() const { return Keep::kInput; }
+
+  // What the method remembers from step to step, to be saved and to be set: a tensor, undefined
+  // before the first step. Null for methods that remember nothing.
+  virtual at::Tensor* memory() { return nullptr; }
 };
 
 struct MethodEntry : MethodInfo {

@@ -1,5 +1,7 @@
 #include "core/scheduled_layers.h"
 
+#include <tuple>
+
 namespace approx {
 
 ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed)
@@ -36,6 +38,11 @@ void ScheduledLayers::begin_step(int64_t step) {
       slot.use[p] = {method.get(), &entry.approximated[static_cast<size_t>(index)][p]};
     }
   }
+}
+
+bool ScheduledLayers::observe(double accuracy, int64_t steps_done) {
+  observed_.emplace_back(accuracy, steps_done);
+  return schedule_.observe(accuracy, steps_done);
 }
 
 std::vector<ScheduledLayers::Density> ScheduledLayers::take_densities() {
@@ -90,6 +97,89 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
     }
   }
   return events;
+}
+
+namespace {
+
+// Names in a checkpoint of what belongs to a method of a layer.
+std::string memory_name(const std::string& layer, const std::string& method) {
+  return fmt::format("memory:{}:{}", layer, method);
+}
+
+std::string kept_name(const std::string& layer, const std::string& method, Product product) {
+  return fmt::format("kept:{}:{}:{}", layer, method, name(product));
+}
+
+}  // namespace
+
+void ScheduledLayers::save(Checkpoint& checkpoint) const {
+  Json layers = Json::object();
+  for (const auto& entry : layers_) {
+    const std::string& layer = entry.layer->info.name;
+    Json methods = Json::object();
+    for (size_t m = 0; m < entry.methods.size(); ++m) {
+      if (entry.methods[m] == nullptr) continue;
+      const std::string& text = schedule_.methods()[m];
+      Json counts = Json::array();
+      for (const auto product : kAllProducts) {
+        const auto& count = entry.approximated[m][static_cast<size_t>(product)];
+        counts.push_back(
+            {count.calls, count.host_macs, count.entries, count.host_kept, count.macs_per_kept});
+        if (!count.device_kept.defined()) continue;
+        checkpoint.add(kept_name(layer, text, product), count.device_kept);
+      }
+      methods[text]["counts"] = counts;
+      const at::Tensor* memory = entry.methods[m]->memory();
+      if (memory == nullptr || !memory->defined()) continue;
+      checkpoint.add(memory_name(layer, text), *memory);
+      // Values are saved in the order of their indices; how they lie in memory decides which
+      // kernels take them.
+      methods[text]["channels_last"] =
+          memory->dim() == 4 && memory->is_contiguous(at::MemoryFormat::ChannelsLast);
+    }
+    layers[layer] = {{"exact", entry.exact},
+                     {"seen_kept", entry.seen_kept},
+                     {"seen_entries", entry.seen_entries},
+                     {"methods", methods}};
+  }
+  checkpoint.state["layers"] = layers;
+  checkpoint.state["observed"] = observed_;
+}
+
+void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
+  for (const auto& [accuracy, steps_done] :
+       checkpoint.state.at("observed").get<std::vector<std::pair<double, int64_t>>>()) {
+    observe(accuracy, steps_done);
+  }
+  for (auto& entry : layers_) {
+    const std::string& layer = entry.layer->info.name;
+    const Json& saved = checkpoint.state.at("layers").at(layer);
+    saved.at("exact").get_to(entry.exact);
+    saved.at("seen_kept").get_to(entry.seen_kept);
+    saved.at("seen_entries").get_to(entry.seen_entries);
+    for (size_t m = 0; m < entry.methods.size(); ++m) {
+      const std::string& text = schedule_.methods()[m];
+      if (!saved.at("methods").contains(text)) continue;
+      const Json& method = saved["methods"][text];
+      entry.methods[m] = make_method(text);
+      for (const auto product : kAllProducts) {
+        const auto p = static_cast<size_t>(product);
+        auto& count = entry.approximated[m][p];
+        std::tie(count.calls, count.host_macs, count.entries, count.host_kept,
+                 count.macs_per_kept) =
+            method.at("counts").at(p).get<std::tuple<int64_t, double, double, double, double>>();
+        const auto kept = kept_name(layer, text, product);
+        if (checkpoint.has(kept)) count.device_kept = checkpoint.tensor(kept).to(device);
+      }
+      const auto remembered = memory_name(layer, text);
+      if (!checkpoint.has(remembered)) continue;
+      const bool channels_last = method.at("channels_last").get<bool>();
+      *entry.methods[m]->memory() = checkpoint.tensor(remembered)
+                                        .to(device)
+                                        .contiguous(channels_last ? at::MemoryFormat::ChannelsLast
+                                                                  : at::MemoryFormat::Contiguous);
+    }
+  }
 }
 
 }  // namespace approx

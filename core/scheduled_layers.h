@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/checkpoint.h"
 #include "core/layers.h"
 #include "core/method.h"
 #include "core/spec/schedule.h"
@@ -22,9 +23,7 @@ class ScheduledLayers {
   void begin_step(int64_t step);
 
   // See Schedule::observe.
-  bool observe(double accuracy, int64_t steps_done) {
-    return schedule_.observe(accuracy, steps_done);
-  }
+  bool observe(double accuracy, int64_t steps_done);
 
   // The share of entries that stayed of a layer's pruned gradients, over all methods.
   struct Density {
@@ -40,6 +39,11 @@ class ScheduledLayers {
   // layer and product for its exact calls.
   std::vector<Json> events(int64_t batch_size) const;
 
+  // Everything that steps change here: the counts, the accuracies that the schedule was told, what
+  // methods remember.
+  void save(Checkpoint& checkpoint) const;
+  void restore(const Checkpoint& checkpoint, at::Device device);
+
  private:
   struct PerLayer {
     Layer* layer;
@@ -50,6 +54,7 @@ class ScheduledLayers {
   };
 
   Schedule schedule_;
+  std::vector<std::pair<double, int64_t>> observed_;  // what observe() was told
   std::vector<PerLayer> layers_;
   uint64_t seed_;
 };

@@ -1,6 +1,7 @@
 #include "core/session.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 
 #include "core/device.h"
@@ -36,10 +37,10 @@ NetworkInput input_of(const LoadedDataset& dataset, const ImageSizes& sizes) {
 class Autocast {
  public:
   Autocast(const std::string& precision, at::DeviceType device) : device_(device) {
-    if (precision != "bf16") return;
+    if (precision != "bf16" && precision != "fp16") return;
     active_ = true;
     at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+    at::autocast::set_autocast_dtype(device_, precision == "bf16" ? at::kBFloat16 : at::kHalf);
   }
   ~Autocast() {
     if (!active_) return;
@@ -61,7 +62,12 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
       device_(open_device(config.device)),
       split_(split_dataset(dataset, config, device_)),
       batches_(split_.train, dataset, config) {
-  check(config.recipe);
+  check(config);
+  if (device_.is_cuda()) {
+    // LibTorch's own default differs between convolutions and matrix products.
+    at::globalContext().setAllowTF32CuDNN(config.precision == "tf32");
+    at::globalContext().setAllowTF32CuBLAS(config.precision == "tf32");
+  }
   std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
   const auto sizes = image_sizes(config.recipe, dataset);
   const auto input = input_of(dataset, sizes);
@@ -88,6 +94,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
     for (auto& buffer : named(network_->named_buffers())) tensors.push_back(std::move(buffer));
     average_ = std::make_unique<WeightAverage>(tensors, config.recipe.ema);
   }
+  if (config.precision == "fp16") loss_scale_ = std::make_unique<LossScale>(device_);
   loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
   network_->train();
 }
@@ -128,10 +135,10 @@ void Session::step() {
   const auto batch = next_batch();
   optimizer_->zero_grad();
   const at::Tensor loss = loss_of(batch);
-  loss.backward();
+  (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
   {
     const PhaseScope phase(Phase::kOptimizer);
-    optimizer_->step(learning_rate(config_.recipe, step_, steps_per_epoch()));
+    optimizer_->step(learning_rate(config_.recipe, step_, steps_per_epoch()), loss_scale_.get());
   }
   if (average_ != nullptr) average_->update(step_);
   loss_sum_.add_(loss.detach());
@@ -181,6 +188,63 @@ std::string Session::first_bad_layer() {
     if (!item.value().isfinite().all().item<bool>()) return item.key();
   }
   return "";
+}
+
+std::vector<NamedTensor> Session::state() const {
+  std::vector<NamedTensor> tensors;
+  const auto add = [&](const char* prefix, const std::vector<NamedTensor>& list) {
+    for (const auto& [name, tensor] : list) tensors.emplace_back(prefix + name, tensor);
+  };
+  add("parameter:", named(network_->named_parameters()));
+  add("buffer:", named(network_->named_buffers()));
+  add("optimizer:", optimizer_->state());
+  if (average_ != nullptr) add("average:", average_->state());
+  add("", {{"loss_sum", loss_sum_}});
+  if (loss_scale_ != nullptr) {
+    add("loss_scale:",
+        {{"scale", loss_scale_->scale()}, {"steps", loss_scale_->steps_since_growth()}});
+  }
+  return tensors;
+}
+
+namespace {
+
+// LibTorch's global generators that a training on `device` may draw from, named.
+std::vector<std::pair<std::string, at::Generator>> generators(at::Device device) {
+  std::vector<std::pair<std::string, at::Generator>> used = {
+      {"generator:cpu", at::globalContext().defaultGenerator(at::kCPU)}};
+  if (device.is_cuda()) {
+    used.emplace_back("generator:cuda", at::globalContext().defaultGenerator(device));
+  }
+  return used;
+}
+
+}  // namespace
+
+Checkpoint Session::save() const {
+  Checkpoint checkpoint;
+  checkpoint.state["step"] = step_;
+  checkpoint.state["loss_steps"] = loss_steps_;
+  for (const auto& [name, tensor] : state()) checkpoint.add(name, tensor);
+  for (const auto& [name, generator] : generators(device_)) {
+    checkpoint.add(name, generator.get_state());
+  }
+  layers_->save(checkpoint);
+  return checkpoint;
+}
+
+void Session::restore(const Checkpoint& checkpoint) {
+  try {
+    for (const auto& [name, tensor] : state()) checkpoint.restore(name, tensor);
+    layers_->restore(checkpoint, device_);
+    for (auto [name, generator] : generators(device_)) {
+      generator.set_state(checkpoint.tensor(name));
+    }
+    checkpoint.state.at("step").get_to(step_);
+    checkpoint.state.at("loss_steps").get_to(loss_steps_);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kData, fmt::format("the checkpoint does not fit: {}", error.what()));
+  }
 }
 
 void Session::synchronize() const { synchronize_device(device_); }

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "core/batches.h"
+#include "core/checkpoint.h"
 #include "core/spec/catalogue.h"
 #include "core/spec/run_config.h"
 #include "kernels/operands.h"
 
 namespace approx {
 
+class LossScale;
 class Network;
 class Optimizer;
 class ScheduledLayers;
@@ -58,6 +60,15 @@ class Session {
   // gradient reached.
   std::vector<std::pair<LayerInfo, Operands>> record();
 
+  // Everything that steps change, so that a session restored from it goes on bit for bit: weights,
+  // update rule, averages, what layers counted and methods remember, LibTorch's generators. Order
+  // and augmentation of the images are functions of the step.
+  Checkpoint save() const;
+
+  // Goes on where `checkpoint`, saved from a session of the same configuration, was. Throws
+  // Error(kData) where it does not fit; the session is then of no use.
+  void restore(const Checkpoint& checkpoint);
+
   // Returns once everything asked of the device is done.
   void synchronize() const;
 
@@ -80,6 +91,8 @@ class Session {
   Batch next_batch();
   at::Tensor loss_of(const Batch& batch);
   at::Tensor test_logits(const at::Tensor& x);
+  // The tensors that steps change in place, named.
+  std::vector<std::pair<std::string, at::Tensor>> state() const;
 
   RunConfig config_;
   at::Device device_;
@@ -90,6 +103,7 @@ class Session {
   std::unique_ptr<ScheduledLayers> layers_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;  // null: none
+  std::unique_ptr<LossScale> loss_scale_;   // null: none
   at::Tensor loss_sum_;                     // on the device, read by take_mean_loss
   int64_t loss_steps_ = 0;
   int64_t step_ = 0;

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <memory>
 
+#include "core/checkpoint.h"
 #include "core/learning_rate.h"
 #include "core/session.h"
 #include "core/spec/error.h"
@@ -60,35 +62,58 @@ Json final_event(std::string_view state, int64_t steps, Clock::time_point began)
           {"peak_rss_bytes", peak_rss_bytes()}};
 }
 
+// What an accuracy run has on record besides its session: saved with it.
+struct Record {
+  int64_t segments = 1;  // processes that worked on it
+  int64_t train_ns = 0, eval_ns = 0, warmup_ns = 0;
+  int64_t wall_ns = 0;  // of the segments before this one
+  std::vector<int64_t> step_ns;
+  double epoch_loss = 0;  // summed over its steps so far
+  int64_t epoch_loss_steps = 0, loss_from = 0;
+  int64_t epoch_from_ns = 0, data_wait_ns = 0;  // where the epoch began, what it has waited so far
+  double last_accuracy = -1;
+  std::vector<Json> metrics;  // as reported
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Record, segments, train_ns, eval_ns, warmup_ns, wall_ns, step_ns,
+                                   epoch_loss, epoch_loss_steps, loss_from, epoch_from_ns,
+                                   data_wait_ns, last_accuracy, metrics)
+
 // One accuracy run, its clocks and its metrics.
 class AccuracyRun {
  public:
-  AccuracyRun(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-              const std::atomic<bool>& stop)
+  AccuracyRun(const RunConfig& config, const LoadedDataset& dataset, const Checkpoints& checkpoints,
+              const EventSink& sink, const std::atomic<bool>& stop)
       : config_(config),
         dataset_(dataset),
+        checkpoints_(checkpoints),
         sink_(sink),
         stop_(stop),
         began_(Clock::now()),
-        session_(config, dataset),
+        session_(std::make_unique<Session>(config, dataset)),
         // The first steps allocate and choose algorithms. They train, but are not timed.
-        warmup_(
-            std::min<int64_t>(std::max<int64_t>(4, session_.period()), session_.total_steps() / 4)),
+        warmup_(std::min<int64_t>(std::max<int64_t>(4, session_->period()),
+                                  session_->total_steps() / 4)),
         on_cpu_(config.device == "cpu") {}
 
   void operator()() {
-    sink_(start_event(session_, dataset_));
-    const int64_t total = session_.total_steps(), per_epoch = session_.steps_per_epoch();
-    while (session_.steps_done() < total && !stop_ && state_ == "finished") {
+    resume();
+    sink_(start_event(*session_, dataset_));
+    for (const auto& event : record_.metrics) sink_(event);
+    const int64_t total = session_->total_steps(), per_epoch = session_->steps_per_epoch();
+    while (session_->steps_done() < total && !stop_ && state_ == "finished") {
       timed_step();
-      const int64_t done = session_.steps_done();
+      const int64_t done = session_->steps_done();
       const bool epoch_ends = done % per_epoch == 0;
       // Reading the loss waits for the device, so it is looked at once in a while: soon enough to
       // stop a diverged run within a hundred steps.
       if (epoch_ends || done % kLossEvery == 0) look_at_loss(epoch_ends);
       if (epoch_ends && state_ == "finished") end_epoch(done / per_epoch);
+      if (state_ == "finished" && done < total && checkpoint_due(epoch_ends)) save();
     }
-    if (stop_ && session_.steps_done() < total) state_ = "interrupted";
+    if (stop_ && session_->steps_done() < total && state_ == "finished") {
+      state_ = "interrupted";
+      save();
+    }
     finish();
   }
 
@@ -97,25 +122,26 @@ class AccuracyRun {
 
   void timed_step() {
     const auto before = Clock::now();
-    session_.step();
+    session_->step();
+    const int64_t done = session_->steps_done();
     // Where steps are only queued, their single times mean nothing; epochs are timed instead.
-    if (!on_cpu_ && session_.steps_done() % session_.steps_per_epoch() == 0) session_.synchronize();
+    if (!on_cpu_ && done % session_->steps_per_epoch() == 0) session_->synchronize();
     const int64_t ns = nanoseconds(Clock::now() - before);
-    if (session_.steps_done() <= warmup_) {
-      warmup_ns_ += ns;
-      if (session_.steps_done() == warmup_) session_.synchronize();
+    if (done <= warmup_) {
+      record_.warmup_ns += ns;
+      if (done == warmup_) session_->synchronize();
     } else {
-      train_ns_ += ns;
-      if (on_cpu_) step_ns_.push_back(ns);
+      record_.train_ns += ns;
+      if (on_cpu_) record_.step_ns.push_back(ns);
     }
   }
 
   void look_at_loss(bool epoch_ends) {
-    const int64_t steps = session_.steps_done() - loss_from_;
-    const double mean = session_.take_mean_loss();
-    loss_from_ = session_.steps_done();
-    epoch_loss_ += mean * static_cast<double>(steps);
-    epoch_loss_steps_ += steps;
+    const int64_t steps = session_->steps_done() - record_.loss_from;
+    const double mean = session_->take_mean_loss();
+    record_.loss_from = session_->steps_done();
+    record_.epoch_loss += mean * static_cast<double>(steps);
+    record_.epoch_loss_steps += steps;
     if (!std::isfinite(mean)) {
       diverge();
       metric("loss", "train", mean);
@@ -125,88 +151,151 @@ class AccuracyRun {
 
   void diverge() {
     state_ = "diverged";
-    diverged_step_ = session_.steps_done();
-    diverged_layer_ = session_.first_bad_layer();
+    diverged_step_ = session_->steps_done();
+    diverged_layer_ = session_->first_bad_layer();
   }
 
   void report_progress(double loss, bool force) {
     const auto now = Clock::now();
     if (!force && now - progress_at_ < std::chrono::milliseconds(250)) return;
-    const int64_t steps = session_.steps_done() - progress_step_;
-    const double seconds = 1e-9 * static_cast<double>(train_ns_ + warmup_ns_ - progress_ns_);
+    const int64_t trained_ns = record_.train_ns + record_.warmup_ns;
+    const int64_t steps = session_->steps_done() - progress_step_;
+    const double seconds = 1e-9 * static_cast<double>(trained_ns - progress_ns_);
     Json event{{"event", "progress"},
                {"epoch", epoch()},
                {"epochs", config_.recipe.epochs},
-               {"step", session_.steps_done()},
-               {"total_steps", session_.total_steps()},
+               {"step", session_->steps_done()},
+               {"total_steps", session_->total_steps()},
                {"images_per_s",
                 seconds > 0 ? static_cast<double>(steps * config_.batch_size) / seconds : 0.0},
-               {"accuracy", last_accuracy_ < 0 ? Json() : Json(last_accuracy_)}};
+               {"accuracy", record_.last_accuracy < 0 ? Json() : Json(record_.last_accuracy)}};
     event["loss"] = std::isfinite(loss) ? Json(loss) : Json();
     sink_(event);
     progress_at_ = now;
-    progress_step_ = session_.steps_done();
-    progress_ns_ = train_ns_ + warmup_ns_;
+    progress_step_ = session_->steps_done();
+    progress_ns_ = trained_ns;
   }
 
   void end_epoch(int64_t epoch_number) {
-    metric("loss", "train",
-           epoch_loss_ / static_cast<double>(std::max<int64_t>(1, epoch_loss_steps_)));
+    metric(
+        "loss", "train",
+        record_.epoch_loss / static_cast<double>(std::max<int64_t>(1, record_.epoch_loss_steps)));
     metric("learning_rate", "train",
-           learning_rate(config_.recipe, session_.steps_done() - 1, session_.steps_per_epoch()));
-    for (const auto& [where, density] : session_.take_densities()) {
+           learning_rate(config_.recipe, session_->steps_done() - 1, session_->steps_per_epoch()));
+    for (const auto& [where, density] : session_->take_densities()) {
       metric("density", where, density);
     }
-    if (const auto wait_ns = session_.take_data_wait_ns()) {
-      const int64_t epoch_ns = train_ns_ + warmup_ns_ - epoch_from_ns_;
-      metric("data_wait", "train", static_cast<double>(*wait_ns) / static_cast<double>(epoch_ns));
+    if (const auto wait_ns = session_->take_data_wait_ns()) {
+      const int64_t epoch_ns = record_.train_ns + record_.warmup_ns - record_.epoch_from_ns;
+      metric("data_wait", "train",
+             static_cast<double>(record_.data_wait_ns + *wait_ns) / static_cast<double>(epoch_ns));
     }
-    epoch_from_ns_ = train_ns_ + warmup_ns_;
-    epoch_loss_ = 0;
-    epoch_loss_steps_ = 0;
+    record_.data_wait_ns = 0;
+    record_.epoch_from_ns = record_.train_ns + record_.warmup_ns;
+    record_.epoch_loss = 0;
+    record_.epoch_loss_steps = 0;
     const bool last = epoch_number == config_.recipe.epochs;
     if (!last && epoch_number % config_.recipe.eval_every != 0) return;
     const auto before = Clock::now();
-    if (session_.split().holdout.count() > 0) {
-      const double accuracy = score("holdout", session_.split().holdout);
-      if (session_.observe(accuracy)) metric("plateau", "holdout", accuracy);
+    if (session_->split().holdout.count() > 0) {
+      const double accuracy = score("holdout", session_->split().holdout);
+      if (session_->observe(accuracy)) metric("plateau", "holdout", accuracy);
     }
-    score("test", session_.split().test);
-    eval_ns_ += nanoseconds(Clock::now() - before);
+    score("test", session_->split().test);
+    record_.eval_ns += nanoseconds(Clock::now() - before);
   }
 
   double score(const char* split, const DeviceImages& images) {
-    const auto result = session_.evaluate(images);
+    const auto result = session_->evaluate(images);
     metric("accuracy", split, result.accuracy);
     metric("loss", split, result.loss);
-    last_accuracy_ = result.accuracy;
+    record_.last_accuracy = result.accuracy;
     // A loss that overflowed in evaluation alone is not a divergence of the training, but
     // parameters that are no longer numbers are.
-    if (!std::isfinite(result.loss) && !session_.first_bad_layer().empty()) diverge();
+    if (!std::isfinite(result.loss) && !session_->first_bad_layer().empty()) diverge();
     return result.accuracy;
   }
 
   void metric(const char* metric_name, const std::string& split, double value) {
     Json event{{"event", "metric"}, {"name", metric_name},
-               {"split", split},    {"step", session_.steps_done()},
-               {"epoch", epoch()},  {"train_ns", train_ns_}};
+               {"split", split},    {"step", session_->steps_done()},
+               {"epoch", epoch()},  {"train_ns", record_.train_ns}};
     put(event, value);
     sink_(event);
+    record_.metrics.push_back(std::move(event));
   }
 
+  void note(const std::string& message) { sink_({{"event", "note"}, {"message", message}}); }
+
   double epoch() const {
-    return static_cast<double>(session_.steps_done()) /
-           static_cast<double>(session_.steps_per_epoch());
+    return static_cast<double>(session_->steps_done()) /
+           static_cast<double>(session_->steps_per_epoch());
+  }
+
+  bool checkpoint_due(bool epoch_ends) {
+    if (checkpoints_.folder.empty()) return false;
+    if (epoch_ends) ++epochs_since_save_;
+    return (checkpoints_.every_epochs > 0 && epochs_since_save_ >= checkpoints_.every_epochs) ||
+           (checkpoints_.every_ns > 0 &&
+            nanoseconds(Clock::now() - saved_at_) >= checkpoints_.every_ns);
+  }
+
+  // A checkpoint that cannot be written costs what it would have saved, not the run.
+  void save() {
+    if (checkpoints_.folder.empty()) return;
+    try {
+      if (const auto wait_ns = session_->take_data_wait_ns()) record_.data_wait_ns += *wait_ns;
+      auto checkpoint = session_->save();
+      checkpoint.state["config"] = config_;
+      Record record = record_;
+      record.wall_ns += nanoseconds(Clock::now() - began_);
+      checkpoint.state["record"] = record;
+      save_checkpoint(checkpoints_.folder, checkpoint);
+    } catch (const Error& error) {
+      note(fmt::format("no checkpoint after step {}: {}", session_->steps_done(), error.what()));
+    }
+    saved_at_ = Clock::now();
+    epochs_since_save_ = 0;
+  }
+
+  // Goes on from the newest checkpoint, if there is one that fits.
+  void resume() {
+    if (checkpoints_.folder.empty()) return;
+    const auto saved =
+        load_checkpoint(checkpoints_.folder, [this](const std::string& message) { note(message); });
+    if (!saved) return;
+    try {
+      if (saved->state.value("config", Json()) != Json(config_)) {
+        throw Error(ErrorKind::kData, "the checkpoint is of another run");
+      }
+      session_->restore(*saved);
+      record_ = saved->state.at("record").get<Record>();
+    } catch (const std::exception& error) {
+      note(fmt::format("{}: {}; the run starts anew", checkpoints_.folder, error.what()));
+      session_ = std::make_unique<Session>(config_, dataset_);
+      return;
+    }
+    ++record_.segments;
+    progress_step_ = session_->steps_done();
+    progress_ns_ = record_.train_ns + record_.warmup_ns;
+    note(fmt::format("goes on after step {} of {}", session_->steps_done(),
+                     session_->total_steps()));
   }
 
   void finish() {
-    for (const auto& event : session_.layer_events()) sink_(event);
-    Json event = final_event(state_, session_.steps_done(), began_);
-    event.update({{"warmup_steps", std::min(warmup_, session_.steps_done())},
-                  {"train_ns", train_ns_},
-                  {"eval_ns", eval_ns_},
-                  {"warmup_ns", warmup_ns_},
-                  {"step_ns", step_ns_}});
+    for (const auto& event : session_->layer_events()) sink_(event);
+    Json event = final_event(state_, session_->steps_done(), began_);
+    event.update({{"warmup_steps", std::min(warmup_, session_->steps_done())},
+                  {"train_ns", record_.train_ns},
+                  {"eval_ns", record_.eval_ns},
+                  {"warmup_ns", record_.warmup_ns},
+                  {"wall_ns", record_.wall_ns + event["wall_ns"].get<int64_t>()},
+                  {"step_ns", record_.step_ns},
+                  {"segments", record_.segments}});
+    if (record_.segments > 1) {
+      event["taint"] = {fmt::format("went on from a checkpoint: {} processes in turn worked on it",
+                                    record_.segments)};
+    }
     if (state_ == "diverged") {
       event["diverged_step"] = diverged_step_;
       event["diverged_layer"] = diverged_layer_;
@@ -216,18 +305,17 @@ class AccuracyRun {
 
   const RunConfig& config_;
   const LoadedDataset& dataset_;
+  const Checkpoints& checkpoints_;
   const EventSink& sink_;
   const std::atomic<bool>& stop_;
   Clock::time_point began_;
-  Session session_;
+  std::unique_ptr<Session> session_;
   int64_t warmup_;
   bool on_cpu_;
   std::string state_ = "finished";
-  int64_t train_ns_ = 0, eval_ns_ = 0, warmup_ns_ = 0, epoch_from_ns_ = 0;
-  std::vector<int64_t> step_ns_;
-  double epoch_loss_ = 0;
-  int64_t epoch_loss_steps_ = 0, loss_from_ = 0;
-  double last_accuracy_ = -1;
+  Record record_;
+  Clock::time_point saved_at_ = Clock::now();
+  int64_t epochs_since_save_ = 0;
   Clock::time_point progress_at_{};
   int64_t progress_step_ = 0, progress_ns_ = 0;
   int64_t diverged_step_ = 0;
@@ -236,9 +324,10 @@ class AccuracyRun {
 
 }  // namespace
 
-void run_accuracy(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
+void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
+                  const Checkpoints& checkpoints, const EventSink& sink,
                   const std::atomic<bool>& stop) {
-  AccuracyRun run(config, dataset, sink, stop);
+  AccuracyRun run(config, dataset, checkpoints, sink, stop);
   run();
 }
 

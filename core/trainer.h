@@ -10,8 +10,10 @@
 namespace approx {
 
 // Trains for the recipe's epochs with evaluations; events as docs/events.md says. The result is the
-// same for the same configuration on the same machine and number of threads.
-void run_accuracy(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
+// same for the same configuration on the same machine and number of threads, in one go or in
+// several from the checkpoints between: a run that goes on reports the metrics of before once more.
+void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
+                  const Checkpoints& checkpoints, const EventSink& sink,
                   const std::atomic<bool>& stop);
 
 // Holds the exact and the approximated network in one process and trains each for the same number

@@ -55,7 +55,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 struct Run {
   int64_t run_id = 0, attempt = 0, host_id = 0, dataset_id = 0;
   std::string state;
-  bool lossy = false, dirty = false, timing_valid = false;
+  bool lossy = false, dirty = false, timing_valid = false, tainted = false;
   std::optional<int64_t> train_ns;
   std::optional<double> step_ns_median;
 
@@ -157,7 +157,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
   for_each_row(db,
                "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
                "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
-               "r.step_ns_median FROM run r JOIN build b USING(build_id) "
+               "r.step_ns_median, r.taint <> '[]' FROM run r JOIN build b USING(build_id) "
                "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
                [&](SQLite::Statement& row) {
                  const auto cell = cells.find(row.getColumn(0).getInt64());
@@ -173,6 +173,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
                  run.timing_valid = row.getColumn(8).getInt() != 0;
                  run.train_ns = optional_integer(row.getColumn(9));
                  run.step_ns_median = optional_real(row.getColumn(10));
+                 run.tainted = row.getColumn(11).getInt() != 0;
                });
   std::vector<Cell> sorted;
   for (auto& [id, cell] : cells) sorted.push_back(std::move(cell));
@@ -221,11 +222,22 @@ Contents read_contents(const std::string& path, const ReportOptions& options) {
 // --- the main table ---
 
 // What a row of the table must be read with, in the order of the letters.
-enum Note { kFew, kDiverged, kUnpaired, kLossy, kDirty, kShared, kMixed, kTainted, kNotes };
+enum Note {
+  kFew,
+  kDiverged,
+  kUnpaired,
+  kLossy,
+  kDirty,
+  kShared,
+  kMixed,
+  kTainted,
+  kResumed,
+  kNotes
+};
 
-constexpr const char* kNoteNames[kNotes] = {"few seeds",   "diverged",      "unpaired seeds",
-                                            "lossy data",  "dirty build",   "not isolated",
-                                            "mixed hosts", "tainted timing"};
+constexpr const char* kNoteNames[kNotes] = {"few seeds",   "diverged",       "unpaired seeds",
+                                            "lossy data",  "dirty build",    "not isolated",
+                                            "mixed hosts", "tainted timing", "resumed runs"};
 constexpr const char* kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -234,7 +246,9 @@ constexpr const char* kNoteTexts[kNotes] = {
     "built from sources with uncommitted changes",
     "images/s of runs that may have shared the machine",
     "runs of several machines",
-    "timing runs that were disturbed or shared the machine are left out"};
+    "timing runs that were disturbed or shared the machine are left out",
+    "runs that were interrupted and went on from a checkpoint: their times are of several "
+    "processes"};
 
 struct Row {
   const Cell* first = nullptr;
@@ -308,6 +322,7 @@ class TableMaker {
       hosts.insert(run->host_id);
       row.notes[kLossy] |= run->lossy;
       row.notes[kDirty] |= run->dirty;
+      row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
       row.notes[kDiverged] |= !run->finished();
     }
     row.notes[kMixed] = hosts.size() > 1;

@@ -18,6 +18,8 @@ class Msbp final : public PruningMethod {
  public:
   explicit Msbp(const Params& params) : ratio_(params.real("ratio")), eta_(params.real("eta")) {}
 
+  at::Tensor* memory() override { return &memory_; }
+
  private:
   Plan prune(const Operands& o, const Rng&) override {
     const int64_t batch = o.dy.size(0);

@@ -1042,10 +1042,11 @@ class ExperimentReader {
           run.config.method = method.text;
           run.network_label = network.label;
           run.method_label = method.label;
+          run.excluded = why_unusable(run.config);
           if (!is_dense(method)) {
             run.config.schedule = schedule.rules;
             run.schedule_label = schedule.label;
-            run.excluded = why_unusable(network, method, schedule);
+            if (run.excluded.empty()) run.excluded = why_unusable(network, method, schedule);
           }
           const bool usable = run.excluded.empty();
           // A run that cannot be resolved has no canonical form; the text of its settings serves.
@@ -1062,6 +1063,15 @@ class ExperimentReader {
         }
       }
     }
+  }
+
+  static std::string why_unusable(const RunConfig& config) {
+    try {
+      check(config);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
   }
 
   std::string why_unusable(const Labelled& network, const Labelled& method,

@@ -128,7 +128,8 @@ const std::vector<Field<RunConfig>>& run_fields() {
       text("method", &C::method, "name:key=value,..."),
       field("seed", &C::seed, "of weights, order, augmentation and methods", 0, 4294967295.0),
       field("batch_size", &C::batch_size, "images a step", 1, 65536),
-      text("precision", &C::precision, "arithmetic of the products", {"fp32", "bf16"}),
+      text("precision", &C::precision, "arithmetic of the products",
+           {"fp32", "tf32", "bf16", "fp16"}),
       field("threads", &C::threads, "CPU threads, 0 until resolved", 0, 4096),
       text("device", &C::device, "where it runs", {"cpu", "cuda"}),
       field("blocks", &C::blocks, "timing: pairs of blocks", 1, 100'000),
@@ -243,6 +244,14 @@ void check(const Recipe& recipe) {
   if (falls != milestones.end() || (!milestones.empty() && milestones.front() < 1)) {
     throw usage_error("milestones = \"{}\": epochs must rise from 1 on",
                       fmt::join(milestones, ","));
+  }
+}
+
+void check(const RunConfig& config) {
+  check(config.recipe);
+  if (config.device == "cpu" && (config.precision == "tf32" || config.precision == "fp16")) {
+    throw usage_error("precision = {} needs device = cuda; cpu computes in fp32 or bf16",
+                      config.precision);
   }
 }
 

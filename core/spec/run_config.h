@@ -79,9 +79,11 @@ struct RunConfig {
   Recipe recipe;
   int64_t seed = 0;
   int64_t batch_size = 128;
-  std::string precision = "fp32";  // fp32, bf16
-  int64_t threads = 0;             // >= 1 once resolved
-  std::string device = "cpu";      // cpu, cuda
+  // Of the products, weights stay in fp32: fp32; tf32: inputs rounded to 10 bits of mantissa; bf16;
+  // fp16, whose loss is scaled so that gradients do not vanish.
+  std::string precision = "fp32";
+  int64_t threads = 0;         // >= 1 once resolved
+  std::string device = "cpu";  // cpu, cuda
   // Timing runs only: pairs of blocks and periods of the schedule in a block.
   int64_t blocks = 20;
   int64_t block_steps = 16;  // rounded up to whole periods
@@ -93,8 +95,9 @@ struct RunConfig {
 std::vector<ParamSpec> recipe_specs();
 std::vector<ParamSpec> run_specs();
 
-// Throws Error(kUsage) where settings of a recipe contradict each other.
+// Throw Error(kUsage) where settings contradict each other. That of a run looks at its recipe too.
 void check(const Recipe& recipe);
+void check(const RunConfig& config);
 
 // Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
 // or a value out of range.

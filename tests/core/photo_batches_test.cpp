@@ -221,7 +221,7 @@ TEST_F(PhotoBatches, RunsLearnAndTellHowLongTheyWaited) {
   const TemporaryFolder folder;
   const auto dataset = coloured_photos(folder.path(), /*per_class=*/30);
   auto config = photo_config();
-  config.recipe.epochs = 6;
+  config.recipe.epochs = 10;
   config.recipe.image_size = 16;
   config.recipe.start_size = 8;
   config.recipe.grow_from = 1;
@@ -245,9 +245,9 @@ TEST_F(PhotoBatches, RunsLearnAndTellHowLongTheyWaited) {
     }
     if (event["name"] == "data_wait") waits.push_back(event["value"]);
   }
-  ASSERT_EQ(accuracies.size(), 6u);
+  ASSERT_EQ(accuracies.size(), 10u);
   EXPECT_GE(accuracies.back(), 0.9);  // a third by guessing
-  ASSERT_EQ(waits.size(), 6u);
+  ASSERT_EQ(waits.size(), 10u);
   for (const double wait : waits) {
     EXPECT_GT(wait, 0);
     EXPECT_LE(wait, 1);

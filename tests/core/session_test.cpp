@@ -24,14 +24,21 @@ RunConfig toy_config(const std::string& method = "dense", const std::string& sch
   return config;
 }
 
-std::vector<Json> events_of(void (*run)(const RunConfig&, const LoadedDataset&, const EventSink&,
-                                        const std::atomic<bool>&),
-                            const RunConfig& config) {
+// The events of a run that is stopped, if at all, after the `stop_after`-th of them.
+std::vector<Json> events_of(const RunConfig& config, const Checkpoints& checkpoints = {},
+                            size_t stop_after = 0) {
   static const LoadedDataset dataset = toy_dataset();
   std::vector<Json> events;
-  const std::atomic<bool> stop = false;
-  run(
-      config, dataset, [&](const Json& event) { events.push_back(event); }, stop);
+  std::atomic<bool> stop = false;
+  const auto sink = [&](const Json& event) {
+    events.push_back(event);
+    if (events.size() == stop_after) stop = true;
+  };
+  if (config.purpose == Purpose::kTiming) {
+    run_timing(config, dataset, sink, stop);
+  } else {
+    run_accuracy(config, dataset, checkpoints, sink, stop);
+  }
   return events;
 }
 
@@ -45,7 +52,7 @@ std::vector<Json> of_kind(const std::vector<Json>& events, const std::string& ki
 
 // The metrics without the clock readings: what must be equal from run to run.
 std::vector<Json> metrics_of(const RunConfig& config) {
-  auto metrics = of_kind(events_of(run_accuracy, config), "metric");
+  auto metrics = of_kind(events_of(config), "metric");
   for (auto& event : metrics) event.erase("train_ns");
   return metrics;
 }
@@ -59,7 +66,7 @@ double final_accuracy(const RunConfig& config) {
 }
 
 TEST(AccuracyRun, LearnsTheToyAndReportsEveryPartOfIt) {
-  const auto events = events_of(run_accuracy, toy_config());
+  const auto events = events_of(toy_config());
   ASSERT_EQ(events.front().at("event"), "start");
   const auto& end = events.back();
   ASSERT_EQ(end.at("event"), "final");
@@ -112,7 +119,7 @@ TEST(AccuracyRun, MethodsOfDifferentProductsWorkOnOneLayer) {
   weight.method = "topk_position";
   config.schedule = {data, weight};
   std::map<std::string, std::string> methods;
-  for (const auto& event : of_kind(events_of(run_accuracy, config), "layer")) {
+  for (const auto& event : of_kind(events_of(config), "layer")) {
     if (event["layer"] == "conv2") methods[event["product"]] = event["method"];
   }
   EXPECT_EQ(methods["forward"], "dense");
@@ -140,7 +147,7 @@ TEST(AccuracyRun, APlateauOfTheHeldOutAccuracyEndsARule) {
       "plateau:patience=1,delta=1";  // no accuracy gains more than 1: the second evaluation
   config.schedule = {rule};
   config.recipe.epochs = 4;
-  const auto events = events_of(run_accuracy, config);
+  const auto events = events_of(config);
   int64_t reached = 0, exact = 0, approximated = 0, steps = 0;
   for (const auto& event : events) {
     if (event["event"] == "metric" && event["name"] == "plateau") reached = event["step"];
@@ -154,11 +161,11 @@ TEST(AccuracyRun, APlateauOfTheHeldOutAccuracyEndsARule) {
   EXPECT_EQ(exact, steps - reached);
 
   config.split = "paper";
-  EXPECT_THROW(events_of(run_accuracy, config), Error) << "nothing is held out";
+  EXPECT_THROW(events_of(config), Error) << "nothing is held out";
 }
 
 TEST(AccuracyRun, CountsWhatTheLayersDid) {
-  const auto events = events_of(run_accuracy, toy_config("zero", "slice:layers=2,steps=::2"));
+  const auto events = events_of(toy_config("zero", "slice:layers=2,steps=::2"));
   bool found = false;
   for (const auto& event : of_kind(events, "layer")) {
     if (event["layer"] != "conv2" || event["product"] != "weight_gradient") continue;
@@ -178,7 +185,7 @@ TEST(AccuracyRun, ANetworkThatBlowsUpIsDivergedAtOnce) {
   auto config = toy_config();
   config.recipe.learning_rate = 1e30;
   config.recipe.epochs = 50;
-  const auto end = events_of(run_accuracy, config).back();
+  const auto end = events_of(config).back();
   EXPECT_EQ(end["state"], "diverged");
   EXPECT_LE(end["steps"].get<int64_t>(), 100);
   EXPECT_FALSE(end["diverged_layer"].get<std::string>().empty());
@@ -191,7 +198,7 @@ TEST(AccuracyRun, StopsAfterTheCurrentStep) {
   auto config = toy_config();
   config.recipe.epochs = 1000;
   run_accuracy(
-      config, dataset,
+      config, dataset, {},
       [&](const Json& event) {
         events.push_back(event);
         if (event["event"] == "metric") stop = true;
@@ -204,7 +211,7 @@ TEST(AccuracyRun, StopsAfterTheCurrentStep) {
 TEST(AccuracyRun, TheSplitOfThePaperHoldsNothingOut) {
   auto config = toy_config();
   config.split = "paper";
-  const auto events = events_of(run_accuracy, config);
+  const auto events = events_of(config);
   EXPECT_EQ(events.front()["steps_per_epoch"], 16);
   for (const auto& event : of_kind(events, "metric")) EXPECT_NE(event["split"], "holdout");
 }
@@ -266,7 +273,7 @@ TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
   config.purpose = Purpose::kTiming;
   config.blocks = 6;
   config.block_steps = 5;
-  const auto events = events_of(run_timing, config);
+  const auto events = events_of(config);
   const auto blocks = of_kind(events, "block");
   ASSERT_EQ(blocks.size(), 12u);
   int dense_first = 0;
@@ -387,6 +394,11 @@ TEST(Session, RefusesWhatDoesNotFit) {
   config = toy_config();
   config.device = "tpu";
   EXPECT_THROW(Session(config, dataset), Error);
+  for (const char* precision : {"fp16", "tf32"}) {
+    config = toy_config();
+    config.precision = precision;
+    EXPECT_THROW(Session(config, dataset), Error) << precision << " on a CPU";
+  }
 }
 
 }  // namespace

@@ -257,6 +257,18 @@ TEST_F(ReportTest, TaintedTimingsAreLeftOutUnlessAskedFor) {
   EXPECT_DOUBLE_EQ(real(report_table(path_, {.include_tainted = true}), "zero", "speedup"), 2);
 }
 
+TEST_F(ReportTest, RunsThatWentOnFromACheckpointAreNoted) {
+  auto resumed = accuracy("zero", 0, {0.5});
+  resumed.end.taint = {"went on from a checkpoint"};
+  fill({resumed, accuracy("dense", 0, {0.5})});
+  const Table table = report_table(path_);
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("resumed runs"),
+            std::string::npos);
+  EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")).find("resumed runs"),
+            std::string::npos);
+  EXPECT_EQ(real(table, "zero", "accuracy_pct"), 50);
+}
+
 TEST_F(ReportTest, DifferentSettingsAreDifferentRows) {
   auto small = accuracy("zero", 0, {0.5});
   small.plan.config.batch_size = 50;

@@ -1,0 +1,124 @@
+"""Workers and coordinators killed at random moments of real trainings that write checkpoints: the
+same command goes on from them, and every number is that of a sweep that nobody disturbed."""
+
+import os
+import random
+import signal
+import sys
+import time
+
+from program import Folder, expect, expect_equal, finish
+
+SWEEP = """id = "checkpoints"
+network = "small_cnn:width=4"
+dataset = "mnist14"
+method = ["dense", "msbp"]
+schedule = "slice:layers=1::1,steps=::2"
+recipe = { optimizer = "adam", learning_rate = 1e-3, ema = 0.9, epochs = 6, crop_padding = 1 }
+threads = 1
+"""
+
+KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
+
+
+class RealFolder(Folder):
+    """A folder whose sweeps train, with the engine that comes with the program."""
+
+    def environment(self, fake="", **more):
+        env = super().environment(fake, **more)
+        del env["APPROXTRAIN_ENGINE"]
+        return env
+
+    def command(self):
+        return ["sweep", "sweep.toml", "--db", "t.db", "--checkpoint-every", "100ms",
+                "--progress", "log"]
+
+    def metrics(self):
+        return self.query(
+            "SELECT c.run_key, m.name, m.split, m.step, m.epoch, m.value, m.special, r.state, "
+            "r.steps FROM run r JOIN cell c USING(cell_id) JOIN metric m USING(run_id) "
+            "WHERE r.state = 'finished' ORDER BY 1, 2, 3, 4")
+
+    def layers(self):
+        return self.query(
+            "SELECT c.run_key, l.layer, l.product, l.method, l.calls, l.exact_calls, l.macs_done, "
+            "l.density FROM run r JOIN cell c USING(cell_id) JOIN layer_metric l USING(run_id) "
+            "WHERE r.state = 'finished' ORDER BY 1, 2, 3, 4")
+
+    def checkpoints(self):
+        runs = self.file("t.runs")
+        if not os.path.isdir(runs):
+            return []
+        return [name for name in os.listdir(runs) if name.endswith(".checkpoint")]
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as line:
+            return [int(child) for child in line.read().split()]
+    except OSError:
+        return []
+
+
+def undisturbed():
+    with RealFolder(SWEEP) as folder:
+        began = time.monotonic()
+        code, _, err = folder.run(*folder.command(), timeout=600)
+        expect_equal(code, 0, f"undisturbed: exit code ({err})")
+        expect_equal(folder.checkpoints(), [], "undisturbed: checkpoints left")
+        expect_equal(folder.query("SELECT taint FROM run"), [("[]",), ("[]",)], "undisturbed: taint")
+        return folder.metrics(), folder.layers(), time.monotonic() - began
+
+
+def disturbed(how, rng, wanted, layers, duration):
+    disturbances = 0
+    went_on = 0
+    with RealFolder(SWEEP) as folder:
+        code = None
+        for _ in range(20 * KILLS):
+            process = folder.start(*folder.command())
+            if disturbances < KILLS:
+                time.sleep(rng.uniform(0.3, 1.0) * max(1.0, duration / 4))
+                targets = children_of(process.pid) if how == "worker" else [process.pid]
+                number = signal.SIGINT if how == "interrupted" else signal.SIGKILL
+                for target in targets:
+                    if process.poll() is None:
+                        try:
+                            os.kill(target, number)
+                            disturbances += 1
+                        except ProcessLookupError:
+                            pass
+            _, err = process.communicate(timeout=600)
+            went_on += err.decode().count("goes on after step")
+            code = process.returncode
+            if code == 0:
+                break
+        expect_equal(code, 0, f"{how}: the sweep never came to its end")
+        expect(disturbances > 0, f"{how}: nothing was disturbed")
+        expect(went_on > 0, f"{how}: nothing went on from a checkpoint")
+        folder.check_database()
+        expect_equal(folder.metrics(), wanted, f"{how}: metrics")
+        expect_equal(folder.layers(), layers, f"{how}: layers")
+        taints = folder.query("SELECT count(*) FROM run WHERE state = 'finished' AND "
+                              "taint LIKE '%went on from a checkpoint%' AND NOT timing_valid")
+        expect(taints[0][0] > 0, f"{how}: no run says that it went on")
+        expect_equal(folder.checkpoints(), [], f"{how}: checkpoints left")
+
+
+def bad_intervals():
+    with RealFolder(SWEEP) as folder:
+        for text in ("0ep", "-1ep", "ep", "1.5ep", "ten", "5 parsecs"):
+            code, _, err = folder.run("sweep", "sweep.toml", "--checkpoint-every", text)
+            expect_equal(code, 2, f"--checkpoint-every {text}: exit code")
+            expect("--checkpoint-every" in err, f"--checkpoint-every {text}: {err}")
+
+
+seed = int(os.environ.get("APPROXTRAIN_TEST_SEED", time.time_ns() % 1_000_000))
+print(f"APPROXTRAIN_TEST_SEED={seed}", flush=True)
+rng = random.Random(seed)
+metrics, layers, duration = undisturbed()
+expect(len(metrics) >= 2 * 6 * 6, f"undisturbed: {len(metrics)} metrics")
+for how in ("worker", "coordinator", "interrupted"):
+    disturbed(how, rng, metrics, layers, duration)
+bad_intervals()
+finish()
