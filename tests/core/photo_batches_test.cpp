@@ -231,7 +231,7 @@ TEST_F(PhotoBatches, RunsLearnAndTellHowLongTheyWaited) {
     std::vector<Json> metrics;
     const std::atomic<bool> stop = false;
     run_accuracy(
-        config, dataset,
+        config, dataset, {},
         [&](const Json& event) {
           if (event.at("event") == "metric") metrics.push_back(event);
         },
