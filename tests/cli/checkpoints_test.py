@@ -66,7 +66,7 @@ def undisturbed():
         code, _, err = folder.run(*folder.command(), timeout=600)
         expect_equal(code, 0, f"undisturbed: exit code ({err})")
         expect_equal(folder.checkpoints(), [], "undisturbed: checkpoints left")
-        expect_equal(folder.query("SELECT taint FROM run"), [("[]",), ("[]",)], "undisturbed: taint")
+        expect_equal(folder.query("SELECT taint FROM run"), [("[]",)] * 2, "undisturbed: taint")
         return folder.metrics(), folder.layers(), time.monotonic() - began
 
 
