@@ -115,6 +115,12 @@ TEST(Resume, Bf16GoesOnBitForBit) {
   expect_same_end(config);
 }
 
+TEST(Resume, DropoutGoesOnBitForBit) {
+  auto config = toy_config("dense");
+  config.network = "mnist_mlp:hidden=20,dropout=0.5";
+  expect_same_end(config);
+}
+
 // LibTorch's generator is saved with the rest: what draws from it draws the same again.
 TEST(Resume, TheGlobalGeneratorGoesOn) {
   Session session(toy_config("dense"), dataset());
