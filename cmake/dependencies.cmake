@@ -46,6 +46,13 @@ target_include_directories(approx_torch SYSTEM INTERFACE
   ${APPROX_TORCH_DIR}/include ${APPROX_TORCH_DIR}/include/torch/csrc/api/include)
 target_link_libraries(approx_torch INTERFACE
   ${APPROX_TORCH_DIR}/lib/libtorch_cpu.so ${APPROX_TORCH_DIR}/lib/libc10.so)
+# By its file: -fopenmp on the link line would name the compiler's own.
+file(GLOB APPROX_OPENMP_RUNTIME ${APPROX_TORCH_DIR}/lib/libgomp*.so*)
+if(NOT APPROX_OPENMP_RUNTIME)
+  message(FATAL_ERROR "${APPROX_TORCH_DIR}/lib has no libgomp: LibTorch's OpenMP runtime is missing")
+endif()
+add_library(approx_openmp INTERFACE)
+target_link_libraries(approx_openmp INTERFACE ${APPROX_OPENMP_RUNTIME})
 set(CMAKE_BUILD_RPATH "$ORIGIN;${APPROX_TORCH_DIR}/lib")
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib;${APPROX_TORCH_DIR}/lib")
 
