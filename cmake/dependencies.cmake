@@ -49,7 +49,7 @@ target_link_libraries(approx_torch INTERFACE
 # By its file: -fopenmp on the link line would name the compiler's own.
 file(GLOB APPROX_OPENMP_RUNTIME ${APPROX_TORCH_DIR}/lib/libgomp*.so*)
 if(NOT APPROX_OPENMP_RUNTIME)
-  message(FATAL_ERROR "${APPROX_TORCH_DIR}/lib has no libgomp: LibTorch's OpenMP runtime is missing")
+  message(FATAL_ERROR "${APPROX_TORCH_DIR}/lib: LibTorch's OpenMP runtime, libgomp, is missing")
 endif()
 add_library(approx_openmp INTERFACE)
 target_link_libraries(approx_openmp INTERFACE ${APPROX_OPENMP_RUNTIME})
