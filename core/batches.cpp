@@ -148,11 +148,26 @@ Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunCon
   }
 }
 
+namespace {
+
+// The order of an epoch, from `orders` or newly drawn into it. Those of the neighbouring epochs
+// stay: a loader works ahead.
+template <typename Orders>
+const std::vector<int64_t>& order_of(Orders& orders, int64_t epoch, int64_t count, uint64_t seed) {
+  const auto found = orders.find(epoch);
+  if (found != orders.end()) return found->second;
+  const Rng rng{.seed = seed, .step = static_cast<uint64_t>(epoch), .stream = kOrderStream};
+  std::erase_if(orders, [epoch](const auto& order) { return std::abs(order.first - epoch) > 1; });
+  return orders.emplace(epoch, permutation(count, rng)).first->second;
+}
+
+}  // namespace
+
 at::Tensor Batches::indices(int64_t step) {
   const int64_t epoch = step / per_epoch_;
   if (epoch != shuffled_epoch_) {
-    const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(epoch), .stream = kOrderStream};
-    order_ = from_vector(permutation(images_.count(), rng)).to(images_.labels.device());
+    order_ =
+        from_vector(order_of(orders_, epoch, images_.count(), seed_)).to(images_.labels.device());
     shuffled_epoch_ = epoch;
   }
   return order_.narrow(0, step % per_epoch_ * batch_size_, batch_size_);
@@ -174,15 +189,9 @@ std::optional<int64_t> Batches::take_wait_ns() {
 PhotoBatchPlan Batches::plan(int64_t step) {
   const auto& photos = *images_.photos;
   const int64_t epoch = step / per_epoch_;
-  auto found = orders_.find(epoch);
-  if (found == orders_.end()) {
-    const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(epoch), .stream = kOrderStream};
-    found = orders_.emplace(epoch, permutation(images_.count(), rng)).first;
-    std::erase_if(orders_,
-                  [epoch](const auto& order) { return std::abs(order.first - epoch) > 1; });
-  }
+  const auto& order = order_of(orders_, epoch, images_.count(), seed_);
   PhotoBatchPlan plan;
-  const auto from = found->second.begin() + step % per_epoch_ * batch_size_;
+  const auto from = order.begin() + step % per_epoch_ * batch_size_;
   for (auto row = from; row != from + batch_size_; ++row) {
     plan.images.push_back(photos.rows[static_cast<size_t>(*row)]);
   }

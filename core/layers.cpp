@@ -107,10 +107,6 @@ at::Tensor autocast(const at::Tensor& tensor) {
                                    tensor.device().type());
 }
 
-}  // namespace
-
-namespace {
-
 // Adds, on the device, how many entries of a gradient were kept.
 void add_kept(UseCount& count, const at::Tensor& gradient, const at::Tensor& kept) {
   count.entries += static_cast<double>(gradient.numel());
@@ -208,6 +204,12 @@ void watch(const at::Tensor& x, const at::Tensor& y, Layer::Probe& probe) {
   y.register_hook([&probe](const at::Tensor& gradient) { probe.dy = gradient.detach(); });
 }
 
+// Evaluation is exact.
+const LayerSlot& slot_in_use(const LayerSlot& slot, bool training) {
+  static const LayerSlot kExact;
+  return training ? slot : kExact;
+}
+
 std::string conv_kind(int64_t kernel) { return fmt::format("conv{0}x{0}", kernel); }
 
 thread_local bool zero_weights = false;
@@ -239,8 +241,7 @@ ConvImpl::ConvImpl(const ConvOptions& o) : geometry_{o.stride, o.padding, 1, o.g
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) {
   const auto& g = geometry_;
-  static const LayerSlot kExact;
-  const auto& used = is_training() ? slot : kExact;
+  const auto& used = slot_in_use(slot, is_training());
   const bool libtorch =
       used.exact() && !PhaseClock::runs() && (autocast_is_on(x) || !dense_pays(x, weight, g));
   const auto y =
@@ -294,7 +295,8 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool with_bias
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) {
-  if ((slot.exact() || !is_training()) && !PhaseClock::runs()) {
+  const auto& used = slot_in_use(slot, is_training());
+  if (used.exact() && !PhaseClock::runs()) {
     auto y = at::linear(x, weight, bias);
     if (probing) watch(x, y, probe);
     return y;
@@ -302,7 +304,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
   // The number that keys random draws tells linear layers from convolutions.
   constexpr uint32_t kLinear = 1u << 15;
   return approximated_conv(x.unsqueeze(-1).unsqueeze(-1), weight.unsqueeze(-1).unsqueeze(-1), bias,
-                           Geometry{}, slot, kLinear | static_cast<uint32_t>(info.index))
+                           Geometry{}, used, kLinear | static_cast<uint32_t>(info.index))
       .flatten(1);
 }
 

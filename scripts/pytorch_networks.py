@@ -81,38 +81,37 @@ def vgg19(classes):
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, classes))
 
 
-def basic_resnet(stem, blocks, classes):
-    """ResNet-18 and -34 after their stem of 64 channels."""
+def resnet(stem, blocks, branch_of, classes, expansion=1):
+    """Four stages of residual blocks after a stem of 64 channels, with projections (option B)."""
     layers, channels = [stem], 64
     for stage, count in enumerate(blocks):
         width = 64 << stage
+        out = expansion * width
         for block in range(count):
             stride = 2 if stage and not block else 1
-            branch = nn.Sequential(conv_norm(channels, width, 3, stride),
-                                   conv_norm(width, width, 3, relu=False))
-            projected = None if channels == width else conv_norm(channels, width, 1, stride, 0,
-                                                                 relu=False)
-            layers.append(Residual(branch, projected))
-            channels = width
-    return nn.Sequential(*layers, Head(channels, classes))
-
-
-def bottleneck_resnet(stem, blocks, classes):
-    """ResNet-50 and deeper after their stem of 64 channels."""
-    layers, channels = [stem], 64
-    for stage, count in enumerate(blocks):
-        width = 64 << stage
-        for block in range(count):
-            stride = 2 if stage and not block else 1
-            out = 4 * width
-            branch = nn.Sequential(conv_norm(channels, width, 1),
-                                   conv_norm(width, width, 3, stride),
-                                   conv_norm(width, out, 1, relu=False))
             projected = None if channels == out else conv_norm(channels, out, 1, stride, 0,
                                                                relu=False)
-            layers.append(Residual(branch, projected))
+            layers.append(Residual(branch_of(channels, width, stride), projected))
             channels = out
     return nn.Sequential(*layers, Head(channels, classes))
+
+
+def basic_branch(channels, width, stride):
+    return nn.Sequential(conv_norm(channels, width, 3, stride),
+                         conv_norm(width, width, 3, relu=False))
+
+
+def bottleneck_branch(channels, width, stride):
+    return nn.Sequential(conv_norm(channels, width, 1), conv_norm(width, width, 3, stride),
+                         conv_norm(width, 4 * width, 1, relu=False))
+
+
+def resnet18(stem, classes):
+    return resnet(stem, (2, 2, 2, 2), basic_branch, classes)
+
+
+def resnet50(stem, classes):
+    return resnet(stem, (3, 4, 6, 3), bottleneck_branch, classes, expansion=4)
 
 
 def imagenet_stem():
@@ -196,11 +195,11 @@ NETWORKS = {
     "vgg19": Fed(vgg19, "vgg19", "synthetic", 3, 32, 10, 128),
     "resnet9": Fed(resnet9, "resnet9", "synthetic", 3, 32, 10, 128),
     "alexnet": Fed(alexnet, "alexnet:form=cifar", "synthetic", 3, 32, 10, 128),
-    "resnet18": Fed(lambda classes: basic_resnet(conv_norm(3, 64, 3), (2, 2, 2, 2), classes),
+    "resnet18": Fed(lambda classes: resnet18(conv_norm(3, 64, 3), classes),
                     "resnet18:form=cifar", "synthetic", 3, 32, 10, 128),
     "wide_resnet": Fed(wide_resnet, "wide_resnet", "synthetic", 3, 32, 10, 16),
-    "resnet18-224": Fed(lambda classes: basic_resnet(imagenet_stem(), (2, 2, 2, 2), classes),
+    "resnet18-224": Fed(lambda classes: resnet18(imagenet_stem(), classes),
                         "resnet18", "synthetic224", 3, 224, 1000, 8),
-    "resnet50-224": Fed(lambda classes: bottleneck_resnet(imagenet_stem(), (3, 4, 6, 3), classes),
+    "resnet50-224": Fed(lambda classes: resnet50(imagenet_stem(), classes),
                         "resnet50", "synthetic224", 3, 224, 1000, 8),
 }

@@ -118,12 +118,7 @@ Header parse_header(Bytes file, const PackedHeader& packed, const std::string& p
         "{}",
         path, kImportAgain);
   }
-  const auto expected = checked_add(header.payload_at, header.layout.bytes, path);
-  const auto size = static_cast<int64_t>(file.size());
-  if (size != expected) {
-    throw data_error("{}: at byte {}: expected {} bytes, found {}; {}", path,
-                     std::min(size, expected), expected, size, kImportAgain);
-  }
+  check_file_size(file, packed.payload_at, header.layout.bytes, path);
   return header;
 }
 

@@ -118,6 +118,16 @@ PackedHeader read_packed_header(Bytes file, const std::string& path) {
   return header;
 }
 
+void check_file_size(Bytes file, int64_t payload_at, int64_t payload_bytes,
+                     const std::string& path) {
+  const auto expected = checked_add(payload_at, payload_bytes, path);
+  const auto size = static_cast<int64_t>(file.size());
+  if (size != expected) {
+    throw data_error("{}: at byte {}: expected {} bytes, found {}; {}", path,
+                     std::min(size, expected), expected, size, kImportAgain);
+  }
+}
+
 void verify_payload(Bytes payload, const std::string& sha256, int64_t payload_at,
                     const std::string& path) {
   const auto found = digest_hex("sha256", payload);

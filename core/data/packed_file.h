@@ -51,6 +51,10 @@ struct PackedHeader {
 // Reads and checks what stands before the payload: magic, version, the header against its checksum.
 PackedHeader read_packed_header(Bytes file, const std::string& path);
 
+// Holds the size of the file to that of the payload.
+void check_file_size(Bytes file, int64_t payload_at, int64_t payload_bytes,
+                     const std::string& path);
+
 // Holds the payload to the checksum in the header.
 void verify_payload(Bytes payload, const std::string& sha256, int64_t payload_at,
                     const std::string& path);

@@ -132,12 +132,7 @@ Header parse_header(Bytes file, const PackedHeader& packed, const std::string& p
         "{}: at byte 64: expected offsets that follow from the sizes, found others; {}", path,
         kImportAgain);
   }
-  const auto expected = checked_add(packed.payload_at, header.layout.bytes, path);
-  const auto size = static_cast<int64_t>(file.size());
-  if (size != expected) {
-    throw data_error("{}: at byte {}: expected {} bytes, found {}; {}", path,
-                     std::min(size, expected), expected, size, kImportAgain);
-  }
+  check_file_size(file, packed.payload_at, header.layout.bytes, path);
   return header;
 }
 
