@@ -51,6 +51,14 @@ void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists) {
   } else {
     add({"--seed", "N", "seeds", "seed of the run (default 0)"});
   }
+  if (lists) {
+    app.add_option_function<std::string>(
+           "--scale",
+           [&overrides](const std::string& text) { overrides.scale = parse_scale(text); },
+           "full (the paper's setting, default), reduced or smoke")
+        ->type_name("SCALE")
+        ->group("What to run");
+  }
   app.add_option_function<std::vector<std::string>>(
          "--set",
          [&overrides](const std::vector<std::string>& pairs) {

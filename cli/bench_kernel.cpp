@@ -22,6 +22,7 @@
 #include "cli/coordinator.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
+#include "cli/items.h"
 #include "cli/shapes.h"
 #include "cli/text.h"
 #include "cli/timing_lock.h"
@@ -46,6 +47,8 @@ struct BenchFlags {
   Nanoseconds min_time = std::chrono::milliseconds(20);
   double max_noise = 5;
   bool no_store = false;
+  bool quiet = false;      // print no table
+  std::string experiment;  // the id of the one that asks for it
 };
 
 // Keeps the time of each benchmark by its name, and prints nothing.
@@ -308,17 +311,32 @@ void bench(const BenchFlags& flags, const GlobalOptions& options) {
       rows.push_back(measure(cases.front(), kernel, flags));
     }
   }
-  print_rows(rows, flags.format);
+  if (!flags.quiet) print_rows(rows, flags.format);
   if (store) {
     Json environment = merged_environment(engine.environment());
     environment["threads"] = flags.threads;
     environment["device"] = flags.device;
     environment["isolated"] = true;
-    store->add_kernel_results(environment, rows);
+    store->add_kernel_results(environment, rows, flags.experiment);
   }
 }
 
 }  // namespace
+
+void run_kernel_item(const Experiment& experiment, const GlobalOptions& options) {
+  const KernelItem& item = experiment.kernels;
+  BenchFlags flags;
+  flags.op = item.op;
+  flags.shapes = item.shapes;
+  flags.shape_texts = item.shape_texts;
+  flags.methods = fmt::format("{}", fmt::join(item.methods, ","));
+  flags.threads = item.threads;
+  flags.repetitions = item.repetitions;
+  if (experiment.scale == Scale::kSmoke) flags.min_time = std::chrono::milliseconds(1);
+  flags.quiet = true;
+  flags.experiment = experiment.id;
+  bench(flags, options);
+}
 
 void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
   auto* command = app.add_subcommand("bench-kernel", "Time one product of a layer by every method");

@@ -2,12 +2,14 @@
 #include <cmath>
 #include <functional>
 #include <iostream>
+#include <map>
 
 #include "cli/command.h"
 #include "cli/text.h"
 #include "core/data/dataset.h"
 #include "core/spec/catalogue.h"
 #include "core/spec/experiment.h"
+#include "results/paper_report.h"
 
 namespace approx {
 namespace {
@@ -56,7 +58,7 @@ Json entry_json(const EntryInfo& info) {
               {"paper_at", info.paper_at}, {"version", info.version}, {"params", info.params}};
 }
 
-Listing list_methods() {
+Listing list_methods(const GlobalOptions& /*options*/) {
   const auto& catalogue = Catalogue::embedded();
   Listing listing{{"method", "parameters", "products", "source", "summary"}};
   const auto add = [&listing](const MethodInfo& info) {
@@ -73,7 +75,7 @@ Listing list_methods() {
   return listing;
 }
 
-Listing list_schedules() {
+Listing list_schedules(const GlobalOptions& /*options*/) {
   Listing listing{{"schedule", "parameters", "source", "summary"}};
   for (const auto* entry : Registry<ScheduleEntry>::instance().all()) {
     listing.rows.push_back(
@@ -83,7 +85,7 @@ Listing list_schedules() {
   return listing;
 }
 
-Listing list_networks() {
+Listing list_networks(const GlobalOptions& /*options*/) {
   Listing listing{
       {"network", "parameters", "weights", "MACs", "convolutions", "input", "source", "summary"}};
   for (const auto& info : Catalogue::embedded().networks) {
@@ -100,7 +102,7 @@ Listing list_networks() {
   return listing;
 }
 
-Listing list_datasets() {
+Listing list_datasets(const GlobalOptions& /*options*/) {
   Listing listing{{"data set", "classes", "image", "train", "test", "summary"}};
   for (const auto* entry : Registry<DatasetEntry>::instance().all()) {
     listing.rows.push_back({entry->name, std::to_string(entry->classes),
@@ -120,7 +122,7 @@ Listing list_datasets() {
 }
 
 // A file that cannot be read is said so on stderr and hides no other.
-Listing list_experiments() {
+Listing list_experiments(const GlobalOptions& /*options*/) {
   Listing listing{{"experiment", "runs", "title", "file"}};
   for (const auto& [name, path] : known_experiments()) {
     try {
@@ -138,30 +140,80 @@ Listing list_experiments() {
   return listing;
 }
 
+// "12 of 60 runs" of one scale, or why there are none.
+std::string state_text(const Experiment& item, const std::map<std::string, StoredItem>& stored) {
+  if (item.kind == ItemKind::kNotRun) return "NOT RUN";
+  if (item.kind == ItemKind::kPicture) return "a picture";
+  const auto found = stored.find(item.id);
+  if (item.kind != ItemKind::kRuns) {
+    return found != stored.end() && found->second.item_results > 0 ? "done" : "to do";
+  }
+  const auto planned = std::count_if(item.runs.begin(), item.runs.end(),
+                                     [](const PlannedRun& run) { return run.excluded.empty(); });
+  return fmt::format("{} of {} runs", found == stored.end() ? 0 : found->second.finished, planned);
+}
+
+// The items of papers (files whose [report] names one), with what the store has of each scale.
+Listing list_papers(const GlobalOptions& options) {
+  Listing listing{{"item", "of", "full", "reduced", "smoke", "title"}};
+  const auto stored = stored_items(options.db);
+  for (const auto& [name, path] : known_experiments()) {
+    try {
+      const auto load = [&path = path](Scale scale) {
+        Overrides overrides;
+        overrides.scale = scale;
+        return load_experiment(path, overrides, Catalogue::embedded(),
+                               [](const std::string&) { return std::string(); });
+      };
+      const auto full = load(Scale::kFull);
+      if (full.paper.item.empty()) continue;
+      Json json = {{"name", name}, {"item", full.paper.item}, {"title", full.title}};
+      std::vector<std::string> row = {"@" + name, full.paper.item};
+      for (const auto scale : kAllScales) {
+        const bool has =
+            std::find(full.scales.begin(), full.scales.end(), scale) != full.scales.end();
+        const auto state = !has ? std::string("-")
+                                : state_text(scale == Scale::kFull ? full : load(scale), stored);
+        row.push_back(state);
+        json[std::string(approx::name(scale))] = has ? Json(state) : Json(nullptr);
+      }
+      json["not_run"] = full.not_run;
+      row.push_back(full.not_run.empty() ? full.title
+                                         : fmt::format("{} ({})", full.title, full.not_run));
+      listing.rows.push_back(std::move(row));
+      listing.json.push_back(std::move(json));
+    } catch (const Error& error) {
+      std::cerr << printable(error.what()) << '\n';
+    }
+  }
+  return listing;
+}
+
 }  // namespace
 
-void add_list(CLI::App& app, GlobalOptions& /*globals*/) {
+void add_list(CLI::App& app, GlobalOptions& options) {
   auto* command = app.add_subcommand("list", "List what an experiment can name");
   command->footer("approxtrain list methods\napproxtrain list networks --format json");
   command->require_subcommand(1);
   struct Kind {
     const char* name;
     const char* help;
-    Listing (*make)();
+    Listing (*make)(const GlobalOptions&);
   };
   static constexpr Kind kKinds[] = {
       {"methods", "Methods, their parameters and the products they approximate", list_methods},
       {"schedules", "Schedules and their parameters", list_schedules},
       {"networks", "Networks, their sizes and convolutions", list_networks},
       {"datasets", "Data sets the program knows", list_datasets},
-      {"experiments", "Experiment files that a sweep finds by name", list_experiments}};
+      {"experiments", "Experiment files that a sweep finds by name", list_experiments},
+      {"papers", "Tables and figures of the papers, and what the store has of them", list_papers}};
   for (const auto& kind : kKinds) {
     auto* sub = command->add_subcommand(kind.name, kind.help);
     sub->footer(fmt::format("approxtrain list {} --format json", kind.name));
     auto format = std::make_shared<std::string>("md");
     add_choice(*sub, "--format", *format, {"md", "csv", "json"}, "md, csv or json (default md)");
-    sub->callback([format, make = kind.make] {
-      const Listing listing = make();
+    sub->callback([format, make = kind.make, &options] {
+      const Listing listing = make(options);
       if (*format == "json") {
         std::cout << Json{{"schema", "approxtrain.table/1"}, {"rows", listing.json}}.dump(2)
                   << '\n';

@@ -4,7 +4,10 @@
 #include <map>
 
 #include "cli/command.h"
+#include "cli/coordinator.h"
 #include "cli/engine_loader.h"
+#include "cli/environment.h"
+#include "cli/items.h"
 #include "cli/text.h"
 #include "core/spec/catalogue.h"
 #include "core/spec/error.h"
@@ -17,6 +20,9 @@ struct StudyFlags {
   std::string methods;
   std::string format = "md";
   int64_t threads = 1;
+  bool no_store = false;
+  bool quiet = false;      // print no table
+  std::string experiment;  // the id of the one that asks for it
 };
 
 std::string cell_text(const Json& cell, bool exact) {
@@ -39,7 +45,27 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
     if (parse_spec(method).name == "mixed") throw usage_error("study: \"mixed\" is no method");
     method = Catalogue::embedded().method_params(method).to_string();
   }
-  Json table = load_engine().study(info.name, request, flags.threads);
+  // Before minutes of computing rather than after them.
+  std::optional<RunStore> store;
+  if (!flags.no_store) store.emplace(open_store(options));
+  Engine& engine = load_engine();
+  Json table = engine.study(info.name, request, flags.threads);
+  if (store) {
+    Json environment = merged_environment(engine.environment());
+    environment["threads"] = flags.threads;
+    environment["device"] = "cpu";
+    Json params = Json::object();
+    for (const auto& [name, value] : parse_spec(request.params.full_text()).arguments) {
+      params[name] = value;
+    }
+    store->add_study(environment,
+                     {.experiment = flags.experiment,
+                      .name = info.name,
+                      .params = params,
+                      .methods = request.methods,
+                      .content = {{"columns", table["columns"]}, {"rows", table["rows"]}}});
+  }
+  if (flags.quiet) return;
   if (flags.format == "json") {
     table["schema"] = "approxtrain.table/1";
     table["study"] = info.name;
@@ -57,6 +83,23 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
 }
 
 }  // namespace
+
+void run_study_item(const Experiment& experiment, const GlobalOptions& options) {
+  const StudyItem& item = experiment.study;
+  std::vector<std::string> known;
+  for (const auto& info : Catalogue::embedded().studies) {
+    known.push_back(info.name);
+    if (info.name != item.name) continue;
+    StudyFlags flags;
+    flags.params = {item.params.begin(), item.params.end()};
+    flags.methods = fmt::format("{}", fmt::join(item.methods, ","));
+    flags.quiet = true;
+    flags.experiment = experiment.id;
+    return run_study(info, flags, options);
+  }
+  throw usage_error("{}: study.name: no study \"{}\"{}; known: {}", experiment.source, item.name,
+                    did_you_mean(item.name, known), fmt::join(known, ", "));
+}
 
 void add_study(CLI::App& app, GlobalOptions& options) {
   auto* command = app.add_subcommand("study", "Compute what the papers show without training");
@@ -82,6 +125,7 @@ void add_study(CLI::App& app, GlobalOptions& options) {
     }
     add_integer(*study, "--threads", flags->threads, 1, 4096, "default 1");
     add_choice(*study, "--format", flags->format, {"md", "csv", "json"}, "default md");
+    study->add_flag("--no-store", flags->no_store, "keep no record in the database");
     study->callback([&info, flags, &options] { run_study(info, *flags, options); });
   }
 }

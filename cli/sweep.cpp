@@ -10,6 +10,7 @@
 #include "cli/axes.h"
 #include "cli/command.h"
 #include "cli/coordinator.h"
+#include "cli/items.h"
 #include "cli/sweep_flags.h"
 #include "cli/text.h"
 #include "core/spec/error.h"
@@ -170,6 +171,39 @@ int finish_sweep(const Experiment& experiment, const SweepResult& result) {
   return result.failed + result.failed_before > 0 ? static_cast<int>(ErrorKind::kCells) : 0;
 }
 
+// An item that is no grid of trainings.
+void sweep_item(const Experiment& experiment, const GlobalOptions& options,
+                const SweepFlags& flags) {
+  const auto say = [&](const std::string& what) {
+    std::fputs(fmt::format("{}: {}\n", experiment.id, what).c_str(), stderr);
+  };
+  if (experiment.kind == ItemKind::kNotRun) return say("not run: " + experiment.not_run);
+  if (experiment.kind == ItemKind::kPicture) {
+    return say("a picture drawn from the file; `report paper` shows it");
+  }
+  const bool kernels = experiment.kind == ItemKind::kKernels;
+  const std::string what = kernels
+                               ? fmt::format("kernel benchmark of the {}", experiment.kernels.op)
+                               : fmt::format("study {}", experiment.study.name);
+  if (flags.dry_run) {
+    std::fputs(fmt::format("{}: {}\n", experiment.id, what).c_str(), stdout);
+    return;
+  }
+  {
+    RunStore store = open_store(options);
+    const auto& rerun = flags.sweep.rerun;
+    const bool again = std::find(rerun.begin(), rerun.end(), RunState::kFinished) != rerun.end();
+    if (!again && store.has_item_results(experiment.id)) return say("nothing left to do");
+    store.add_experiment(experiment, command_line());
+  }
+  if (kernels) {
+    run_kernel_item(experiment, options);
+  } else {
+    run_study_item(experiment, options);
+  }
+  say(what + " done");
+}
+
 void add_sweep(CLI::App& app, GlobalOptions& options) {
   auto* command = app.add_subcommand("sweep", "Run an experiment: what is missing of it");
   command->footer(
@@ -198,6 +232,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     const Experiment experiment =
         load_experiment(flags->file, flags->overrides, Catalogue::embedded(),
                         dataset_checksums(options.data_dir, flags->dry_run));
+    if (experiment.kind != ItemKind::kRuns) return sweep_item(experiment, options, *flags);
     if (flags->dry_run) return print_plan(experiment, options, *flags);
     if (flags->fail_fast) flags->sweep.max_failures = 1;
     const SweepResult result = run_experiment(experiment, command_line(), options, flags->sweep);

@@ -51,8 +51,10 @@ file(GLOB APPROX_OPENMP_RUNTIME ${APPROX_TORCH_DIR}/lib/libgomp*.so*)
 if(NOT APPROX_OPENMP_RUNTIME)
   message(FATAL_ERROR "${APPROX_TORCH_DIR}/lib: LibTorch's OpenMP runtime, libgomp, is missing")
 endif()
-add_library(approx_openmp INTERFACE)
-target_link_libraries(approx_openmp INTERFACE ${APPROX_OPENMP_RUNTIME})
+# at::parallel_for is a template around an OpenMP pragma: a file compiled without OpenMP runs its
+# loops on one thread and says nothing. The runtime is the one that LibTorch brings, never a second.
+target_compile_options(approx_torch INTERFACE -fopenmp)
+target_link_libraries(approx_torch INTERFACE ${APPROX_OPENMP_RUNTIME})
 set(CMAKE_BUILD_RPATH "$ORIGIN;${APPROX_TORCH_DIR}/lib")
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib;${APPROX_TORCH_DIR}/lib")
 

@@ -3,31 +3,41 @@
 #   approxtrain study matmul-error --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/matmul_error.gp
 # Points are means with 95 % intervals, lines the closed forms of their root mean square.
-if (!exists("csv") || !exists("out")) {
-  print "usage: gnuplot -e \"csv='X.csv'; out='X.svg'\" plots/matmul_error.gp"
-  exit status 2
-}
-set terminal svg noenhanced size 900,420 font "sans,12" background "white"
-set output out
-set datafile separator comma
-set grid
+folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
+script = ARG0
+load folder(script) . "style.gp"
+
+panels = ""; methods = ""
+visit(r) = (panels = add(panels, text("matrices")), methods = add(methods, text("method")), 0)
+eval reading
+if (panels eq "") { eval nothing; exit }
+
+across = count(panels)
+entries = count(methods); letters = longest(methods)
+eval page
+set multiplot
 set xrange [0:1]
 set yrange [0:*]
 set xlabel "share of pairs taken"
-set key top right
-methods = "topk_crs crs bernoulli_crs"
-kinds = "'mean 1 x mean 1' 'mean 0 x mean 1'"
-# Columns: 1 matrices, 2 method, 3 ratio, 6 error, 7 its half interval, 9 closed form of the rms.
-here(kind, method) = stringcolumn(1) eq kind && stringcolumn(2) eq method
-colour(i) = word("#cc6633 #3366aa #338844", i)
-set multiplot layout 1,2
-do for [kind in kinds] {
-  set title kind
-  set ylabel kind eq "mean 1 x mean 1" ? "error (Eq. 18)" : ""
-  plot for [i = 1:3] csv skip 1 using (here(kind, word(methods, i)) ? $3 : NaN):6:7 \
-         with yerrorbars pointtype 7 pointsize 0.6 linecolor rgb colour(i) \
-         title word(methods, i), \
-       for [i = 2:3] csv skip 1 using (here(kind, word(methods, i)) ? $3 : NaN):9 \
-         with lines linecolor rgb colour(i) notitle
+set ylabel "error (Eq. 18)"
+do for [p = 1:across] {
+  in = item(panels, p)
+  shown = ""; closed = ""
+  visit(r) = (text("matrices") eq in \
+             ? (shown = add(shown, text("method")), \
+                closed = known(number("rms_closed_form")) ? add(closed, text("method")) : closed, \
+                0) : 0)
+  eval reading
+  at = p - 1
+  eval frame
+  set title in
+  x(list, i) = text("matrices") eq in && text("method") eq item(list, i) ? number("ratio") : NaN
+  plot for [i = 1:count(closed)] table using (x(closed, i)):(number("rms_closed_form")) with lines \
+         linecolor rgb colour(place(methods, item(closed, i))) notitle, \
+       for [i = 1:count(shown)] table using (x(shown, i)):(number("error")):(number("error_half")) \
+         with yerrorbars pointtype 7 pointsize 0.6 \
+         linecolor rgb colour(place(methods, item(shown, i))) notitle
 }
+eval strip
+plot for [i = 1:entries] -1 with points pointtype 7 linecolor rgb colour(i) title item(methods, i)
 unset multiplot

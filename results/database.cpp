@@ -9,8 +9,9 @@
 
 namespace approx {
 
-extern const char* const kSchemaSql;  // results/schema.sql
-extern const char* const kViewsSql;   // results/views.sql
+extern const char* const kSchemaSql;   // results/schema.sql
+extern const char* const kSchema2Sql;  // results/schema2.sql
+extern const char* const kViewsSql;    // results/views.sql
 
 namespace {
 
@@ -139,7 +140,7 @@ void check_path(const std::string& path) {
 }  // namespace
 
 const std::vector<Migration>& store_migrations() {
-  static const std::vector<Migration> migrations = {{1, kSchemaSql}};
+  static const std::vector<Migration> migrations = {{1, kSchemaSql}, {2, kSchema2Sql}};
   return migrations;
 }
 

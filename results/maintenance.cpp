@@ -141,6 +141,10 @@ constexpr std::pair<const char*, const char*> kJsonColumns[] = {{"host", "detail
                                                                 {"run", "taint"},
                                                                 {"run", "environment"},
                                                                 {"kernel_run", "environment"},
+                                                                {"study_run", "params"},
+                                                                {"study_run", "methods"},
+                                                                {"study_run", "environment"},
+                                                                {"study_run", "content"},
                                                                 {"kernel_case", "shape"},
                                                                 {"kernel_result", "special"}};
 

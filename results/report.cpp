@@ -8,544 +8,49 @@
 #include <set>
 #include <tuple>
 
+#include "results/contents.h"
 #include "results/database.h"
-#include "results/run_store.h"
-#include "results/stats.h"
+#include "results/rows.h"
 
 namespace approx {
 namespace {
 
-constexpr double kNsPerSecond = 1e9;
-constexpr int64_t kFewSeeds = 5;
-
-// --- text ---
-
-// Never "-0.00".
-std::string fixed(double value, int digits) {
-  std::string text = fmt::format("{:.{}f}", value, digits);
-  if (text.starts_with("-") && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
-  return text;
-}
-
-std::string with_interval(const Summary& summary, int digits) {
-  if (summary.n == 0) return "–";
-  if (!summary.half) return fmt::format("{} (n={})", fixed(summary.mean, digits), summary.n);
-  return fmt::format("{} ± {}", fixed(summary.mean, digits), fixed(*summary.half, digits));
-}
-
-std::string ratio_text(const Ratio& ratio) {
-  if (ratio.n == 0) return "–";
-  const std::string value = fmt::format("{:.2f}×", ratio.ratio);
-  if (!ratio.lo) return fmt::format("{} (n={})", value, ratio.n);
-  return fmt::format("{} [{:.2f}, {:.2f}]", value, *ratio.lo, *ratio.hi);
-}
-
-template <typename T>
-Field field(const std::optional<T>& value) {
-  return value ? Field(*value) : Field();
-}
-
 std::string text_at(SQLite::Statement& row, int at) { return row.getColumn(at).getString(); }
-
-// --- what the store holds ---
-
-// One of the settings that must be equal inside a row, for people.
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
-struct Run {
-  int64_t run_id = 0, attempt = 0, host_id = 0, dataset_id = 0;
-  std::string state;
-  bool lossy = false, dirty = false, timing_valid = false, tainted = false;
-  std::optional<int64_t> train_ns;
-  std::optional<double> step_ns_median;
-
-  bool result() const { return state == RunState::kFinished || state == RunState::kDiverged; }
-  bool finished() const { return state == RunState::kFinished; }
-};
-
-struct Cell {
-  int64_t cell_id = 0, seed = 0, batch_size = 0;
-  std::string purpose, method, schedule, network, dataset, split;
-  std::string recipe, setting;  // setting: all that must be equal, as one text
-  Settings settings;
-  // From the experiment that names it, the last one where there are several.
-  std::string method_label, schedule_label, network_label;
-  std::pair<int64_t, int64_t> order;  // experiment, position in it
-  std::optional<double> target;
-  std::vector<Run> runs;  // by attempt
-
-  // The attempt that counts: the last with a result, else the last. None without attempts.
-  const Run* run() const {
-    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-      if (run->result()) return &*run;
-    }
-    return runs.empty() ? nullptr : &runs.back();
-  }
-};
-
-struct Evaluation {
-  int64_t step = 0, train_ns = 0;
-  double accuracy = 0;
-};
-
-struct BlockPair {
-  double dense_ns = 0, approx_ns = 0;  // of a step
-};
-
-struct Contents {
-  std::vector<Cell> cells;
-  std::map<std::pair<int64_t, std::string>, std::vector<Evaluation>> evaluations;  // run, split
-  std::map<int64_t, std::vector<BlockPair>> blocks;                                // run
-  std::vector<std::string> excluded;
-};
-
-std::string experiment_name(SQLite::Database& db, const std::string& given) {
-  if (given.empty()) return "";
-  const std::string name = given.starts_with("@") ? given.substr(1) : given;
-  std::vector<std::string> known;
-  for_each_row(db, "SELECT name FROM experiment ORDER BY name",
-               [&](SQLite::Statement& row) { known.push_back(text_at(row, 0)); });
-  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
-  throw usage_error("no experiment \"{}\" in the store{}; it has: {}", name,
-                    did_you_mean(name, known),
-                    known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
-}
-
-// Recipes are JSON objects; anything else stands for itself.
-void add_recipe(const std::string& recipe, Settings& settings) {
-  const Json json = Json::parse(recipe, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
-    settings.emplace_back("recipe", recipe);
-    return;
-  }
-  for (const auto& [key, value] : json.items()) {
-    settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
-  }
-}
-
-std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment) {
-  std::map<int64_t, Cell> cells;
-  for_each_row(
-      db,
-      "SELECT c.cell_id, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, c.split, "
-      "c.train_examples, c.recipe, c.batch_size, c.precision, c.threads, c.device, m.method_label, "
-      "m.schedule_label, m.network_label, e.experiment_id, m.position, e.target_value "
-      "FROM v_cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
-      "WHERE ?1 = '' OR e.name = ?1 ORDER BY e.experiment_id",
-      [&](SQLite::Statement& row) {
-        Cell& cell = cells[row.getColumn(0).getInt64()];
-        const auto target = optional_real(row.getColumn(19));
-        if (cell.cell_id == 0) {
-          cell.cell_id = row.getColumn(0).getInt64();
-          cell.purpose = text_at(row, 1), cell.method = text_at(row, 2);
-          cell.schedule = text_at(row, 3), cell.network = text_at(row, 4);
-          cell.dataset = text_at(row, 5), cell.seed = row.getColumn(6).getInt64();
-          cell.split = text_at(row, 7), cell.recipe = text_at(row, 9);
-          cell.batch_size = row.getColumn(10).getInt64();
-          cell.settings = {{"split", text_at(row, 7)},       {"train_examples", text_at(row, 8)},
-                           {"batch_size", text_at(row, 10)}, {"precision", text_at(row, 11)},
-                           {"threads", text_at(row, 12)},    {"device", text_at(row, 13)}};
-          add_recipe(cell.recipe, cell.settings);
-          for (const auto& [key, value] : cell.settings) cell.setting += key + "=" + value + ";";
-        }
-        cell.method_label = text_at(row, 14), cell.schedule_label = text_at(row, 15);
-        cell.network_label = text_at(row, 16);
-        cell.order = {row.getColumn(17).getInt64(), row.getColumn(18).getInt64()};
-        if (target || !experiment.empty()) cell.target = target;
-      },
-      experiment);
-  for_each_row(db,
-               "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
-               "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
-               "r.step_ns_median, r.taint <> '[]' FROM run r JOIN build b USING(build_id) "
-               "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
-               [&](SQLite::Statement& row) {
-                 const auto cell = cells.find(row.getColumn(0).getInt64());
-                 if (cell == cells.end()) return;
-                 Run& run = cell->second.runs.emplace_back();
-                 run.run_id = row.getColumn(1).getInt64();
-                 run.attempt = row.getColumn(2).getInt64();
-                 run.host_id = row.getColumn(3).getInt64();
-                 run.dataset_id = row.getColumn(4).getInt64();
-                 run.state = text_at(row, 5);
-                 run.lossy = row.getColumn(6).getInt() != 0;
-                 run.dirty = row.getColumn(7).getInt() != 0;
-                 run.timing_valid = row.getColumn(8).getInt() != 0;
-                 run.train_ns = optional_integer(row.getColumn(9));
-                 run.step_ns_median = optional_real(row.getColumn(10));
-                 run.tainted = row.getColumn(11).getInt() != 0;
-               });
-  std::vector<Cell> sorted;
-  for (auto& [id, cell] : cells) sorted.push_back(std::move(cell));
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Cell& a, const Cell& b) { return a.order < b.order; });
-  return sorted;
-}
-
-Contents read_contents(const std::string& path, const ReportOptions& options) {
-  Contents contents;
-  auto db = open_snapshot(path);
-  const std::string experiment = experiment_name(db, options.experiment);
-  contents.cells = read_cells(db, experiment);
-  for_each_row(db,
-               "SELECT run_id, split, step, train_ns, value FROM metric "
-               "WHERE name = 'accuracy' AND value IS NOT NULL ORDER BY run_id, split, step",
-               [&](SQLite::Statement& row) {
-                 contents.evaluations[{row.getColumn(0).getInt64(), text_at(row, 1)}].push_back(
-                     {row.getColumn(2).getInt64(), row.getColumn(3).getInt64(),
-                      row.getColumn(4).getDouble()});
-               });
-  for_each_row(db,
-               "SELECT run_id, 1.0 * dense_ns / dense_steps, 1.0 * approx_ns / approx_steps "
-               "FROM v_timing ORDER BY run_id, pair",
-               [&](SQLite::Statement& row) {
-                 contents.blocks[row.getColumn(0).getInt64()].push_back(
-                     {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
-               });
-  for_each_row(
-      db,
-      "SELECT m.network_label, m.dataset, m.schedule_label, m.method_label, m.excluded, count(*) "
-      "FROM experiment_cell m JOIN experiment e USING(experiment_id) "
-      "WHERE m.cell_id IS NULL AND (?1 = '' OR e.name = ?1) GROUP BY 1, 2, 3, 4, 5 "
-      "ORDER BY min(e.experiment_id), min(m.position)",
-      [&](SQLite::Statement& row) {
-        std::string what = text_at(row, 3);
-        if (!text_at(row, 2).empty()) what += ", " + text_at(row, 2);
-        contents.excluded.push_back(fmt::format("left out: {} on {} / {} ({} runs): {}", what,
-                                                text_at(row, 0), text_at(row, 1),
-                                                row.getColumn(5).getInt64(), text_at(row, 4)));
-      },
-      experiment);
-  return contents;
-}
 
 // --- the main table ---
 
-// What a row of the table must be read with, in the order of the letters.
-enum Note {
-  kFew,
-  kDiverged,
-  kUnpaired,
-  kLossy,
-  kDirty,
-  kShared,
-  kMixed,
-  kTainted,
-  kResumed,
-  kNotes
-};
+std::string runs_text(const Row& row) {
+  std::string text = fmt::format("{}/{}", row.finished, row.cells.size());
+  const auto add = [&](int64_t count, const char* what) {
+    if (count > 0) text += fmt::format(", {} {}", count, what);
+  };
+  add(row.diverged, "diverged");
+  add(row.failed, "failed");
+  add(row.missing, "missing");
+  return text;
+}
 
-constexpr const char* kNoteNames[kNotes] = {"few seeds",   "diverged",       "unpaired seeds",
-                                            "lossy data",  "dirty build",    "not isolated",
-                                            "mixed hosts", "tainted timing", "resumed runs"};
-constexpr const char* kNoteTexts[kNotes] = {
-    "fewer than 5 seeds; one seed has no interval",
-    "means are over the runs that did not diverge",
-    "the loss leaves out seeds without a dense run on the same machine and data",
-    "lossy data: the images went through JPEG",
-    "built from sources with uncommitted changes",
-    "images/s of runs that may have shared the machine",
-    "runs of several machines",
-    "timing runs that were disturbed or shared the machine are left out",
-    "runs that were interrupted and went on from a checkpoint: their times are of several "
-    "processes"};
+std::string target_text(const Row& row) {
+  if (!row.target || row.target_runs == 0) return "–";
+  const auto reached = row.time_to_target.n;
+  const std::string counts = fmt::format(" ({}/{} reached)", reached, row.target_runs);
+  if (reached == 0) return fmt::format("> {} s{}", fixed(row.target_budget, 1), counts);
+  return fixed(row.time_to_target.mean, 1) + " s" + (reached < row.target_runs ? counts : "");
+}
 
-struct Row {
-  const Cell* first = nullptr;
-  std::vector<const Cell*> cells;
-  const Row* dense = nullptr;  // its baseline; itself for dense
+std::string loss_text(const Row& row) {
+  if (row.dense == &row || row.loss.n == 0) return "–";
+  std::string text = with_interval(row.loss, 2);
+  if (row.loss_p_holm) text += fmt::format(" (p={:.2g})", *row.loss_p_holm);
+  return text;
+}
 
-  int64_t finished = 0, diverged = 0, failed = 0, missing = 0;
-  Summary accuracy, best;  // percent
-  PairedDifference loss;   // percentage points, positive: worse than dense
-  std::optional<double> loss_p_holm;
-  Ratio speedup, speedup_shared;
-  int64_t timing_runs = 0;
-  std::optional<double> target;
-  Summary time_to_target;  // s, over the runs that reached it
-  int64_t target_runs = 0;
-  double target_budget = 0;  // s, the longest training among the runs
-  std::optional<double> images_per_s;
-  bool notes[kNotes] = {};
-};
-
-using RowKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
-
-class TableMaker {
- public:
-  TableMaker(const Contents& contents, const ReportOptions& options)
-      : contents_(contents), options_(options) {
-    group();
-    for (auto& row : rows_) {
-      count(row);
-      judge_accuracy(row);
-      judge_loss(row);
-      judge_time(row);
-      judge_target(row);
-      judge_throughput(row);
-    }
-    adjust_p();
-  }
-
-  Table table() const;
-
- private:
-  void group() {
-    std::map<RowKey, size_t> known;
-    for (const auto& cell : contents_.cells) {
-      const RowKey key{cell.network, cell.dataset, cell.setting, cell.schedule, cell.method};
-      const auto [at, added] = known.emplace(key, rows_.size());
-      if (added) rows_.emplace_back().first = &cell;
-      rows_[at->second].cells.push_back(&cell);
-    }
-    for (auto& row : rows_) {
-      for (const auto& other : rows_) {
-        const bool same = other.first->network == row.first->network &&
-                          other.first->dataset == row.first->dataset &&
-                          other.first->setting == row.first->setting;
-        if (same && other.first->method == "dense") row.dense = &other;
-      }
-    }
-  }
-
-  static void count(Row& row) {
-    std::set<int64_t> hosts;
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      if (run == nullptr || run->state == RunState::kRunning || run->state == RunState::kLost ||
-          run->state == RunState::kInterrupted) {
-        ++row.missing;
-        continue;
-      }
-      ++(run->finished() ? row.finished : run->result() ? row.diverged : row.failed);
-      if (!run->result()) continue;
-      hosts.insert(run->host_id);
-      row.notes[kLossy] |= run->lossy;
-      row.notes[kDirty] |= run->dirty;
-      row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
-      row.notes[kDiverged] |= !run->finished();
-    }
-    row.notes[kMixed] = hosts.size() > 1;
-  }
-
-  const std::vector<Evaluation>& evaluations(const Run& run, const std::string& split) const {
-    static const std::vector<Evaluation> none;
-    const auto it = contents_.evaluations.find({run.run_id, split});
-    return it == contents_.evaluations.end() ? none : it->second;
-  }
-
-  // The evaluations that choices are made by: those of the held-out part where there is one.
-  const std::vector<Evaluation>& judged(const Cell& cell, const Run& run) const {
-    const auto& holdout = evaluations(run, "holdout");
-    return cell.split == "holdout" && !holdout.empty() ? holdout : evaluations(run, "test");
-  }
-
-  // The last test accuracy of the cell, percent. None unless it finished.
-  std::optional<double> final_accuracy(const Cell& cell) const {
-    const Run* run = cell.run();
-    if (cell.purpose != "accuracy" || run == nullptr || !run->finished()) return std::nullopt;
-    const auto& tests = evaluations(*run, "test");
-    return tests.empty() ? std::nullopt : std::optional(100 * tests.back().accuracy);
-  }
-
-  // The test accuracy at the best evaluation of what judges, percent.
-  std::optional<double> best_accuracy(const Cell& cell) const {
-    if (!final_accuracy(cell)) return std::nullopt;
-    const Run& run = *cell.run();
-    const auto& by = judged(cell, run);
-    const auto best = std::max_element(
-        by.begin(), by.end(),
-        [](const Evaluation& a, const Evaluation& b) { return a.accuracy < b.accuracy; });
-    for (const auto& test : evaluations(run, "test")) {
-      if (test.step == best->step) return 100 * test.accuracy;
-    }
-    return std::nullopt;
-  }
-
-  void judge_accuracy(Row& row) const {
-    std::vector<double> finals, bests;
-    for (const auto* cell : row.cells) {
-      if (const auto value = final_accuracy(*cell)) finals.push_back(*value);
-      if (const auto value = best_accuracy(*cell)) bests.push_back(*value);
-    }
-    row.accuracy = summarize(finals);
-    row.best = summarize(bests);
-    row.notes[kFew] = row.accuracy.n > 0 && row.accuracy.n < kFewSeeds;
-  }
-
-  // The dense accuracy cell of the same seed, run on the same machine and data.
-  static const Cell* partner(const Row& row, const Cell& cell) {
-    if (row.dense == nullptr || row.dense == &row || cell.run() == nullptr) return nullptr;
-    for (const auto* other : row.dense->cells) {
-      const Run* run = other->run();
-      if (other->purpose == "accuracy" && other->seed == cell.seed && run != nullptr &&
-          run->host_id == cell.run()->host_id && run->dataset_id == cell.run()->dataset_id) {
-        return other;
-      }
-    }
-    return nullptr;
-  }
-
-  void judge_loss(Row& row) const {
-    std::vector<double> losses, logs;
-    for (const auto* cell : row.cells) {
-      const auto accuracy = final_accuracy(*cell);
-      if (!accuracy) continue;
-      const Cell* dense = partner(row, *cell);
-      const auto dense_accuracy = dense ? final_accuracy(*dense) : std::nullopt;
-      if (!dense_accuracy) continue;
-      losses.push_back(*dense_accuracy - *accuracy);
-      const auto ours = cell->run()->train_ns, theirs = dense->run()->train_ns;
-      if (ours && theirs && *ours > 0 && *theirs > 0) {
-        logs.push_back(std::log(static_cast<double>(*theirs) / static_cast<double>(*ours)));
-      }
-    }
-    row.loss = paired_difference(losses);
-    row.speedup_shared = ratio_of_groups({logs});
-    row.notes[kUnpaired] = row.dense != nullptr && row.dense != &row && row.loss.n < row.accuracy.n;
-  }
-
-  void adjust_p() {
-    std::vector<double> p;
-    for (const auto& row : rows_) {
-      if (row.loss.p) p.push_back(*row.loss.p);
-    }
-    const auto adjusted = holm(p);
-    size_t at = 0;
-    for (auto& row : rows_) {
-      if (row.loss.p) row.loss_p_holm = adjusted[at++];
-    }
-  }
-
-  // The block pairs of the row's timing runs that count, a group for each run.
-  std::vector<std::vector<BlockPair>> block_pairs(const Row& row, bool* left_out = nullptr) const {
-    std::vector<std::vector<BlockPair>> groups;
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
-      const auto pairs = contents_.blocks.find(run->run_id);
-      if (pairs == contents_.blocks.end()) continue;
-      if (!run->timing_valid && !options_.include_tainted) {
-        if (left_out != nullptr) *left_out = true;
-        continue;
-      }
-      groups.push_back(pairs->second);
-    }
-    return groups;
-  }
-
-  void judge_time(Row& row) const {
-    std::vector<std::vector<double>> logs;
-    for (const auto& pairs : block_pairs(row, &row.notes[kTainted])) {
-      auto& group = logs.emplace_back();
-      for (const auto& pair : pairs) group.push_back(std::log(pair.dense_ns / pair.approx_ns));
-    }
-    row.speedup = ratio_of_groups(logs);
-    row.timing_runs = static_cast<int64_t>(logs.size());
-  }
-
-  void judge_target(Row& row) const {
-    for (const auto* cell : row.cells) {
-      if (cell->target) row.target = cell->target;
-    }
-    if (!row.target) return;
-    std::vector<double> times;
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      if (cell->purpose != "accuracy" || run == nullptr || !run->result()) continue;
-      ++row.target_runs;
-      const double budget = static_cast<double>(run->train_ns.value_or(0)) / kNsPerSecond;
-      row.target_budget = std::max(row.target_budget, budget);
-      for (const auto& evaluation : judged(*cell, *run)) {
-        if (evaluation.accuracy < *row.target) continue;
-        times.push_back(static_cast<double>(evaluation.train_ns) / kNsPerSecond);
-        break;
-      }
-    }
-    row.time_to_target = summarize(times);
-  }
-
-  void judge_throughput(Row& row) const {
-    const auto batch = static_cast<double>(row.first->batch_size);
-    std::vector<double> speeds;
-    for (const auto& pairs : block_pairs(row)) {
-      for (const auto& pair : pairs) speeds.push_back(batch * kNsPerSecond / pair.approx_ns);
-    }
-    if (speeds.empty() && row.dense == &row) {
-      // Every timing run of a method has dense blocks as well.
-      for (const auto& other : rows_) {
-        if (other.dense != &row) continue;
-        for (const auto& pairs : block_pairs(other)) {
-          for (const auto& pair : pairs) speeds.push_back(batch * kNsPerSecond / pair.dense_ns);
-        }
-      }
-    }
-    if (speeds.empty()) {
-      for (const auto* cell : row.cells) {
-        const Run* run = cell->run();
-        const bool counts = cell->purpose == "accuracy" && run != nullptr && run->finished();
-        if (counts && run->step_ns_median && *run->step_ns_median > 0) {
-          speeds.push_back(batch * kNsPerSecond / *run->step_ns_median);
-        }
-      }
-      row.notes[kShared] = !speeds.empty();
-    }
-    if (!speeds.empty()) row.images_per_s = quantile(speeds, 0.5);
-  }
-
-  // The settings in which rows differ, by name.
-  std::set<std::string> differing() const {
-    std::map<std::string, std::set<std::string>> values;
-    std::map<std::string, size_t> seen;
-    for (const auto& row : rows_) {
-      for (const auto& [key, value] : row.first->settings) {
-        values[key].insert(value);
-        ++seen[key];
-      }
-    }
-    std::set<std::string> names;
-    for (const auto& [key, set] : values) {
-      if (set.size() > 1 || seen[key] != rows_.size()) names.insert(key);
-    }
-    return names;
-  }
-
-  static std::string runs_text(const Row& row) {
-    std::string text = fmt::format("{}/{}", row.finished, row.cells.size());
-    const auto add = [&](int64_t count, const char* what) {
-      if (count > 0) text += fmt::format(", {} {}", count, what);
-    };
-    add(row.diverged, "diverged");
-    add(row.failed, "failed");
-    add(row.missing, "missing");
-    return text;
-  }
-
-  static std::string target_text(const Row& row) {
-    if (!row.target || row.target_runs == 0) return "–";
-    const auto reached = row.time_to_target.n;
-    const std::string counts = fmt::format(" ({}/{} reached)", reached, row.target_runs);
-    if (reached == 0) return fmt::format("> {} s{}", fixed(row.target_budget, 1), counts);
-    return fixed(row.time_to_target.mean, 1) + " s" + (reached < row.target_runs ? counts : "");
-  }
-
-  static std::string loss_text(const Row& row) {
-    if (row.dense == &row || row.loss.n == 0) return "–";
-    std::string text = with_interval(row.loss, 2);
-    if (row.loss_p_holm) text += fmt::format(" (p={:.2g})", *row.loss_p_holm);
-    return text;
-  }
-
-  const Contents& contents_;
-  const ReportOptions& options_;
-  std::vector<Row> rows_;
-};
-
-Table TableMaker::table() const {
+Table make_table(const RowSet& set, const ReportOptions& options) {
+  const auto& rows = set.rows();
   Table table;
   table.name = "table";
   table.title =
-      options_.experiment.starts_with("@") ? options_.experiment.substr(1) : options_.experiment;
+      options.experiment.starts_with("@") ? options.experiment.substr(1) : options.experiment;
   table.columns = {"network",
                    "dataset",
                    "schedule",
@@ -583,7 +88,7 @@ Table TableMaker::table() const {
                    "failed",
                    "missing",
                    "notes"};
-  const auto differ = differing();
+  const auto differ = differing(rows);
   table.text_columns = {"network", "data set", "schedule", "method"};
   if (!differ.empty()) table.text_columns.push_back("setting");
   for (const char* name : {"n", "accuracy %", "best %", "loss vs dense, pp", "speedup",
@@ -595,30 +100,29 @@ Table TableMaker::table() const {
   char next = 'a';
   for (int note = 0; note < kNotes; ++note) {
     const bool used =
-        std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return row.notes[note]; });
+        std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.notes[note]; });
     if (!used) continue;
     letters[note] = next++;
     table.notes.push_back(letters[note] + ": " + kNoteTexts[note]);
   }
   std::set<double> targets;
-  for (const auto& row : rows_) {
+  for (const auto& row : rows) {
     if (row.target) targets.insert(*row.target);
   }
   for (const double target : targets) {
     table.notes.push_back(fmt::format("target: {} % accuracy", shortest(100 * target)));
   }
-  if (!rows_.empty()) {
+  if (!rows.empty()) {
     table.notes.push_back(
         "±, [ ]: 95 % intervals; p: exact sign-flip test, Holm-adjusted over the table");
   }
-  table.notes.insert(table.notes.end(), contents_.excluded.begin(), contents_.excluded.end());
+  table.notes.insert(table.notes.end(), set.contents().excluded.begin(),
+                     set.contents().excluded.end());
 
-  for (const auto& row : rows_) {
+  for (const auto& row : rows) {
     const Cell& cell = *row.first;
-    std::string setting, marks, names;
-    for (const auto& [key, value] : cell.settings) {
-      if (differ.contains(key)) setting += (setting.empty() ? "" : " ") + key + "=" + value;
-    }
+    const std::string setting = setting_text(row, differ);
+    std::string marks, names;
     for (int note = 0; note < kNotes; ++note) {
       if (!row.notes[note]) continue;
       marks += (marks.empty() ? "" : ",") + letters[note];
@@ -712,7 +216,7 @@ std::string number_text(const Field& value, const char* format) {
 
 Table report_table(const std::string& db, const ReportOptions& options) {
   const Contents contents = read_contents(db, options);
-  return TableMaker(contents, options).table();
+  return make_table(RowSet(contents, options.include_tainted), options);
 }
 
 Table report_kernels(const std::string& path) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/spec/params.h"
 #include "results/table.h"
@@ -13,6 +15,10 @@ namespace approx {
 struct ReportOptions {
   std::string experiment;        // its name, "@" in front allowed; "": everything in the store
   bool include_tainted = false;  // timing runs that were disturbed or shared the machine, too
+  // report_tta, report_profile: the share to reach, in place of the experiment's target. Without
+  // either it is the median of the dense runs' best accuracies less `margin`.
+  std::optional<double> target;
+  double margin = 0.5;  // points that a method may lose (report_pareto, report_advice, report_tta)
 };
 
 // One row for each (network, data set, schedule, method) with equal settings: accuracy, its loss
@@ -24,6 +30,38 @@ Table report_table(const std::string& db, const ReportOptions& options = {});
 // One row for each kernel case and machine: its last benchmark. `options.experiment` has no meaning
 // here.
 Table report_kernels(const std::string& db);
+
+// Accuracy and loss over the epochs: one row for each (row of report_table, metric, split, epoch),
+// the mean over the seeds with its t-interval, and the least and the largest.
+Table report_curves(const std::string& db, const ReportOptions& options = {});
+
+// What each product of each layer did: one row for each (row of report_table, layer, product), the
+// mean over its runs.
+Table report_layers(const std::string& db, const ReportOptions& options = {});
+
+// Time to a target, with the runs that never reach it counted as what they are
+// (results/time_to_target.h): one row for each row of report_table. The speedup is (ratio of steps
+// to target) x (ratio of step times); the second comes from timing runs where there are any.
+Table report_tta(const std::string& db, const ReportOptions& options = {});
+
+// Speedup against loss: one row for each row of report_table that has both, and whether it is on
+// the front of its network, data set and settings (results/pareto.h).
+Table report_pareto(const std::string& db, const ReportOptions& options = {});
+
+// Performance profiles over all networks, data sets and settings as workloads
+// (results/profile.h), by the restricted mean time to target: one row for each (method and
+// schedule, tau).
+Table report_profile(const std::string& db, const ReportOptions& options = {});
+
+// One line for each (network, data set, setting, machine, method and schedule): whether it is
+// worth using, by how much, at what risk, and when that was measured.
+Table report_advice(const std::string& db, const ReportOptions& options = {});
+
+// What is the same in two stores, A against B: accuracy (Welch's interval of the difference) and
+// step time or kernel time. `failures` gets a word for each row that is "slower", "inferior" or
+// "differs".
+Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
+                     std::vector<std::string>* failures = nullptr);
 
 // One row for each attempt at a run.
 Table report_runs(const std::string& db, const ReportOptions& options = {});

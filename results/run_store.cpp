@@ -599,14 +599,38 @@ int64_t RunStore::recover() {
   return settled;
 }
 
-void RunStore::add_kernel_results(const Json& environment, const std::vector<Json>& rows) {
+void RunStore::add_study(const Json& environment, const StudyRecord& study) {
   impl_->write([&] {
     auto& db = impl_->db;
     execute(db,
-            "INSERT INTO kernel_run(host_id, build_id, started_utc, environment) "
-            "VALUES(?, ?, ?, ?)",
+            "INSERT INTO study_run(experiment, name, params, methods, host_id, build_id, "
+            "started_utc, environment, content) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            study.experiment, study.name, to_text(study.params), to_text(study.methods),
             host_id(db, environment), build_id(db, environment), utc_now(),
-            to_text(environment.is_object() ? environment : Json::object()));
+            to_text(environment.is_object() ? environment : Json::object()),
+            to_text(study.content));
+  });
+}
+
+bool RunStore::has_item_results(const std::string& experiment) const {
+  bool found = false;
+  for_each_row(
+      impl_->db,
+      "SELECT EXISTS(SELECT 1 FROM study_run WHERE experiment = ?1) OR "
+      "EXISTS(SELECT 1 FROM kernel_run WHERE experiment = ?1)",
+      [&](SQLite::Statement& row) { found = row.getColumn(0).getInt() != 0; }, experiment);
+  return found;
+}
+
+void RunStore::add_kernel_results(const Json& environment, const std::vector<Json>& rows,
+                                  const std::string& experiment) {
+  impl_->write([&] {
+    auto& db = impl_->db;
+    execute(db,
+            "INSERT INTO kernel_run(host_id, build_id, started_utc, environment, experiment) "
+            "VALUES(?, ?, ?, ?, ?)",
+            host_id(db, environment), build_id(db, environment), utc_now(),
+            to_text(environment.is_object() ? environment : Json::object()), experiment);
     const int64_t run = db.getLastInsertRowid();
     for (const auto& row : rows) {
       const Json shape = row.value("shape", Json::object());

@@ -47,6 +47,13 @@ struct CellStatus {
   std::string error;
 };
 
+struct StudyRecord {
+  std::string experiment;  // the id of the one that asked for it, or ""
+  std::string name;
+  Json params = Json::object(), methods = Json::array();
+  Json content;  // {"columns": [...], "rows": [[...]]}
+};
+
 class RunStore {
  public:
   // kRead works on a copy in memory of what was committed when it was opened.
@@ -91,8 +98,16 @@ class RunStore {
   // has ended as that says. Returns how many rows were settled.
   int64_t recover();
 
-  // One kernel-benchmark row set; fields in docs/events.md ("kernel").
-  void add_kernel_results(const Json& environment, const std::vector<Json>& rows);
+  // One kernel-benchmark row set; fields in docs/events.md ("kernel"). `experiment`: the id of the
+  // one that asked for it, or "".
+  void add_kernel_results(const Json& environment, const std::vector<Json>& rows,
+                          const std::string& experiment = "");
+
+  // The table of one study: its name, parameters and methods, and {"columns", "rows"}.
+  void add_study(const Json& environment, const StudyRecord& study);
+
+  // Whether a kernel benchmark or a study of that experiment is in the store.
+  bool has_item_results(const std::string& experiment) const;
 
  private:
   struct Impl;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -70,5 +71,94 @@ struct Quartiles {
 };
 
 Quartiles quartiles(std::vector<double> values);
+
+struct Interval {
+  double lo = 0, hi = 0;
+};
+
+// The share successes / n with Wilson's score interval (Wilson 1927; method 3 of Newcombe 1998),
+// which stays inside [0, 1] and is not empty where none or all succeeded. [0, 1] for n = 0.
+// Throws Error(kInternal) unless 0 <= successes <= n and 0 < confidence < 1.
+Interval wilson_interval(int64_t successes, int64_t n, double confidence = kConfidence);
+
+// Whether a method is worse than its reference by no more than a margin.
+enum class NonInferiority { kNonInferior, kInferior, kInconclusive };
+
+struct NonInferiorityTest {
+  int64_t n = 0;
+  double mean = 0;                     // mean loss; 0 when n is 0
+  std::optional<double> lower, upper;  // its one-sided bounds, from two differences on
+  NonInferiority verdict = NonInferiority::kInconclusive;
+};
+
+// Paired differences in the unit of the margin (percentage points, say), positive where the method
+// is worse. Not inferior when the upper one-sided t bound of the mean lies below the margin,
+// inferior when the lower one lies above it, else inconclusive; so are fewer than two differences.
+// Each bound holds with `confidence` by itself: both together are a 90 % interval.
+// Throws Error(kInternal) for a value that is not finite or a margin below 0.
+NonInferiorityTest non_inferiority(std::span<const double> losses, double margin,
+                                   double confidence = kConfidence);
+
+// Whether an interval shows that a number is what somebody else found.
+enum class Agreement { kAgrees, kDiffers, kUnresolved };
+
+// Agrees when all of [lo, hi] lies within reference +- tolerance, differs when none of it does,
+// is unresolved where it crosses a border. The borders themselves are within. An interval that is
+// one value cannot be unresolved: give it its spread first.
+// Throws Error(kInternal) for a number that is not finite, lo > hi or a tolerance below 0.
+Agreement agreement(double lo, double hi, double reference, double tolerance);
+
+// The difference of the means of two independent samples, a minus b.
+struct WelchDifference {
+  int64_t n_a = 0, n_b = 0;
+  double difference = 0;          // 0 when a sample is empty
+  std::optional<double> degrees;  // of freedom, Welch and Satterthwaite's
+  std::optional<double> half;     // half width of the t-interval
+};
+
+// Spreads may differ. Degrees and interval exist when both samples have two values; two samples
+// without any spread have n_a + n_b - 2 degrees and a half width of 0.
+// Throws Error(kInternal) for a value that is not finite.
+WelchDifference welch_difference(std::span<const double> a, std::span<const double> b,
+                                 double confidence = kConfidence);
+
+// Mann and Whitney's test of two independent samples (Wilcoxon's rank sum).
+struct MannWhitney {
+  double u = 0;             // pairs with a above b, and half of those with equal values
+  std::optional<double> p;  // exact, two-sided
+};
+
+// p is the share of the ways to deal out the pooled midranks to the two samples whose rank sum is
+// at least as far from its expectation. With ties it is exact given the ties. None for an empty
+// sample and for more than 20 values together.
+// Throws Error(kInternal) for a value that is not finite.
+MannWhitney mann_whitney(std::span<const double> a, std::span<const double> b);
+
+// Uniform draws for resampling, the same on every machine: the standard fixes the engine's numbers
+// but not what its distributions make of them, so those are not used.
+class IndexDraws {
+ public:
+  explicit IndexDraws(uint64_t seed) : engine_(seed) {}
+
+  // One of 0 ... n - 1, n >= 1.
+  size_t below(size_t n);
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// The middle `confidence` of resampled values, by `quantile`.
+// Throws Error(kInternal) for no values and unless 0 < confidence < 1.
+Interval percentile_interval(std::vector<double> values, double confidence = kConfidence);
+
+// The mean of log-ratios that stand in their order in time, with the percentile interval of the
+// circular block bootstrap (Politis and Romano 1992): each resample strings together stretches of
+// `block` neighbours, begun anywhere and going on from the end to the beginning, so a drift
+// shorter than a stretch widens the interval. The same seed gives the same interval.
+// Without an interval when fewer than two stretches fit, since they would all be alike. With a few
+// stretches it is too short, as percentile intervals are: take ten or more.
+// Throws Error(kInternal) for a value that is not finite, block < 1, draws < 1.
+Ratio block_bootstrap(std::span<const double> log_ratios, int64_t block, uint64_t seed,
+                      int64_t draws = 10000, double confidence = kConfidence);
 
 }  // namespace approx

@@ -48,10 +48,15 @@ SELECT c.*, r.run_id, r.host_id, r.build_id, r.timing_valid, r.taint, d.pair,
                      WHERE x.cell_id = r.cell_id AND x.state IN ('finished', 'diverged'));
 
 CREATE VIEW v_kernel AS
-SELECT k.kernel_run_id, k.started_utc, k.host_id, k.build_id, c.op, c.method, c.variant, c.shape,
+SELECT k.kernel_run_id, r.kernel_case_id, k.experiment, k.started_utc, k.host_id, k.build_id, c.op, c.method, c.variant, c.shape,
        r.label, c.precision, c.threads, c.device, r.n, r.ns_median, r.ns_q1, r.ns_q3, r.baseline_ns_median,
        r.ratio, r.ratio_lo, r.ratio_hi, r.gflops, r.dense_flops, r.flops, r.plan_ns,
        r.max_abs_error, r.max_rel_error, r.special, r.verdict, r.reason
   FROM kernel_result r
   JOIN kernel_run k USING(kernel_run_id)
   JOIN kernel_case c USING(kernel_case_id);
+
+-- Studies, newest last. `content` is a table as JSON.
+CREATE VIEW v_study AS
+SELECT study_run_id, experiment, name, params, methods, host_id, build_id, started_utc, content
+  FROM study_run;

@@ -13,17 +13,25 @@ namespace {
 
 class ResNet9 final : public Network {
  public:
-  ResNet9(const Params&, const NetworkInput& input)
-      : conv1_(*this, "conv1", {.in_channels = input.channels, .out_channels = 64, .padding = 1}),
+  ResNet9(const Params& params, const NetworkInput& input)
+      : width_(params.integer("width")),
+        conv1_(*this, "conv1",
+               {.in_channels = input.channels, .out_channels = width_, .padding = 1}),
         conv2_(*this, "conv2",
-               {.in_channels = 64, .out_channels = 128, .kernel = 5, .stride = 2, .padding = 2}),
-        block1_conv1_(*this, "block1_conv1", inside(128)),
-        block1_conv2_(*this, "block1_conv2", inside(128)),
-        conv3_(*this, "conv3", {.in_channels = 128, .out_channels = 256, .padding = 1}),
-        block2_conv1_(*this, "block2_conv1", inside(256)),
-        block2_conv2_(*this, "block2_conv2", inside(256)),
-        conv4_(*this, "conv4", {.in_channels = 256, .out_channels = 128}),
-        linear_(register_module("linear", Linear(128, input.classes, /*with_bias=*/false))) {}
+               {.in_channels = width_,
+                .out_channels = 2 * width_,
+                .kernel = 5,
+                .stride = 2,
+                .padding = 2}),
+        block1_conv1_(*this, "block1_conv1", inside(2 * width_)),
+        block1_conv2_(*this, "block1_conv2", inside(2 * width_)),
+        conv3_(*this, "conv3",
+               {.in_channels = 2 * width_, .out_channels = 4 * width_, .padding = 1}),
+        block2_conv1_(*this, "block2_conv1", inside(4 * width_)),
+        block2_conv2_(*this, "block2_conv2", inside(4 * width_)),
+        conv4_(*this, "conv4", {.in_channels = 4 * width_, .out_channels = 2 * width_}),
+        linear_(register_module("linear", Linear(2 * width_, input.classes, /*with_bias=*/false))) {
+  }
 
   at::Tensor forward(at::Tensor x) override {
     x = conv2_.relu(conv1_.relu(x));
@@ -38,6 +46,7 @@ class ResNet9 final : public Network {
     return {.in_channels = channels, .out_channels = channels, .padding = 1};
   }
 
+  const int64_t width_;
   ConvNorm conv1_, conv2_, block1_conv1_, block1_conv2_, conv3_, block2_conv1_, block2_conv2_,
       conv4_;
   Linear linear_;
@@ -46,6 +55,8 @@ class ResNet9 final : public Network {
 REGISTER_NETWORK("resnet9", ResNet9)
     .about("eight convolutions and a linear layer for 32x32 images, two residual blocks")
     .from_paper("mcdanel2022", "section IV")
+    .param({"width", int64_t{64},
+            "channels of the first layer; later ones have 2 and 4 times as many", 1})
     .smallest_image(11)
     .described_for({});
 

@@ -1,7 +1,5 @@
 #include "core/spec/experiment.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -16,20 +14,16 @@
 #include <thread>
 
 #include "core/spec/error.h"
+#include "core/spec/toml_source.h"
 
 namespace approx {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxFileBytes = 1 << 20;
-// toml++ follows dotted keys by recursion; this many in a whole file are no danger to the stack.
-constexpr int64_t kMaxDots = 5'000;
 constexpr int64_t kMaxRuns = 100'000;
 constexpr int64_t kMaxRangeValues = 1'000'000;
 constexpr int64_t kMaxSeed = 4'294'967'295;
-
-using Names = std::vector<std::string>;
 
 // Settings with one value a run that a file may also give as a list: each list is an axis.
 const Names& scalar_keys() {
@@ -58,174 +52,23 @@ const Names& axis_keys() {
 
 const Names& top_keys() {
   static const Names keys = [] {
-    Names names = {"id", "title", "target", "exclude", "extra", "report"};
+    Names names = {"id",    "title", "target",  "exclude", "extra",  "report",
+                   "scale", "study", "kernels", "not_run", "picture"};
     names.insert(names.end(), axis_keys().begin(), axis_keys().end());
     return names;
   }();
   return keys;
 }
 
-bool contains(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+// What a scale may replace: all that decides what is run.
+const Names& scale_keys() {
+  static const Names keys = [] {
+    Names names = {"note", "target", "exclude", "extra", "study", "kernels"};
+    names.insert(names.end(), axis_keys().begin(), axis_keys().end());
+    return names;
+  }();
+  return keys;
 }
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-std::string_view type_name(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return "a list";
-    case toml::node_type::string:
-      return "a text";
-    case toml::node_type::integer:
-      return "an integer";
-    case toml::node_type::floating_point:
-      return "a number";
-    case toml::node_type::boolean:
-      return "true or false";
-    default:
-      return "a date or time";
-  }
-}
-
-// Non-finite numbers have no JSON and become null.
-Json to_json_value(const toml::node& node) {
-  if (const auto* table = node.as_table()) {
-    Json json = Json::object();
-    for (const auto& [key, value] : *table) json[std::string(key.str())] = to_json_value(value);
-    return json;
-  }
-  if (const auto* array = node.as_array()) {
-    Json json = Json::array();
-    for (const auto& value : *array) json.push_back(to_json_value(value));
-    return json;
-  }
-  if (const auto text = node.value_exact<std::string>()) return *text;
-  if (const auto flag = node.value_exact<bool>()) return *flag;
-  if (const auto integer = node.value_exact<int64_t>()) return *integer;
-  if (const auto real = node.value_exact<double>())
-    return std::isfinite(*real) ? Json(*real) : Json();
-  if (const auto date = node.value_exact<toml::date>()) {
-    return fmt::format("{:04}-{:02}-{:02}", date->year, date->month, date->day);
-  }
-  return Json();
-}
-
-// One parsed TOML text that knows where each of its nodes comes from. Nodes that the command line
-// put in have no line; they are named by their flag.
-class Source {
- public:
-  Source(std::string name, std::string_view text) : name_(std::move(name)) {
-    if (text.size() > kMaxFileBytes) {
-      throw usage_error("{}:1:1: the text is larger than 1 MB; an experiment is a few kB", name_);
-    }
-    if (std::count(text.begin(), text.end(), '.') > kMaxDots) {
-      throw usage_error("{}:1:1: more than {} dots; nested keys must be few", name_, kMaxDots);
-    }
-    try {
-      root_ = toml::parse(text, name_);
-    } catch (const toml::parse_error& error) {
-      const auto at = error.source().begin;
-      std::string what(error.description());
-      std::replace_if(
-          what.begin(), what.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-      throw usage_error("{}:{}:{}: {}", name_, at.line, at.column, what);
-    }
-  }
-
-  toml::table& root() { return root_; }
-  const toml::table& root() const { return root_; }
-  const std::string& name() const { return name_; }
-
-  void add_flag(const std::string& path, std::string flag) { flags_[path] = std::move(flag); }
-
-  std::string place(const toml::source_region& region, const std::string& path) const {
-    if (region.begin.line > 0) {
-      return fmt::format("{}:{}:{}: {}", name_, region.begin.line, region.begin.column, path);
-    }
-    // The longest path first: `recipe.epochs` may come from another flag than `recipe`.
-    for (auto flag = flags_.rbegin(); flag != flags_.rend(); ++flag) {
-      if (path.compare(0, flag->first.size(), flag->first) == 0) return flag->second;
-    }
-    return fmt::format("{}:1:1: {}", name_, path);
-  }
-
-  template <typename... Args>
-  Error error(const toml::node& node, const std::string& path, fmt::format_string<Args...> format,
-              Args&&... args) const {
-    return usage_error(format, std::forward<Args>(args)...).in(place(node.source(), path));
-  }
-
-  // Runs `read` and puts the place of `node` in front of what it throws.
-  template <typename Read>
-  auto at(const toml::node& node, const std::string& path, Read&& read) const {
-    try {
-      return read();
-    } catch (const Error& error) {
-      throw error.in(place(node.source(), path));
-    }
-  }
-
-  void check_keys(const toml::table& table, const std::string& path, const Names& known) const {
-    for (const auto& [key, value] : table) {
-      if (contains(known, key.str())) continue;
-      const std::string hint = did_you_mean(key.str(), known);
-      const std::string full = path.empty() ? std::string(key.str().substr(0, 80))
-                                            : fmt::format("{}.{}", path, key.str().substr(0, 80));
-      throw usage_error("unknown key{}",
-                        hint.empty() ? fmt::format("; known: {}", fmt::join(known, ", ")) : hint)
-          .in(place(key.source(), full));
-    }
-  }
-
-  std::string text(const toml::node& node, const std::string& path) const {
-    const auto value = node.value_exact<std::string>();
-    if (!value) throw error(node, path, "expected a text, got {}", type_name(node));
-    if (trim(*value).empty()) throw error(node, path, "an empty text");
-    if (value->size() > 4096) throw error(node, path, "a text of more than 4,096 characters");
-    for (const char c : *value) {
-      if (static_cast<unsigned char>(c) < ' ' && c != '\t') {
-        throw error(node, path, "a control character in a text");
-      }
-    }
-    return *value;
-  }
-
-  // A text or a list of texts.
-  Names texts(const toml::node& node, const std::string& path) const {
-    Names values;
-    each(node, path, [&](const toml::node& item, const std::string& item_path) {
-      values.push_back(text(item, item_path));
-    });
-    return values;
-  }
-
-  const toml::table& table(const toml::node& node, const std::string& path) const {
-    const auto* table = node.as_table();
-    if (table == nullptr) throw error(node, path, "expected a table, got {}", type_name(node));
-    return *table;
-  }
-
-  // Calls `read(node, path)` for the node, or for each item where it is a list.
-  template <typename Read>
-  void each(const toml::node& node, const std::string& path, Read&& read) const {
-    const auto* array = node.as_array();
-    if (array == nullptr) return read(node, path);
-    if (array->empty()) throw error(node, path, "an empty list; name at least one");
-    for (size_t i = 0; i < array->size(); ++i) read(*array->get(i), fmt::format("{}[{}]", path, i));
-  }
-
- private:
-  std::string name_;
-  toml::table root_;
-  std::map<std::string, std::string> flags_;
-};
 
 std::string read_file(const fs::path& path) {
   std::error_code error;
@@ -234,7 +77,7 @@ std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
     throw usage_error("{}: cannot be read; check the path and its permissions", path.string());
-  std::string text(kMaxFileBytes + 1, '\0');
+  std::string text(kMaxTomlBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
   return text;
@@ -307,7 +150,7 @@ void insert_value(toml::table& table, std::string_view key, const std::string& t
   table.insert_or_assign(key, text);
 }
 
-void apply_axis(Source& source, const std::string& key, const std::string& text) {
+void apply_axis(TomlSource& source, const std::string& key, const std::string& text) {
   if (!contains(axis_keys(), key)) {
     throw usage_error("--{}: is no axis of an experiment{}; known: {}", key,
                       did_you_mean(key, axis_keys()), fmt::join(axis_keys(), ", "));
@@ -335,7 +178,7 @@ void apply_axis(Source& source, const std::string& key, const std::string& text)
   root.insert_or_assign(key, std::move(values));
 }
 
-void apply_set(Source& source, const std::string& key, const std::string& text) {
+void apply_set(TomlSource& source, const std::string& key, const std::string& text) {
   const std::string flag = fmt::format("--set {}={}", key, text.substr(0, 200));
   static const Names settable = [] {
     Names names = with_scalars({"id", "title", "target", "seeds", "timing_seeds", "purpose",
@@ -408,9 +251,10 @@ void set_field(Owner& owner, const std::string& key, const Json& value) {
 
 class ExperimentReader {
  public:
-  ExperimentReader(Source source, const Overrides& overrides, const Catalogue& catalogue,
+  ExperimentReader(TomlSource source, const Overrides& overrides, const Catalogue& catalogue,
                    const std::function<std::string(const std::string&)>& dataset_sha256)
       : source_(std::move(source)), catalogue_(catalogue), dataset_sha256_(dataset_sha256) {
+    read_scales(overrides.scale);
     for (const auto& [key, text] : overrides.axes) {
       apply_axis(source_, key, text);
       replaced_.insert(key);
@@ -426,16 +270,40 @@ class ExperimentReader {
     source_.check_keys(root, "", top_keys());
     Experiment experiment;
     experiment.source = source_.name();
-    experiment.id = read_id();
+    experiment.item = read_id();
+    experiment.scale = scale_;
+    experiment.scale_note = scale_note_;
+    experiment.scales = scales_;
+    experiment.id = experiment.item;
+    if (scale_ != Scale::kFull) experiment.id += fmt::format(":{}", name(scale_));
     experiment.title =
-        root.contains("title") ? source_.text(*root.get("title"), "title") : experiment.id;
+        root.contains("title") ? source_.text(*root.get("title"), "title") : experiment.item;
     if (const auto* node = root.get("target")) experiment.target = read_target(*node);
-    if (const auto* node = root.get("report")) {
-      source_.table(*node, "report");
-      experiment.report = to_json_value(*node);
-    }
+    experiment.paper = read_item_report(source_);
+    if (const auto* node = root.get("report")) experiment.report = to_json_value(*node);
+    experiment.kind = read_kind();
 
     Axes main;
+    switch (experiment.kind) {
+      case ItemKind::kStudy:
+        experiment.study = read_study_item(source_);
+        return experiment;
+      case ItemKind::kKernels:
+        experiment.kernels = read_kernel_item(source_);
+        return experiment;
+      case ItemKind::kNotRun:
+        experiment.not_run = source_.text(*root.get("not_run"), "not_run");
+        return experiment;
+      case ItemKind::kPicture:
+        read_axes(root, "", main);
+        require(!main.networks.empty(), "network");
+        require(root.contains("schedule"), "schedule");
+        experiment.networks = main.networks;
+        experiment.schedules = main.schedules;
+        return experiment;
+      case ItemKind::kRuns:
+        break;
+    }
     read_axes(root, "", main);
     require(!main.networks.empty(), "network");
     require(main.scalars.count("dataset") > 0, "dataset");
@@ -452,6 +320,75 @@ class ExperimentReader {
   }
 
  private:
+  // Checks every declared scale and puts the keys of the wanted one in the place of the file's.
+  void read_scales(Scale wanted) {
+    auto& root = source_.root();
+    auto* node = root.get("scale");
+    if (node == nullptr) {
+      // What cannot be run, and what is drawn from the file, is the same at any scale.
+      if (wanted == Scale::kFull || root.contains("not_run") || root.contains("picture")) return;
+      throw usage_error("{}:1:1: scale.{}: is not declared in this file; run it without --scale",
+                        source_.name(), name(wanted));
+    }
+    const auto& scales = source_.table(*node, "scale");
+    source_.check_keys(scales, "scale", {"reduced", "smoke"});
+    for (const auto scale : {Scale::kReduced, Scale::kSmoke}) {
+      const auto* found = scales.get(name(scale));
+      if (found == nullptr) continue;
+      scales_.push_back(scale);
+      const std::string path = fmt::format("scale.{}", name(scale));
+      const auto& table = source_.table(*found, path);
+      source_.check_keys(table, path, scale_keys());
+      const auto* note = table.get("note");
+      if (note == nullptr) {
+        throw source_.error(*found, path, "note is missing: one line that says what is smaller");
+      }
+      const std::string text = source_.text(*note, path + ".note");
+      if (scale == wanted) scale_note_ = text;
+    }
+    if (wanted == Scale::kFull) return;
+    auto* found = node->as_table()->get(name(wanted));
+    if (found == nullptr) {
+      throw source_.error(*node, "scale", "{} is not declared in this file", name(wanted));
+    }
+    scale_ = wanted;
+    // Moved, not copied: a copy forgets its line.
+    for (auto&& [key, value] : *found->as_table()) {
+      if (key.str() == "note") continue;
+      value.visit(
+          [&, &key = key](auto& typed) { root.insert_or_assign(key.str(), std::move(typed)); });
+    }
+  }
+
+  ItemKind read_kind() const {
+    const auto& root = source_.root();
+    static const std::pair<const char*, ItemKind> kinds[] = {{"study", ItemKind::kStudy},
+                                                             {"kernels", ItemKind::kKernels},
+                                                             {"not_run", ItemKind::kNotRun},
+                                                             {"picture", ItemKind::kPicture}};
+    ItemKind kind = ItemKind::kRuns;
+    const char* chosen = nullptr;
+    for (const auto& [key, value] : kinds) {
+      const auto* node = root.get(key);
+      if (node == nullptr) continue;
+      if (chosen != nullptr) {
+        throw source_.error(*node, key, "stands beside {}; an item is one of them", chosen);
+      }
+      chosen = key, kind = value;
+      if (kind == ItemKind::kPicture && source_.text(*node, key) != "schedule") {
+        throw source_.error(*node, key, "only \"schedule\" is drawn from a file alone");
+      }
+    }
+    if (chosen == nullptr || kind == ItemKind::kPicture) return kind;
+    for (const auto& key : axis_keys()) {
+      const auto* node = root.get(key);
+      if (node != nullptr) {
+        throw source_.error(*node, key, "has no meaning beside {}", chosen);
+      }
+    }
+    return kind;
+  }
+
   void require(bool present, const char* key) const {
     if (present) return;
     throw usage_error("{}:1:1: {}: is missing; add {} = \"...\"", source_.name(), key, key);
@@ -562,7 +499,8 @@ class ExperimentReader {
       const auto found = std::find_if(timed.begin(), timed.end(), foreign);
       if (found != timed.end()) {
         // With the seeds replaced by a flag, those of the file that are left are meant.
-        if (replaced_.count("seeds") == 0 || replaced_.count("timing_seeds") > 0) {
+        const bool fewer = replaced_.count("seeds") > 0 || scale_ != Scale::kFull;
+        if (!fewer || replaced_.count("timing_seeds") > 0) {
           throw source_.error(*node, path + "timing_seeds", "{} is not among seeds", *found);
         }
         timed.erase(std::remove_if(timed.begin(), timed.end(), foreign), timed.end());
@@ -661,7 +599,7 @@ class ExperimentReader {
     return recipe;
   }
 
-  static void read_recipe_table(const Source& source, const toml::table& table,
+  static void read_recipe_table(const TomlSource& source, const toml::table& table,
                                 const std::string& path, Recipe& recipe) {
     static const Names known = [] {
       Names names = {"base"};
@@ -698,7 +636,7 @@ class ExperimentReader {
     for (const auto& folder : folders) {
       const auto file = folder / relative;
       if (fs::is_regular_file(file, ignored)) {
-        Source source(file.lexically_normal().string(), read_file(file));
+        TomlSource source(file.lexically_normal().string(), read_file(file));
         if (const auto* base = source.root().get("base")) {
           throw source.error(*base, "base", "a recipe file stands alone; write its settings out");
         }
@@ -1007,7 +945,7 @@ class ExperimentReader {
       }
     }
     for (size_t i = 0; i < exclusions_.size(); ++i) {
-      if (exclusions_[i].used || !replaced_.empty()) continue;
+      if (exclusions_[i].used || !replaced_.empty() || scale_ != Scale::kFull) continue;
       const auto* node = source_.root().get("exclude");
       const auto* item = node->is_array() ? node->as_array()->get(i) : node;
       throw source_.error(*item, fmt::format("exclude[{}]", i),
@@ -1140,9 +1078,12 @@ class ExperimentReader {
                         reason);
   }
 
-  Source source_;
+  TomlSource source_;
   const Catalogue& catalogue_;
   const std::function<std::string(const std::string&)>& dataset_sha256_;
+  Scale scale_ = Scale::kFull;
+  std::string scale_note_;
+  std::vector<Scale> scales_ = {Scale::kFull};
   std::set<std::string> replaced_;  // top-level keys that the command line changed
   std::vector<Axes> blocks_;        // the grid, then one for each extra
   std::vector<Exclusion> exclusions_;
@@ -1237,7 +1178,7 @@ std::vector<std::pair<std::string, std::string>> known_experiments() {
 Experiment parse_experiment(const std::string& text, const std::string& source,
                             const Overrides& overrides, const Catalogue& catalogue,
                             const std::function<std::string(const std::string&)>& dataset_sha256) {
-  ExperimentReader reader(Source(source, text), overrides, catalogue, dataset_sha256);
+  ExperimentReader reader(TomlSource(source, text), overrides, catalogue, dataset_sha256);
   Experiment experiment = reader.read();
   experiment.text = text;
   return experiment;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/spec/item.h"
 #include "core/spec/run_config.h"
 
 namespace approx {
@@ -36,14 +37,35 @@ struct Target {
   double value = 0;  // share, 0.915
 };
 
+// What computes an experiment: a grid of trainings, unless the file says otherwise.
+enum class ItemKind {
+  kRuns,
+  kStudy,    // [study]: what `approxtrain study` computes
+  kKernels,  // [kernels]: what `approxtrain bench-kernel` measures
+  kPicture,  // picture = "schedule": drawn from the file alone
+  kNotRun    // not_run = "why": nothing of ours computes it yet
+};
+
 struct Experiment {
-  std::string id;  // "wang2019:table5"
+  std::string id;    // "wang2019:table5", with ":reduced" or ":smoke" behind it at that scale
+  std::string item;  // the same without the scale
+  Scale scale = Scale::kFull;
+  std::string scale_note;                      // what was made smaller, "" at full scale
+  std::vector<Scale> scales = {Scale::kFull};  // that the file declares
+  ItemKind kind = ItemKind::kRuns;
   std::string title;
   std::string source;  // path of the file, or "command line"
   std::string text;    // the file's text, stored with its results
   std::optional<Target> target;
   std::vector<PlannedRun> runs;  // in the order they are to be run, excluded ones included
   Json report;                   // the [report] table as JSON, null when absent
+  ItemReport paper;              // the same, read
+  StudyItem study;               // kStudy
+  KernelItem kernels;            // kKernels
+  std::string not_run;           // kNotRun: why
+  // kPicture: what is drawn.
+  std::vector<Labelled> networks;
+  std::vector<LabelledSchedule> schedules;
 };
 
 // What the command line changes in a file: axes that replace its axes, and `--set` pairs. The value
@@ -53,6 +75,8 @@ struct Overrides {
   std::vector<std::pair<std::string, std::string>>
       axes;  // ("method", "zero,random"), ("seeds", ...)
   std::vector<std::pair<std::string, std::string>> set;  // ("recipe.epochs", "2")
+  // Applied before the others: the keys of [scale.NAME] take the place of those of the file.
+  Scale scale = Scale::kFull;
 };
 
 // Where experiment and recipe files are looked for, first match wins: the working directory, then

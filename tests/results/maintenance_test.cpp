@@ -132,7 +132,7 @@ TEST_F(MaintenanceTest, ABackupIsTheSameStore) {
 TEST_F(MaintenanceTest, AnExportHasEveryTable) {
   fill();
   const auto paths = export_store(path_, folder_ / "csv");
-  EXPECT_EQ(paths.size(), 13u);
+  EXPECT_EQ(paths.size(), 14u);
   EXPECT_EQ(file_bytes(folder_ / "csv/timing_block.csv"),
             "run_id,pair,arm,block_order,steps,ns\n"
             "5,0,approx,1,10,1000\n"

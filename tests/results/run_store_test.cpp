@@ -83,7 +83,8 @@ class StoreTest : public testing::Test {
 TEST_F(StoreTest, ANewFileHasOurIdentityAndPragmas) {
   { RunStore store(path_, Mode::kWrite); }
   EXPECT_EQ(query(path_, "PRAGMA application_id"), std::vector<std::string>{"1095783512"});
-  EXPECT_EQ(query(path_, "PRAGMA user_version"), std::vector<std::string>{"1"});
+  EXPECT_EQ(query(path_, "PRAGMA user_version"),
+            std::vector<std::string>{std::to_string(store_migrations().back().version)});
   auto db = open_for_writing(path_, {});
   EXPECT_EQ(db.execAndGet("PRAGMA journal_mode").getString(), "truncate");
   EXPECT_EQ(db.execAndGet("PRAGMA synchronous").getInt(), 2);
@@ -497,8 +498,11 @@ TEST_F(StoreTest, FilesThatAreNotOursAreRefusedUntouched) {
 
 TEST_F(StoreTest, ANewerSchemaIsRefusedUntouched) {
   { RunStore store(path_, Mode::kWrite); }
-  sqlite(path_, "PRAGMA user_version = 2");
-  expect_refused_untouched(path_, "newer program (schema 2, this program knows 1)");
+  const auto known = store_migrations().back().version;
+  sqlite(path_, fmt::format("PRAGMA user_version = {}", known + 1));
+  expect_refused_untouched(
+      path_,
+      fmt::format("newer program (schema {}, this program knows {})", known + 1, known).c_str());
 }
 
 TEST_F(StoreTest, DamagedFilesAreRefusedUntouched) {
@@ -542,8 +546,28 @@ TEST_F(StoreTest, PlacesWhereNoDatabaseCanBe) {
 // A version of the future, to try the way there.
 StoreOptions next_version(const std::string& sql = "ALTER TABLE run ADD COLUMN joules REAL") {
   StoreOptions options;
-  options.migrations.push_back({2, sql});
+  options.migrations.push_back({options.migrations.back().version + 1, sql});
   return options;
+}
+
+TEST_F(StoreTest, AStoreOfTheFirstVersionIsBroughtUpToThisOne) {
+  StoreOptions first;
+  first.migrations.resize(1);
+  {
+    // Its views are today's, which only the newer tables can answer: they are made anew below.
+    SQLite::Database db(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    db.exec(first.migrations[0].sql);
+    db.exec("PRAGMA user_version = 1");
+    db.exec(
+        "INSERT INTO host VALUES(1, 'f', 'box', 'cpu', 2, 3, '', '{}');"
+        "INSERT INTO build VALUES(1, 'abc', 0, 'g++', '-O3', '2', '', '');"
+        "INSERT INTO kernel_run VALUES(1, 1, 1, '2026-01-01T00:00:00Z', '{}')");
+  }
+  RunStore store(path_, Mode::kWrite);
+  EXPECT_EQ(query(path_, "SELECT experiment FROM kernel_run"), std::vector<std::string>{""});
+  EXPECT_FALSE(store.has_item_results("wang2019:table1"));
+  store.add_kernel_results(environment_of(), {}, "wang2019:table1");
+  EXPECT_TRUE(store.has_item_results("wang2019:table1"));
 }
 
 TEST_F(StoreTest, AnOlderSchemaIsCopiedThenMigrated) {
@@ -560,12 +584,14 @@ TEST_F(StoreTest, AnOlderSchemaIsCopiedThenMigrated) {
   EXPECT_TRUE(file_bytes(path_) == before) << "a reader migrates its own copy";
 
   auto db = open_for_writing(path_, next_version());
-  EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), 2);
+  EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt64(),
+            next_version().migrations.back().version);
   EXPECT_EQ(db.execAndGet("SELECT count(joules) + count(*) FROM run").getInt(), 1);
   EXPECT_EQ(db.execAndGet("SELECT accuracy FROM v_final").getDouble(), 0.5);
-  EXPECT_EQ(query(path_ + ".v1.backup", "SELECT accuracy FROM v_final"),
-            std::vector<std::string>{"0.5"});
-  EXPECT_EQ(query(path_ + ".v1.backup", "PRAGMA user_version"), std::vector<std::string>{"1"});
+  const auto version = std::to_string(store_migrations().back().version);
+  const auto backup = fmt::format("{}.v{}.backup", path_, version);
+  EXPECT_EQ(query(backup, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
+  EXPECT_EQ(query(backup, "PRAGMA user_version"), std::vector<std::string>{version});
   EXPECT_NE(refusal(path_, Mode::kWrite).find("newer program"), std::string::npos);
 }
 
@@ -587,7 +613,8 @@ TEST_F(StoreTest, AMigrationThatFailsChangesNothing) {
 
 TEST_F(StoreTest, ANewFileOfTheNextVersionHasAllOfIt) {
   auto db = open_for_writing(path_, next_version());
-  EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), 2);
+  EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt64(),
+            next_version().migrations.back().version);
   EXPECT_EQ(db.execAndGet("SELECT count(joules) FROM run").getInt(), 0);
   EXPECT_FALSE(std::filesystem::exists(path_ + ".v0.backup"));
 }

@@ -126,10 +126,11 @@ TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
     }
   };
   for (const char* key :
-       {"id",      "title",    "target",  "exclude",        "extra",        "report",
-        "method",  "schedule", "network", "seeds",          "timing_seeds", "purpose",
-        "recipe",  "dataset",  "split",   "train_examples", "batch_size",   "precision",
-        "threads", "device",   "blocks",  "block_steps"}) {
+       {"id",       "title",   "target",         "exclude",      "extra",     "report",
+        "scale",    "study",   "kernels",        "not_run",      "picture",   "method",
+        "schedule", "network", "seeds",          "timing_seeds", "purpose",   "recipe",
+        "dataset",  "split",   "train_examples", "batch_size",   "precision", "threads",
+        "device",   "blocks",  "block_steps"}) {
     check("", key, " = 1");
   }
   for (const auto& spec : recipe_specs()) {
@@ -196,13 +197,14 @@ TEST(ParseExperiment, TakesListsOfScalarsAsAxes) {
 TEST(ParseExperiment, FillsInNamesTargetsAndReports) {
   const auto experiment = parse(with(R"(target = "accuracy>=0.915"
 title = "A title"
-report = {rows = "method", paper = [[1, 2.5, nan]], when = 2019-06-01})"));
+report = {rows = "method", columns = "schedule", value = {quantity = "accuracy"}, paper = [[1, 2.5, "–"]]})"));
   EXPECT_EQ(experiment.id, "x");
   EXPECT_EQ(experiment.title, "A title");
   EXPECT_EQ(experiment.source, "x.toml");
   EXPECT_EQ(experiment.target->value, 0.915);
   EXPECT_EQ(experiment.report.dump(),
-            R"({"paper":[[1,2.5,null]],"rows":"method","when":"2019-06-01"})");
+            R"({"columns":"schedule","paper":[[1,2.5,"–"]],"rows":"method",)"
+            R"("value":{"quantity":"accuracy"}})");
   EXPECT_EQ(experiment.runs[1].config.method, "zero:freeze=false");
   EXPECT_EQ(experiment.runs[1].config.network, "small_cnn");
   EXPECT_EQ(parse(with("")).target, std::nullopt);

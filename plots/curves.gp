@@ -1,0 +1,59 @@
+# Training curves: a panel for each metric and network, a line for each method and schedule, a band
+# for the 95 % interval, or from the least to the greatest where there is none:
+#   approxtrain report curves --db X.db --format csv > X.csv
+#   gnuplot -e "csv='X.csv'; out='X.svg'" plots/curves.gp
+# Shows loss/train and accuracy/test where they are there; metrics='all' shows everything there is.
+folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
+script = ARG0
+load folder(script) . "style.gp"
+
+kind(r) = text("metric") . "/" . text("split")
+groups = ""; kinds = ""; lines = ""; panels = ""
+visit(r) = (groups = add(groups, group(0)), kinds = add(kinds, kind(0)), \
+           lines = add(lines, series(0)), 0)
+eval reading
+if (kinds eq "") { eval nothing; exit }
+
+usual = ""
+do for [name in "loss/train accuracy/test"] {
+  if (place(kinds, name)) { usual = add(usual, name) }
+}
+everything = exists("metrics") ? metrics eq "all" : 0
+if (usual ne "" && !everything) { kinds = usual }
+
+across = count(kinds); down = count(groups)
+entries = count(lines); letters = longest(lines)
+eval page
+set multiplot
+set xlabel "epoch"
+low(r) = strlen(text("lo")) ? number("lo") : number("min")
+high(r) = strlen(text("hi")) ? number("hi") : number("max")
+do for [g = 1:down] {
+  do for [k = 1:across] {
+    in = item(groups, g); metric = item(kinds, k)
+    here(r) = group(0) eq in && kind(0) eq metric
+    shown = ""; banded = ""
+    visit(r) = (here(0) && known(number("mean")) ? (shown = add(shown, series(0)), 0) : 0, \
+               here(0) && known(low(0)) ? (banded = add(banded, series(0)), 0) : 0, 0)
+    eval reading
+    at = (g - 1) * across + k - 1
+    eval frame
+    set title in
+    set ylabel metric
+    if (shown ne "") {
+      one(list, i) = here(0) && series(0) eq item(list, i)
+      plot for [i = 1:count(banded)] table \
+             using (one(banded, i) ? number("epoch") : NaN):(low(0)):(high(0)) \
+             with filledcurves fillcolor rgb pale(place(lines, item(banded, i))) notitle, \
+           for [i = 1:count(shown)] table \
+             using (one(shown, i) ? number("epoch") : NaN):(number("mean")) \
+             with linespoints pointtype 7 pointsize 0.35 linewidth 1.6 \
+             linecolor rgb colour(place(lines, item(shown, i))) \
+             dashtype dash(place(lines, item(shown, i))) notitle
+    }
+  }
+}
+eval strip
+plot for [i = 1:entries] -1 with lines linewidth 2 linecolor rgb colour(i) dashtype dash(i) \
+       title item(lines, i)
+unset multiplot

@@ -1,0 +1,116 @@
+# What the figures share; each script loads it first. It checks `csv` and `out`, names the colours,
+# and has what reads a table: gnuplot's own way of choosing rows and lists of what is in a column.
+# Labels come as they are in the table: no text is "enhanced", and in an SVG it stays text.
+bad = !exists("csv") || !exists("out")
+if (!bad) {
+  ending = strlen(out) > 4 ? out[strlen(out) - 3:] : ""
+  bad = ending ne ".svg" && ending ne ".png"
+}
+if (bad) {
+  print "usage: gnuplot -e \"csv='X.csv'; out='X.svg'\" " . script . "    (out: .svg or .png)"
+  exit status 2
+}
+set encoding utf8
+
+# gnuplot 5.4 cuts a quoted field of a CSV at its first comma, so the table is read through awk:
+# tabs for commas, a character that no table has for quotes, which text() turns back, and one column
+# more, since an empty last one would be read as its header.
+table = '< awk ''{ n = split($0, p, "\""); line = ""; for (i = 1; i <= n; ++i) { \
+  if (i % 2 && i > 1 && i < n && p[i] == "") p[i] = "\001"; \
+  if (i % 2) gsub(/,/, "\t", p[i]); \
+  line = line p[i] } print line "\t-" }'' "' . csv . '"'
+lines_read = system('awk "END { print NR - 1 }" "' . csv . '"')
+if (lines_read eq "" || lines_read eq "-1") { print "nothing to read in ", csv; exit status 1 }
+set datafile separator tab
+set datafile columnheaders
+set datafile missing NaN
+
+# Okabe and Ito's colours, which colour-blind readers tell apart, without their yellow, which does
+# not read on white. After eight of them the dashes change.
+rgb(i) = word("29362 13983232 40563 13400487 15113984 5682409 0 9203014", (i - 1) % 8 + 1) + 0
+colour(i) = sprintf("#%06x", rgb(i))
+pale(i) = sprintf("#c8%06x", rgb(i))
+dash(i) = 1 + int((i - 1) / 8) % 5
+
+# --- numbers ---
+
+known(x) = x == x
+larger(a, b) = a > b ? a : b
+smaller(a, b) = a < b ? a : b
+
+# --- lists of labels: each ended by a newline ---
+
+rest(list) = list[strstrt(list, "\n") + 1:]
+first(list) = list[1:strstrt(list, "\n") - 1]
+add(list, s) = strstrt("\n" . list, "\n" . s . "\n") ? list : list . s . "\n"
+count(list) = list eq "" ? 0 : 1 + count(rest(list))
+item(list, i) = i <= 1 ? first(list) : item(rest(list), i - 1)
+place(list, s) = list eq "" ? 0 : first(list) eq s ? 1 : 1 + place(rest(list), s)
+longest(list) = list eq "" ? 0 : larger(strlen(first(list)), longest(rest(list)))
+
+# Of an item "3 name": the number, the name.
+index(s) = s[:strstrt(s, " ") - 1] + 0
+name(s) = s[strstrt(s, " ") + 1:]
+
+# --- the row that is being read ---
+
+quoted(s) = strstrt(s, "\001") ? s[:strstrt(s, "\001") - 1] . "\"" . \
+                                  quoted(s[strstrt(s, "\001") + 1:]) : s
+text(column_) = quoted(stringcolumn(column_))
+number(column_) = strlen(text(column_)) ? text(column_) + 0.0 : NaN
+joined(a, b) = a eq "" ? b : b eq "" ? a : a . ", " . b
+series(r) = joined(text("method"), text("schedule"))
+layer(r) = text("layer_index") . " " . text("layer")
+group(r) = joined(joined(text("network"), text("dataset")), text("setting"))
+
+# `eval reading` calls visit() on every row. The last part keeps gnuplot content with a table that
+# has none.
+$row << END
+x
+0
+END
+reading = "if (lines_read > 0) { set table $seen; \
+  plot table using (visit(0)) with table, $row using 1 with table; unset table }"
+
+# --- the page: panels of pw x ph pixels with the margins ml, mr, mt, mb, and a legend below ---
+
+ml = 80; mr = 25; mt = 40; mb = 55; pw = 420; ph = 300
+across = 1; down = 1
+entries = 0; letters = 0
+page = "cell = ml + pw + mr; tall = mt + ph + mb; \
+  width = larger(cell * across, larger(480, 8 * letters + 80)); \
+  keycols = larger(1, int(width / (letters * 8.0 + 60))); \
+  keyrows = entries ? int((entries - 1) / keycols) + 1 : 0; \
+  legend = keyrows ? 20 * keyrows + 14 : 0; height = tall * down + legend; \
+  if (ending eq '.svg') { \
+    set terminal svg noenhanced size width, height font 'sans,13' background 'white' \
+  } else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) { \
+    set terminal pngcairo noenhanced size width, height font 'sans,10' background 'white' \
+  } else { \
+    set terminal png noenhanced truecolor size width, height background '#ffffff' \
+  } }; \
+  set output out"
+
+# Panel `at`, counted from 0 along the rows.
+frame = "x0 = (at % across) * cell + ml; y0 = int(at / across) * tall + mt; \
+  set lmargin at screen x0 / real(width); set rmargin at screen (x0 + pw) / real(width); \
+  set tmargin at screen 1 - y0 / real(height); \
+  set bmargin at screen 1 - (y0 + ph) / real(height)"
+
+# Before the plot whose titles are the legend.
+strip = "unset title; unset label; unset arrow; unset xlabel; unset ylabel; unset tics; \
+  unset border; unset grid; unset logscale; \
+  set lmargin at screen 0; set rmargin at screen 1; set bmargin at screen 0; \
+  set tmargin at screen legend / real(height); \
+  set key center center horizontal Left reverse maxcols keycols samplen 2.5; \
+  set xrange [0:1]; set yrange [0:1]"
+
+# A table without rows.
+nothing = "pw = 400; ph = 100; eval page; unset key; unset tics; unset border; \
+  set label 1 'no data' at screen 0.5, 0.5 center; plot [0:1][0:1] -1 notitle"
+
+set key off
+set pointintervalbox 0
+set grid linecolor rgb "#dddddd" linetype 1 linewidth 0.7
+set border 3 linecolor rgb "#444444"
+set tics nomirror

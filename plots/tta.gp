@@ -1,0 +1,72 @@
+# Time to target, a panel for each network and target, a bar for each method and schedule: the
+# restricted mean with its 95 % interval, and how many of the runs reached the target. The dotted
+# mark is the budget; where there is no mean an empty bar goes up to it:
+#   approxtrain report tta --db X.db --format csv > X.csv
+#   gnuplot -e "csv='X.csv'; out='X.svg'" plots/tta.gp
+folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
+script = ARG0
+load folder(script) . "style.gp"
+
+goal(r) = joined(group(0), text("target_pct") . " %")
+span(r) = known(number("restricted_mean_se")) ? 1.96 * number("restricted_mean_se") : 0
+end(r) = known(number("restricted_mean_s")) ? number("restricted_mean_s") + span(0) : 0
+limit(r) = known(number("budget_s")) ? number("budget_s") : 0
+panels = ""; methods = ""; labels = ""; most = 0
+visit(r) = (panels = add(panels, goal(0)), methods = add(methods, text("method")), \
+           labels = add(labels, series(0)), 0)
+eval reading
+if (panels eq "") { eval nothing; exit }
+most = count(labels)
+
+ml = 30 + int(7.5 * longest(labels)); mr = 80; pw = 480; ph = 24 * most + 16
+across = 1; down = count(panels)
+eval page
+set multiplot
+set style fill solid 0.85 noborder
+unset grid
+set grid xtics linecolor rgb "#dddddd" linetype 1 linewidth 0.7
+set border 1
+set xlabel "training time to the target, s (mean up to the budget)"
+do for [g = 1:down] {
+  in = item(panels, g)
+  here(r) = goal(0) eq in
+  shown = ""; tips = ""; right = 0; bars = 0; errors = 0; open = 0; limits = 0
+  visit(r) = (here(0) ? (shown = add(shown, series(0)), \
+                       tips = tips . text("reached") . "/" . text("runs") . "\n", \
+                       right = larger(right, larger(end(0), limit(0))), \
+                       bars = larger(bars, known(number("restricted_mean_s"))), \
+                       errors = larger(errors, span(0) > 0), \
+                       open = larger(open, !known(number("restricted_mean_s")) && limit(0) > 0), \
+                       limits = larger(limits, limit(0) > 0), 0) : 0)
+  eval reading
+  at = g - 1
+  eval frame
+  set title in
+  if (right == 0) { right = 1 }
+  set xrange [0:right * 1.04]
+  set yrange [-count(shown) - 0.5:-0.5]
+  unset ytics
+  set ytics scale 0
+  set ytics ("" 0)
+  unset label
+  do for [i = 1:count(shown)] {
+    set ytics add (item(shown, i) -i)
+    set label i item(tips, i) at graph 1.02, first -i
+  }
+  y(r) = here(0) ? -place(shown, series(0)) : NaN
+  tint(r) = rgb(place(methods, text("method")))
+  mean(r) = number("restricted_mean_s")
+  empty(r) = known(mean(0)) ? NaN : y(0)
+  plot for [k = 1:bars] table using (mean(0)):(y(0)):(0):(mean(0)):(y(0) - 0.34):(y(0) + 0.34):\
+         (tint(0)) \
+         with boxxyerror linecolor rgb variable notitle, \
+       for [k = 1:open] table \
+         using (limit(0)):(empty(0)):(0):(limit(0)):(empty(0) - 0.34):(empty(0) + 0.34) \
+         with boxxyerror linecolor rgb "#666666" fillstyle empty border notitle, \
+       for [k = 1:errors] table \
+         using (mean(0)):(span(0) > 0 ? y(0) : NaN):(mean(0) - span(0)):(mean(0) + span(0)) \
+         with xerrorbars pointtype -1 linewidth 1.4 linecolor rgb "black" notitle, \
+       for [k = 1:limits] table using (limit(0) > 0 ? limit(0) : NaN):(y(0) - 0.45):(0):(0.9) \
+         with vectors nohead dashtype 3 linewidth 1.6 linecolor rgb "#444444" notitle
+}
+unset multiplot

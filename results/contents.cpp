@@ -1,0 +1,155 @@
+#include "results/contents.h"
+
+#include <algorithm>
+
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+std::string text_at(SQLite::Statement& row, int at) { return row.getColumn(at).getString(); }
+
+// Recipes are JSON objects; anything else stands for itself.
+void add_recipe(const std::string& recipe, Settings& settings) {
+  const Json json = Json::parse(recipe, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    settings.emplace_back("recipe", recipe);
+    return;
+  }
+  for (const auto& [key, value] : json.items()) {
+    settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
+std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment) {
+  std::map<int64_t, Cell> cells;
+  for_each_row(
+      db,
+      "SELECT c.cell_id, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, c.split, "
+      "c.train_examples, c.recipe, c.batch_size, c.precision, c.threads, c.device, m.method_label, "
+      "m.schedule_label, m.network_label, e.experiment_id, m.position, e.target_value "
+      "FROM v_cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
+      "WHERE ?1 = '' OR e.name = ?1 ORDER BY e.experiment_id",
+      [&](SQLite::Statement& row) {
+        Cell& cell = cells[row.getColumn(0).getInt64()];
+        const auto target = optional_real(row.getColumn(19));
+        if (cell.cell_id == 0) {
+          cell.cell_id = row.getColumn(0).getInt64();
+          cell.purpose = text_at(row, 1), cell.method = text_at(row, 2);
+          cell.schedule = text_at(row, 3), cell.network = text_at(row, 4);
+          cell.dataset = text_at(row, 5), cell.seed = row.getColumn(6).getInt64();
+          cell.split = text_at(row, 7), cell.recipe = text_at(row, 9);
+          cell.batch_size = row.getColumn(10).getInt64();
+          cell.settings = {{"split", text_at(row, 7)},       {"train_examples", text_at(row, 8)},
+                           {"batch_size", text_at(row, 10)}, {"precision", text_at(row, 11)},
+                           {"threads", text_at(row, 12)},    {"device", text_at(row, 13)}};
+          add_recipe(cell.recipe, cell.settings);
+          for (const auto& [key, value] : cell.settings) cell.setting += key + "=" + value + ";";
+        }
+        cell.method_label = text_at(row, 14), cell.schedule_label = text_at(row, 15);
+        cell.network_label = text_at(row, 16);
+        cell.order = {row.getColumn(17).getInt64(), row.getColumn(18).getInt64()};
+        if (target || !experiment.empty()) cell.target = target;
+      },
+      experiment);
+  for_each_row(db,
+               "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
+               "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
+               "r.step_ns_median, r.taint <> '[]', h.hostname, b.git_sha, r.started_utc FROM run r "
+               "JOIN build b USING(build_id) JOIN host h USING(host_id) "
+               "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
+               [&](SQLite::Statement& row) {
+                 const auto cell = cells.find(row.getColumn(0).getInt64());
+                 if (cell == cells.end()) return;
+                 Run& run = cell->second.runs.emplace_back();
+                 run.run_id = row.getColumn(1).getInt64();
+                 run.attempt = row.getColumn(2).getInt64();
+                 run.host_id = row.getColumn(3).getInt64();
+                 run.dataset_id = row.getColumn(4).getInt64();
+                 run.state = text_at(row, 5);
+                 run.lossy = row.getColumn(6).getInt() != 0;
+                 run.dirty = row.getColumn(7).getInt() != 0;
+                 run.timing_valid = row.getColumn(8).getInt() != 0;
+                 run.train_ns = optional_integer(row.getColumn(9));
+                 run.step_ns_median = optional_real(row.getColumn(10));
+                 run.tainted = row.getColumn(11).getInt() != 0;
+                 run.host = text_at(row, 12), run.git_sha = text_at(row, 13);
+                 run.started_utc = text_at(row, 14);
+               });
+  std::vector<Cell> sorted;
+  for (auto& [id, cell] : cells) sorted.push_back(std::move(cell));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Cell& a, const Cell& b) { return a.order < b.order; });
+  return sorted;
+}
+
+}  // namespace
+
+std::string experiment_name(SQLite::Database& db, const std::string& given) {
+  if (given.empty()) return "";
+  const std::string name = given.starts_with("@") ? given.substr(1) : given;
+  std::vector<std::string> known;
+  for_each_row(db, "SELECT name FROM experiment ORDER BY name",
+               [&](SQLite::Statement& row) { known.push_back(text_at(row, 0)); });
+  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+  throw usage_error("no experiment \"{}\" in the store{}; it has: {}", name,
+                    did_you_mean(name, known),
+                    known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+}
+
+Contents read_contents(const std::string& path, const ReportOptions& options) {
+  Contents contents;
+  auto db = open_snapshot(path);
+  const std::string experiment = experiment_name(db, options.experiment);
+  contents.cells = read_cells(db, experiment);
+  for_each_row(db,
+               "SELECT run_id, split, step, train_ns, value FROM metric "
+               "WHERE name = 'accuracy' AND value IS NOT NULL ORDER BY run_id, split, step",
+               [&](SQLite::Statement& row) {
+                 contents.evaluations[{row.getColumn(0).getInt64(), text_at(row, 1)}].push_back(
+                     {row.getColumn(2).getInt64(), row.getColumn(3).getInt64(),
+                      row.getColumn(4).getDouble()});
+               });
+  for_each_row(db,
+               "SELECT run_id, 1.0 * dense_ns / dense_steps, 1.0 * approx_ns / approx_steps "
+               "FROM v_timing ORDER BY run_id, pair",
+               [&](SQLite::Statement& row) {
+                 contents.blocks[row.getColumn(0).getInt64()].push_back(
+                     {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
+               });
+  for_each_row(db,
+               "SELECT run_id, value FROM metric WHERE name = 'loss' AND split = 'train' AND "
+               "value IS NOT NULL ORDER BY run_id, step",
+               [&](SQLite::Statement& row) {
+                 contents.train_loss[row.getColumn(0).getInt64()] = row.getColumn(1).getDouble();
+               });
+  for_each_row(db,
+               "SELECT run_id, layer, product, method, calls, exact_calls, macs_dense, macs_done, "
+               "density FROM layer_metric ORDER BY run_id, layer, product, method",
+               [&](SQLite::Statement& row) {
+                 LayerCount& count = contents.layers[row.getColumn(0).getInt64()].emplace_back();
+                 count.layer = text_at(row, 1), count.product = text_at(row, 2);
+                 count.method = text_at(row, 3), count.calls = row.getColumn(4).getInt64();
+                 count.exact_calls = row.getColumn(5).getInt64();
+                 count.macs_dense = row.getColumn(6).getInt64();
+                 count.macs_done = row.getColumn(7).getInt64();
+                 count.density = optional_real(row.getColumn(8));
+               });
+  for_each_row(
+      db,
+      "SELECT m.network_label, m.dataset, m.schedule_label, m.method_label, m.excluded, count(*) "
+      "FROM experiment_cell m JOIN experiment e USING(experiment_id) "
+      "WHERE m.cell_id IS NULL AND (?1 = '' OR e.name = ?1) GROUP BY 1, 2, 3, 4, 5 "
+      "ORDER BY min(e.experiment_id), min(m.position)",
+      [&](SQLite::Statement& row) {
+        std::string what = text_at(row, 3);
+        if (!text_at(row, 2).empty()) what += ", " + text_at(row, 2);
+        contents.excluded.push_back(fmt::format("left out: {} on {} / {} ({} runs): {}", what,
+                                                text_at(row, 0), text_at(row, 1),
+                                                row.getColumn(5).getInt64(), text_at(row, 4)));
+      },
+      experiment);
+  return contents;
+}
+
+}  // namespace approx

@@ -1,0 +1,286 @@
+// The answers: whether a method is worth using, and whether two stores agree.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "results/contents.h"
+#include "results/report.h"
+#include "results/rows.h"
+#include "results/stats.h"
+
+namespace approx {
+namespace {
+
+// Smaller effects on time are not worth a verdict.
+constexpr double kLeastEffect = 0.02;
+
+// --- advice ---
+
+// Where and when the runs of a row were made.
+struct Provenance {
+  std::string machine, commit, since;  // since: the newest run's start
+};
+
+void add_provenance(const Row& row, Provenance& provenance, std::set<std::string>& machines) {
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (run == nullptr || !run->result()) continue;
+    machines.insert(run->host);
+    if (run->started_utc > provenance.since) {
+      provenance.since = run->started_utc;
+      provenance.commit = run->git_sha.substr(0, 12);
+    }
+  }
+}
+
+struct Advice {
+  std::string worth, reason;  // "yes", "no", "undecided"
+};
+
+Advice advise(const Row& row, const NonInferiorityTest& test, double margin) {
+  const std::string points = shortest(margin) + " points";
+  const bool slower = row.speedup.hi && *row.speedup.hi < 1;
+  const bool faster = row.speedup.lo && *row.speedup.lo > 1;
+  if (slower) return {"no", "slower than dense"};
+  if (test.verdict == NonInferiority::kInferior) return {"no", "loses more than " + points};
+  if (row.speedup.n == 0) return {"undecided", "its speed was not measured"};
+  if (row.loss.n == 0) return {"undecided", "its accuracy was not measured beside dense"};
+  const bool no_gain = row.speedup.hi && *row.speedup.hi < 1 + kLeastEffect;
+  if (no_gain) return {"no", "no gain of 2 % or more"};
+  if (!faster) return {"undecided", "its speedup cannot be told from 1"};
+  if (test.verdict == NonInferiority::kInconclusive) {
+    return {"undecided", row.loss.n < 6
+                             ? fmt::format("faster, but {} {} cannot bound the loss", row.loss.n,
+                                           row.loss.n == 1 ? "seed" : "seeds")
+                             : "faster, but the loss may be above " + points};
+  }
+  return {"yes", "faster, and loses no more than " + points};
+}
+
+// --- comparison ---
+
+// A row of one store as the other one knows it too.
+std::string identity(const Row& row) {
+  const Cell& cell = *row.first;
+  return fmt::format("{}\n{}\n{}\n{}\n{}", cell.network, cell.dataset, cell.setting, cell.schedule,
+                     cell.method);
+}
+
+std::vector<double> accuracies(const RowSet& set, const Row& row) {
+  std::vector<double> values;
+  for (const auto* cell : row.cells) {
+    if (const auto value = set.final_accuracy(*cell)) values.push_back(*value);
+  }
+  return values;
+}
+
+// The difference of two independent log-ratios, b against a, as a ratio: above 1 where B is faster.
+Ratio ratio_of_ratios(const Ratio& a, const Ratio& b) {
+  Ratio ratio;
+  if (a.n == 0 || b.n == 0) return ratio;
+  ratio.n = std::min(a.n, b.n);
+  const double log = std::log(b.ratio / a.ratio);
+  ratio.ratio = std::exp(log);
+  if (a.lo && b.lo) {
+    const double down = std::hypot(std::log(b.ratio / *b.lo), std::log(*a.hi / a.ratio));
+    const double up = std::hypot(std::log(*b.hi / b.ratio), std::log(a.ratio / *a.lo));
+    ratio.lo = std::exp(log - down), ratio.hi = std::exp(log + up);
+  }
+  return ratio;
+}
+
+struct KernelKey {
+  std::string what;  // shown
+  Ratio ratio;       // against the exact product
+};
+
+std::map<std::string, KernelKey> kernel_ratios(const std::string& path) {
+  std::map<std::string, KernelKey> kernels;
+  auto db = open_snapshot(path);
+  for_each_row(db,
+               "SELECT op, shape, label, method, variant, precision, threads, device, ratio, "
+               "ratio_lo, ratio_hi, n FROM v_kernel WHERE ratio IS NOT NULL AND method <> 'dense' "
+               "ORDER BY kernel_run_id",
+               [&](SQLite::Statement& row) {
+                 std::string key;
+                 for (const int column : {0, 1, 3, 4, 5, 6, 7}) {
+                   key += row.getColumn(column).getString() + "\n";
+                 }
+                 auto& kernel = kernels[key];  // the last run of a case counts
+                 const std::string label = row.getColumn(2).getString();
+                 kernel.what = fmt::format("{} {} {}", row.getColumn(0).getString(),
+                                           label.empty() ? row.getColumn(1).getString() : label,
+                                           row.getColumn(3).getString());
+                 kernel.ratio = {row.getColumn(11).getInt64(), row.getColumn(8).getDouble(),
+                                 optional_real(row.getColumn(9)), optional_real(row.getColumn(10))};
+               });
+  return kernels;
+}
+
+std::string speed_verdict(const Ratio& ratio) {
+  if (ratio.n == 0 || !ratio.lo) return "";
+  if (*ratio.hi < 1 && ratio.ratio < 1 / (1 + kLeastEffect)) return "slower";
+  if (*ratio.lo > 1 && ratio.ratio > 1 + kLeastEffect) return "faster";
+  return "same";
+}
+
+}  // namespace
+
+Table report_advice(const std::string& db, const ReportOptions& options) {
+  const Contents contents = read_contents(db, options);
+  const RowSet set(contents, options.include_tainted);
+  const auto differ = differing(set.rows());
+  Table table;
+  table.name = "advice";
+  table.title = options.experiment;
+  table.columns = {"network",    "dataset",      "setting",       "machine",       "schedule",
+                   "method",     "worth",        "reason",        "speedup",       "speedup_lo",
+                   "speedup_hi", "loss_pp",      "loss_pp_lower", "loss_pp_upper", "n",
+                   "margin_pp",  "measured_utc", "commit"};
+  table.text_columns = {"network",          "data set",  "machine",
+                        "method, schedule", "worth it?", "speedup",
+                        "loss, pp",         "measured",  "why"};
+  if (!differ.empty()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
+  bool lossy = false;
+  for (const auto& row : set.rows()) {
+    if (row.dense == &row || row.first->method == "dense") continue;
+    if (row.speedup.n == 0 && row.loss.n == 0) continue;
+    Provenance provenance;
+    std::set<std::string> machines;
+    add_provenance(row, provenance, machines);
+    if (row.dense != nullptr) add_provenance(*row.dense, provenance, machines);
+    provenance.machine =
+        machines.size() == 1 ? *machines.begin() : fmt::format("{} machines", machines.size());
+    NonInferiorityTest test;
+    if (row.dense != nullptr) {
+      test = non_inferiority(set.losses(row, *row.dense, /*best=*/false), options.margin);
+    }
+    Advice advice = advise(row, test, options.margin);
+    if (row.notes[kDiverged]) advice = {"no", "runs diverged"};
+    lossy |= row.notes[kLossy];
+    const Cell& cell = *row.first;
+    table.rows.push_back(
+        {cell.network_label, cell.dataset, setting_text(row, differ), provenance.machine,
+         cell.schedule_label, cell.method_label, advice.worth, advice.reason,
+         row.speedup.n > 0 ? Field(row.speedup.ratio) : Field(), field(row.speedup.lo),
+         field(row.speedup.hi), row.loss.n > 0 ? Field(row.loss.mean) : Field(), field(test.lower),
+         field(test.upper), row.loss.n, options.margin, provenance.since, provenance.commit});
+    std::vector<std::string> texts = {cell.network_label, cell.dataset};
+    if (!differ.empty()) texts.push_back(setting_text(row, differ));
+    std::string method = cell.method_label;
+    if (!cell.schedule_label.empty()) method += ", " + cell.schedule_label;
+    std::string loss = with_interval(row.loss, 2);
+    if (row.loss.half) loss += fmt::format(" (n={})", row.loss.n);
+    for (const auto& text : {provenance.machine, method, advice.worth, ratio_text(row.speedup),
+                             loss, provenance.since.substr(0, 10), advice.reason}) {
+      texts.push_back(text);
+    }
+    table.text_rows.push_back(std::move(texts));
+  }
+  if (!table.rows.empty()) {
+    table.notes.push_back(fmt::format(
+        "yes: its speedup's 95 % interval lies above 1, and the one-sided 95 % bound of its loss "
+        "below {} points; no: slower, no gain of 2 %, or surely a larger loss; else undecided",
+        shortest(options.margin)));
+    table.notes.emplace_back("for the networks, data, settings and machines in the lines alone");
+    if (lossy) table.notes.emplace_back("some of the data went through JPEG");
+  }
+  return table;
+}
+
+Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
+                     std::vector<std::string>* failures) {
+  const Contents first = read_contents(a, options), second = read_contents(b, options);
+  const RowSet before(first, options.include_tainted), after(second, options.include_tainted);
+  Table table;
+  table.name = "compare";
+  table.title = "B against A";
+  table.columns = {"what",      "quantity",  "a",       "b",   "change",
+                   "change_lo", "change_hi", "verdict", "n_a", "n_b"};
+  table.text_columns = {"what", "quantity", "A", "B", "B against A", "verdict"};
+  const auto fail = [&](const std::string& verdict) {
+    const bool bad = verdict == "slower" || verdict == "inferior" || verdict == "differs";
+    if (bad && failures != nullptr) failures->push_back(verdict);
+  };
+  std::map<std::string, const Row*> known;
+  for (const auto& row : before.rows()) known[identity(row)] = &row;
+  const auto differ = differing(after.rows());
+  int64_t only_a = static_cast<int64_t>(known.size()), only_b = 0;
+  for (const auto& row : after.rows()) {
+    const auto found = known.find(identity(row));
+    if (found == known.end()) {
+      ++only_b;
+      continue;
+    }
+    --only_a;
+    const Row& old = *found->second;
+    const Cell& cell = *row.first;
+    std::string what = cell.network_label + ", " + cell.dataset;
+    if (!cell.schedule_label.empty()) what += ", " + cell.schedule_label;
+    what += ", " + cell.method_label;
+    if (const auto text = setting_text(row, differ); !text.empty()) what += ", " + text;
+    const auto ours = accuracies(after, row), theirs = accuracies(before, old);
+    if (!ours.empty() && !theirs.empty()) {
+      const auto welch = welch_difference(ours, theirs);
+      std::string verdict;
+      if (welch.half) {
+        const double lo = welch.difference - *welch.half, hi = welch.difference + *welch.half;
+        verdict = hi < -options.margin                          ? "inferior"
+                  : lo > options.margin                         ? "better"
+                  : lo > -options.margin && hi < options.margin ? "same"
+                                                                : "undecided";
+      } else if (welch.difference != 0) {
+        // Equal runs give equal numbers: one seed is enough to see that they are not equal.
+        verdict = "differs";
+      } else {
+        verdict = "same";
+      }
+      fail(verdict);
+      table.rows.push_back({what, std::string("accuracy_pct"), summarize(theirs).mean,
+                            summarize(ours).mean, welch.difference,
+                            welch.half ? Field(welch.difference - *welch.half) : Field(),
+                            welch.half ? Field(welch.difference + *welch.half) : Field(), verdict,
+                            welch.n_b, welch.n_a});
+      table.text_rows.push_back(
+          {what, "accuracy, %", with_interval(summarize(theirs), 2),
+           with_interval(summarize(ours), 2),
+           fixed(welch.difference, 2) + (welch.half ? " ± " + fixed(*welch.half, 2) : ""),
+           verdict});
+    }
+    const Ratio change = ratio_of_ratios(old.speedup, row.speedup);
+    if (change.n > 0) {
+      const std::string verdict = speed_verdict(change);
+      fail(verdict);
+      table.rows.push_back({what, std::string("speedup"), old.speedup.ratio, row.speedup.ratio,
+                            change.ratio, field(change.lo), field(change.hi), verdict,
+                            old.speedup.n, row.speedup.n});
+      table.text_rows.push_back({what, "speedup over dense", ratio_text(old.speedup),
+                                 ratio_text(row.speedup), ratio_text(change), verdict});
+    }
+  }
+  const auto old_kernels = kernel_ratios(a);
+  for (const auto& [key, kernel] : kernel_ratios(b)) {
+    const auto found = old_kernels.find(key);
+    if (found == old_kernels.end()) continue;
+    const Ratio change = ratio_of_ratios(found->second.ratio, kernel.ratio);
+    const std::string verdict = speed_verdict(change);
+    fail(verdict);
+    table.rows.push_back({kernel.what, std::string("kernel_speedup"), found->second.ratio.ratio,
+                          kernel.ratio.ratio, change.ratio, field(change.lo), field(change.hi),
+                          verdict, found->second.ratio.n, kernel.ratio.n});
+    table.text_rows.push_back({kernel.what, "kernel speedup", ratio_text(found->second.ratio),
+                               ratio_text(kernel.ratio), ratio_text(change), verdict});
+  }
+  table.notes.push_back(fmt::format(
+      "speeds are compared through their own dense baselines, so A and B may come from different "
+      "machines; {} rows only in A, {} only in B",
+      only_a, only_b));
+  table.notes.push_back(fmt::format(
+      "accuracy: Welch's 95 % interval against a margin of {} points; speed: faster or slower from "
+      "2 % on",
+      shortest(options.margin)));
+  return table;
+}
+
+}  // namespace approx

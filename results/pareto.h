@@ -1,0 +1,42 @@
+// Which methods are worth having: the front of speed against loss, and how sure that is.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace approx {
+
+// A number with its interval, if it has one.
+struct Estimate {
+  double mid = 0;
+  std::optional<double> lo, hi;
+};
+
+// One method. Higher speedup is better, lower loss is better; each in any one unit.
+struct ParetoPoint {
+  Estimate speedup;
+  Estimate loss;
+};
+
+struct ParetoPlace {
+  // Judged by `mid` alone: no other point is at least as good in both and better in one. Equal
+  // points do not dominate each other.
+  bool on_front = true;
+  // The worse ends of some other point beat the better ends of this one in both coordinates; an
+  // end that is missing beats nothing and is beaten by nothing. A point that is dominated but not
+  // surely is perhaps on the front. The pairs are not adjusted for how many there are.
+  bool surely_dominated = false;
+
+  bool perhaps_on_front() const { return !surely_dominated; }
+};
+
+// The place of each point, in their order.
+// Throws Error(kInternal) for a number that is not finite, and for an end on the wrong side of mid.
+std::vector<ParetoPlace> pareto_places(std::span<const ParetoPoint> points);
+
+// The indices of the points on the front, from the slowest to the fastest; equal points in their
+// order. A line through them is the front of a picture.
+std::vector<size_t> pareto_front(std::span<const ParetoPoint> points);
+
+}  // namespace approx

@@ -1,0 +1,116 @@
+// The rows of the reports: what has equal settings, judged.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "results/contents.h"
+#include "results/stats.h"
+
+namespace approx {
+
+// What a row of the table must be read with, in the order of the letters.
+enum Note {
+  kFew,
+  kDiverged,
+  kUnpaired,
+  kLossy,
+  kDirty,
+  kShared,
+  kMixed,
+  kTainted,
+  kResumed,
+  kNotes
+};
+
+extern const char* const kNoteNames[kNotes];  // "few seeds", for programs
+extern const char* const kNoteTexts[kNotes];  // a line each, for people
+
+// The cells of one (network, data set, setting, schedule, method): its seeds, and what they add up
+// to (docs/statistics.md).
+struct Row {
+  const Cell* first = nullptr;
+  std::vector<const Cell*> cells;
+  const Row* dense = nullptr;  // its baseline; itself for dense
+
+  int64_t finished = 0, diverged = 0, failed = 0, missing = 0;
+  Summary accuracy, best;  // percent
+  PairedDifference loss;   // percentage points, positive: worse than dense
+  std::optional<double> loss_p_holm;
+  Ratio speedup, speedup_shared;
+  int64_t timing_runs = 0;
+  std::optional<double> target;
+  Summary time_to_target;  // s, over the runs that reached it
+  int64_t target_runs = 0;
+  double target_budget = 0;  // s, the longest training among the runs
+  std::optional<double> images_per_s;
+  bool notes[kNotes] = {};
+};
+
+// All rows of a store's contents, in the order of their first cells. Holds on to `contents`.
+class RowSet {
+ public:
+  RowSet(const Contents& contents, bool include_tainted);
+  RowSet(const RowSet&) = delete;
+
+  const std::vector<Row>& rows() const { return rows_; }
+  const Contents& contents() const { return contents_; }
+
+  const std::vector<Evaluation>& evaluations(const Run& run, const std::string& split) const;
+
+  // The evaluations that choices are made by: those of the held-out part where there is one.
+  const std::vector<Evaluation>& judged(const Cell& cell, const Run& run) const;
+
+  // The last test accuracy of the cell, percent. None unless it finished.
+  std::optional<double> final_accuracy(const Cell& cell) const;
+
+  // The test accuracy at the best evaluation of what judges, percent.
+  std::optional<double> best_accuracy(const Cell& cell) const;
+
+  // Accuracy of `dense` minus that of `row`, points, a pair for each seed that both have on the
+  // same machine and data; `best`: by their best evaluations rather than their last.
+  std::vector<double> losses(const Row& row, const Row& dense, bool best) const;
+
+  // The block pairs of the row's timing runs that count, a group for each run.
+  std::vector<std::vector<BlockPair>> block_pairs(const Row& row, bool* left_out = nullptr) const;
+
+ private:
+  void group();
+  static void count(Row& row);
+  void judge_accuracy(Row& row) const;
+  void judge_loss(Row& row) const;
+  void judge_time(Row& row) const;
+  void judge_target(Row& row) const;
+  void judge_throughput(Row& row) const;
+  void adjust_p();
+
+  const Contents& contents_;
+  const bool include_tainted_;
+  std::vector<Row> rows_;
+};
+
+// --- text of numbers, the same in every report ---
+
+// `value` with `digits` decimals, never "-0.00".
+std::string fixed(double value, int digits);
+
+// "91.20 ± 0.31", "91.20 (n=1)", "–".
+std::string with_interval(const Summary& summary, int digits);
+
+// "1.09× [1.07, 1.11]", "1.09× (n=1)", "–".
+std::string ratio_text(const Ratio& ratio);
+
+// The settings in which rows differ, by name.
+std::set<std::string> differing(const std::vector<Row>& rows);
+
+// "batch_size=128 epochs=4": those of a row's settings that are among `names`.
+std::string setting_text(const Row& row, const std::set<std::string>& names);
+
+template <typename T>
+Field field(const std::optional<T>& value) {
+  return value ? Field(*value) : Field();
+}
+
+}  // namespace approx

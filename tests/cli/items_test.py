@@ -1,0 +1,89 @@
+"""Every table and figure of the papers runs through at smoke scale and is reported in every format.
+
+What `list papers` names is swept in one store; its table is then asked for as text, CSV, JSON and
+LaTeX, and the reports that stand on the same store are made once each. Without gnuplot the figures
+are left out.
+"""
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = os.path.abspath(os.environ.get("APPROXTRAIN_PROGRAM", "build/approxtrain"))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+VERDICTS = {"", "REPRODUCED", "DIFFERS", "NOT COMPARABLE", "NOT RUN"}
+
+
+def run(folder, *arguments, code=0):
+    """The output of the program, which must end with `code`."""
+    command = [PROGRAM, *arguments, "--db", os.path.join(folder, "store.db"), "--data-dir",
+               os.path.join(folder, "data")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if done.returncode != code:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def check_item(folder, item):
+    name = item["name"]
+    run(folder, "sweep", "@" + name, "--scale", "smoke", "--progress", "none",
+        "--checkpoint-every", "0")
+    arguments = ("report", "paper", name, "--scale", "smoke", "--format")
+    table = list(csv.DictReader(io.StringIO(run(folder, *arguments, "csv"))))
+    assert table, f"{name}: its table is empty"
+    # No number of ours has a verdict other than these, and none of nonsense data is a judgement.
+    for row in table:
+        assert row.get("verdict", "") in VERDICTS, (name, row)
+        assert row.get("verdict") not in ("REPRODUCED", "DIFFERS"), (name, row)
+    if item["smoke"] is not None and "runs" in item["smoke"]:
+        measured = [row for row in table if int(row["n"]) > 0]
+        assert measured, f"{name}: nothing of it is measured"
+    assert json.loads(run(folder, *arguments, "json"))["rows"], name
+    assert "\\begin{tabular}" in run(folder, *arguments, "tex"), name
+    text = run(folder, *arguments, "md")
+    assert item["title"] in text, f"{name}: no title in\n{text}"
+
+
+def main():
+    folder = tempfile.mkdtemp()
+    try:
+        items = json.loads(run(folder, "list", "papers", "--format", "json"))["rows"]
+        papers = {item["name"].split(":")[0] for item in items}
+        assert {"wang2019", "ye2020", "adelman2021", "mcdanel2022", "open"} <= papers, papers
+        for item in items:
+            check_item(folder, item)
+        after = json.loads(run(folder, "list", "papers", "--format", "json"))["rows"]
+        for item in after:
+            state = item["smoke"] or ""
+            assert not state.startswith("0 of") and state != "to do", item
+        # Again: nothing is left to do.
+        run(folder, "sweep", "@wang2019:table5", "--scale", "smoke", "--progress", "none")
+        for kind in ("table", "tta", "pareto", "curves", "layers", "advice", "runs", "kernels"):
+            rows = list(csv.DictReader(io.StringIO(run(folder, "report", kind, "--format", "csv"))))
+            assert rows, f"report {kind} is empty"
+        run(folder, "report", "profile", "wang2019:table5:smoke")
+        store = os.path.join(folder, "store.db")
+        run(folder, "report", "compare", store, store, "--fail-on", "slower,inferior,differs")
+        page = os.path.join(folder, "page.html")
+        run(folder, "report", "html", "--scale", "smoke", "--out", page)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        assert "http://" not in text.replace("http://www.w3.org", ""), "the page leaves the disk"
+        for item in items:
+            assert item["title"].replace("&", "&amp;") in text, f"{item['name']} is not on the page"
+        if shutil.which("gnuplot"):
+            for kind in ("curves", "pareto", "tta", "layers", "kernels"):
+                assert "<svg" in run(folder, "report", kind, "--format", "svg"), kind
+            assert "<svg" in text, "the page has no figure"
+        run(folder, "db", "check")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+#include "results/paper_report.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/results/filled_store.h"
+
+namespace approx {
+namespace {
+
+ReportedValue accuracy_value() {
+  ReportedValue value;
+  value.quantity = "accuracy";
+  value.unit = "%";
+  value.tolerance = 0.5;
+  return value;
+}
+
+Measured measured(double value, double half, int64_t n = 6) {
+  return {.n = n, .value = value, .lo = value - half, .hi = value + half};
+}
+
+TEST(Judge, ComparesTheWholeIntervalWithTheTolerance) {
+  const auto value = accuracy_value();
+  const auto at = [&](double ours, double half) {
+    return judge(value, 91.0, measured(ours, half), Scale::kFull, false, 1.0).verdict;
+  };
+  EXPECT_EQ(at(91.1, 0.3), Verdict::kReproduced);
+  EXPECT_EQ(at(91.6, 0.05), Verdict::kDiffers);
+  EXPECT_EQ(at(90.0, 0.4), Verdict::kDiffers);
+  // An interval that crosses the border says neither.
+  EXPECT_EQ(at(91.4, 0.3), Verdict::kNotComparable);
+  EXPECT_EQ(at(91.0, 3.0), Verdict::kNotComparable);
+}
+
+TEST(Judge, SaysWhyItCannot) {
+  auto value = accuracy_value();
+  const auto good = measured(91.0, 0.1);
+  const auto reason = [&](const Measured& ours, Scale scale, bool difference) {
+    const auto judgement = judge(value, 91.0, ours, scale, difference, 1.0);
+    EXPECT_EQ(judgement.verdict, Verdict::kNotComparable);
+    return judgement.reason;
+  };
+  EXPECT_EQ(reason(good, Scale::kReduced, false),
+            "reduced scale: only differences from dense are judged");
+  EXPECT_EQ(judge(value, 91.0, good, Scale::kReduced, true, 1.0).verdict, Verdict::kReproduced);
+  EXPECT_NE(reason(good, Scale::kSmoke, true).find("smoke scale"), std::string::npos);
+  auto lossy = good;
+  lossy.lossy = true;
+  EXPECT_EQ(reason(lossy, Scale::kFull, false),
+            "lossy data: only differences from dense are judged");
+  EXPECT_EQ(reason(measured(91.0, 0.1, 5), Scale::kFull, false), "n = 5: fewer than 6 seeds");
+  value.hardware = "Titan Xp";
+  EXPECT_EQ(reason(good, Scale::kFull, false), "measured on other hardware: Titan Xp");
+  value.hardware.clear();
+  value.basis = "estimated";
+  EXPECT_NE(reason(good, Scale::kFull, false).find("estimate"), std::string::npos);
+
+  EXPECT_EQ(judge(value, 91.0, {.why_none = "no run"}, Scale::kFull, false, 1.0).verdict,
+            Verdict::kNotRun);
+  EXPECT_EQ(judge(value, std::nullopt, good, Scale::kFull, false, 1.0).verdict, "");
+}
+
+class PaperReport : public testing::Test {
+ protected:
+  // Dense at 90 % and zero two points below it, with some spread that is the same in both.
+  void fill(const Experiment& experiment, int64_t seeds, bool lossy = false) {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    store.add_experiment(experiment, "sweep");
+    const auto environment = environment_of("box", false, lossy);
+    for (const auto& run : experiment.runs) {
+      if (run.config.seed >= seeds) continue;
+      const double base = 0.90 + 0.002 * static_cast<double>(run.config.seed % 3);
+      const double accuracy = run.method_label == "dense" ? base : base - 0.02;
+      const auto id = store.begin(run.key, environment, folder_ / ("r" + run.key.substr(9)));
+      std::vector<Json> events = {environment};
+      for (auto& event : accuracy_events({accuracy - 0.1, accuracy})) events.push_back(event);
+      store.finish(*id, events, {});
+    }
+  }
+
+  static Experiment item(int64_t seeds) {
+    std::vector<PlannedRun> runs;
+    for (int64_t seed = 0; seed < seeds; ++seed) {
+      for (const char* method : {"dense", "zero", "random"}) {
+        runs.push_back(planned(method, seed));
+        auto& key = runs.back().key;
+        std::replace(key.begin() + 9, key.end(), '/', '-');
+      }
+    }
+    Experiment experiment = experiment_of(std::move(runs), "paper:table");
+    experiment.item = experiment.id;
+    experiment.paper.item = "Table 1";
+    ReportedValue value = accuracy_value();
+    value.paper = {{{"92.0%", 92.0}}, {{"90.1", 90.1}}, {{"85", 85.0}}};
+    experiment.paper.values = {value};
+    return experiment;
+  }
+
+  // The value of `column` in the row of (label, quantity), as text.
+  static std::string at(const Table& table, const std::string& label, const std::string& quantity,
+                        const std::string& column) {
+    const auto index = [&](const std::string& name) {
+      const auto found = std::find(table.columns.begin(), table.columns.end(), name);
+      EXPECT_NE(found, table.columns.end()) << name;
+      return static_cast<size_t>(found - table.columns.begin());
+    };
+    for (const auto& row : table.rows) {
+      if (std::get<std::string>(row[index("row")]) != label ||
+          std::get<std::string>(row[index("quantity")]) != quantity) {
+        continue;
+      }
+      const auto& field = row[index(column)];
+      if (const auto* text = std::get_if<std::string>(&field)) return *text;
+      if (const auto* real = std::get_if<double>(&field)) return fmt::format("{:.3f}", *real);
+      if (const auto* integer = std::get_if<int64_t>(&field)) return std::to_string(*integer);
+      return "";
+    }
+    return "no such row";
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "store.db";
+};
+
+TEST_F(PaperReport, WithoutAStoreNothingIsRunAndThePaperIsThere) {
+  const auto experiment = item(2);
+  const auto table = report_paper(folder_ / "none.db", experiment, experiment);
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kNotRun);
+  EXPECT_EQ(at(table, "dense", "accuracy", "printed"), "92.0%");
+  EXPECT_EQ(at(table, "zero", "accuracy", "reason"), "no finished run in the store");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
+}
+
+TEST_F(PaperReport, JudgesAccuraciesAndTheirDifferencesFromDense) {
+  auto experiment = item(6);
+  std::erase_if(experiment.runs, [](const auto& run) { return run.method_label == "random"; });
+  const auto layout = item(6);
+  fill(experiment, 6);
+  const auto table = report_paper(path_, layout, experiment);
+  // 90.2 % against 92 with a tolerance of half a point.
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kDiffers);
+  EXPECT_EQ(at(table, "dense", "accuracy", "n"), "6");
+  // Two points in ours, 1.9 in the paper: within its tolerance.
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "measured"), "2.000");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reported"), "1.900");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kReproduced);
+  EXPECT_EQ(at(table, "dense", "accuracy_loss", "verdict"), "");  // the reference itself
+  EXPECT_EQ(at(table, "random", "accuracy_loss", "verdict"), Verdict::kNotRun);
+  EXPECT_EQ(at(table, "random", "accuracy", "reason"), "not part of the full scale");
+  // The same bytes from the same store.
+  EXPECT_EQ(render(table, "md"), render(report_paper(path_, layout, experiment), "md"));
+}
+
+TEST_F(PaperReport, FewSeedsAndLossyDataHaveNoVerdict) {
+  const auto experiment = item(3);
+  fill(experiment, 3, /*lossy=*/true);
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_NE(at(table, "dense", "accuracy", "reason").find("lossy data"), std::string::npos);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 3: fewer than 6 seeds");
+  EXPECT_NE(at(table, "zero", "accuracy_loss", "notes").find("few seeds; lossy data"),
+            std::string::npos);
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("lossy data: the images went through JPEG"), std::string::npos) << text;
+}
+
+TEST_F(PaperReport, CountsWhatTheStoreHas) {
+  const auto experiment = item(2);
+  fill(experiment, 1);
+  const auto items = stored_items(path_);
+  ASSERT_TRUE(items.contains("paper:table"));
+  EXPECT_EQ(items.at("paper:table").planned, 6);
+  EXPECT_EQ(items.at("paper:table").finished, 3);
+  EXPECT_TRUE(stored_items(folder_ / "none.db").empty());
+}
+
+TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
+  Experiment experiment = experiment_of({}, "paper:figure");
+  experiment.item = experiment.id;
+  experiment.kind = ItemKind::kStudy;
+  experiment.study.name = "matmul-error";
+  EXPECT_EQ(std::get<std::string>(report_paper(path_, experiment, experiment).rows[0][1]),
+            Verdict::kNotRun);
+  {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    EXPECT_FALSE(store.has_item_results("paper:figure"));
+    for (const double error : {0.5, 0.25}) {
+      store.add_study(environment_of(), {.experiment = "paper:figure",
+                                         .name = "matmul-error",
+                                         .content = {{"columns", {"method", "error", "n"}},
+                                                     {"rows", {{"crs", error, 3}}}}});
+    }
+    EXPECT_TRUE(store.has_item_results("paper:figure"));
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(table.columns, (std::vector<std::string>{"method", "error", "n"}));
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(std::get<double>(table.rows[0][1]), 0.25);
+  EXPECT_EQ(std::get<int64_t>(table.rows[0][2]), 3);
+}
+
+TEST_F(PaperReport, AnItemThatCannotRunSaysWhy) {
+  Experiment experiment = experiment_of({}, "paper:figure5");
+  experiment.item = experiment.id;
+  experiment.kind = ItemKind::kNotRun;
+  experiment.not_run = "training on several machines is not written";
+  const auto table = report_paper(path_, experiment, experiment);
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("NOT RUN: training on several machines is not written"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace approx
