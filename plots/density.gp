@@ -39,7 +39,7 @@ do for [p = 1:count(panels)] {
   if (named) {
     unset xtics
     set xtics nomirror rotate by 90 right ("" -1)
-    do for [i = 1:count(marks)] { set xtics add (name(item(marks, i)) index(item(marks, i))) }
+    do for [i = 1:count(marks)] { set xtics add (tick(name(item(marks, i))) index(item(marks, i))) }
   }
   x(i) = here(0) && series(0) eq item(shown, i) ? number("layer_index") : NaN
   plot for [i = 1:count(shown)] table using (x(i)):(number("density")) with linespoints \

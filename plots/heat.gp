@@ -35,8 +35,8 @@ unset xtics
 unset ytics
 set xtics nomirror scale 0 ("" 0)
 set ytics nomirror scale 0 ("" 0)
-do for [i = 1:count(sides)] { set xtics add (item(sides, i) i) }
-do for [i = 1:count(ups)] { set ytics add (item(ups, i) -i) }
+do for [i = 1:count(sides)] { set xtics add (tick(item(sides, i)) i) }
+do for [i = 1:count(ups)] { set ytics add (tick(item(ups, i)) -i) }
 # From white to a blue on which black still reads.
 set palette defined (0 "#f7fbff", 1 "#6baed6")
 if (cells && most > least) { set cbrange [least:most] } else { unset colorbox }

@@ -45,7 +45,7 @@ do for [p = 1:down] {
   set yrange [-count(shown) - 0.5:-0.5]
   unset ytics
   set ytics scale 0 ("" 0)
-  do for [i = 1:count(shown)] { set ytics add (item(shown, i) -i) }
+  do for [i = 1:count(shown)] { set ytics add (tick(item(shown, i)) -i) }
   unset arrow
   set arrow 1 from 1, graph 0 to 1, graph 1 nohead dashtype 2 linecolor rgb "#666666"
   do for [i = 1:count(shown) - 1] {

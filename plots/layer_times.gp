@@ -22,7 +22,7 @@ eval frame
 set ylabel "ms"
 set yrange [0:*]
 set xtics rotate by 90 right scale 0 ("" -1)
-do for [i = 1:count(layers)] { set xtics add (name(item(layers, i)) index(item(layers, i))) }
+do for [i = 1:count(layers)] { set xtics add (tick(name(item(layers, i))) index(item(layers, i))) }
 unset grid
 set grid ytics linecolor rgb "#dddddd" linetype 1 linewidth 0.7
 set style fill solid 0.9 noborder

@@ -39,7 +39,7 @@ x(r) = number("step")
 y(r) = -number("layer_index")
 of(i) = text("method") eq item(methods, i) ? x(0) : NaN
 set ytics ("" -low - 9)
-do for [i = 1:count(layers)] { set ytics add (name(item(layers, i)) -index(item(layers, i))) }
+do for [i = 1:count(layers)] { set ytics add (tick(name(item(layers, i))) -index(item(layers, i))) }
 plot for [k = 1:exact] table using (text("method") eq "" ? x(0) : NaN):(y(0)):(x(0) - 0.47):\
        (x(0) + 0.47):(y(0) - 0.45):(y(0) + 0.45) with boxxyerror fillstyle solid 1 \
        linecolor rgb "#eeeeee" notitle, \

@@ -48,6 +48,9 @@ item(list, i) = i <= 1 ? first(list) : item(rest(list), i - 1)
 place(list, s) = list eq "" ? 0 : first(list) eq s ? 1 : 1 + place(rest(list), s)
 longest(list) = list eq "" ? 0 : larger(strlen(first(list)), longest(rest(list)))
 
+# A label at a tick is a format: a per cent sign of its own is written twice.
+tick(s) = strstrt(s, "%") ? s[:strstrt(s, "%")] . "%" . tick(s[strstrt(s, "%") + 1:]) : s
+
 # Of an item "3 name": the number, the name.
 index(s) = s[:strstrt(s, " ") - 1] + 0
 name(s) = s[strstrt(s, " ") + 1:]

@@ -50,7 +50,7 @@ do for [g = 1:down] {
   set ytics ("" 0)
   unset label
   do for [i = 1:count(shown)] {
-    set ytics add (item(shown, i) -i)
+    set ytics add (tick(item(shown, i)) -i)
     set label i item(tips, i) at graph 1.02, first -i
   }
   y(r) = here(0) ? -place(shown, series(0)) : NaN

@@ -36,3 +36,6 @@ set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 7
 approx_cli_test(docs 60 docs_test.py)
 approx_cli_test(items 1800 items_test.py)
 set_tests_properties(cli.items PROPERTIES LABELS slow PROCESSORS 2)
+approx_cli_test(html_page 300
+  html_page_test.py ${CMAKE_SOURCE_DIR}/results/measured/amd-epyc-2core-2026-11-21/first_results.db)
+set_tests_properties(cli.html_page PROPERTIES SKIP_RETURN_CODE 77)
