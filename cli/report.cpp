@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/plot.h"
+#include "cli/schedule_picture.h"
 #include "cli/text.h"
 #include "core/spec/catalogue.h"
 #include "core/spec/error.h"
@@ -117,14 +118,29 @@ Table heat_table(const Table& paper) {
   return heat;
 }
 
+// The schedule of a picture item, layer by step; `which` of the file's.
+Drawing picture_of(const PaperItem& item, size_t which) {
+  const auto& schedule = item.layout.schedules[which];
+  return {"schedule", schedule_picture(schedule.rules, item.layout.networks.at(0).text,
+                                       stand_in_method(Catalogue::embedded()), /*steps=*/8,
+                                       /*steps_per_epoch=*/100, /*total_steps=*/1000)};
+}
+
 Drawing drawing_of(const PaperItem& item, const std::string& db, const ReportOptions& options,
                    const std::map<std::string, StoredItem>& stored) {
   const auto& kind = item.layout.paper.kind;
   if (item.layout.kind == ItemKind::kStudy) {
-    const bool error = item.layout.study.name == "matmul-error";
-    return {error ? "matmul_error" : nullptr, item.table};
+    static const std::map<std::string, const char*> scripts = {
+        {"matmul-error", "matmul_error"},
+        {"layer-times", "layer_times"},
+        {"pruned-channels", "pruned_channels"},
+        {"densities", "pruning_histogram"}};
+    const auto script = scripts.find(item.layout.study.name);
+    const bool measured = stored.contains(item.shown.id) && item.table.rows.size() > 1;
+    return {script == scripts.end() || !measured ? nullptr : script->second, item.table};
   }
   if (item.layout.kind == ItemKind::kKernels) return {"kernels", report_kernels(db)};
+  if (item.layout.kind == ItemKind::kPicture) return picture_of(item, 0);
   if (item.layout.kind != ItemKind::kRuns || !stored.contains(item.shown.id)) return {};
   ReportOptions only = options;
   only.experiment = item.shown.id;
@@ -212,8 +228,15 @@ class PageMaker {
               : fmt::format("{} scale{}{}", approx::name(item.shown.scale),
                             item.shown.scale_note.empty() ? "" : ": ", item.shown.scale_note);
       section.attributes = {{"paper", name.substr(0, name.find(':'))},
-                            {"state", measured ? "measured" : "not run"}};
-      if (measured) {
+                            {"state", item.layout.kind == ItemKind::kPicture ? "a picture"
+                                      : measured                             ? "measured"
+                                                                             : "not run"}};
+      if (item.layout.kind == ItemKind::kPicture) {
+        for (size_t i = 0; i < item.layout.schedules.size(); ++i) {
+          const auto picture = picture_of(item, i);
+          add_figure(section, item.layout.schedules[i].label, picture.script, picture.table);
+        }
+      } else if (measured) {
         const auto drawing = drawing_of(item, db_, flags_.report, stored_);
         if (drawing.script != nullptr && !drawing.table.rows.empty()) {
           add_figure(section, item.layout.paper.item, drawing.script, drawing.table);

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/plot.h"
+#include "cli/schedule_picture.h"
 #include "cli/text.h"
 #include "core/spec/error.h"
 
@@ -21,6 +23,7 @@ struct ShowFlags {
   int64_t steps = 8;
   int64_t steps_per_epoch = 100;
   int64_t total_steps = 0;
+  std::string format = "md";
 };
 
 // One row for each layer, one letter for each step.
@@ -46,19 +49,18 @@ void show(const ShowFlags& flags) {
   const Spec spec = parse_spec(flags.network);
   catalogue.network_params(flags.network);
   const NetworkInfo& network = catalogue.network(spec.name);
-  // Any method will do to see where a schedule approximates: the first one that
-  // can approximate the weight gradient stands in, if it may be asked for any
-  // of its products alone.
-  std::string method = flags.method;
-  for (const auto& info : catalogue.methods) {
-    const auto& products = info.products;
-    const bool fits =
-        info.products_of_mode.empty() &&
-        std::find(products.begin(), products.end(), Product::kWeightGradient) != products.end();
-    if (method.empty() && fits) method = info.name;
-  }
+  // Any method will do to see where a schedule approximates.
+  const std::string method = flags.method.empty() ? stand_in_method(catalogue) : flags.method;
   if (method.empty()) throw usage_error("--method is missing: no method approximates anything");
   const int64_t total = flags.total_steps > 0 ? flags.total_steps : 10 * flags.steps_per_epoch;
+  if (flags.format != "md") {
+    const Table table = schedule_picture(make_schedule(flags.schedule), flags.network, method,
+                                         flags.steps, flags.steps_per_epoch, total);
+    const std::string csv = render(table, "csv");
+    const std::string out = flags.format == "csv" ? csv : draw("schedule", csv, flags.format);
+    std::fwrite(out.data(), 1, out.size(), stdout);
+    return;
+  }
   const Schedule schedule(make_schedule(flags.schedule), network.layers, method, catalogue,
                           flags.steps_per_epoch, total);
   std::fputs(fmt::format("{} on {}, steps 0 to {}; it repeats every {} steps; {:.1f} % of all "
@@ -106,6 +108,8 @@ void add_schedule(CLI::App& app, GlobalOptions& /*options*/) {
               "of a training, for windows in epochs (default 100)");
   add_integer(*picture, "--total-steps", flags->total_steps, 1, 1'000'000'000,
               "of a training, for windows in shares (default 10 epochs)");
+  add_choice(*picture, "--format", flags->format, {"md", "csv", "svg", "png"},
+             "a picture in text, its cells, or drawn (default md)");
   picture->callback([flags] { show(*flags); });
 }
 

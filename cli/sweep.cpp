@@ -9,11 +9,13 @@
 
 #include "cli/axes.h"
 #include "cli/command.h"
+#include "cli/controls.h"
 #include "cli/coordinator.h"
 #include "cli/items.h"
 #include "cli/sweep_flags.h"
 #include "cli/text.h"
 #include "core/spec/error.h"
+#include "results/report.h"
 
 namespace approx {
 namespace {
@@ -24,6 +26,7 @@ struct SweepFlags {
   SweepOptions sweep;
   bool dry_run = false;
   bool fail_fast = false;
+  std::string controls;
   std::string format = "md";
 };
 
@@ -224,14 +227,28 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
               "start no more runs after N failed ones")
       ->group(kGroup)
       ->excludes(fail_fast);
+  command
+      ->add_option("--controls", flags->controls,
+                   "add exact trainings to beat: iso-time (as short as each method is fast, by its "
+                   "timing runs in the store), smaller-net=NETWORK")
+      ->type_name("CONTROL,...")
+      ->group("What to run");
   auto* dry_run =
       command->add_flag("--dry-run", flags->dry_run, "show the runs; start and write nothing");
   add_choice(*command, "--format", flags->format, {"md", "json"}, "of --dry-run (default md)")
       ->needs(dry_run);
   command->callback([flags, &options] {
-    const Experiment experiment =
-        load_experiment(flags->file, flags->overrides, Catalogue::embedded(),
-                        dataset_checksums(options.data_dir, flags->dry_run));
+    const auto checksums = dataset_checksums(options.data_dir, flags->dry_run);
+    Experiment experiment =
+        load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
+    if (!flags->controls.empty()) {
+      const auto left_out = add_controls(experiment, parse_controls(flags->controls),
+                                         stored_speedups(options.db, experiment.id),
+                                         Catalogue::embedded(), checksums);
+      for (const auto& line : left_out) {
+        std::fputs(fmt::format("no control for {}\n", line).c_str(), stderr);
+      }
+    }
     if (experiment.kind != ItemKind::kRuns) return sweep_item(experiment, options, *flags);
     if (flags->dry_run) return print_plan(experiment, options, *flags);
     if (flags->fail_fast) flags->sweep.max_failures = 1;

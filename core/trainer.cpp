@@ -7,7 +7,9 @@
 #include <memory>
 
 #include "core/checkpoint.h"
+#include "core/energy.h"
 #include "core/learning_rate.h"
+#include "core/phases.h"
 #include "core/session.h"
 #include "core/spec/error.h"
 #include "kernels/rng.h"
@@ -16,6 +18,8 @@ namespace approx {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kPhaseSteps = 6;
 
 int64_t nanoseconds(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
@@ -71,12 +75,13 @@ struct Record {
   double epoch_loss = 0;  // summed over its steps so far
   int64_t epoch_loss_steps = 0, loss_from = 0;
   int64_t epoch_from_ns = 0, data_wait_ns = 0;  // where the epoch began, what it has waited so far
+  double cpu_joules = 0, gpu_joules = 0;        // of training, evaluation left out
   double last_accuracy = -1;
   std::vector<Json> metrics;  // as reported
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Record, segments, train_ns, eval_ns, warmup_ns, wall_ns, step_ns,
                                    epoch_loss, epoch_loss_steps, loss_from, epoch_from_ns,
-                                   data_wait_ns, last_accuracy, metrics)
+                                   data_wait_ns, cpu_joules, gpu_joules, last_accuracy, metrics)
 
 // One accuracy run, its clocks and its metrics.
 class AccuracyRun {
@@ -93,7 +98,8 @@ class AccuracyRun {
         // The first steps allocate and choose algorithms. They train, but are not timed.
         warmup_(std::min<int64_t>(std::max<int64_t>(4, session_->period()),
                                   session_->total_steps() / 4)),
-        on_cpu_(config.device == "cpu") {}
+        on_cpu_(config.device == "cpu"),
+        energy_(on_cpu_ ? std::nullopt : std::optional(0)) {}
 
   void operator()() {
     resume();
@@ -107,6 +113,7 @@ class AccuracyRun {
       // Reading the loss waits for the device, so it is looked at once in a while: soon enough to
       // stop a diverged run within a hundred steps.
       if (epoch_ends || done % kLossEvery == 0) look_at_loss(epoch_ends);
+      if (!epoch_ends && done % kLossEvery == 0) read_energy(/*count=*/true);
       if (epoch_ends && state_ == "finished") end_epoch(done / per_epoch);
       if (state_ == "finished" && done < total && checkpoint_due(epoch_ends)) save();
     }
@@ -176,7 +183,20 @@ class AccuracyRun {
     progress_ns_ = trained_ns;
   }
 
+  // Adds what training has taken since the last call; `count` false: forgets it.
+  void read_energy(bool count) {
+    const auto cpu = energy_.take_cpu_joules(), gpu = energy_.take_gpu_joules();
+    has_cpu_joules_ = cpu.has_value();
+    has_gpu_joules_ = gpu.has_value();
+    if (!count) return;
+    record_.cpu_joules += cpu.value_or(0);
+    record_.gpu_joules += gpu.value_or(0);
+  }
+
   void end_epoch(int64_t epoch_number) {
+    read_energy(/*count=*/true);
+    if (has_cpu_joules_) metric("energy", "cpu", record_.cpu_joules);
+    if (has_gpu_joules_) metric("energy", "gpu", record_.gpu_joules);
     metric(
         "loss", "train",
         record_.epoch_loss / static_cast<double>(std::max<int64_t>(1, record_.epoch_loss_steps)));
@@ -203,6 +223,7 @@ class AccuracyRun {
     }
     score("test", session_->split().test);
     record_.eval_ns += nanoseconds(Clock::now() - before);
+    read_energy(/*count=*/false);
   }
 
   double score(const char* split, const DeviceImages& images) {
@@ -312,6 +333,8 @@ class AccuracyRun {
   std::unique_ptr<Session> session_;
   int64_t warmup_;
   bool on_cpu_;
+  EnergyMeter energy_;
+  bool has_cpu_joules_ = false, has_gpu_joules_ = false;
   std::string state_ = "finished";
   Record record_;
   Clock::time_point saved_at_ = Clock::now();
@@ -374,6 +397,25 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
           {"images_per_s", static_cast<double>(2 * (pair + 1) * steps * config.batch_size) /
                                (1e-9 * static_cast<double>(train_ns))},
           {"loss", nullptr}});
+  }
+  // Where the time of an exact step goes bounds what any approximation of it can save. Taken after
+  // the blocks: products of a layer then run one after the other, so that each has a time of its
+  // own.
+  if (config.device == "cpu" && !stop) {
+    PhaseClock clock;
+    const auto before = Clock::now();
+    for (int64_t i = 0; i < kPhaseSteps && !stop; ++i) dense.step();
+    const auto total = static_cast<double>(nanoseconds(Clock::now() - before));
+    for (size_t phase = 0; phase < kPhaseNames.size() && !stop; ++phase) {
+      sink({{"event", "metric"},
+            {"name", "phase_share"},
+            {"split", kPhaseNames[phase]},
+            {"step", approx.steps_done()},
+            {"epoch", static_cast<double>(approx.steps_done()) /
+                          static_cast<double>(approx.steps_per_epoch())},
+            {"train_ns", train_ns},
+            {"value", static_cast<double>(clock.spent()[phase]) / total}});
+    }
   }
   for (const auto& event : approx.layer_events()) sink(event);
   Json event = final_event(stop ? "interrupted" : "finished", approx.steps_done(), began);

@@ -66,14 +66,16 @@ std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
   }
   if (best.empty()) return std::nullopt;
   const double share = quantile(best, 0.5) - options.margin / 100;
-  return TargetChoice{share, fmt::format("median best of {} dense runs less {} points", best.size(),
-                                         shortest(options.margin))};
+  return TargetChoice{share,
+                      fmt::format("median best of {} dense {} less {} points", best.size(),
+                                  best.size() == 1 ? "run" : "runs", shortest(options.margin))};
 }
 
 // What the runs of a row took to reach a target, by seed.
 struct Efforts {
   std::vector<Attempt> seconds, steps;
   std::map<int64_t, TargetEffort> reached;  // by seed
+  std::vector<double> joules;               // of the runs that reached it, where they were counted
   // Positions of runs that diverged: they would never have arrived, so they count for the whole
   // budget and not only for as long as they lasted.
   std::vector<size_t> diverged;
@@ -96,6 +98,12 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
     if (!reached && !run->finished()) efforts.diverged.push_back(efforts.seconds.size());
     efforts.seconds.push_back({seconds, reached});
     efforts.steps.push_back({steps, reached});
+    if (reached) {
+      const auto counted = set.contents().joules.find(run->run_id);
+      if (counted != set.contents().joules.end() && counted->second.contains(at.step)) {
+        efforts.joules.push_back(counted->second.at(at.step));
+      }
+    }
     if (reached && seconds > 0 && steps > 0) efforts.reached[cell->seed] = {steps, seconds};
   }
   return efforts;
@@ -296,7 +304,9 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
                                "step_time_source",
                                "speedup",
                                "speedup_lo",
-                               "speedup_hi"});
+                               "speedup_hi",
+                               "joules_to_target",
+                               "joules_runs"});
   table.text_columns = {
       "network",           "data set", "schedule",        "method",        "target",
       "reached",           "median",   "restricted mean", "with restarts", "steps ratio",
@@ -304,31 +314,38 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
   if (!differ.empty()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
   bool composed = false, shared = false;
   std::set<std::string> origins;
-  for (const auto& next : target_rows(set, options)) {
+  const auto rows = target_rows(set, options);
+  const bool has_joules = std::any_of(
+      rows.begin(), rows.end(), [](const TargetRow& row) { return !row.efforts.joules.empty(); });
+  if (has_joules) table.text_columns.emplace_back("energy to target");
+  for (const auto& next : rows) {
     const auto& time = next.time;
     auto fields = row_fields(*next.row, differ);
-    append(fields, {100 * next.target.share,
-                    next.target.origin,
-                    time.n,
-                    time.reached,
-                    field(time.fraction),
-                    time.fraction_interval.lo,
-                    time.fraction_interval.hi,
-                    field(time.median),
-                    field(time.restricted_mean),
-                    field(time.restricted_error),
-                    next.budget,
-                    field(time.expected_with_restarts),
-                    ratio_field(next.steps),
-                    field(next.steps.lo),
-                    field(next.steps.hi),
-                    ratio_field(next.step_time),
-                    field(next.step_time.lo),
-                    field(next.step_time.hi),
-                    next.step_time_source,
-                    ratio_field(next.speedup),
-                    field(next.speedup.lo),
-                    field(next.speedup.hi)});
+    append(fields,
+           {100 * next.target.share,
+            next.target.origin,
+            time.n,
+            time.reached,
+            field(time.fraction),
+            time.fraction_interval.lo,
+            time.fraction_interval.hi,
+            field(time.median),
+            field(time.restricted_mean),
+            field(time.restricted_error),
+            next.budget,
+            field(time.expected_with_restarts),
+            ratio_field(next.steps),
+            field(next.steps.lo),
+            field(next.steps.hi),
+            ratio_field(next.step_time),
+            field(next.step_time.lo),
+            field(next.step_time.hi),
+            next.step_time_source,
+            ratio_field(next.speedup),
+            field(next.speedup.lo),
+            field(next.speedup.hi),
+            next.efforts.joules.empty() ? Field() : Field(summarize(next.efforts.joules).mean),
+            static_cast<int64_t>(next.efforts.joules.size())});
     table.rows.push_back(std::move(fields));
     const Cell& cell = *next.row->first;
     std::vector<std::string> texts = {cell.network_label, cell.dataset};
@@ -355,7 +372,17 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
           ratio_text(next.speedup)}) {
       texts.push_back(text);
     }
+    if (has_joules) {
+      const auto joules = summarize(next.efforts.joules);
+      texts.push_back(
+          joules.n > 0 ? fmt::format("{} kJ (n={})", fixed(joules.mean / 1000, 2), joules.n) : "–");
+    }
     table.text_rows.push_back(std::move(texts));
+  }
+  if (has_joules) {
+    table.notes.emplace_back(
+        "energy: of whole processors and GPUs while training, over the runs that reached the "
+        "target");
   }
   for (const auto& origin : origins) table.notes.push_back("target " + origin);
   if (composed) {

@@ -124,6 +124,20 @@ Contents read_contents(const std::string& path, const ReportOptions& options) {
                  contents.train_loss[row.getColumn(0).getInt64()] = row.getColumn(1).getDouble();
                });
   for_each_row(db,
+               "SELECT run_id, step, sum(value) FROM metric WHERE name = 'energy' AND "
+               "value IS NOT NULL GROUP BY run_id, step",
+               [&](SQLite::Statement& row) {
+                 contents.joules[row.getColumn(0).getInt64()][row.getColumn(1).getInt64()] =
+                     row.getColumn(2).getDouble();
+               });
+  for_each_row(db,
+               "SELECT run_id, split, value FROM metric WHERE name = 'phase_share' AND "
+               "value IS NOT NULL",
+               [&](SQLite::Statement& row) {
+                 contents.phases[row.getColumn(0).getInt64()][text_at(row, 1)] =
+                     row.getColumn(2).getDouble();
+               });
+  for_each_row(db,
                "SELECT run_id, layer, product, method, calls, exact_calls, macs_dense, macs_done, "
                "density FROM layer_metric ORDER BY run_id, layer, product, method",
                [&](SQLite::Statement& row) {

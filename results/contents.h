@@ -73,6 +73,8 @@ struct Contents {
   std::map<int64_t, double> train_loss;                                            // run: last
   std::map<int64_t, std::vector<BlockPair>> blocks;                                // run
   std::map<int64_t, std::vector<LayerCount>> layers;                               // run
+  std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
+  std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step
   std::vector<std::string> excluded;  // a line for each group of cells that were left out
 };
 

@@ -1,10 +1,13 @@
 // The answers: whether a method is worth using, and whether two stores agree.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <set>
 
+#include "core/spec/experiment.h"
 #include "results/contents.h"
+#include "results/paper_report.h"
 #include "results/report.h"
 #include "results/rows.h"
 #include "results/stats.h"
@@ -37,6 +40,29 @@ void add_provenance(const Row& row, Provenance& provenance, std::set<std::string
 struct Advice {
   std::string worth, reason;  // "yes", "no", "undecided"
 };
+
+int64_t epochs_of(const Row& row) {
+  for (const auto& [key, value] : row.first->settings) {
+    if (key == "epochs") return std::atoll(value.c_str());
+  }
+  return 0;
+}
+
+// The control of a row: dense training that is as short as the row is fast. One serves all methods
+// that leave it the same epochs, so it goes by these and not by the name in its label.
+const Row* iso_time_control(const RowSet& set, const Row& row) {
+  if (row.speedup.n == 0) return nullptr;
+  const auto wanted = static_cast<int64_t>(
+      std::floor(static_cast<double>(epochs_of(row)) / row.speedup.ratio + 0.5));
+  for (const auto& other : set.rows()) {
+    const Cell& first = *other.first;
+    if (first.method_label.starts_with(kIsoTimePrefix) && first.network == row.first->network &&
+        first.dataset == row.first->dataset && other.accuracy.n > 0 && epochs_of(other) == wanted) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
 
 Advice advise(const Row& row, const NonInferiorityTest& test, double margin) {
   const std::string points = shortest(margin) + " points";
@@ -127,6 +153,21 @@ std::string speed_verdict(const Ratio& ratio) {
 
 }  // namespace
 
+std::map<std::string, double> stored_speedups(const std::string& db,
+                                              const std::string& experiment) {
+  std::map<std::string, double> speedups;
+  if (!stored_items(db).contains(experiment)) return speedups;
+  const Contents contents = read_contents(db, {.experiment = experiment});
+  const RowSet set(contents, /*include_tainted=*/false);
+  for (const auto& row : set.rows()) {
+    if (row.speedup.n == 0 || row.dense == &row) continue;
+    const Cell& cell = *row.first;
+    speedups[cell.method_label + "\n" + cell.schedule_label + "\n" + cell.network_label] =
+        row.speedup.ratio;
+  }
+  return speedups;
+}
+
 Table report_advice(const std::string& db, const ReportOptions& options) {
   const Contents contents = read_contents(db, options);
   const RowSet set(contents, options.include_tainted);
@@ -134,10 +175,11 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
   Table table;
   table.name = "advice";
   table.title = options.experiment;
-  table.columns = {"network",    "dataset",      "setting",       "machine",       "schedule",
-                   "method",     "worth",        "reason",        "speedup",       "speedup_lo",
-                   "speedup_hi", "loss_pp",      "loss_pp_lower", "loss_pp_upper", "n",
-                   "margin_pp",  "measured_utc", "commit"};
+  table.columns = {
+      "network",       "dataset",          "setting",   "machine",    "schedule",     "method",
+      "worth",         "reason",           "speedup",   "speedup_lo", "speedup_hi",   "loss_pp",
+      "loss_pp_lower", "loss_pp_upper",    "n",         "margin_pp",  "measured_utc", "commit",
+      "iso_time_pp",   "iso_time_pp_half", "iso_time_n"};
   table.text_columns = {"network",          "data set",  "machine",
                         "method, schedule", "worth it?", "speedup",
                         "loss, pp",         "measured",  "why"};
@@ -158,14 +200,42 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
     }
     Advice advice = advise(row, test, options.margin);
     if (row.notes[kDiverged]) advice = {"no", "runs diverged"};
+    // A shorter exact training is the method to beat.
+    const Row* control = iso_time_control(set, row);
+    PairedDifference against;  // the control minus the method, points
+    if (control != nullptr) {
+      against = paired_difference(set.losses(row, *control, /*best=*/false));
+      const bool no_better = against.half && against.mean - *against.half > 0;
+      const bool better = against.half && against.mean + *against.half < 0;
+      const std::string result =
+          fmt::format("dense in the same time: {} points", with_interval(against, 2));
+      if (no_better && advice.worth != "no") advice = {"no", result + " above it"};
+      if (!better && advice.worth == "yes") advice = {"undecided", result + " against it"};
+      if (better && advice.worth == "yes") advice.reason += "; " + result + " against it";
+    }
     lossy |= row.notes[kLossy];
     const Cell& cell = *row.first;
-    table.rows.push_back(
-        {cell.network_label, cell.dataset, setting_text(row, differ), provenance.machine,
-         cell.schedule_label, cell.method_label, advice.worth, advice.reason,
-         row.speedup.n > 0 ? Field(row.speedup.ratio) : Field(), field(row.speedup.lo),
-         field(row.speedup.hi), row.loss.n > 0 ? Field(row.loss.mean) : Field(), field(test.lower),
-         field(test.upper), row.loss.n, options.margin, provenance.since, provenance.commit});
+    table.rows.push_back({cell.network_label,
+                          cell.dataset,
+                          setting_text(row, differ),
+                          provenance.machine,
+                          cell.schedule_label,
+                          cell.method_label,
+                          advice.worth,
+                          advice.reason,
+                          row.speedup.n > 0 ? Field(row.speedup.ratio) : Field(),
+                          field(row.speedup.lo),
+                          field(row.speedup.hi),
+                          row.loss.n > 0 ? Field(row.loss.mean) : Field(),
+                          field(test.lower),
+                          field(test.upper),
+                          row.loss.n,
+                          options.margin,
+                          provenance.since,
+                          provenance.commit,
+                          against.n > 0 ? Field(against.mean) : Field(),
+                          field(against.half),
+                          against.n});
     std::vector<std::string> texts = {cell.network_label, cell.dataset};
     if (!differ.empty()) texts.push_back(setting_text(row, differ));
     std::string method = cell.method_label;

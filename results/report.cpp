@@ -87,12 +87,22 @@ Table make_table(const RowSet& set, const ReportOptions& options) {
                    "diverged",
                    "failed",
                    "missing",
-                   "notes"};
+                   "notes",
+                   "speedup_ceiling",
+                   "speedup_estimated"};
   const auto differ = differing(rows);
   table.text_columns = {"network", "data set", "schedule", "method"};
   if (!differ.empty()) table.text_columns.push_back("setting");
-  for (const char* name : {"n", "accuracy %", "best %", "loss vs dense, pp", "speedup",
-                           "speedup (not isolated)", "time to target", "images/s", "runs"}) {
+  const bool bounded =
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.ceiling.has_value(); });
+  for (const char* name : {"n", "accuracy %", "best %", "loss vs dense, pp", "speedup"}) {
+    table.text_columns.push_back(name);
+  }
+  if (bounded) {
+    table.text_columns.push_back("ceiling");
+    table.text_columns.push_back("*estimated*");
+  }
+  for (const char* name : {"speedup (not isolated)", "time to target", "images/s", "runs"}) {
     table.text_columns.push_back(name);
   }
 
@@ -115,6 +125,12 @@ Table make_table(const RowSet& set, const ReportOptions& options) {
   if (!rows.empty()) {
     table.notes.push_back(
         "±, [ ]: 95 % intervals; p: exact sign-flip test, Holm-adjusted over the table");
+  }
+  if (bounded) {
+    table.notes.push_back(
+        "ceiling: the speedup if what is approximated took no time; *estimated*: if it took time "
+        "in "
+        "proportion to its multiply-accumulates, as papers count; neither is measured");
   }
   table.notes.insert(table.notes.end(), set.contents().excluded.begin(),
                      set.contents().excluded.end());
@@ -168,7 +184,9 @@ Table make_table(const RowSet& set, const ReportOptions& options) {
                           row.diverged,
                           row.failed,
                           row.missing,
-                          names});
+                          names,
+                          field(row.ceiling),
+                          field(row.estimate)});
     std::vector<std::string> texts = {
         cell.network_label, cell.dataset, cell.schedule_label,
         cell.method_label + (marks.empty() ? "" : " [" + marks + "]")};
@@ -178,6 +196,10 @@ Table make_table(const RowSet& set, const ReportOptions& options) {
     texts.push_back(with_interval(row.best, 2));
     texts.push_back(loss_text(row));
     texts.push_back(ratio_text(row.speedup));
+    if (bounded) {
+      texts.push_back(row.ceiling ? fixed(*row.ceiling, 2) + "×" : "–");
+      texts.push_back(row.estimate ? "*" + fixed(*row.estimate, 2) + "×*" : "–");
+    }
     texts.push_back(ratio_text(row.speedup_shared));
     texts.push_back(target_text(row));
     texts.push_back(row.images_per_s ? fixed(*row.images_per_s, 1) : "–");

@@ -58,6 +58,7 @@ RowSet::RowSet(const Contents& contents, bool include_tainted)
     judge_time(row);
     judge_target(row);
     judge_throughput(row);
+    judge_ceiling(row);
   }
   adjust_p();
 }
@@ -206,6 +207,39 @@ void RowSet::judge_time(Row& row) const {
   }
   row.speedup = ratio_of_groups(logs);
   row.timing_runs = static_cast<int64_t>(logs.size());
+}
+
+void RowSet::judge_ceiling(Row& row) const {
+  if (row.first->method == "dense") return;
+  std::vector<double> ceilings, estimates;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
+    const auto phases = contents_.phases.find(run->run_id);
+    const auto layers = contents_.layers.find(run->run_id);
+    if (phases == contents_.phases.end() || layers == contents_.layers.end()) continue;
+    double touched = 0, saved = 0;
+    for (const char* product : {"forward", "data_gradient", "weight_gradient"}) {
+      const auto share = phases->second.find(product);
+      if (share == phases->second.end()) continue;
+      double dense = 0, approximated = 0, done = 0;
+      for (const auto& count : layers->second) {
+        if (count.product != product) continue;
+        dense += static_cast<double>(count.macs_dense);
+        done += static_cast<double>(count.macs_done);
+        if (count.method != "dense") approximated += static_cast<double>(count.macs_dense);
+      }
+      if (dense <= 0) continue;
+      touched += share->second * approximated / dense;
+      saved += share->second * (1 - done / dense);
+    }
+    if (touched >= 1 || saved >= 1) continue;
+    ceilings.push_back(1 / (1 - touched));
+    estimates.push_back(1 / (1 - saved));
+  }
+  if (ceilings.empty()) return;
+  row.ceiling = quantile(ceilings, 0.5);
+  row.estimate = quantile(estimates, 0.5);
 }
 
 void RowSet::judge_target(Row& row) const {

@@ -41,6 +41,10 @@ struct Row {
   std::optional<double> loss_p_holm;
   Ratio speedup, speedup_shared;
   int64_t timing_runs = 0;
+  // From the measured shares of an exact step that the three products take: what the speedup would
+  // be if what is approximated took no time (Amdahl), and if each product took time in proportion
+  // to the multiply-accumulates that are left, as papers estimate. Of timing runs that have both.
+  std::optional<double> ceiling, estimate;
   std::optional<double> target;
   Summary time_to_target;  // s, over the runs that reached it
   int64_t target_runs = 0;
@@ -84,6 +88,7 @@ class RowSet {
   void judge_time(Row& row) const;
   void judge_target(Row& row) const;
   void judge_throughput(Row& row) const;
+  void judge_ceiling(Row& row) const;
   void adjust_p();
 
   const Contents& contents_;

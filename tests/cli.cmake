@@ -7,6 +7,10 @@ approx_test(cli_text_test
   SOURCES cli/text_test.cpp ${CMAKE_SOURCE_DIR}/cli/text.cpp
   LIBRARIES approx_spec CLI11::CLI11)
 
+approx_test(cli_controls_test
+  SOURCES cli/controls_test.cpp ${CMAKE_SOURCE_DIR}/cli/controls.cpp ${CMAKE_SOURCE_DIR}/cli/text.cpp
+  LIBRARIES approx_spec CLI11::CLI11)
+
 find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)
 function(approx_cli_test name timeout)
   add_test(NAME cli.${name}

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct Target {
   std::string metric = "accuracy";
   double value = 0;  // share, 0.915
 };
+
+// What the method label of a dense control begins with, which is trained only for the time that
+// the row named behind it takes.
+inline constexpr std::string_view kIsoTimePrefix = "dense in the time of ";
 
 // What computes an experiment: a grid of trainings, unless the file says otherwise.
 enum class ItemKind {

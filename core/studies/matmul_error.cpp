@@ -55,13 +55,13 @@ StudyTable run_study(const StudyRequest& request) {
   const int64_t n = request.params.integer("size"), runs = request.params.integer("runs");
   const auto seed = static_cast<uint64_t>(request.params.integer("seed"));
   StudyTable table({"matrices", "method", "ratio", "k", "runs", "error", "error_half", "rms",
-                    "rms_closed_form"});
+                    "rms_closed_form", "gap", "gap_half"});
   for (const auto& [label, mean] : {std::pair{"mean 1 x mean 1", 1.0}, {"mean 0 x mean 1", 0.0}}) {
     struct Case {
       std::string text;
       double ratio;
       std::unique_ptr<Method> method;
-      std::vector<double> errors;
+      std::vector<double> errors, gaps;  // gaps: squared error less its expectation
       double squares = 0, expected = 0;
     };
     std::vector<Case> cases;
@@ -88,15 +88,21 @@ StudyTable run_study(const StudyRequest& request) {
         c.errors.push_back(error);
         c.squares += error * error;
         const double k = std::floor(c.ratio * static_cast<double>(n));
-        c.expected += expected_square(c.text, a, b, k) / (scale * scale);
+        const double expected = expected_square(c.text, a, b, k) / (scale * scale);
+        c.expected += expected;
+        c.gaps.push_back(error * error - expected);
       }
     }
     for (const auto& c : cases) {
       const auto error = mean_of(c.errors);
       const auto count = static_cast<double>(runs);
+      // Of one pair of matrices the squared error has a known expectation; relative to it, how far
+      // the mean is off, and how far chance takes it.
+      const auto gap = mean_of(c.gaps);
+      const double expected = c.expected / count;
       table.add({label, c.text, c.ratio, static_cast<int64_t>(std::floor(c.ratio * double(n))),
-                 runs, error.value, error.half, std::sqrt(c.squares / count),
-                 std::sqrt(c.expected / count)});
+                 runs, error.value, error.half, std::sqrt(c.squares / count), std::sqrt(expected),
+                 gap.value / expected, gap.half / expected});
     }
   }
   return table;

@@ -178,6 +178,7 @@ Json essence(const std::vector<Json>& events) {
   for (Json event : events) {
     const std::string kind = event["event"];
     if (kind == "progress" || kind == "note") continue;
+    if (kind == "metric" && event["name"] == "energy") continue;  // as little the same as time is
     if (kind == "final") {
       event = {
           {"state", event["state"]}, {"steps", event["steps"]}, {"timed", event["step_ns"].size()}};

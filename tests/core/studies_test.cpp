@@ -47,6 +47,9 @@ TEST(MatmulErrorStudy, GivesTheKnownErrorsAndTheClosedForms) {
           << row.dump();
     }
     if (row["rms_closed_form"].is_number()) {
+      // Two intervals, since eighteen of them are looked at.
+      EXPECT_LE(std::abs(row["gap"].get<double>()), 2 * row["gap_half"].get<double>())
+          << row.dump();
       EXPECT_NEAR(row["rms"], row["rms_closed_form"], 0.25 * row["rms"].get<double>())
           << row.dump();
     }
@@ -119,7 +122,56 @@ TEST(DensitiesStudy, CountsWhatStays) {
   EXPECT_EQ(bins, 4u * 40u);
 }
 
+TEST(LayerTimesStudy, HasEveryProductOfEveryLayerAndSharesOfOne) {
+  double of_layers = 0, of_products = 0;
+  size_t products = 0;
+  for (const auto& row : rows_of("layer-times", "steps=1,batch-size=8,rounds=3")) {
+    EXPECT_GT(row["ms"].get<double>(), 0);
+    if (row["layer"] == "all layers") {
+      of_products += row["share"].get<double>();
+      continue;
+    }
+    ++products;
+    of_layers += row["share"].get<double>();
+    EXPECT_LE(row["lo"].get<double>(), row["ms"].get<double>());
+    EXPECT_GE(row["hi"].get<double>(), row["ms"].get<double>());
+    EXPECT_FALSE(row["layer_index"] == 1 && row["product"] == "data_gradient")
+        << "the images have no gradient";
+  }
+  EXPECT_EQ(products, 4u * 3u - 1);
+  EXPECT_NEAR(of_layers, 1, 1e-9);
+  EXPECT_NEAR(of_products, 1, 1e-9);
+}
+
+TEST(PrunedChannelsStudy, ShowsWhatEachPruningLeaves) {
+  std::map<std::string, double> zeros, l1;
+  std::map<std::string, size_t> pixels;
+  const std::string random = "sdgp:rank=random,rescale=none", magnitude = "sdgp:rescale=none";
+  for (const auto& row : rows_of("pruned-channels", "steps=3,batch-size=16,layer=2")) {
+    const std::string method = row["method"];
+    if (row["part"] == "pixel") {
+      ++pixels[method];
+      EXPECT_LE(std::abs(row["value"].get<double>()), 3) << "in units of the largest";
+    } else {
+      zeros[method] = row["zeros"], l1[method] = row["l1_ratio"];
+    }
+  }
+  ASSERT_EQ(zeros.size(), 4u);
+  for (const auto& [method, count] : pixels) EXPECT_EQ(count, pixels["exact"]) << method;
+  // Two of four are kept at most; magnitude keeps more than chance, rescaling all of the sum.
+  for (const auto& method : {random, magnitude, std::string("sdgp")}) {
+    EXPECT_GE(zeros[method], 0.5) << method;
+  }
+  EXPECT_EQ(l1["exact"], 1);
+  EXPECT_LT(l1[random], l1[magnitude]);
+  EXPECT_LT(l1[magnitude], 1);
+  EXPECT_NEAR(l1["sdgp"], 1, 0.02);
+}
+
 TEST(Studies, RefuseWhatTheyCannotDo) {
+  EXPECT_THROW(rows_of("pruned-channels", "steps=0,layer=99"), Error);
+  EXPECT_THROW(rows_of("pruned-channels", "steps=0,layer=4"), Error);  // linear
+  EXPECT_THROW(rows_of("pruned-channels", "steps=0,layer=2", {"zero"}), Error);
   EXPECT_THROW(rows_of("regression", "features=4,k=4"), Error);
   EXPECT_THROW(rows_of("matmul-error", "runs=0"), Error);
   EXPECT_THROW(rows_of("gradient-error", "network=none"), Error);

@@ -1,0 +1,118 @@
+#include "cli/controls.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "cli/text.h"
+#include "core/spec/error.h"
+
+namespace approx {
+namespace {
+
+int64_t scaled(int64_t epochs, double factor) {
+  return std::llround(static_cast<double>(epochs) * factor);
+}
+
+}  // namespace
+
+Controls parse_controls(const std::string& text) {
+  Controls controls;
+  for (const auto& piece : split_list(text)) {
+    constexpr std::string_view kSmaller = "smaller-net";
+    if (piece == "iso-time") {
+      controls.iso_time = true;
+    } else if (piece.starts_with(kSmaller) && piece.size() > kSmaller.size() + 1 &&
+               piece[kSmaller.size()] == '=') {
+      controls.smaller_net = piece.substr(kSmaller.size() + 1);
+    } else {
+      throw usage_error("--controls: \"{}\": known: iso-time, smaller-net=NETWORK",
+                        printable(piece));
+    }
+  }
+  if (!controls.iso_time && controls.smaller_net.empty()) {
+    throw usage_error("--controls: an empty value; known: iso-time, smaller-net=NETWORK");
+  }
+  return controls;
+}
+
+Recipe shortened(const Recipe& recipe, int64_t epochs) {
+  Recipe shorter = recipe;
+  const double factor = static_cast<double>(epochs) / static_cast<double>(recipe.epochs);
+  shorter.epochs = epochs;
+  shorter.eval_every = std::clamp<int64_t>(recipe.eval_every, 1, epochs);
+  if (recipe.lr_schedule == "exponential") shorter.decay = std::pow(recipe.decay, 1 / factor);
+  if (recipe.lr_schedule == "step") {
+    shorter.decay_epochs = std::max<int64_t>(1, scaled(recipe.decay_epochs, factor));
+  }
+  if (recipe.lr_schedule == "milestones") {
+    int64_t last = 0;
+    for (auto& milestone : shorter.milestones) {
+      milestone = last = std::max(last + 1, scaled(milestone, factor));
+    }
+  }
+  if (recipe.lr_schedule == "triangular") {
+    shorter.peak_epoch = std::clamp<int64_t>(scaled(recipe.peak_epoch, factor), 1, epochs);
+  }
+  shorter.warmup_epochs = scaled(recipe.warmup_epochs, factor);
+  shorter.grow_from = scaled(recipe.grow_from, factor);
+  shorter.grow_until = scaled(recipe.grow_until, factor);
+  return shorter;
+}
+
+std::vector<std::string> add_controls(
+    Experiment& experiment, const Controls& controls, const std::map<std::string, double>& speedups,
+    const Catalogue& catalogue, const std::function<std::string(const std::string&)>& checksum) {
+  std::vector<std::string> left_out;
+  std::set<std::string> said, keys;
+  std::vector<PlannedRun> added;
+  for (const auto& run : experiment.runs) keys.insert(run.key);
+  const auto add = [&](PlannedRun run) {
+    run.key = run_key(run.config, checksum(run.config.dataset), catalogue);
+    if (keys.insert(run.key).second) added.push_back(std::move(run));
+  };
+  const auto say = [&](const std::string& what) {
+    if (said.insert(what).second) left_out.push_back(what);
+  };
+  for (const auto& run : experiment.runs) {
+    if (run.config.purpose != Purpose::kAccuracy || !run.excluded.empty()) continue;
+    PlannedRun control = run;
+    control.config.method = "dense";
+    control.config.schedule.clear();
+    control.schedule_label.clear();
+    if (run.config.method == "dense") {
+      if (controls.smaller_net.empty()) continue;
+      control.config.network = catalogue.network_params(controls.smaller_net).full_text();
+      if (control.config.network == run.config.network) continue;
+      control.network_label = controls.smaller_net;
+      control.method_label = "a smaller network, exactly";
+      add(std::move(control));
+      continue;
+    }
+    if (!controls.iso_time) continue;
+    const std::string what =
+        run.method_label + (run.schedule_label.empty() ? "" : ", " + run.schedule_label);
+    const auto speedup =
+        speedups.find(run.method_label + "\n" + run.schedule_label + "\n" + run.network_label);
+    if (speedup == speedups.end()) {
+      say(fmt::format("{} on {}: no timing run in the store yet; sweep with --purpose timing first",
+                      what, run.network_label));
+      continue;
+    }
+    const auto epochs = static_cast<int64_t>(
+        std::floor(static_cast<double>(run.config.recipe.epochs) / speedup->second + 0.5));
+    if (speedup->second <= 1 || epochs >= run.config.recipe.epochs) {
+      say(fmt::format("{} on {}: {:.2f}x of {} epochs saves less than half an epoch", what,
+                      run.network_label, speedup->second, run.config.recipe.epochs));
+      continue;
+    }
+    control.config.recipe = shortened(run.config.recipe, std::max<int64_t>(1, epochs));
+    control.method_label = std::string(kIsoTimePrefix) + what;
+    add(std::move(control));
+  }
+  experiment.runs.insert(experiment.runs.end(), std::make_move_iterator(added.begin()),
+                         std::make_move_iterator(added.end()));
+  return left_out;
+}
+
+}  // namespace approx

@@ -1,0 +1,24 @@
+// Which layer is approximated at which step, as a table that plots/schedule.gp draws.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/spec/catalogue.h"
+#include "core/spec/schedule.h"
+#include "results/table.h"
+
+namespace approx {
+
+// A method for rules that name none, to see where a schedule approximates: the first of the
+// catalogue that approximates the weight gradient in all its modes. "" if there is none.
+std::string stand_in_method(const Catalogue& catalogue);
+
+// Columns layer_index, layer, step, method ("" where all products are exact; else the method, and
+// the products where not all of them). Throws Error(kUsage) as Schedule does.
+Table schedule_picture(const std::vector<Rule>& rules, const std::string& network,
+                       const std::string& method, int64_t steps, int64_t steps_per_epoch,
+                       int64_t total_steps);
+
+}  // namespace approx

@@ -1,0 +1,38 @@
+# Four channels of a data gradient as it is and after each pruning, a row for each (McDanel et al. 2022,
+# Figure 5); exact zeros are red:
+#   approxtrain study pruned-channels --format csv > X.csv
+#   gnuplot -e "csv='X.csv'; out='X.svg'" plots/pruned_channels.gp
+folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
+script = ARG0
+load folder(script) . "style.gp"
+
+methods = ""; channels = 0; side = 0
+visit(r) = text("part") eq "pixel" ? (methods = add(methods, text("method")), \
+           channels = larger(channels, number("channel") + 1), side = larger(side, number("y") + 1), \
+           0) : 0
+eval reading
+if (methods eq "") { eval nothing; exit }
+
+across = channels; down = count(methods)
+ml = 12; mr = 12; pw = 150; ph = 150
+eval page
+set multiplot
+unset key; unset grid; unset border; unset xtics; unset ytics; unset colorbox
+set palette defined (-1 "#08306b", -0.15 "#9ecae1", 0 "#f7f7f7", 0.15 "#a1d99b", 1 "#00441b")
+set cbrange [-1:1]
+set xrange [-0.5:side - 0.5]
+set yrange [side - 0.5:-0.5]
+do for [m = 1:down] {
+  in = item(methods, m)
+  do for [c = 1:across] {
+    at = (m - 1) * across + c - 1
+    eval frame
+    if (c == 1) { set title in offset 0, -0.6 } else { unset title }
+    here(r) = text("part") eq "pixel" && text("method") eq in && number("channel") == c - 1
+    plot table using (here(0) && number("value") != 0 ? number("x") : NaN):(number("y")):\
+           (number("value")) with points pointtype 5 pointsize 90.0 / side / 8 palette, \
+         table using (here(0) && number("value") == 0 ? number("x") : NaN):(number("y")) \
+           with points pointtype 5 pointsize 90.0 / side / 8 linecolor rgb "#cc3311"
+  }
+}
+unset multiplot
