@@ -58,6 +58,16 @@ void add_throughput(CLI::App& app, GlobalOptions& options) {
   command->add_option("--dataset", config->dataset, "Data set");
   auto phases = std::make_shared<bool>(false);
   command->add_flag("--phases", *phases, "Say where the time of a turn went");
+  command->add_flag_callback(
+      "--augment",
+      [config] {
+        config->recipe.crop_padding = 4;
+        config->recipe.padding_mode = "reflect";
+        config->recipe.flip = true;
+        config->recipe.label_smoothing = 0.1;
+        config->recipe.nesterov = true;
+      },
+      "Train as the recipe cifar10_quick does");
   command->add_flag("--turns")->description("Read turns from standard input");
   command->callback([config, phases, &options] { take_turns(*config, *phases, options); });
 }

@@ -8,7 +8,8 @@ approx_test(cli_text_test
   LIBRARIES approx_spec CLI11::CLI11)
 
 approx_test(cli_controls_test
-  SOURCES cli/controls_test.cpp ${CMAKE_SOURCE_DIR}/cli/controls.cpp ${CMAKE_SOURCE_DIR}/cli/text.cpp
+  SOURCES cli/controls_test.cpp ${CMAKE_SOURCE_DIR}/cli/controls.cpp
+    ${CMAKE_SOURCE_DIR}/cli/text.cpp
   LIBRARIES approx_spec CLI11::CLI11)
 
 find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)
@@ -43,3 +44,8 @@ set_tests_properties(cli.items PROPERTIES LABELS slow PROCESSORS 2)
 approx_cli_test(html_page 300
   html_page_test.py ${CMAKE_SOURCE_DIR}/results/measured/amd-epyc-2core-2026-11-21/first_results.db)
 set_tests_properties(cli.html_page PROPERTIES SKIP_RETURN_CODE 77)
+# docs/results.md is made from the databases in results/measured/ and from nothing else.
+add_test(NAME cli.results_page
+  COMMAND ${CMAKE_COMMAND} -E env APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>
+    ${APPROX_TEST_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/make-results --check)
+set_tests_properties(cli.results_page PROPERTIES TIMEOUT 300)
