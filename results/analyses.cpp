@@ -411,6 +411,9 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
   table.title = options.experiment;
   table.columns = row_columns(
       {"speedup", "speedup_lo", "speedup_hi", "loss_pp", "loss_pp_lo", "loss_pp_hi", "n", "front"});
+  table.text_columns = {"network", "data set", "schedule", "method",
+                        "speedup", "loss, pp", "n",        "on the front"};
+  if (!differ.empty()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
   std::map<Group, std::vector<const Row*>> groups;
   std::vector<Group> order;
   for (const auto& row : set.rows()) {
@@ -438,14 +441,24 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
     }
     const auto places = pareto_places(points);
     for (size_t i = 0; i < rows.size(); ++i) {
+      const std::string front = places[i].on_front             ? "yes"
+                                : places[i].perhaps_on_front() ? "perhaps"
+                                                               : "no";
+      const Cell& cell = *rows[i]->first;
+      const bool dense = rows[i]->dense == rows[i];
+      const int64_t n = dense ? rows[i]->accuracy.n : rows[i]->loss.n;
+      auto& texts =
+          table.text_rows.emplace_back(std::vector<std::string>{cell.network_label, cell.dataset});
+      if (!differ.empty()) texts.push_back(setting_text(*rows[i], differ));
+      for (const auto& text :
+           {cell.schedule_label, cell.method_label, dense ? "1" : ratio_text(rows[i]->speedup),
+            dense ? "0" : with_interval(rows[i]->loss, 2), std::to_string(n), front}) {
+        texts.push_back(text);
+      }
       auto fields = row_fields(*rows[i], differ);
       append(fields,
              {points[i].speedup.mid, field(points[i].speedup.lo), field(points[i].speedup.hi),
-              points[i].loss.mid, field(points[i].loss.lo), field(points[i].loss.hi),
-              rows[i]->dense == rows[i] ? rows[i]->accuracy.n : rows[i]->loss.n,
-              std::string(places[i].on_front             ? "yes"
-                          : places[i].perhaps_on_front() ? "perhaps"
-                                                         : "no")});
+              points[i].loss.mid, field(points[i].loss.lo), field(points[i].loss.hi), n, front});
       table.rows.push_back(std::move(fields));
     }
   }

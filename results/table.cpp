@@ -29,6 +29,13 @@ std::string plain(const Field& field) {
   return "";
 }
 
+// For people, who read four digits.
+std::string rounded(const Field& field) {
+  const auto* real = std::get_if<double>(&field);
+  if (real == nullptr || !std::isfinite(*real)) return plain(field);
+  return std::abs(*real) >= 1000 ? fmt::format("{:.0f}", *real) : fmt::format("{:.4g}", *real);
+}
+
 std::string csv_field(const Field& field) {
   const std::string text = plain(field);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -351,7 +358,7 @@ TableText text_of(const Table& table) {
     text.rows.clear();
     for (const auto& row : table.rows) {
       auto& texts = text.rows.emplace_back();
-      for (const auto& value : row) texts.push_back(plain(value));
+      for (const auto& value : row) texts.push_back(rounded(value));
     }
   }
   for (auto& row : text.rows) row.resize(text.columns.size());

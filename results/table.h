@@ -20,7 +20,7 @@ struct Table {
   std::string title;                     // above the Markdown table, may be empty
   std::vector<std::string> columns;      // for programs
   std::vector<std::vector<Field>> rows;  // one value per column
-  // For people; where empty, `columns` and `rows` serve both.
+  // For people; where empty, `columns` and `rows` serve both, numbers rounded to four digits.
   std::vector<std::string> text_columns;
   std::vector<std::vector<std::string>> text_rows;
   std::vector<std::string> notes;  // below the table
