@@ -1,11 +1,13 @@
 # The time of each layer's three products (McDanel et al. 2022, Figure 9). Columns of the CSV:
 # layer_index, layer, product (forward, data_gradient, weight_gradient), ms, lo, hi:
+#   approxtrain study layer-times --network resnet18 --dataset synthetic224 --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/layer_times.gp
 folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
 script = ARG0
 load folder(script) . "style.gp"
 
-usable(r) = known(number("ms")) && known(number("layer_index"))
+# Sums over all layers stand at index 0: no bars, or they would dwarf the others.
+usable(r) = known(number("ms")) && known(number("layer_index")) && number("layer_index") > 0
 products = ""; layers = ""; errors = 0
 visit(r) = (usable(0) ? (products = add(products, text("product")), \
                        layers = add(layers, layer(0)), \

@@ -13,8 +13,8 @@ visit(r) = text("part") eq "pixel" ? (methods = add(methods, text("method")), \
 eval reading
 if (methods eq "") { eval nothing; exit }
 
-across = channels; down = count(methods)
-ml = 12; mr = 12; pw = 150; ph = 150
+across = int(channels); down = count(methods)
+ml = 12; mr = 12; mt = 26; mb = 8; pw = 150; ph = 150
 eval page
 set multiplot
 unset key; unset grid; unset border; unset xtics; unset ytics; unset colorbox
@@ -27,12 +27,13 @@ do for [m = 1:down] {
   do for [c = 1:across] {
     at = (m - 1) * across + c - 1
     eval frame
-    if (c == 1) { set title in offset 0, -0.6 } else { unset title }
+    unset label
+    if (c == 1) { set label 1 in at graph 0, graph 1.07 left }
     here(r) = text("part") eq "pixel" && text("method") eq in && number("channel") == c - 1
     plot table using (here(0) && number("value") != 0 ? number("x") : NaN):(number("y")):\
-           (number("value")) with points pointtype 5 pointsize 90.0 / side / 8 palette, \
+           (number("value")) with points pointtype 5 pointsize 100.0 / side / 7 palette, \
          table using (here(0) && number("value") == 0 ? number("x") : NaN):(number("y")) \
-           with points pointtype 5 pointsize 90.0 / side / 8 linecolor rgb "#cc3311"
+           with points pointtype 5 pointsize 100.0 / side / 7 linecolor rgb "#cc3311"
   }
 }
 unset multiplot
