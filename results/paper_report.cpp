@@ -496,10 +496,11 @@ Table kernel_table(const std::string& db, const Experiment& layout, const Experi
     for_each_row(
         store,
         "SELECT label, method, verdict, reason, ns_median, baseline_ns_median, plan_ns, ratio, "
-        "ratio_lo, ratio_hi, n, shape FROM v_kernel WHERE method <> 'dense' AND kernel_run_id = "
+        "ratio_lo, ratio_hi, n, shape, variant FROM v_kernel WHERE method <> 'dense' AND "
+        "kernel_run_id = "
         "(SELECT max(kernel_run_id) FROM kernel_run WHERE experiment = ?) ORDER BY kernel_case_id",
         [&](SQLite::Statement& row) {
-          Result result{text_at(row, 1),
+          Result result{text_at(row, 1) + ", " + text_at(row, 12),
                         text_at(row, 2),
                         text_at(row, 3),
                         optional_real(row.getColumn(4)),
