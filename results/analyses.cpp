@@ -55,9 +55,7 @@ std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
   if (row.target) return TargetChoice{*row.target, "the experiment's"};
   if (row.dense == nullptr) return std::nullopt;
   std::vector<double> best;
-  for (const auto* cell : row.dense->cells) {
-    const Run* run = cell->run();
-    if (cell->purpose != "accuracy" || run == nullptr || !run->finished()) continue;
+  for (const auto& [cell, run] : accuracy_runs(*row.dense, /*diverged=*/false)) {
     double highest = 0;
     for (const auto& evaluation : set.judged(*cell, *run)) {
       highest = std::max(highest, evaluation.accuracy);
@@ -83,9 +81,7 @@ struct Efforts {
 
 Efforts efforts_of(const RowSet& set, const Row& row, double share) {
   Efforts efforts;
-  for (const auto* cell : row.cells) {
-    const Run* run = cell->run();
-    if (cell->purpose != "accuracy" || run == nullptr || !run->result()) continue;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
     const auto& evaluations = set.judged(*cell, *run);
     if (evaluations.empty()) continue;
     const auto found =
@@ -202,9 +198,7 @@ Table report_curves(const std::string& db, const ReportOptions& options) {
   for (const auto& row : set.rows()) {
     std::map<std::tuple<std::string, std::string, int64_t>, std::pair<double, std::vector<double>>>
         values;
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      if (cell->purpose != "accuracy" || run == nullptr || !run->result()) continue;
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
       const auto found = points.find(run->run_id);
       if (found == points.end()) continue;
       for (const auto& point : found->second) {
@@ -244,9 +238,7 @@ Table report_layers(const std::string& db, const ReportOptions& options) {
   };
   for (const auto& row : set.rows()) {
     std::map<std::pair<std::string, std::string>, Sums> sums;
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      if (cell->purpose != "accuracy" || run == nullptr || !run->result()) continue;
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
       const auto found = contents.layers.find(run->run_id);
       if (found == contents.layers.end()) continue;
       for (const auto& count : found->second) {

@@ -236,9 +236,7 @@ class PaperTable {
   // Calls `with(run, its counts)` for each accuracy run with a result.
   template <typename With>
   void each_counted(const Row& row, const With& with) const {
-    for (const auto* cell : row.cells) {
-      const auto* run = cell->run();
-      if (cell->purpose != "accuracy" || run == nullptr || !run->finished()) continue;
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
       const auto counts = set_.contents().layers.find(run->run_id);
       if (counts != set_.contents().layers.end()) with(*run, counts->second);
     }
@@ -277,9 +275,7 @@ class PaperTable {
 
   Summary train_loss(const Row& row) const {
     std::vector<double> values;
-    for (const auto* cell : row.cells) {
-      const auto* run = cell->run();
-      if (cell->purpose != "accuracy" || run == nullptr || !run->finished()) continue;
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
       const auto found = set_.contents().train_loss.find(run->run_id);
       if (found != set_.contents().train_loss.end()) values.push_back(found->second);
     }

@@ -48,6 +48,16 @@ const Cell* partner(const Row* dense, const Cell& cell) {
 
 }  // namespace
 
+std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
+  std::vector<AccuracyRun> runs;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (cell->purpose != "accuracy" || run == nullptr) continue;
+    if (run->finished() || (diverged && run->result())) runs.push_back({cell, run});
+  }
+  return runs;
+}
+
 RowSet::RowSet(const Contents& contents, bool include_tainted)
     : contents_(contents), include_tainted_(include_tainted) {
   group();
@@ -248,9 +258,7 @@ void RowSet::judge_target(Row& row) const {
   }
   if (!row.target) return;
   std::vector<double> times;
-  for (const auto* cell : row.cells) {
-    const Run* run = cell->run();
-    if (cell->purpose != "accuracy" || run == nullptr || !run->result()) continue;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
     ++row.target_runs;
     const double budget = static_cast<double>(run->train_ns.value_or(0)) / kNsPerSecond;
     row.target_budget = std::max(row.target_budget, budget);

@@ -53,6 +53,15 @@ struct Row {
   bool notes[kNotes] = {};
 };
 
+// An accuracy run that counts, with its cell.
+struct AccuracyRun {
+  const Cell* cell = nullptr;
+  const Run* run = nullptr;
+};
+
+// Those of a row that finished; with `diverged` also those that diverged.
+std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
+
 // All rows of a store's contents, in the order of their first cells. Holds on to `contents`.
 class RowSet {
  public:
