@@ -22,10 +22,6 @@ bool is_timing(const std::string& quantity) {
 }
 
 int digits_of(const ReportedValue& value) {
-  if (value.quantity == "speedup" || value.quantity == "density" || value.quantity == "loss" ||
-      value.quantity == "accuracy_loss") {
-    return 2;
-  }
   return value.quantity == "time" ? 3 : value.quantity == "time_saved" ? 1 : 2;
 }
 
