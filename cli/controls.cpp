@@ -99,14 +99,13 @@ std::vector<std::string> add_controls(
                       what, run.network_label));
       continue;
     }
-    const auto epochs = static_cast<int64_t>(
-        std::floor(static_cast<double>(run.config.recipe.epochs) / speedup->second + 0.5));
+    const int64_t epochs = iso_time_epochs(run.config.recipe.epochs, speedup->second);
     if (speedup->second <= 1 || epochs >= run.config.recipe.epochs) {
       say(fmt::format("{} on {}: {:.2f}x of {} epochs saves less than half an epoch", what,
                       run.network_label, speedup->second, run.config.recipe.epochs));
       continue;
     }
-    control.config.recipe = shortened(run.config.recipe, std::max<int64_t>(1, epochs));
+    control.config.recipe = shortened(run.config.recipe, epochs);
     control.method_label = std::string(kIsoTimePrefix) + what;
     add(std::move(control));
   }

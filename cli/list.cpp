@@ -126,8 +126,7 @@ Listing list_experiments(const GlobalOptions& /*options*/) {
   Listing listing{{"experiment", "runs", "title", "file"}};
   for (const auto& [name, path] : known_experiments()) {
     try {
-      const auto experiment = load_experiment(path, {}, Catalogue::embedded(),
-                                              [](const std::string&) { return std::string(); });
+      const auto experiment = load_layout(path, Catalogue::embedded());
       const auto runs = std::count_if(experiment.runs.begin(), experiment.runs.end(),
                                       [](const PlannedRun& run) { return run.excluded.empty(); });
       listing.rows.push_back({"@" + name, std::to_string(runs), experiment.title, printable(path)});
@@ -159,13 +158,7 @@ Listing list_papers(const GlobalOptions& options) {
   const auto stored = stored_items(options.db);
   for (const auto& [name, path] : known_experiments()) {
     try {
-      const auto load = [&path = path](Scale scale) {
-        Overrides overrides;
-        overrides.scale = scale;
-        return load_experiment(path, overrides, Catalogue::embedded(),
-                               [](const std::string&) { return std::string(); });
-      };
-      const auto full = load(Scale::kFull);
+      const auto full = load_layout(path, Catalogue::embedded());
       if (full.paper.item.empty()) continue;
       Json json = {{"name", name}, {"item", full.paper.item}, {"title", full.title}};
       std::vector<std::string> row = {"@" + name, full.paper.item};
@@ -173,7 +166,10 @@ Listing list_papers(const GlobalOptions& options) {
         const bool has =
             std::find(full.scales.begin(), full.scales.end(), scale) != full.scales.end();
         const auto state = !has ? std::string("-")
-                                : state_text(scale == Scale::kFull ? full : load(scale), stored);
+                                : state_text(scale == Scale::kFull
+                                                 ? full
+                                                 : load_layout(path, Catalogue::embedded(), scale),
+                                             stored);
         row.push_back(state);
         json[std::string(approx::name(scale))] = has ? Json(state) : Json(nullptr);
       }

@@ -54,14 +54,6 @@ void write(const Table& table, const ReportFlags& flags, const char* script) {
 
 // --- papers ---
 
-Experiment load_item(const std::string& name, Scale scale) {
-  Overrides overrides;
-  overrides.scale = scale;
-  // Checksums decide keys, and a report goes by labels.
-  return load_experiment(name, overrides, Catalogue::embedded(),
-                         [](const std::string&) { return std::string(); });
-}
-
 // The scale asked for, else the largest of the file that has results in the store.
 Scale choose_scale(const Experiment& layout, const std::string& asked,
                    const std::map<std::string, StoredItem>& stored) {
@@ -86,9 +78,10 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
                      const ReportOptions& options,
                      const std::map<std::string, StoredItem>& stored) {
   PaperItem item;
-  item.layout = load_item(name, Scale::kFull);
+  item.layout = load_layout(name, Catalogue::embedded());
   const Scale chosen = choose_scale(item.layout, scale, stored);
-  item.shown = chosen == Scale::kFull ? item.layout : load_item(name, chosen);
+  item.shown =
+      chosen == Scale::kFull ? item.layout : load_layout(name, Catalogue::embedded(), chosen);
   item.table =
       report_paper(db, item.layout, item.shown, {.include_tainted = options.include_tainted});
   return item;

@@ -71,7 +71,7 @@ std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
 
 // What the runs of a row took to reach a target, by seed.
 struct Efforts {
-  std::vector<Attempt> seconds, steps;
+  std::vector<Attempt> seconds;
   std::map<int64_t, TargetEffort> reached;  // by seed
   std::vector<double> joules;               // of the runs that reached it, where they were counted
   // Positions of runs that diverged: they would never have arrived, so they count for the whole
@@ -93,7 +93,6 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
     const auto steps = static_cast<double>(at.step);
     if (!reached && !run->finished()) efforts.diverged.push_back(efforts.seconds.size());
     efforts.seconds.push_back({seconds, reached});
-    efforts.steps.push_back({steps, reached});
     if (reached) {
       const auto counted = set.contents().joules.find(run->run_id);
       if (counted != set.contents().joules.end() && counted->second.contains(at.step)) {
@@ -233,7 +232,7 @@ Table report_layers(const std::string& db, const ReportOptions& options) {
                                "macs_dense", "macs_done", "density", "n"});
   struct Sums {
     double calls = 0, exact = 0, dense = 0, done = 0, density = 0;
-    int64_t n = 0, with_density = 0;
+    int64_t with_density = 0;
     std::set<int64_t> runs;
   };
   for (const auto& row : set.rows()) {
@@ -478,9 +477,7 @@ Table report_profile(const std::string& db, const ReportOptions& options) {
     if (std::find(workloads.begin(), workloads.end(), group) == workloads.end()) {
       workloads.push_back(group);
     }
-    const Cell& cell = *next.row->first;
-    std::string label = cell.method_label;
-    if (!cell.schedule_label.empty()) label += ", " + cell.schedule_label;
+    const std::string label = method_text(*next.row->first);
     if (!methods.contains(label)) order.push_back(label);
     methods[label][group] = &next;
   }

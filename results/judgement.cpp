@@ -52,8 +52,7 @@ int64_t epochs_of(const Row& row) {
 // that leave it the same epochs, so it goes by these and not by the name in its label.
 const Row* iso_time_control(const RowSet& set, const Row& row) {
   if (row.speedup.n == 0) return nullptr;
-  const auto wanted = static_cast<int64_t>(
-      std::floor(static_cast<double>(epochs_of(row)) / row.speedup.ratio + 0.5));
+  const int64_t wanted = iso_time_epochs(epochs_of(row), row.speedup.ratio);
   for (const auto& other : set.rows()) {
     const Cell& first = *other.first;
     if (first.method_label.starts_with(kIsoTimePrefix) && first.network == row.first->network &&
@@ -238,12 +237,11 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
                           against.n});
     std::vector<std::string> texts = {cell.network_label, cell.dataset};
     if (!differ.empty()) texts.push_back(setting_text(row, differ));
-    std::string method = cell.method_label;
-    if (!cell.schedule_label.empty()) method += ", " + cell.schedule_label;
     std::string loss = with_interval(row.loss, 2);
     if (row.loss.half) loss += fmt::format(" (n={})", row.loss.n);
-    for (const auto& text : {provenance.machine, method, advice.worth, ratio_text(row.speedup),
-                             loss, provenance.since.substr(0, 10), advice.reason}) {
+    for (const auto& text :
+         {provenance.machine, method_text(cell), advice.worth, ratio_text(row.speedup), loss,
+          provenance.since.substr(0, 10), advice.reason}) {
       texts.push_back(text);
     }
     table.text_rows.push_back(std::move(texts));

@@ -334,6 +334,11 @@ std::set<std::string> differing(const std::vector<Row>& rows) {
   return names;
 }
 
+std::string method_text(const Cell& cell) {
+  return cell.schedule_label.empty() ? cell.method_label
+                                     : cell.method_label + ", " + cell.schedule_label;
+}
+
 std::string setting_text(const Row& row, const std::set<std::string>& names) {
   std::string text;
   for (const auto& [key, value] : row.first->settings) {

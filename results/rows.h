@@ -122,6 +122,9 @@ std::set<std::string> differing(const std::vector<Row>& rows);
 // "batch_size=128 epochs=4": those of a row's settings that are among `names`.
 std::string setting_text(const Row& row, const std::set<std::string>& names);
 
+// "zero, Schedule 1"; a dense row has no schedule.
+std::string method_text(const Cell& cell);
+
 template <typename T>
 Field field(const std::optional<T>& value) {
   return value ? Field(*value) : Field();

@@ -1093,6 +1093,11 @@ class ExperimentReader {
 
 }  // namespace
 
+int64_t iso_time_epochs(int64_t epochs, double speedup) {
+  const double rounded = std::floor(static_cast<double>(epochs) / speedup + 0.5);
+  return std::max<int64_t>(1, static_cast<int64_t>(rounded));
+}
+
 std::vector<int64_t> parse_range(std::string_view text) {
   constexpr const char* kExpected =
       "expected a,b, first-last, first-last+step or first-last*factor";
@@ -1212,6 +1217,13 @@ Experiment load_experiment(const std::string& path_or_name, const Overrides& ove
     }
   }
   return parse_experiment(read_file(path), path.string(), overrides, catalogue, dataset_sha256);
+}
+
+Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue, Scale scale) {
+  Overrides overrides;
+  overrides.scale = scale;
+  return load_experiment(path_or_name, overrides, catalogue,
+                         [](const std::string&) { return std::string(); });
 }
 
 }  // namespace approx

@@ -42,6 +42,9 @@ struct Target {
 // the row named behind it takes.
 inline constexpr std::string_view kIsoTimePrefix = "dense in the time of ";
 
+// How many epochs such a control has: those of the row over its speedup, rounded, at least one.
+int64_t iso_time_epochs(int64_t epochs, double speedup);
+
 // What computes an experiment: a grid of trainings, unless the file says otherwise.
 enum class ItemKind {
   kRuns,
@@ -99,6 +102,11 @@ std::vector<std::pair<std::string, std::string>> known_experiments();
 Experiment load_experiment(const std::string& path_or_name, const Overrides& overrides,
                            const Catalogue& catalogue,
                            const std::function<std::string(const std::string&)>& dataset_sha256);
+
+// The same for its labels, layout and number of runs: no data set is asked for, so the keys of its
+// runs are not those of the store.
+Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue,
+                       Scale scale = Scale::kFull);
 
 // The same from text (tests, `train`); `source` stands for the file name in messages.
 Experiment parse_experiment(const std::string& text, const std::string& source,
