@@ -150,6 +150,10 @@ Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunCon
 
 namespace {
 
+bool augments(const Recipe& recipe) {
+  return recipe.crop_padding > 0 || recipe.flip || recipe.cutout > 0;
+}
+
 // The order of an epoch, from `orders` or newly drawn into it. Those of the neighbouring epochs
 // stay: a loader works ahead.
 template <typename Orders>
@@ -163,13 +167,34 @@ const std::vector<int64_t>& order_of(Orders& orders, int64_t epoch, int64_t coun
 
 }  // namespace
 
-at::Tensor Batches::indices(int64_t step) {
-  const int64_t epoch = step / per_epoch_;
-  if (epoch != shuffled_epoch_) {
-    order_ =
-        from_vector(order_of(orders_, epoch, images_.count(), seed_)).to(images_.labels.device());
-    shuffled_epoch_ = epoch;
+std::vector<int64_t> Batches::draws_of(int64_t epoch) const {
+  const int64_t pixels = images_.pixels.size(1) * images_.pixels.size(2);
+  const int64_t pad = recipe_.crop_padding;
+  const auto shifts = static_cast<uint32_t>(2 * pad + 1);
+  std::vector<int64_t> draws;
+  draws.reserve(static_cast<size_t>(4 * per_epoch_ * batch_size_));
+  for (int64_t step = epoch * per_epoch_; step < (epoch + 1) * per_epoch_; ++step) {
+    const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream};
+    for (int64_t i = 0; i < batch_size_; ++i) {
+      const auto words = rng.block(static_cast<uint32_t>(i));
+      draws.push_back(pad == 0 ? 0 : Rng::below(shifts, words[0]) - pad);
+      draws.push_back(pad == 0 ? 0 : Rng::below(shifts, words[1]) - pad);
+      draws.push_back(recipe_.flip ? words[2] & 1 : 0);
+      draws.push_back(Rng::below(static_cast<uint32_t>(pixels), words[3]));
+    }
   }
+  return draws;
+}
+
+void Batches::begin_epoch(int64_t epoch) {
+  const auto device = images_.labels.device();
+  order_ = from_vector(order_of(orders_, epoch, images_.count(), seed_)).to(device);
+  if (!loader_ && augments(recipe_)) draws_ = from_vector(draws_of(epoch)).view({-1, 4}).to(device);
+  epoch_ = epoch;
+}
+
+at::Tensor Batches::indices(int64_t step) {
+  if (step / per_epoch_ != epoch_) begin_epoch(step / per_epoch_);
   return order_.narrow(0, step % per_epoch_ * batch_size_, batch_size_);
 }
 
@@ -226,28 +251,15 @@ Batch Batches::fixed_size_batch(int64_t step) {
   const auto labels = images_.labels.index_select(0, rows);
   const int64_t size_y = images_.pixels.size(1), size_x = images_.pixels.size(2);
   const int64_t pad = recipe_.crop_padding;
-  if (pad == 0 && !recipe_.flip && recipe_.cutout == 0) {
+  if (!augments(recipe_)) {
     return {normalised(images_.pixels.index_select(0, rows), mean_, scale_), labels};
   }
 
-  // Four draws an image: row and column of the crop, the flip, the cutout's centre.
-  std::vector<int64_t> draws(static_cast<size_t>(4 * batch_size_));
-  const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream};
-  for (int64_t i = 0; i < batch_size_; ++i) {
-    const auto words = rng.block(static_cast<uint32_t>(i));
-    const auto shifts = static_cast<uint32_t>(2 * pad + 1);
-    auto* draw = draws.data() + 4 * i;
-    draw[0] = pad == 0 ? 0 : Rng::below(shifts, words[0]) - pad;
-    draw[1] = pad == 0 ? 0 : Rng::below(shifts, words[1]) - pad;
-    draw[2] = recipe_.flip ? words[2] & 1 : 0;
-    draw[3] = Rng::below(static_cast<uint32_t>(size_y * size_x), words[3]);
-  }
-  const auto device = images_.pixels.device();
-  const auto draw = from_vector(draws).view({batch_size_, 4}).to(device, /*non_blocking=*/true);
+  const auto draw = draws_.narrow(0, step % per_epoch_ * batch_size_, batch_size_);
   const auto column = [&](int64_t i) { return draw.narrow(1, i, 1); };  // [B,1]
 
   // Crop and flip are one gather: source row and column of every pixel of the batch.
-  const auto whole = at::TensorOptions().dtype(at::kLong).device(device);
+  const auto whole = draw.options();
   const auto y = at::arange(size_y, whole).unsqueeze(0) + column(0);  // [B,H]
   auto x = at::arange(size_x, whole).unsqueeze(0);
   x = at::where(column(2) == 1, size_x - 1 - x, x) + column(1);  // [B,W]

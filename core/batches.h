@@ -64,6 +64,8 @@ class Batches {
   // The batch of a step counted from the start of the training: a function of the seed and the
   // step alone, so runs of one seed see the same images in the same order whatever their method.
   // Photographs are prepared ahead for steps asked for in order; Error(kData) for a damaged one.
+  // Of images of one size, the first step of an epoch brings the epoch's order and random draws to
+  // the device; the others are work of the device alone, of one shape, and wait for nothing.
   Batch at(int64_t step);
 
   // Nanoseconds spent in at() since the last call, waiting for photographs for the most part;
@@ -71,6 +73,8 @@ class Batches {
   std::optional<int64_t> take_wait_ns();
 
  private:
+  std::vector<int64_t> draws_of(int64_t epoch) const;
+  void begin_epoch(int64_t epoch);
   at::Tensor indices(int64_t step);
   Batch fixed_size_batch(int64_t step);
   Batch photo_batch(int64_t step);
@@ -81,8 +85,10 @@ class Batches {
   Recipe recipe_;
   uint64_t seed_;
   int64_t batch_size_, per_epoch_;
-  int64_t shuffled_epoch_ = -1;
-  at::Tensor order_;  // [N] of shuffled_epoch_
+  // Of the epoch that began last, on the device: a step takes its part and copies nothing to it.
+  int64_t epoch_ = -1;
+  at::Tensor order_;  // [N]
+  at::Tensor draws_;  // [per_epoch * B, 4]: row and column of the crop, flip, centre of the cutout
   // Orders of the epochs that photographs are prepared for: at the end of one also the next.
   std::map<int64_t, std::vector<int64_t>> orders_;
   std::unique_ptr<PhotoLoader> loader_;

@@ -32,7 +32,8 @@ class Session {
   Session(const RunConfig& config, const LoadedDataset& dataset);
   ~Session();
 
-  // One training step. Nothing of it waits for the device.
+  // One training step. Nothing of it waits for the device and its shapes are always the same, but
+  // in methods that sample (core/sampling.h), which ask whether their scores are finite.
   void step();
 
   // Shares of correctly classified examples and mean loss over a part, in evaluation mode, by the

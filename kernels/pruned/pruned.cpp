@@ -38,7 +38,7 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
     const auto source = dy.contiguous(kLast);
     auto pruned = at::empty_like(source);
     const StochasticArgs args{dy.numel(), source.const_data_ptr<float>(),
-                              pruned.mutable_data_ptr<float>(), tau.item<float>(), rng};
+                              pruned.mutable_data_ptr<float>(), *tau.const_data_ptr<float>(), rng};
     std::atomic<int64_t> kept = 0;
     at::parallel_for(0, (args.count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {
       kept += stochastic_reference(args, 4 * begin, std::min(4 * end, args.count));
