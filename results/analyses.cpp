@@ -30,9 +30,9 @@ std::vector<std::string> row_columns(std::vector<std::string> more) {
   return columns;
 }
 
-std::vector<Field> row_fields(const Row& row, const std::set<std::string>& differ) {
+std::vector<Field> row_fields(const RowSet& set, const Row& row) {
   const Cell& cell = *row.first;
-  return {cell.network_label, cell.dataset, setting_text(row, differ), cell.schedule_label,
+  return {cell.network_label, cell.dataset, set.setting(row), cell.schedule_label,
           cell.method_label};
 }
 
@@ -58,7 +58,7 @@ std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
   for (const auto& [cell, run] : accuracy_runs(*row.dense, /*diverged=*/false)) {
     double highest = 0;
     for (const auto& evaluation : set.judged(*cell, *run)) {
-      highest = std::max(highest, evaluation.accuracy);
+      highest = std::max(highest, evaluation.value);
     }
     best.push_back(highest);
   }
@@ -86,7 +86,7 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
     if (evaluations.empty()) continue;
     const auto found =
         std::find_if(evaluations.begin(), evaluations.end(),
-                     [share](const Evaluation& each) { return each.accuracy >= share; });
+                     [share](const CurvePoint& each) { return each.value >= share; });
     const bool reached = found != evaluations.end();
     const auto& at = reached ? *found : evaluations.back();
     const double seconds = static_cast<double>(at.train_ns) / kNsPerSecond;
@@ -170,40 +170,31 @@ std::string seconds_text(const std::optional<double>& value) {
 }  // namespace
 
 Table report_curves(const std::string& db, const ReportOptions& options) {
-  const Contents contents = read_contents(db, options);
-  const RowSet set(contents, options.include_tainted);
-  const auto differ = differing(set.rows());
+  const RowSet set(db, options);
   Table table;
   table.name = "curves";
   table.title = options.experiment;
   table.columns =
       row_columns({"metric", "split", "epoch", "step", "n", "mean", "lo", "hi", "min", "max"});
-  struct Point {
-    std::string metric, split;
-    int64_t step = 0;
-    double epoch = 0, value = 0;
+  const std::pair<const char*, const Curves*> metrics[] = {{"accuracy", &set.contents().accuracy},
+                                                           {"loss", &set.contents().loss}};
+  struct Values {
+    double epoch = 0;
+    std::vector<double> list;
   };
-  std::map<int64_t, std::vector<Point>> points;  // by run
-  auto store = open_snapshot(db);
-  for_each_row(store,
-               "SELECT run_id, name, split, step, epoch, value FROM metric WHERE name IN "
-               "('accuracy', 'loss') AND value IS NOT NULL ORDER BY run_id, name, split, step",
-               [&](SQLite::Statement& row) {
-                 points[row.getColumn(0).getInt64()].push_back(
-                     {row.getColumn(1).getString(), row.getColumn(2).getString(),
-                      row.getColumn(3).getInt64(), row.getColumn(4).getDouble(),
-                      row.getColumn(5).getDouble()});
-               });
   for (const auto& row : set.rows()) {
-    std::map<std::tuple<std::string, std::string, int64_t>, std::pair<double, std::vector<double>>>
-        values;
+    std::map<std::tuple<std::string, std::string, int64_t>, Values> values;
     for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-      const auto found = points.find(run->run_id);
-      if (found == points.end()) continue;
-      for (const auto& point : found->second) {
-        auto& [epoch, list] = values[{point.metric, point.split, point.step}];
-        epoch = point.epoch;
-        list.push_back(point.value);
+      for (const auto& [metric, curves] : metrics) {
+        const auto first = curves->lower_bound({run->run_id, ""});
+        for (auto curve = first; curve != curves->end() && curve->first.first == run->run_id;
+             ++curve) {
+          for (const auto& point : curve->second) {
+            auto& [epoch, list] = values[{metric, curve->first.second, point.step}];
+            epoch = point.epoch;
+            list.push_back(point.value);
+          }
+        }
       }
     }
     for (const auto& [key, value] : values) {
@@ -211,7 +202,7 @@ Table report_curves(const std::string& db, const ReportOptions& options) {
       const auto& [epoch, list] = value;
       const Summary summary = summarize(list);
       const auto [least, most] = std::minmax_element(list.begin(), list.end());
-      auto fields = row_fields(row, differ);
+      auto fields = row_fields(set, row);
       append(fields, {metric, split, epoch, step, summary.n, summary.mean,
                       summary.half ? Field(summary.mean - *summary.half) : Field(),
                       summary.half ? Field(summary.mean + *summary.half) : Field(), *least, *most});
@@ -222,9 +213,7 @@ Table report_curves(const std::string& db, const ReportOptions& options) {
 }
 
 Table report_layers(const std::string& db, const ReportOptions& options) {
-  const Contents contents = read_contents(db, options);
-  const RowSet set(contents, options.include_tainted);
-  const auto differ = differing(set.rows());
+  const RowSet set(db, options);
   Table table;
   table.name = "layers";
   table.title = options.experiment;
@@ -238,8 +227,8 @@ Table report_layers(const std::string& db, const ReportOptions& options) {
   for (const auto& row : set.rows()) {
     std::map<std::pair<std::string, std::string>, Sums> sums;
     for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-      const auto found = contents.layers.find(run->run_id);
-      if (found == contents.layers.end()) continue;
+      const auto found = set.contents().layers.find(run->run_id);
+      if (found == set.contents().layers.end()) continue;
       for (const auto& count : found->second) {
         Sums& sum = sums[{count.layer, count.product}];
         sum.runs.insert(run->run_id);
@@ -254,7 +243,7 @@ Table report_layers(const std::string& db, const ReportOptions& options) {
     for (const auto& [key, sum] : sums) {
       indices.emplace(key.first, static_cast<int64_t>(indices.size()) + 1);
       const auto n = static_cast<double>(sum.runs.size());
-      auto fields = row_fields(row, differ);
+      auto fields = row_fields(set, row);
       append(fields,
              {indices.at(key.first), key.first, key.second, sum.calls / n, sum.exact / n,
               sum.dense / n, sum.done / n,
@@ -268,9 +257,7 @@ Table report_layers(const std::string& db, const ReportOptions& options) {
 }
 
 Table report_tta(const std::string& db, const ReportOptions& options) {
-  const Contents contents = read_contents(db, options);
-  const RowSet set(contents, options.include_tainted);
-  const auto differ = differing(set.rows());
+  const RowSet set(db, options);
   Table table;
   table.name = "tta";
   table.title = options.experiment;
@@ -302,7 +289,7 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
       "network",           "data set", "schedule",        "method",        "target",
       "reached",           "median",   "restricted mean", "with restarts", "steps ratio",
       "× step-time ratio", "= speedup"};
-  if (!differ.empty()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
+  if (set.settings_differ()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
   bool composed = false, shared = false;
   std::set<std::string> origins;
   const auto rows = target_rows(set, options);
@@ -311,7 +298,7 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
   if (has_joules) table.text_columns.emplace_back("energy to target");
   for (const auto& next : rows) {
     const auto& time = next.time;
-    auto fields = row_fields(*next.row, differ);
+    auto fields = row_fields(set, *next.row);
     append(fields,
            {100 * next.target.share,
             next.target.origin,
@@ -340,7 +327,7 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
     table.rows.push_back(std::move(fields));
     const Cell& cell = *next.row->first;
     std::vector<std::string> texts = {cell.network_label, cell.dataset};
-    if (!differ.empty()) texts.push_back(setting_text(*next.row, differ));
+    if (set.settings_differ()) texts.push_back(set.setting(*next.row));
     std::string step_time = ratio_text(next.step_time);
     if (next.step_time_source.starts_with("the accuracy")) {
       step_time += " [b]";
@@ -394,9 +381,7 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
 }
 
 Table report_pareto(const std::string& db, const ReportOptions& options) {
-  const Contents contents = read_contents(db, options);
-  const RowSet set(contents, options.include_tainted);
-  const auto differ = differing(set.rows());
+  const RowSet set(db, options);
   Table table;
   table.name = "pareto";
   table.title = options.experiment;
@@ -404,7 +389,7 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
       {"speedup", "speedup_lo", "speedup_hi", "loss_pp", "loss_pp_lo", "loss_pp_hi", "n", "front"});
   table.text_columns = {"network", "data set", "schedule", "method",
                         "speedup", "loss, pp", "n",        "on the front"};
-  if (!differ.empty()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
+  if (set.settings_differ()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
   std::map<Group, std::vector<const Row*>> groups;
   std::vector<Group> order;
   for (const auto& row : set.rows()) {
@@ -440,13 +425,13 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
       const int64_t n = dense ? rows[i]->accuracy.n : rows[i]->loss.n;
       auto& texts =
           table.text_rows.emplace_back(std::vector<std::string>{cell.network_label, cell.dataset});
-      if (!differ.empty()) texts.push_back(setting_text(*rows[i], differ));
+      if (set.settings_differ()) texts.push_back(set.setting(*rows[i]));
       for (const auto& text :
            {cell.schedule_label, cell.method_label, dense ? "1" : ratio_text(rows[i]->speedup),
             dense ? "0" : with_interval(rows[i]->loss, 2), std::to_string(n), front}) {
         texts.push_back(text);
       }
-      auto fields = row_fields(*rows[i], differ);
+      auto fields = row_fields(set, *rows[i]);
       append(fields,
              {points[i].speedup.mid, field(points[i].speedup.lo), field(points[i].speedup.hi),
               points[i].loss.mid, field(points[i].loss.lo), field(points[i].loss.hi), n, front});
@@ -460,8 +445,7 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
 }
 
 Table report_profile(const std::string& db, const ReportOptions& options) {
-  const Contents contents = read_contents(db, options);
-  const RowSet set(contents, options.include_tainted);
+  const RowSet set(db, options);
   Table table;
   table.name = "profile";
   table.title = options.experiment;

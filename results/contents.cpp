@@ -83,6 +83,21 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
   return sorted;
 }
 
+Curves read_curves(SQLite::Database& db, const std::string& metric) {
+  Curves curves;
+  for_each_row(
+      db,
+      "SELECT run_id, split, step, train_ns, epoch, value FROM metric "
+      "WHERE name = ?1 AND value IS NOT NULL ORDER BY run_id, split, step",
+      [&](SQLite::Statement& row) {
+        curves[{row.getColumn(0).getInt64(), text_at(row, 1)}].push_back(
+            {row.getColumn(2).getInt64(), row.getColumn(3).getInt64(), row.getColumn(4).getDouble(),
+             row.getColumn(5).getDouble()});
+      },
+      metric);
+  return curves;
+}
+
 }  // namespace
 
 std::string experiment_name(SQLite::Database& db, const std::string& given) {
@@ -102,26 +117,14 @@ Contents read_contents(const std::string& path, const ReportOptions& options) {
   auto db = open_snapshot(path);
   const std::string experiment = experiment_name(db, options.experiment);
   contents.cells = read_cells(db, experiment);
-  for_each_row(db,
-               "SELECT run_id, split, step, train_ns, value FROM metric "
-               "WHERE name = 'accuracy' AND value IS NOT NULL ORDER BY run_id, split, step",
-               [&](SQLite::Statement& row) {
-                 contents.evaluations[{row.getColumn(0).getInt64(), text_at(row, 1)}].push_back(
-                     {row.getColumn(2).getInt64(), row.getColumn(3).getInt64(),
-                      row.getColumn(4).getDouble()});
-               });
+  contents.accuracy = read_curves(db, "accuracy");
+  contents.loss = read_curves(db, "loss");
   for_each_row(db,
                "SELECT run_id, 1.0 * dense_ns / dense_steps, 1.0 * approx_ns / approx_steps "
                "FROM v_timing ORDER BY run_id, pair",
                [&](SQLite::Statement& row) {
                  contents.blocks[row.getColumn(0).getInt64()].push_back(
                      {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
-               });
-  for_each_row(db,
-               "SELECT run_id, value FROM metric WHERE name = 'loss' AND split = 'train' AND "
-               "value IS NOT NULL ORDER BY run_id, step",
-               [&](SQLite::Statement& row) {
-                 contents.train_loss[row.getColumn(0).getInt64()] = row.getColumn(1).getDouble();
                });
   for_each_row(db,
                "SELECT run_id, step, sum(value) FROM metric WHERE name = 'energy' AND "

@@ -51,10 +51,13 @@ struct Cell {
   }
 };
 
-struct Evaluation {
+// A metric after so many steps.
+struct CurvePoint {
   int64_t step = 0, train_ns = 0;
-  double accuracy = 0;
+  double epoch = 0, value = 0;
 };
+
+using Curves = std::map<std::pair<int64_t, std::string>, std::vector<CurvePoint>>;  // run, split
 
 struct BlockPair {
   double dense_ns = 0, approx_ns = 0;  // of a step
@@ -69,10 +72,9 @@ struct LayerCount {
 
 struct Contents {
   std::vector<Cell> cells;
-  std::map<std::pair<int64_t, std::string>, std::vector<Evaluation>> evaluations;  // run, split
-  std::map<int64_t, double> train_loss;                                            // run: last
-  std::map<int64_t, std::vector<BlockPair>> blocks;                                // run
-  std::map<int64_t, std::vector<LayerCount>> layers;                               // run
+  Curves accuracy, loss;
+  std::map<int64_t, std::vector<BlockPair>> blocks;         // run
+  std::map<int64_t, std::vector<LayerCount>> layers;        // run
   std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
   std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step
   std::vector<std::string> excluded;  // a line for each group of cells that were left out

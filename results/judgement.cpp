@@ -156,8 +156,7 @@ std::map<std::string, double> stored_speedups(const std::string& db,
                                               const std::string& experiment) {
   std::map<std::string, double> speedups;
   if (!stored_items(db).contains(experiment)) return speedups;
-  const Contents contents = read_contents(db, {.experiment = experiment});
-  const RowSet set(contents, /*include_tainted=*/false);
+  const RowSet set(db, {.experiment = experiment});
   for (const auto& row : set.rows()) {
     if (row.speedup.n == 0 || row.dense == &row) continue;
     const Cell& cell = *row.first;
@@ -168,9 +167,7 @@ std::map<std::string, double> stored_speedups(const std::string& db,
 }
 
 Table report_advice(const std::string& db, const ReportOptions& options) {
-  const Contents contents = read_contents(db, options);
-  const RowSet set(contents, options.include_tainted);
-  const auto differ = differing(set.rows());
+  const RowSet set(db, options);
   Table table;
   table.name = "advice";
   table.title = options.experiment;
@@ -182,7 +179,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
   table.text_columns = {"network",          "data set",  "machine",
                         "method, schedule", "worth it?", "speedup",
                         "loss, pp",         "measured",  "why"};
-  if (!differ.empty()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
+  if (set.settings_differ()) table.text_columns.insert(table.text_columns.begin() + 2, "setting");
   bool lossy = false;
   for (const auto& row : set.rows()) {
     if (row.dense == &row || row.first->method == "dense") continue;
@@ -216,7 +213,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
     const Cell& cell = *row.first;
     table.rows.push_back({cell.network_label,
                           cell.dataset,
-                          setting_text(row, differ),
+                          set.setting(row),
                           provenance.machine,
                           cell.schedule_label,
                           cell.method_label,
@@ -236,7 +233,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
                           field(against.half),
                           against.n});
     std::vector<std::string> texts = {cell.network_label, cell.dataset};
-    if (!differ.empty()) texts.push_back(setting_text(row, differ));
+    if (set.settings_differ()) texts.push_back(set.setting(row));
     std::string loss = with_interval(row.loss, 2);
     if (row.loss.half) loss += fmt::format(" (n={})", row.loss.n);
     for (const auto& text :
@@ -259,8 +256,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
 
 Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
                      std::vector<std::string>* failures) {
-  const Contents first = read_contents(a, options), second = read_contents(b, options);
-  const RowSet before(first, options.include_tainted), after(second, options.include_tainted);
+  const RowSet before(a, options), after(b, options);
   Table table;
   table.name = "compare";
   table.title = "B against A";
@@ -273,7 +269,6 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
   };
   std::map<std::string, const Row*> known;
   for (const auto& row : before.rows()) known[identity(row)] = &row;
-  const auto differ = differing(after.rows());
   int64_t only_a = static_cast<int64_t>(known.size()), only_b = 0;
   for (const auto& row : after.rows()) {
     const auto found = known.find(identity(row));
@@ -287,7 +282,7 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
     std::string what = cell.network_label + ", " + cell.dataset;
     if (!cell.schedule_label.empty()) what += ", " + cell.schedule_label;
     what += ", " + cell.method_label;
-    if (const auto text = setting_text(row, differ); !text.empty()) what += ", " + text;
+    if (const auto text = after.setting(row); !text.empty()) what += ", " + text;
     const auto ours = accuracies(after, row), theirs = accuracies(before, old);
     if (!ours.empty() && !theirs.empty()) {
       const auto welch = welch_difference(ours, theirs);

@@ -89,11 +89,11 @@ class Footnotes {
 
 class PaperTable {
  public:
-  PaperTable(const Experiment& layout, const Experiment& shown, const Contents& contents,
+  PaperTable(const Experiment& layout, const Experiment& shown, Contents contents,
              const PaperOptions& options)
       : layout_(layout),
         shown_(shown),
-        set_(contents, options.include_tainted),
+        set_(std::move(contents), options.include_tainted),
         rows_(labels_along(layout, layout.paper.rows)),
         columns_(labels_along(layout, layout.paper.columns)) {}
 
@@ -272,8 +272,8 @@ class PaperTable {
   Summary train_loss(const Row& row) const {
     std::vector<double> values;
     for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-      const auto found = set_.contents().train_loss.find(run->run_id);
-      if (found != set_.contents().train_loss.end()) values.push_back(found->second);
+      const auto found = set_.contents().loss.find({run->run_id, "train"});
+      if (found != set_.contents().loss.end()) values.push_back(found->second.back().value);
     }
     return summarize(values);
   }
@@ -788,7 +788,7 @@ Table report_paper(const std::string& db, const Experiment& layout, const Experi
     contents =
         read_contents(db, {.experiment = shown.id, .include_tainted = options.include_tainted});
   }
-  return PaperTable(layout, shown, contents, options).make();
+  return PaperTable(layout, shown, std::move(contents), options).make();
 }
 
 }  // namespace approx

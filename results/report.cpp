@@ -45,7 +45,35 @@ std::string loss_text(const Row& row) {
   return text;
 }
 
-Table make_table(const RowSet& set, const ReportOptions& options) {
+// --- kernels ---
+
+double special_value(const std::string& name) {
+  if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  return name == "-inf" ? -infinity : infinity;
+}
+
+std::string shape_text(const std::string& label, const std::string& text) {
+  if (!label.empty()) return label;
+  const Json shape = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!shape.is_object()) return text;
+  std::string out;
+  for (const auto& [key, value] : shape.items()) {
+    if (key != "label") out += (out.empty() ? "" : " ") + key + "=" + value.dump();
+  }
+  return out;
+}
+
+std::string number_text(const Field& value, const char* format) {
+  if (const auto* real = std::get_if<double>(&value))
+    return fmt::format(fmt::runtime(format), *real);
+  return "–";
+}
+
+}  // namespace
+
+Table report_table(const std::string& db, const ReportOptions& options) {
+  const RowSet set(db, options);
   const auto& rows = set.rows();
   Table table;
   table.name = "table";
@@ -90,9 +118,8 @@ Table make_table(const RowSet& set, const ReportOptions& options) {
                    "notes",
                    "speedup_ceiling",
                    "speedup_estimated"};
-  const auto differ = differing(rows);
   table.text_columns = {"network", "data set", "schedule", "method"};
-  if (!differ.empty()) table.text_columns.push_back("setting");
+  if (set.settings_differ()) table.text_columns.push_back("setting");
   const bool bounded =
       std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.ceiling.has_value(); });
   for (const char* name : {"n", "accuracy %", "best %", "loss vs dense, pp", "speedup"}) {
@@ -137,7 +164,7 @@ Table make_table(const RowSet& set, const ReportOptions& options) {
 
   for (const auto& row : rows) {
     const Cell& cell = *row.first;
-    const std::string setting = setting_text(row, differ);
+    const std::string setting = set.setting(row);
     std::string marks, names;
     for (int note = 0; note < kNotes; ++note) {
       if (!row.notes[note]) continue;
@@ -190,7 +217,7 @@ Table make_table(const RowSet& set, const ReportOptions& options) {
     std::vector<std::string> texts = {
         cell.network_label, cell.dataset, cell.schedule_label,
         cell.method_label + (marks.empty() ? "" : " [" + marks + "]")};
-    if (!differ.empty()) texts.push_back(setting);
+    if (set.settings_differ()) texts.push_back(setting);
     texts.push_back(std::to_string(row.accuracy.n));
     texts.push_back(with_interval(row.accuracy, 2));
     texts.push_back(with_interval(row.best, 2));
@@ -207,38 +234,6 @@ Table make_table(const RowSet& set, const ReportOptions& options) {
     table.text_rows.push_back(std::move(texts));
   }
   return table;
-}
-
-// --- kernels ---
-
-double special_value(const std::string& name) {
-  if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
-  const double infinity = std::numeric_limits<double>::infinity();
-  return name == "-inf" ? -infinity : infinity;
-}
-
-std::string shape_text(const std::string& label, const std::string& text) {
-  if (!label.empty()) return label;
-  const Json shape = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!shape.is_object()) return text;
-  std::string out;
-  for (const auto& [key, value] : shape.items()) {
-    if (key != "label") out += (out.empty() ? "" : " ") + key + "=" + value.dump();
-  }
-  return out;
-}
-
-std::string number_text(const Field& value, const char* format) {
-  if (const auto* real = std::get_if<double>(&value))
-    return fmt::format(fmt::runtime(format), *real);
-  return "–";
-}
-
-}  // namespace
-
-Table report_table(const std::string& db, const ReportOptions& options) {
-  const Contents contents = read_contents(db, options);
-  return make_table(RowSet(contents, options.include_tainted), options);
 }
 
 Table report_kernels(const std::string& path) {

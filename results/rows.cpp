@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "results/run_store.h"
 
@@ -58,8 +59,11 @@ std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
   return runs;
 }
 
-RowSet::RowSet(const Contents& contents, bool include_tainted)
-    : contents_(contents), include_tainted_(include_tainted) {
+RowSet::RowSet(const std::string& db, const ReportOptions& options)
+    : RowSet(read_contents(db, options), options.include_tainted) {}
+
+RowSet::RowSet(Contents contents, bool include_tainted)
+    : contents_(std::move(contents)), include_tainted_(include_tainted) {
   group();
   for (auto& row : rows_) {
     count(row);
@@ -71,6 +75,7 @@ RowSet::RowSet(const Contents& contents, bool include_tainted)
     judge_ceiling(row);
   }
   adjust_p();
+  find_differing();
 }
 
 void RowSet::group() {
@@ -111,13 +116,13 @@ void RowSet::count(Row& row) {
   row.notes[kMixed] = hosts.size() > 1;
 }
 
-const std::vector<Evaluation>& RowSet::evaluations(const Run& run, const std::string& split) const {
-  static const std::vector<Evaluation> none;
-  const auto it = contents_.evaluations.find({run.run_id, split});
-  return it == contents_.evaluations.end() ? none : it->second;
+const std::vector<CurvePoint>& RowSet::evaluations(const Run& run, const std::string& split) const {
+  static const std::vector<CurvePoint> none;
+  const auto it = contents_.accuracy.find({run.run_id, split});
+  return it == contents_.accuracy.end() ? none : it->second;
 }
 
-const std::vector<Evaluation>& RowSet::judged(const Cell& cell, const Run& run) const {
+const std::vector<CurvePoint>& RowSet::judged(const Cell& cell, const Run& run) const {
   const auto& holdout = evaluations(run, "holdout");
   return cell.split == "holdout" && !holdout.empty() ? holdout : evaluations(run, "test");
 }
@@ -126,18 +131,18 @@ std::optional<double> RowSet::final_accuracy(const Cell& cell) const {
   const Run* run = cell.run();
   if (cell.purpose != "accuracy" || run == nullptr || !run->finished()) return std::nullopt;
   const auto& tests = evaluations(*run, "test");
-  return tests.empty() ? std::nullopt : std::optional(100 * tests.back().accuracy);
+  return tests.empty() ? std::nullopt : std::optional(100 * tests.back().value);
 }
 
 std::optional<double> RowSet::best_accuracy(const Cell& cell) const {
   if (!final_accuracy(cell)) return std::nullopt;
   const Run& run = *cell.run();
   const auto& by = judged(cell, run);
-  const auto best = std::max_element(
-      by.begin(), by.end(),
-      [](const Evaluation& a, const Evaluation& b) { return a.accuracy < b.accuracy; });
+  const auto best =
+      std::max_element(by.begin(), by.end(),
+                       [](const CurvePoint& a, const CurvePoint& b) { return a.value < b.value; });
   for (const auto& test : evaluations(run, "test")) {
-    if (test.step == best->step) return 100 * test.accuracy;
+    if (test.step == best->step) return 100 * test.value;
   }
   return std::nullopt;
 }
@@ -191,6 +196,28 @@ void RowSet::adjust_p() {
   for (auto& row : rows_) {
     if (row.loss.p) row.loss_p_holm = adjusted[at++];
   }
+}
+
+void RowSet::find_differing() {
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, size_t> seen;
+  for (const auto& row : rows_) {
+    for (const auto& [key, value] : row.first->settings) {
+      values[key].insert(value);
+      ++seen[key];
+    }
+  }
+  for (const auto& [key, set] : values) {
+    if (set.size() > 1 || seen[key] != rows_.size()) differing_.insert(key);
+  }
+}
+
+std::string RowSet::setting(const Row& row) const {
+  std::string text;
+  for (const auto& [key, value] : row.first->settings) {
+    if (differing_.contains(key)) text += (text.empty() ? "" : " ") + key + "=" + value;
+  }
+  return text;
 }
 
 std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, bool* left_out) const {
@@ -263,7 +290,7 @@ void RowSet::judge_target(Row& row) const {
     const double budget = static_cast<double>(run->train_ns.value_or(0)) / kNsPerSecond;
     row.target_budget = std::max(row.target_budget, budget);
     for (const auto& evaluation : judged(*cell, *run)) {
-      if (evaluation.accuracy < *row.target) continue;
+      if (evaluation.value < *row.target) continue;
       times.push_back(static_cast<double>(evaluation.train_ns) / kNsPerSecond);
       break;
     }
@@ -318,33 +345,9 @@ std::string ratio_text(const Ratio& ratio) {
   return fmt::format("{} [{:.2f}, {:.2f}]", value, *ratio.lo, *ratio.hi);
 }
 
-std::set<std::string> differing(const std::vector<Row>& rows) {
-  std::map<std::string, std::set<std::string>> values;
-  std::map<std::string, size_t> seen;
-  for (const auto& row : rows) {
-    for (const auto& [key, value] : row.first->settings) {
-      values[key].insert(value);
-      ++seen[key];
-    }
-  }
-  std::set<std::string> names;
-  for (const auto& [key, set] : values) {
-    if (set.size() > 1 || seen[key] != rows.size()) names.insert(key);
-  }
-  return names;
-}
-
 std::string method_text(const Cell& cell) {
   return cell.schedule_label.empty() ? cell.method_label
                                      : cell.method_label + ", " + cell.schedule_label;
-}
-
-std::string setting_text(const Row& row, const std::set<std::string>& names) {
-  std::string text;
-  for (const auto& [key, value] : row.first->settings) {
-    if (names.contains(key)) text += (text.empty() ? "" : " ") + key + "=" + value;
-  }
-  return text;
 }
 
 }  // namespace approx

@@ -62,19 +62,26 @@ struct AccuracyRun {
 // Those of a row that finished; with `diverged` also those that diverged.
 std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
 
-// All rows of a store's contents, in the order of their first cells. Holds on to `contents`.
+// All rows of a store's contents, in the order of their first cells: what a report begins with.
 class RowSet {
  public:
-  RowSet(const Contents& contents, bool include_tainted);
+  // Reads the contents at once from a snapshot; throws as read_contents() does.
+  RowSet(const std::string& db, const ReportOptions& options);
+  RowSet(Contents contents, bool include_tainted);
   RowSet(const RowSet&) = delete;
 
   const std::vector<Row>& rows() const { return rows_; }
   const Contents& contents() const { return contents_; }
 
-  const std::vector<Evaluation>& evaluations(const Run& run, const std::string& split) const;
+  // Whether rows differ in a setting that has no column of its own, and what a row has of those
+  // that differ, "batch_size=128 epochs=4".
+  bool settings_differ() const { return !differing_.empty(); }
+  std::string setting(const Row& row) const;
+
+  const std::vector<CurvePoint>& evaluations(const Run& run, const std::string& split) const;
 
   // The evaluations that choices are made by: those of the held-out part where there is one.
-  const std::vector<Evaluation>& judged(const Cell& cell, const Run& run) const;
+  const std::vector<CurvePoint>& judged(const Cell& cell, const Run& run) const;
 
   // The last test accuracy of the cell, percent. None unless it finished.
   std::optional<double> final_accuracy(const Cell& cell) const;
@@ -99,10 +106,12 @@ class RowSet {
   void judge_throughput(Row& row) const;
   void judge_ceiling(Row& row) const;
   void adjust_p();
+  void find_differing();
 
-  const Contents& contents_;
+  const Contents contents_;
   const bool include_tainted_;
   std::vector<Row> rows_;
+  std::set<std::string> differing_;  // names of settings
 };
 
 // --- text of numbers, the same in every report ---
@@ -115,12 +124,6 @@ std::string with_interval(const Summary& summary, int digits);
 
 // "1.09× [1.07, 1.11]", "1.09× (n=1)", "–".
 std::string ratio_text(const Ratio& ratio);
-
-// The settings in which rows differ, by name.
-std::set<std::string> differing(const std::vector<Row>& rows);
-
-// "batch_size=128 epochs=4": those of a row's settings that are among `names`.
-std::string setting_text(const Row& row, const std::set<std::string>& names);
 
 // "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);
