@@ -6,6 +6,7 @@
 
 #include "core/spec/error.h"
 #include "kernels/dense/dense.h"
+#include "kernels/dense/matrix.h"
 #include "kernels/dense/taps.h"
 #include "kernels/gaussian/gaussian_product.h"
 #include "kernels/sampled/sampled_product.h"
@@ -70,6 +71,8 @@ at::Tensor masked(const Plan& plan, const Operands& o) {
 
 at::Tensor libtorch(const Plan&, const Operands& o) { return libtorch_product(o); }
 
+at::Tensor matrix(const Plan&, const Operands& o) { return matrix_product(o); }
+
 at::Tensor taps(const Plan&, const Operands& o) { return taps_product(o); }
 
 bool pays_by_taps(const Operands& o) { return taps_pay(o, o.product); }
@@ -81,7 +84,9 @@ at::Tensor skip(const Plan& plan, const Operands& o) {
 // Fastest first. Indexed like std::variant Plan.
 const std::vector<Variant>& variants_of(const Plan& plan) {
   static const std::vector<Variant> table[] = {
-      {{"taps", taps_fit, taps, pays_by_taps}, {"libtorch", always, libtorch}},
+      {{"matrix", matrix_fits, matrix, matrix_pays},
+       {"taps", taps_fit, taps, pays_by_taps},
+       {"libtorch", always, libtorch}},
       {{"skip", weight_gradient, skip}},
       {{"simd", weight_gradient, gaussian<true>}, {"reference", weight_gradient, gaussian<false>}},
       {{"simd", sparse_dy_on_cpu, sparse_weight_gradient<true>},
@@ -111,9 +116,10 @@ at::Tensor run(const Plan& plan, const Operands& operands, std::string_view vari
 
 bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && x.dim() == 4 &&
-         std::any_of(std::begin(kAllProducts), std::end(kAllProducts), [&](Product product) {
-           return taps_pay(x.sizes(), w.sizes(), geometry, product);
-         });
+         (matrix_pays(x.sizes(), w.sizes(), geometry) ||
+          std::any_of(std::begin(kAllProducts), std::end(kAllProducts), [&](Product product) {
+            return taps_pay(x.sizes(), w.sizes(), geometry, product);
+          }));
 }
 
 std::vector<std::string> variants(const Plan& plan, const Operands& operands) {

@@ -4,6 +4,7 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 
+#include "kernels/dense/matrix.h"
 #include "kernels/dense/taps.h"
 #include "kernels/kernel.h"
 
@@ -32,23 +33,28 @@ Operands on_every_stride_th_pixel(const Operands& o) {
   return unit;
 }
 
+// Whether dense_product() does not leave it to LibTorch's convolution.
+bool own_product_pays(const Operands& o, Product product) {
+  return matrix_pays(o) || taps_pay(o, product);
+}
+
 }  // namespace
 
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight) {
-  const bool data_by_taps = data && taps_pay(o, Product::kDataGradient);
-  const bool weight_by_taps = weight && taps_pay(o, Product::kWeightGradient);
+  const bool data_is_ours = data && own_product_pays(o, Product::kDataGradient);
+  const bool weight_is_ours = weight && own_product_pays(o, Product::kWeightGradient);
   std::pair<at::Tensor, at::Tensor> result;
-  if ((data && !data_by_taps) || (weight && !weight_by_taps)) {
-    result = libtorch_gradients(o, data && !data_by_taps, weight && !weight_by_taps);
+  if ((data && !data_is_ours) || (weight && !weight_is_ours)) {
+    result = libtorch_gradients(o, data && !data_is_ours, weight && !weight_is_ours);
   }
   Operands part = o;
-  if (data_by_taps) {
+  if (data_is_ours) {
     part.product = Product::kDataGradient;
-    result.first = taps_product(part);
+    result.first = dense_product(part);
   }
-  if (weight_by_taps) {
+  if (weight_is_ours) {
     part.product = Product::kWeightGradient;
-    result.second = taps_product(part);
+    result.second = dense_product(part);
   }
   return result;
 }
@@ -82,6 +88,7 @@ std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& o, bool dat
 }
 
 at::Tensor dense_product(const Operands& o) {
+  if (matrix_pays(o)) return matrix_product(o);
   return taps_pay(o, o.product) ? taps_product(o) : libtorch_product(o);
 }
 

@@ -15,6 +15,64 @@ TEST(Dense, AgreesWithPlainLoopsOnEveryProduct) {
   }
 }
 
+TEST(Dense, LinearLayersAreMatrixProducts) {
+  // One example, one feature, one output; with a stride, which a single pixel does not notice.
+  for (const auto& shape : {TestShape{5, 7, 1, 3, 1, 1, 0}, TestShape{1, 6, 1, 4, 1, 1, 0},
+                            TestShape{3, 1, 1, 5, 1, 2, 0}, TestShape{4, 9, 1, 1, 1, 1, 0}}) {
+    SCOPED_TRACE(shape);
+    auto o = random_operands(shape);
+    ASSERT_TRUE(dense_pays(o.x, o.w, o.geometry));
+    const auto both = dense_gradients(o, true, true);
+    for (const auto product : kAllProducts) {
+      o.product = product;
+      EXPECT_CLOSE(run(Dense{}, o, "matrix"), reference::product(o).tensor()) << name(product);
+      EXPECT_TRUE(at::equal(run(Dense{}, o), run(Dense{}, o, "matrix"))) << name(product);
+    }
+    o.product = Product::kDataGradient;
+    EXPECT_TRUE(at::equal(both.first, run(Dense{}, o)));
+    o.product = Product::kWeightGradient;
+    EXPECT_TRUE(at::equal(both.second, run(Dense{}, o)));
+    o.x = at::Tensor();  // a data gradient needs its sizes alone
+    EXPECT_EQ(dense_gradients(o, true, false).first.sizes(), o.input_sizes);
+  }
+}
+
+TEST(Dense, PointwiseConvolutionsOfSmallMapsAreMatrixProducts) {
+  for (const bool channels_last : {true, false}) {
+    for (const int64_t size : {2, 3, 8}) {
+      auto o = random_operands({3, 6, size, 5, 1, 1, 0});
+      const auto format =
+          channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+      o.x = o.x.contiguous(format), o.dy = o.dy.contiguous(format);
+      ASSERT_TRUE(dense_pays(o.x, o.w, o.geometry));
+      for (const auto product : kAllProducts) {
+        o.product = product;
+        const auto result = run(Dense{}, o);
+        EXPECT_CLOSE(result, reference::product(o).tensor()) << name(product) << " " << size;
+        EXPECT_TRUE(at::equal(result, run(Dense{}, o, "matrix"))) << name(product);
+        if (product == Product::kWeightGradient) {
+          EXPECT_EQ(result.strides(),
+                    at::empty_like(o.w, {}, at::MemoryFormat::ChannelsLast).strides());
+          continue;
+        }
+        EXPECT_TRUE(result.is_contiguous(at::MemoryFormat::ChannelsLast)) << name(product);
+      }
+    }
+  }
+  // Larger ones can be, and are left to LibTorch.
+  auto o = random_operands({2, 4, 9, 3, 1, 1, 0});
+  EXPECT_FALSE(dense_pays(o.x, o.w, o.geometry));
+  EXPECT_CLOSE(run(Dense{}, o, "matrix"), run(Dense{}, o, "libtorch"));
+  // A stride, a larger kernel, padding.
+  for (const auto& shape : {TestShape{2, 4, 2, 4, 1, 2, 0}, TestShape{2, 4, 1, 4, 3, 1, 1},
+                            TestShape{2, 4, 1, 4, 1, 1, 1}}) {
+    SCOPED_TRACE(shape);
+    const auto other = random_operands(shape);
+    EXPECT_FALSE(dense_pays(other.x, other.w, other.geometry));
+    EXPECT_THROW(run(Dense{}, other, "matrix"), Error);
+  }
+}
+
 TEST(Dense, TapsAgreeWithPlainLoopsOnEveryProduct) {
   // Maps of one pixel, smaller than the kernel, higher than wide; channels that no vector divides.
   for (const auto& shape : {TestShape{3, 5, 1, 4, 3, 1, 1}, TestShape{2, 3, 2, 7, 3, 1, 1},
@@ -56,7 +114,7 @@ TEST(Dense, TapsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
 TEST(Dense, TapsAreLeftAloneWhereTheyDoNotFit) {
   for (const auto& shape :
        {TestShape{64, 128, 4, 128, 3, 2, 1}, TestShape{64, 128, 4, 128, 3, 1, 0},
-        TestShape{64, 128, 4, 128, 1, 1, 0}}) {
+        TestShape{4, 128, 9, 128, 1, 1, 0}}) {
     const auto o = random_operands(shape);
     EXPECT_FALSE(dense_pays(o.x, o.w, o.geometry));
     EXPECT_THROW(run(Dense{}, o, "taps"), Error);
