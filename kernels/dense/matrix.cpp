@@ -1,5 +1,6 @@
 #include "kernels/dense/matrix.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
 namespace approx {
@@ -16,10 +17,13 @@ at::Tensor rows_of(const at::Tensor& map) {
   return map.permute({0, 2, 3, 1}).reshape({-1, map.size(1)});
 }
 
-// Back, with the height and width of the input, which a 1x1 convolution does not change.
-at::Tensor map_of(const at::Tensor& rows, const Operands& o) {
-  return rows.view({o.input_sizes[0], o.input_sizes[2], o.input_sizes[3], rows.size(1)})
-      .permute({0, 3, 1, 2});
+// a b into a new tensor of four dimensions, channels last, with its strides. Not a view of the
+// matrix: autograd lets nobody change a view in place that was made where it was off.
+at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, at::IntArrayRef sizes) {
+  auto result = at::empty(sizes, a.options().memory_format(at::MemoryFormat::ChannelsLast));
+  auto rows = result.permute({0, 2, 3, 1}).view({-1, result.size(1)});
+  at::mm_out(rows, a, b);
+  return result;
 }
 
 }  // namespace
@@ -41,15 +45,14 @@ bool matrix_pays(const Operands& o) {
 
 at::Tensor matrix_product(const Operands& o) {
   const auto w = o.w.flatten(1);
+  const auto& in = o.input_sizes;
   switch (o.product) {
     case Product::kForward:
-      return map_of(at::mm(rows_of(o.x), w.t()), o);
+      return product_of(rows_of(o.x), w.t(), {in[0], w.size(0), in[2], in[3]});
     case Product::kDataGradient:
-      return map_of(at::mm(rows_of(o.dy), w), o);
+      return product_of(rows_of(o.dy), w, in);
     case Product::kWeightGradient:
-      // Strides and all as a channels-last weight, so that no update rule copies it.
-      return at::mm(rows_of(o.dy).t(), rows_of(o.x))
-          .as_strided(o.w.sizes(), {o.w.size(1), 1, o.w.size(1), o.w.size(1)});
+      return product_of(rows_of(o.dy).t(), rows_of(o.x), o.w.sizes());
   }
   return {};
 }

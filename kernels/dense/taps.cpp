@@ -13,9 +13,10 @@ namespace {
 // [N,C,H,W] -> [H,W,N,C] contiguous
 at::Tensor pixels_first(const at::Tensor& map) { return map.permute({2, 3, 0, 1}).contiguous(); }
 
-// [H,W,N,C] -> [N,C,H,W], channels last in memory
+// [H,W,N,C] -> [N,C,H,W], channels last in memory. A copy also where one pixel would need none:
+// autograd lets nobody change a view in place that was made where it was off.
 at::Tensor images_first(const at::Tensor& pixels) {
-  return pixels.permute({2, 3, 0, 1}).contiguous(at::MemoryFormat::ChannelsLast);
+  return pixels.permute({2, 3, 0, 1}).clone(at::MemoryFormat::ChannelsLast);
 }
 
 // How far a kernel reaches from its centre, and the pixels that remain of a row or column `size`

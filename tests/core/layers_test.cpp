@@ -164,6 +164,27 @@ TEST(Layers, EvaluationIsExact) {
   EXPECT_GT(layer->weight.grad().abs().max().item<float>(), 0.5f);  // random's is around 1/128
 }
 
+// Networks apply ReLU in place, right behind a layer.
+TEST(Layers, OutputsMayBeChangedInPlace) {
+  const auto exact = make_method("exact");
+  const auto slot =
+      slot_with(exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+  const auto changed = [&](auto layer, const at::Tensor& x) {
+    layer->slot = slot;
+    layer(x).relu_().sum().backward();
+    EXPECT_TRUE(layer->weight.grad().defined());
+  };
+  for (const int64_t size : {1, 2, 9}) {
+    for (const int64_t kernel : {1, 3}) {
+      changed(
+          Conv(ConvOptions{
+              .in_channels = 130, .out_channels = 140, .kernel = kernel, .padding = kernel / 2}),
+          at::randn({80, 130, size, size}));
+    }
+  }
+  changed(Linear(6, 5), at::randn({4, 6}));
+}
+
 TEST(Layers, UsesAreCounted) {
   const auto topk = make_method("topk_position");
   UseCount count;
