@@ -6,10 +6,11 @@
 namespace approx {
 namespace {
 
+bool has_one_pixel(at::IntArrayRef map) { return map[2] == 1 && map[3] == 1; }
+
 bool shapes_fit(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& g) {
-  const bool one_pixel = input[2] == 1 && input[3] == 1;
   return weight[2] == 1 && weight[3] == 1 && g.groups == 1 && g.padding == 0 &&
-         (g.stride == 1 || one_pixel);
+         (g.stride == 1 || has_one_pixel(input));
 }
 
 // [N,C,H,W] -> [N*H*W,C]: a view of a map with the channels last.
@@ -38,9 +39,8 @@ bool matrix_pays(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& 
 }
 
 bool matrix_pays(const Operands& o) {
-  const bool one_pixel = o.input_sizes[2] == 1 && o.input_sizes[3] == 1;
-  return matrix_fits(o) && matrix_pays(o.input_sizes, o.w.sizes(), o.geometry) &&
-         (one_pixel || (o.w.is_cpu() && o.w.scalar_type() == at::kFloat));
+  return o.input_sizes[0] > 0 && matrix_pays(o.input_sizes, o.w.sizes(), o.geometry) &&
+         (has_one_pixel(o.input_sizes) || (o.w.is_cpu() && o.w.scalar_type() == at::kFloat));
 }
 
 at::Tensor matrix_product(const Operands& o) {

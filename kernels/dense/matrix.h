@@ -2,8 +2,8 @@
 // convolutions of maps of one pixel, and of small maps. Channels last in memory, the pixels of all
 // images are the rows of a matrix as they lie.
 //
-// oneDNN's convolutions take two to six times as long for linear layers and 1.2 to 1.7 times on 2x2
-// maps; on 7x7 and 8x8 the measurements disagree (docs/performance.md).
+// oneDNN's convolutions take two to six times as long for linear layers, and on 2x2, 7x7 and 8x8
+// maps 1.1 to 1.3 times for the three products of a layer together (docs/performance.md).
 #pragma once
 
 #include "kernels/operands.h"
