@@ -316,7 +316,7 @@ class Coordinator {
     }
     // --rerun means the state that a run had when this sweep began, not what it came to since; and
     // the state of a run that this sweep tries once more says so itself (lost, interrupted).
-    if (status.attempts != next.attempts && !needs_run(status.state, {})) {
+    if (status.attempts != next.attempts && !needs_run(status, {})) {
       ++(is_result(status.state) ? result.done_before : result.failed_before);
       return;
     }
@@ -566,6 +566,7 @@ class Coordinator {
         worker.oom_kills_before >= 0 && oom_kills() > worker.oom_kills_before;
     EndedRun ended{worker.run, judge(worker.seen), worker.directory, std::move(worker.events)};
     store_.finish(worker.run_id, ended.events, ended.end);
+    result.tainted += store_.status(ended.run->key).tainted;
     if (is_result(ended.end.state)) remove_checkpoints(options_.db, ended.run->key);
     count(worker, ended);
     progress_.ended(worker.number, ended.end.state, summary(ended));
@@ -631,9 +632,13 @@ bool is_result(const std::string& state) {
   return state == RunState::kFinished || state == RunState::kDiverged;
 }
 
-bool needs_run(const std::string& state, const std::vector<std::string>& rerun) {
+bool needs_run(const CellStatus& status, const std::vector<std::string>& rerun) {
+  const std::string& state = status.state;
   if (state.empty() || state == RunState::kInterrupted || state == RunState::kLost) return true;
-  return std::find(rerun.begin(), rerun.end(), state) != rerun.end();
+  const auto asked = [&rerun](const std::string& word) {
+    return std::find(rerun.begin(), rerun.end(), word) != rerun.end();
+  };
+  return asked(state) || (status.tainted && asked(kTainted));
 }
 
 RunEnd judge(const Observed& worker) {
@@ -738,10 +743,11 @@ SweepResult run_experiment(const Experiment& experiment, const std::string& comm
     const CellStatus status = store.status(run.key);
     if (status.state == RunState::kRunning) {
       elsewhere.push_back(&run);
-    } else if (needs_run(status.state, sweep.rerun)) {
+    } else if (needs_run(status, sweep.rerun)) {
       todo.emplace_back(&run, status.attempts);
     } else {
       ++(is_result(status.state) ? before.done_before : before.failed_before);
+      before.tainted += status.tainted;
       // Left by a coordinator that ended between the result and this.
       if (is_result(status.state)) remove_checkpoints(options.db, run.key);
       continue;

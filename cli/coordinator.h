@@ -16,8 +16,8 @@
 namespace approx {
 
 struct SweepOptions {
-  std::vector<std::string> rerun;  // states whose runs are done again: "failed", "diverged", ...
-  int64_t jobs = 1;                // runs at the same time; timing runs always one
+  std::vector<std::string> rerun;             // whose runs are done again: states, and kTainted
+  int64_t jobs = 1;                           // runs at the same time; timing runs always one
   std::chrono::nanoseconds timeout{0};        // of one run, 0: none
   std::chrono::nanoseconds stall_timeout{0};  // without an event of a run, 0: none
   // From being asked to stop to being killed.
@@ -34,16 +34,20 @@ struct SweepResult {
   int64_t excluded = 0;
   int64_t elsewhere = 0;  // still being run by another process
   int64_t finished = 0, diverged = 0, failed = 0, interrupted = 0;
+  int64_t tainted = 0;        // timing runs of those finished, here or before, that do not count
   int64_t not_started = 0;    // left out after max_failures or an interruption
   int signal = 0;             // that interrupted the sweep, 0: none
   bool device_lost = false;   // three runs in a row failed on their device
   std::string first_failure;  // one line: which run, why, where its output is
 };
 
+// Of --rerun: timing runs that finished but were disturbed, which no report counts.
+inline constexpr const char* kTainted = "tainted";
+
 // States after which a run is not done again unless --rerun names them.
 bool is_result(const std::string& state);  // finished, diverged
-// Whether `run` in state `state` ("" for none yet) is to be done.
-bool needs_run(const std::string& state, const std::vector<std::string>& rerun);
+// Whether a run is to be done, of which the store knows `status`.
+bool needs_run(const CellStatus& status, const std::vector<std::string>& rerun);
 
 // What was seen of a worker that is gone.
 struct Observed {

@@ -30,22 +30,21 @@ struct SweepFlags {
   std::string format = "md";
 };
 
-// The states of the runs in the store, where there is one: a dry run writes
-// nothing.
-std::vector<std::string> states(const Experiment& experiment, const std::string& db) {
-  std::vector<std::string> known(experiment.runs.size());
+// What the store, where there is one, knows of the runs: a dry run writes nothing.
+std::vector<CellStatus> statuses(const Experiment& experiment, const std::string& db) {
+  std::vector<CellStatus> known(experiment.runs.size());
   std::error_code error;
   if (!std::filesystem::exists(db, error)) return known;
   const RunStore store(db, RunStore::Mode::kRead);
   for (size_t i = 0; i < known.size(); ++i) {
-    if (experiment.runs[i].excluded.empty()) known[i] = store.status(experiment.runs[i].key).state;
+    if (experiment.runs[i].excluded.empty()) known[i] = store.status(experiment.runs[i].key);
   }
   return known;
 }
 
 void print_plan(const Experiment& experiment, const GlobalOptions& options,
                 const SweepFlags& flags) {
-  const auto known = states(experiment, options.db);
+  const auto known = statuses(experiment, options.db);
   if (flags.format == "json") {
     Json runs = Json::array();
     for (size_t i = 0; i < known.size(); ++i) {
@@ -55,7 +54,8 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
                       {"method", run.method_label},
                       {"schedule", run.schedule_label},
                       {"network", run.network_label},
-                      {"state", known[i]},
+                      {"state", known[i].state},
+                      {"tainted", known[i].tainted},
                       {"to_do", !excluded && needs_run(known[i], flags.sweep.rerun)},
                       {"excluded", run.excluded},
                       {"config", run.config}});
@@ -71,13 +71,14 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
   int64_t to_do = 0, excluded = 0;
   for (size_t i = 0; i < known.size(); ++i) {
     const auto& run = experiment.runs[i];
-    std::string state = known[i].empty() ? "to do" : known[i];
+    std::string state = known[i].state.empty() ? "to do" : known[i].state;
+    if (known[i].tainted) state += ", tainted";
     if (!run.excluded.empty()) {
       state = "excluded: " + run.excluded;
       ++excluded;
     } else if (needs_run(known[i], flags.sweep.rerun)) {
       ++to_do;
-      if (!known[i].empty()) state += ", to do again";
+      if (!known[i].state.empty()) state += ", to do again";
     }
     rows.push_back({run.excluded.empty() ? run.key.substr(0, 12) : "-", run.method_label,
                     run.schedule_label, run.network_label, run.config.dataset,
@@ -107,7 +108,7 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
          [&sweep](const std::string& text) {
            static const std::vector<std::string> known = {
                RunState::kFinished, RunState::kDiverged,    RunState::kFailed, RunState::kOom,
-               RunState::kTimeout,  RunState::kInterrupted, RunState::kLost};
+               RunState::kTimeout,  RunState::kInterrupted, RunState::kLost,   kTainted};
            for (const auto& state : split_list(text)) {
              if (std::find(known.begin(), known.end(), state) == known.end()) {
                throw usage_error("--rerun: unknown state \"{}\"{}; known: {}", printable(state),
@@ -119,9 +120,8 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
              throw usage_error("--rerun: no state; known: {}", fmt::join(known, ", "));
            }
          },
-         "do again what ended so: failed, oom, timeout, diverged, finished "
-         "(interrupted and lost "
-         "runs are done again anyway)")
+         "do again what ended so: failed, oom, timeout, diverged, finished, tainted (timing runs "
+         "that were disturbed); interrupted and lost runs are done again anyway")
       ->type_name("STATE,...")
       ->group(kGroup);
   add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer")->group(kGroup);
@@ -161,6 +161,7 @@ int finish_sweep(const Experiment& experiment, const SweepResult& result) {
   line += count(result.finished, "finished") + count(result.diverged, "diverged") +
           count(result.failed, "failed") + count(result.interrupted, "interrupted") +
           count(result.done_before, "done before") +
+          count(result.tainted, "tainted (--rerun tainted times them again)") +
           count(result.failed_before, "failed before (see --rerun)") +
           count(result.excluded, "excluded") + count(result.elsewhere, "with another process") +
           count(result.not_started, "not started");

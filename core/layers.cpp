@@ -20,6 +20,12 @@ at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& ope
                     const Rng& rng) {
   const auto& use = slot.of(operands.product);
   if (use.count != nullptr) use.count->add(plan, operands);
+  if (slot.gradient != nullptr && operands.product == Product::kWeightGradient) {
+    if (const auto* pruned = std::get_if<PrunedDY>(&plan)) slot.gradient->count(pruned->dy);
+    if (const auto* sparse = std::get_if<SparseDY>(&plan)) {
+      slot.gradient->nonzero = sparse->value.count_nonzero();
+    }
+  }
   auto finished = use.method->finish(operands, run(plan, operands), rng);
   if (use.count != nullptr) use.count->add_finished(finished);
   return std::move(finished.result);
@@ -115,6 +121,11 @@ void add_kept(UseCount& count, const at::Tensor& gradient, const at::Tensor& kep
 }
 
 }  // namespace
+
+void GradientCount::count(const at::Tensor& gradient) {
+  nonzero = gradient.count_nonzero();
+  entries = gradient.numel();
+}
 
 void UseCount::add(const Plan& plan, const Operands& operands) {
   ++calls;
@@ -249,6 +260,9 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
                             {g.dilation, g.dilation}, g.groups)
                : approximated_conv(x, weight, bias, g, used, static_cast<uint32_t>(info.index));
   if (probing) watch(x, y, probe);
+  if (used.gradient != nullptr && y.requires_grad()) {
+    y.register_hook([count = used.gradient](const at::Tensor& dy) { count->count(dy); });
+  }
   if (probing || is_training()) {  // photographs are evaluated at a size of their own
     info.in_size = x.size(2);
     info.out_size = y.size(2);

@@ -45,8 +45,19 @@ struct MethodUse {
   UseCount* count = nullptr;
 };
 
+// How many entries are not zero of the gradient of a layer's output, as the weight gradient takes
+// it: behind a ReLU and after any pruning of it or of the data gradient that it comes from. This is
+// the gradient density of Ye et al. 2020, section 6.2.
+struct GradientCount {
+  at::Tensor nonzero;  // [] int64 on its device; undefined: no gradient came by
+  int64_t entries = 0;
+
+  void count(const at::Tensor& gradient);
+};
+
 struct LayerSlot {
-  std::array<MethodUse, 3> use;  // by Product
+  std::array<MethodUse, 3> use;       // by Product
+  GradientCount* gradient = nullptr;  // where the step counts it; convolutions alone do
   uint64_t seed = 0;
   uint64_t step = 0;
   bool norm_follows = false;      // see Operands

@@ -1,6 +1,7 @@
 #include "core/scheduled_layers.h"
 
 #include <tuple>
+#include <utility>
 
 namespace approx {
 
@@ -25,6 +26,8 @@ void ScheduledLayers::begin_step(int64_t step) {
     auto& slot = entry.layer->slot;
     slot.seed = seed_;
     slot.step = static_cast<uint64_t>(step);
+    const bool convolution = entry.layer->info.kind != "linear";
+    slot.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);
       const int index = decision.of(product);
@@ -66,10 +69,21 @@ std::vector<ScheduledLayers::Density> ScheduledLayers::take_densities() {
   return densities;
 }
 
+std::optional<double> ScheduledLayers::take_gradient_density() {
+  double nonzero = 0, entries = 0;
+  for (auto& entry : layers_) {
+    const auto count = std::exchange(entry.gradient, {});
+    if (!count.nonzero.defined()) continue;
+    nonzero += static_cast<double>(count.nonzero.item<int64_t>());
+    entries += static_cast<double>(count.entries);
+  }
+  return entries > 0 ? std::optional(nonzero / entries) : std::nullopt;
+}
+
 std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
   std::vector<Json> events;
   for (const auto& entry : layers_) {
-    const auto& [layer, methods, approximated, exact, seen_kept, seen_entries] = entry;
+    const auto& [layer, methods, approximated, exact, seen_kept, seen_entries, gradient] = entry;
     const double macs = static_cast<double>(layer->info.macs * batch_size);
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);

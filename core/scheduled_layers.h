@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,13 @@ class ScheduledLayers {
   // for the device.
   std::vector<Density> take_densities();
 
+  // Whether the steps that begin from now on count the gradients of the convolutions' outputs.
+  void count_gradients(bool count) { counts_gradients_ = count; }
+
+  // The share of entries that were not zero in the last step that counted, over all convolutions;
+  // nothing where there are none. Waits for the device.
+  std::optional<double> take_gradient_density();
+
   // One "layer" event (docs/events.md) per layer, product and method that was used, and one per
   // layer and product for its exact calls.
   std::vector<Json> events(int64_t batch_size) const;
@@ -51,12 +59,14 @@ class ScheduledLayers {
     std::vector<std::array<UseCount, 3>> approximated;  // likewise, by product
     std::array<int64_t, 3> exact{};                     // calls, by product
     std::array<double, 3> seen_kept{}, seen_entries{};  // by take_densities, by product
+    GradientCount gradient;
   };
 
   Schedule schedule_;
   std::vector<std::pair<double, int64_t>> observed_;  // what observe() was told
   std::vector<PerLayer> layers_;
   uint64_t seed_;
+  bool counts_gradients_ = false;
 };
 
 }  // namespace approx

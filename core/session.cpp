@@ -146,6 +146,13 @@ void Session::step() {
   ++step_;
 }
 
+std::optional<double> Session::step_counting_gradients() {
+  layers_->count_gradients(true);
+  step();
+  layers_->count_gradients(false);
+  return layers_->take_gradient_density();
+}
+
 at::Tensor Session::test_logits(const at::Tensor& x) {
   const auto logits = network_->forward(x).to(at::kFloat);
   if (!config_.recipe.test_flip) return logits;

@@ -36,6 +36,11 @@ class Session {
   // in methods that sample (core/sampling.h), which ask whether their scores are finite.
   void step();
 
+  // The same step, which also counts the gradients of the convolutions' outputs as their weight
+  // gradients take them: the share of all entries that are not zero; nothing for a network without
+  // convolutions. Waits for the device.
+  std::optional<double> step_counting_gradients();
+
   // Shares of correctly classified examples and mean loss over a part, in evaluation mode, by the
   // averaged weights where the recipe has them.
   struct Score {

@@ -129,7 +129,12 @@ class AccuracyRun {
 
   void timed_step() {
     const auto before = Clock::now();
-    session_->step();
+    std::optional<double> density;
+    if (counts_gradients()) {
+      density = session_->step_counting_gradients();
+    } else {
+      session_->step();
+    }
     const int64_t done = session_->steps_done();
     // Where steps are only queued, their single times mean nothing; epochs are timed instead.
     if (!on_cpu_ && done % session_->steps_per_epoch() == 0) session_->synchronize();
@@ -141,6 +146,16 @@ class AccuracyRun {
       record_.train_ns += ns;
       if (on_cpu_) record_.step_ns.push_back(ns);
     }
+    if (density) metric("gradient_density", "train", *density);
+  }
+
+  // One step of each epoch counts, every epoch another one of a schedule's period, so that steps of
+  // all kinds are among them.
+  bool counts_gradients() const {
+    const int64_t per_epoch = session_->steps_per_epoch(), step = session_->steps_done();
+    const int64_t kinds = std::min(session_->period(), per_epoch);
+    const int64_t number = step / per_epoch, last = (number + 1) * per_epoch - 1;
+    return step == last - (last - number % kinds) % kinds;
   }
 
   void look_at_loss(bool epoch_ends) {

@@ -21,6 +21,18 @@ void add_recipe(const std::string& recipe, Settings& settings) {
   }
 }
 
+// In the order in which tables name them.
+Settings settings_of(const std::string& split, const std::string& train_examples,
+                     const std::string& batch_size, const std::string& precision,
+                     const std::string& threads, const std::string& device,
+                     const std::string& recipe) {
+  Settings settings = {{"split", split},           {"train_examples", train_examples},
+                       {"batch_size", batch_size}, {"precision", precision},
+                       {"threads", threads},       {"device", device}};
+  add_recipe(recipe, settings);
+  return settings;
+}
+
 std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment) {
   std::map<int64_t, Cell> cells;
   for_each_row(
@@ -40,10 +52,9 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
           cell.dataset = text_at(row, 5), cell.seed = row.getColumn(6).getInt64();
           cell.split = text_at(row, 7), cell.recipe = text_at(row, 9);
           cell.batch_size = row.getColumn(10).getInt64();
-          cell.settings = {{"split", text_at(row, 7)},       {"train_examples", text_at(row, 8)},
-                           {"batch_size", text_at(row, 10)}, {"precision", text_at(row, 11)},
-                           {"threads", text_at(row, 12)},    {"device", text_at(row, 13)}};
-          add_recipe(cell.recipe, cell.settings);
+          cell.settings =
+              settings_of(cell.split, text_at(row, 8), text_at(row, 10), text_at(row, 11),
+                          text_at(row, 12), text_at(row, 13), cell.recipe);
           for (const auto& [key, value] : cell.settings) cell.setting += key + "=" + value + ";";
         }
         cell.method_label = text_at(row, 14), cell.schedule_label = text_at(row, 15);
@@ -100,6 +111,12 @@ Curves read_curves(SQLite::Database& db, const std::string& metric) {
 
 }  // namespace
 
+Settings settings_of(const RunConfig& config) {
+  return settings_of(config.split, std::to_string(config.train_examples),
+                     std::to_string(config.batch_size), config.precision,
+                     std::to_string(config.threads), config.device, Json(config.recipe).dump());
+}
+
 std::string experiment_name(SQLite::Database& db, const std::string& given) {
   if (given.empty()) return "";
   const std::string name = given.starts_with("@") ? given.substr(1) : given;
@@ -125,6 +142,13 @@ Contents read_contents(const std::string& path, const ReportOptions& options) {
                [&](SQLite::Statement& row) {
                  contents.blocks[row.getColumn(0).getInt64()].push_back(
                      {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
+               });
+  for_each_row(db,
+               "SELECT run_id, avg(value) FROM metric WHERE name = 'gradient_density' AND "
+               "value IS NOT NULL GROUP BY run_id",
+               [&](SQLite::Statement& row) {
+                 contents.gradient_density[row.getColumn(0).getInt64()] =
+                     row.getColumn(1).getDouble();
                });
   for_each_row(db,
                "SELECT run_id, step, sum(value) FROM metric WHERE name = 'energy' AND "

@@ -18,6 +18,9 @@ namespace approx {
 // One of the settings that must be equal inside a row, for people.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
+// Those of a planned run, as a cell of it has them.
+Settings settings_of(const RunConfig& config);
+
 // One attempt at a cell.
 struct Run {
   int64_t run_id = 0, attempt = 0, host_id = 0, dataset_id = 0;
@@ -75,6 +78,7 @@ struct Contents {
   Curves accuracy, loss;
   std::map<int64_t, std::vector<BlockPair>> blocks;         // run
   std::map<int64_t, std::vector<LayerCount>> layers;        // run
+  std::map<int64_t, double> gradient_density;               // run: mean over its epochs
   std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
   std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step
   std::vector<std::string> excluded;  // a line for each group of cells that were left out

@@ -110,18 +110,53 @@ class PaperTable {
     return value.paper[at.row][at.column];
   }
 
-  // The row of the store there: of several the one with most results.
+  // Whether the scale shown plans the runs of a row there. A store also keeps those of an earlier
+  // text of the file, and those that flags made of it.
+  bool as_planned(const Row& row, Place at) const {
+    const auto& paper = layout_.paper;
+    const Cell& cell = *row.first;
+    return std::any_of(shown_.runs.begin(), shown_.runs.end(), [&](const PlannedRun& run) {
+      return stands_at(run, paper.rows, rows_[at.row], at.row == 0) &&
+             stands_at(run, paper.columns, columns_[at.column], at.column == 0) &&
+             run.config.method == cell.method && run.config.network == cell.network &&
+             run.config.dataset == cell.dataset &&
+             Json(run.config.schedule).dump() == cell.schedule &&
+             settings_of(run.config) == cell.settings;
+    });
+  }
+
+  // The row of the store there: one that is planned before others, of several the one with most
+  // results.
   const Row* find(Place at) const {
     const Row* best = nullptr;
+    std::pair<bool, int64_t> best_rank;
     for (const auto& row : set_.rows()) {
       const auto& paper = layout_.paper;
       if (!stands_at(*row.first, paper.rows, rows_[at.row], at.row == 0) ||
           !stands_at(*row.first, paper.columns, columns_[at.column], at.column == 0)) {
         continue;
       }
-      if (best == nullptr || row.finished > best->finished) best = &row;
+      const std::pair rank{row.finished > 0 && as_planned(row, at), row.finished};
+      if (best == nullptr || rank > best_rank) best = &row, best_rank = rank;
     }
     return best;
+  }
+
+  // Why a row is not the item's: what differs from what the scale shown plans there; "" if nothing
+  // does.
+  std::string other_settings(const Row& row, Place at) const {
+    if (as_planned(row, at)) return "";
+    const auto* run = planned(shown_, at);
+    std::string text;
+    if (run != nullptr) {
+      const Settings wanted = settings_of(run->config);
+      for (const auto& setting : row.first->settings) {
+        if (std::find(wanted.begin(), wanted.end(), setting) != wanted.end()) continue;
+        text += fmt::format("{}{}={}", text.empty() ? "" : " ", setting.first, setting.second);
+      }
+    }
+    return text.empty() ? "made with other settings than the item's"
+                        : "made with other settings than the item's: " + text;
   }
 
   // The planned run there, of the item at full scale or of the scale shown.
@@ -134,6 +169,13 @@ class PaperTable {
       }
     }
     return nullptr;
+  }
+
+  // The scale of what is measured there: a smaller one may leave some runs as the paper has them.
+  Scale scale_at(Place at) const {
+    const auto *full = planned(layout_, at), *run = planned(shown_, at);
+    const bool same = full != nullptr && run != nullptr && full->key == run->key;
+    return same ? Scale::kFull : shown_.scale;
   }
 
   // Where the exact training stands that a cell is compared with: in the same row or column if
@@ -164,7 +206,11 @@ class PaperTable {
     const Row* row = find(at);
     if (row != nullptr && row->failed > 0 && row->finished == 0) return "its runs failed";
     if (row != nullptr && row->diverged > 0 && row->finished == 0) return "its runs diverged";
-    if (is_timing(value.quantity)) return "no timing run in the store";
+    if (is_timing(value.quantity)) {
+      return row != nullptr && row->notes[kTainted]
+                 ? "its timing was disturbed: sweep --rerun tainted times it again"
+                 : "no timing run in the store";
+    }
     return "no finished run in the store";
   }
 
@@ -252,20 +298,13 @@ class PaperTable {
     return summarize(values);
   }
 
-  // The mean over the approximated layers of what is kept of the output's gradient; 1 where nothing
-  // is approximated.
+  // Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.2).
   Summary density(const Row& row) const {
     std::vector<double> values;
-    each_counted(row, [&](const Run&, const std::vector<LayerCount>& counts) {
-      double sum = 0;
-      int64_t layers = 0;
-      for (const auto& count : counts) {
-        if (!count.density || count.method == "dense" || count.product == "forward") continue;
-        sum += *count.density;
-        ++layers;
-      }
-      if (layers > 0) values.push_back(sum / static_cast<double>(layers));
-    });
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+      const auto found = set_.contents().gradient_density.find(run->run_id);
+      if (found != set_.contents().gradient_density.end()) values.push_back(found->second);
+    }
     return summarize(values);
   }
 
@@ -417,8 +456,12 @@ Table PaperTable::make() {
         if (!reference || value.quantity == "speedup") measured = measure(value, at);
         Judgement judgement;
         if (!reference) {
-          judgement = judge(value, number.value, measured, shown_.scale, is_difference,
+          judgement = judge(value, number.value, measured, scale_at(at), is_difference,
                             layout_.paper.margin);
+          const std::string others = found != nullptr ? other_settings(*found, at) : "";
+          if (measured.n > 0 && !judgement.verdict.empty() && !others.empty()) {
+            judgement = {Verdict::kNotComparable, others};
+          }
         }
         std::string notes, marks;
         if (found != nullptr && measured.n > 0) {

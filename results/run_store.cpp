@@ -407,7 +407,8 @@ struct RunStore::Impl {
     for_each_row(
         db,
         "SELECT c.cell_id, (SELECT count(*) FROM run WHERE cell_id = c.cell_id), r.state, r.error, "
-        "r.run_id FROM cell c LEFT JOIN run r ON r.cell_id = c.cell_id "
+        "r.run_id, c.purpose = 'timing' AND r.state = 'finished' AND NOT r.timing_valid "
+        "FROM cell c LEFT JOIN run r ON r.cell_id = c.cell_id "
         "WHERE c.run_key = ? ORDER BY r.attempt DESC LIMIT 1",
         [&](SQLite::Statement& row) {
           status.cell_id = row.getColumn(0).getInt64();
@@ -416,6 +417,7 @@ struct RunStore::Impl {
             status.state = row.getColumn(2).getString();
             status.error = row.getColumn(3).getString();
             status.run_id = row.getColumn(4).getInt64();
+            status.tainted = row.getColumn(5).getInt() != 0;
           }
         },
         std::string(run_key));

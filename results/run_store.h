@@ -45,6 +45,7 @@ struct CellStatus {
   int64_t run_id = 0;  // of the last attempt, 0 when there is none
   std::string state;   // likewise, ""
   std::string error;
+  bool tainted = false;  // a timing run that finished, but was disturbed or shared the machine
 };
 
 struct StudyRecord {

@@ -71,6 +71,12 @@ class Folder:
         finally:
             connection.close()
 
+    def change(self, sql, db="t.db"):
+        connection = sqlite3.connect(self.file(db))
+        with connection:
+            connection.execute(sql)
+        connection.close()
+
     def states(self):
         """State of the last attempt of each cell, by method and seed."""
         return {(method.split(":")[0], seed): state for method, seed, state in self.query(

@@ -135,12 +135,26 @@ def two_sweeps_share_a_database():
 
 
 def timing():
-    timing_sweep = ONE + 'purpose = "timing"\n'
+    timing_sweep = ONE + 'purpose = "timing"\ntiming_seeds = "0-1"\n'
     with Folder(timing_sweep) as folder:
         code, _, err = folder.sweep("--jobs", "4")
         expect_equal(code, 0, f"timing: exit code ({err})")
         rows = folder.query("SELECT isolated, taint FROM run")
         expect(rows and all(isolated == 1 for isolated, _ in rows), f"timing: {rows}")
+
+        # One that was disturbed is done again when asked, the other is not.
+        folder.change("UPDATE run SET timing_valid = 1, taint = '[]'")
+        folder.change("UPDATE run SET timing_valid = 0, taint = '[\"load\"]' WHERE run_id = 1")
+        code, out, _ = folder.sweep("--dry-run", "--rerun", "tainted")
+        expect_equal(code, 0, "tainted: exit code of the dry run")
+        expect_equal(out.count("finished, tainted, to do again"), 1, f"tainted: {out}")
+        code, _, err = folder.sweep()
+        expect("1 tainted (--rerun tainted times them again)" in err, f"tainted: {err!r}")
+        code, _, err = folder.sweep("--rerun", "tainted")
+        expect_equal(code, 0, f"--rerun tainted: exit code ({err})")
+        expect("1 run ended, 1 finished, 1 done before" in err, f"--rerun tainted: {err!r}")
+        expect_equal(folder.query("SELECT attempt FROM run ORDER BY run_id"), [(1,), (1,), (2,)],
+                     "--rerun tainted: attempts")
 
 
 def worker_files():

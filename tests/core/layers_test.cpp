@@ -196,5 +196,37 @@ TEST(Layers, UsesAreCounted) {
   EXPECT_DOUBLE_EQ(count.density(), 1.0 / 25);
 }
 
+TEST(Layers, GradientsAreCountedAsTheWeightGradientTakesThem) {
+  Conv layer(ConvOptions{.in_channels = 3, .out_channels = 4, .padding = 1});
+  GradientCount count;
+  at::Tensor open;  // where the ReLU lets the gradient of ones through
+  const auto nonzero = [&](Method* method, std::initializer_list<Product> products) -> int64_t {
+    layer->slot = slot_with(method, products);
+    layer->slot.norm_follows = true;
+    layer->slot.gradient = &count;
+    count = {};
+    const auto y = layer(at::randn({2, 3, 5, 5})).relu_();
+    open = y.detach() > 0;
+    y.sum().backward();
+    EXPECT_EQ(count.entries, 2 * 4 * 5 * 5);
+    return count.nonzero.item<int64_t>();
+  };
+  int64_t counted = nonzero(nullptr, {});
+  EXPECT_EQ(counted, open.sum().item<int64_t>());
+  const auto zero = make_method("zero");
+  counted = nonzero(zero.get(), {Product::kDataGradient});
+  EXPECT_EQ(counted, open.sum().item<int64_t>());
+  const auto position = make_method("topk_position");
+  counted = nonzero(position.get(), {Product::kWeightGradient});
+  EXPECT_EQ(counted, open.flatten(2).any(2).sum().item<int64_t>());
+  const auto pruning = make_method("meprop:k=7");
+  EXPECT_EQ(nonzero(pruning.get(), {Product::kDataGradient, Product::kWeightGradient}), 2 * 7);
+
+  layer->eval();
+  count = {};
+  layer(at::randn({2, 3, 5, 5})).sum().backward();
+  EXPECT_FALSE(count.nonzero.defined());
+}
+
 }  // namespace
 }  // namespace approx

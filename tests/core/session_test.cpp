@@ -139,6 +139,33 @@ TEST(AccuracyRun, DensitiesAreReportedByEpochAndLayer) {
   EXPECT_EQ(seen, (std::map<std::string, int>{{"conv2:data_gradient", 2}}));
 }
 
+// Of all entries of all gradients, each epoch once.
+std::vector<double> gradient_densities(const RunConfig& config) {
+  std::vector<double> values;
+  for (const auto& event : metrics_of(config)) {
+    if (event["name"] == "gradient_density") values.push_back(event["value"]);
+  }
+  return values;
+}
+
+TEST(AccuracyRun, GradientDensitiesCountEveryEntryOnceAnEpoch) {
+  // Batch normalisation stands behind these convolutions and leaves no entry zero.
+  const auto dense = gradient_densities(toy_config("dense"));
+  EXPECT_EQ(dense, (std::vector<double>{1, 1}));
+  const auto pruned = gradient_densities(toy_config("stochastic_pruning:p=0.99", "slice"));
+  ASSERT_EQ(pruned.size(), 2u);
+  for (const double density : pruned) {
+    EXPECT_GT(density, 0.5);  // the first convolution, with most of the entries, stays exact
+    EXPECT_LT(density, 0.8);
+  }
+  // Steps of both kinds are among those that count.
+  auto both = gradient_densities(toy_config("stochastic_pruning:p=0.99", "slice:steps=::2"));
+  ASSERT_EQ(both.size(), 2u);
+  std::ranges::sort(both);
+  EXPECT_LT(both[0], 0.8);
+  EXPECT_EQ(both[1], 1);
+}
+
 TEST(AccuracyRun, APlateauOfTheHeldOutAccuracyEndsARule) {
   auto config = toy_config("zero");
   Rule rule;

@@ -151,6 +151,65 @@ TEST_F(PaperReport, JudgesAccuraciesAndTheirDifferencesFromDense) {
   EXPECT_EQ(render(table, "md"), render(report_paper(path_, layout, experiment), "md"));
 }
 
+TEST_F(PaperReport, RunsThatASmallerScaleLeavesAsThePaperHasThemAreJudged) {
+  const auto layout = item(6);
+  auto shown = item(6);
+  shown.scale = Scale::kReduced;
+  for (auto& run : shown.runs) {
+    if (run.method_label == "zero") run.key.front() = 'x';  // another setting
+  }
+  fill(shown, 6);
+  const auto table = report_paper(path_, layout, shown);
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kDiffers);
+  EXPECT_EQ(at(table, "zero", "accuracy", "reason"),
+            "reduced scale: only differences from dense are judged");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kReproduced);
+}
+
+TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow) {
+  auto earlier = item(6);
+  for (auto& run : earlier.runs) run.config.recipe.learning_rate = 0.4, run.key += "-earlier";
+  auto now = item(6);
+  fill(earlier, 6);
+  auto table = report_paper(path_, now, now);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kNotComparable);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
+            "made with other settings than the item's: learning_rate=0.4");
+  // One seed of what is planned now counts for more than six of what was.
+  fill(now, 1);
+  table = report_paper(path_, now, now);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "1");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 1: fewer than 6 seeds");
+}
+
+TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
+  auto experiment = item(1);
+  for (auto& run : experiment.runs) run.config.purpose = Purpose::kTiming;
+  experiment.paper.values[0].quantity = "speedup";
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  for (const auto& run : experiment.runs) {
+    if (run.method_label == "random") continue;
+    const auto id = store.begin(run.key, environment_of(), folder_ / ("r" + run.key.substr(9)));
+    const RunEnd end{.taint = run.method_label == "zero" ? std::vector<std::string>{"load"}
+                                                         : std::vector<std::string>{}};
+    store.finish(*id,
+                 {environment_of(), block_event(0, "dense", 10, 200),
+                  block_event(0, "approx", 10, 100), final_event(1)},
+                 end);
+    EXPECT_EQ(store.status(run.key).tainted, run.method_label == "zero");
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "dense", "speedup", "n"), "1");
+  EXPECT_EQ(at(table, "zero", "speedup", "reason"),
+            "its timing was disturbed: sweep --rerun tainted times it again");
+  EXPECT_EQ(at(table, "random", "speedup", "reason"), "no timing run in the store");
+  EXPECT_EQ(at(report_paper(path_, experiment, experiment, {.include_tainted = true}), "zero",
+               "speedup", "measured"),
+            "2.000");
+}
+
 TEST_F(PaperReport, FewSeedsAndLossyDataHaveNoVerdict) {
   const auto experiment = item(3);
   fill(experiment, 3, /*lossy=*/true);
