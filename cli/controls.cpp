@@ -75,7 +75,8 @@ std::vector<std::string> add_controls(
     if (said.insert(what).second) left_out.push_back(what);
   };
   for (const auto& run : experiment.runs) {
-    if (run.config.purpose != Purpose::kAccuracy || !run.excluded.empty()) continue;
+    const bool timing = run.config.purpose == Purpose::kTiming;
+    if (!run.excluded.empty() || (timing && run.config.method != "dense")) continue;
     PlannedRun control = run;
     control.config.method = "dense";
     control.config.schedule.clear();
@@ -86,6 +87,7 @@ std::vector<std::string> add_controls(
       if (control.config.network == run.config.network) continue;
       control.network_label = controls.smaller_net;
       control.method_label = "a smaller network, exactly";
+      if (timing) control.config.timed_against = run.config.network;
       add(std::move(control));
       continue;
     }

@@ -375,6 +375,8 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
   RunConfig exact = config;
   exact.method = "dense";
   exact.schedule.clear();
+  const bool two_networks = !config.timed_against.empty();
+  if (two_networks) exact.network = config.timed_against;
   Session dense(exact, dataset), approx(config, dataset);
   sink(start_event(approx, dataset));
   const int64_t period = approx.period();
@@ -418,8 +420,9 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
   // own.
   if (config.device == "cpu" && !stop) {
     PhaseClock clock;
+    Session& of_this_network = two_networks ? approx : dense;
     const auto before = Clock::now();
-    for (int64_t i = 0; i < kPhaseSteps && !stop; ++i) dense.step();
+    for (int64_t i = 0; i < kPhaseSteps && !stop; ++i) of_this_network.step();
     const auto total = static_cast<double>(nanoseconds(Clock::now() - before));
     for (size_t phase = 0; phase < kPhaseNames.size() && !stop; ++phase) {
       sink({{"event", "metric"},

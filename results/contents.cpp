@@ -39,8 +39,9 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
       db,
       "SELECT c.cell_id, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, c.split, "
       "c.train_examples, c.recipe, c.batch_size, c.precision, c.threads, c.device, m.method_label, "
-      "m.schedule_label, m.network_label, e.experiment_id, m.position, e.target_value "
-      "FROM v_cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
+      "m.schedule_label, m.network_label, e.experiment_id, m.position, e.target_value, "
+      "coalesce(json_extract(c.config, '$.timed_against'), '') "
+      "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
       "WHERE ?1 = '' OR e.name = ?1 ORDER BY e.experiment_id",
       [&](SQLite::Statement& row) {
         Cell& cell = cells[row.getColumn(0).getInt64()];
@@ -52,6 +53,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
           cell.dataset = text_at(row, 5), cell.seed = row.getColumn(6).getInt64();
           cell.split = text_at(row, 7), cell.recipe = text_at(row, 9);
           cell.batch_size = row.getColumn(10).getInt64();
+          cell.timed_against = text_at(row, 20);
           cell.settings =
               settings_of(cell.split, text_at(row, 8), text_at(row, 10), text_at(row, 11),
                           text_at(row, 12), text_at(row, 13), cell.recipe);

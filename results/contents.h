@@ -38,6 +38,7 @@ struct Cell {
   int64_t cell_id = 0, seed = 0, batch_size = 0;
   std::string purpose, method, schedule, network, dataset, split;
   std::string recipe, setting;  // setting: all that must be equal, as one text
+  std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
   Settings settings;
   // From the experiment that names it, the last one where there are several.
   std::string method_label, schedule_label, network_label;

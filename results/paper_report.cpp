@@ -466,7 +466,7 @@ Table PaperTable::make() {
         std::string notes, marks;
         if (found != nullptr && measured.n > 0) {
           for (int note = 0; note < kNotes; ++note) {
-            const bool about_time = note == kTainted || note == kShared;
+            const bool about_time = note == kTainted || note == kShared || note == kOtherNetwork;
             if (!found->notes[note] || (about_time && !is_timing(value.quantity))) continue;
             if (note == kShared) continue;  // no throughput here
             notes += (notes.empty() ? "" : "; ") + std::string(kNoteNames[note]);

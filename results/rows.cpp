@@ -11,9 +11,11 @@
 
 namespace approx {
 
-const char* const kNoteNames[kNotes] = {"few seeds",   "diverged",       "unpaired seeds",
-                                        "lossy data",  "dirty build",    "not isolated",
-                                        "mixed hosts", "tainted timing", "resumed runs"};
+const char* const kNoteNames[kNotes] = {"few seeds",      "diverged",
+                                        "unpaired seeds", "lossy data",
+                                        "dirty build",    "not isolated",
+                                        "mixed hosts",    "tainted timing",
+                                        "resumed runs",   "timed against another network"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -24,7 +26,8 @@ const char* const kNoteTexts[kNotes] = {
     "runs of several machines",
     "timing runs that were disturbed or shared the machine are left out",
     "runs that were interrupted and went on from a checkpoint: their times are of several "
-    "processes"};
+    "processes",
+    "its speedup is over the exact training of another network"};
 
 namespace {
 
@@ -112,6 +115,7 @@ void RowSet::count(Row& row) {
     row.notes[kDirty] |= run->dirty;
     row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
     row.notes[kDiverged] |= !run->finished();
+    row.notes[kOtherNetwork] |= run->finished() && !cell->timed_against.empty();
   }
   row.notes[kMixed] = hosts.size() > 1;
 }
@@ -225,6 +229,8 @@ std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, bool* le
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
     if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
+    // An exact training against itself says nothing beside one against another network.
+    if (row.notes[kOtherNetwork] && cell->timed_against.empty()) continue;
     const auto pairs = contents_.blocks.find(run->run_id);
     if (pairs == contents_.blocks.end()) continue;
     if (!run->timing_valid && !include_tainted_) {

@@ -22,6 +22,7 @@ enum Note {
   kMixed,
   kTainted,
   kResumed,
+  kOtherNetwork,
   kNotes
 };
 

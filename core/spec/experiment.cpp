@@ -552,6 +552,11 @@ class ExperimentReader {
       }
       RunConfig config;
       source_.at(item, at, [&] { set_field(config, key, value); });
+      if (key == "timed_against") {
+        auto& network = config.timed_against;
+        network =
+            source_.at(item, at, [&] { return catalogue_.network_params(network); }).full_text();
+      }
       value = Json(config)[key];
       if (std::count(values.begin(), values.end(), value) > 0) {
         throw source_.error(item, at, "{} is given twice", value.dump());
@@ -978,6 +983,7 @@ class ExperimentReader {
           run.config = config;
           run.config.network = network.text;
           run.config.method = method.text;
+          if (config.purpose != Purpose::kTiming) run.config.timed_against.clear();
           run.network_label = network.label;
           run.method_label = method.label;
           run.excluded = why_unusable(run.config);

@@ -134,7 +134,9 @@ const std::vector<Field<RunConfig>>& run_fields() {
       text("device", &C::device, "where it runs", {"cpu", "cuda"}),
       field("blocks", &C::blocks, "timing: pairs of blocks", 1, 100'000),
       field("block_steps", &C::block_steps, "timing: steps in a block, in whole periods", 1,
-            1'000'000)};
+            1'000'000),
+      text("timed_against", &C::timed_against,
+           "timing, dense: another network that the times are held against")};
   return fields;
 }
 
@@ -253,6 +255,12 @@ void check(const RunConfig& config) {
     throw usage_error("precision = {} needs device = cuda; cpu computes in fp32 or bf16",
                       config.precision);
   }
+  if (!config.timed_against.empty() && config.method != "dense") {
+    throw usage_error(
+        "timed_against holds one exact training against another: method = {} has "
+        "the exact training of its own network to be held against",
+        config.method);
+  }
 }
 
 void to_json(Json& json, const Recipe& recipe) {
@@ -268,6 +276,8 @@ void to_json(Json& json, const RunConfig& config) {
   json = Json{
       {"purpose", name(config.purpose)}, {"schedule", config.schedule}, {"recipe", config.recipe}};
   fields_to_json(json, config, run_fields());
+  // Most runs have none: their keys and checkpoints need not know of it.
+  if (config.timed_against.empty()) json.erase("timed_against");
 }
 
 void from_json(const Json& json, RunConfig& config) {
@@ -304,6 +314,7 @@ std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
   if (config.purpose != Purpose::kTiming) {
     json.erase("blocks");
     json.erase("block_steps");
+    json.erase("timed_against");
   }
   Json versions = Json::object();
   const auto add_version = [&versions, &catalogue](const std::string& method) {
@@ -312,8 +323,15 @@ std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
   };
   add_version(config.method);
   for (const auto& rule : rules) add_version(rule.method);
-  const auto& network = catalogue.network(parse_spec(config.network).name);
-  versions["network " + network.name] = network.version;
+  const auto add_network = [&versions, &catalogue](const std::string& text) {
+    const auto& info = catalogue.network(parse_spec(text).name);
+    versions["network " + info.name] = info.version;
+  };
+  add_network(config.network);
+  if (json.contains("timed_against")) {
+    json["timed_against"] = catalogue.network_params(config.timed_against).full_text();
+    add_network(config.timed_against);
+  }
   versions["result format"] = kResultFormat;
   json["versions"] = versions;
   json["dataset_sha256"] = dataset_sha256;

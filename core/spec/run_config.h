@@ -87,6 +87,9 @@ struct RunConfig {
   // Timing runs only: pairs of blocks and periods of the schedule in a block.
   int64_t blocks = 20;
   int64_t block_steps = 16;  // rounded up to whole periods
+  // Timing runs of exact training only: the network of the dense arm, full text; "": the same as
+  // the other's. What a smaller network saves is measured so.
+  std::string timed_against;
 
   bool operator==(const RunConfig&) const = default;
 };

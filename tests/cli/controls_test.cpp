@@ -61,8 +61,21 @@ TEST(Controls, ASmallerNetworkForEachDenseRun) {
   ASSERT_EQ(experiment.runs.size(), before + 2);
   EXPECT_EQ(experiment.runs.back().network_label, "small_cnn");
   EXPECT_EQ(experiment.runs.back().method_label, "a smaller network, exactly");
+  EXPECT_EQ(experiment.runs.back().config.timed_against, "");
   EXPECT_THROW(
       add_controls(experiment, {.smaller_net = "smal_cnn"}, {}, test_catalogue(), checksum), Error);
+}
+
+TEST(Controls, ASmallerNetworkIsTimedAgainstTheLargerOne) {
+  auto experiment = grid();
+  for (auto& run : experiment.runs) run.config.purpose = Purpose::kTiming;
+  const std::string larger = experiment.runs.front().config.network;
+  const size_t before = experiment.runs.size();
+  add_controls(experiment, {.iso_time = true, .smaller_net = "small_cnn"}, {}, test_catalogue(),
+               checksum);
+  ASSERT_EQ(experiment.runs.size(), before + 2);
+  EXPECT_EQ(experiment.runs.back().config.purpose, Purpose::kTiming);
+  EXPECT_EQ(experiment.runs.back().config.timed_against, larger);
 }
 
 TEST(Shortened, TakesTheLearningRateThroughTheSameCourse) {

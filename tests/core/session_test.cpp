@@ -319,6 +319,22 @@ TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
   EXPECT_EQ(events.back()["state"], "finished");
 }
 
+TEST(TimingRun, ASmallerNetworkIsHeldAgainstALargerOne) {
+  auto config = toy_config();
+  config.purpose = Purpose::kTiming;
+  config.blocks = 2;
+  config.block_steps = 2;
+  config.network = "small_cnn:width=2";
+  config.timed_against = "small_cnn:width=64";
+  const auto events = events_of(config);
+  std::map<std::string, int64_t> ns;
+  for (const auto& block : of_kind(events, "block")) {
+    ns[block["arm"]] += block["ns"].get<int64_t>();
+  }
+  EXPECT_GT(ns["dense"], ns["approx"]);  // of many times the work
+  EXPECT_EQ(events.back()["state"], "finished");
+}
+
 // Every training image of an epoch, as a hash, to follow it through the shuffle.
 std::vector<size_t> seen_in_epoch(Batches& batches, int64_t epoch) {
   std::vector<size_t> hashes;

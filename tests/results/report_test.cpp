@@ -380,6 +380,23 @@ TEST_F(ReportTest, TaintedTimingsAreLeftOutUnlessAskedFor) {
   EXPECT_DOUBLE_EQ(real(report_table(path_, {.include_tainted = true}), "zero", "speedup"), 2);
 }
 
+TEST_F(ReportTest, ASmallerNetworksSpeedupIsOverTheLargerOnes) {
+  const auto timing = [](const std::string& against, int64_t dense_ns) {
+    Ran ran{
+        planned("dense", 0, Purpose::kTiming),
+        {block_event(0, "dense", 10, dense_ns), block_event(0, "approx", 10, 100), final_event(1)},
+        environment_of(),
+        {}};
+    ran.plan.config.timed_against = against;
+    ran.plan.key += against;
+    return ran;
+  };
+  fill({timing("", 110), timing("vgg19", 300)});
+  const Table table = report_table(path_);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "speedup"), 3);
+  EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")), "timed against another network");
+}
+
 TEST_F(ReportTest, RunsThatWentOnFromACheckpointAreNoted) {
   auto resumed = accuracy("zero", 0, {0.5});
   resumed.end.taint = {"went on from a checkpoint"};

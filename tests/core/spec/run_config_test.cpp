@@ -192,6 +192,21 @@ TEST(RunKey, HasBlocksForTimingRunsOnly) {
   EXPECT_NE(key_of(config), key_of(more));
 }
 
+TEST(RunKey, HasTheOtherNetworkOfATimingOnly) {
+  auto config = example();
+  config.method = "dense";
+  auto against = config;
+  against.timed_against = "vgg19";
+  EXPECT_EQ(key_of(config), key_of(against));
+  config.purpose = against.purpose = Purpose::kTiming;
+  EXPECT_NE(key_of(config), key_of(against));
+  EXPECT_FALSE(Json(config).contains("timed_against"));
+  EXPECT_EQ(Json(against).get<RunConfig>(), against);
+  EXPECT_NO_THROW(check(against));
+  against.method = "zero";
+  EXPECT_THROW(check(against), Error);
+}
+
 TEST(RunKey, IsOneForDenseUnderEverySchedule) {
   auto config = example();
   config.method = "dense";
