@@ -751,7 +751,7 @@ Judgement judge(const ReportedValue& value, const std::optional<double>& reporte
   if (scale == Scale::kSmoke) {
     return {Verdict::kNotComparable, "smoke scale: it only shows that the item runs"};
   }
-  if (!value.hardware.empty()) {
+  if (!value.hardware.empty() && is_timing(value.quantity)) {
     return {Verdict::kNotComparable, "measured on other hardware: " + value.hardware};
   }
   if (value.basis == "estimated") {

@@ -33,8 +33,8 @@ struct Judgement {
   std::string reason;
 };
 
-// Compares one number of a paper with ours. Absolute values are judged at full scale, on data as
-// the paper had them and on its hardware only; differences from dense at any scale but smoke,
+// Compares one number of a paper with ours. Absolute values are judged at full scale and on data as
+// the paper had them, times on its hardware only; differences from dense at any scale but smoke,
 // within `margin`. A number stands on at least six seeds or is not judged; a count on one run.
 Judgement judge(const ReportedValue& value, const std::optional<double>& reported,
                 const Measured& measured, Scale scale, bool is_difference, double margin);

@@ -49,9 +49,12 @@ TEST(Judge, SaysWhyItCannot) {
   EXPECT_EQ(reason(lossy, Scale::kFull, false),
             "lossy data: only differences from dense are judged");
   EXPECT_EQ(reason(measured(91.0, 0.1, 5), Scale::kFull, false), "n = 5: fewer than 6 seeds");
+  // An accuracy is that of a network, a time that of a machine.
   value.hardware = "Titan Xp";
+  EXPECT_EQ(judge(value, 91.0, good, Scale::kFull, false, 1.0).verdict, Verdict::kReproduced);
+  value.quantity = "speedup";
   EXPECT_EQ(reason(good, Scale::kFull, false), "measured on other hardware: Titan Xp");
-  value.hardware.clear();
+  value = accuracy_value();
   value.basis = "estimated";
   EXPECT_NE(reason(good, Scale::kFull, false).find("estimate"), std::string::npos);
 
