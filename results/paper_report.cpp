@@ -110,18 +110,35 @@ class PaperTable {
     return value.paper[at.row][at.column];
   }
 
+  template <typename C>
+  bool stands(const C& cell, Place at) const {
+    const auto& paper = layout_.paper;
+    return stands_at(cell, paper.rows, rows_[at.row], at.row == 0) &&
+           stands_at(cell, paper.columns, columns_[at.column], at.column == 0);
+  }
+
+  // What a cell has of settings that a planned run has otherwise, "epochs=4". Not the threads:
+  // where a file leaves them open they are those of whatever machine reads it.
+  static std::string differing(const Cell& cell, const RunConfig& config) {
+    const Settings wanted = settings_of(config);
+    std::string text;
+    for (const auto& setting : cell.settings) {
+      const auto& [key, value] = setting;
+      if (key == "threads" || std::count(wanted.begin(), wanted.end(), setting) > 0) continue;
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
+    }
+    return text;
+  }
+
   // Whether the scale shown plans the runs of a row there. A store also keeps those of an earlier
   // text of the file, and those that flags made of it.
   bool as_planned(const Row& row, Place at) const {
-    const auto& paper = layout_.paper;
     const Cell& cell = *row.first;
     return std::any_of(shown_.runs.begin(), shown_.runs.end(), [&](const PlannedRun& run) {
-      return stands_at(run, paper.rows, rows_[at.row], at.row == 0) &&
-             stands_at(run, paper.columns, columns_[at.column], at.column == 0) &&
-             run.config.method == cell.method && run.config.network == cell.network &&
-             run.config.dataset == cell.dataset &&
+      return stands(run, at) && run.config.method == cell.method &&
+             run.config.network == cell.network && run.config.dataset == cell.dataset &&
              Json(run.config.schedule).dump() == cell.schedule &&
-             settings_of(run.config) == cell.settings;
+             differing(cell, run.config).empty();
     });
   }
 
@@ -131,11 +148,7 @@ class PaperTable {
     const Row* best = nullptr;
     std::pair<bool, int64_t> best_rank;
     for (const auto& row : set_.rows()) {
-      const auto& paper = layout_.paper;
-      if (!stands_at(*row.first, paper.rows, rows_[at.row], at.row == 0) ||
-          !stands_at(*row.first, paper.columns, columns_[at.column], at.column == 0)) {
-        continue;
-      }
+      if (!stands(*row.first, at)) continue;
       const std::pair rank{row.finished > 0 && as_planned(row, at), row.finished};
       if (best == nullptr || rank > best_rank) best = &row, best_rank = rank;
     }
@@ -147,14 +160,7 @@ class PaperTable {
   std::string other_settings(const Row& row, Place at) const {
     if (as_planned(row, at)) return "";
     const auto* run = planned(shown_, at);
-    std::string text;
-    if (run != nullptr) {
-      const Settings wanted = settings_of(run->config);
-      for (const auto& setting : row.first->settings) {
-        if (std::find(wanted.begin(), wanted.end(), setting) != wanted.end()) continue;
-        text += fmt::format("{}{}={}", text.empty() ? "" : " ", setting.first, setting.second);
-      }
-    }
+    const std::string text = run == nullptr ? "" : differing(*row.first, run->config);
     return text.empty() ? "made with other settings than the item's"
                         : "made with other settings than the item's: " + text;
   }
@@ -162,11 +168,7 @@ class PaperTable {
   // The planned run there, of the item at full scale or of the scale shown.
   const PlannedRun* planned(const Experiment& experiment, Place at) const {
     for (const auto& run : experiment.runs) {
-      const auto& paper = layout_.paper;
-      if (stands_at(run, paper.rows, rows_[at.row], at.row == 0) &&
-          stands_at(run, paper.columns, columns_[at.column], at.column == 0)) {
-        return &run;
-      }
+      if (stands(run, at)) return &run;
     }
     return nullptr;
   }
@@ -275,26 +277,19 @@ class PaperTable {
     return measured;
   }
 
-  // Calls `with(run, its counts)` for each accuracy run with a result.
-  template <typename With>
-  void each_counted(const Row& row, const With& with) const {
-    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-      const auto counts = set_.contents().layers.find(run->run_id);
-      if (counts != set_.contents().layers.end()) with(*run, counts->second);
-    }
-  }
-
   // Percent of the multiply-accumulates of all layers and products that were left out.
   Summary compute_reduction(const Row& row) const {
     std::vector<double> values;
-    each_counted(row, [&](const Run&, const std::vector<LayerCount>& counts) {
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+      const auto counts = set_.contents().layers.find(run->run_id);
+      if (counts == set_.contents().layers.end()) continue;
       double dense = 0, done = 0;
-      for (const auto& count : counts) {
+      for (const auto& count : counts->second) {
         dense += static_cast<double>(count.macs_dense);
         done += static_cast<double>(count.macs_done);
       }
       if (dense > 0) values.push_back(100 * (1 - done / dense));
-    });
+    }
     return summarize(values);
   }
 

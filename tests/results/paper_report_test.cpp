@@ -186,6 +186,15 @@ TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow)
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 1: fewer than 6 seeds");
 }
 
+TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
+  auto elsewhere = item(6);
+  for (auto& run : elsewhere.runs) run.config.threads = 7;
+  fill(elsewhere, 6);
+  const auto here = item(6);
+  EXPECT_EQ(at(report_paper(path_, here, here), "zero", "accuracy_loss", "verdict"),
+            Verdict::kReproduced);
+}
+
 TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
   auto experiment = item(1);
   for (auto& run : experiment.runs) run.config.purpose = Purpose::kTiming;
