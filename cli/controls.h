@@ -19,10 +19,6 @@ struct Controls {
 // "iso-time", "smaller-net=NETWORK", or both with a comma between. Throws Error(kUsage).
 Controls parse_controls(const std::string& text);
 
-// The recipe in `epochs` epochs: whatever it says in epochs, and the decay of its learning rate a
-// epoch, is scaled along, so that the learning rate goes through the same course in less time.
-Recipe shortened(const Recipe& recipe, int64_t epochs);
-
 // Adds the controls of `experiment` to its runs, each an exact accuracy run with the seeds of the
 // rows that it controls. A row's dense control in the same time is `epochs / speedup` long, by the
 // speedups of timing runs (`speedups`, by "method\nschedule\nnetwork", labels); rows that are not

@@ -9,6 +9,7 @@
 #include "core/data/dataset.h"
 #include "core/spec/catalogue.h"
 #include "core/spec/experiment.h"
+#include "core/spec/files.h"
 #include "results/paper_report.h"
 
 namespace approx {

@@ -13,6 +13,7 @@
 #include "cli/text.h"
 #include "core/spec/catalogue.h"
 #include "core/spec/error.h"
+#include "core/spec/files.h"
 #include "results/database.h"
 #include "results/html.h"
 #include "results/paper_report.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "core/spec/experiment.h"
+#include "core/spec/iso_time.h"
 #include "results/contents.h"
 #include "results/paper_report.h"
 #include "results/report.h"

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "core/spec/error.h"
-#include "core/spec/experiment.h"
+#include "core/spec/range.h"
 
 namespace approx {
 namespace {

@@ -31,6 +31,23 @@ std::string_view type_name(const toml::node& node);
 // Non-finite numbers have no JSON and become null.
 Json to_json_value(const toml::node& node);
 
+// from_json of one setting of `owner`, whose message then says no more than the value and what is
+// expected: the place in front of it has the name.
+template <typename Owner>
+void set_field(Owner& owner, const std::string& key, const Json& value) {
+  try {
+    from_json(Json{{key, value}}, owner);
+  } catch (const Error& error) {
+    std::string what = error.what();
+    for (const std::string& prefix : {std::string("run: "), std::string("recipe: "), key}) {
+      if (what.rfind(prefix, 0) == 0) what.erase(0, prefix.size());
+    }
+    if (what.rfind("=", 0) == 0) what.erase(0, 1);
+    if (what.rfind(": ", 0) == 0) what.erase(0, 2);
+    throw Error(error.kind(), what);
+  }
+}
+
 // One parsed TOML text that knows where each of its nodes comes from. Nodes that the command line
 // put in have no line; they are named by their flag.
 class TomlSource {
@@ -94,6 +111,17 @@ class TomlSource {
       }
     }
     return *value;
+  }
+
+  // A boolean, a finite number or a text (which may be empty).
+  Json scalar(const toml::node& node, const std::string& path) const {
+    if (node.is_table() || node.is_array() || node.is_date() || node.is_time() ||
+        node.is_date_time()) {
+      throw error(node, path, "expected a single value, got {}", type_name(node));
+    }
+    Json value = to_json_value(node);
+    if (value.is_null()) throw error(node, path, "expected a finite number");
+    return value;
   }
 
   // A text or a list of texts.

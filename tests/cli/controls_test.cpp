@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/spec/error.h"
+#include "core/spec/iso_time.h"
 #include "tests/core/spec/test_catalogue.h"
 
 namespace approx {

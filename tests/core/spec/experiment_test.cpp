@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "core/spec/files.h"
+#include "core/spec/range.h"
 #include "tests/core/spec/test_catalogue.h"
 
 namespace approx {
@@ -302,6 +305,37 @@ exclude = [{method = "zero", reason = "no"}])");
   EXPECT_EQ(experiment.runs[0].config.seed, 4);
   EXPECT_EQ(experiment.runs[0].config.threads, 1);
   EXPECT_EQ(experiment.runs[15].config.batch_size, 64);
+}
+
+TEST(Overrides, AnExtraKeepsOfItsOwnSettingsWhatTheFlagNamesToo) {
+  const auto text = with(R"(method = [{label = "Full", method = "dense"}, "zero"]
+purpose = ["accuracy", "timing"]
+seeds = "0-3"
+threads = 1
+extra = [{label = "A", method = "Full", network = "resnet14", seeds = "0-1", timing_seeds = 1}, {label = "B", method = "Full", network = "resnet14", purpose = "timing"}, {label = "C", method = "Full", network = "resnet14", threads = [1, 2]}])");
+  const auto labels = [&](std::vector<std::pair<std::string, std::string>> axes) {
+    Overrides overrides;
+    overrides.axes = std::move(axes);
+    std::vector<std::string> found;
+    for (const auto& run : parse(text, overrides).runs) {
+      if (run.network_label != "resnet14") continue;
+      found.push_back(fmt::format("{}{}{}{}", run.method_label, run.config.seed,
+                                  run.config.purpose == Purpose::kTiming ? "t" : "a",
+                                  run.config.threads));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  using List = std::vector<std::string>;
+  EXPECT_EQ(labels({{"purpose", "accuracy"}, {"seeds", "0"}}), (List{"A0a1", "C0a1", "C0a2"}));
+  // A timed seed that is not run any more is replaced by the first.
+  EXPECT_EQ(labels({{"purpose", "timing"}, {"seeds", "0"}}),
+            (List{"A0t1", "B0t1", "C0t1", "C0t2"}));
+  EXPECT_EQ(labels({{"purpose", "timing"}, {"seeds", "0-1"}}),
+            (List{"A1t1", "B0t1", "C0t1", "C0t2"}));
+  EXPECT_EQ(labels({{"purpose", "accuracy"}, {"seeds", "3"}, {"threads", "2"}}), (List{"C3a2"}));
+  EXPECT_EQ(labels({{"method", "zero"}}), List{}) << "the labels are gone";
+  EXPECT_EQ(labels({{"network", "resnet20"}}), List{});
 }
 
 TEST(Overrides, SetReachesIntoARecipeByName) {
