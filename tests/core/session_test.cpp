@@ -6,6 +6,7 @@
 
 #include "core/network.h"
 #include "core/trainer.h"
+#include "tests/core/operators.h"
 #include "tests/testing.h"
 
 namespace approx {
@@ -322,17 +323,34 @@ TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
 TEST(TimingRun, ASmallerNetworkIsHeldAgainstALargerOne) {
   auto config = toy_config();
   config.purpose = Purpose::kTiming;
-  config.blocks = 2;
+  config.blocks = 3;
   config.block_steps = 2;
   config.network = "small_cnn:width=2";
   config.timed_against = "small_cnn:width=64";
-  const auto events = events_of(config);
-  std::map<std::string, int64_t> ns;
-  for (const auto& block : of_kind(events, "block")) {
-    ns[block["arm"]] += block["ns"].get<int64_t>();
-  }
-  EXPECT_GT(ns["dense"], ns["approx"]);  // of many times the work
-  EXPECT_EQ(events.back()["state"], "finished");
+  const auto dataset = toy_dataset();
+  const Operators operators;
+  const auto worked = [](const char* sizes) {
+    return std::ranges::any_of(Operators::calls(), [sizes](const std::string& call) {
+      return call.starts_with("aten::convolution ") && call.find(sizes) != std::string::npos;
+    });
+  };
+  std::string state;
+  int blocks = 0;
+  const auto sink = [&](const Json& event) {
+    if (event.at("event") == "final") state = event.at("state");
+    // Before the first block both are warmed up.
+    if (event.at("event") == "block" && event.at("pair") > 0) {
+      ++blocks;
+      const bool dense = event.at("arm") == "dense";
+      EXPECT_EQ(worked(" [64,"), dense) << event;
+      EXPECT_EQ(worked(" [2,"), !dense) << event;
+    }
+    Operators::calls().clear();
+  };
+  std::atomic<bool> stop = false;
+  run_timing(config, dataset, sink, stop);
+  EXPECT_EQ(blocks, 4);
+  EXPECT_EQ(state, "finished");
 }
 
 // Every training image of an epoch, as a hash, to follow it through the shuffle.

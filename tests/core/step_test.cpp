@@ -1,7 +1,6 @@
 // What a training step asks of LibTorch: nothing that would make the host wait for a device, and
 // the same operators on the same shapes every time. A step with these two properties can be
 // captured as a graph.
-#include <ATen/record_function.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -11,65 +10,11 @@
 #include "core/method.h"
 #include "core/network.h"
 #include "core/session.h"
+#include "tests/core/operators.h"
 #include "tests/testing.h"
 
 namespace approx {
 namespace {
-
-// The operators dispatched while one lives, each with the sizes of its tensors. One at a time.
-class Operators {
- public:
-  Operators() {
-    calls().clear();
-    handle_ = at::addGlobalCallback(
-        at::RecordFunctionCallback(&record).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
-  }
-  ~Operators() { at::removeCallback(handle_); }
-  Operators(const Operators&) = delete;
-  Operators& operator=(const Operators&) = delete;
-
-  static std::vector<std::string>& calls() {
-    static std::vector<std::string> list;
-    return list;
-  }
-
-  // Those whose result the host must wait for: values read, shapes that depend on values.
-  static std::vector<std::string> waits() {
-    static const std::vector<std::string> kWaiting = {"aten::item",
-                                                      "aten::_local_scalar_dense",
-                                                      "aten::is_nonzero",
-                                                      "aten::nonzero",
-                                                      "aten::equal",
-                                                      "aten::masked_select",
-                                                      "aten::_unique2",
-                                                      "aten::unique_dim",
-                                                      "aten::repeat_interleave",
-                                                      "aten::_assert_async",
-                                                      "aten::where"};
-    std::vector<std::string> found;
-    for (const auto& call : calls()) {
-      const auto name = call.substr(0, call.find(' '));
-      // where() of one argument is nonzero(); that of three waits for nothing.
-      if (name == "aten::where" && std::count(call.begin(), call.end(), '[') > 1) continue;
-      if (std::ranges::find(kWaiting, name) != kWaiting.end()) found.push_back(call);
-    }
-    return found;
-  }
-
- private:
-  static std::unique_ptr<at::ObserverContext> record(const at::RecordFunction& function) {
-    std::string call = function.name();
-    for (const auto& input : function.inputs()) {
-      if (input.isTensor() && input.toTensor().defined()) {
-        call += fmt::format(" [{}]", fmt::join(input.toTensor().sizes(), ","));
-      }
-    }
-    calls().push_back(std::move(call));
-    return nullptr;
-  }
-
-  at::CallbackHandle handle_;
-};
 
 RunConfig busy_config() {
   RunConfig config;
