@@ -23,7 +23,7 @@ namespace {
 
 struct ReportFlags {
   ReportOptions report;
-  std::string format = "md";
+  std::string format;  // "": the usual one, md
   std::string out;
   std::string item, scale;  // paper
   std::string a, b;         // compare
@@ -46,7 +46,7 @@ void write(const Table& table, const ReportFlags& flags, const char* script) {
     }
     put(draw(script, render(table, "csv"), flags.format), flags);
   } else {
-    put(render(table, flags.format), flags);
+    put(render(table, flags.format.empty() ? "md" : flags.format), flags);
   }
   if (table.rows.empty()) {
     std::fputs("nothing to report: the store has no such rows yet\n", stderr);
@@ -140,8 +140,11 @@ Drawing drawing_of(const PaperItem& item, const std::string& db, const ReportOpt
   only.experiment = item.shown.id;
   if (kind == "curves") return {"curves", report_curves(db, only)};
   if (kind == "heat") return {"heat", heat_table(item.table)};
-  if (kind == "bars") return {"density", report_layers(db, only)};
-  return {"pareto", report_pareto(db, only)};
+  if (kind == "bars") return {"bars", item.table};
+  auto front = report_pareto(db, only);
+  // Of what was not timed, the numbers themselves.
+  if (front.rows.size() < 2) return {"bars", item.table};
+  return {"pareto", std::move(front)};
 }
 
 void write_paper(const ReportFlags& flags, const GlobalOptions& options) {
@@ -297,7 +300,13 @@ void write_comparison(const ReportFlags& flags) {
     }
   }
   std::vector<std::string> failures;
-  write(report_compare(flags.a, flags.b, flags.report, &failures), flags, nullptr);
+  const Table table = report_compare(flags.a, flags.b, flags.report, &failures);
+  write(table, flags, nullptr);
+  if (table.rows.empty() && !flags.fail_on.empty()) {
+    std::fputs("approxtrain: --fail-on: the stores have no row in common, so nothing was checked\n",
+               stderr);
+    throw Exit{static_cast<int>(ErrorKind::kGate)};
+  }
   int64_t failed = 0;
   for (const auto& failure : failures) {
     failed += std::count(flags.fail_on.begin(), flags.fail_on.end(), failure);
@@ -318,10 +327,11 @@ void add_report(CLI::App& app, GlobalOptions& options) {
       "approxtrain report paper wang2019:table5\n"
       "approxtrain report html --out report.html");
   const auto flags = std::make_shared<ReportFlags>();
+  flags->report.catalogue = &Catalogue::embedded();
   add_choice(*report, "--format", flags->format,
              {"md", "csv", "json", "jsonl", "tex", "svg", "png"},
-             "Markdown, CSV, one JSON document, a JSON object a line, a LaTeX table; svg and png "
-             "draw what has a picture");
+             "Markdown (the default), CSV, one JSON document, a JSON object a line, a LaTeX table; "
+             "svg and png draw what has a picture");
   report->add_option("--out", flags->out, "Write to a file, not to standard output");
   report->add_flag("--include-tainted", flags->report.include_tainted,
                    "Count timing runs that were disturbed or shared the machine");
@@ -402,7 +412,10 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   report->callback([=, &options] {
     if (paper->parsed()) return write_paper(*flags, options);
     if (compare->parsed()) return write_comparison(*flags);
-    if (html->parsed()) return put(PageMaker(options, *flags).make(), *flags);
+    if (html->parsed()) {
+      if (!flags->format.empty()) throw usage_error("--format: the page is HTML and nothing else");
+      return put(PageMaker(options, *flags).make(), *flags);
+    }
     if (kernels->parsed()) return write(report_kernels(options.db), *flags, "kernels");
     for (const auto& [table, kind] : tables) {
       if (table->parsed())

@@ -19,6 +19,7 @@ if (panels eq "") { eval nothing; exit }
 most = count(labels)
 
 ml = 30 + int(7.5 * longest(labels)); mr = 80; pw = 480; ph = 24 * most + 16
+mb = 70
 across = 1; down = count(panels)
 eval page
 set multiplot

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "results/contents.h"
@@ -69,11 +70,13 @@ std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
                                   best.size() == 1 ? "run" : "runs", shortest(options.margin))};
 }
 
-// What the runs of a row took to reach a target, by seed.
+// What the runs of a row took to reach a target.
 struct Efforts {
   std::vector<Attempt> seconds;
-  std::map<int64_t, TargetEffort> reached;  // by seed
-  std::vector<double> joules;               // of the runs that reached it, where they were counted
+  std::map<const Cell*, TargetEffort> reached;
+  std::vector<double> joules;  // of the runs that reached it, where they were counted
+  // For how long every run that finished was trained, s; none where none did.
+  std::optional<double> watched;
   // Positions of runs that diverged: they would never have arrived, so they count for the whole
   // budget and not only for as long as they lasted.
   std::vector<size_t> diverged;
@@ -88,6 +91,10 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
         std::find_if(evaluations.begin(), evaluations.end(),
                      [share](const CurvePoint& each) { return each.value >= share; });
     const bool reached = found != evaluations.end();
+    if (run->finished()) {
+      const double whole = static_cast<double>(evaluations.back().train_ns) / kNsPerSecond;
+      efforts.watched = std::min(efforts.watched.value_or(whole), whole);
+    }
     const auto& at = reached ? *found : evaluations.back();
     const double seconds = static_cast<double>(at.train_ns) / kNsPerSecond;
     const auto steps = static_cast<double>(at.step);
@@ -99,7 +106,7 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
         efforts.joules.push_back(counted->second.at(at.step));
       }
     }
-    if (reached && seconds > 0 && steps > 0) efforts.reached[cell->seed] = {steps, seconds};
+    if (reached && seconds > 0 && steps > 0) efforts.reached[cell] = {steps, seconds};
   }
   return efforts;
 }
@@ -116,22 +123,31 @@ struct TargetRow {
 
 std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& options) {
   std::vector<TargetRow> rows;
-  std::map<Group, double> budgets;
+  // How far every row of a group was watched: of its runs that finished, since one that diverged
+  // was not cut short. A group in which none did is watched as far as its longest run.
+  std::map<Group, double> budgets, longest;
   for (const auto& row : set.rows()) {
     const auto target = choose_target(set, row, options);
     if (!target) continue;
     TargetRow next{.row = &row, .target = *target, .efforts = efforts_of(set, row, target->share)};
     if (next.efforts.seconds.empty()) continue;
-    // As far as every row of the group was watched.
-    double longest = 0;
-    for (const auto& attempt : next.efforts.seconds) longest = std::max(longest, attempt.time);
-    if (longest <= 0) continue;
-    const auto [at, added] = budgets.emplace(group_of(row), longest);
-    if (!added) at->second = std::min(at->second, longest);
+    const Group group = group_of(row);
+    for (const auto& attempt : next.efforts.seconds) {
+      longest[group] = std::max(longest[group], attempt.time);
+    }
+    if (next.efforts.watched) {
+      const auto [at, added] = budgets.emplace(group, *next.efforts.watched);
+      if (!added) at->second = std::min(at->second, *next.efforts.watched);
+    }
     rows.push_back(std::move(next));
   }
+  rows.erase(
+      std::remove_if(rows.begin(), rows.end(),
+                     [&](const TargetRow& next) { return longest.at(group_of(*next.row)) <= 0; }),
+      rows.end());
   for (auto& next : rows) {
-    next.budget = budgets.at(group_of(*next.row));
+    const Group group = group_of(*next.row);
+    next.budget = budgets.contains(group) ? budgets.at(group) : longest.at(group);
     for (const size_t at : next.efforts.diverged) {
       next.efforts.seconds[at].time = std::max(next.efforts.seconds[at].time, next.budget);
     }
@@ -140,10 +156,10 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
     if (dense == nullptr || dense == next.row) continue;
     std::vector<TargetEffort> theirs, ours;
     const auto reference = efforts_of(set, *dense, next.target.share);
-    for (const auto& [seed, effort] : next.efforts.reached) {
-      const auto partner = reference.reached.find(seed);
-      if (partner == reference.reached.end()) continue;
-      theirs.push_back(partner->second);
+    for (const auto& [cell, effort] : next.efforts.reached) {
+      const auto found = reference.reached.find(partner(dense, *cell));
+      if (found == reference.reached.end()) continue;
+      theirs.push_back(found->second);
       ours.push_back(effort);
     }
     const TargetSpeedup parts = target_speedup(theirs, ours);
@@ -160,6 +176,10 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
   }
   return rows;
 }
+
+constexpr const char* kNotIsolated =
+    "seconds are those of the accuracy runs, which may have shared the machine; only the "
+    "step-time ratios of timing runs are isolated";
 
 Field ratio_field(const Ratio& ratio) { return ratio.n > 0 ? Field(ratio.ratio) : Field(); }
 
@@ -212,6 +232,30 @@ Table report_curves(const std::string& db, const ReportOptions& options) {
   return table;
 }
 
+namespace {
+
+// Positions of layers in a network, from 1: as the catalogue has them, further ones by name.
+std::map<std::string, int64_t> layer_positions(const std::set<std::string>& layers,
+                                               const std::string& network,
+                                               const Catalogue* catalogue) {
+  std::map<std::string, int64_t> positions;
+  if (catalogue != nullptr) {
+    const std::string name = parse_spec(network).name;
+    for (const auto& info : catalogue->networks) {
+      if (info.name != name) continue;
+      for (const auto& layer : info.layers) {
+        positions.emplace(layer.name, static_cast<int64_t>(positions.size()) + 1);
+      }
+    }
+  }
+  for (const auto& layer : layers) {
+    positions.emplace(layer, static_cast<int64_t>(positions.size()) + 1);
+  }
+  return positions;
+}
+
+}  // namespace
+
 Table report_layers(const std::string& db, const ReportOptions& options) {
   const RowSet set(db, options);
   Table table;
@@ -239,14 +283,21 @@ Table report_layers(const std::string& db, const ReportOptions& options) {
         if (count.density) sum.density += *count.density, ++sum.with_density;
       }
     }
-    std::map<std::string, int64_t> indices;
+    std::set<std::string> layers;
+    for (const auto& [key, sum] : sums) layers.insert(key.first);
+    const auto positions = layer_positions(layers, row.first->network, options.catalogue);
+    std::map<std::pair<int64_t, std::string>, std::pair<std::string, const Sums*>> ordered;
     for (const auto& [key, sum] : sums) {
-      indices.emplace(key.first, static_cast<int64_t>(indices.size()) + 1);
+      ordered[{positions.at(key.first), key.second}] = {key.first, &sum};
+    }
+    for (const auto& [place, named] : ordered) {
+      const auto& [layer, found] = named;
+      const Sums& sum = *found;
       const auto n = static_cast<double>(sum.runs.size());
       auto fields = row_fields(set, row);
       append(fields,
-             {indices.at(key.first), key.first, key.second, sum.calls / n, sum.exact / n,
-              sum.dense / n, sum.done / n,
+             {place.first, layer, place.second, sum.calls / n, sum.exact / n, sum.dense / n,
+              sum.done / n,
               sum.with_density > 0 ? Field(sum.density / static_cast<double>(sum.with_density))
                                    : Field(),
               static_cast<int64_t>(sum.runs.size())});
@@ -284,7 +335,8 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
                                "speedup_lo",
                                "speedup_hi",
                                "joules_to_target",
-                               "joules_runs"});
+                               "joules_runs",
+                               "notes"});
   table.text_columns = {
       "network",           "data set", "schedule",        "method",        "target",
       "reached",           "median",   "restricted mean", "with restarts", "steps ratio",
@@ -296,11 +348,15 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
   const bool has_joules = std::any_of(
       rows.begin(), rows.end(), [](const TargetRow& row) { return !row.efforts.joules.empty(); });
   if (has_joules) table.text_columns.emplace_back("energy to target");
+  std::vector<const Row*> shown;
+  for (const auto& next : rows) shown.push_back(next.row);
+  // Behind a and b; neither throughput nor differences of accuracies stand here.
+  const NoteLetters letters(shown, 'c', {kShared, kUnpaired});
   for (const auto& next : rows) {
     const auto& time = next.time;
     auto fields = row_fields(set, *next.row);
     append(fields,
-           {100 * next.target.share,
+           {std::round(next.target.share * 1e12) / 1e10,  // not 48.370000000000005
             next.target.origin,
             time.n,
             time.reached,
@@ -323,7 +379,8 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
             field(next.speedup.lo),
             field(next.speedup.hi),
             next.efforts.joules.empty() ? Field() : Field(summarize(next.efforts.joules).mean),
-            static_cast<int64_t>(next.efforts.joules.size())});
+            static_cast<int64_t>(next.efforts.joules.size()),
+            letters.names(*next.row)});
     table.rows.push_back(std::move(fields));
     const Cell& cell = *next.row->first;
     std::vector<std::string> texts = {cell.network_label, cell.dataset};
@@ -337,17 +394,17 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
       if (next.speedup.n > 0) step_time += " [a]";
     }
     origins.insert(fmt::format("{} %: {}", fixed(100 * next.target.share, 2), next.target.origin));
-    for (const auto& text :
-         {cell.schedule_label, cell.method_label, fixed(100 * next.target.share, 2) + " %",
-          fmt::format("{}/{} ({}–{} %)", time.reached, time.n,
-                      fixed(100 * time.fraction_interval.lo, 0),
-                      fixed(100 * time.fraction_interval.hi, 0)),
-          seconds_text(time.median),
-          time.restricted_mean
-              ? seconds_text(time.restricted_mean) + " to " + fixed(next.budget, 0) + " s"
-              : "–",
-          seconds_text(time.expected_with_restarts), ratio_text(next.steps), step_time,
-          ratio_text(next.speedup)}) {
+    for (const auto& text : {cell.schedule_label, cell.method_label + letters.marks(*next.row),
+                             fixed(100 * next.target.share, 2) + " %",
+                             fmt::format("{}/{} ({}–{} %)", time.reached, time.n,
+                                         fixed(100 * time.fraction_interval.lo, 0),
+                                         fixed(100 * time.fraction_interval.hi, 0)),
+                             seconds_text(time.median),
+                             time.restricted_mean ? seconds_text(time.restricted_mean) + " to " +
+                                                        fixed(next.budget, 0) + " s"
+                                                  : "–",
+                             seconds_text(time.expected_with_restarts), ratio_text(next.steps),
+                             step_time, ratio_text(next.speedup)}) {
       texts.push_back(text);
     }
     if (has_joules) {
@@ -371,11 +428,13 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
     table.notes.emplace_back(
         "b: step times of the accuracy runs, which may have shared the machine");
   }
+  for (const auto& line : letters.lines()) table.notes.push_back(line);
   if (!table.rows.empty()) {
     table.notes.emplace_back(
         "reached: with Wilson's 95 % interval; median: Kaplan and Meier's; restricted mean: of "
         "min(time, the time that all rows were watched for); with restarts: all time over "
         "successes");
+    table.notes.emplace_back(kNotIsolated);
   }
   return table;
 }
@@ -402,6 +461,8 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
   }
   for (const auto& key : order) {
     const auto& rows = groups.at(key);
+    // An exact training alone, such as that of a smaller network, is no front.
+    if (rows.size() == 1 && order.size() > 1 && rows[0]->dense == rows[0]) continue;
     std::vector<ParetoPoint> points;
     for (const auto* row : rows) {
       ParetoPoint point{.speedup = {1, 1, 1}, .loss = {0, 0, 0}};
@@ -451,8 +512,20 @@ Table report_profile(const std::string& db, const ReportOptions& options) {
   table.title = options.experiment;
   table.columns = {"method", "tau",       "share",          "lo",       "hi",
                    "score",  "workloads", "geometric_mean", "unreached"};
-  const auto rows = target_rows(set, options);
-  // A workload is a group; a method is a (method, schedule) that ran in all of them.
+  auto rows = target_rows(set, options);
+  // A workload is a group; a method is a (method, schedule) that ran in all of them. A group that
+  // was only trained exactly, a control, is none.
+  std::set<Group> approximated;
+  for (const auto& next : rows) {
+    if (!is_dense(*next.row->first)) approximated.insert(group_of(*next.row));
+  }
+  if (!approximated.empty()) {
+    rows.erase(std::remove_if(rows.begin(), rows.end(),
+                              [&](const TargetRow& next) {
+                                return !approximated.contains(group_of(*next.row));
+                              }),
+               rows.end());
+  }
   std::vector<Group> workloads;
   std::map<std::string, std::map<Group, const TargetRow*>> methods;
   std::vector<std::string> order;
@@ -470,10 +543,20 @@ Table report_profile(const std::string& db, const ReportOptions& options) {
   std::vector<double> budgets;
   for (const auto& workload : workloads) {
     double budget = 0;
+    std::set<int64_t> hosts;
     for (const auto& next : rows) {
-      if (group_of(*next.row) == workload) budget = std::max(budget, next.time.longest);
+      if (group_of(*next.row) != workload) continue;
+      budget = std::max({budget, next.budget, next.time.longest});
+      for (const auto& each : accuracy_runs(*next.row, /*diverged=*/true)) {
+        hosts.insert(each.run->host_id);
+      }
     }
     budgets.push_back(budget);
+    if (hosts.size() > 1) {
+      table.notes.push_back(fmt::format("{} on {}: times of {} machines are compared",
+                                        std::get<0>(workload), std::get<1>(workload),
+                                        hosts.size()));
+    }
   }
   for (const auto& label : order) {
     const auto& cells = methods.at(label);
@@ -506,6 +589,14 @@ Table report_profile(const std::string& db, const ReportOptions& options) {
       "{} workloads; by the median time to target, infinite where fewer than half of the runs "
       "reached it; bands: resampled workloads; score: mean of the profile over tau from 1 to 4",
       workloads.size()));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (means[i].ratio && means[i].unreached > 0) {
+      table.notes.push_back(
+          fmt::format("{}: geometric mean ≥ {:.2f}, with {} of {} workloads unreached", labels[i],
+                      *means[i].ratio, means[i].unreached, means[i].workloads));
+    }
+  }
+  table.notes.emplace_back(kNotIsolated);
   return table;
 }
 

@@ -1,6 +1,7 @@
 #include "results/contents.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/spec/error.h"
 
@@ -40,7 +41,9 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
       "SELECT c.cell_id, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, c.split, "
       "c.train_examples, c.recipe, c.batch_size, c.precision, c.threads, c.device, m.method_label, "
       "m.schedule_label, m.network_label, e.experiment_id, m.position, e.target_value, "
-      "coalesce(json_extract(c.config, '$.timed_against'), '') "
+      "coalesce(json_extract(c.config, '$.timed_against'), ''), "
+      "coalesce(json_extract(c.config, '$.blocks'), '') || 'x' || "
+      "coalesce(json_extract(c.config, '$.block_steps'), '') "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
       "WHERE ?1 = '' OR e.name = ?1 ORDER BY e.experiment_id",
       [&](SQLite::Statement& row) {
@@ -53,7 +56,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
           cell.dataset = text_at(row, 5), cell.seed = row.getColumn(6).getInt64();
           cell.split = text_at(row, 7), cell.recipe = text_at(row, 9);
           cell.batch_size = row.getColumn(10).getInt64();
-          cell.timed_against = text_at(row, 20);
+          cell.timed_against = text_at(row, 20), cell.blocks = text_at(row, 21);
           cell.settings =
               settings_of(cell.split, text_at(row, 8), text_at(row, 10), text_at(row, 11),
                           text_at(row, 12), text_at(row, 13), cell.recipe);
@@ -96,6 +99,66 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
   return sorted;
 }
 
+// A cell planned again under another key with the same settings is of a later version of the
+// method, the network or the data: what the earlier one measured is no further seed. Takes the
+// earlier ones out; a line for each method that had some.
+std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
+  using Key = std::tuple<std::string, std::string, std::string, std::string, std::string,
+                         std::string, int64_t, std::string, std::string>;
+  const auto key_of = [](const Cell& cell) {
+    return Key{cell.network, cell.dataset, cell.setting, cell.schedule,     cell.method,
+               cell.purpose, cell.seed,    cell.blocks,  cell.timed_against};
+  };
+  std::map<Key, int64_t> newest;
+  for (const auto& cell : cells) {
+    auto& id = newest[key_of(cell)];
+    id = std::max(id, cell.cell_id);
+  }
+  std::map<std::string, int64_t> dropped;
+  const auto is_old = [&](const Cell& cell) { return newest[key_of(cell)] != cell.cell_id; };
+  for (const auto& cell : cells) {
+    if (is_old(cell) && !cell.runs.empty()) ++dropped[cell.method_label];
+  }
+  cells.erase(std::remove_if(cells.begin(), cells.end(), is_old), cells.end());
+  std::vector<std::string> lines;
+  for (const auto& [method, count] : dropped) {
+    lines.push_back(
+        fmt::format("left out: {} of {}, measured with earlier data or an earlier version of "
+                    "method or network",
+                    count == 1 ? "a run" : fmt::format("{} runs", count), method));
+  }
+  return lines;
+}
+
+// An experiment keeps what an earlier text of its file ran. Where that has the labels of what is
+// planned now but is something else, such as a schedule that was changed, its label says so.
+void mark_earlier(std::vector<Cell>& cells) {
+  struct Newest {
+    int64_t cell_id = 0;
+    std::string network, schedule, method;
+  };
+  using Key = std::tuple<int64_t, std::string, std::string, std::string, std::string, std::string>;
+  const auto key_of = [](const Cell& cell) {
+    return Key{cell.order.first, cell.network_label,  cell.dataset,
+               cell.setting,     cell.schedule_label, cell.method_label};
+  };
+  std::map<Key, Newest> newest;
+  for (const auto& cell : cells) {
+    auto& known = newest[key_of(cell)];
+    if (cell.cell_id > known.cell_id) {
+      known = {cell.cell_id, cell.network, cell.schedule, cell.method};
+    }
+  }
+  for (auto& cell : cells) {
+    const Newest& now = newest.at(key_of(cell));
+    std::string* label = cell.schedule != now.schedule ? &cell.schedule_label
+                         : cell.method != now.method   ? &cell.method_label
+                         : cell.network != now.network ? &cell.network_label
+                                                       : nullptr;
+    if (label != nullptr) *label += " (earlier)";
+  }
+}
+
 Curves read_curves(SQLite::Database& db, const std::string& metric) {
   Curves curves;
   for_each_row(
@@ -136,6 +199,8 @@ Contents read_contents(const std::string& path, const ReportOptions& options) {
   auto db = open_snapshot(path);
   const std::string experiment = experiment_name(db, options.experiment);
   contents.cells = read_cells(db, experiment);
+  contents.excluded = drop_superseded(contents.cells);
+  mark_earlier(contents.cells);
   contents.accuracy = read_curves(db, "accuracy");
   contents.loss = read_curves(db, "loss");
   for_each_row(db,

@@ -39,6 +39,7 @@ struct Cell {
   std::string purpose, method, schedule, network, dataset, split;
   std::string recipe, setting;  // setting: all that must be equal, as one text
   std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
+  std::string blocks;           // of a timing run: how many and of how many steps, "8x4"
   Settings settings;
   // From the experiment that names it, the last one where there are several.
   std::string method_label, schedule_label, network_label;
@@ -82,7 +83,7 @@ struct Contents {
   std::map<int64_t, double> gradient_density;               // run: mean over its epochs
   std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
   std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step
-  std::vector<std::string> excluded;  // a line for each group of cells that were left out
+  std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
 };
 
 // Reads it. Throws as report_table does.

@@ -589,22 +589,34 @@ char note_letter(std::string_view note) {
   return marked && note[2] == ' ' ? note[0] : '\0';
 }
 
-// A cell, whose " [a,b]" at the end becomes references where the table has such notes.
-std::string cell_text(std::string_view text, const Table& table, const std::string& id) {
-  const size_t bracket = text.rfind(" [");
-  if (bracket == std::string_view::npos || !text.ends_with("]")) return rich(text);
-  const std::string_view marks = text.substr(bracket + 2, text.size() - bracket - 3);
+// References to the notes that `marks`, "a,b", names; "" unless the table has each of them.
+std::string note_links(std::string_view marks, const Table& table, const std::string& id) {
+  if (marks.size() % 2 == 0) return "";
   std::string links;
   for (size_t i = 0; i < marks.size(); ++i) {
     if (i % 2 == 1 && marks[i] == ',') continue;
     const bool known = i % 2 == 0 && letter(marks[i]) &&
                        std::any_of(table.notes.begin(), table.notes.end(),
                                    [&](const auto& note) { return note_letter(note) == marks[i]; });
-    if (!known) return rich(text);
+    if (!known) return "";
     links += fmt::format("{0}<a href=\"#{1}-{2}\">{2}</a>", links.empty() ? "" : ",", id, marks[i]);
   }
-  if (marks.size() % 2 == 0) return rich(text);
-  return rich(text.substr(0, bracket)) + "<sup>" + links + "</sup>";
+  return "<sup>" + links + "</sup>";
+}
+
+// A cell, in which " [a,b]" becomes references where the table has such notes.
+std::string cell_text(std::string_view text, const Table& table, const std::string& id) {
+  std::string html;
+  size_t begin = 0;
+  for (size_t at = text.find(" ["); at != std::string_view::npos; at = text.find(" [", at + 2)) {
+    const size_t end = text.find(']', at);
+    if (end == std::string_view::npos) break;
+    const std::string links = note_links(text.substr(at + 2, end - at - 2), table, id);
+    if (links.empty()) continue;
+    html += rich(text.substr(begin, at - begin)) + links;
+    begin = end + 1;
+  }
+  return html + rich(text.substr(begin));
 }
 
 std::string table_html(const Table& table, const std::string& id, const std::string& file) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/spec/error.h"
 #include "core/spec/iso_time.h"
 #include "results/contents.h"
 #include "results/paper_report.h"
@@ -25,11 +26,13 @@ struct Provenance {
   std::string machine, commit, since;  // since: the newest run's start
 };
 
-void add_provenance(const Row& row, Provenance& provenance, std::set<std::string>& machines) {
+// `machines` gets the ids of hosts: two may have one name.
+void add_provenance(const Row& row, Provenance& provenance, std::set<int64_t>& machines) {
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
     if (run == nullptr || !run->result()) continue;
-    machines.insert(run->host);
+    machines.insert(run->host_id);
+    provenance.machine = run->host;
     if (run->started_utc > provenance.since) {
       provenance.since = run->started_utc;
       provenance.commit = run->git_sha.substr(0, 12);
@@ -41,22 +44,43 @@ struct Advice {
   std::string worth, reason;  // "yes", "no", "undecided"
 };
 
-int64_t epochs_of(const Row& row) {
-  for (const auto& [key, value] : row.first->settings) {
-    if (key == "epochs") return std::atoll(value.c_str());
+// None for the recipe of another version of the program.
+std::optional<Recipe> recipe_of(const Cell& cell) {
+  const Json json = Json::parse(cell.recipe, nullptr, /*allow_exceptions=*/false);
+  Recipe recipe;
+  try {
+    from_json(json, recipe);
+  } catch (const Error&) {
+    return std::nullopt;
   }
-  return 0;
+  return recipe;
+}
+
+// Whether two cells differ in nothing but method and recipe.
+bool same_but_recipe(const Cell& a, const Cell& b) {
+  const auto others = [](const Cell& cell) {
+    Settings settings;
+    for (const auto& setting : cell.settings) {
+      const auto& specs = recipe_specs();
+      const bool of_recipe = std::any_of(
+          specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == setting.first; });
+      if (!of_recipe) settings.push_back(setting);
+    }
+    return settings;
+  };
+  return a.network == b.network && a.dataset == b.dataset && others(a) == others(b);
 }
 
 // The control of a row: dense training that is as short as the row is fast. One serves all methods
-// that leave it the same epochs, so it goes by these and not by the name in its label.
+// that leave it the same epochs, so it goes by its recipe and not by the name in its label.
 const Row* iso_time_control(const RowSet& set, const Row& row) {
-  if (row.speedup.n == 0) return nullptr;
-  const int64_t wanted = iso_time_epochs(epochs_of(row), row.speedup.ratio);
+  const auto recipe = recipe_of(*row.first);
+  if (row.speedup.n == 0 || !recipe) return nullptr;
+  const Recipe wanted = shortened(*recipe, iso_time_epochs(recipe->epochs, row.speedup.ratio));
   for (const auto& other : set.rows()) {
-    const Cell& first = *other.first;
-    if (first.method_label.starts_with(kIsoTimePrefix) && first.network == row.first->network &&
-        first.dataset == row.first->dataset && other.accuracy.n > 0 && epochs_of(other) == wanted) {
+    const Cell& cell = *other.first;
+    if (cell.method_label.starts_with(kIsoTimePrefix) && other.accuracy.n > 0 &&
+        same_but_recipe(cell, *row.first) && recipe_of(cell) == wanted) {
       return &other;
     }
   }
@@ -92,12 +116,31 @@ std::string identity(const Row& row) {
                      cell.method);
 }
 
-std::vector<double> accuracies(const RowSet& set, const Row& row) {
-  std::vector<double> values;
+std::map<int64_t, double> accuracies(const RowSet& set, const Row& row) {
+  std::map<int64_t, double> values;  // by seed
   for (const auto* cell : row.cells) {
-    if (const auto value = set.final_accuracy(*cell)) values.push_back(*value);
+    if (const auto value = set.final_accuracy(*cell)) values[cell->seed] = *value;
   }
   return values;
+}
+
+std::vector<double> without_seeds(const std::map<int64_t, double>& by_seed) {
+  std::vector<double> values;
+  for (const auto& [seed, value] : by_seed) values.push_back(value);
+  return values;
+}
+
+// Equal runs give equal numbers: where there are too few for an interval, the seeds that both
+// stores have still show whether they are equal.
+std::string seeds_verdict(const std::map<int64_t, double>& a, const std::map<int64_t, double>& b) {
+  bool any = false;
+  for (const auto& [seed, value] : a) {
+    const auto found = b.find(seed);
+    if (found == b.end()) continue;
+    any = true;
+    if (found->second != value) return "differs";
+  }
+  return any ? "same" : "undecided";
 }
 
 // The difference of two independent log-ratios, b against a, as a ratio: above 1 where B is faster.
@@ -147,7 +190,8 @@ std::string speed_verdict(const Ratio& ratio) {
   if (ratio.n == 0 || !ratio.lo) return "";
   if (*ratio.hi < 1 && ratio.ratio < 1 / (1 + kLeastEffect)) return "slower";
   if (*ratio.lo > 1 && ratio.ratio > 1 + kLeastEffect) return "faster";
-  return "same";
+  const bool within = *ratio.lo > 1 / (1 + kLeastEffect) && *ratio.hi < 1 + kLeastEffect;
+  return within ? "same" : "undecided";
 }
 
 }  // namespace
@@ -185,11 +229,10 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
     if (row.dense == &row || row.first->method == "dense") continue;
     if (row.speedup.n == 0 && row.loss.n == 0) continue;
     Provenance provenance;
-    std::set<std::string> machines;
+    std::set<int64_t> machines;
     add_provenance(row, provenance, machines);
     if (row.dense != nullptr) add_provenance(*row.dense, provenance, machines);
-    provenance.machine =
-        machines.size() == 1 ? *machines.begin() : fmt::format("{} machines", machines.size());
+    if (machines.size() > 1) provenance.machine = fmt::format("{} machines", machines.size());
     NonInferiorityTest test;
     if (row.dense != nullptr) {
       test = non_inferiority(set.losses(row, *row.dense, /*best=*/false), options.margin);
@@ -283,7 +326,8 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
     if (!cell.schedule_label.empty()) what += ", " + cell.schedule_label;
     what += ", " + cell.method_label;
     if (const auto text = after.setting(row); !text.empty()) what += ", " + text;
-    const auto ours = accuracies(after, row), theirs = accuracies(before, old);
+    const auto our_seeds = accuracies(after, row), their_seeds = accuracies(before, old);
+    const auto ours = without_seeds(our_seeds), theirs = without_seeds(their_seeds);
     if (!ours.empty() && !theirs.empty()) {
       const auto welch = welch_difference(ours, theirs);
       std::string verdict;
@@ -293,11 +337,8 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
                   : lo > options.margin                         ? "better"
                   : lo > -options.margin && hi < options.margin ? "same"
                                                                 : "undecided";
-      } else if (welch.difference != 0) {
-        // Equal runs give equal numbers: one seed is enough to see that they are not equal.
-        verdict = "differs";
       } else {
-        verdict = "same";
+        verdict = seeds_verdict(their_seeds, our_seeds);
       }
       fail(verdict);
       table.rows.push_back({what, std::string("accuracy_pct"), summarize(theirs).mean,
@@ -340,8 +381,8 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
       "machines; {} rows only in A, {} only in B",
       only_a, only_b));
   table.notes.push_back(fmt::format(
-      "accuracy: Welch's 95 % interval against a margin of {} points; speed: faster or slower from "
-      "2 % on",
+      "accuracy: Welch's 95 % interval against a margin of {} points; speed: faster or slower "
+      "from 2 % on, the same if the whole interval lies within 2 %",
       shortest(options.margin)));
   return table;
 }

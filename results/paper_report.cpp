@@ -21,6 +21,11 @@ bool is_timing(const std::string& quantity) {
          quantity == "time_to_target";
 }
 
+// A time or a speed against that of the exact training, which is its own reference.
+bool is_against_dense(const std::string& quantity) {
+  return quantity == "speedup" || quantity == "time_saved" || quantity == "accuracy_loss";
+}
+
 int digits_of(const ReportedValue& value) {
   return value.quantity == "time" ? 3 : value.quantity == "time_saved" ? 1 : 2;
 }
@@ -181,7 +186,8 @@ class PaperTable {
   }
 
   // Where the exact training stands that a cell is compared with: in the same row or column if
-  // networks or data sets are told apart there, else the first of the table.
+  // networks or data sets are told apart there, else the first of the table. A row without one of
+  // its own has that of another row with its network and data.
   std::optional<Place> baseline(Place at) const {
     const auto& paper = layout_.paper;
     const auto tells_apart = [](const std::string& axis) {
@@ -195,6 +201,17 @@ class PaperTable {
         if (run != nullptr && run->config.method == "dense") return Place{row, column};
       }
     }
+    const auto* own = planned(layout_, at);
+    for (size_t row = 0; own != nullptr && row < rows_.size(); ++row) {
+      for (size_t column = 0; column < columns_.size(); ++column) {
+        const auto* run = planned(layout_, {row, column});
+        if (run != nullptr && run->config.method == "dense" &&
+            run->config.network == own->config.network &&
+            run->config.dataset == own->config.dataset) {
+          return Place{row, column};
+        }
+      }
+    }
     return std::nullopt;
   }
 
@@ -205,15 +222,40 @@ class PaperTable {
     const auto* run = planned(shown_, at);
     if (run == nullptr) return fmt::format("not part of the {} scale", name(shown_.scale));
     if (!run->excluded.empty()) return run->excluded;
+    const bool timed = value.quantity == "speedup" || value.quantity == "time_saved";
     const Row* row = find(at);
-    if (row != nullptr && row->failed > 0 && row->finished == 0) return "its runs failed";
-    if (row != nullptr && row->diverged > 0 && row->finished == 0) return "its runs diverged";
-    if (is_timing(value.quantity)) {
-      return row != nullptr && row->notes[kTainted]
-                 ? "its timing was disturbed: sweep --rerun tainted times it again"
-                 : "no timing run in the store";
+    const Ends ends = row == nullptr ? Ends{} : ends_of(*row, timed ? "timing" : "accuracy");
+    if (ends.finished == 0) {
+      if (ends.diverged > 0) return timed ? "its timing runs diverged" : "its runs diverged";
+      if (ends.failed > 0) return timed ? "its timing runs failed" : "its runs failed";
+      return timed ? "no timing run in the store" : "no finished run in the store";
     }
-    return "no finished run in the store";
+    if (timed) {
+      return row->notes[kTainted] ? "its timing was disturbed: sweep --rerun tainted times it again"
+                                  : "its timing runs have no pair of blocks";
+    }
+    if (value.quantity == "accuracy_loss") return "no dense run of its seeds to compare with";
+    if (value.quantity == "time_to_target") {
+      return row->target ? "no run reached the target" : "the experiment has no target";
+    }
+    return "its runs did not record it";
+  }
+
+  // How the runs of a row for one purpose ended.
+  struct Ends {
+    int64_t finished = 0, diverged = 0, failed = 0;
+  };
+
+  static Ends ends_of(const Row& row, std::string_view purpose) {
+    Ends ends;
+    for (const auto* cell : row.cells) {
+      const Run* run = cell->run();
+      if (cell->purpose != purpose || run == nullptr) continue;
+      ends.finished += run->finished();
+      ends.diverged += run->state == RunState::kDiverged;
+      ends.failed += run->state == RunState::kFailed;
+    }
+    return ends;
   }
 
   Measured of_summary(const Summary& summary, const Row& row) const {
@@ -254,7 +296,7 @@ class PaperTable {
       } else if (value.quantity == "speedup" || value.quantity == "time_saved") {
         measured = speedup_of(*row, value.quantity == "time_saved");
       } else if (value.quantity == "compute_reduction") {
-        measured = of_summary(compute_reduction(*row), *row);
+        measured = of_summary(compute_reduction(*row, is_of_approximated(value)), *row);
       } else if (value.quantity == "density") {
         measured = of_summary(density(*row), *row);
       } else if (value.quantity == "loss") {
@@ -269,7 +311,8 @@ class PaperTable {
 
   static Measured speedup_of(const Row& row, bool saved) {
     Measured measured;
-    measured.n = row.speedup.n;
+    measured.n = row.timing_runs;
+    measured.pairs = row.speedup.n;
     if (measured.n == 0) return measured;
     const auto as = [saved](double ratio) { return saved ? 100 * (1 - 1 / ratio) : ratio; };
     measured.value = as(row.speedup.ratio);
@@ -277,14 +320,20 @@ class PaperTable {
     return measured;
   }
 
-  // Percent of the multiply-accumulates of all layers and products that were left out.
-  Summary compute_reduction(const Row& row) const {
+  static bool is_of_approximated(const ReportedValue& value) {
+    return value.definition == "of the approximated layers";
+  }
+
+  // Percent of the multiply-accumulates that were left out: of all layers and products, or of those
+  // alone that are approximated.
+  Summary compute_reduction(const Row& row, bool approximated) const {
     std::vector<double> values;
     for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
       const auto counts = set_.contents().layers.find(run->run_id);
       if (counts == set_.contents().layers.end()) continue;
       double dense = 0, done = 0;
       for (const auto& count : counts->second) {
+        if (approximated && count.method == "dense") continue;
         dense += static_cast<double>(count.macs_dense);
         done += static_cast<double>(count.macs_done);
       }
@@ -328,6 +377,7 @@ class PaperTable {
       ReportedValue loss = value;
       loss.quantity = "accuracy_loss";
       loss.unit = "pp";
+      loss.tolerance.reset();  // that of accuracies; a difference is judged by the item's margin
       loss.note.clear();
       for (auto& row : loss.paper) {
         for (auto& number : row) number = {};
@@ -370,6 +420,14 @@ class PaperTable {
     if (shown.value.quantity == "accuracy" && shown.value.definition.starts_with("best")) {
       text = "best accuracy";
     }
+    const auto& values = layout_.paper.values;
+    const auto alike = std::count_if(values.begin(), values.end(), [&](const auto& other) {
+      return other.quantity == shown.value.quantity && other.basis == shown.value.basis;
+    });
+    const bool named = text == "best accuracy" || shown.value.definition == "final";
+    if (alike > 1 && !named && !shown.derived && !shown.value.definition.empty()) {
+      text += ", " + shown.value.definition;
+    }
     if (!shown.value.unit.empty()) text += ", " + shown.value.unit;
     if (shown.value.basis != "measured-e2e" && !shown.derived) {
       text += fmt::format(" ({})", shown.value.basis);
@@ -387,7 +445,9 @@ class PaperTable {
         text += fmt::format(" ± {}", fixed((*measured.hi - *measured.lo) / 2, digits));
       }
     }
-    return text + fmt::format(" (n={})", measured.n);
+    if (measured.pairs == 0) return text + fmt::format(" (n={})", measured.n);
+    return text + fmt::format(" ({} pairs of blocks{})", measured.pairs,
+                              measured.n == 1 ? "" : fmt::format(" in {} runs", measured.n));
   }
 
   const Experiment& layout_;
@@ -446,20 +506,29 @@ Table PaperTable::make() {
           texts.emplace_back();
           continue;
         }
-        const bool reference = is_base && (is_difference || is_timing(value.quantity));
+        const bool reference =
+            is_base && (is_against_dense(value.quantity) || is_of_approximated(value));
         Measured measured;
         if (!reference || value.quantity == "speedup") measured = measure(value, at);
         Judgement judgement;
         if (!reference) {
           judgement = judge(value, number.value, measured, scale_at(at), is_difference,
                             layout_.paper.margin);
-          const std::string others = found != nullptr ? other_settings(*found, at) : "";
-          if (measured.n > 0 && !judgement.verdict.empty() && !others.empty()) {
-            judgement = {Verdict::kNotComparable, others};
-          }
         }
         std::string notes, marks;
         if (found != nullptr && measured.n > 0) {
+          std::string others = other_settings(*found, at);
+          const Row* dense = base && is_difference ? find(*base) : nullptr;
+          if (others.empty() && dense != nullptr) {
+            others = other_settings(*dense, *base);
+            if (!others.empty()) others = "its dense runs were " + others;
+          }
+          if (!others.empty() && !judgement.verdict.empty()) {
+            judgement = {Verdict::kNotComparable, others};
+          } else if (!others.empty()) {
+            notes = others;
+            marks = footnotes.letter(others);
+          }
           for (int note = 0; note < kNotes; ++note) {
             const bool about_time = note == kTainted || note == kShared || note == kOtherNetwork;
             if (!found->notes[note] || (about_time && !is_timing(value.quantity))) continue;
@@ -508,18 +577,43 @@ Table PaperTable::make() {
 
 // --- items that are no trainings ---
 
+// One method on one shape in a stored benchmark.
+struct KernelResult {
+  std::string method, verdict, reason;
+  std::optional<double> ns, baseline_ns, plan_ns, ratio, lo, hi;
+  int64_t n = 0;  // samples
+};
+
+// What a benchmark has of a number of the paper: a speedup, or the time, in ms, of what the number
+// defines as dense or approximated.
+Measured of_kernel(const ReportedValue& value, const KernelResult& result) {
+  Measured measured;
+  const auto take = [&](const std::optional<double>& number, double unit) {
+    if (!number) return;
+    measured.n = 1;
+    measured.pairs = result.n;
+    measured.value = *number / unit;
+  };
+  if (value.quantity == "speedup") {
+    take(result.ratio, 1);
+    measured.lo = result.lo, measured.hi = result.hi;
+  } else if (value.quantity == "time" && value.unit == "ms") {
+    if (value.definition == "dense") take(result.baseline_ns, 1e6);
+    if (value.definition == "approximated") take(result.ns, 1e6);
+  }
+  if (measured.n == 0) {
+    measured.why_none = result.reason.empty() ? result.verdict : result.reason;
+  }
+  return measured;
+}
+
 // The last stored benchmark of the item, shape by shape, each time of the paper beside ours.
 Table kernel_table(const std::string& db, const Experiment& layout, const Experiment& shown) {
   Table table;
   table.name = "paper";
   table.title = item_title(shown);
   table.columns = paper_columns();
-  struct Result {
-    std::string method, verdict, reason;
-    std::optional<double> ns, baseline_ns, plan_ns, ratio, lo, hi;
-    int64_t n = 0;
-  };
-  std::map<std::string, std::vector<Result>> results;  // by the shape's label
+  std::map<std::string, std::vector<KernelResult>> results;  // by the shape's label
   std::vector<std::string> order;
   if (std::filesystem::exists(db)) {
     auto store = open_snapshot(db);
@@ -530,16 +624,16 @@ Table kernel_table(const std::string& db, const Experiment& layout, const Experi
         "kernel_run_id = "
         "(SELECT max(kernel_run_id) FROM kernel_run WHERE experiment = ?) ORDER BY kernel_case_id",
         [&](SQLite::Statement& row) {
-          Result result{text_at(row, 1) + ", " + text_at(row, 12),
-                        text_at(row, 2),
-                        text_at(row, 3),
-                        optional_real(row.getColumn(4)),
-                        optional_real(row.getColumn(5)),
-                        optional_real(row.getColumn(6)),
-                        optional_real(row.getColumn(7)),
-                        optional_real(row.getColumn(8)),
-                        optional_real(row.getColumn(9)),
-                        row.getColumn(10).getInt64()};
+          KernelResult result{text_at(row, 1) + ", " + text_at(row, 12),
+                              text_at(row, 2),
+                              text_at(row, 3),
+                              optional_real(row.getColumn(4)),
+                              optional_real(row.getColumn(5)),
+                              optional_real(row.getColumn(6)),
+                              optional_real(row.getColumn(7)),
+                              optional_real(row.getColumn(8)),
+                              optional_real(row.getColumn(9)),
+                              row.getColumn(10).getInt64()};
           std::string label = text_at(row, 0);
           if (label.empty()) label = text_at(row, 11);
           if (!results.contains(label)) order.push_back(label);
@@ -569,26 +663,19 @@ Table kernel_table(const std::string& db, const Experiment& layout, const Experi
   for (size_t i = 0; i < labels.size(); ++i) {
     const auto found = results.find(labels[i]);
     const std::string why = "no benchmark of it in the store";
+    const KernelResult* first = found == results.end() ? nullptr : &found->second.front();
     for (const auto& value : paper.values) {
       const ReportedNumber number =
           i < value.paper.size() && !value.paper[i].empty() ? value.paper[i][0] : ReportedNumber();
       Measured measured;
-      measured.why_none = value.not_run.empty() ? why : value.not_run;
-      if (found != results.end() && value.quantity == "speedup") {
-        const Result& first = found->second.front();
-        if (first.ratio) {
-          measured.n = first.n;
-          measured.value = *first.ratio;
-          measured.lo = first.lo, measured.hi = first.hi;
-        }
+      if (first != nullptr && value.not_run.empty()) measured = of_kernel(value, *first);
+      if (measured.n == 0 && measured.why_none.empty()) {
+        measured.why_none = value.not_run.empty() ? why : value.not_run;
       }
-      Judgement judgement;
-      if (value.quantity == "speedup") {
-        judgement = judge(value, number.value, measured, shown.scale, /*is_difference=*/false,
-                          paper.margin);
-      } else if (number.value) {
-        judgement = {Verdict::kNotComparable, "a time on " + value.hardware};
-      }
+      const Judgement judgement = number.value || measured.n > 0
+                                      ? judge(value, number.value, measured, shown.scale,
+                                              /*is_difference=*/false, paper.margin)
+                                      : Judgement();
       table.rows.push_back({shown.item, std::string(name(shown.scale)), labels[i], std::string(),
                             value.quantity, value.definition, value.unit, value.basis,
                             value.hardware, number.printed, field(number.value),
@@ -633,6 +720,25 @@ Table kernel_table(const std::string& db, const Experiment& layout, const Experi
   return table;
 }
 
+// What the paper prints, a line for each of its quantities: a study's table has columns of its own.
+void add_reported(const Experiment& layout, Table& table) {
+  for (const auto& value : layout.paper.values) {
+    std::string line;
+    for (size_t row = 0; row < value.paper.size(); ++row) {
+      for (const auto& number : value.paper[row]) {
+        if (number.printed.empty()) continue;
+        line += line.empty() ? "" : ", ";
+        if (row < layout.paper.labels.size()) line += layout.paper.labels[row] + " ";
+        line += number.printed;
+      }
+    }
+    if (line.empty()) continue;
+    table.notes.push_back(fmt::format("printed in the paper: {} ({}): {}",
+                                      value.definition.empty() ? value.quantity : value.definition,
+                                      value.basis, line));
+  }
+}
+
 // The last stored table of the item's study, as it is.
 Table study_table(const std::string& db, const Experiment& layout, const Experiment& shown) {
   Table table;
@@ -675,6 +781,7 @@ Table study_table(const std::string& db, const Experiment& layout, const Experim
         shown.id);
   }
   add_findings(layout, table);
+  add_reported(layout, table);
   if (!found) {
     table.columns = {"item", "verdict", "reason"};
     table.rows = {{shown.item, std::string(Verdict::kNotRun), "the study is not in the store"}};

@@ -21,7 +21,8 @@ struct Verdict {
 
 // What a verdict is made from.
 struct Measured {
-  int64_t n = 0;  // seeds, or runs of a timing
+  int64_t n = 0;      // seeds, or runs of a timing
+  int64_t pairs = 0;  // of a timing: of its blocks or samples, which the interval is of
   double value = 0;
   std::optional<double> lo, hi;
   std::string why_none;  // where n is 0

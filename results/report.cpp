@@ -133,15 +133,10 @@ Table report_table(const std::string& db, const ReportOptions& options) {
     table.text_columns.push_back(name);
   }
 
-  std::string letters[kNotes];
-  char next = 'a';
-  for (int note = 0; note < kNotes; ++note) {
-    const bool used =
-        std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.notes[note]; });
-    if (!used) continue;
-    letters[note] = next++;
-    table.notes.push_back(letters[note] + ": " + kNoteTexts[note]);
-  }
+  std::vector<const Row*> all;
+  for (const auto& row : rows) all.push_back(&row);
+  const NoteLetters letters(all, 'a');
+  table.notes = letters.lines();
   std::set<double> targets;
   for (const auto& row : rows) {
     if (row.target) targets.insert(*row.target);
@@ -165,12 +160,6 @@ Table report_table(const std::string& db, const ReportOptions& options) {
   for (const auto& row : rows) {
     const Cell& cell = *row.first;
     const std::string setting = set.setting(row);
-    std::string marks, names;
-    for (int note = 0; note < kNotes; ++note) {
-      if (!row.notes[note]) continue;
-      marks += (marks.empty() ? "" : ",") + letters[note];
-      names += std::string(names.empty() ? "" : "; ") + kNoteNames[note];
-    }
     const auto mean = [](const Summary& summary) {
       return summary.n > 0 ? Field(summary.mean) : Field();
     };
@@ -211,12 +200,11 @@ Table report_table(const std::string& db, const ReportOptions& options) {
                           row.diverged,
                           row.failed,
                           row.missing,
-                          names,
+                          letters.names(row),
                           field(row.ceiling),
                           field(row.estimate)});
-    std::vector<std::string> texts = {
-        cell.network_label, cell.dataset, cell.schedule_label,
-        cell.method_label + (marks.empty() ? "" : " [" + marks + "]")};
+    std::vector<std::string> texts = {cell.network_label, cell.dataset, cell.schedule_label,
+                                      cell.method_label + letters.marks(row)};
     if (set.settings_differ()) texts.push_back(setting);
     texts.push_back(std::to_string(row.accuracy.n));
     texts.push_back(with_interval(row.accuracy, 2));
@@ -351,7 +339,12 @@ Table report_runs(const std::string& path, const ReportOptions& options) {
                                                 : Field(column.getString()));
         }
         std::string error = text_at(row, 23);
-        if (error.size() > 80) error = error.substr(0, 77) + "...";
+        if (error.size() > 80) {
+          // Not inside a character: its further bytes in UTF-8 are 10xxxxxx.
+          size_t end = 77;
+          while (end > 0 && (static_cast<unsigned char>(error[end]) & 0xC0) == 0x80) --end;
+          error = error.substr(0, end) + "...";
+        }
         table.text_rows.push_back(
             {text_at(row, 0), text_at(row, 1), text_at(row, 2), text_at(row, 3), text_at(row, 4),
              text_at(row, 5), text_at(row, 6), text_at(row, 7), text_at(row, 8),

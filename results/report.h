@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/spec/catalogue.h"
 #include "core/spec/params.h"
 #include "results/table.h"
 
@@ -20,6 +21,8 @@ struct ReportOptions {
   // either it is the median of the dense runs' best accuracies less `margin`.
   std::optional<double> target;
   double margin = 0.5;  // points that a method may lose (report_pareto, report_advice, report_tta)
+  // report_layers: knows the order of the layers, which is by name without it.
+  const Catalogue* catalogue = nullptr;
 };
 
 // One row for each (network, data set, schedule, method) with equal settings: accuracy, its loss
@@ -50,8 +53,8 @@ Table report_tta(const std::string& db, const ReportOptions& options = {});
 Table report_pareto(const std::string& db, const ReportOptions& options = {});
 
 // Performance profiles over all networks, data sets and settings as workloads
-// (results/profile.h), by the restricted mean time to target: one row for each (method and
-// schedule, tau).
+// (results/profile.h), by the median time to target: one row for each (method and schedule, tau).
+// Groups that were only trained exactly are no workloads.
 Table report_profile(const std::string& db, const ReportOptions& options = {});
 
 // One line for each (network, data set, setting, machine, method and schedule): whether it is
@@ -60,7 +63,7 @@ Table report_advice(const std::string& db, const ReportOptions& options = {});
 
 // What is the same in two stores, A against B: accuracy (Welch's interval of the difference) and
 // step time or kernel time. `failures` gets a word for each row that is "slower", "inferior" or
-// "differs".
+// "differs". What the runs cannot tell is "undecided"; stores with no row in common give none.
 Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
                      std::vector<std::string>* failures = nullptr);
 

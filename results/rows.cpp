@@ -36,7 +36,8 @@ constexpr int64_t kFewSeeds = 5;
 
 using RowKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
 
-// The accuracy cell of `dense` with the seed of `cell`, run on the same machine and data.
+}  // namespace
+
 const Cell* partner(const Row* dense, const Cell& cell) {
   if (dense == nullptr || cell.run() == nullptr) return nullptr;
   for (const auto* other : dense->cells) {
@@ -49,8 +50,6 @@ const Cell* partner(const Row* dense, const Cell& cell) {
   }
   return nullptr;
 }
-
-}  // namespace
 
 std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
   std::vector<AccuracyRun> runs;
@@ -94,7 +93,7 @@ void RowSet::group() {
       const bool same = other.first->network == row.first->network &&
                         other.first->dataset == row.first->dataset &&
                         other.first->setting == row.first->setting;
-      if (same && other.first->method == "dense") row.dense = &other;
+      if (same && is_dense(*other.first)) row.dense = &other;
     }
   }
 }
@@ -253,11 +252,12 @@ void RowSet::judge_time(Row& row) const {
 }
 
 void RowSet::judge_ceiling(Row& row) const {
-  if (row.first->method == "dense") return;
+  if (is_dense(*row.first)) return;
   std::vector<double> ceilings, estimates;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
     if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
+    if (!run->timing_valid && !include_tainted_) continue;
     const auto phases = contents_.phases.find(run->run_id);
     const auto layers = contents_.layers.find(run->run_id);
     if (phases == contents_.phases.end() || layers == contents_.layers.end()) continue;
@@ -330,6 +330,42 @@ void RowSet::judge_throughput(Row& row) const {
     row.notes[kShared] = !speeds.empty();
   }
   if (!speeds.empty()) row.images_per_s = quantile(speeds, 0.5);
+}
+
+NoteLetters::NoteLetters(const std::vector<const Row*>& rows, char first,
+                         const std::set<Note>& without) {
+  for (int note = 0; note < kNotes; ++note) {
+    if (without.contains(static_cast<Note>(note))) continue;
+    const bool used =
+        std::any_of(rows.begin(), rows.end(), [&](const Row* row) { return row->notes[note]; });
+    if (used) letters_[note] = first++;
+  }
+}
+
+std::string NoteLetters::marks(const Row& row) const {
+  std::string marks;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!row.notes[note] || letters_[note].empty()) continue;
+    marks += (marks.empty() ? "" : ",") + letters_[note];
+  }
+  return marks.empty() ? "" : " [" + marks + "]";
+}
+
+std::string NoteLetters::names(const Row& row) const {
+  std::string names;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!row.notes[note] || letters_[note].empty()) continue;
+    names += std::string(names.empty() ? "" : "; ") + kNoteNames[note];
+  }
+  return names;
+}
+
+std::vector<std::string> NoteLetters::lines() const {
+  std::vector<std::string> lines;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!letters_[note].empty()) lines.push_back(letters_[note] + ": " + kNoteTexts[note]);
+  }
+  return lines;
 }
 
 std::string fixed(double value, int digits) {

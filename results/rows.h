@@ -54,6 +54,13 @@ struct Row {
   bool notes[kNotes] = {};
 };
 
+// Whether a cell trains exactly.
+inline bool is_dense(const Cell& cell) { return cell.method == "dense"; }
+
+// The accuracy cell of `dense` that a run of `cell` is compared with: of its seed, run on the same
+// machine and data. None where there is none, or where `cell` has no run.
+const Cell* partner(const Row* dense, const Cell& cell);
+
 // An accuracy run that counts, with its cell.
 struct AccuracyRun {
   const Cell* cell = nullptr;
@@ -113,6 +120,20 @@ class RowSet {
   const bool include_tainted_;
   std::vector<Row> rows_;
   std::set<std::string> differing_;  // names of settings
+};
+
+// The letters of the notes that the rows of a table have, in the order of kNoteTexts from `first`
+// on; those `without` have no meaning there.
+class NoteLetters {
+ public:
+  NoteLetters(const std::vector<const Row*>& rows, char first, const std::set<Note>& without = {});
+
+  std::string marks(const Row& row) const;  // " [a,c]", "" without notes
+  std::string names(const Row& row) const;  // "few seeds; lossy data"
+  std::vector<std::string> lines() const;   // "a: ..." for each letter
+
+ private:
+  std::string letters_[kNotes];
 };
 
 // --- text of numbers, the same in every report ---

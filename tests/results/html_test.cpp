@@ -175,6 +175,16 @@ TEST(HtmlTest, IdentifiersAreFitForLinksAndUnique) {
   }
 }
 
+TEST(HtmlTest, ReferencesToNotesMayStandInsideACell) {
+  HtmlPage page;
+  page.sections = {{.id = "a", .tables = {small_table()}}};
+  page.sections[0].tables[0].text_rows = {{"zero", "ours 2 [1, 3] [a]; NOT RUN [a,b]"}};
+  EXPECT_TRUE(has(render_html(page),
+                  "ours 2 [1, 3]<sup><a href=\"#_s1-t1-a\">a</a></sup>; "
+                  "<span class=\"verdict not-run\">NOT RUN</span><sup><a href=\"#_s1-t1-a\">a</a>,"
+                  "<a href=\"#_s1-t1-b\">b</a></sup>"));
+}
+
 TEST(HtmlTest, TablesHaveHeadersNumbersAndNotes) {
   HtmlPage page;
   page.sections = {{.id = "a", .tables = {small_table()}}};

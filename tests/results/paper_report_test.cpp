@@ -186,6 +186,160 @@ TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow)
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 1: fewer than 6 seeds");
 }
 
+// A loss is a difference of two rows: both must be those of the item.
+TEST_F(PaperReport, ADenseRowOfOtherSettingsJudgesNoLoss) {
+  auto mixed = item(6);
+  for (auto& run : mixed.runs) {
+    if (run.method_label == "dense") run.config.recipe.epochs = 7, run.key += "-earlier";
+  }
+  fill(mixed, 6);
+  const auto now = item(6);
+  const auto table = report_paper(path_, now, now);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kNotComparable);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
+            "its dense runs were made with other settings than the item's: epochs=7");
+  EXPECT_EQ(at(table, "zero", "accuracy", "verdict"), Verdict::kDiffers) << "88.2 against 90.1";
+}
+
+// The tolerance of an accuracy is not that of a difference.
+TEST_F(PaperReport, ADerivedLossIsJudgedByTheMargin) {
+  auto experiment = item(6);
+  experiment.paper.margin = 0.05;
+  fill(experiment, 6);
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kDiffers) << "2.0 against 1.9";
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
+            "outside 0.05 pp around the paper's number");
+}
+
+// Where a row has no exact training of its own, that of the same network and data serves.
+TEST_F(PaperReport, ABaselineMayStandInAnotherRow) {
+  auto experiment = item(6);
+  for (auto& run : experiment.runs) {
+    if (run.method_label == "random") run.network_label = "LeNet, less";
+  }
+  std::erase_if(experiment.runs, [](const auto& run) { return run.method_label == "zero"; });
+  experiment.paper.rows = "network";
+  experiment.paper.columns = "method";
+  ReportedValue value = accuracy_value();
+  value.paper = {{{"92.0", 92.0}, {"", std::nullopt}}, {{"", std::nullopt}, {"90.0", 90.0}}};
+  experiment.paper.values = {value};
+  fill(experiment, 6);
+  const auto table = report_paper(path_, experiment, experiment);
+  std::string reported, measured;
+  for (const auto& row : table.rows) {
+    if (std::get<std::string>(row[2]) == "LeNet, less" &&
+        std::get<std::string>(row[3]) == "random" &&
+        std::get<std::string>(row[4]) == "accuracy_loss") {
+      reported = fmt::format("{:.2f}", std::get<double>(row[10]));
+      measured = fmt::format("{:.2f}", std::get<double>(row[11]));
+    }
+  }
+  EXPECT_EQ(reported, "2.00");
+  EXPECT_EQ(measured, "2.00");
+}
+
+TEST_F(PaperReport, ACountMayBeOfTheApproximatedLayersAlone) {
+  auto experiment = item(1);
+  ReportedValue whole, part;
+  whole.quantity = part.quantity = "compute_reduction";
+  part.definition = "of the approximated layers";
+  experiment.paper.values = {whole, part};
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  const auto layer = [](const char* name, const char* method, int64_t done) {
+    return Json{{"event", "layer"},  {"layer", name},     {"product", "forward"},
+                {"method", method},  {"calls", 1},        {"exact_calls", 0},
+                {"macs_dense", 100}, {"macs_done", done}, {"density", nullptr}};
+  };
+  for (const auto& run : experiment.runs) {
+    if (run.method_label != "zero") continue;
+    const auto id = store.begin(run.key, environment_of(), folder_ / "r");
+    auto events = accuracy_events({0.5});
+    events.insert(events.begin(), {layer("a", "dense", 100), layer("b", "zero", 40)});
+    store.finish(*id, events, {});
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  std::vector<double> found;
+  for (const auto& row : table.rows) {
+    if (std::get<std::string>(row[2]) == "zero") found.push_back(std::get<double>(row[11]));
+  }
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_NEAR(found[0], 30, 1e-9);
+  EXPECT_NEAR(found[1], 60, 1e-9);
+}
+
+// Why there is no number: accuracy runs and timing runs are counted by themselves.
+TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
+  auto experiment = item(1);
+  for (const char* method : {"dense", "zero", "random"}) {
+    experiment.runs.push_back(planned(method, 0, Purpose::kTiming));
+    auto& key = experiment.runs.back().key;
+    std::replace(key.begin(), key.end(), '/', '-');
+  }
+  ReportedValue speedup, target;
+  speedup.quantity = "speedup";
+  target.quantity = "time_to_target";
+  experiment.paper.values = {accuracy_value(), speedup, target};
+  experiment.target = Target{"accuracy", 0.99};
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  for (const auto& run : experiment.runs) {
+    const bool timing = run.config.purpose == Purpose::kTiming;
+    const auto id = store.begin(run.key, environment_of(),
+                                folder_ / ("r" + run.method_label + (timing ? "t" : "a")));
+    if (run.method_label == "zero" && timing) {
+      store.finish(*id, {}, {.state = RunState::kFailed, .error = "no memory"});
+    } else if (timing) {
+      store.finish(
+          *id,
+          {block_event(0, "dense", 10, 200), block_event(0, "approx", 10, 100),
+           block_event(1, "dense", 10, 200), block_event(1, "approx", 10, 100), final_event(1)},
+          {});
+    } else if (run.method_label == "random") {
+      store.finish(*id, accuracy_events({0.1}, RunState::kDiverged), {});
+    } else {
+      store.finish(*id, accuracy_events({0.5}), {});
+    }
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "random", "accuracy", "reason"), "its runs diverged");
+  EXPECT_EQ(at(table, "zero", "speedup", "reason"), "its timing runs failed");
+  EXPECT_EQ(at(table, "zero", "time_to_target", "reason"), "no run reached the target");
+  // Dense is the reference of a speedup and not of a time.
+  EXPECT_EQ(at(table, "dense", "time_to_target", "reason"), "no run reached the target");
+  EXPECT_EQ(at(table, "random", "speedup", "n"), "1") << "one run of two pairs";
+  EXPECT_NE(render(table, "md").find("(2 pairs of blocks)"), std::string::npos);
+}
+
+TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
+  Experiment experiment = experiment_of({}, "paper:kernels");
+  experiment.item = experiment.id;
+  experiment.kind = ItemKind::kKernels;
+  experiment.paper.labels = {"8x8"};
+  ReportedValue time, skipped;
+  time.quantity = skipped.quantity = "time";
+  time.unit = skipped.unit = "ms";
+  time.definition = "dense";
+  skipped.definition = "transposes";
+  skipped.not_run = "ours has none";
+  time.hardware = skipped.hardware = "Titan Xp";
+  time.paper = skipped.paper = {{{"0.5", 0.5}}};
+  experiment.paper.values = {time, skipped};
+  const auto verdicts = [&] {
+    std::vector<std::string> found;
+    for (const auto& row : report_paper(path_, experiment, experiment).rows) {
+      const auto* ours = std::get_if<double>(&row[11]);
+      found.push_back(std::get<std::string>(row[15]) + ": " + std::get<std::string>(row[16]) +
+                      (ours == nullptr ? "" : fmt::format(" ({})", *ours)));
+    }
+    return found;
+  };
+  EXPECT_EQ(verdicts(), (std::vector<std::string>{"NOT RUN: no benchmark of it in the store",
+                                                  "NOT RUN: ours has none"}));
+}
+
 TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
   auto elsewhere = item(6);
   for (auto& run : elsewhere.runs) run.config.threads = 7;
@@ -267,6 +421,17 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(std::get<double>(table.rows[0][1]), 0.25);
   EXPECT_EQ(std::get<int64_t>(table.rows[0][2]), 3);
+
+  // What the paper prints stands below: the study has columns of its own.
+  ReportedValue value;
+  value.quantity = "error";
+  value.definition = "of 10 of 100";
+  value.basis = "count";
+  value.paper = {{{"0.5", 0.5}}, {{"", std::nullopt}}, {{"0.25", 0.25}}};
+  experiment.paper.labels = {"crs", "top-k", "bernoulli"};
+  experiment.paper.values = {value};
+  EXPECT_EQ(report_paper(path_, experiment, experiment).notes.back(),
+            "printed in the paper: of 10 of 100 (count): crs 0.5, bernoulli 0.25");
 }
 
 TEST_F(PaperReport, AnItemThatCannotRunSaysWhy) {

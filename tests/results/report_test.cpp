@@ -297,6 +297,113 @@ TEST_F(ThreeSeeds, TimeToTargetCountsRunsThatNeverReachIt) {
   EXPECT_EQ(std::get<std::string>(at(easier, "zero", "target_origin")), "given");
 }
 
+// Runs that reached the target early were watched on, so they do not shorten what the others are
+// watched for; nor does one that diverged early.
+TEST_F(ReportTest, TheBudgetIsHowLongTheRunsWereTrained) {
+  Ran diverged{planned("random", 0), accuracy_events({0.1}, RunState::kDiverged)};
+  fill({accuracy("dense", 0, {0.8, 0.8, 0.8}), accuracy("dense", 1, {0.8, 0.8, 0.8}),
+        accuracy("zero", 0, {0.1, 0.2, 0.3}), accuracy("zero", 1, {0.1, 0.2, 0.8}), diverged},
+       Target{"accuracy", 0.75});
+  const Table table = report_tta(path_);
+  for (const char* method : {"dense", "zero", "random"}) {
+    EXPECT_DOUBLE_EQ(real(table, method, "budget_s"), 3) << method;
+  }
+  EXPECT_DOUBLE_EQ(real(table, "dense", "restricted_mean_s"), 1);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 3);
+  EXPECT_DOUBLE_EQ(real(table, "random", "restricted_mean_s"), 3);
+}
+
+TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {
+  auto elsewhere = accuracy("zero", 0, {0.8});
+  elsewhere.environment = environment_of("fast");
+  fill({accuracy("dense", 0, {0.1, 0.8}), elsewhere, accuracy("zero", 1, {0.8})},
+       Target{"accuracy", 0.75});
+  const Table table = report_tta(path_);
+  EXPECT_EQ(at(table, "zero", "steps_ratio").index(), 0u);
+  EXPECT_EQ(at(table, "zero", "speedup").index(), 0u);
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("mixed hosts"),
+            std::string::npos);
+  const Table profile = report_profile(path_);
+  EXPECT_EQ(profile.notes[0], "lenet on mnist: times of 2 machines are compared");
+}
+
+// A smaller network that is only trained exactly is no workload and no front.
+TEST_F(ReportTest, ControlsAreNoWorkloads) {
+  auto smaller = accuracy("dense", 0, {0.8});
+  smaller.plan.config.network = "smaller";
+  smaller.plan.key += "smaller";
+  Ran timing{planned("zero", 0, Purpose::kTiming),
+             {block_event(0, "dense", 10, 200), block_event(0, "approx", 10, 100), final_event(1)}};
+  fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.8}), timing, smaller},
+       Target{"accuracy", 0.75});
+  const Table profile = report_profile(path_);
+  EXPECT_FALSE(profile.rows.empty());
+  for (const auto& note : profile.notes) EXPECT_EQ(note.find("left out"), std::string::npos);
+  EXPECT_EQ(report_pareto(path_).rows.size(), 2u);
+}
+
+TEST_F(ReportTest, LayersStandInTheOrderOfTheNetwork) {
+  const auto layer = [](const char* name, const char* product) {
+    return Json{{"event", "layer"}, {"layer", name},  {"product", product},
+                {"method", "zero"}, {"calls", 1},     {"exact_calls", 0},
+                {"macs_dense", 2},  {"macs_done", 1}, {"density", nullptr}};
+  };
+  auto run = accuracy("zero", 0, {0.5});
+  for (const char* name : {"a_last", "b_first", "added"}) {
+    run.events.insert(run.events.begin(), layer(name, "forward"));
+  }
+  fill({run});
+  Catalogue catalogue;
+  catalogue.networks.emplace_back().name = "lenet";
+  catalogue.networks[0].layers = {{.name = "b_first"}, {.name = "a_last"}};
+  const auto names = [&](const Catalogue* known) {
+    std::vector<std::string> found;
+    for (const auto& row : report_layers(path_, {.catalogue = known}).rows) {
+      found.push_back(
+          fmt::format("{} {}", std::get<int64_t>(row[5]), std::get<std::string>(row[6])));
+    }
+    return found;
+  };
+  EXPECT_EQ(names(&catalogue), (std::vector<std::string>{"1 b_first", "2 a_last", "3 added"}));
+  EXPECT_EQ(names(nullptr), (std::vector<std::string>{"1 a_last", "2 added", "3 b_first"}));
+}
+
+// A later version of a method, or other data under the same name, has another key.
+TEST_F(ReportTest, WhatAnEarlierVersionMeasuredIsNoFurtherSeed) {
+  auto later = accuracy("zero", 0, {0.5});
+  later.plan.key += "-v2";
+  fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.25}), accuracy("zero", 1, {0.5}),
+        later});
+  const Table table = report_table(path_);
+  EXPECT_EQ(count(table, "zero", "n"), 2);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 50);
+  EXPECT_EQ(table.notes.back(),
+            "left out: a run of zero, measured with earlier data or an earlier version of method "
+            "or network");
+}
+
+TEST_F(ReportTest, ARowOfAnEarlierTextOfTheFileIsCalledSo) {
+  auto later = accuracy("zero", 0, {0.5});
+  later.plan.config.schedule = {Rule{.steps = "::4"}};
+  later.plan.key += "-other-schedule";
+  fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.25}), later});
+  const Table table = report_table(path_);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(std::get<std::string>(table.rows[0][2]), "");
+  EXPECT_EQ(std::get<std::string>(table.rows[1][2]), "all (earlier)");
+  EXPECT_EQ(std::get<std::string>(table.rows[2][2]), "all");
+}
+
+TEST_F(ReportTest, ALongErrorIsCutBetweenCharacters) {
+  auto failed = accuracy("zero", 0, {});
+  failed.events.clear();
+  failed.end.state = RunState::kFailed;
+  failed.end.error = std::string(76, 'x') + "\u2013 and so on";  // three bytes at 76
+  fill({failed});
+  const Table table = report_runs(path_);
+  EXPECT_EQ(table.text_rows[0].back(), std::string(76, 'x') + "...");
+}
+
 TEST_F(ReportTest, WithoutATargetItComesFromDense) {
   fill({accuracy("dense", 0, {0.5, 0.75}), accuracy("zero", 0, {0.5, 0.7})});
   const Table table = report_tta(path_, {.margin = 5});
@@ -351,6 +458,79 @@ TEST_F(ReportTest, AdviceNeedsSpeedAndABoundOnTheLoss) {
   EXPECT_EQ(std::get<std::string>(report_advice(path_, {.margin = 0.05}).rows[0][6]), "no");
 }
 
+// The control that a row is held against has all of its settings but those that are shortened.
+TEST_F(ReportTest, AControlOfOtherSettingsControlsNothing) {
+  std::vector<Ran> runs;
+  const auto control = [](int64_t seed, int64_t batch, double accuracy) {
+    Ran run = ReportTest::accuracy("dense", seed, {accuracy});
+    run.plan.config.recipe.epochs = 2;
+    run.plan.config.recipe.eval_every = 1;
+    run.plan.config.batch_size = batch;
+    run.plan.method_label = "dense in the time of zero";
+    run.plan.key += fmt::format("-control-{}", batch);
+    return run;
+  };
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    const double base = 0.8 + 0.001 * static_cast<double>(seed);
+    for (const char* method : {"dense", "zero"}) {
+      Ran run = accuracy(method, seed, {base});
+      run.plan.config.recipe.epochs = 4;
+      runs.push_back(run);
+    }
+    runs.push_back(control(seed, 32, base + 0.05));
+  }
+  Ran timing{planned("zero", 0, Purpose::kTiming), {}};
+  timing.plan.config.recipe.epochs = 4;
+  for (int64_t pair = 0; pair < 4; ++pair) {
+    timing.events.push_back(block_event(pair, "dense", 10, 2000 + pair));
+    timing.events.push_back(block_event(pair, "approx", 10, 1000));
+  }
+  timing.events.push_back(final_event(1));
+  runs.push_back(timing);
+  fill(runs);
+  EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "worth")), "yes");
+  EXPECT_EQ(count(report_advice(path_), "zero", "iso_time_n"), 0);
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(control(seed, 100, 0.85 + 0.001 * static_cast<double>(seed)));
+  }
+  std::filesystem::remove(path_);
+  fill(runs);
+  EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "worth")), "no");
+  EXPECT_NEAR(real(report_advice(path_), "zero", "iso_time_pp"), 5, 1e-9);
+}
+
+TEST_F(ReportTest, AComparisonThatCannotTellSaysSo) {
+  const std::string other = folder_ / "other.db";
+  const auto timing = [](int64_t pairs, int64_t fast, int64_t slow) {
+    Ran ran{planned("zero", 0, Purpose::kTiming), {}};
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+      ran.events.push_back(block_event(pair, "dense", 10, 1000));
+      ran.events.push_back(block_event(pair, "approx", 10, pair % 2 == 0 ? fast : slow));
+    }
+    ran.events.push_back(final_event(1));
+    return ran;
+  };
+  fill({accuracy("dense", 0, {0.5}), accuracy("dense", 1, {0.6}), accuracy("dense", 2, {0.7}),
+        accuracy("zero", 1, {0.4}), timing(4, 900, 1100)});
+  RunStore store(other, Mode::kWrite);
+  std::vector<Ran> runs = {accuracy("dense", 0, {0.5}), accuracy("zero", 2, {0.2}),
+                           timing(4, 950, 1150)};
+  std::vector<PlannedRun> plans;
+  for (const auto& run : runs) plans.push_back(run.plan);
+  store.add_experiment(experiment_of(plans), "sweep");
+  for (const auto& run : runs) {
+    store.finish(*store.begin(run.plan.key, environment_of(), folder_ / "runs2"), run.events, {});
+  }
+  std::vector<std::string> failures;
+  const Table table = report_compare(path_, other, {}, &failures);
+  ASSERT_EQ(table.rows.size(), 3u);
+  const auto verdict = [&](size_t row) { return std::get<std::string>(table.rows[row][7]); };
+  EXPECT_EQ(verdict(0), "same") << "dense: three seeds against one of them";
+  EXPECT_EQ(verdict(1), "undecided") << "zero: no seed in common";
+  EXPECT_EQ(verdict(2), "undecided") << "zero: 5 % slower, give or take ten";
+  EXPECT_TRUE(failures.empty());
+}
+
 TEST_F(ReportTest, ComparesTwoStores) {
   fill({accuracy("dense", 0, {0.5}), accuracy("zero", 0, {0.4})});
   std::vector<std::string> failures;
@@ -378,6 +558,35 @@ TEST_F(ReportTest, TaintedTimingsAreLeftOutUnlessAskedFor) {
   EXPECT_EQ(at(report_table(path_), "zero", "speedup").index(), 0u);
   EXPECT_EQ(std::get<std::string>(at(report_table(path_), "zero", "notes")), "tainted timing");
   EXPECT_DOUBLE_EQ(real(report_table(path_, {.include_tainted = true}), "zero", "speedup"), 2);
+}
+
+TEST_F(ReportTest, TheCeilingIsNotOfATaintedTimingEither) {
+  Ran timing{planned("zero", 0, Purpose::kTiming),
+             {block_event(0, "dense", 10, 200),
+              block_event(0, "approx", 10, 100),
+              {{"event", "metric"},
+               {"name", "phase_share"},
+               {"split", "forward"},
+               {"step", 8},
+               {"epoch", 0.5},
+               {"train_ns", 1},
+               {"value", 0.5}},
+              {{"event", "layer"},
+               {"layer", "conv"},
+               {"product", "forward"},
+               {"method", "zero"},
+               {"calls", 1},
+               {"exact_calls", 0},
+               {"macs_dense", 2},
+               {"macs_done", 1},
+               {"density", nullptr}},
+              final_event(1)},
+             environment_of(),
+             {.taint = {"load"}}};
+  fill({timing});
+  EXPECT_EQ(at(report_table(path_), "zero", "speedup_ceiling").index(), 0u);
+  EXPECT_NEAR(real(report_table(path_, {.include_tainted = true}), "zero", "speedup_ceiling"), 2,
+              1e-12);
 }
 
 TEST_F(ReportTest, ASmallerNetworksSpeedupIsOverTheLargerOnes) {
