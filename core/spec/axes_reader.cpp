@@ -20,6 +20,18 @@ bool has_label(const std::vector<T>& axis, std::string_view label) {
                      [label](const T& value) { return value.label == label; });
 }
 
+// In an extra, a method or a schedule may be named by its label in the grid.
+template <typename T>
+bool add_known(std::vector<T>& axis, const toml::node& item, const std::vector<T>& known) {
+  const auto label = item.value_exact<std::string>();
+  const auto same = std::find_if(known.begin(), known.end(), [&label](const T& value) {
+    return label && value.label == *label;
+  });
+  if (same == known.end()) return false;
+  axis.push_back(*same);
+  return true;
+}
+
 // Of `values` those that are the same as one of `wanted`; false where none is.
 template <typename T, typename Same>
 bool keep_common(std::vector<T>& values, const std::vector<T>& wanted, Same&& same) {
@@ -51,34 +63,17 @@ class Reader {
       });
     }
     if (const auto* node = table.get("method")) {
-      const auto known = axes.methods;
-      axes.methods.clear();
+      const auto known = std::exchange(axes.methods, {});
       source_.each(*node, path + "method", [&](const toml::node& item, const std::string& at) {
-        // In an extra, a method may be named by its label in the grid.
-        const auto label = item.value_exact<std::string>();
-        const auto same = std::find_if(known.begin(), known.end(), [&](const Labelled& method) {
-          return label && method.label == *label;
-        });
-        if (same != known.end()) {
-          axes.methods.push_back(*same);
-          return;
-        }
+        if (add_known(axes.methods, item, known)) return;
         add_labelled(axes.methods, item, at, "method",
                      [&](const std::string& text) { return catalogue_.method_params(text); });
       });
     }
     if (const auto* node = table.get("schedule")) {
-      const auto known = axes.schedules;
-      axes.schedules.clear();
+      const auto known = std::exchange(axes.schedules, {});
       source_.each(*node, path + "schedule", [&](const toml::node& item, const std::string& at) {
-        const auto label = item.value_exact<std::string>();
-        const auto same = std::find_if(known.begin(), known.end(), [&](const auto& schedule) {
-          return label && schedule.label == *label;
-        });
-        if (same != known.end()) {
-          axes.schedules.push_back(*same);
-          return;
-        }
+        if (add_known(axes.schedules, item, known)) return;
         auto schedule = read_schedule(source_, item, at, catalogue_);
         if (has_label(axes.schedules, schedule.label)) {
           throw source_.error(item, at, "the label \"{}\" is used twice", schedule.label);

@@ -53,7 +53,7 @@ std::vector<std::pair<std::string, std::string>> known_experiments() {
       if (entry.depth() > 4) entry.disable_recursion_pending();
       if (entry->path().extension() != ".toml") continue;
       auto name = fs::relative(entry->path(), folder, error).replace_extension().string();
-      if (name.rfind("recipes/", 0) == 0) continue;
+      if (name.starts_with("recipes/")) continue;
       std::replace(name.begin(), name.end(), '/', ':');
       found.emplace(name, entry->path().string());
     }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/spec/grid.h"
+#include "core/spec/toml_source.h"
 
 namespace approx {
 namespace {

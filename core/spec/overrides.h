@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "core/spec/item.h"
-#include "core/spec/toml_source.h"
 
 namespace approx {
+
+class TomlSource;
 
 // What the command line changes in a file: axes that replace its axes, and `--set` pairs. The value
 // of an axis is a list; a piece of it that is `key=value`, with no `:` before its `=`, goes on with
@@ -32,10 +33,10 @@ struct Overridden {
 };
 
 // The keys of the top level that are axes.
-const Names& axis_keys();
+const std::vector<std::string>& axis_keys();
 
 // `names` and scalar_keys().
-Names with_scalars(Names names);
+std::vector<std::string> with_scalars(std::vector<std::string> names);
 
 // Changes `source` in place, and checks every scale that it declares. Throws Error(kUsage) that
 // names the flag or the place in the file.

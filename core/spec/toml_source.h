@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,10 +41,10 @@ void set_field(Owner& owner, const std::string& key, const Json& value) {
   } catch (const Error& error) {
     std::string what = error.what();
     for (const std::string& prefix : {std::string("run: "), std::string("recipe: "), key}) {
-      if (what.rfind(prefix, 0) == 0) what.erase(0, prefix.size());
+      if (what.starts_with(prefix)) what.erase(0, prefix.size());
     }
-    if (what.rfind("=", 0) == 0) what.erase(0, 1);
-    if (what.rfind(": ", 0) == 0) what.erase(0, 2);
+    if (what.starts_with('=')) what.erase(0, 1);
+    if (what.starts_with(": ")) what.erase(0, 2);
     throw Error(error.kind(), what);
   }
 }
@@ -66,8 +67,8 @@ class TomlSource {
       return fmt::format("{}:{}:{}: {}", name_, region.begin.line, region.begin.column, path);
     }
     // The longest path first: `recipe.epochs` may come from another flag than `recipe`.
-    for (auto flag = flags_.rbegin(); flag != flags_.rend(); ++flag) {
-      if (path.compare(0, flag->first.size(), flag->first) == 0) return flag->second;
+    for (const auto& [prefix, flag] : std::ranges::reverse_view(flags_)) {
+      if (path.starts_with(prefix)) return flag;
     }
     return fmt::format("{}:1:1: {}", name_, path);
   }
