@@ -55,19 +55,9 @@ void write(const Table& table, const ReportFlags& flags, const char* script) {
 
 // --- papers ---
 
-// The scale asked for, else the largest of the file that has results in the store.
 Scale choose_scale(const Experiment& layout, const std::string& asked,
                    const std::map<std::string, StoredItem>& stored) {
-  if (!asked.empty()) return parse_scale(asked);
-  for (const auto scale : layout.scales) {
-    const auto id =
-        scale == Scale::kFull ? layout.item : fmt::format("{}:{}", layout.item, name(scale));
-    const auto found = stored.find(id);
-    if (found != stored.end() && found->second.finished + found->second.item_results > 0) {
-      return scale;
-    }
-  }
-  return Scale::kFull;
+  return asked.empty() ? most_measured(layout, stored) : parse_scale(asked);
 }
 
 struct PaperItem {
@@ -367,7 +357,7 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   const auto add_scale = [&](CLI::App* table) {
     table
         ->add_option("--scale", flags->scale,
-                     "full, reduced or smoke (default the largest with results)")
+                     "full, reduced or smoke (default that with most results)")
         ->type_name("SCALE");
   };
   using Make = Table (*)(const std::string&, const ReportOptions&);

@@ -914,6 +914,20 @@ std::map<std::string, StoredItem> stored_items(const std::string& path) {
   return items;
 }
 
+Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored) {
+  Scale best = Scale::kFull;
+  int64_t most = 0;
+  for (const auto scale : layout.scales) {
+    const auto id =
+        scale == Scale::kFull ? layout.item : fmt::format("{}:{}", layout.item, name(scale));
+    const auto found = stored.find(id);
+    if (found == stored.end() || (scale == Scale::kSmoke && most > 0)) continue;
+    const int64_t results = found->second.finished + found->second.item_results;
+    if (results > most) best = scale, most = results;
+  }
+  return best;
+}
+
 Table report_paper(const std::string& db, const Experiment& layout, const Experiment& shown,
                    const PaperOptions& options) {
   switch (layout.kind) {

@@ -60,4 +60,8 @@ struct StoredItem {
 // By the experiment's id. Empty where there is no store.
 std::map<std::string, StoredItem> stored_items(const std::string& db);
 
+// The scale at which most of an item has been run; of equals the larger. Smoke counts where there
+// is nothing else, and full where there is nothing.
+Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored);
+
 }  // namespace approx

@@ -398,6 +398,23 @@ TEST_F(PaperReport, CountsWhatTheStoreHas) {
   EXPECT_TRUE(stored_items(folder_ / "none.db").empty());
 }
 
+TEST(MostMeasured, IsTheScaleThatIsShown) {
+  Experiment layout;
+  layout.item = "paper:table";
+  layout.scales = {Scale::kFull, Scale::kReduced, Scale::kSmoke};
+  const auto shown = [&](int64_t full, int64_t reduced, int64_t smoke) {
+    return most_measured(layout, {{"paper:table", {.finished = full}},
+                                  {"paper:table:reduced", {.finished = reduced}},
+                                  {"paper:table:smoke", {.finished = smoke}}});
+  };
+  EXPECT_EQ(shown(12, 24, 99), Scale::kReduced);
+  EXPECT_EQ(shown(24, 24, 99), Scale::kFull);
+  EXPECT_EQ(shown(0, 0, 1), Scale::kSmoke);
+  EXPECT_EQ(shown(0, 0, 0), Scale::kFull);
+  EXPECT_EQ(most_measured(layout, {}), Scale::kFull);
+  EXPECT_EQ(most_measured(layout, {{"paper:table:reduced", {.item_results = 1}}}), Scale::kReduced);
+}
+
 TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
   Experiment experiment = experiment_of({}, "paper:figure");
   experiment.item = experiment.id;
