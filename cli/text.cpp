@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/spec/error.h"
+#include "core/spec/range.h"
 
 namespace approx {
 namespace {
@@ -179,10 +180,7 @@ std::string value_text(const Value& value) {
 std::vector<std::string> split_methods(const std::string& text) {
   std::vector<std::string> methods;
   for (const auto& piece : split_list(text)) {
-    const auto equals = piece.find('=');
-    const bool goes_on =
-        !methods.empty() && equals != std::string::npos && piece.find(':') > equals;
-    if (goes_on) {
+    if (!methods.empty() && goes_on(piece)) {
       methods.back() += "," + piece;
     } else {
       methods.push_back(piece);

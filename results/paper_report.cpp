@@ -16,14 +16,18 @@ constexpr int64_t kSeedsForAVerdict = 6;  // fewer can never show a difference a
 
 std::string text_at(SQLite::Statement& row, int at) { return row.getColumn(at).getString(); }
 
+// What timing runs measure: steps of a method against exact ones.
+bool is_speed(const std::string& quantity) {
+  return quantity == "speedup" || quantity == "time_saved";
+}
+
 bool is_timing(const std::string& quantity) {
-  return quantity == "speedup" || quantity == "time_saved" || quantity == "time" ||
-         quantity == "time_to_target";
+  return is_speed(quantity) || quantity == "time" || quantity == "time_to_target";
 }
 
 // A time or a speed against that of the exact training, which is its own reference.
 bool is_against_dense(const std::string& quantity) {
-  return quantity == "speedup" || quantity == "time_saved" || quantity == "accuracy_loss";
+  return is_speed(quantity) || quantity == "accuracy_loss";
 }
 
 int digits_of(const ReportedValue& value) {
@@ -193,26 +197,21 @@ class PaperTable {
     const auto tells_apart = [](const std::string& axis) {
       return axis == "network" || axis == "dataset";
     };
-    for (size_t row = 0; row < rows_.size(); ++row) {
-      if (tells_apart(paper.rows) && row != at.row) continue;
-      for (size_t column = 0; column < columns_.size(); ++column) {
-        if (tells_apart(paper.columns) && column != at.column) continue;
-        const auto* run = planned(layout_, {row, column});
-        if (run != nullptr && run->config.method == "dense") return Place{row, column};
-      }
-    }
     const auto* own = planned(layout_, at);
-    for (size_t row = 0; own != nullptr && row < rows_.size(); ++row) {
+    std::optional<Place> elsewhere;
+    for (size_t row = 0; row < rows_.size(); ++row) {
       for (size_t column = 0; column < columns_.size(); ++column) {
         const auto* run = planned(layout_, {row, column});
-        if (run != nullptr && run->config.method == "dense" &&
-            run->config.network == own->config.network &&
-            run->config.dataset == own->config.dataset) {
-          return Place{row, column};
-        }
+        if (run == nullptr || run->config.method != "dense") continue;
+        const bool beside = (!tells_apart(paper.rows) || row == at.row) &&
+                            (!tells_apart(paper.columns) || column == at.column);
+        if (beside) return Place{row, column};
+        const bool same = own != nullptr && run->config.network == own->config.network &&
+                          run->config.dataset == own->config.dataset;
+        if (same && !elsewhere) elsewhere = Place{row, column};
       }
     }
-    return std::nullopt;
+    return elsewhere;
   }
 
   std::string why_none(Place at, const ReportedValue& value) const {
@@ -222,7 +221,7 @@ class PaperTable {
     const auto* run = planned(shown_, at);
     if (run == nullptr) return fmt::format("not part of the {} scale", name(shown_.scale));
     if (!run->excluded.empty()) return run->excluded;
-    const bool timed = value.quantity == "speedup" || value.quantity == "time_saved";
+    const bool timed = is_speed(value.quantity);
     const Row* row = find(at);
     const Ends ends = row == nullptr ? Ends{} : ends_of(*row, timed ? "timing" : "accuracy");
     if (ends.finished == 0) {
@@ -293,7 +292,7 @@ class PaperTable {
         measured = of_summary(best ? row->best : row->accuracy, *row);
       } else if (value.quantity == "accuracy_loss") {
         measured = loss_at(at, best);
-      } else if (value.quantity == "speedup" || value.quantity == "time_saved") {
+      } else if (is_speed(value.quantity)) {
         measured = speedup_of(*row, value.quantity == "time_saved");
       } else if (value.quantity == "compute_reduction") {
         measured = of_summary(compute_reduction(*row, is_of_approximated(value)), *row);

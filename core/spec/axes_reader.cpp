@@ -32,12 +32,11 @@ bool add_known(std::vector<T>& axis, const toml::node& item, const std::vector<T
   return true;
 }
 
-// Of `values` those that are the same as one of `wanted`; false where none is.
-template <typename T, typename Same>
-bool keep_common(std::vector<T>& values, const std::vector<T>& wanted, Same&& same) {
+// Leaves of `values` those that `wanted` has too; false where there are none.
+template <typename T>
+bool keep_common(std::vector<T>& values, const std::vector<T>& wanted) {
   const auto foreign = [&](const T& value) {
-    return std::none_of(wanted.begin(), wanted.end(),
-                        [&](const T& other) { return same(value, other); });
+    return std::find(wanted.begin(), wanted.end(), value) == wanted.end();
   };
   values.erase(std::remove_if(values.begin(), values.end(), foreign), values.end());
   return !values.empty();
@@ -45,8 +44,7 @@ bool keep_common(std::vector<T>& values, const std::vector<T>& wanted, Same&& sa
 
 // Only seeds that are run are timed; where none of them is left, the first is, as without a list.
 void keep_timed_seeds(Axes& axes) {
-  const auto same = [](int64_t a, int64_t b) { return a == b; };
-  if (!keep_common(*axes.timing_seeds, axes.seeds, same)) axes.timing_seeds.reset();
+  if (!keep_common(*axes.timing_seeds, axes.seeds)) axes.timing_seeds.reset();
 }
 
 class Reader {
@@ -274,18 +272,17 @@ class Reader {
   // Leaves of the axis `key` of an extra what the flag that replaced it names; false where that
   // is nothing.
   static bool keep_wanted(const std::string& key, const Axes& wanted, Axes& axes) {
-    const auto same = [](const auto& a, const auto& b) { return a == b; };
-    if (key == "purpose") return keep_common(axes.purposes, wanted.purposes, same);
+    if (key == "purpose") return keep_common(axes.purposes, wanted.purposes);
     if (key == "seeds") {
-      if (!keep_common(axes.seeds, wanted.seeds, same)) return false;
+      if (!keep_common(axes.seeds, wanted.seeds)) return false;
       if (axes.timing_seeds) keep_timed_seeds(axes);
       return true;
     }
     if (key == "timing_seeds") {
       if (!axes.timing_seeds || !wanted.timing_seeds) return true;
-      return keep_common(*axes.timing_seeds, *wanted.timing_seeds, same);
+      return keep_common(*axes.timing_seeds, *wanted.timing_seeds);
     }
-    return keep_common(axes.scalars.at(key), wanted.scalars.at(key), same);
+    return keep_common(axes.scalars.at(key), wanted.scalars.at(key));
   }
 
   // The labels that the texts of an exclusion mean, each a label itself or the text of one.

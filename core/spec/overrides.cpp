@@ -1,9 +1,9 @@
 #include "core/spec/overrides.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/spec/grid.h"
+#include "core/spec/range.h"
 #include "core/spec/toml_source.h"
 
 namespace approx {
@@ -19,18 +19,14 @@ const Names& scale_keys() {
   return keys;
 }
 
-// Pieces of a flag's list. Texts such as `topk_position:k=1,scale=equal` have commas of their own:
-// a piece that is `key=value`, with no `:` before its `=`, goes on with the piece before it.
+// Pieces of a flag's list, an empty one for what stands between two commas.
 Names split_list(std::string_view text) {
   Names pieces;
   size_t begin = 0;
   while (begin <= text.size()) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const auto piece = text.substr(begin, end - begin);
-    const auto equals = piece.find('=');
-    const bool goes_on =
-        !pieces.empty() && equals != std::string_view::npos && piece.find(':') > equals;
-    if (goes_on) {
+    if (!pieces.empty() && goes_on(piece)) {
       pieces.back() += fmt::format(",{}", piece);
     } else {
       pieces.emplace_back(trim(piece));

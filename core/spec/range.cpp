@@ -66,4 +66,9 @@ std::vector<int64_t> parse_range(std::string_view text) {
   return values;
 }
 
+bool goes_on(std::string_view piece) {
+  const auto equals = piece.find('=');
+  return equals != std::string_view::npos && piece.find(':') > equals;
+}
+
 }  // namespace approx

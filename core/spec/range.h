@@ -1,4 +1,4 @@
-// Lists of whole numbers as flags and files give them.
+// Lists as flags and files give them.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +10,9 @@ namespace approx {
 // `a,b`, `first-last`, `first-last+step`, `first-last*factor`, mixed with commas, over integers.
 // At most 1,000,000 values. Throws Error(kUsage).
 std::vector<int64_t> parse_range(std::string_view text);
+
+// Texts such as `topk_position:k=1,scale=equal` have commas of their own: in a list of them, a
+// piece that is `key=value`, with no `:` before its `=`, goes on with the piece before it.
+bool goes_on(std::string_view piece);
 
 }  // namespace approx

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,9 +66,10 @@ class TomlSource {
       return fmt::format("{}:{}:{}: {}", name_, region.begin.line, region.begin.column, path);
     }
     // The longest path first: `recipe.epochs` may come from another flag than `recipe`.
-    for (const auto& [prefix, flag] : std::ranges::reverse_view(flags_)) {
-      if (path.starts_with(prefix)) return flag;
-    }
+    const auto found = std::find_if(flags_.rbegin(), flags_.rend(), [&path](const auto& flag) {
+      return path.starts_with(flag.first);
+    });
+    if (found != flags_.rend()) return found->second;
     return fmt::format("{}:1:1: {}", name_, path);
   }
 

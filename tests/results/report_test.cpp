@@ -30,6 +30,17 @@ class ReportTest : public testing::Test {
     return {planned(method, seed), accuracy_events(curve)};
   }
 
+  // Four pairs of blocks at about `dense_ns` against 1000 for ten steps.
+  static Ran timing(const std::string& method, int64_t dense_ns) {
+    Ran ran{planned(method, 0, Purpose::kTiming), {}};
+    for (int64_t pair = 0; pair < 4; ++pair) {
+      ran.events.push_back(block_event(pair, "dense", 10, dense_ns + pair));
+      ran.events.push_back(block_event(pair, "approx", 10, 1000));
+    }
+    ran.events.push_back(final_event(1));
+    return ran;
+  }
+
   // Plans all runs and ends those that have events or did not end well.
   void fill(const std::vector<Ran>& runs, std::optional<Target> target = std::nullopt) {
     std::vector<PlannedRun> plans;
@@ -438,15 +449,7 @@ TEST_F(ReportTest, AdviceNeedsSpeedAndABoundOnTheLoss) {
     runs.push_back(accuracy("zero", seed, {base - 0.001 + 0.0002 * static_cast<double>(seed % 2)}));
     runs.push_back(accuracy("random", seed, {base - 0.03 + 0.001 * static_cast<double>(seed % 2)}));
   }
-  for (const char* method : {"zero", "random"}) {
-    Ran timing{planned(method, 0, Purpose::kTiming), {}};
-    for (int64_t pair = 0; pair < 4; ++pair) {
-      timing.events.push_back(block_event(pair, "dense", 10, 1200 + pair));
-      timing.events.push_back(block_event(pair, "approx", 10, 1000));
-    }
-    timing.events.push_back(final_event(1));
-    runs.push_back(timing);
-  }
+  for (const char* method : {"zero", "random"}) runs.push_back(timing(method, 1200));
   fill(runs);
   const Table table = report_advice(path_);
   ASSERT_EQ(table.rows.size(), 2u);
@@ -479,14 +482,8 @@ TEST_F(ReportTest, AControlOfOtherSettingsControlsNothing) {
     }
     runs.push_back(control(seed, 32, base + 0.05));
   }
-  Ran timing{planned("zero", 0, Purpose::kTiming), {}};
-  timing.plan.config.recipe.epochs = 4;
-  for (int64_t pair = 0; pair < 4; ++pair) {
-    timing.events.push_back(block_event(pair, "dense", 10, 2000 + pair));
-    timing.events.push_back(block_event(pair, "approx", 10, 1000));
-  }
-  timing.events.push_back(final_event(1));
-  runs.push_back(timing);
+  runs.push_back(timing("zero", 2000));
+  runs.back().plan.config.recipe.epochs = 4;
   fill(runs);
   EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "worth")), "yes");
   EXPECT_EQ(count(report_advice(path_), "zero", "iso_time_n"), 0);
