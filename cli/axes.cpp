@@ -1,8 +1,8 @@
 #include "cli/axes.h"
 
+#include "base/error.h"
 #include "cli/text.h"
 #include "core/data/dataset.h"
-#include "core/spec/error.h"
 
 namespace approx {
 namespace {

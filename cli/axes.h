@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "core/spec/experiment.h"
+#include "core/experiment/experiment.h"
 
 namespace approx {
 

@@ -18,16 +18,16 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/command.h"
-#include "cli/coordinator.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
 #include "cli/items.h"
 #include "cli/shapes.h"
+#include "cli/sweep/coordinator.h"
+#include "cli/sweep/timing_lock.h"
 #include "cli/text.h"
-#include "cli/timing_lock.h"
-#include "core/spec/error.h"
-#include "results/stats.h"
+#include "results/stats/stats.h"
 
 namespace approx {
 namespace {

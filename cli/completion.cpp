@@ -9,9 +9,9 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
+#include "core/config/catalogue.h"
+#include "core/config/schedule.h"
 #include "core/data/dataset.h"
-#include "core/spec/catalogue.h"
-#include "core/spec/schedule.h"
 
 namespace approx {
 namespace {
@@ -92,7 +92,7 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Command>&
 }
 
 // Inside single quotes of any of the three shells.
-std::string quoted(const std::string& text, const char* quote = "'\\''") {
+std::string shell_quoted(const std::string& text, const char* quote = "'\\''") {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string(quote) : std::string(1, c);
   return out + "'";
@@ -119,7 +119,7 @@ std::string bash_script(const std::vector<Command>& commands) {
       "# ~/.local/share/bash-completion/completions/approxtrain\n"
       "_approxtrain() {\n"
       "  local known=" +
-      quoted(known_paths(commands)) +
+      shell_quoted(known_paths(commands)) +
       "\n"
       "  local words_before=(\"${COMP_WORDS[@]:0:COMP_CWORD}\")\n" +
       kWalk +
@@ -130,20 +130,20 @@ std::string bash_script(const std::vector<Command>& commands) {
   for (const auto& command : commands) {
     for (const auto& flag : command.flags) {
       if (!flag.takes_value) continue;
-      out += fmt::format("    {}) ", quoted(command.path + "|" + flag.name));
+      out += fmt::format("    {}) ", shell_quoted(command.path + "|" + flag.name));
       out += flag.values.empty()
                  ? std::string("COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n")
                  : fmt::format("COMPREPLY=($(compgen -W {} -- \"$current\")); return ;;\n",
-                               quoted(fmt::format("{}", fmt::join(flag.values, " "))));
+                               shell_quoted(fmt::format("{}", fmt::join(flag.values, " "))));
     }
   }
   out += "  esac\n  case \"$path\" in\n";
   for (const auto& command : commands) {
     std::vector<std::string> words = command.words;
     for (const auto& flag : command.flags) words.push_back(flag.name);
-    out += fmt::format("    {}) COMPREPLY=($(compgen -W {}{} -- \"$current\")) ;;\n",
-                       quoted(command.path), quoted(fmt::format("{}", fmt::join(words, " "))),
-                       command.words.empty() ? " -f" : "");
+    out += fmt::format(
+        "    {}) COMPREPLY=($(compgen -W {}{} -- \"$current\")) ;;\n", shell_quoted(command.path),
+        shell_quoted(fmt::format("{}", fmt::join(words, " "))), command.words.empty() ? " -f" : "");
   }
   return out + "  esac\n}\ncomplete -o filenames -F _approxtrain approxtrain\n";
 }
@@ -155,7 +155,7 @@ std::string zsh_script(const std::vector<Command>& commands) {
       "of $fpath\n"
       "_approxtrain() {\n"
       "  local known=" +
-      quoted(known_paths(commands)) +
+      shell_quoted(known_paths(commands)) +
       "\n"
       "  local -a words_before\n"
       "  words_before=(\"${(@)words[1,CURRENT-1]}\")\n"
@@ -168,7 +168,7 @@ std::string zsh_script(const std::vector<Command>& commands) {
   for (const auto& command : commands) {
     for (const auto& flag : command.flags) {
       if (!flag.takes_value) continue;
-      out += fmt::format("    {}) ", quoted(command.path + "|" + flag.name));
+      out += fmt::format("    {}) ", shell_quoted(command.path + "|" + flag.name));
       out += flag.values.empty()
                  ? std::string("_files; return ;;\n")
                  : fmt::format("compadd -- {}; return ;;\n", fmt::join(flag.values, " "));
@@ -176,9 +176,9 @@ std::string zsh_script(const std::vector<Command>& commands) {
   }
   out += "  esac\n  local -a choices\n  case \"$path_typed\" in\n";
   for (const auto& command : commands) {
-    out += fmt::format("    {}) choices=(", quoted(command.path));
-    for (const auto& word : command.words) out += quoted(word) + " ";
-    for (const auto& flag : command.flags) out += quoted(flag.name + ":" + flag.help) + " ";
+    out += fmt::format("    {}) choices=(", shell_quoted(command.path));
+    for (const auto& word : command.words) out += shell_quoted(word) + " ";
+    for (const auto& flag : command.flags) out += shell_quoted(flag.name + ":" + flag.help) + " ";
     out += command.words.empty() ? "); _files ;;\n" : ") ;;\n";
   }
   return out +
@@ -189,7 +189,7 @@ std::string zsh_script(const std::vector<Command>& commands) {
 }
 
 std::string fish_script(const std::vector<Command>& commands) {
-  const auto fish = [](const std::string& text) { return quoted(text, "\\'"); };
+  const auto fish = [](const std::string& text) { return shell_quoted(text, "\\'"); };
   std::string out =
       "# fish completion of approxtrain: put it into\n"
       "# ~/.config/fish/completions/approxtrain.fish\n"
@@ -206,7 +206,7 @@ std::string fish_script(const std::vector<Command>& commands) {
       "  test \"$path\" = \"$argv[1]\"\n"
       "end\n";
   for (const auto& command : commands) {
-    // fish reads the condition as a command, so the path is quoted inside it.
+    // fish reads the condition as a command, so the path is shell_quoted inside it.
     const std::string condition =
         fmt::format("complete -c approxtrain -n \"__approxtrain_at '{}'\"", command.path);
     for (const auto& word : command.words) out += condition + " -f -a " + fish(word) + "\n";

@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/error.h"
 #include "cli/command.h"
-#include "core/spec/error.h"
-#include "results/database.h"
-#include "results/maintenance.h"
+#include "results/store/database.h"
+#include "results/store/maintenance.h"
 
 namespace approx {
 namespace {

@@ -12,7 +12,7 @@
 #include <cpuid.h>
 #endif
 
-#include "core/spec/error.h"
+#include "base/error.h"
 
 namespace approx {
 namespace {

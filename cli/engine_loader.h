@@ -2,7 +2,7 @@
 // LibTorch.
 #pragma once
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 namespace approx {
 

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/spec/run_config.h"
+#include "core/config/run_config.h"
 #include "generated/build_info.h"
 
 namespace approx {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/spec/params.h"
+#include "base/params.h"
 
 namespace approx {
 

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/text.h"
-#include "core/spec/error.h"
 
 namespace approx {
 namespace {

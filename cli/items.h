@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "core/spec/experiment.h"
+#include "core/experiment/experiment.h"
 
 namespace approx {
 

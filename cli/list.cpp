@@ -6,11 +6,11 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
+#include "core/config/catalogue.h"
 #include "core/data/dataset.h"
-#include "core/spec/catalogue.h"
-#include "core/spec/experiment.h"
-#include "core/spec/files.h"
-#include "results/paper_report.h"
+#include "core/experiment/experiment.h"
+#include "core/experiment/files.h"
+#include "results/reports/paper_report.h"
 
 namespace approx {
 namespace {

@@ -10,11 +10,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/text.h"
 #include "cli/version.h"
-#include "core/spec/error.h"
 
 namespace approx {
 namespace {

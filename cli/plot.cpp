@@ -13,9 +13,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/error.h"
 #include "cli/text.h"
-#include "core/spec/error.h"
-#include "results/table.h"
+#include "results/render/table.h"
 
 namespace approx {
 namespace {

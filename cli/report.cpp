@@ -1,5 +1,5 @@
 // `approxtrain report`: what the store holds, as tables, figures and a page.
-#include "results/report.h"
+#include "results/reports/report.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -7,16 +7,16 @@
 #include <map>
 #include <memory>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/plot.h"
 #include "cli/schedule_picture.h"
 #include "cli/text.h"
-#include "core/spec/catalogue.h"
-#include "core/spec/error.h"
-#include "core/spec/files.h"
-#include "results/database.h"
-#include "results/html.h"
-#include "results/paper_report.h"
+#include "core/config/catalogue.h"
+#include "core/experiment/files.h"
+#include "results/render/html.h"
+#include "results/reports/paper_report.h"
+#include "results/store/database.h"
 
 namespace approx {
 namespace {

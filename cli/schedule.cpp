@@ -1,6 +1,6 @@
 // schedule show: which layer is approximated at which step, as a picture in
 // text.
-#include "core/spec/schedule.h"
+#include "core/config/schedule.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/plot.h"
 #include "cli/schedule_picture.h"
 #include "cli/text.h"
-#include "core/spec/error.h"
 
 namespace approx {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/spec/catalogue.h"
-#include "core/spec/schedule.h"
-#include "results/table.h"
+#include "core/config/catalogue.h"
+#include "core/config/schedule.h"
+#include "results/render/table.h"
 
 namespace approx {
 

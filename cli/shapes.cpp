@@ -6,8 +6,8 @@
 #include <optional>
 #include <sstream>
 
+#include "base/error.h"
 #include "cli/text.h"
-#include "core/spec/error.h"
 
 namespace approx {
 namespace {

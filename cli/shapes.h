@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 namespace approx {
 

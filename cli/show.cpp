@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
-#include "results/report.h"
+#include "results/reports/report.h"
 
 namespace approx {
 

@@ -3,14 +3,14 @@
 #include <cstdio>
 #include <map>
 
+#include "base/error.h"
 #include "cli/command.h"
-#include "cli/coordinator.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
 #include "cli/items.h"
+#include "cli/sweep/coordinator.h"
 #include "cli/text.h"
-#include "core/spec/catalogue.h"
-#include "core/spec/error.h"
+#include "core/config/catalogue.h"
 
 namespace approx {
 namespace {

@@ -7,15 +7,15 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/error.h"
 #include "cli/axes.h"
 #include "cli/command.h"
-#include "cli/controls.h"
-#include "cli/coordinator.h"
 #include "cli/items.h"
+#include "cli/sweep/controls.h"
+#include "cli/sweep/coordinator.h"
 #include "cli/sweep_flags.h"
 #include "cli/text.h"
-#include "core/spec/error.h"
-#include "results/report.h"
+#include "results/reports/report.h"
 
 namespace approx {
 namespace {

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "cli/coordinator.h"
+#include "cli/sweep/coordinator.h"
 
 namespace approx {
 

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/spec/error.h"
-#include "core/spec/range.h"
+#include "base/error.h"
+#include "base/range.h"
 
 namespace approx {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/spec/params.h"
+#include "base/params.h"
 
 namespace approx {
 

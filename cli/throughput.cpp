@@ -8,9 +8,9 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/engine_loader.h"
-#include "core/spec/error.h"
 
 namespace approx {
 namespace {

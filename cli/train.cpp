@@ -2,14 +2,14 @@
 // run.
 #include <cstdio>
 
+#include "base/error.h"
 #include "cli/axes.h"
 #include "cli/command.h"
-#include "cli/coordinator.h"
+#include "cli/sweep/coordinator.h"
+#include "cli/sweep/worker.h"
 #include "cli/sweep_flags.h"
 #include "cli/text.h"
-#include "cli/worker.h"
-#include "core/spec/error.h"
-#include "results/report.h"
+#include "results/reports/report.h"
 
 namespace approx {
 namespace {

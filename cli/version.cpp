@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include "core/spec/params.h"
+#include "base/params.h"
 #include "generated/build_info.h"
 
 namespace approx {

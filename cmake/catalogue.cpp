@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   }
   const approx::Json json = approxtrain_engine()->catalogue();
   std::ofstream out(argv[1]);
-  out << "#include \"core/spec/catalogue.h\"\n\nnamespace approx {\n\n"
+  out << "#include \"core/config/catalogue.h\"\n\nnamespace approx {\n\n"
       << "const Catalogue& Catalogue::embedded() {\n"
       << "  static const Catalogue catalogue = Json::parse(\n";
   // A compiler may limit the length of one literal: one literal a line, joined by the compiler.

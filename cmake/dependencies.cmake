@@ -8,7 +8,8 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
 # LibTorch, by targets of our own: the wheel's CMake files stop where there is no CUDA toolkit, and
-# the CUDA half of LibTorch is opened at run time only when a run asks for it (core/device.cpp).
+# the CUDA half of LibTorch is opened at run time only when a run asks for it
+# (core/train/device.cpp).
 if(NOT APPROX_TORCH_DIR)
   find_program(APPROX_PYTHON NAMES python3 python
                HINTS ${CMAKE_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
@@ -25,13 +26,13 @@ endif()
 # Shared by every module: the headers of the project itself and what the vocabulary is made of. fmt
 # is the one in LibTorch's include folder, for every file: two versions do not link together.
 # Torch-free files see a folder with nothing else in it. Its functions are compiled in
-# core/spec/fmt.cpp.
+# base/fmt.cpp.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
 file(CREATE_LINK ${APPROX_TORCH_DIR}/include/fmt ${CMAKE_BINARY_DIR}/include/fmt SYMBOLIC)
-add_library(approx_base INTERFACE)
-target_include_directories(approx_base INTERFACE ${CMAKE_SOURCE_DIR})
-target_include_directories(approx_base SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/include)
-target_link_libraries(approx_base INTERFACE nlohmann_json::nlohmann_json Threads::Threads)
+add_library(approx_headers INTERFACE)
+target_include_directories(approx_headers INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(approx_headers SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/include)
+target_link_libraries(approx_headers INTERFACE nlohmann_json::nlohmann_json Threads::Threads)
 
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)

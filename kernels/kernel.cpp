@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/spec/error.h"
+#include "base/error.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/matrix.h"
 #include "kernels/dense/taps.h"
@@ -28,10 +28,10 @@ struct Variant {
   bool (*pays)(const Operands&) = always;
 };
 
-bool weight_gradient(const Operands& o) { return o.product == Product::kWeightGradient; }
+bool is_weight_gradient(const Operands& o) { return o.product == Product::kWeightGradient; }
 
 bool sparse_dy_on_cpu(const Operands& o) {
-  return weight_gradient(o) && o.geometry.groups == 1 && o.dy.is_cpu() && o.dy.numel() > 0;
+  return is_weight_gradient(o) && o.geometry.groups == 1 && o.dy.is_cpu() && o.dy.numel() > 0;
 }
 
 template <bool kSimd>
@@ -87,8 +87,9 @@ const std::vector<Variant>& variants_of(const Plan& plan) {
       {{"matrix", matrix_fits, matrix, matrix_pays},
        {"taps", taps_fit, taps, pays_by_taps},
        {"libtorch", always, libtorch}},
-      {{"skip", weight_gradient, skip}},
-      {{"simd", weight_gradient, gaussian<true>}, {"reference", weight_gradient, gaussian<false>}},
+      {{"skip", is_weight_gradient, skip}},
+      {{"simd", is_weight_gradient, gaussian<true>},
+       {"reference", is_weight_gradient, gaussian<false>}},
       {{"simd", sparse_dy_on_cpu, sparse_weight_gradient<true>},
        {"densify", has_dy, densified},
        {"reference", sparse_dy_on_cpu, sparse_weight_gradient<false>}},

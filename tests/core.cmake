@@ -1,19 +1,22 @@
-file(GLOB core_tests CONFIGURE_DEPENDS
-  ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*_test.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/core/*_test.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/core/methods/*_test.cpp)
+# Everything that needs LibTorch, in one program.
+file(GLOB_RECURSE core_tests CONFIGURE_DEPENDS
+  kernels/*_test.cpp core/*_test.cpp)
+list(FILTER core_tests EXCLUDE REGEX "/tests/core/(config|experiment|data)/")
 approx_test(core_test
-  SOURCES ${core_tests} ${CMAKE_CURRENT_SOURCE_DIR}/testing.cpp
-    ${CMAKE_CURRENT_SOURCE_DIR}/reference.cpp
+  SOURCES ${core_tests} testing.cpp reference.cpp
   LIBRARIES approxtrain_library)
-target_precompile_headers(core_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/torch_pch.h)
+if(NOT CMAKE_UNITY_BUILD)
+  target_precompile_headers(core_test PRIVATE torch_pch.h)
+endif()
 
 approx_test(network_training_test
-  SOURCES core/network_training_slow.cpp
+  SOURCES core/networks/network_training_slow.cpp
   LIBRARIES approxtrain_library
   LABELS slow
   TIMEOUT 900)
-target_precompile_headers(network_training_test REUSE_FROM core_test)
+if(NOT CMAKE_UNITY_BUILD)
+  target_precompile_headers(network_training_test REUSE_FROM core_test)
+endif()
 
 # Run by hand: figures, no verdict.
 add_executable(dense_layer_benchmark benchmarks/dense_layer.cpp)

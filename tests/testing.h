@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "core/data/dataset.h"
-#include "core/method.h"
-#include "core/spec/error.h"
+#include "core/methods/method.h"
 #include "kernels/kernel.h"
 
 namespace approx {

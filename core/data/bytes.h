@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/spec/error.h"
+#include "base/error.h"
 
 namespace approx {
 

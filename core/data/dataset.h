@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/spec/catalogue.h"
-#include "core/spec/registry.h"
+#include "base/registry.h"
+#include "core/config/catalogue.h"
 
 namespace approx {
 

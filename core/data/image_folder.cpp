@@ -13,7 +13,8 @@ struct Part {
   size_t count = 0;
 };
 
-ImageBuffer in_order(Part part, const ImageSize& size, const std::vector<std::string>& classes) {
+ImageBuffer images_in_order(Part part, const ImageSize& size,
+                            const std::vector<std::string>& classes) {
   ImageBuffer buffer{.height = size.height, .width = size.width, .channels = size.channels};
   const auto bytes = static_cast<size_t>(buffer.image_bytes());
   buffer.pixels.reserve(part.pixels.size());
@@ -53,8 +54,8 @@ LoadedDataset read_image_folder(const std::string& path, const ImageFolder& fold
   const auto classes = class_names(train.by_class, test.by_class, folder.classes, path);
   facts.classes = static_cast<int64_t>(classes.size());
   facts.variant = facts.lossy ? "jpeg" : "png";
-  return make_dataset(std::move(facts), in_order(std::move(train), folder.size, classes),
-                      in_order(std::move(test), folder.size, classes));
+  return make_dataset(std::move(facts), images_in_order(std::move(train), folder.size, classes),
+                      images_in_order(std::move(test), folder.size, classes));
 }
 
 }  // namespace approx

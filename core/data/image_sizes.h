@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/config/run_config.h"
 #include "core/data/dataset.h"
-#include "core/spec/run_config.h"
 
 namespace approx {
 

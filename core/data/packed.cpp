@@ -14,17 +14,18 @@ namespace {
 
 // Where the four pieces are, in bytes from the start of the payload. There is one valid layout for
 // given shapes: pieces in this order, each on the next multiple of 64.
-struct Layout {
+struct ImageLayout {
   int64_t train_pixels = 0, train_labels = 0, test_pixels = 0, test_labels = 0, bytes = 0;
 
-  bool operator==(const Layout&) const = default;
+  bool operator==(const ImageLayout&) const = default;
 };
 
-Layout layout_of(int64_t image_bytes, int64_t n_train, int64_t n_test, std::string_view place) {
+ImageLayout image_layout(int64_t image_bytes, int64_t n_train, int64_t n_test,
+                         std::string_view place) {
   const auto label_bytes = [&](int64_t n) {
     return checked_mul(n, static_cast<int64_t>(sizeof(int64_t)), place);
   };
-  Layout layout;
+  ImageLayout layout;
   layout.train_labels = packed_aligned(checked_mul(image_bytes, n_train, place), place);
   layout.test_pixels =
       packed_aligned(checked_add(layout.train_labels, label_bytes(n_train), place), place);
@@ -34,15 +35,15 @@ Layout layout_of(int64_t image_bytes, int64_t n_train, int64_t n_test, std::stri
   return layout;
 }
 
-Bytes bytes_of(std::span<const int64_t> labels) {
+Bytes label_bytes_of(std::span<const int64_t> labels) {
   return {reinterpret_cast<const uint8_t*>(labels.data()), labels.size_bytes()};
 }
 
 // Hands out the payload piece by piece, zero bytes in between included.
 template <typename Sink>
 void for_each_piece(const ImageSet& train, const ImageSet& test, Sink sink) {
-  const auto layout = layout_of(train.height * train.width * train.channels, train.count,
-                                test.count, "data set in memory");
+  const auto layout = image_layout(train.height * train.width * train.channels, train.count,
+                                   test.count, "data set in memory");
   constexpr std::array<uint8_t, kPackedAlignment> kZeros{};
   int64_t at = 0;
   const auto put = [&](int64_t offset, Bytes piece) {
@@ -51,23 +52,23 @@ void for_each_piece(const ImageSet& train, const ImageSet& test, Sink sink) {
     at = offset + static_cast<int64_t>(piece.size());
   };
   put(layout.train_pixels, train.pixels);
-  put(layout.train_labels, bytes_of(train.labels));
+  put(layout.train_labels, label_bytes_of(train.labels));
   put(layout.test_pixels, test.pixels);
-  put(layout.test_labels, bytes_of(test.labels));
+  put(layout.test_labels, label_bytes_of(test.labels));
 }
 
-struct Header {
+struct ImageHeader {
   LoadedDataset dataset;  // without pixels and labels
-  Layout layout;
+  ImageLayout layout;
   int64_t payload_at = 0;  // offset in the file
 };
 
 // Checks everything before the payload, and the size of the file.
-Header parse_header(Bytes file, const PackedHeader& packed, const std::string& path) {
-  Header header;
+ImageHeader parse_image_header(Bytes file, const PackedHeader& packed, const std::string& path) {
+  ImageHeader header;
   header.payload_at = packed.payload_at;
   auto& dataset = header.dataset;
-  Layout stated;
+  ImageLayout stated;
   int64_t payload_bytes = 0;
   try {
     const auto& json = packed.json;
@@ -110,7 +111,7 @@ Header parse_header(Bytes file, const PackedHeader& packed, const std::string& p
   }
   const auto image_bytes =
       checked_mul(checked_mul(train.height, train.width, path), train.channels, path);
-  header.layout = layout_of(image_bytes, train.count, dataset.test.count, path);
+  header.layout = image_layout(image_bytes, train.count, dataset.test.count, path);
   stated.bytes = payload_bytes;
   if (stated != header.layout) {
     throw data_error(
@@ -134,7 +135,7 @@ void write_packed(const LoadedDataset& dataset, const std::string& path) {
   const auto& train = dataset.train;
   const auto& test = dataset.test;
   const auto layout =
-      layout_of(train.height * train.width * train.channels, train.count, test.count, path);
+      image_layout(train.height * train.width * train.channels, train.count, test.count, path);
   const Json json = {
       {"name", dataset.name},
       {"variant", dataset.variant},
@@ -161,7 +162,7 @@ LoadedDataset open_packed(const std::string& path, bool verify) {
   if (packed.version == kPhotosVersion) {
     return open_packed_photos(std::move(mapping), packed, path, verify);
   }
-  auto header = parse_header(mapping->bytes(), packed, path);
+  auto header = parse_image_header(mapping->bytes(), packed, path);
   auto& dataset = header.dataset;
   const auto payload = mapping->bytes().subspan(static_cast<size_t>(header.payload_at));
   if (verify) verify_payload(payload, dataset.sha256, header.payload_at, path);
@@ -186,7 +187,7 @@ std::string packed_checksum(const std::string& path) {
   if (packed.version == kPhotosVersion) {
     return packed_photos_checksum(mapping.bytes(), packed, path);
   }
-  return parse_header(mapping.bytes(), packed, path).dataset.sha256;
+  return parse_image_header(mapping.bytes(), packed, path).dataset.sha256;
 }
 
 }  // namespace approx

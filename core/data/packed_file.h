@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "base/params.h"
 #include "core/data/bytes.h"
 #include "core/data/file_sync.h"
-#include "core/spec/params.h"
 
 namespace approx {
 

@@ -18,19 +18,19 @@ struct PartLayout {
 };
 
 // There is one valid layout for given counts: the indices of both parts, then the files of both.
-struct Layout {
+struct PhotoLayout {
   PartLayout train, test;
   int64_t bytes = 0;
 
-  bool operator==(const Layout&) const = default;
+  bool operator==(const PhotoLayout&) const = default;
 };
 
 struct PartSize {
   int64_t count = 0, file_bytes = 0;
 };
 
-Layout layout_of(const PartSize& train, const PartSize& test, std::string_view place) {
-  Layout layout;
+PhotoLayout photo_layout(const PartSize& train, const PartSize& test, std::string_view place) {
+  PhotoLayout layout;
   int64_t at = 0;
   const auto take = [&](int64_t bytes) {
     const int64_t from = packed_aligned(at, place);
@@ -47,7 +47,7 @@ Layout layout_of(const PartSize& train, const PartSize& test, std::string_view p
   return layout;
 }
 
-Bytes bytes_of(std::span<const int64_t> words) {
+Bytes word_bytes(std::span<const int64_t> words) {
   return {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()};
 }
 
@@ -69,9 +69,9 @@ Json part_json(const Index& index, const PartLayout& layout, int64_t skipped) {
           {"files", layout.files},        {"file_bytes", index.starts.back()}};
 }
 
-struct Header {
+struct PhotosHeader {
   LoadedDataset dataset;  // without images
-  Layout layout;
+  PhotoLayout layout;
   PartSize train, test;
 };
 
@@ -90,10 +90,10 @@ void read_part(const Json& json, const char* key, ImageSet& part, PartSize& size
   size.count = part.count;
 }
 
-Header parse_header(Bytes file, const PackedHeader& packed, const std::string& path) {
-  Header header;
+PhotosHeader parse_photo_header(Bytes file, const PackedHeader& packed, const std::string& path) {
+  PhotosHeader header;
   auto& dataset = header.dataset;
-  Layout stated;
+  PhotoLayout stated;
   const auto& json = packed.json;
   try {
     json.at("name").get_to(dataset.name);
@@ -126,7 +126,7 @@ Header parse_header(Bytes file, const PackedHeader& packed, const std::string& p
     throw data_error("{}: at byte 64: expected possible sizes and normalisation, found others; {}",
                      path, kImportAgain);
   }
-  header.layout = layout_of(header.train, header.test, path);
+  header.layout = photo_layout(header.train, header.test, path);
   if (stated != header.layout) {
     throw data_error(
         "{}: at byte 64: expected offsets that follow from the sizes, found others; {}", path,
@@ -155,7 +155,7 @@ void check_starts(std::span<const int64_t> starts, int64_t file_bytes, const std
 void write_packed_photos(const LoadedDataset& dataset, std::span<const SpooledPhoto> train,
                          std::span<const SpooledPhoto> test, Bytes spool, const std::string& path) {
   const Index train_index(train), test_index(test);
-  const auto layout = layout_of(train_index.size(), test_index.size(), path);
+  const auto layout = photo_layout(train_index.size(), test_index.size(), path);
   const Json json = {{"name", dataset.name},
                      {"variant", dataset.variant},
                      {"source", dataset.source},
@@ -187,10 +187,10 @@ void write_packed_photos(const LoadedDataset& dataset, std::span<const SpooledPh
       append(spool.subspan(static_cast<size_t>(photo.offset), static_cast<size_t>(photo.bytes)));
     }
   };
-  put_at(layout.train.starts, bytes_of(train_index.starts));
-  put_at(layout.train.labels, bytes_of(train_index.labels));
-  put_at(layout.test.starts, bytes_of(test_index.starts));
-  put_at(layout.test.labels, bytes_of(test_index.labels));
+  put_at(layout.train.starts, word_bytes(train_index.starts));
+  put_at(layout.train.labels, word_bytes(train_index.labels));
+  put_at(layout.test.starts, word_bytes(test_index.starts));
+  put_at(layout.test.labels, word_bytes(test_index.labels));
   put_files(layout.train.files, train);
   put_files(layout.test.files, test);
   file.finish(digest.hex());
@@ -198,7 +198,7 @@ void write_packed_photos(const LoadedDataset& dataset, std::span<const SpooledPh
 
 LoadedDataset open_packed_photos(std::shared_ptr<const Mapping> mapping, const PackedHeader& packed,
                                  const std::string& path, bool verify) {
-  auto header = parse_header(mapping->bytes(), packed, path);
+  auto header = parse_photo_header(mapping->bytes(), packed, path);
   auto& dataset = header.dataset;
   const auto payload = mapping->bytes().subspan(static_cast<size_t>(packed.payload_at));
   if (verify) verify_payload(payload, dataset.sha256, packed.payload_at, path);
@@ -226,7 +226,7 @@ LoadedDataset open_packed_photos(std::shared_ptr<const Mapping> mapping, const P
 
 std::string packed_photos_checksum(Bytes file, const PackedHeader& packed,
                                    const std::string& path) {
-  return parse_header(file, packed, path).dataset.sha256;
+  return parse_photo_header(file, packed, path).dataset.sha256;
 }
 
 }  // namespace approx

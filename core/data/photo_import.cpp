@@ -195,7 +195,8 @@ class Conversion {
   bool closed_ = false;
 };
 
-std::vector<SpooledPhoto> in_order(Conversion::Part part, const std::vector<std::string>& classes) {
+std::vector<SpooledPhoto> photos_in_order(Conversion::Part part,
+                                          const std::vector<std::string>& classes) {
   std::vector<SpooledPhoto> photos;
   photos.reserve(part.photos.size());
   for (const auto& image : in_class_order(std::move(part.by_class), classes)) {
@@ -286,8 +287,9 @@ void import_photos(const std::string& path, const DatasetEntry& entry,
   check(dataset);
   const Mapping spool(conversion.spool(), packed_path);
   const auto classes = dataset.class_names;
-  write_packed_photos(dataset, in_order(std::move(conversion.train), classes),
-                      in_order(std::move(conversion.test), classes), spool.bytes(), packed_path);
+  write_packed_photos(dataset, photos_in_order(std::move(conversion.train), classes),
+                      photos_in_order(std::move(conversion.test), classes), spool.bytes(),
+                      packed_path);
 }
 
 }  // namespace approx

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/spec/error.h"
+#include "base/error.h"
 
 namespace approx {
 

@@ -12,7 +12,7 @@
 namespace approx {
 namespace {
 
-constexpr const char* kMd5 = "c32a1d4ab5d03f1284b67883e8d87530";
+constexpr const char* kCifar10Md5 = "c32a1d4ab5d03f1284b67883e8d87530";
 
 // The order of the labels in the binary version; it is also the sorted order.
 const std::vector<std::string> kClasses = {"airplane", "automobile", "bird",  "cat",  "deer",
@@ -35,7 +35,7 @@ LoadedDataset import_cifar10(const std::string& path) {
         path, {.size = {.height = 32, .width = 32, .channels = 3}, .classes = kClasses},
         {.name = "cifar10", .source = source_text(path)});
   }
-  DatasetFacts facts{.name = "cifar10", .source = source_text(path, kMd5), .classes = 10};
+  DatasetFacts facts{.name = "cifar10", .source = source_text(path, kCifar10Md5), .classes = 10};
   facts.variant = "official";
   return read_cifar(path,
                     {.train = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
@@ -54,7 +54,7 @@ REGISTER_DATASET("cifar10")
              .n_test = 10000})
     .fetched_from({.url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
                    .file_name = "cifar-10-binary.tar.gz",
-                   .md5 = kMd5,
+                   .md5 = kCifar10Md5,
                    .bytes = 170052171})
     .imported_by(import_cifar10);
 

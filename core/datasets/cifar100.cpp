@@ -7,7 +7,7 @@
 namespace approx {
 namespace {
 
-constexpr const char* kMd5 = "03b5dce01913d631647c71ecec9e9cb8";
+constexpr const char* kCifar100Md5 = "03b5dce01913d631647c71ecec9e9cb8";
 
 LoadedDataset import_cifar100(const std::string& path) {
   return read_cifar(
@@ -16,7 +16,7 @@ LoadedDataset import_cifar100(const std::string& path) {
       {.label_bytes = 2, .classes = 100},
       {.name = "cifar100",
        .variant = "official",
-       .source = source_text(path, kMd5),
+       .source = source_text(path, kCifar100Md5),
        .classes = 100});
 }
 
@@ -30,7 +30,7 @@ REGISTER_DATASET("cifar100")
              .n_test = 10000})
     .fetched_from({.url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
                    .file_name = "cifar-100-binary.tar.gz",
-                   .md5 = kMd5,
+                   .md5 = kCifar100Md5,
                    .bytes = 168513733})
     .imported_by(import_cifar100);
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/config/run_config.h"
 #include "core/data/dataset.h"
-#include "core/spec/run_config.h"
 #include "kernels/rng.h"
 
 namespace approx {

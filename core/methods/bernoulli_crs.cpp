@@ -5,7 +5,7 @@
 // 0.9 of that and 0.1/n more (`mix=0.1`); the paper's is not.
 #include <ATen/ATen.h>
 
-#include "core/sampling.h"
+#include "core/methods/sampling.h"
 #include "kernels/draws.h"
 
 namespace approx {

@@ -6,7 +6,7 @@
 // divides by zero there.
 #include <ATen/ATen.h>
 
-#include "core/sampling.h"
+#include "core/methods/sampling.h"
 #include "kernels/draws.h"
 
 namespace approx {

@@ -3,7 +3,7 @@
 // It approximates nothing. A run with it on some steps or layers differs from `dense` only by the
 // machinery (the layer's own autograd function, planning, dispatch, switching from step to step),
 // so their ratio is what the machinery costs.
-#include "core/method.h"
+#include "core/methods/method.h"
 
 namespace approx {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <cmath>
 
-#include "core/pruning.h"
-#include "core/sampling.h"
-#include "kernels/pruned/pruned_product.h"
+#include "core/methods/pruning.h"
+#include "core/methods/sampling.h"
+#include "kernels/select/pruned_product.h"
 
 namespace approx {
 namespace {

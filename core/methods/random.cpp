@@ -1,6 +1,6 @@
 // random: fresh normal draws in place of the weight gradient (Wang, Nelaturu & Amarasinghe 2019,
 // section 2.2: standard deviation 1/128, the inverse of their batch size).
-#include "core/method.h"
+#include "core/methods/method.h"
 
 namespace approx {
 namespace {

@@ -14,9 +14,9 @@
 // survive; here a sum of zero is left alone instead.
 #include <ATen/ATen.h>
 
-#include "core/pruning.h"
-#include "core/spec/error.h"
-#include "kernels/pruned/pruned_product.h"
+#include "base/error.h"
+#include "core/methods/pruning.h"
+#include "kernels/select/pruned_product.h"
 
 namespace approx {
 namespace {

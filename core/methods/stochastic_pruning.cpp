@@ -18,8 +18,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/pruning.h"
-#include "kernels/pruned/pruned_product.h"
+#include "core/methods/pruning.h"
+#include "kernels/select/pruned_product.h"
 
 namespace approx {
 namespace {

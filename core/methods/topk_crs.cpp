@@ -1,7 +1,7 @@
 // topk_crs: the pairs of largest score, unscaled (Adelman, Levy, Hakimi & Silberstein 2021,
 // section 6, Theorem 2). Biased by design. Ties go to the lower index: the published code's
 // order among equals is undefined.
-#include "core/sampling.h"
+#include "core/methods/sampling.h"
 
 namespace approx {
 namespace {

@@ -15,7 +15,7 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
 
-#include "core/method.h"
+#include "core/methods/method.h"
 #include "kernels/sparse_dy/sparse_dy_product.h"
 
 namespace approx {

@@ -1,7 +1,7 @@
 // topk_weights: the pairs whose weights have the largest norm, unscaled (Adelman et al. 2021,
 // section 6, "top-k-weights"): no pass over the activations, and on many workers one choice.
 // Examples have no weights, so the weight gradient cannot be sampled on its own.
-#include "core/sampling.h"
+#include "core/methods/sampling.h"
 
 namespace approx {
 namespace {

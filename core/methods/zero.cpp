@@ -3,7 +3,7 @@
 // The optimizer still runs with that gradient, as in the paper: momentum, Adam's averages and
 // weight decay go on moving the weight. With freeze=true there is no gradient at all, and the
 // optimizer leaves the weight and its state alone at that step.
-#include "core/method.h"
+#include "core/methods/method.h"
 
 namespace approx {
 namespace {

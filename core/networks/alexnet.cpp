@@ -12,8 +12,8 @@
 //             inputs of FC-1. Rounded down it would end as 3x3.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
-#include "core/spec/error.h"
+#include "base/error.h"
+#include "core/networks/network.h"
 
 namespace approx {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "core/layers.h"
-#include "core/norm.h"
+#include "core/nn/layers.h"
+#include "core/nn/norm.h"
 
 namespace approx {
 

@@ -7,7 +7,7 @@
 // convolution, units behind the ReLU of the hidden layer.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
+#include "core/networks/network.h"
 
 namespace approx {
 namespace {

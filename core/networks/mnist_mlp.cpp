@@ -3,7 +3,7 @@
 // dropout 0.1. Chosen here: ReLU, and the dropout after it.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
+#include "core/networks/network.h"
 
 namespace approx {
 namespace {

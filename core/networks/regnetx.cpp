@@ -5,8 +5,8 @@
 // w_a = 24.48 and w_m = 2.54. For `blurpool` see ConvNorm in blocks.h.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
 #include "core/networks/blocks.h"
+#include "core/networks/network.h"
 
 namespace approx {
 namespace {

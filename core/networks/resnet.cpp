@@ -13,8 +13,8 @@
 // Any image size will do in either. For `blurpool` see ConvNorm in blocks.h.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
 #include "core/networks/blocks.h"
+#include "core/networks/network.h"
 
 namespace approx {
 namespace {

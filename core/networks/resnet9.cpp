@@ -5,8 +5,8 @@
 // PyTorch's defaults.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
 #include "core/networks/blocks.h"
+#include "core/networks/network.h"
 
 namespace approx {
 namespace {

@@ -4,8 +4,8 @@
 // 19 and 13 convolutions.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
-#include "core/norm.h"
+#include "core/networks/network.h"
+#include "core/nn/norm.h"
 
 namespace approx {
 namespace {

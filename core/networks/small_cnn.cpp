@@ -2,8 +2,8 @@
 // and ReLU, the first two followed by 2x2 max-pooling; one linear layer.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
-#include "core/norm.h"
+#include "core/networks/network.h"
+#include "core/nn/norm.h"
 
 namespace approx {
 namespace {

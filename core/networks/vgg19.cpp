@@ -3,8 +3,8 @@
 // after the last pooling, or with hidden > 0 one hidden layer of that many units before it.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
-#include "core/norm.h"
+#include "core/networks/network.h"
+#include "core/nn/norm.h"
 
 namespace approx {
 namespace {

@@ -3,8 +3,8 @@
 // ReLU and 3x3 max-pooling of stride 2; fully connected 384, 192, classes.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
-#include "core/norm.h"
+#include "core/networks/network.h"
+#include "core/nn/norm.h"
 
 namespace approx {
 namespace {

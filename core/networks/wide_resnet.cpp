@@ -5,9 +5,9 @@
 // between a block's convolutions. Adelman et al. 2021 train WRN-28-10.
 #include <ATen/ATen.h>
 
-#include "core/network.h"
-#include "core/norm.h"
-#include "core/spec/error.h"
+#include "base/error.h"
+#include "core/networks/network.h"
+#include "core/nn/norm.h"
 
 namespace approx {
 namespace {

@@ -10,12 +10,12 @@
 #include <numbers>
 
 #include "core/studies/recorded.h"
-#include "kernels/pruned/pruned_product.h"
+#include "kernels/select/pruned_product.h"
 
 namespace approx {
 namespace {
 
-StudyTable run_study(const StudyRequest& request) {
+StudyTable study_densities(const StudyRequest& request) {
   StudyTable table({"part", "layer", "p", "tau", "nonzero_before", "kept", "kept_if_normal", "from",
                     "count_before", "count_after"});
   const auto seed = static_cast<uint64_t>(request.params.integer("seed"));
@@ -50,8 +50,8 @@ StudyTable run_study(const StudyRequest& request) {
   return table;
 }
 
-[[maybe_unused]] StudyEntry& entry = []() -> StudyEntry& {
-  auto& made = register_study("densities", run_study)
+[[maybe_unused]] StudyEntry& densities_entry = []() -> StudyEntry& {
+  auto& made = register_study("densities", study_densities)
                    .about("what stochastic pruning keeps of a network's gradients, by layer and p")
                    .from_paper("ye2020", "Figure 2");
   declare_training(made);

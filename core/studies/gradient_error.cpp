@@ -17,7 +17,7 @@
 namespace approx {
 namespace {
 
-StudyTable run_study(const StudyRequest& request) {
+StudyTable study_gradient_error(const StudyRequest& request) {
   StudyTable table({"layer", "kind", "method", "product", "draws", "cosine", "relative_error",
                     "bias", "bias_noise", "variance"});
   const int64_t most = request.params.integer("draws");
@@ -84,8 +84,8 @@ StudyTable run_study(const StudyRequest& request) {
   return table;
 }
 
-[[maybe_unused]] StudyEntry& entry = []() -> StudyEntry& {
-  auto& made = register_study("gradient-error", run_study)
+[[maybe_unused]] StudyEntry& gradient_error_entry = []() -> StudyEntry& {
+  auto& made = register_study("gradient-error", study_gradient_error)
                    .about("distance of each method's products from the exact ones, by layer")
                    .by_methods({"topk_position", "zero", "stochastic_pruning", "sdgp", "meprop",
                                 "crs:mode=backward", "bernoulli_crs:mode=backward",

@@ -18,7 +18,7 @@ struct Timed {
   std::vector<double> ms;
 };
 
-StudyTable run_study(const StudyRequest& request) {
+StudyTable study_layer_times(const StudyRequest& request) {
   StudyTable table(
       {"layer_index", "layer", "product", "ms", "lo", "hi", "share", "macs", "rounds"});
   const int64_t rounds = request.params.integer("rounds");
@@ -72,8 +72,8 @@ StudyTable run_study(const StudyRequest& request) {
   return table;
 }
 
-[[maybe_unused]] StudyEntry& entry = []() -> StudyEntry& {
-  auto& made = register_study("layer-times", run_study)
+[[maybe_unused]] StudyEntry& layer_times_entry = []() -> StudyEntry& {
+  auto& made = register_study("layer-times", study_layer_times)
                    .about("time of the three exact products of each layer of a network")
                    .from_paper("mcdanel2022", "Figure 9")
                    .param({"rounds", int64_t{15}, "measurements of each product", 3});

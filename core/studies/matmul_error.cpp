@@ -1,6 +1,6 @@
 // matmul-error: how far a sampled product of two random matrices lies from the exact one, by the
 // share of column-row pairs that is taken (Adelman et al. 2021, section 6, Eq. 18 and Figure 1):
-// normal entries of standard deviation 1, both matrices of mean 1, or one of them of mean 0.
+// normal_matrix entries of standard deviation 1, both matrices of mean 1, or one of them of mean 0.
 //
 // Beside the mean of the error stands its root mean square, which has closed forms for the sampling
 // methods: E|err|^2 = ((sum s)^2 - |AB|^2) / k for crs with the paper's probabilities (Eq. 5, whose
@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "core/study.h"
+#include "core/studies/study.h"
 #include "kernels/draws.h"
 #include "kernels/kernel.h"
 
@@ -17,7 +17,7 @@ namespace approx {
 namespace {
 
 // Normal draws [n,n]: the sum-free way of Box and Muller from two uniform tensors.
-at::Tensor normal(const Rng& rng, int64_t n, double mean) {
+at::Tensor normal_matrix(const Rng& rng, int64_t n, double mean) {
   Rng other = rng;
   other.stream += 1;
   const auto radius = (uniform_draws(rng, {n, n}, at::kCPU).log() * -2).sqrt();
@@ -51,7 +51,7 @@ double expected_square(const std::string& method, const at::Tensor& a, const at:
   return NAN;
 }
 
-StudyTable run_study(const StudyRequest& request) {
+StudyTable study_matmul_error(const StudyRequest& request) {
   const int64_t n = request.params.integer("size"), runs = request.params.integer("runs");
   const auto seed = static_cast<uint64_t>(request.params.integer("seed"));
   StudyTable table({"matrices", "method", "ratio", "k", "runs", "error", "error_half", "rms",
@@ -76,8 +76,9 @@ StudyTable run_study(const StudyRequest& request) {
     for (int64_t i = 0; i < runs; ++i) {
       const auto step = static_cast<uint64_t>(i);
       const auto a =
-          normal({.seed = seed, .layer = 1, .step = step, .stream = kInitStream}, n, mean);
-      const auto b = normal({.seed = seed, .layer = 2, .step = step, .stream = kInitStream}, n, 1);
+          normal_matrix({.seed = seed, .layer = 1, .step = step, .stream = kInitStream}, n, mean);
+      const auto b =
+          normal_matrix({.seed = seed, .layer = 2, .step = step, .stream = kInitStream}, n, 1);
       const auto o = product_of(a, b);
       const auto exact = a.matmul(b);
       const double scale = (a.norm() * b.norm()).item<double>();
@@ -108,7 +109,7 @@ StudyTable run_study(const StudyRequest& request) {
   return table;
 }
 
-REGISTER_STUDY("matmul-error", run_study)
+REGISTER_STUDY("matmul-error", study_matmul_error)
     .about("error of sampled products of random matrices by the share of pairs that is taken")
     .from_paper("adelman2021", "Figure 1")
     .by_methods({"topk_crs", "crs", "bernoulli_crs"})

@@ -4,13 +4,13 @@
 // sum of magnitudes against the exact gradient, over the whole batch.
 #include <ATen/ATen.h>
 
-#include "core/spec/error.h"
+#include "base/error.h"
 #include "core/studies/recorded.h"
 
 namespace approx {
 namespace {
 
-StudyTable run_study(const StudyRequest& request) {
+StudyTable study_pruned_channels(const StudyRequest& request) {
   StudyTable table({"part", "layer", "method", "channel", "y", "x", "value", "zeros", "l1_ratio"});
   const auto wanted = static_cast<size_t>(request.params.integer("layer"));
   const auto layers = recorded_layers(request);
@@ -56,8 +56,8 @@ StudyTable run_study(const StudyRequest& request) {
   return table;
 }
 
-[[maybe_unused]] StudyEntry& entry = []() -> StudyEntry& {
-  auto& made = register_study("pruned-channels", run_study)
+[[maybe_unused]] StudyEntry& pruned_channels_entry = []() -> StudyEntry& {
+  auto& made = register_study("pruned-channels", study_pruned_channels)
                    .about("four channels of a recorded gradient before and after pruning")
                    .from_paper("mcdanel2022", "Figure 5")
                    .by_methods({"sdgp:rank=random,rescale=none", "sdgp:rescale=none", "sdgp"})

@@ -1,7 +1,7 @@
 #include "core/studies/recorded.h"
 
 #include "core/data/dataset.h"
-#include "core/session.h"
+#include "core/train/session.h"
 
 namespace approx {
 

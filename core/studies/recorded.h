@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/study.h"
+#include "core/studies/study.h"
 
 namespace approx {
 

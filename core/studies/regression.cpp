@@ -15,14 +15,14 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/study.h"
+#include "core/studies/study.h"
 #include "kernels/draws.h"
 #include "kernels/kernel.h"
 
 namespace approx {
 namespace {
 
-std::vector<double> normal(int64_t count, uint64_t seed, uint32_t layer, double mean) {
+std::vector<double> normal_draws(int64_t count, uint64_t seed, uint32_t layer, double mean) {
   const Rng rng{.seed = seed, .layer = layer, .stream = kInitStream};
   const auto u = uniform_draws(rng, {2, count}, at::kCPU).to(at::kDouble);
   const auto z = (u[0].log() * -2).sqrt() * (u[1] * (2 * M_PI)).cos() + mean;
@@ -30,7 +30,7 @@ std::vector<double> normal(int64_t count, uint64_t seed, uint32_t layer, double 
 }
 
 void gradients(StudyTable& table, int64_t n, int64_t k, int64_t runs, uint64_t seed) {
-  const auto x = normal(n, seed, 1, 1), w = normal(n, seed, 2, 0);
+  const auto x = normal_draws(n, seed, 1, 1), w = normal_draws(n, seed, 2, 0);
   const double y = 1;
   double dot = 0, total = 0;
   for (size_t j = 0; j < x.size(); ++j) {
@@ -92,8 +92,8 @@ void theorem2(StudyTable& table, int64_t n, int64_t k, int64_t runs, uint64_t se
   const double whole = static_cast<double>(n) / static_cast<double>(k);
   for (int64_t i = 0; i < runs; ++i) {
     const auto run_seed = seed + static_cast<uint64_t>(i) + 1;
-    const auto a = at::tensor(normal(n * n, run_seed, 1, 0)).to(at::kFloat).view({n, n}),
-               b = at::tensor(normal(n * n, run_seed, 2, 1)).to(at::kFloat).view({n, n});
+    const auto a = at::tensor(normal_draws(n * n, run_seed, 1, 0)).to(at::kFloat).view({n, n}),
+               b = at::tensor(normal_draws(n * n, run_seed, 2, 1)).to(at::kFloat).view({n, n});
     const auto exact = a.t().matmul(b);
     const double scale = (a.square().sum() * b.square().sum()).item<double>();
     const auto order = (a.norm(2, 1) * b.norm(2, 1)).argsort(0, /*descending=*/true);
@@ -121,7 +121,7 @@ void theorem2(StudyTable& table, int64_t n, int64_t k, int64_t runs, uint64_t se
   }
 }
 
-StudyTable run_study(const StudyRequest& request) {
+StudyTable study_regression(const StudyRequest& request) {
   const int64_t n = request.params.integer("features"), k = request.params.integer("k");
   if (k >= n) throw usage_error("regression: k = {} must be below features = {}", k, n);
   const auto seed = static_cast<uint64_t>(request.params.integer("seed"));
@@ -131,7 +131,7 @@ StudyTable run_study(const StudyRequest& request) {
   return table;
 }
 
-REGISTER_STUDY("regression", run_study)
+REGISTER_STUDY("regression", study_regression)
     .about("bias of sampled gradients of a linear model, and the best estimate of a product")
     .from_paper("adelman2021", "sections 3, 4 and 6")
     .param({"features", int64_t{10}, "of the linear model", 2, 1000})

@@ -8,7 +8,7 @@ namespace {
 
 bool has_one_pixel(at::IntArrayRef map) { return map[2] == 1 && map[3] == 1; }
 
-bool shapes_fit(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& g) {
+bool matrix_shapes_fit(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& g) {
   return weight[2] == 1 && weight[3] == 1 && g.groups == 1 && g.padding == 0 &&
          (g.stride == 1 || has_one_pixel(input));
 }
@@ -30,12 +30,12 @@ at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, at::IntArrayRef 
 }  // namespace
 
 bool matrix_fits(const Operands& o) {
-  return shapes_fit(o.input_sizes, o.w.sizes(), o.geometry) && o.input_sizes[0] > 0;
+  return matrix_shapes_fit(o.input_sizes, o.w.sizes(), o.geometry) && o.input_sizes[0] > 0;
 }
 
 bool matrix_pays(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& g) {
   constexpr int64_t kSmallMap = 64;  // pixels
-  return shapes_fit(input, weight, g) && input[2] * input[3] <= kSmallMap;
+  return matrix_shapes_fit(input, weight, g) && input[2] * input[3] <= kSmallMap;
 }
 
 bool matrix_pays(const Operands& o) {

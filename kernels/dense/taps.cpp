@@ -48,7 +48,7 @@ at::Tensor tap_of(const at::Tensor& weight, int64_t row_shift, int64_t column_sh
   return weight.select(3, reach + column_shift).select(2, reach + row_shift);
 }
 
-at::Tensor channels_last(const at::Tensor& weight) {
+at::Tensor weights_channels_last(const at::Tensor& weight) {
   return weight.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
@@ -87,8 +87,8 @@ void accumulate(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool 
   }
 }
 
-at::Tensor forward(const Operands& o) {
-  const auto w = channels_last(o.w);
+at::Tensor taps_forward(const Operands& o) {
+  const auto w = weights_channels_last(o.w);
   return images_first(sum_over_taps(
       pixels_first(o.x), w.size(0), reach_of(w), input_columns, output_columns, output_rows,
       [&](at::Tensor& y, const at::Tensor& columns, int64_t r, int64_t s, bool first) {
@@ -96,8 +96,8 @@ at::Tensor forward(const Operands& o) {
       }));
 }
 
-at::Tensor data_gradient(const at::Tensor& dy, const Operands& o) {
-  const auto w = channels_last(o.w);
+at::Tensor taps_data_gradient(const at::Tensor& dy, const Operands& o) {
+  const auto w = weights_channels_last(o.w);
   return images_first(sum_over_taps(
       dy, w.size(1), reach_of(w), output_columns, input_columns, input_rows,
       [&](at::Tensor& dx, const at::Tensor& columns, int64_t r, int64_t s, bool first) {
@@ -105,7 +105,7 @@ at::Tensor data_gradient(const at::Tensor& dy, const Operands& o) {
       }));
 }
 
-at::Tensor weight_gradient(const at::Tensor& dy, const Operands& o) {
+at::Tensor taps_weight_gradient(const at::Tensor& dy, const Operands& o) {
   const auto x = pixels_first(o.x);
   auto dw = at::empty(o.w.sizes(), o.w.options().memory_format(at::MemoryFormat::ChannelsLast));
   const int64_t reach = reach_of(dw);
@@ -125,7 +125,7 @@ at::Tensor weight_gradient(const at::Tensor& dy, const Operands& o) {
   return dw;
 }
 
-bool shapes_fit(at::IntArrayRef weight, const Geometry& g) {
+bool taps_shapes_fit(at::IntArrayRef weight, const Geometry& g) {
   return g.stride == 1 && g.dilation == 1 && g.groups == 1 && weight[2] == weight[3] &&
          weight[2] % 2 == 1 && weight[2] > 1 && 2 * g.padding == weight[2] - 1;
 }
@@ -133,13 +133,13 @@ bool shapes_fit(at::IntArrayRef weight, const Geometry& g) {
 }  // namespace
 
 bool taps_fit(const Operands& o) {
-  return o.w.is_cpu() && o.w.scalar_type() == at::kFloat && shapes_fit(o.w.sizes(), o.geometry) &&
-         o.input_sizes[0] > 0;
+  return o.w.is_cpu() && o.w.scalar_type() == at::kFloat &&
+         taps_shapes_fit(o.w.sizes(), o.geometry) && o.input_sizes[0] > 0;
 }
 
 bool taps_pay(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& geometry,
               Product product) {
-  if (!shapes_fit(weight, geometry)) return false;
+  if (!taps_shapes_fit(weight, geometry)) return false;
   const int64_t pixels = input[2] * input[3], channels = std::min(weight[0], weight[1]);
   constexpr int64_t kManyRows = 64;  // images times the pixels of a row: matrices worth a BLAS
   if (channels < 128 || input[0] * input[3] < kManyRows) return false;
@@ -152,9 +152,10 @@ bool taps_pay(const Operands& o, Product product) {
 }
 
 at::Tensor taps_product(const Operands& o) {
-  if (o.product == Product::kForward) return forward(o);
+  if (o.product == Product::kForward) return taps_forward(o);
   const auto dy = pixels_first(o.dy);
-  return o.product == Product::kDataGradient ? data_gradient(dy, o) : weight_gradient(dy, o);
+  return o.product == Product::kDataGradient ? taps_data_gradient(dy, o)
+                                             : taps_weight_gradient(dy, o);
 }
 
 }  // namespace approx

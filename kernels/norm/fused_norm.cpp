@@ -80,7 +80,7 @@ std::vector<float> to_vector(const at::Tensor& per_channel) {
   return {data, data + per_channel.numel()};
 }
 
-at::Tensor channels_last(const at::Tensor& tensor) {
+at::Tensor in_channels_last(const at::Tensor& tensor) {
   return tensor.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
@@ -151,7 +151,7 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
                         const at::Tensor& residual) {
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
-  const auto added = tail == NormTail::kAddRelu ? channels_last(residual) : at::Tensor();
+  const auto added = tail == NormTail::kAddRelu ? in_channels_last(residual) : at::Tensor();
   auto y = at::empty_like(x);
   NormApply args;
   args.channels = rows.width();
@@ -171,7 +171,7 @@ NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, con
                             NormTail tail) {
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
-  const auto dy = channels_last(gradient);
+  const auto dy = in_channels_last(gradient);
   const auto m = to_vector(mean), inverse = to_vector(inverse_deviation), w = to_vector(weight);
   const auto wide_mean = rows.repeated(m);
 

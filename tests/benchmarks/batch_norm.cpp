@@ -6,8 +6,8 @@
 
 #include <chrono>
 
-#include "core/device.h"
-#include "core/norm.h"
+#include "core/nn/norm.h"
+#include "core/train/device.h"
 
 namespace {
 

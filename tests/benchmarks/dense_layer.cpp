@@ -15,7 +15,7 @@
 #include <random>
 #include <vector>
 
-#include "core/layers.h"
+#include "core/nn/layers.h"
 
 namespace {
 

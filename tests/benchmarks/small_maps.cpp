@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/device.h"
+#include "core/train/device.h"
 #include "kernels/dense/matrix.h"
 #include "kernels/dense/taps.h"
 #include "kernels/kernel.h"

@@ -29,8 +29,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "core/engine.h"
-#include "core/spec/error.h"
+#include "base/error.h"
+#include "core/engine/engine.h"
 
 namespace approx {
 namespace {

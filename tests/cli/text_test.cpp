@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/spec/error.h"
+#include "base/error.h"
 
 namespace approx {
 namespace {

@@ -2,8 +2,8 @@
 // where there is one.
 #include <optional>
 
-#include "core/device.h"
-#include "core/session.h"
+#include "core/train/device.h"
+#include "core/train/session.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 

@@ -1,4 +1,4 @@
-#include "core/norm.h"
+#include "core/nn/norm.h"
 
 #include <ATen/Parallel.h>
 #include <torch/torch.h>

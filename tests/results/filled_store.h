@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/spec/experiment.h"
-#include "results/run_store.h"
+#include "core/experiment/experiment.h"
+#include "results/store/run_store.h"
 
 namespace approx {
 

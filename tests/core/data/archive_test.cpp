@@ -9,10 +9,10 @@
 namespace approx::testing {
 namespace {
 
-using Files = std::map<std::string, Buffer>;
+using ArchivedFiles = std::map<std::string, Buffer>;
 
-Files read_all(const std::string& path, const ArchiveLimits& limits = {}) {
-  Files files;
+ArchivedFiles read_all(const std::string& path, const ArchiveLimits& limits = {}) {
+  ArchivedFiles files;
   visit_files(
       path, limits, [](std::string_view) { return true; },
       [&](const std::string&, std::string_view name, Bytes content) {
@@ -22,7 +22,7 @@ Files read_all(const std::string& path, const ArchiveLimits& limits = {}) {
   return files;
 }
 
-std::string refusal(const Buffer& archive, const ArchiveLimits& limits = {}) {
+std::string archive_refusal(const Buffer& archive, const ArchiveLimits& limits = {}) {
   const TemporaryFolder folder;
   write_bytes(folder / "bad.tar", archive);
   const auto message = data_error_of([&] { read_all(folder / "bad.tar", limits); });
@@ -33,7 +33,7 @@ std::string refusal(const Buffer& archive, const ArchiveLimits& limits = {}) {
 
 TEST(Archive, FolderTarAndGzipAreTheSame) {
   const TemporaryFolder folder;
-  const Files files = {{"a/1", bytes_of("one")}, {"a/2", Buffer(70000, 5)}, {"b", {}}};
+  const ArchivedFiles files = {{"a/1", bytes_of("one")}, {"a/2", Buffer(70000, 5)}, {"b", {}}};
   for (const auto& [name, content] : files) write_bytes(folder / ("tree/" + name), content);
   const auto archive = tar({tar_entry("./a/", {}, '5'), tar_entry("./a/1", files.at("a/1")),
                             tar_entry("a/2", files.at("a/2")), tar_entry("b", {})});
@@ -46,30 +46,32 @@ TEST(Archive, FolderTarAndGzipAreTheSame) {
 
 TEST(Archive, RefusesHostileEntries) {
   const auto x = bytes_of("x");
-  EXPECT_CONTAINS(refusal(tar_of({{"../evil", x}})), "\"..\" in its path");
-  EXPECT_CONTAINS(refusal(tar_of({{"a/../../evil", x}})), "\"..\" in its path");
-  EXPECT_CONTAINS(refusal(tar_of({{"a/..", x}})), "\"..\" in its path");
-  EXPECT_CONTAINS(refusal(tar_of({{"/etc/evil", x}})), "an absolute path");
-  EXPECT_CONTAINS(refusal(tar_of({{".//etc/evil", x}})), "an absolute path");
-  EXPECT_CONTAINS(refusal(tar_of({{"..\\evil", x}})), "backslash");
-  EXPECT_CONTAINS(refusal(tar({tar_entry("l", {}, '2', "/etc/passwd")})), "a symbolic link");
-  EXPECT_CONTAINS(refusal(tar({tar_entry("a", x), tar_entry("l", {}, '1', "a")})), "a hard link");
-  EXPECT_CONTAINS(refusal(tar({tar_entry("d", {}, '3')})), "neither a file nor a folder");
-  EXPECT_CONTAINS(refusal(tar({tar_entry("d", {}, '4')})), "neither a file nor a folder");
-  EXPECT_CONTAINS(refusal(tar({tar_entry("p", {}, '6')})), "neither a file nor a folder");
-  EXPECT_CONTAINS(refusal(tar_of({{"a", x}, {"./a", x}})), "occurs twice");
-  EXPECT_CONTAINS(refusal(tar_of({{"a\x01", x}})), "printable ASCII");
-  EXPECT_CONTAINS(refusal(tar_of({{"caf\xe9", x}})), "bad.tar");
-  EXPECT_CONTAINS(refusal(tar({tar_entry("", x)})), "bad.tar");
-  EXPECT_CONTAINS(refusal(tar({tar_entry("../folder/", {}, '5')})), "\"..\" in its path");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"../evil", x}})), "\"..\" in its path");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"a/../../evil", x}})), "\"..\" in its path");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"a/..", x}})), "\"..\" in its path");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"/etc/evil", x}})), "an absolute path");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{".//etc/evil", x}})), "an absolute path");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"..\\evil", x}})), "backslash");
+  EXPECT_CONTAINS(archive_refusal(tar({tar_entry("l", {}, '2', "/etc/passwd")})),
+                  "a symbolic link");
+  EXPECT_CONTAINS(archive_refusal(tar({tar_entry("a", x), tar_entry("l", {}, '1', "a")})),
+                  "a hard link");
+  EXPECT_CONTAINS(archive_refusal(tar({tar_entry("d", {}, '3')})), "neither a file nor a folder");
+  EXPECT_CONTAINS(archive_refusal(tar({tar_entry("d", {}, '4')})), "neither a file nor a folder");
+  EXPECT_CONTAINS(archive_refusal(tar({tar_entry("p", {}, '6')})), "neither a file nor a folder");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"a", x}, {"./a", x}})), "occurs twice");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"a\x01", x}})), "printable ASCII");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"caf\xe9", x}})), "bad.tar");
+  EXPECT_CONTAINS(archive_refusal(tar({tar_entry("", x)})), "bad.tar");
+  EXPECT_CONTAINS(archive_refusal(tar({tar_entry("../folder/", {}, '5')})), "\"..\" in its path");
 }
 
 TEST(Archive, APaxPathIsCheckedLikeAnyOther) {
   const std::string record = "19 path=../../evil\n";
   ASSERT_EQ(record.size(), 19u);
-  EXPECT_CONTAINS(
-      refusal(tar({tar_entry("pax", bytes_of(record), 'x'), tar_entry("innocent", bytes_of("x"))})),
-      "\"..\" in its path");
+  EXPECT_CONTAINS(archive_refusal(tar({tar_entry("pax", bytes_of(record), 'x'),
+                                       tar_entry("innocent", bytes_of("x"))})),
+                  "\"..\" in its path");
 }
 
 TEST(Archive, RefusesLyingSizes) {
@@ -78,21 +80,23 @@ TEST(Archive, RefusesLyingSizes) {
     bytes.resize(bytes.size() + 2048);
     return bytes;
   };
-  EXPECT_CONTAINS(refusal(lie("77777777777")), "are allowed");
-  refusal(lie("00000010000"));  // more than there is
-  refusal(lie(std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")));  // negative
-  refusal(lie(std::string("\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff", 12)));    // 2^63 - 1
+  EXPECT_CONTAINS(archive_refusal(lie("77777777777")), "are allowed");
+  archive_refusal(lie("00000010000"));  // more than there is
+  archive_refusal(
+      lie(std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")));            // negative
+  archive_refusal(lie(std::string("\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff", 12)));  // 2^63 - 1
 }
 
 TEST(Archive, HoldsToItsLimits) {
   const auto three = tar_of({{"a", Buffer(100)}, {"b", Buffer(200)}, {"c", Buffer(300)}});
-  EXPECT_CONTAINS(refusal(three, {.entries = 2}), "at most 2 entries");
-  EXPECT_CONTAINS(refusal(three, {.entry_bytes = 250}), "\"c\" is refused: 300 bytes");
-  EXPECT_CONTAINS(refusal(three, {.content_bytes = 1000}), "at most 1000 bytes");
-  EXPECT_CONTAINS(refusal(tar_of({{std::string(90, 'n'), {}}}), {.name_bytes = 50}), "of 90");
+  EXPECT_CONTAINS(archive_refusal(three, {.entries = 2}), "at most 2 entries");
+  EXPECT_CONTAINS(archive_refusal(three, {.entry_bytes = 250}), "\"c\" is refused: 300 bytes");
+  EXPECT_CONTAINS(archive_refusal(three, {.content_bytes = 1000}), "at most 1000 bytes");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{std::string(90, 'n'), {}}}), {.name_bytes = 50}),
+                  "of 90");
   const auto bomb = gzip(tar_of({{"zeros", Buffer(20 << 20)}}));
   EXPECT_LT(bomb.size(), 40000u);
-  EXPECT_CONTAINS(refusal(bomb, {.content_bytes = 1 << 20}), "at most 1048576 bytes");
+  EXPECT_CONTAINS(archive_refusal(bomb, {.content_bytes = 1 << 20}), "at most 1048576 bytes");
 }
 
 TEST(Archive, FindsCutsAndInAGzipEveryAlteredByte) {
@@ -120,8 +124,8 @@ TEST(Archive, FindsCutsAndInAGzipEveryAlteredByte) {
 }
 
 TEST(Archive, RefusesWhatIsNoArchive) {
-  EXPECT_CONTAINS(refusal({}), "found no bytes");
-  EXPECT_CONTAINS(refusal(bytes_of("this is a text file\n")), "expected a tar archive");
+  EXPECT_CONTAINS(archive_refusal({}), "found no bytes");
+  EXPECT_CONTAINS(archive_refusal(bytes_of("this is a text file\n")), "expected a tar archive");
   EXPECT_CONTAINS(data_error_of([] { read_all("/nowhere/x.tar"); }), "no such file");
   EXPECT_CONTAINS(data_error_of([] { read_all("/dev/null"); }), "neither");
 }

@@ -37,27 +37,27 @@ TEST(Cifar, TurnsPlanesIntoPixels) {
 }
 
 TEST(Cifar, FindsCutsAndWrongLabels) {
-  const auto read = [](const Buffer& bytes) {
+  const auto read_binary = [](const Buffer& bytes) {
     ImageBuffer buffer;
     append_cifar(bytes, "data_batch_1.bin", kTen, 3, buffer);
   };
   const auto good = records(3, kTen);
-  expect_damage_is_found(good, "data_batch_1.bin: at byte ", read, 200, /*flips=*/false);
+  expect_damage_is_found(good, "data_batch_1.bin: at byte ", read_binary, 200, /*flips=*/false);
   auto label = good;
   label[3073] = 10;
-  EXPECT_EQ(data_error_of([&] { read(label); }),
+  EXPECT_EQ(data_error_of([&] { read_binary(label); }),
             "data_batch_1.bin: at byte 3073: expected a label from 0 to 9, found 10");
-  EXPECT_CONTAINS(data_error_of([&] { read(records(4, kTen)); }), "expected 9219 bytes");
+  EXPECT_CONTAINS(data_error_of([&] { read_binary(records(4, kTen)); }), "expected 9219 bytes");
   ImageBuffer buffer;
   EXPECT_THROW(append_cifar(good, "x", kTen, INT64_MAX, buffer), Error);
   EXPECT_THROW(append_cifar(good, "x", kTen, -1, buffer), Error);
 }
 
-const CifarFiles kFiles = {
+const CifarFiles kCifarFiles = {
     .train = {"data_1.bin", "data_2.bin"}, .test = {"test.bin"}, .train_count = 2, .test_count = 1};
 
-LoadedDataset read(const std::string& path) {
-  return read_cifar(path, kFiles, kTen, {.name = "x", .source = "x", .classes = 10});
+LoadedDataset read_binary(const std::string& path) {
+  return read_cifar(path, kCifarFiles, kTen, {.name = "x", .source = "x", .classes = 10});
 }
 
 TEST(Cifar, FolderAndArchiveAreTheSame) {
@@ -69,7 +69,7 @@ TEST(Cifar, FolderAndArchiveAreTheSame) {
       {"batches/data_1.bin", records(2, kTen)}};
   for (const auto& [name, bytes] : files) write_bytes(folder / name, bytes);
   write_bytes(folder / "x.tar.gz", gzip(tar_of(files)));
-  const auto a = read(folder / "batches"), b = read(folder / "x.tar.gz");
+  const auto a = read_binary(folder / "batches"), b = read_binary(folder / "x.tar.gz");
   EXPECT_EQ(a.train.count, 4);
   EXPECT_EQ(a.test.count, 1);
   EXPECT_EQ(a.sha256, b.sha256);
@@ -79,11 +79,11 @@ TEST(Cifar, NamesMissingAndRepeatedFiles) {
   const TemporaryFolder folder;
   write_bytes(folder / "x/data_1.bin", records(2, kTen));
   write_bytes(folder / "x/test.bin", records(1, kTen));
-  EXPECT_CONTAINS(data_error_of([&] { read(folder / "x"); }), "expected data_2.bin in it");
+  EXPECT_CONTAINS(data_error_of([&] { read_binary(folder / "x"); }), "expected data_2.bin in it");
   write_bytes(folder / "x/data_2.bin", records(1, kTen));
-  EXPECT_CONTAINS(data_error_of([&] { read(folder / "x"); }), "data_2.bin: at byte 3073");
+  EXPECT_CONTAINS(data_error_of([&] { read_binary(folder / "x"); }), "data_2.bin: at byte 3073");
   write_bytes(folder / "x/copy/data_1.bin", records(2, kTen));
-  EXPECT_CONTAINS(data_error_of([&] { read(folder / "x"); }), "expected one data_1.bin");
+  EXPECT_CONTAINS(data_error_of([&] { read_binary(folder / "x"); }), "expected one data_1.bin");
 }
 
 }  // namespace

@@ -6,19 +6,19 @@
 namespace approx::testing {
 namespace {
 
-using Files = std::vector<std::pair<std::string, Buffer>>;
+using FolderFiles = std::vector<std::pair<std::string, Buffer>>;
 
 // A PNG of 4x4 pixels of one grey value.
 Buffer tile(uint8_t value) { return png(Buffer(16, value), 4, 4, PNG_FORMAT_GRAY); }
 
-const Files kFiles = {{"README.txt", bytes_of("not an image")},
-                      {"train/dog/2.png", tile(12)},
-                      {"train/dog/1.png", tile(11)},
-                      {"train/cat/1.png", tile(1)},
-                      {"test/cat/1.png", tile(101)},
-                      {"test/dog/1.png", tile(111)}};
+const FolderFiles kFolderFiles = {{"README.txt", bytes_of("not an image")},
+                                  {"train/dog/2.png", tile(12)},
+                                  {"train/dog/1.png", tile(11)},
+                                  {"train/cat/1.png", tile(1)},
+                                  {"test/cat/1.png", tile(101)},
+                                  {"test/dog/1.png", tile(111)}};
 
-LoadedDataset read(const Files& files, std::vector<std::string> classes = {}) {
+LoadedDataset read_folder(const FolderFiles& files, std::vector<std::string> classes = {}) {
   const TemporaryFolder folder;
   write_bytes(folder / "x.tar.gz", gzip(tar_of(files)));
   return read_image_folder(folder / "x.tar.gz",
@@ -32,51 +32,55 @@ std::vector<int> first_bytes(const ImageSet& images) {
   return values;
 }
 
-std::vector<int64_t> labels(const ImageSet& images) {
+std::vector<int64_t> folder_labels(const ImageSet& images) {
   return {images.labels.begin(), images.labels.end()};
 }
 
 TEST(ImageFolder, OrdersByPlaceInClassThenClass) {
-  const auto dataset = read(kFiles);
+  const auto dataset = read_folder(kFolderFiles);
   EXPECT_EQ(dataset.classes, 2);
   EXPECT_EQ(dataset.variant, "png");
   EXPECT_FALSE(dataset.lossy);
   EXPECT_EQ(first_bytes(dataset.train), (std::vector<int>{1, 11, 12}));
-  EXPECT_EQ(labels(dataset.train), (std::vector<int64_t>{0, 1, 1}));
+  EXPECT_EQ(folder_labels(dataset.train), (std::vector<int64_t>{0, 1, 1}));
   EXPECT_EQ(first_bytes(dataset.test), (std::vector<int>{101, 111}));
 }
 
 TEST(ImageFolder, DoesNotDependOnTheOrderOfTheArchiveNorOnItsKind) {
-  const auto expected = read(kFiles).sha256;
-  EXPECT_EQ(read({kFiles.rbegin(), kFiles.rend()}).sha256, expected);
-  Files deeper;
-  for (const auto& [name, bytes] : kFiles) deeper.emplace_back("some/root/" + name, bytes);
-  EXPECT_EQ(read(deeper).sha256, expected);
+  const auto expected = read_folder(kFolderFiles).sha256;
+  EXPECT_EQ(read_folder({kFolderFiles.rbegin(), kFolderFiles.rend()}).sha256, expected);
+  FolderFiles deeper;
+  for (const auto& [name, bytes] : kFolderFiles) deeper.emplace_back("some/root/" + name, bytes);
+  EXPECT_EQ(read_folder(deeper).sha256, expected);
   const TemporaryFolder folder;
-  for (const auto& [name, bytes] : kFiles) write_bytes(folder / name, bytes);
+  for (const auto& [name, bytes] : kFolderFiles) write_bytes(folder / name, bytes);
   const auto dataset =
       read_image_folder(folder.path(), {.size = {.height = 4, .width = 4, .channels = 3}}, {});
   EXPECT_EQ(dataset.sha256, expected);
 }
 
 TEST(ImageFolder, AJpegMakesItLossy) {
-  auto files = kFiles;
+  auto files = kFolderFiles;
   files.emplace_back("train/cat/2.jpg", jpeg(Buffer(48, 9), 4, 4));
-  const auto dataset = read(files);
+  const auto dataset = read_folder(files);
   EXPECT_EQ(dataset.variant, "jpeg");
   EXPECT_TRUE(dataset.lossy);
 }
 
 TEST(ImageFolder, GivenClassesDecideTheLabels) {
-  EXPECT_EQ(labels(read(kFiles, {"dog", "cat"}).train), (std::vector<int64_t>{0, 1, 0}));
-  EXPECT_CONTAINS(data_error_of([] { read(kFiles, {"dogs", "cat"}); }), "did you mean \"dogs\"");
+  EXPECT_EQ(folder_labels(read_folder(kFolderFiles, {"dog", "cat"}).train),
+            (std::vector<int64_t>{0, 1, 0}));
+  EXPECT_CONTAINS(data_error_of([] {
+                    read_folder(kFolderFiles, {"dogs", "cat"});
+                  }),
+                  "did you mean \"dogs\"");
 }
 
 TEST(ImageFolder, NamesWhatIsWrong) {
   const auto with = [](const std::string& name, const Buffer& bytes) {
-    auto files = kFiles;
+    auto files = kFolderFiles;
     files.emplace_back(name, bytes);
-    return data_error_of([&] { read(files); });
+    return data_error_of([&] { read_folder(files); });
   };
   EXPECT_CONTAINS(with("train/cat/x.gif", tile(1)), "train/cat/x.gif: expected only .jpg");
   EXPECT_CONTAINS(with("train/cat/x.png", bytes_of("x")), "train/cat/x.png: at byte 0");
@@ -84,8 +88,11 @@ TEST(ImageFolder, NamesWhatIsWrong) {
   EXPECT_CONTAINS(with("val/cat/x.png", tile(1)), "found both");
   EXPECT_CONTAINS(with("test/bird/x.png", tile(1)), "class \"bird\" has test images and no");
   EXPECT_CONTAINS(with("other/train/cat/x.png", tile(1)), "found another root");
-  EXPECT_CONTAINS(data_error_of([] { read({{"train/a/1.png", tile(1)}}); }), "found 1 and 0");
-  EXPECT_CONTAINS(data_error_of([] { read({}); }), "found 0 and 0");
+  EXPECT_CONTAINS(data_error_of([] {
+                    read_folder({{"train/a/1.png", tile(1)}});
+                  }),
+                  "found 1 and 0");
+  EXPECT_CONTAINS(data_error_of([] { read_folder({}); }), "found 0 and 0");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ LoadedDataset photographs() {
   return dataset;
 }
 
-std::string refusal(const Recipe& recipe, const LoadedDataset& dataset) {
+std::string sizes_refusal(const Recipe& recipe, const LoadedDataset& dataset) {
   try {
     image_sizes(recipe, dataset);
   } catch (const Error& error) {
@@ -36,20 +36,20 @@ TEST(ImageSizes, ThoseOfOneSizeStayAsTheyAre) {
   EXPECT_EQ(image_sizes(recipe, of_one_size()).at_epoch(7), 32);
   EXPECT_EQ(image_sizes(recipe, of_one_size()).all(), std::vector<int64_t>{32});
   recipe.image_size = recipe.eval_size = 32;
-  EXPECT_EQ(refusal(recipe, of_one_size()), "");
+  EXPECT_EQ(sizes_refusal(recipe, of_one_size()), "");
   recipe.image_size = 24;
-  EXPECT_EQ(refusal(recipe, of_one_size()),
+  EXPECT_EQ(sizes_refusal(recipe, of_one_size()),
             "recipe.image_size = 24: small has images of one size, 32x32; only photographs are cut "
             "and scaled");
   recipe = {};
   recipe.crop = "random_resized";
-  EXPECT_CONTAINS(refusal(recipe, of_one_size()), "recipe.crop = random_resized");
+  EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "recipe.crop = random_resized");
   recipe = {};
   recipe.start_size = 16;
-  EXPECT_CONTAINS(refusal(recipe, of_one_size()), "recipe.start_size = 16");
+  EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "recipe.start_size = 16");
   recipe = {};
   recipe.eval_size = 40;
-  EXPECT_CONTAINS(refusal(recipe, of_one_size()), "recipe.eval_size = 40");
+  EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "recipe.eval_size = 40");
 }
 
 TEST(ImageSizes, PhotographsHaveTheirOwnUnlessTheRecipeSaysOther) {
@@ -62,11 +62,11 @@ TEST(ImageSizes, PhotographsHaveTheirOwnUnlessTheRecipeSaysOther) {
   recipe.eval_size = 256;
   EXPECT_EQ(image_sizes(recipe, photographs()).all(), (std::vector<int64_t>{160, 256}));
   recipe.crop_padding = 4;
-  EXPECT_CONTAINS(refusal(recipe, photographs()), "photographs, which are not padded");
+  EXPECT_CONTAINS(sizes_refusal(recipe, photographs()), "photographs, which are not padded");
   recipe.crop = "random_resized";
-  EXPECT_EQ(refusal(recipe, photographs()), "");
+  EXPECT_EQ(sizes_refusal(recipe, photographs()), "");
   recipe.crop_scale_max = 0.05;
-  EXPECT_CONTAINS(refusal(recipe, photographs()), "crop_scale_min = 0.08 is above");
+  EXPECT_CONTAINS(sizes_refusal(recipe, photographs()), "crop_scale_min = 0.08 is above");
 }
 
 // The resolutions of FFCV's ResNet-18 for ImageNet, 88 epochs: 160 until epoch 35, 192 from 79 on.
@@ -93,9 +93,9 @@ TEST(ImageSizes, GrowInSteps) {
   EXPECT_EQ(image_sizes(recipe, photographs()).at_epoch(2), 64);
   EXPECT_EQ(image_sizes(recipe, photographs()).at_epoch(3), 200);
   recipe.grow_until = 2;
-  EXPECT_CONTAINS(refusal(recipe, photographs()), "grow_until = 2 is before grow_from = 3");
+  EXPECT_CONTAINS(sizes_refusal(recipe, photographs()), "grow_until = 2 is before grow_from = 3");
   recipe.start_size = 0;
-  EXPECT_CONTAINS(refusal(recipe, photographs()), "need start_size");
+  EXPECT_CONTAINS(sizes_refusal(recipe, photographs()), "need start_size");
 }
 
 }  // namespace

@@ -12,7 +12,9 @@ Buffer file_of(const ImageSet& set, int64_t i) {
   return {file.begin(), file.end()};
 }
 
-std::vector<int64_t> labels(const ImageSet& set) { return {set.labels.begin(), set.labels.end()}; }
+std::vector<int64_t> photo_labels(const ImageSet& set) {
+  return {set.labels.begin(), set.labels.end()};
+}
 
 Buffer converted(int64_t side, const Buffer& file, bool* rewrote = nullptr) {
   PhotoConverter converter(side);
@@ -74,7 +76,7 @@ TEST(PhotoImport, OrdersByPlaceInClassThenClass) {
   EXPECT_TRUE(dataset.has_photos());
   EXPECT_EQ(dataset.train.count, 8);
   EXPECT_EQ(dataset.test.count, 4);
-  EXPECT_EQ(labels(dataset.train), (std::vector<int64_t>{0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(photo_labels(dataset.train), (std::vector<int64_t>{0, 1, 0, 1, 0, 1, 0, 1}));
   const auto find = [&](const std::string& name) {
     return std::find_if(files.begin(), files.end(), [&](const auto& f) { return f.first == name; })
         ->second;

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "core/method.h"
+#include "core/methods/method.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 

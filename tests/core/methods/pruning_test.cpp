@@ -1,10 +1,10 @@
 // stochastic_pruning, sdgp, meprop and msbp, held to definitions in plain loops.
-#include "core/pruning.h"
+#include "core/methods/pruning.h"
 
 #include <cmath>
 #include <numeric>
 
-#include "kernels/pruned/pruned_product.h"
+#include "kernels/select/pruned_product.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 

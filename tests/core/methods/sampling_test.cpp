@@ -1,5 +1,5 @@
 // crs, bernoulli_crs, topk_crs and topk_weights, held to the formulas of Adelman et al. 2021.
-#include "core/sampling.h"
+#include "core/methods/sampling.h"
 
 #include <cmath>
 #include <numeric>

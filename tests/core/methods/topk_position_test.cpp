@@ -1,4 +1,4 @@
-#include "core/method.h"
+#include "core/methods/method.h"
 #include "tests/testing.h"
 
 namespace approx {

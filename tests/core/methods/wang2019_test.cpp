@@ -1,7 +1,7 @@
 // zero and random of Wang et al. 2019; topk_position has a file of its own.
 #include <cmath>
 
-#include "core/method.h"
+#include "core/methods/method.h"
 #include "tests/testing.h"
 
 namespace approx {

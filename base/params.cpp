@@ -1,0 +1,189 @@
+#include "base/params.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace approx {
+namespace {
+
+// std::from_chars is used for numbers because it ignores the locale: a decimal comma in the
+// environment must not change what a file means.
+template <typename T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string describe(const ParamSpec& spec) {
+  if (!spec.choices.empty()) return fmt::format("one of {}", fmt::join(spec.choices, ", "));
+  if (std::holds_alternative<bool>(spec.fallback)) return "true or false";
+  if (std::holds_alternative<std::string>(spec.fallback)) return "a text";
+  const bool whole = std::holds_alternative<int64_t>(spec.fallback);
+  const std::string kind = whole ? "an integer" : "a number";
+  const auto bound = [whole](double value) {
+    return whole ? fmt::format("{:.0f}", value) : fmt::format("{:g}", value);
+  };
+  if (std::isfinite(spec.min) && std::isfinite(spec.max)) {
+    return fmt::format("{} from {} to {}", kind, bound(spec.min), bound(spec.max));
+  }
+  if (std::isfinite(spec.min)) return fmt::format("{} of at least {}", kind, bound(spec.min));
+  if (std::isfinite(spec.max)) return fmt::format("{} of at most {}", kind, bound(spec.max));
+  return kind;
+}
+
+std::optional<Value> parse_value(const ParamSpec& spec, std::string_view text) {
+  if (std::holds_alternative<bool>(spec.fallback)) {
+    if (text == "true") return Value(true);
+    if (text == "false") return Value(false);
+    return std::nullopt;
+  }
+  if (std::holds_alternative<std::string>(spec.fallback)) {
+    const bool known = spec.choices.empty() || std::find(spec.choices.begin(), spec.choices.end(),
+                                                         text) != spec.choices.end();
+    return known ? std::optional<Value>(std::string(text)) : std::nullopt;
+  }
+  // `!(min <= x && x <= max)` rather than its negation, so that NaN is out of every range.
+  if (std::holds_alternative<int64_t>(spec.fallback)) {
+    const auto number = parse_number<int64_t>(text);
+    if (!number) return std::nullopt;
+    const auto real = static_cast<double>(*number);
+    if (!(spec.min <= real && real <= spec.max)) return std::nullopt;
+    return Value(*number);
+  }
+  const auto number = parse_number<double>(text);
+  if (!number || !std::isfinite(*number) || !(spec.min <= *number && *number <= spec.max)) {
+    return std::nullopt;
+  }
+  return Value(*number);
+}
+
+Json to_json_value(const Value& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value);
+}
+
+std::string to_text(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&value)) return shortest(*real);
+  return std::get<std::string>(value);
+}
+
+}  // namespace
+
+std::string shortest(double value) { return fmt::format("{}", value); }
+
+void to_json(Json& json, const ParamSpec& spec) {
+  json = Json{{"name", spec.name}, {"default", to_json_value(spec.fallback)}, {"help", spec.help}};
+  // The type cannot be read back from the default alone: 1.0 and 1 are the same JSON number.
+  static constexpr const char* kTypes[] = {"bool", "integer", "real", "text"};
+  json["type"] = kTypes[spec.fallback.index()];
+  if (std::isfinite(spec.min)) json["min"] = spec.min;
+  if (std::isfinite(spec.max)) json["max"] = spec.max;
+  if (!spec.choices.empty()) json["choices"] = spec.choices;
+}
+
+void from_json(const Json& json, ParamSpec& spec) {
+  spec.name = json.at("name");
+  spec.help = json.at("help");
+  const std::string type = json.at("type");
+  const Json& fallback = json.at("default");
+  if (type == "bool") {
+    spec.fallback = fallback.get<bool>();
+  } else if (type == "integer") {
+    spec.fallback = fallback.get<int64_t>();
+  } else if (type == "real") {
+    spec.fallback = fallback.get<double>();
+  } else {
+    spec.fallback = fallback.get<std::string>();
+  }
+  if (json.contains("min")) spec.min = json["min"];
+  if (json.contains("max")) spec.max = json["max"];
+  if (json.contains("choices")) spec.choices = json["choices"].get<std::vector<std::string>>();
+}
+
+Spec parse_spec(std::string_view text) {
+  Spec spec;
+  const auto colon = text.find(':');
+  spec.name = trim(text.substr(0, colon));
+  if (spec.name.empty()) {
+    throw usage_error("\"{}\": expected name or name:key=value,key=value", text);
+  }
+  if (colon == std::string_view::npos) return spec;
+  std::string_view rest = text.substr(colon + 1);
+  while (true) {
+    const auto comma = rest.find(',');
+    const auto part = trim(rest.substr(0, comma));
+    const auto equals = part.find('=');
+    const std::string key{trim(part.substr(0, equals))};
+    if (equals == std::string_view::npos || key.empty()) {
+      throw usage_error("\"{}\": \"{}\" is not key=value", text, part);
+    }
+    for (const auto& [known, value] : spec.arguments) {
+      if (known == key) throw usage_error("\"{}\": {} is given twice", text, key);
+    }
+    spec.arguments.emplace_back(key, trim(part.substr(equals + 1)));
+    if (comma == std::string_view::npos) return spec;
+    rest = rest.substr(comma + 1);
+  }
+}
+
+Params::Params(const std::vector<ParamSpec>& specs, const Spec& given) : owner_(given.name) {
+  for (const auto& spec : specs) entries_.push_back({spec, spec.fallback});
+  for (const auto& [key, text] : given.arguments) {
+    const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&key = key](const Entry& e) { return e.spec.name == key; });
+    if (found == entries_.end()) {
+      std::vector<std::string> valid;
+      for (const auto& spec : specs) valid.push_back(spec.name);
+      if (valid.empty()) throw usage_error("{} takes no parameters, got {}={}", owner_, key, text);
+      throw usage_error("{}: unknown parameter \"{}\"{}; it takes {}", owner_, key,
+                        did_you_mean(key, valid), fmt::join(valid, ", "));
+    }
+    const auto value = parse_value(found->spec, text);
+    if (!value) {
+      throw usage_error("{}: {}={}: expected {}{}", owner_, key, text, describe(found->spec),
+                        did_you_mean(text, found->spec.choices));
+    }
+    found->value = *value;
+  }
+}
+
+const Params::Entry& Params::entry(std::string_view name) const {
+  for (const auto& candidate : entries_) {
+    if (candidate.spec.name == name) return candidate;
+  }
+  throw Error(ErrorKind::kInternal, fmt::format("{} declares no parameter {}", owner_, name));
+}
+
+size_t Params::choice_index(std::string_view name) const {
+  const Entry& found = entry(name);
+  const auto& choices = found.spec.choices;
+  const auto at = std::find(choices.begin(), choices.end(), std::get<std::string>(found.value));
+  assert(at != choices.end());
+  return static_cast<size_t>(at - choices.begin());
+}
+
+std::string Params::text_of(bool defaults_too) const {
+  std::string text = owner_;
+  char separator = ':';
+  for (const auto& [spec, value] : entries_) {
+    if (!defaults_too && value == spec.fallback) continue;
+    text += fmt::format("{}{}={}", separator, spec.name, to_text(value));
+    separator = ',';
+  }
+  return text;
+}
+
+std::string Params::to_string() const { return text_of(/*defaults_too=*/false); }
+
+std::string Params::full_text() const { return text_of(/*defaults_too=*/true); }
+
+}  // namespace approx

@@ -1,0 +1,87 @@
+// Runs the runs of an experiment, each in a process of its own, and records how
+// each one ended, whatever ended it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "core/experiment/experiment.h"
+#include "results/store/run_store.h"
+
+namespace approx {
+
+struct SweepOptions {
+  std::vector<std::string> rerun;             // whose runs are done again: states, and kTainted
+  int64_t jobs = 1;                           // runs at the same time; timing runs always one
+  std::chrono::nanoseconds timeout{0};        // of one run, 0: none
+  std::chrono::nanoseconds stall_timeout{0};  // without an event of a run, 0: none
+  // From being asked to stop to being killed.
+  std::chrono::nanoseconds grace{std::chrono::seconds(10)};
+  int64_t max_failures = 0;  // start no more runs after so many failed ones, 0: no limit
+  // Between the checkpoints of an accuracy run; both 0: none are written.
+  std::chrono::nanoseconds checkpoint_time{std::chrono::minutes(5)};
+  int64_t checkpoint_epochs = 0;
+};
+
+struct SweepResult {
+  int64_t done_before = 0;    // finished or diverged without our doing
+  int64_t failed_before = 0;  // without a result, and not asked to be run again
+  int64_t excluded = 0;
+  int64_t elsewhere = 0;  // still being run by another process
+  int64_t finished = 0, diverged = 0, failed = 0, interrupted = 0;
+  int64_t tainted = 0;        // timing runs of those finished, here or before, that do not count
+  int64_t not_started = 0;    // left out after max_failures or an interruption
+  int signal = 0;             // that interrupted the sweep, 0: none
+  bool device_lost = false;   // three runs in a row failed on their device
+  std::string first_failure;  // one line: which run, why, where its output is
+};
+
+// Of --rerun: timing runs that finished but were disturbed, which no report counts.
+inline constexpr const char* kTainted = "tainted";
+
+// States after which a run is not done again unless --rerun names them.
+bool is_result(const std::string& state);  // finished, diverged
+// Whether a run is to be done, of which the store knows `status`.
+bool needs_run(const CellStatus& status, const std::vector<std::string>& rerun);
+
+// What was seen of a worker that is gone.
+struct Observed {
+  Json last;  // its "final" or "error" event, null if it sent none
+  std::optional<int> exit_code, signal;
+  bool asked_to_stop = false;       // by us, for the user
+  std::string overdue;              // by us, why: "no event for 10 min 00 s"
+  bool out_of_memory = false;       // the kernel killed something in our cgroup meanwhile
+  std::vector<std::string> output;  // its last lines, printable
+};
+
+// The state of its run, and why.
+RunEnd judge(const Observed& worker);
+
+// The directory of runs of a database: its path without extension, with
+// ".runs".
+std::string runs_directory(const std::string& db);
+
+// Where the accuracy run of that key keeps its checkpoints until it has a
+// result, whichever attempt works on it.
+std::string checkpoint_directory(const std::string& db, const std::string& run_key);
+
+// "topk_position:k=1, Schedule 1, resnet20, cifar10, seed 3".
+std::string describe(const PlannedRun& run);
+
+// The database for writing, waits for its lock told on stderr.
+RunStore open_store(const GlobalOptions& options);
+
+// Does what is missing of `experiment` in the store `options.db`, and returns
+// when all of it ended or SIGINT, SIGTERM or SIGHUP stopped it (once: workers
+// are asked to stop, twice: they are killed). Throws Error(kDatabase) when the
+// store fails, after its workers have been stopped; what they had reported is
+// in their run directories and is taken up by the next call.
+SweepResult run_experiment(const Experiment& experiment, const std::string& command_line,
+                           const GlobalOptions& options, const SweepOptions& sweep);
+
+}  // namespace approx

@@ -1,0 +1,213 @@
+#include "cli/sweep/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/text.h"
+
+namespace approx {
+namespace {
+
+constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr auto kHeartbeat = std::chrono::seconds(30);
+
+// One write per line, so that lines of several processes do not mix. A failed
+// write is not an error: nobody is looking.
+void write_stderr(const std::string& text) {
+  const char* at = text.data();
+  size_t left = text.size();
+  while (left > 0) {
+    const ssize_t written = write(STDERR_FILENO, at, left);
+    if (written <= 0) return;
+    at += written;
+    left -= static_cast<size_t>(written);
+  }
+}
+
+size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+// The first `columns` characters; what is cut off is marked.
+std::string fit(const std::string& text, size_t columns) {
+  size_t seen = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] & 0xC0) == 0x80) continue;
+    if (++seen > columns) {
+      size_t cut = i;
+      do {
+        --cut;
+      } while (cut > 0 && (text[cut] & 0xC0) == 0x80);
+      return text.substr(0, cut) + "…";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Progress::Progress(const std::string& mode, int64_t total) : mode_(Mode::kLog), total_(total) {
+  const char* terminal = std::getenv("TERM");
+  const bool capable =
+      isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::string(terminal) != "dumb";
+  if (mode == "bar" || (mode == "auto" && capable)) mode_ = Mode::kBar;
+  if (mode == "json") mode_ = Mode::kJson;
+  if (mode == "none") mode_ = Mode::kNone;
+  last_line_ = Clock::now();
+}
+
+Progress::~Progress() { clear_line(); }
+
+Progress::Active* Progress::find(int64_t number) {
+  const auto it = std::find_if(active_.begin(), active_.end(),
+                               [&](const Active& run) { return run.number == number; });
+  return it == active_.end() ? nullptr : &*it;
+}
+
+void Progress::started(int64_t number, const std::string& label) {
+  Active run;
+  run.number = number;
+  run.label = label;
+  run.since = Clock::now();
+  active_.push_back(run);
+  if (mode_ == Mode::kJson) {
+    print(Json{{"event", "started"}, {"run", number}, {"runs", total_}, {"label", label}}.dump());
+  }
+}
+
+void Progress::event(int64_t number, const Json& event) {
+  Active* run = find(number);
+  if (run == nullptr) return;
+  const auto kind = event.value("event", Json());
+  const auto real = [&](const char* key, double& value) {
+    const auto found = event.find(key);
+    if (found != event.end() && found->is_number()) {
+      value = found->get<double>();
+      return true;
+    }
+    return false;
+  };
+  const auto integer = [&](const char* key, int64_t& value) {
+    const auto found = event.find(key);
+    if (found != event.end() && found->is_number_integer()) value = found->get<int64_t>();
+  };
+  if (kind == "start" || kind == "progress") {
+    integer("steps_per_epoch", run->steps_per_epoch);
+    integer("total_steps", run->total_steps);
+    integer("step", run->step);
+    if (event.contains("pairs")) {  // a timing run counts pairs of blocks
+      integer("pairs", run->total_steps);
+      integer("pair", run->step);
+      run->steps_per_epoch = 0;
+      run->unit = "pair";
+    }
+    real("epoch", run->epoch);
+    real("images_per_s", run->images_per_s);
+    if (real("loss", run->loss)) run->has_loss = true;
+  } else if (kind == "metric" && event.value("name", Json()) == "accuracy") {
+    if (real("value", run->accuracy)) run->has_accuracy = true;
+  }
+  if (mode_ == Mode::kJson && (kind == "progress" || kind == "metric")) {
+    Json copy = event;
+    copy["run"] = number;
+    copy["runs"] = total_;
+    print(copy.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+}
+
+void Progress::ended(int64_t number, const std::string& state, const std::string& summary) {
+  const Active* run = find(number);
+  if (run == nullptr) return;
+  const auto took = Clock::now() - run->since;
+  ++done_;
+  spent_ += took;
+  if (mode_ == Mode::kJson) {
+    print(Json{{"event", "ended"},
+               {"run", number},
+               {"runs", total_},
+               {"label", run->label},
+               {"state", state},
+               {"summary", summary}}
+              .dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else if (mode_ != Mode::kNone) {
+    print(fmt::format("[{}/{}] {}: {}{}{} ({})", number, total_, run->label, state,
+                      summary.empty() ? "" : ": ", summary, format_duration(took)));
+  }
+  active_.erase(active_.begin() + (run - active_.data()));
+}
+
+void Progress::note(const std::string& text) {
+  print(mode_ == Mode::kJson ? Json{{"event", "note"}, {"text", text}}.dump() : text);
+}
+
+std::string Progress::describe(const Active& run) const {
+  // The label comes last: it is what may be cut off on a narrow terminal.
+  std::string text = fmt::format("[{}/{}] ", run.number, total_);
+  const auto add = [&text](const std::string& part) { text += part + ", "; };
+  const auto now = Clock::now();
+  if (run.total_steps > 0) {
+    if (run.steps_per_epoch > 0) {
+      add(fmt::format("epoch {:.0f}/{}", run.epoch,
+                      (run.total_steps + run.steps_per_epoch - 1) / run.steps_per_epoch));
+    }
+    add(fmt::format("{} {}/{}", run.unit, run.step, run.total_steps));
+  }
+  if (run.images_per_s > 0) add(fmt::format("{:.0f} images/s", run.images_per_s));
+  if (run.has_loss) add(fmt::format("loss {:.4f}", run.loss));
+  if (run.has_accuracy) add(fmt::format("accuracy {:.2f} %", 100 * run.accuracy));
+  Clock::duration left{-1};
+  if (run.step > 0 && run.total_steps > 0) {
+    left = std::chrono::duration_cast<Clock::duration>(
+        (now - run.since) *
+        (static_cast<double>(run.total_steps - run.step) / static_cast<double>(run.step)));
+    add(fmt::format("{} left", format_duration(left)));
+  }
+  const int64_t waiting = total_ - done_ - static_cast<int64_t>(active_.size());
+  if (waiting > 0 && (done_ > 0 || left.count() >= 0)) {
+    // A run that ended is the best guess at another; before the first one, the
+    // run at work is.
+    const auto each = done_ > 0 ? spent_ / done_ : (now - run.since) + left;
+    const auto lanes = std::max<int64_t>(1, static_cast<int64_t>(active_.size()));
+    const auto all = std::max(left, Clock::duration{0}) + each * waiting / lanes;
+    add(fmt::format("{} for all", format_duration(all)));
+  }
+  return text + run.label;
+}
+
+void Progress::print(const std::string& line) {
+  clear_line();
+  write_stderr(line + "\n");
+  last_line_ = Clock::now();
+}
+
+void Progress::clear_line() {
+  if (!line_shown_) return;
+  write_stderr("\r\x1b[K");
+  line_shown_ = false;
+}
+
+void Progress::draw() {
+  if (active_.empty()) return;
+  std::string text = describe(active_.front());
+  if (active_.size() > 1) text += fmt::format(", {} at work", active_.size());
+  write_stderr("\r" + fit(text, terminal_width() - 1) + "\x1b[K");
+  line_shown_ = true;
+}
+
+void Progress::tick() {
+  const auto now = Clock::now();
+  if (mode_ == Mode::kBar && now - last_draw_ >= kRedraw) {
+    last_draw_ = now;
+    draw();
+  } else if (mode_ == Mode::kLog && now - last_line_ >= kHeartbeat && !active_.empty()) {
+    print(describe(active_.front()));
+  }
+}
+
+}  // namespace approx

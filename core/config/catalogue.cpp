@@ -1,0 +1,152 @@
+#include "core/config/catalogue.h"
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+void info_to_json(Json& json, const EntryInfo& info) {
+  json = Json{{"name", info.name},         {"summary", info.summary}, {"paper", info.paper},
+              {"paper_at", info.paper_at}, {"version", info.version}, {"params", info.params}};
+}
+
+void info_from_json(const Json& json, EntryInfo& info) {
+  json.at("name").get_to(info.name);
+  json.at("summary").get_to(info.summary);
+  json.at("paper").get_to(info.paper);
+  json.at("paper_at").get_to(info.paper_at);
+  json.at("version").get_to(info.version);
+  json.at("params").get_to(info.params);
+}
+
+template <typename Entry>
+const Entry& find(const std::vector<Entry>& entries, std::string_view what, std::string_view name,
+                  std::vector<std::string> names = {}) {
+  for (const auto& entry : entries) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  throw usage_error("unknown {} \"{}\"{}; known: {}", what, name, did_you_mean(name, names),
+                    fmt::join(names, ", "));
+}
+
+}  // namespace
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerInfo, name, kind, index, in_channels, out_channels, kernel,
+                                   stride, padding, groups, in_size, out_size, parameters, macs,
+                                   norm_follows)
+
+namespace {
+
+Json names_of(const std::vector<Product>& products) {
+  Json names = Json::array();
+  for (const auto product : products) names.push_back(name(product));
+  return names;
+}
+
+std::vector<Product> products_from(const Json& names) {
+  std::vector<Product> products;
+  for (const std::string text : names) {
+    for (const auto product : kAllProducts) {
+      if (name(product) == text) products.push_back(product);
+    }
+  }
+  return products;
+}
+
+}  // namespace
+
+const std::vector<Product>& MethodInfo::products_with(const Params& given) const {
+  if (products_of_mode.empty()) return products;
+  return products_of_mode.at(static_cast<size_t>(given.choice<int>("mode")));
+}
+
+void to_json(Json& json, const MethodInfo& info) {
+  info_to_json(json, info);
+  json["products"] = names_of(info.products);
+  auto& modes = json["products_of_mode"] = Json::array();
+  for (const auto& products : info.products_of_mode) modes.push_back(names_of(products));
+  json["remembers"] = info.remembers;
+}
+
+void from_json(const Json& json, MethodInfo& info) {
+  info_from_json(json, info);
+  info.products = products_from(json.at("products"));
+  for (const auto& mode : json.at("products_of_mode")) {
+    info.products_of_mode.push_back(products_from(mode));
+  }
+  json.at("remembers").get_to(info.remembers);
+}
+
+void to_json(Json& json, const NetworkInfo& info) {
+  info_to_json(json, info);
+  json.update(Json{{"classes", info.classes},
+                   {"channels", info.channels},
+                   {"size", info.size},
+                   {"parameters", info.parameters},
+                   {"macs", info.macs},
+                   {"layers", info.layers}});
+}
+
+void from_json(const Json& json, NetworkInfo& info) {
+  info_from_json(json, info);
+  json.at("classes").get_to(info.classes);
+  json.at("channels").get_to(info.channels);
+  json.at("size").get_to(info.size);
+  json.at("parameters").get_to(info.parameters);
+  json.at("macs").get_to(info.macs);
+  json.at("layers").get_to(info.layers);
+}
+
+void to_json(Json& json, const StudyInfo& info) {
+  info_to_json(json, info);
+  json["methods"] = info.methods;
+}
+
+void from_json(const Json& json, StudyInfo& info) {
+  info_from_json(json, info);
+  json.at("methods").get_to(info.methods);
+}
+
+void to_json(Json& json, const Catalogue& catalogue) {
+  json = Json{{"schema", "approxtrain.catalogue/1"},
+              {"methods", catalogue.methods},
+              {"networks", catalogue.networks},
+              {"studies", catalogue.studies}};
+}
+
+void from_json(const Json& json, Catalogue& catalogue) {
+  json.at("methods").get_to(catalogue.methods);
+  json.at("networks").get_to(catalogue.networks);
+  json.at("studies").get_to(catalogue.studies);
+}
+
+const MethodInfo& Catalogue::method(std::string_view name) const {
+  static const auto word = [](const char* text, const char* summary) {
+    MethodInfo info;
+    info.name = text;
+    info.summary = summary;
+    return info;
+  };
+  static const MethodInfo dense = word("dense", "the exact computation");
+  static const MethodInfo mixed = word("mixed", "each rule of the schedule names its own method");
+  if (name == dense.name) return dense;
+  if (name == mixed.name) return mixed;
+  return find(methods, "method", name, {dense.name, mixed.name});
+}
+
+const NetworkInfo& Catalogue::network(std::string_view name) const {
+  return find(networks, "network", name);
+}
+
+Params Catalogue::method_params(std::string_view text) const {
+  const Spec spec = parse_spec(text);
+  return Params(method(spec.name).params, spec);
+}
+
+Params Catalogue::network_params(std::string_view text) const {
+  const Spec spec = parse_spec(text);
+  return Params(network(spec.name).params, spec);
+}
+
+}  // namespace approx

@@ -1,0 +1,91 @@
+// What there is to run, as data: every method, schedule, network and data set with its declared
+// parameters. Methods and networks live in libapproxtrain.so, which needs LibTorch; their half of
+// the catalogue is written out when the library is built and embedded in the command-line program,
+// so that listing, completing, checking an experiment and planning a sweep never load LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/params.h"
+#include "kernels/product.h"
+
+namespace approx {
+
+// What every entry says of itself. `version` is raised when its results change for the same
+// parameters; it is part of every run key.
+struct EntryInfo {
+  std::string name;
+  std::string summary;   // one line
+  std::string paper;     // "wang2019", or "" where there is none
+  std::string paper_at;  // "Algorithm 1", "section 2.5"
+  int64_t version = 1;
+  std::vector<ParamSpec> params;
+};
+
+struct MethodInfo : EntryInfo {
+  std::vector<Product> products;  // those it can approximate
+
+  // Where a parameter named `mode` narrows them: one entry per choice of it, in the same order.
+  std::vector<std::vector<Product>> products_of_mode;
+
+  // Whether it keeps something from one step to the next. Stateless callers refuse it.
+  bool remembers = false;
+
+  // The products that it approximates with these parameters.
+  const std::vector<Product>& products_with(const Params& given) const;
+};
+
+// One convolution or linear layer, as schedules and tables see it.
+struct LayerInfo {
+  std::string name;   // dotted module path: "stage2.block1.conv1"
+  std::string kind;   // "conv3x3", "conv1x1", "linear"
+  int64_t index = 0;  // from 1, convolutions and linear layers each counted for themselves
+  int64_t in_channels = 0, out_channels = 0;
+  int64_t kernel = 1, stride = 1, padding = 0, groups = 1;
+  int64_t in_size = 1, out_size = 1;  // height = width of its input and output maps
+  int64_t parameters = 0;             // weights and bias
+  int64_t macs = 0;                   // multiply-accumulates of one product for one example
+  bool norm_follows = false;          // its output goes into a batch normalisation
+  bool is_conv() const { return kind != "linear"; }
+};
+
+struct NetworkInfo : EntryInfo {
+  // For the default parameters and input below.
+  int64_t classes = 0, channels = 0, size = 0;
+  int64_t parameters = 0, macs = 0;
+  std::vector<LayerInfo> layers;  // in the order of the forward pass
+};
+
+struct StudyInfo : EntryInfo {
+  std::vector<std::string> methods;  // that it does where none are named; empty: it takes none
+};
+
+struct Catalogue {
+  std::vector<MethodInfo> methods;
+  std::vector<NetworkInfo> networks;
+  std::vector<StudyInfo> studies;
+
+  // The one built into this program.
+  static const Catalogue& embedded();
+
+  // Throw Error(kUsage) with the nearest name. Two methods are known in every catalogue without
+  // being listed, and approximate no product: "dense", the exact computation, and "mixed", that of
+  // a run whose schedule names a method in every rule.
+  const MethodInfo& method(std::string_view name) const;
+  const NetworkInfo& network(std::string_view name) const;
+
+  // Checks `name:key=value,...` against the declaration of its owner.
+  Params method_params(std::string_view text) const;
+  Params network_params(std::string_view text) const;
+};
+
+void to_json(Json& json, const MethodInfo& info);
+void to_json(Json& json, const NetworkInfo& info);
+void to_json(Json& json, const StudyInfo& info);
+void to_json(Json& json, const Catalogue& catalogue);
+void from_json(const Json& json, Catalogue& catalogue);
+
+}  // namespace approx

@@ -1,0 +1,34 @@
+// slice: one rule written as a schedule's name, for the command line: every part has a default.
+#include "core/config/schedule.h"
+
+namespace approx {
+namespace {
+
+std::vector<Rule> one_slice(const Params& params) {
+  Rule rule;
+  rule.layers = params.text("layers");
+  rule.steps = params.text("steps");
+  rule.from = params.text("from");
+  rule.until = params.text("until");
+  const std::string& products = params.text("products");
+  size_t begin = 0;
+  while (!products.empty() && begin <= products.size()) {
+    const size_t end = std::min(products.find('+', begin), products.size());
+    rule.products.push_back(parse_product(products.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return {rule};
+}
+
+REGISTER_SCHEDULE("slice", one_slice)
+    .about("one rule: chosen layers, batches and products")
+    .param({"layers", std::string("::1"),
+            "start:stop:step over the convolutions, kind=GLOB, name=GLOB, joined by +"})
+    .param({"steps", std::string("::1"), "start:stop:step over the batches, from 0"})
+    .param({"products", std::string(),
+            "forward, data_gradient, weight_gradient joined by +; empty: all of the method"})
+    .param({"from", std::string(), "first step: 300ba, 10ep or 0.25dur"})
+    .param({"until", std::string(), "step after the last one: 300ba, 10ep or 0.25dur"});
+
+}  // namespace
+}  // namespace approx

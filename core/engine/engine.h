@@ -1,0 +1,110 @@
+// The door between the command-line program and libapproxtrain.so. The program opens the library
+// with dlopen only for commands that compute, so that everything else starts at once; this header
+// is all the two share beside the torch-free code under core/spec and core/data.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/params.h"
+#include "core/config/catalogue.h"
+#include "core/config/run_config.h"
+
+namespace approx {
+
+// What a running computation reports: one JSON object per event, fields in docs/events.md. Called
+// from the computing thread.
+using EventSink = std::function<void(const Json& event)>;
+
+// Where and how often an accuracy run saves what it would go on from (core/train/checkpoint.h), and
+// where it looks for it when it begins.
+struct Checkpoints {
+  std::string folder;        // of this run alone; "": none
+  int64_t every_ns = 0;      // 0: not by time
+  int64_t every_epochs = 0;  // 0: not by epochs
+};
+
+// Where things are: settings that do not change a result.
+struct Place {
+  std::string data_dir;
+  bool verify_data = true;
+  Checkpoints checkpoints;
+};
+
+// A layer shape of `bench-kernel`.
+struct ConvShape {
+  std::string label;
+  int64_t batch = 128, in_channels = 1, out_channels = 1, size = 1, kernel = 3, stride = 1,
+          padding = 1, groups = 1;
+};
+
+// One timed computation: `run` does it once and returns when it is complete (device synchronised).
+// `max_abs_error` and `max_rel_error` compare its result with the definition in double precision
+// and are filled by `check`.
+struct KernelCase {
+  std::string op;       // "weight_gradient"
+  std::string method;   // "dense", "topk_position:k=1"
+  std::string variant;  // "simd", "densify", which exact path
+  ConvShape shape;
+  double dense_flops = 0;  // 2 x multiply-accumulates of the exact product
+  double flops = 0;        // of what is really computed
+  std::function<void()> run;
+  std::function<void()> plan;  // the method's planning alone; empty for dense
+  std::function<std::pair<double, double>()> check;
+};
+
+// What a study is to compute (core/studies/study.h).
+struct StudyRequest {
+  Params params;
+  std::vector<std::string> methods;  // full texts
+  Place place;
+};
+
+// A network that trains for as many steps as it is told to: for comparing step times with other
+// programs in turns.
+class Stepper {
+ public:
+  virtual ~Stepper() = default;
+  virtual int64_t parameters() const = 0;
+  virtual int64_t run(int64_t steps) = 0;  // nanoseconds that they took
+  virtual double mean_loss() = 0;          // over the steps since the last call
+  // Shares of the time of the last `run`, by phase (core/nn/phases.h); what is left belongs to
+  // none.
+  virtual Json phases() const = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual Catalogue catalogue() const = 0;
+
+  // Versions and capabilities of what the engine runs on: LibTorch, CUDA, instruction sets, ...
+  virtual Json environment() const = 0;
+
+  // One accuracy or timing run. Returns when it ends, is stopped (`stop` set: after the current
+  // step) or diverges; the last event is always "final". Throws Error.
+  virtual void train(const RunConfig& config, const Place& place, const EventSink& sink,
+                     const std::atomic<bool>& stop) = 0;
+
+  // With `phases` its steps are taken apart, which costs a little: layers compute their gradients
+  // one after the other.
+  virtual std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,
+                                           bool phases) = 0;
+
+  // Ready-to-run cases for one shape; the first is the exact one. Throws Error.
+  virtual std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
+                                               const std::vector<std::string>& methods,
+                                               const std::string& device, int64_t threads) = 0;
+
+  // {"columns": [...], "rows": [[...], ...]} of a study. Throws Error.
+  virtual Json study(const std::string& name, const StudyRequest& request, int64_t threads) = 0;
+};
+
+}  // namespace approx
+
+// The one symbol looked up in the library; the object lives as long as the library is open.
+extern "C" approx::Engine* approxtrain_engine();

@@ -1,0 +1,347 @@
+#include "core/experiment/axes_reader.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/range.h"
+#include "core/experiment/recipe_reader.h"
+#include "core/experiment/schedule_reader.h"
+
+namespace approx {
+namespace {
+
+constexpr int64_t kMaxSeed = 4'294'967'295;
+
+template <typename T>
+bool has_label(const std::vector<T>& axis, std::string_view label) {
+  return std::any_of(axis.begin(), axis.end(),
+                     [label](const T& value) { return value.label == label; });
+}
+
+// In an extra, a method or a schedule may be named by its label in the grid.
+template <typename T>
+bool add_known(std::vector<T>& axis, const toml::node& item, const std::vector<T>& known) {
+  const auto label = item.value_exact<std::string>();
+  const auto same = std::find_if(known.begin(), known.end(), [&label](const T& value) {
+    return label && value.label == *label;
+  });
+  if (same == known.end()) return false;
+  axis.push_back(*same);
+  return true;
+}
+
+// Leaves of `values` those that `wanted` has too; false where there are none.
+template <typename T>
+bool keep_common(std::vector<T>& values, const std::vector<T>& wanted) {
+  const auto foreign = [&](const T& value) {
+    return std::find(wanted.begin(), wanted.end(), value) == wanted.end();
+  };
+  values.erase(std::remove_if(values.begin(), values.end(), foreign), values.end());
+  return !values.empty();
+}
+
+// Only seeds that are run are timed; where none of them is left, the first is, as without a list.
+void keep_timed_seeds(Axes& axes) {
+  if (!keep_common(*axes.timing_seeds, axes.seeds)) axes.timing_seeds.reset();
+}
+
+class Reader {
+ public:
+  explicit Reader(const AxesContext& context)
+      : source_(context.source), catalogue_(context.catalogue), overridden_(context.overridden) {}
+
+  void read(const toml::table& table, const std::string& path, Axes& axes) const {
+    if (const auto* node = table.get("network")) {
+      axes.networks.clear();
+      source_.each(*node, path + "network", [&](const toml::node& item, const std::string& at) {
+        add_labelled(axes.networks, item, at, "network",
+                     [&](const std::string& text) { return catalogue_.network_params(text); });
+      });
+    }
+    if (const auto* node = table.get("method")) {
+      const auto known = std::exchange(axes.methods, {});
+      source_.each(*node, path + "method", [&](const toml::node& item, const std::string& at) {
+        if (add_known(axes.methods, item, known)) return;
+        add_labelled(axes.methods, item, at, "method",
+                     [&](const std::string& text) { return catalogue_.method_params(text); });
+      });
+    }
+    if (const auto* node = table.get("schedule")) {
+      const auto known = std::exchange(axes.schedules, {});
+      source_.each(*node, path + "schedule", [&](const toml::node& item, const std::string& at) {
+        if (add_known(axes.schedules, item, known)) return;
+        auto schedule = read_schedule(source_, item, at, catalogue_);
+        if (has_label(axes.schedules, schedule.label)) {
+          throw source_.error(item, at, "the label \"{}\" is used twice", schedule.label);
+        }
+        axes.schedules.push_back(std::move(schedule));
+      });
+    }
+    if (axes.schedules.empty()) axes.schedules.push_back({"slice", make_schedule("slice")});
+    for (const auto& key : scalar_keys()) {
+      if (const auto* node = table.get(key)) {
+        axes.scalars[key] = read_scalars(*node, path + key, key);
+      }
+    }
+    if (const auto* node = table.get("purpose")) {
+      axes.purposes.clear();
+      source_.each(*node, path + "purpose", [&](const toml::node& item, const std::string& at) {
+        const auto text = source_.text(item, at);
+        const auto purpose = source_.at(item, at, [&] { return parse_purpose(text); });
+        if (std::count(axes.purposes.begin(), axes.purposes.end(), purpose) > 0) {
+          throw source_.error(item, at, "\"{}\" is given twice", text);
+        }
+        axes.purposes.push_back(purpose);
+      });
+    }
+    if (const auto* node = table.get("seeds")) axes.seeds = read_seeds(*node, path + "seeds");
+    if (const auto* node = table.get("timing_seeds")) {
+      axes.timing_seeds = read_seeds(*node, path + "timing_seeds");
+      check_timing_seeds(*node, path + "timing_seeds", axes);
+    }
+    if (const auto* node = table.get("recipe"))
+      axes.recipe = read_recipe(source_, *node, path + "recipe");
+  }
+
+  std::optional<Axes> read_extra(const toml::table& table, const std::string& path,
+                                 const std::vector<Axes>& blocks) const {
+    Names known = axis_keys();
+    known.push_back("label");
+    source_.check_keys(table, path, known);
+    // Its methods, schedules, networks and recipe are what its rows are about, and may be named by
+    // labels that the flag took away.
+    for (const char* key : {"method", "schedule", "network", "recipe"}) {
+      if (table.contains(key) && overridden_.keys.count(key) > 0) return std::nullopt;
+    }
+    Axes axes = blocks.front();
+    read(table, path + ".", axes);
+    for (const auto& key : overridden_.keys) {
+      if (table.contains(key) && !keep_wanted(key, blocks.front(), axes)) return std::nullopt;
+    }
+    if (const auto* label = table.get("label")) {
+      if (axes.methods.size() != 1) {
+        throw source_.error(*label, path + ".label", "labels one method, but there are {}",
+                            axes.methods.size());
+      }
+      const auto text = source_.text(*label, path + ".label");
+      for (const auto& block : blocks) {
+        if (has_label(block.methods, text)) {
+          throw source_.error(*label, path + ".label", "the label \"{}\" is used twice", text);
+        }
+      }
+      axes.methods[0].label = text;
+    }
+    return axes;
+  }
+
+  Exclusion read_exclusion(const toml::table& table, const std::string& path,
+                           const std::vector<Axes>& blocks) const {
+    const Names known = with_scalars({"method", "schedule", "network", "purpose", "reason"});
+    source_.check_keys(table, path, known);
+    const auto* reason = table.get("reason");
+    if (reason == nullptr) {
+      throw source_.error(table, path, "reason is missing; a cell left out keeps its reason");
+    }
+    Exclusion exclusion;
+    exclusion.reason = source_.text(*reason, path + ".reason");
+    if (table.size() == 1) {
+      throw source_.error(table, path, "selects everything; name a method, schedule or network");
+    }
+    if (const auto* value = table.get("method")) {
+      exclusion.methods =
+          labels_of(*value, path + ".method", blocks, &Axes::methods,
+                    [&](const auto& t) { return catalogue_.method_params(t).full_text(); });
+    }
+    if (const auto* value = table.get("schedule")) {
+      exclusion.schedules = labels_of(*value, path + ".schedule", blocks, &Axes::schedules,
+                                      [](const auto&) { return std::string(); });
+    }
+    if (const auto* value = table.get("network")) {
+      exclusion.networks =
+          labels_of(*value, path + ".network", blocks, &Axes::networks,
+                    [&](const auto& t) { return catalogue_.network_params(t).full_text(); });
+    }
+    if (const auto* value = table.get("purpose")) {
+      for (const auto& text : source_.texts(*value, path + ".purpose")) {
+        exclusion.purposes.push_back(
+            source_.at(*value, path + ".purpose", [&] { return parse_purpose(text); }));
+      }
+    }
+    for (const auto& key : scalar_keys()) {
+      if (const auto* value = table.get(key)) {
+        exclusion.scalars[key] = read_scalars(*value, path + "." + key, key);
+      }
+    }
+    return exclusion;
+  }
+
+ private:
+  // `"name:..."` or `{label = "...", KEY = "name:..."}`.
+  template <typename Check>
+  void add_labelled(std::vector<Labelled>& axis, const toml::node& item, const std::string& path,
+                    const char* key, Check&& check) const {
+    Labelled value;
+    const toml::node* text_node = &item;
+    std::string text_path = path;
+    if (const auto* table = item.as_table()) {
+      source_.check_keys(*table, path, {"label", key});
+      text_node = table->get(key);
+      text_path = path + "." + key;
+      if (text_node == nullptr) throw source_.error(item, path, "{} is missing", key);
+      if (const auto* label = table->get("label")) {
+        value.label = source_.text(*label, path + ".label");
+      }
+    }
+    const std::string text = source_.text(*text_node, text_path);
+    const Params params = source_.at(*text_node, text_path, [&] { return check(text); });
+    value.text = params.full_text();
+    if (value.label.empty()) value.label = params.to_string();
+    if (has_label(axis, value.label)) {
+      throw source_.error(item, path, "the label \"{}\" is used twice", value.label);
+    }
+    axis.push_back(std::move(value));
+  }
+
+  std::vector<Json> read_scalars(const toml::node& node, const std::string& path,
+                                 const std::string& key) const {
+    std::vector<Json> values;
+    source_.each(node, path, [&](const toml::node& item, const std::string& at) {
+      Json value = source_.scalar(item, at);
+      if (item.is_string()) source_.text(item, at);
+      if (key == "threads" && value == 0) {
+        throw source_.error(item, at, "0: expected an integer from 1 to 4096");
+      }
+      RunConfig config;
+      source_.at(item, at, [&] { set_field(config, key, value); });
+      if (key == "timed_against") {
+        auto& network = config.timed_against;
+        network =
+            source_.at(item, at, [&] { return catalogue_.network_params(network); }).full_text();
+      }
+      value = Json(config)[key];
+      if (std::count(values.begin(), values.end(), value) > 0) {
+        throw source_.error(item, at, "{} is given twice", value.dump());
+      }
+      values.push_back(std::move(value));
+    });
+    return values;
+  }
+
+  std::vector<int64_t> read_seeds(const toml::node& node, const std::string& path) const {
+    std::vector<int64_t> seeds;
+    std::set<int64_t> seen;
+    source_.each(node, path, [&](const toml::node& item, const std::string& at) {
+      std::vector<int64_t> values;
+      if (const auto integer = item.value_exact<int64_t>()) {
+        values = {*integer};
+      } else if (item.is_string()) {
+        const auto text = source_.text(item, at);
+        values = source_.at(item, at, [&] { return parse_range(text); });
+      } else {
+        throw source_.error(item, at, "expected an integer or a range such as \"0-9\", got {}",
+                            type_name(item));
+      }
+      for (const auto seed : values) {
+        if (seed < 0 || seed > kMaxSeed) {
+          throw source_.error(item, at, "{}: a seed lies from 0 to {}", seed, kMaxSeed);
+        }
+        if (!seen.insert(seed).second) throw source_.error(item, at, "{} is given twice", seed);
+        seeds.push_back(seed);
+      }
+    });
+    return seeds;
+  }
+
+  void check_timing_seeds(const toml::node& node, const std::string& path, Axes& axes) const {
+    auto& timed = *axes.timing_seeds;
+    const auto foreign = [&axes](int64_t seed) {
+      return std::count(axes.seeds.begin(), axes.seeds.end(), seed) == 0;
+    };
+    const auto found = std::find_if(timed.begin(), timed.end(), foreign);
+    if (found == timed.end()) return;
+    // With the seeds replaced by a flag or a scale, those that are left are meant.
+    const bool fewer = overridden_.keys.count("seeds") > 0 || overridden_.scale != Scale::kFull;
+    if (!fewer || overridden_.keys.count("timing_seeds") > 0) {
+      throw source_.error(node, path, "{} is not among seeds", *found);
+    }
+    keep_timed_seeds(axes);
+  }
+
+  // Leaves of the axis `key` of an extra what the flag that replaced it names; false where that
+  // is nothing.
+  static bool keep_wanted(const std::string& key, const Axes& wanted, Axes& axes) {
+    if (key == "purpose") return keep_common(axes.purposes, wanted.purposes);
+    if (key == "seeds") {
+      if (!keep_common(axes.seeds, wanted.seeds)) return false;
+      if (axes.timing_seeds) keep_timed_seeds(axes);
+      return true;
+    }
+    if (key == "timing_seeds") {
+      if (!axes.timing_seeds || !wanted.timing_seeds) return true;
+      return keep_common(*axes.timing_seeds, *wanted.timing_seeds);
+    }
+    return keep_common(axes.scalars.at(key), wanted.scalars.at(key));
+  }
+
+  // The labels that the texts of an exclusion mean, each a label itself or the text of one.
+  template <typename Axis, typename Full>
+  Names labels_of(const toml::node& node, const std::string& path, const std::vector<Axes>& blocks,
+                  Axis Axes::*axis, Full&& full_text) const {
+    Names found;
+    source_.each(node, path, [&](const toml::node& item, const std::string& at) {
+      const std::string text = source_.text(item, at);
+      Names labels;
+      std::string full;
+      try {
+        full = full_text(text);
+      } catch (const Error&) {
+        // A label need not be the text of anything.
+      }
+      bool any = false;
+      for (const auto& block : blocks) {
+        for (const auto& value : block.*axis) {
+          labels.push_back(value.label);
+          if (value.label != text && !same_text(value, full)) continue;
+          found.push_back(value.label);
+          any = true;
+        }
+      }
+      if (!any && overridden_.keys.empty()) {
+        throw source_.error(item, at, "\"{}\" is not in this experiment{}; known: {}", text,
+                            did_you_mean(text, labels), fmt::join(labels, ", "));
+      }
+      if (!any) found.push_back(text);
+    });
+    return found;
+  }
+
+  static bool same_text(const Labelled& value, const std::string& full) {
+    return !full.empty() && value.text == full;
+  }
+  static bool same_text(const LabelledSchedule&, const std::string&) { return false; }
+
+  const TomlSource& source_;
+  const Catalogue& catalogue_;
+  const Overridden& overridden_;
+};
+
+}  // namespace
+
+void read_axes(const AxesContext& context, const toml::table& table, const std::string& path,
+               Axes& axes) {
+  Reader(context).read(table, path, axes);
+}
+
+std::optional<Axes> read_extra(const AxesContext& context, const toml::table& table,
+                               const std::string& path, const std::vector<Axes>& blocks) {
+  return Reader(context).read_extra(table, path, blocks);
+}
+
+Exclusion read_exclusion(const AxesContext& context, const toml::table& table,
+                         const std::string& path, const std::vector<Axes>& blocks) {
+  return Reader(context).read_exclusion(table, path, blocks);
+}
+
+}  // namespace approx

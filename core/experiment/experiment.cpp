@@ -1,0 +1,244 @@
+#include "core/experiment/experiment.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "core/experiment/axes_reader.h"
+#include "core/experiment/files.h"
+#include "core/experiment/toml_source.h"
+
+namespace approx {
+namespace {
+
+constexpr int64_t kMaxRuns = 100'000;
+
+const Names& top_keys() {
+  static const Names keys = [] {
+    Names names = {"id",    "title", "target",  "exclude", "extra",  "report",
+                   "scale", "study", "kernels", "not_run", "picture"};
+    names.insert(names.end(), axis_keys().begin(), axis_keys().end());
+    return names;
+  }();
+  return keys;
+}
+
+class ExperimentReader {
+ public:
+  ExperimentReader(TomlSource source, const Overrides& overrides, const Catalogue& catalogue,
+                   const std::function<std::string(const std::string&)>& dataset_sha256)
+      : source_(std::move(source)),
+        catalogue_(catalogue),
+        dataset_sha256_(dataset_sha256),
+        overridden_(apply(overrides, source_)) {}
+
+  Experiment read() {
+    const auto& root = source_.root();
+    source_.check_keys(root, "", top_keys());
+    Experiment experiment;
+    experiment.source = source_.name();
+    experiment.item = read_id();
+    experiment.scale = overridden_.scale;
+    experiment.scale_note = overridden_.scale_note;
+    experiment.scales = overridden_.scales;
+    experiment.id = experiment.item;
+    if (experiment.scale != Scale::kFull) {
+      experiment.id += fmt::format(":{}", name(experiment.scale));
+    }
+    experiment.title =
+        root.contains("title") ? source_.text(*root.get("title"), "title") : experiment.item;
+    if (const auto* node = root.get("target")) experiment.target = read_target(*node);
+    experiment.paper = read_item_report(source_);
+    if (const auto* node = root.get("report")) experiment.report = to_json_value(*node);
+    experiment.kind = read_kind();
+
+    Axes main;
+    switch (experiment.kind) {
+      case ItemKind::kStudy:
+        experiment.study = read_study_item(source_);
+        return experiment;
+      case ItemKind::kKernels:
+        experiment.kernels = read_kernel_item(source_);
+        return experiment;
+      case ItemKind::kNotRun:
+        experiment.not_run = source_.text(*root.get("not_run"), "not_run");
+        return experiment;
+      case ItemKind::kPicture:
+        read_axes(context_, root, "", main);
+        require(!main.networks.empty(), "network");
+        require(root.contains("schedule"), "schedule");
+        experiment.networks = main.networks;
+        experiment.schedules = main.schedules;
+        return experiment;
+      case ItemKind::kRuns:
+        break;
+    }
+    read_axes(context_, root, "", main);
+    require(!main.networks.empty(), "network");
+    require(main.scalars.count("dataset") > 0, "dataset");
+    require(!main.methods.empty(), "method");
+    grid_.blocks.push_back(main);
+    if (const auto* node = root.get("extra")) read_extras(*node);
+    for (const auto& block : grid_.blocks) read_checksums(block);
+    if (const auto* node = root.get("exclude")) read_exclusions(*node);
+    experiment.runs = expand_grid();
+    return experiment;
+  }
+
+ private:
+  ItemKind read_kind() const {
+    const auto& root = source_.root();
+    static const std::pair<const char*, ItemKind> kinds[] = {{"study", ItemKind::kStudy},
+                                                             {"kernels", ItemKind::kKernels},
+                                                             {"not_run", ItemKind::kNotRun},
+                                                             {"picture", ItemKind::kPicture}};
+    ItemKind kind = ItemKind::kRuns;
+    const char* chosen = nullptr;
+    for (const auto& [key, value] : kinds) {
+      const auto* node = root.get(key);
+      if (node == nullptr) continue;
+      if (chosen != nullptr) {
+        throw source_.error(*node, key, "stands beside {}; an item is one of them", chosen);
+      }
+      chosen = key, kind = value;
+      if (kind == ItemKind::kPicture && source_.text(*node, key) != "schedule") {
+        throw source_.error(*node, key, "only \"schedule\" is drawn from a file alone");
+      }
+    }
+    if (chosen == nullptr || kind == ItemKind::kPicture) return kind;
+    for (const auto& key : axis_keys()) {
+      const auto* node = root.get(key);
+      if (node != nullptr) {
+        throw source_.error(*node, key, "has no meaning beside {}", chosen);
+      }
+    }
+    return kind;
+  }
+
+  void require(bool present, const char* key) const {
+    if (present) return;
+    throw usage_error("{}:1:1: {}: is missing; add {} = \"...\"", source_.name(), key, key);
+  }
+
+  std::string read_id() const {
+    const auto* node = source_.root().get("id");
+    if (node == nullptr) return std::filesystem::path(source_.name()).stem().string();
+    const std::string id = source_.text(*node, "id");
+    const bool plain = std::all_of(id.begin(), id.end(), [](unsigned char c) {
+      return std::isalnum(c) || c == '_' || c == '-' || c == '.' || c == ':';
+    });
+    if (!plain || id.size() > 100) {
+      throw source_.error(*node, "id", "\"{}\": letters, digits, _ - . and : only, at most 100",
+                          id);
+    }
+    return id;
+  }
+
+  Target read_target(const toml::node& node) const {
+    const std::string text = source_.text(node, "target");
+    const auto sign = text.find(">=");
+    Target target;
+    if (sign != std::string::npos) {
+      target.metric = trim(std::string_view(text).substr(0, sign));
+      const auto number = trim(std::string_view(text).substr(sign + 2));
+      const auto [end, error] =
+          std::from_chars(number.data(), number.data() + number.size(), target.value);
+      if (target.metric == "accuracy" && error == std::errc() &&
+          end == number.data() + number.size() && target.value > 0 && target.value <= 1) {
+        return target;
+      }
+    }
+    throw source_.error(node, "target", "\"{}\": expected accuracy>=SHARE, for example {}", text,
+                        "accuracy>=0.915");
+  }
+
+  void read_extras(const toml::node& node) {
+    source_.each(node, "extra", [&](const toml::node& item, const std::string& path) {
+      auto block = read_extra(context_, source_.table(item, path), path, grid_.blocks);
+      if (block) grid_.blocks.push_back(std::move(*block));
+    });
+  }
+
+  void read_exclusions(const toml::node& node) {
+    source_.each(node, "exclude", [&](const toml::node& item, const std::string& path) {
+      grid_.exclusions.push_back(
+          read_exclusion(context_, source_.table(item, path), path, grid_.blocks));
+    });
+  }
+
+  void read_checksums(const Axes& axes) {
+    for (const auto& value : axes.scalars.at("dataset")) {
+      const std::string name = value;
+      if (grid_.checksums.count(name) > 0) continue;
+      const auto* node = source_.root().get("dataset");
+      grid_.checksums[name] = source_.at(*node, "dataset", [&] { return dataset_sha256_(name); });
+    }
+  }
+
+  std::vector<PlannedRun> expand_grid() const {
+    const double count = count_runs(grid_);
+    if (count > static_cast<double>(kMaxRuns)) {
+      throw usage_error("{}:1:1: the grid has {:.0f} runs; at most {} are expanded, so split it",
+                        source_.name(), count, kMaxRuns);
+    }
+    auto expansion = expand(grid_, catalogue_);
+    // A flag or a scale may take away what an exclusion is about.
+    if (overridden_.keys.empty() && overridden_.scale == Scale::kFull) check_used(expansion.used);
+    if (!expansion.unusable.empty()) {
+      const char* key = source_.root().contains("schedule") ? "schedule" : "method";
+      throw source_.error(*source_.root().get(key), key, "no run can use it: {}",
+                          expansion.unusable);
+    }
+    return std::move(expansion.runs);
+  }
+
+  void check_used(const std::vector<bool>& used) const {
+    for (size_t i = 0; i < used.size(); ++i) {
+      if (used[i]) continue;
+      const auto* node = source_.root().get("exclude");
+      const auto* item = node->is_array() ? node->as_array()->get(i) : node;
+      const bool of_schedule = !grid_.exclusions[i].schedules.empty();
+      throw source_.error(*item, fmt::format("exclude[{}]", i),
+                          "matches no run{}; delete or correct it",
+                          of_schedule ? " (a dense run has no schedule)" : "");
+    }
+  }
+
+  TomlSource source_;
+  const Catalogue& catalogue_;
+  const std::function<std::string(const std::string&)>& dataset_sha256_;
+  const Overridden overridden_;
+  const AxesContext context_{source_, catalogue_, overridden_};
+  Grid grid_;
+};
+
+}  // namespace
+
+Experiment parse_experiment(const std::string& text, const std::string& source,
+                            const Overrides& overrides, const Catalogue& catalogue,
+                            const std::function<std::string(const std::string&)>& dataset_sha256) {
+  ExperimentReader reader(TomlSource(source, text), overrides, catalogue, dataset_sha256);
+  Experiment experiment = reader.read();
+  experiment.text = text;
+  return experiment;
+}
+
+Experiment load_experiment(const std::string& path_or_name, const Overrides& overrides,
+                           const Catalogue& catalogue,
+                           const std::function<std::string(const std::string&)>& dataset_sha256) {
+  const auto path = find_experiment(path_or_name);
+  return parse_experiment(read_toml_file(path), path.string(), overrides, catalogue,
+                          dataset_sha256);
+}
+
+Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue, Scale scale) {
+  Overrides overrides;
+  overrides.scale = scale;
+  return load_experiment(path_or_name, overrides, catalogue,
+                         [](const std::string&) { return std::string(); });
+}
+
+}  // namespace approx

@@ -1,0 +1,71 @@
+// An experiment file: a grid of runs described in TOML, and its expansion into resolved runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/experiment/grid.h"
+#include "core/experiment/item.h"
+#include "core/experiment/overrides.h"
+
+namespace approx {
+
+struct Target {
+  std::string metric = "accuracy";
+  double value = 0;  // share, 0.915
+};
+
+// What computes an experiment: a grid of trainings, unless the file says otherwise.
+enum class ItemKind {
+  kRuns,
+  kStudy,    // [study]: what `approxtrain study` computes
+  kKernels,  // [kernels]: what `approxtrain bench-kernel` measures
+  kPicture,  // picture = "schedule": drawn from the file alone
+  kNotRun    // not_run = "why": nothing of ours computes it yet
+};
+
+struct Experiment {
+  std::string id;    // "wang2019:table5", with ":reduced" or ":smoke" behind it at that scale
+  std::string item;  // the same without the scale
+  Scale scale = Scale::kFull;
+  std::string scale_note;                      // what was made smaller, "" at full scale
+  std::vector<Scale> scales = {Scale::kFull};  // that the file declares
+  ItemKind kind = ItemKind::kRuns;
+  std::string title;
+  std::string source;  // path of the file, or "command line"
+  std::string text;    // the file's text, stored with its results
+  std::optional<Target> target;
+  std::vector<PlannedRun> runs;  // in the order they are to be run, excluded ones included
+  Json report;                   // the [report] table as JSON, null when absent
+  ItemReport paper;              // the same, read
+  StudyItem study;               // kStudy
+  KernelItem kernels;            // kKernels
+  std::string not_run;           // kNotRun: why
+  // kPicture: what is drawn.
+  std::vector<Labelled> networks;
+  std::vector<LabelledSchedule> schedules;
+};
+
+// Reads and expands a file. Errors are Error(kUsage) as `file:line:column: key: what is wrong`
+// with the nearest valid spelling; the number of runs is checked before expansion. Data set
+// checksums come from `dataset_sha256`, which is asked once per data set (so that a dry run can
+// answer "" where the data are not imported yet).
+Experiment load_experiment(const std::string& path_or_name, const Overrides& overrides,
+                           const Catalogue& catalogue,
+                           const std::function<std::string(const std::string&)>& dataset_sha256);
+
+// The same for its labels, layout and number of runs: no data set is asked for, so the keys of its
+// runs are not those of the store.
+Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue,
+                       Scale scale = Scale::kFull);
+
+// The same from text (tests, `train`); `source` stands for the file name in messages.
+Experiment parse_experiment(const std::string& text, const std::string& source,
+                            const Overrides& overrides, const Catalogue& catalogue,
+                            const std::function<std::string(const std::string&)>& dataset_sha256);
+
+}  // namespace approx

@@ -1,0 +1,213 @@
+#include "core/experiment/grid.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+// The method text is full: dense has no parameters.
+bool is_dense(const Labelled& method) { return method.text == "dense"; }
+
+// The seeds of `block` that runs of `purpose` have.
+std::vector<int64_t> seeds_of(const Axes& block, Purpose purpose) {
+  if (purpose != Purpose::kTiming) return block.seeds;
+  return block.timing_seeds.value_or(std::vector<int64_t>{block.seeds.front()});
+}
+
+bool has(const std::vector<int64_t>& seeds, int64_t seed) {
+  return std::find(seeds.begin(), seeds.end(), seed) != seeds.end();
+}
+
+class Expander {
+ public:
+  Expander(const Grid& grid, const Catalogue& catalogue) : grid_(grid), catalogue_(catalogue) {}
+
+  Expansion run() {
+    result_.used.assign(grid_.exclusions.size(), false);
+    size_t most_seeds = 0;
+    for (const auto& block : grid_.blocks) most_seeds = std::max(most_seeds, block.seeds.size());
+    for (size_t s = 0; s < most_seeds; ++s) {
+      for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
+        for (const auto& block : grid_.blocks) {
+          if (s >= block.seeds.size()) continue;
+          if (std::count(block.purposes.begin(), block.purposes.end(), purpose) == 0) continue;
+          if (!has(seeds_of(block, purpose), block.seeds[s])) continue;
+          RunConfig config;
+          config.purpose = purpose;
+          config.seed = block.seeds[s];
+          config.recipe = block.recipe;
+          config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+          expand_scalars(block, block.scalars.begin(), config);
+        }
+      }
+    }
+    result_.unusable = why_none_can();
+    return std::move(result_);
+  }
+
+ private:
+  void expand_scalars(const Axes& block,
+                      std::map<std::string, std::vector<Json>>::const_iterator at,
+                      const RunConfig& config) {
+    if (at == block.scalars.end()) return expand_cells(block, config);
+    for (const auto& value : at->second) {
+      RunConfig next = config;
+      from_json(Json{{at->first, value}}, next);
+      expand_scalars(block, std::next(at), next);
+    }
+  }
+
+  void expand_cells(const Axes& block, const RunConfig& config) {
+    for (const auto& network : block.networks) {
+      for (const auto& method : block.methods) {
+        for (const auto& schedule : block.schedules) {
+          add(config, network, method, schedule);
+          if (is_dense(method)) break;
+        }
+      }
+    }
+  }
+
+  void add(const RunConfig& config, const Labelled& network, const Labelled& method,
+           const LabelledSchedule& schedule) {
+    PlannedRun run;
+    run.config = config;
+    run.config.network = network.text;
+    run.config.method = method.text;
+    if (config.purpose != Purpose::kTiming) run.config.timed_against.clear();
+    run.network_label = network.label;
+    run.method_label = method.label;
+    run.excluded = why_unusable(run.config);
+    if (!is_dense(method)) {
+      run.config.schedule = schedule.rules;
+      run.schedule_label = schedule.label;
+      if (run.excluded.empty()) run.excluded = why_unusable(network, method, schedule);
+    }
+    const bool usable = run.excluded.empty();
+    // A run that cannot be resolved has no canonical form; the text of its settings serves.
+    const std::string& checksum = grid_.checksums.at(run.config.dataset);
+    run.key = usable ? run_key(run.config, checksum, catalogue_)
+                     : sha256_hex(Json(run.config).dump() + checksum);
+    if (usable) exclude(run);
+    if (seen_
+            .insert(fmt::format("{}\n{}\n{}\n{}", run.key, run.method_label, run.schedule_label,
+                                run.network_label))
+            .second) {
+      result_.runs.push_back(std::move(run));
+    }
+  }
+
+  static std::string why_unusable(const RunConfig& config) {
+    try {
+      check(config);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  std::string why_unusable(const Labelled& network, const Labelled& method,
+                           const LabelledSchedule& schedule) {
+    const auto& info = catalogue_.network(parse_spec(network.text).name);
+    const auto id = fmt::format("{}\n{}\n{}", info.name, method.text, schedule.label);
+    const auto known = unusable_.find(id);
+    if (known != unusable_.end()) return known->second;
+    std::string reason;
+    try {
+      // Windows depend on the number of steps, which only the data decide: the trainer judges them.
+      auto rules = schedule.rules;
+      for (auto& rule : rules) rule.from = rule.until = "";
+      Schedule(rules, info.layers, method.text, catalogue_, /*steps_per_epoch=*/1,
+               /*total_steps=*/1);
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+    return unusable_[id] = reason;
+  }
+
+  void exclude(PlannedRun& run) {
+    const auto names = [](const std::vector<std::string>& labels, const std::string& label) {
+      return labels.empty() || std::count(labels.begin(), labels.end(), label) > 0;
+    };
+    const Json config = grid_.exclusions.empty() ? Json() : Json(run.config);
+    for (size_t i = 0; i < grid_.exclusions.size(); ++i) {
+      const auto& exclusion = grid_.exclusions[i];
+      bool match = names(exclusion.methods, run.method_label) &&
+                   names(exclusion.schedules, run.schedule_label) &&
+                   names(exclusion.networks, run.network_label);
+      match = match && (exclusion.purposes.empty() ||
+                        std::count(exclusion.purposes.begin(), exclusion.purposes.end(),
+                                   run.config.purpose) > 0);
+      for (const auto& [key, values] : exclusion.scalars) {
+        match = match && std::count(values.begin(), values.end(), config.at(key)) > 0;
+      }
+      if (!match) continue;
+      result_.used[i] = true;
+      if (run.excluded.empty()) run.excluded = exclusion.reason;
+    }
+  }
+
+  // A method or layer that fits one network and not another is a cell with a reason; one that fits
+  // nowhere is a mistake.
+  std::string why_none_can() const {
+    std::string reason;
+    for (const auto& run : result_.runs) {
+      if (run.config.method == "dense") continue;
+      const auto found =
+          unusable_.find(fmt::format("{}\n{}\n{}", parse_spec(run.config.network).name,
+                                     run.config.method, run.schedule_label));
+      if (found == unusable_.end() || found->second.empty()) return "";
+      if (reason.empty()) {
+        reason = fmt::format("{} on {}: {}", run.method_label, run.network_label, found->second);
+      }
+    }
+    return reason;
+  }
+
+  const Grid& grid_;
+  const Catalogue& catalogue_;
+  Expansion result_;
+  std::set<std::string> seen_;
+  std::map<std::string, std::string> unusable_;  // network, method, schedule -> reason or ""
+};
+
+}  // namespace
+
+const std::vector<std::string>& scalar_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> names;
+    for (const auto& spec : run_specs()) {
+      if (spec.name != "network" && spec.name != "method" && spec.name != "seed") {
+        names.push_back(spec.name);
+      }
+    }
+    return names;
+  }();
+  return keys;
+}
+
+double count_runs(const Grid& grid) {
+  double total = 0;
+  for (const auto& block : grid.blocks) {
+    double cells = 0;
+    for (const auto& method : block.methods) {
+      cells += is_dense(method) ? 1.0 : static_cast<double>(block.schedules.size());
+    }
+    cells *= static_cast<double>(block.networks.size());
+    for (const auto& [key, values] : block.scalars) cells *= static_cast<double>(values.size());
+    for (const auto purpose : block.purposes) {
+      total += cells * static_cast<double>(seeds_of(block, purpose).size());
+    }
+  }
+  return total;
+}
+
+Expansion expand(const Grid& grid, const Catalogue& catalogue) {
+  return Expander(grid, catalogue).run();
+}
+
+}  // namespace approx

@@ -1,0 +1,80 @@
+// A grid of runs: axes, what is left out of their product, and its expansion into resolved runs.
+// Knows no file: what is read from one is in axes_reader.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/catalogue.h"
+#include "core/config/run_config.h"
+
+namespace approx {
+
+// An axis value with the label it has in tables.
+struct Labelled {
+  std::string label;
+  std::string text;  // network or method: full text
+};
+
+struct LabelledSchedule {
+  std::string label;
+  std::vector<Rule> rules;
+};
+
+// Every combination of the values of the axes is a cell. A dense method has no schedule and is one
+// cell whatever their number.
+struct Axes {
+  std::vector<Labelled> methods;
+  std::vector<LabelledSchedule> schedules;
+  std::vector<Labelled> networks;
+  std::map<std::string, std::vector<Json>> scalars;  // further settings of RunConfig, by name
+  std::vector<Purpose> purposes = {Purpose::kAccuracy};
+  std::vector<int64_t> seeds = {0};
+  std::optional<std::vector<int64_t>> timing_seeds;  // else the first of `seeds`
+  Recipe recipe;
+};
+
+// What an exclusion selects: for each key, the values it names; empty: all.
+struct Exclusion {
+  std::vector<std::string> methods, schedules, networks;  // labels
+  std::vector<Purpose> purposes;
+  std::map<std::string, std::vector<Json>> scalars;
+  std::string reason;
+};
+
+struct Grid {
+  std::vector<Axes> blocks;  // the main grid, then one for each extra
+  std::vector<Exclusion> exclusions;
+  std::map<std::string, std::string> checksums;  // of every data set that a block names
+};
+
+// One cell x seed of the grid, with the labels that tables show.
+struct PlannedRun {
+  RunConfig config;
+  std::string key;                                          // run_key
+  std::string method_label, schedule_label, network_label;  // a dense run has no schedule: ""
+  std::string excluded;  // the reason, where the file excludes it or it cannot run; else ""
+};
+
+struct Expansion {
+  std::vector<PlannedRun> runs;  // in the order they are to be run, excluded ones included
+  std::vector<bool> used;        // for each exclusion, whether it left anything out
+  // Why none of the approximate runs can be run; "" where one can, or where there are none.
+  std::string unusable;
+};
+
+// Scalar settings that an axis may have: every setting of a run but network, method and seed.
+const std::vector<std::string>& scalar_keys();
+
+// How many runs an expansion has at most. A double: it cannot overflow.
+double count_runs(const Grid& grid);
+
+// Seeds change slowest, so that a sweep that is stopped early has every method at its first seed. A
+// cell that cannot run, because the network has no such layer or the method cannot approximate such
+// a product, is in it with its reason.
+Expansion expand(const Grid& grid, const Catalogue& catalogue);
+
+}  // namespace approx

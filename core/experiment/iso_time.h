@@ -1,0 +1,22 @@
+// The exact training that a faster method must beat: one that is as short as the method is fast.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/config/run_config.h"
+
+namespace approx {
+
+// What the method label of a dense control begins with, which is trained only for the time that
+// the row named behind it takes.
+inline constexpr std::string_view kIsoTimePrefix = "dense in the time of ";
+
+// How many epochs such a control has: those of the row over its speedup, rounded, at least one.
+int64_t iso_time_epochs(int64_t epochs, double speedup);
+
+// The recipe in `epochs` epochs: whatever it says in epochs, and the decay of its learning rate an
+// epoch, is scaled along, so that the learning rate goes through the same course in less time.
+Recipe shortened(const Recipe& recipe, int64_t epochs);
+
+}  // namespace approx

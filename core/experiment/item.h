@@ -1,0 +1,100 @@
+// What an experiment file says about the table or figure that it stands for: how the paper lays it
+// out, which numbers the paper prints, and what computes it where that is no grid of trainings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/params.h"
+
+namespace approx {
+
+class TomlSource;
+
+// How much of a paper's setting is run: all of it; what the file declares in [scale.reduced], such
+// as fewer epochs, images and seeds; what it declares in [scale.smoke], seconds of nonsense data
+// that only show that it runs.
+enum class Scale { kFull, kReduced, kSmoke };
+
+inline constexpr Scale kAllScales[] = {Scale::kFull, Scale::kReduced, Scale::kSmoke};
+
+std::string_view name(Scale scale);  // "full", "reduced", "smoke"
+
+// Throws Error(kUsage) that names what there is.
+Scale parse_scale(std::string_view text);
+
+// One number of a paper: as it stands there, and as we read it. A cell that the paper leaves empty
+// has neither; "over -100 %" has only the first.
+struct ReportedNumber {
+  std::string printed;
+  std::optional<double> value;
+};
+
+// What a quantity is measured by. Two of them never share a column: a time of whole trainings and
+// an estimate from counted operations are different things.
+//   measured-e2e        whole training steps or whole trainings
+//   measured-kernel     one product of one layer
+//   measured-backward   the backward pass alone
+//   estimated           computed from other measurements
+//   count               counted, not timed
+//   unknown             the paper does not say
+const std::vector<std::string>& known_bases();
+
+// accuracy, accuracy_loss (dense minus method), speedup (t_dense / t), time_saved
+// (100 (1 - t / t_dense)), density, compute_reduction, communication_reduction, time, loss,
+// time_to_target, error.
+const std::vector<std::string>& known_quantities();
+
+// One printed quantity of an item, with its numbers for each row (and column).
+struct ReportedValue {
+  std::string quantity;    // one of known_quantities()
+  std::string definition;  // "final", "best on validation"
+  std::string unit;        // "%", "pp", "x", "ms", "s" or ""
+  std::string basis = "measured-e2e";
+  std::string hardware;             // of a time; "" where it does not matter
+  std::string note;                 // slips of the paper, how a number was read
+  std::string not_run;              // why we cannot measure it, or ""
+  std::optional<double> tolerance;  // how far off still is the same number, in `unit`
+  std::optional<int64_t> n_runs;    // that the paper's number stands on
+  // In the order of the rows, then of the columns (one where there are none); rows may be shorter.
+  std::vector<std::vector<ReportedNumber>> paper;
+};
+
+struct ItemReport {
+  std::string item;            // "Table 5"
+  std::string kind = "table";  // table, curves, heat, bars, points, study, kernels, schedule
+  std::string rows = "method";
+  std::string columns;              // "" for none
+  std::vector<std::string> labels;  // of the rows, where the file has no axis of them
+  std::string finding;              // what the paper says it shows
+  double margin = 1.0;              // points: differences from dense within it are called equal
+  std::vector<ReportedValue> values;
+};
+
+// Items that are no trainings.
+struct StudyItem {
+  std::string name;
+  std::vector<std::string> methods;                         // empty: the study's own
+  std::vector<std::pair<std::string, std::string>> params;  // as flags of `study`
+};
+
+struct KernelItem {
+  std::string op = "weight_gradient";
+  std::string shapes;                    // a list's name
+  std::vector<std::string> shape_texts;  // or shapes themselves
+  std::vector<std::string> methods;      // empty: all that can
+  int64_t threads = 1, repetitions = 20;
+};
+
+// Each reads its table of an experiment file; mistakes are Error(kUsage) with file, line and
+// column. Numbers of a paper must fit the shape that `rows` and `columns` say: lists of lists with
+// columns, a flat list without.
+ItemReport read_item_report(const TomlSource& source);
+StudyItem read_study_item(const TomlSource& source);
+KernelItem read_kernel_item(const TomlSource& source);
+
+}  // namespace approx

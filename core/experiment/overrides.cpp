@@ -1,0 +1,188 @@
+#include "core/experiment/overrides.h"
+
+#include <algorithm>
+
+#include "base/range.h"
+#include "core/experiment/grid.h"
+#include "core/experiment/toml_source.h"
+
+namespace approx {
+namespace {
+
+// What a scale may replace: all that decides what is run.
+const Names& scale_keys() {
+  static const Names keys = [] {
+    Names names = {"note", "target", "exclude", "extra", "study", "kernels"};
+    names.insert(names.end(), axis_keys().begin(), axis_keys().end());
+    return names;
+  }();
+  return keys;
+}
+
+// Pieces of a flag's list, an empty one for what stands between two commas.
+Names split_list(std::string_view text) {
+  Names pieces;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const auto piece = text.substr(begin, end - begin);
+    if (!pieces.empty() && goes_on(piece)) {
+      pieces.back() += fmt::format(",{}", piece);
+    } else {
+      pieces.emplace_back(trim(piece));
+    }
+    begin = end + 1;
+  }
+  return pieces;
+}
+
+// Puts what a flag says under `key`: as TOML where it is a TOML value, else as a text.
+void insert_value(toml::table& table, std::string_view key, const std::string& text) {
+  if (text.size() < 4096 && text.find('\n') == std::string::npos &&
+      std::count(text.begin(), text.end(), '.') < 100) {
+    try {
+      // Stripped of its positions below: they would point into the flag.
+      auto parsed = toml::parse("value = " + text);
+      if (parsed.size() == 1) {
+        auto& value = *parsed.get("value");
+        if (const auto flag = value.value_exact<bool>()) {
+          table.insert_or_assign(key, *flag);
+        } else if (const auto integer = value.value_exact<int64_t>()) {
+          table.insert_or_assign(key, *integer);
+        } else if (const auto real = value.value_exact<double>()) {
+          table.insert_or_assign(key, *real);
+        } else if (const auto quoted = value.value_exact<std::string>()) {
+          table.insert_or_assign(key, *quoted);
+        } else {
+          table.insert_or_assign(key, text);
+        }
+        return;
+      }
+    } catch (const toml::parse_error&) {
+      // Not TOML: a bare word, which is a text.
+    }
+  }
+  table.insert_or_assign(key, text);
+}
+
+void apply_axis(TomlSource& source, const std::string& key, const std::string& text) {
+  if (!contains(axis_keys(), key)) {
+    throw usage_error("--{}: is no axis of an experiment{}; known: {}", key,
+                      did_you_mean(key, axis_keys()), fmt::join(axis_keys(), ", "));
+  }
+  std::string flag = "--" + key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  source.add_flag(key, flag);
+  if (trim(text).empty()) throw usage_error("{}: an empty value", flag);
+  auto& root = source.root();
+  if (key == "seeds" || key == "timing_seeds" || key == "recipe") {
+    root.insert_or_assign(key, text);
+    return;
+  }
+  toml::array values;
+  const bool are_texts = key == "method" || key == "schedule" || key == "network";
+  for (const auto& piece : split_list(text)) {
+    if (are_texts) {
+      values.push_back(piece);
+      continue;
+    }
+    toml::table one;
+    insert_value(one, "value", piece);
+    one.get("value")->visit([&values](const auto& value) { values.push_back(value); });
+  }
+  root.insert_or_assign(key, std::move(values));
+}
+
+void apply_set(TomlSource& source, const std::string& key, const std::string& text) {
+  const std::string flag = fmt::format("--set {}={}", key, text.substr(0, 200));
+  static const Names settable = [] {
+    Names names = with_scalars({"id", "title", "target", "seeds", "timing_seeds", "purpose",
+                                "method", "schedule", "network", "recipe"});
+    for (const auto& spec : recipe_specs()) names.push_back("recipe." + spec.name);
+    return names;
+  }();
+  if (!contains(settable, key)) {
+    throw usage_error("{}: unknown key{}", flag, did_you_mean(key, settable));
+  }
+  auto& root = source.root();
+  source.add_flag(key, flag);
+  const auto dot = key.find('.');
+  if (dot == std::string::npos) return insert_value(root, key, text);
+  // `recipe = "name"` becomes `recipe = {base = "name", ...}`.
+  auto* recipe = root.get("recipe");
+  if (recipe == nullptr || !recipe->is_table()) {
+    toml::table table;
+    if (recipe != nullptr) table.insert_or_assign("base", *recipe->as_string());
+    root.insert_or_assign("recipe", std::move(table));
+  }
+  insert_value(*root.get("recipe")->as_table(), key.substr(dot + 1), text);
+}
+
+// Checks every declared scale and puts the keys of the wanted one in the place of the file's.
+void apply_scale(TomlSource& source, Scale wanted, Overridden& overridden) {
+  auto& root = source.root();
+  auto* node = root.get("scale");
+  if (node == nullptr) {
+    // What cannot be run, and what is drawn from the file, is the same at any scale.
+    if (wanted == Scale::kFull || root.contains("not_run") || root.contains("picture")) return;
+    throw usage_error("{}:1:1: scale.{}: is not declared in this file; run it without --scale",
+                      source.name(), name(wanted));
+  }
+  const auto& scales = source.table(*node, "scale");
+  source.check_keys(scales, "scale", {"reduced", "smoke"});
+  for (const auto scale : {Scale::kReduced, Scale::kSmoke}) {
+    const auto* found = scales.get(name(scale));
+    if (found == nullptr) continue;
+    overridden.scales.push_back(scale);
+    const std::string path = fmt::format("scale.{}", name(scale));
+    const auto& table = source.table(*found, path);
+    source.check_keys(table, path, scale_keys());
+    const auto* note = table.get("note");
+    if (note == nullptr) {
+      throw source.error(*found, path, "note is missing: one line that says what is smaller");
+    }
+    const std::string text = source.text(*note, path + ".note");
+    if (scale == wanted) overridden.scale_note = text;
+  }
+  if (wanted == Scale::kFull) return;
+  auto* found = node->as_table()->get(name(wanted));
+  if (found == nullptr) {
+    throw source.error(*node, "scale", "{} is not declared in this file", name(wanted));
+  }
+  overridden.scale = wanted;
+  // Moved, not copied: a copy forgets its line.
+  for (auto&& [key, value] : *found->as_table()) {
+    if (key.str() == "note") continue;
+    value.visit(
+        [&, &key = key](auto& typed) { root.insert_or_assign(key.str(), std::move(typed)); });
+  }
+}
+
+}  // namespace
+
+Names with_scalars(Names names) {
+  names.insert(names.end(), scalar_keys().begin(), scalar_keys().end());
+  return names;
+}
+
+const Names& axis_keys() {
+  static const Names keys =
+      with_scalars({"method", "schedule", "network", "seeds", "timing_seeds", "purpose", "recipe"});
+  return keys;
+}
+
+Overridden apply(const Overrides& overrides, TomlSource& source) {
+  Overridden overridden;
+  apply_scale(source, overrides.scale, overridden);
+  for (const auto& [key, text] : overrides.axes) {
+    apply_axis(source, key, text);
+    overridden.keys.insert(key);
+  }
+  for (const auto& [key, text] : overrides.set) {
+    apply_set(source, key, text);
+    overridden.keys.insert(key.substr(0, key.find('.')));
+  }
+  return overridden;
+}
+
+}  // namespace approx

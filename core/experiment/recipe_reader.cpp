@@ -1,0 +1,52 @@
+#include "core/experiment/recipe_reader.h"
+
+#include "core/experiment/files.h"
+
+namespace approx {
+namespace {
+
+void read_table(const TomlSource& source, const toml::table& table, const std::string& path,
+                Recipe& recipe) {
+  static const Names known = [] {
+    Names names = {"base"};
+    for (const auto& spec : recipe_specs()) names.push_back(spec.name);
+    return names;
+  }();
+  source.check_keys(table, path, known);
+  for (const auto& [key, value] : table) {
+    const std::string name(key.str());
+    if (name == "base") continue;
+    const std::string full = path.empty() ? name : path + "." + name;
+    const Json json = source.scalar(value, full);
+    source.at(value, full, [&, &name = name] { set_field(recipe, name, json); });
+  }
+  source.at(table, path, [&] { check(recipe); });
+}
+
+Recipe read_file(const TomlSource& asked_by, const toml::node& node, const std::string& path) {
+  const std::string name = asked_by.text(node, path);
+  const auto file = asked_by.at(node, path, [&] { return find_recipe(name, asked_by.name()); });
+  TomlSource source(file.string(), read_toml_file(file));
+  if (const auto* base = source.root().get("base")) {
+    throw source.error(*base, "base", "a recipe file stands alone; write its settings out");
+  }
+  Recipe recipe;
+  read_table(source, source.root(), "", recipe);
+  return recipe;
+}
+
+}  // namespace
+
+Recipe read_recipe(const TomlSource& source, const toml::node& node, const std::string& path) {
+  if (node.is_string()) return read_file(source, node, path);
+  if (!node.is_table()) {
+    throw source.error(node, path, "expected a recipe's name or a table, got {}", type_name(node));
+  }
+  const auto& table = *node.as_table();
+  Recipe recipe;
+  if (const auto* base = table.get("base")) recipe = read_file(source, *base, path + ".base");
+  read_table(source, table, path, recipe);
+  return recipe;
+}
+
+}  // namespace approx

@@ -1,0 +1,156 @@
+// A TOML file that knows where each of its nodes comes from, so that every mistake is reported with
+// its place. Shared by the readers of experiments and of what they say about papers.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/params.h"
+#include "base/text.h"
+
+namespace approx {
+
+using Names = std::vector<std::string>;
+
+inline constexpr size_t kMaxTomlBytes = 1 << 20;  // a file of a few kB is usual
+
+bool contains(const Names& names, std::string_view name);
+
+// "a table", "a list", "a text", ...: for messages.
+std::string_view type_name(const toml::node& node);
+
+// Non-finite numbers have no JSON and become null.
+Json to_json_value(const toml::node& node);
+
+// from_json of one setting of `owner`, whose message then says no more than the value and what is
+// expected: the place in front of it has the name.
+template <typename Owner>
+void set_field(Owner& owner, const std::string& key, const Json& value) {
+  try {
+    from_json(Json{{key, value}}, owner);
+  } catch (const Error& error) {
+    std::string what = error.what();
+    for (const std::string& prefix : {std::string("run: "), std::string("recipe: "), key}) {
+      if (what.starts_with(prefix)) what.erase(0, prefix.size());
+    }
+    if (what.starts_with('=')) what.erase(0, 1);
+    if (what.starts_with(": ")) what.erase(0, 2);
+    throw Error(error.kind(), what);
+  }
+}
+
+// One parsed TOML text that knows where each of its nodes comes from. Nodes that the command line
+// put in have no line; they are named by their flag.
+class TomlSource {
+ public:
+  // Throws Error(kUsage) for a text of more than 1 MB, thousands of dots or a mistake of syntax.
+  TomlSource(std::string name, std::string_view text);
+
+  toml::table& root() { return root_; }
+  const toml::table& root() const { return root_; }
+  const std::string& name() const { return name_; }
+
+  void add_flag(const std::string& path, std::string flag) { flags_[path] = std::move(flag); }
+
+  std::string place(const toml::source_region& region, const std::string& path) const {
+    if (region.begin.line > 0) {
+      return fmt::format("{}:{}:{}: {}", name_, region.begin.line, region.begin.column, path);
+    }
+    // The longest path first: `recipe.epochs` may come from another flag than `recipe`.
+    const auto found = std::find_if(flags_.rbegin(), flags_.rend(), [&path](const auto& flag) {
+      return path.starts_with(flag.first);
+    });
+    if (found != flags_.rend()) return found->second;
+    return fmt::format("{}:1:1: {}", name_, path);
+  }
+
+  template <typename... Args>
+  Error error(const toml::node& node, const std::string& path, fmt::format_string<Args...> format,
+              Args&&... args) const {
+    return usage_error(format, std::forward<Args>(args)...).in(place(node.source(), path));
+  }
+
+  // Runs `read` and puts the place of `node` in front of what it throws.
+  template <typename Read>
+  auto at(const toml::node& node, const std::string& path, Read&& read) const {
+    try {
+      return read();
+    } catch (const Error& error) {
+      throw error.in(place(node.source(), path));
+    }
+  }
+
+  void check_keys(const toml::table& table, const std::string& path, const Names& known) const {
+    for (const auto& [key, value] : table) {
+      if (contains(known, key.str())) continue;
+      const std::string hint = did_you_mean(key.str(), known);
+      const std::string full = path.empty() ? std::string(key.str().substr(0, 80))
+                                            : fmt::format("{}.{}", path, key.str().substr(0, 80));
+      throw usage_error("unknown key{}",
+                        hint.empty() ? fmt::format("; known: {}", fmt::join(known, ", ")) : hint)
+          .in(place(key.source(), full));
+    }
+  }
+
+  std::string text(const toml::node& node, const std::string& path) const {
+    const auto value = node.value_exact<std::string>();
+    if (!value) throw error(node, path, "expected a text, got {}", type_name(node));
+    if (trim(*value).empty()) throw error(node, path, "an empty text");
+    if (value->size() > 4096) throw error(node, path, "a text of more than 4,096 characters");
+    for (const char c : *value) {
+      if (static_cast<unsigned char>(c) < ' ' && c != '\t') {
+        throw error(node, path, "a control character in a text");
+      }
+    }
+    return *value;
+  }
+
+  // A boolean, a finite number or a text (which may be empty).
+  Json scalar(const toml::node& node, const std::string& path) const {
+    if (node.is_table() || node.is_array() || node.is_date() || node.is_time() ||
+        node.is_date_time()) {
+      throw error(node, path, "expected a single value, got {}", type_name(node));
+    }
+    Json value = to_json_value(node);
+    if (value.is_null()) throw error(node, path, "expected a finite number");
+    return value;
+  }
+
+  // A text or a list of texts.
+  Names texts(const toml::node& node, const std::string& path) const {
+    Names values;
+    each(node, path, [&](const toml::node& item, const std::string& item_path) {
+      values.push_back(text(item, item_path));
+    });
+    return values;
+  }
+
+  const toml::table& table(const toml::node& node, const std::string& path) const {
+    const auto* table = node.as_table();
+    if (table == nullptr) throw error(node, path, "expected a table, got {}", type_name(node));
+    return *table;
+  }
+
+  // Calls `read(node, path)` for the node, or for each item where it is a list.
+  template <typename Read>
+  void each(const toml::node& node, const std::string& path, Read&& read) const {
+    const auto* array = node.as_array();
+    if (array == nullptr) return read(node, path);
+    if (array->empty()) throw error(node, path, "an empty list; name at least one");
+    for (size_t i = 0; i < array->size(); ++i) read(*array->get(i), fmt::format("{}[{}]", path, i));
+  }
+
+ private:
+  std::string name_;
+  toml::table root_;
+  std::map<std::string, std::string> flags_;
+};
+
+}  // namespace approx

@@ -1,0 +1,119 @@
+#include "core/methods/sampling.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+// By name: a method may offer fewer than all.
+SamplingMethod::Mode mode_of(const std::string& text) {
+  if (text == "backward") return SamplingMethod::Mode::kBackward;
+  if (text == "weight_gradient") return SamplingMethod::Mode::kWeightGradient;
+  if (text == "black_box") return SamplingMethod::Mode::kBlackBox;
+  return SamplingMethod::Mode::kBoth;
+}
+
+at::ScalarType norm_type(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+}  // namespace
+
+SamplingMethod::SamplingMethod(const Params& params)
+    : mode_(mode_of(params.text("mode"))),
+      ratio_(params.real("ratio")),
+      share_(params.real("share")),
+      min_k_(params.integer("min_k")),
+      min_channels_(params.integer("min_channels")) {}
+
+void SamplingMethod::declare(MethodEntry& entry) {
+  entry.approximates({Product::kForward, Product::kDataGradient, Product::kWeightGradient})
+      .modes({{Product::kForward, Product::kDataGradient, Product::kWeightGradient},
+              {Product::kDataGradient, Product::kWeightGradient},
+              {Product::kWeightGradient},
+              {Product::kForward}})
+      .param({"ratio", 0.5, "share of the pairs that is taken: k = floor(ratio * n)", 0, 1})
+      .param({"min_k", int64_t{1}, "at least so many pairs; all of n where n is not larger", 1})
+      .param({"share", 0.0,
+              "take the fewest pairs (from min_k) whose scores make up this share of "
+              "all; 0: go by ratio",
+              0, 1})
+      .param({"min_channels", int64_t{0}, "layers with fewer input channels are exact", 0})
+      .param({.name = "mode",
+              .fallback = std::string("both"),
+              .help = "which products are approximated, by which samples",
+              .choices = {"both", "backward", "weight_gradient", "black_box"}});
+}
+
+Plan SamplingMethod::plan(const Operands& o, const Rng& rng) {
+  if (mode_ == Mode::kBoth && o.product != Product::kForward) {
+    if (o.forward == nullptr) {
+      throw Error(ErrorKind::kInternal,
+                  "under mode=both a gradient goes by the sample of its forward product");
+    }
+    return *o.forward;
+  }
+  if (o.input_sizes[1] < min_channels_) return Dense{};
+  const Axis axis = o.product == Product::kForward        ? Axis::kInputChannels
+                    : o.product == Product::kDataGradient ? Axis::kOutputChannels
+                                                          : Axis::kExamples;
+  const auto of_pairs = scores(o, axis);
+  // What is no number must not be lost by not being drawn.
+  if (!of_pairs.isfinite().all().item<bool>()) return Dense{};
+  const int64_t length = of_pairs.numel(), k = sample_size(length, of_pairs);
+  if (k >= length) return Dense{};
+  Sampled sample = choose(of_pairs, k, rng);
+  sample.axis = axis;
+  return sample;
+}
+
+int64_t SamplingMethod::sample_size(int64_t length, const at::Tensor& scores) const {
+  int64_t k = static_cast<int64_t>(std::floor(static_cast<double>(length) * ratio_));
+  if (share_ > 0) {
+    const auto sorted = std::get<0>(scores.sort(0, /*descending=*/true)).cumsum(0);
+    const double wanted = share_ * scores.sum().item<double>();
+    k = (sorted < wanted).sum().item<int64_t>() + 1;
+  }
+  return std::min(std::max(k, min_k_), length);
+}
+
+at::Tensor SamplingMethod::scores(const Operands& o, Axis axis) const {
+  switch (axis) {
+    case Axis::kInputChannels:
+      return slice_norms(o.x, 1) * input_channel_norms(o);
+    case Axis::kOutputChannels:
+      return slice_norms(o.dy, 1) * slice_norms(o.w, 0);
+    case Axis::kExamples:
+      return slice_norms(o.x, 0) * slice_norms(o.dy, 0);
+  }
+  return {};
+}
+
+at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim) {
+  std::vector<int64_t> others;
+  for (int64_t d = 0; d < 4; ++d) {
+    if (d != dim) others.push_back(d);
+  }
+  return at::linalg_vector_norm(tensor, 2, others, /*keepdim=*/false, norm_type(tensor))
+      .to(at::kDouble);
+}
+
+at::Tensor input_channel_norms(const Operands& o) {
+  const int64_t groups = o.geometry.groups;
+  // [groups, Co/groups, Ci/groups, Kh*Kw]
+  const auto w = o.w.reshape({groups, o.w.size(0) / groups, o.w.size(1), -1});
+  return at::linalg_vector_norm(w, 2, {1, 3}, /*keepdim=*/false, norm_type(w))
+      .to(at::kDouble)
+      .flatten();
+}
+
+at::Tensor largest(const at::Tensor& scores, int64_t k) {
+  const auto order = std::get<1>(scores.sort(/*stable=*/true, 0, /*descending=*/true));
+  return std::get<0>(order.narrow(0, 0, k).sort());
+}
+
+}  // namespace approx

@@ -1,0 +1,57 @@
+// What the sampling methods of Adelman et al. 2021 (adelman2021) share: which axis a product
+// samples, how its pairs are scored, how many are taken, and which products go by one sample. A
+// method adds how the sample is drawn.
+//
+// A product sums over pairs, one for each entry of an axis: the forward product over input
+// channels, the data gradient over output channels, the weight gradient over examples (their
+// section 7; linear layers are 1x1 convolutions on 1x1 maps). The score of a pair is the product
+// of the Euclidean norms of its two slices. Modes, in the paper's order of use:
+//   both             the forward product is sampled; both gradients are those of the sampled
+//                    product, so the same channels serve all three and no other is kept
+//   backward         exact forward product; each gradient samples its own axis
+//   weight_gradient  the weight gradient alone, over examples
+//   black_box        sampled forward product, exact gradients
+#pragma once
+
+#include "core/methods/method.h"
+
+namespace approx {
+
+class SamplingMethod : public Method {
+ public:
+  enum class Mode { kBoth, kBackward, kWeightGradient, kBlackBox };
+
+  explicit SamplingMethod(const Params& params);
+
+  Plan plan(const Operands& operands, const Rng& rng) final;
+  Keep keep() const final { return mode_ == Mode::kBoth ? Keep::kSample : Keep::kInput; }
+
+  // The parameters `ratio`, `min_k`, `share`, `min_channels` and `mode`.
+  static void declare(MethodEntry& entry);
+
+ protected:
+  // k of the n entries that `scores` [n] double is about (finite, not negative), k < n. Only
+  // `index` and `scale` of the result are taken.
+  virtual Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const = 0;
+
+  // The norms of both slices multiplied, [n] double.
+  virtual at::Tensor scores(const Operands& operands, Axis axis) const;
+
+ private:
+  int64_t sample_size(int64_t length, const at::Tensor& scores) const;
+
+  const Mode mode_;
+  const double ratio_, share_;
+  const int64_t min_k_, min_channels_;
+};
+
+// Norms of the slices of a tensor [A,B,H,W] along one of its first two dimensions, [n] double.
+at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim);
+
+// Norms of the slices of w that meet each input channel, [Ci] double.
+at::Tensor input_channel_norms(const Operands& operands);
+
+// The k largest, the lower index first among equals, in ascending order of index.
+at::Tensor largest(const at::Tensor& scores, int64_t k);
+
+}  // namespace approx

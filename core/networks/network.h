@@ -1,0 +1,79 @@
+// A network: a torch::nn module built from our layers. One .cpp in core/networks/ each, ending in
+// REGISTER_NETWORK.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/params.h"
+#include "base/registry.h"
+#include "core/config/catalogue.h"
+#include "core/nn/layers.h"
+
+namespace approx {
+
+// What a network is built for: images of size x size and so many classes.
+struct NetworkInput {
+  int64_t channels = 3, size = 32, classes = 10;
+};
+
+class Network : public torch::nn::Module {
+ public:
+  // x [N,C,H,W] (channels last in memory) -> logits [N,classes]
+  virtual at::Tensor forward(at::Tensor x) = 0;
+
+  // Its convolutions and linear layers in the order in which they were built, which is that of the
+  // forward pass, with names and indices filled in.
+  std::vector<Layer*> layers();
+};
+
+struct NetworkEntry : NetworkInfo {
+  static constexpr const char* kWhat = "network";
+  std::function<std::shared_ptr<Network>(const Params&, const NetworkInput&)> make;
+  NetworkInput input;    // what it is described for
+  int64_t smallest = 1;  // side of the smallest image that survives its pooling
+
+  NetworkEntry& about(std::string text) { return summary = std::move(text), *this; }
+  NetworkEntry& from_paper(std::string id, std::string at) {
+    return paper = std::move(id), paper_at = std::move(at), *this;
+  }
+  NetworkEntry& described_for(NetworkInput shape) { return input = shape, *this; }
+  NetworkEntry& smallest_image(int64_t side) { return smallest = side, *this; }
+  // What several networks declare alike.
+  NetworkEntry& with(void (*declare)(NetworkEntry&)) { return declare(*this), *this; }
+  NetworkEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
+};
+
+// The network of `name:key=value,...`, initialised from LibTorch's global generator after it was
+// seeded with `seed`: equal seeds give equal weights whatever is approximated later. Throws
+// Error(kUsage).
+std::shared_ptr<Network> make_network(std::string_view text, const NetworkInput& input,
+                                      uint64_t seed);
+
+// Parameters, multiply-accumulates and layers of the entry at its defaults.
+NetworkInfo describe(const NetworkEntry& entry);
+
+// The layers of a network after one forward pass with an example of `input`, by whose graph it is
+// seen which of them a batch normalisation follows.
+std::vector<LayerInfo> layer_infos(Network& network, const NetworkInput& input);
+
+template <typename Type>
+NetworkEntry& register_network(std::string name) {
+  auto& entry = Registry<NetworkEntry>::instance().add(std::move(name));
+  entry.make = [](const Params& params, const NetworkInput& input) {
+    return std::make_shared<Type>(params, input);
+  };
+  return entry;
+}
+
+}  // namespace approx
+
+#define REGISTER_NETWORK(NAME, TYPE)                                              \
+  [[maybe_unused]] static ::approx::NetworkEntry& APPROX_UNIQUE(network_entry_) = \
+      ::approx::register_network<TYPE>(NAME)

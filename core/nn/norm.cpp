@@ -1,0 +1,133 @@
+#include "core/nn/norm.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include "base/error.h"
+#include "core/nn/phases.h"
+#include "kernels/norm/fused_norm.h"
+
+namespace approx {
+namespace {
+
+// The network's description is read off the graph, where "BatchNorm" in a name says what it is.
+class FusedBatchNormBackward final : public torch::autograd::Node {
+ public:
+  std::string name() const override { return "FusedBatchNormBackward"; }
+
+  // Gradients of x, weight, bias and residual.
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    torch::autograd::variable_list result(4);
+    if (!gradients[0].defined()) return result;
+    if (at::GradMode::is_enabled()) {
+      throw Error(ErrorKind::kUsage,
+                  "the gradient of this batch norm has no gradient of its own: call backward "
+                  "without create_graph");
+    }
+    const PhaseScope phase(Phase::kNormalisation);
+    const auto found =
+        norm_backward(gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(),
+                      bias.unpack(), statistics.mean, statistics.inverse_deviation, tail);
+    result = {found.dx, found.dweight, found.dbias, found.dresidual};
+    return result;
+  }
+
+  void release_variables() override {
+    x.reset_data();
+    y.reset_data();
+    weight.reset_data();
+    bias.reset_data();
+  }
+
+  torch::autograd::SavedVariable x, y, weight, bias;
+  NormStatistics statistics;
+  NormTail tail = NormTail::kNone;
+};
+
+}  // namespace
+
+BatchNormImpl::BatchNormImpl(const BatchNormOptions& o)
+    : epsilon_(o.epsilon), momentum_(o.momentum) {
+  weight = register_parameter("weight",
+                              o.zero_weight ? at::zeros({o.channels}) : at::ones({o.channels}));
+  bias = register_parameter("bias", at::zeros({o.channels}));
+  running_mean = register_buffer("running_mean", at::zeros({o.channels}));
+  running_variance = register_buffer("running_variance", at::ones({o.channels}));
+}
+
+at::Tensor BatchNormImpl::forward(const at::Tensor& x) { return run(x, NormTail::kNone, {}); }
+
+at::Tensor BatchNormImpl::relu(const at::Tensor& x) { return run(x, NormTail::kRelu, {}); }
+
+at::Tensor BatchNormImpl::add_relu(const at::Tensor& x, const at::Tensor& residual) {
+  return run(x, NormTail::kAddRelu, residual);
+}
+
+at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tensor& residual) {
+  // Evaluation with a graph (the networks' description) is left to LibTorch.
+  const bool fits = fused_norm_fits(x) && weight.scalar_type() == at::kFloat &&
+                    (!residual.defined() || residual.scalar_type() == at::kFloat) &&
+                    (is_training() || !at::GradMode::is_enabled());
+  if (!fits) return composed(x, tail, residual);
+  if (!is_training()) {
+    return norm_forward(x, weight, bias, running_mean, (running_variance + epsilon_).rsqrt_(), tail,
+                        residual);
+  }
+
+  NormStatistics statistics;
+  at::Tensor y;
+  {
+    const at::NoGradGuard no_grad;
+    const PhaseScope phase(Phase::kNormalisation);
+    statistics = norm_statistics(x, epsilon_);
+    update_running(statistics, x.numel() / x.size(1));
+    y = norm_forward(x, weight, bias, statistics.mean, statistics.inverse_deviation, tail,
+                     residual);
+  }
+  if (!at::GradMode::is_enabled() ||
+      !torch::autograd::any_variable_requires_grad({x, weight, bias, residual})) {
+    return y;
+  }
+  const auto node = std::shared_ptr<FusedBatchNormBackward>(new FusedBatchNormBackward(),
+                                                            torch::autograd::deleteNode);
+  node->set_next_edges(torch::autograd::collect_next_edges(x, weight, bias, residual));
+  node->x = torch::autograd::SavedVariable(x, /*is_output=*/false);
+  node->weight = torch::autograd::SavedVariable(weight, /*is_output=*/false);
+  node->bias = torch::autograd::SavedVariable(bias, /*is_output=*/false);
+  node->statistics = std::move(statistics);
+  node->tail = tail;
+  torch::autograd::set_history(y, node);
+  if (tail == NormTail::kAddRelu) node->y = torch::autograd::SavedVariable(y, /*is_output=*/true);
+  return y;
+}
+
+at::Tensor BatchNormImpl::composed(const at::Tensor& x, NormTail tail,
+                                   const at::Tensor& residual) const {
+  const auto y = at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(),
+                                momentum_, epsilon_, /*cudnn_enabled=*/true);
+  switch (tail) {
+    case NormTail::kNone:
+      return y;
+    case NormTail::kRelu:
+      return y.relu_();
+    case NormTail::kAddRelu:
+      return y.add_(residual).relu_();
+  }
+  return y;
+}
+
+void BatchNormImpl::update_running(const NormStatistics& batch, int64_t count) {
+  const double unbiased =
+      static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, count - 1));
+  const auto move = [&](at::Tensor& running, const at::Tensor& now, double factor) {
+    auto* to = running.mutable_data_ptr<float>();
+    const auto* from = now.const_data_ptr<float>();
+    for (int64_t c = 0; c < now.numel(); ++c) {
+      to[c] = static_cast<float>((1 - momentum_) * to[c] + momentum_ * factor * from[c]);
+    }
+  };
+  move(running_mean, batch.mean, 1);
+  move(running_variance, batch.variance, unbiased);
+}
+
+}  // namespace approx

@@ -1,0 +1,220 @@
+// torch.ops.approxtrain: the methods as operators, for models written in Python (docs/python.md).
+//
+// Each call names its method in full and its draws by a seed, and keeps nothing: a method with a
+// memory is refused. They are composed of differentiable pieces, so autocast reaches them and meta
+// tensors get the shapes of the exact product; what would have to trace through them
+// (torch.compile, torch.func) is refused, since a trace would freeze one sample.
+#include <ATen/ATen.h>
+#include <ATen/TensorSubclassLikeUtils.h>
+#include <ATen/autocast_mode.h>
+#include <torch/library.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/error.h"
+#include "core/methods/pruning.h"
+#include "core/methods/sampling.h"
+#include "core/nn/layers.h"
+#include "kernels/kernel.h"
+#include "kernels/sparse_dy/sparse_dy_product.h"
+
+namespace approx {
+namespace {
+
+struct KnownMethod {
+  std::shared_ptr<Method> method;  // null: dense
+  std::vector<Product> products;
+};
+
+// Methods without memory are the same object in every call with the same text, in any thread.
+KnownMethod find_method(const std::string& text) {
+  static std::mutex mutex;
+  static std::map<std::string, KnownMethod> known;
+  constexpr size_t kMost = 1024;  // texts; a program that makes up more pays for parsing
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(text); found != known.end()) return found->second;
+  KnownMethod made;
+  try {
+    const Spec spec = parse_spec(text);
+    if (spec.name != "dense") {
+      const auto& entry = Registry<MethodEntry>::instance().find(spec.name);
+      TORCH_CHECK_VALUE(!entry.remembers, entry.name,
+                        ": remembers earlier steps, which an operator without state cannot; use it "
+                        "in a training of the approxtrain program");
+      made.products = entry.products_with(Params(entry.params, spec));
+      made.method = make_method(text);
+    }
+  } catch (const Error& error) {
+    TORCH_CHECK_VALUE(false, error.what());
+  }
+  if (known.size() >= kMost) known.clear();
+  return known[text] = made;
+}
+
+// What every operator asks of a tensor; `what` names it in messages.
+void check(const at::Tensor& tensor, const char* op, const char* what) {
+  TORCH_CHECK_VALUE(tensor.defined(), op, ": ", what, " is missing");
+  if (!tensor.is_meta()) {
+    TORCH_CHECK(!at::isTensorSubclassLike(tensor), op, ": cannot be traced or transformed (", what,
+                " is a wrapped tensor): call it outside torch.compile and torch.func, as under "
+                "torch.compiler.disable");
+    TORCH_CHECK_VALUE(tensor.is_cpu() || tensor.is_cuda(), op, ": ", what,
+                      " must be on the CPU or a CUDA device, not ", tensor.device());
+  }
+  TORCH_CHECK_TYPE(at::isFloatingType(tensor.scalar_type()), op, ": ", what,
+                   " must be of a floating-point type, not ", tensor.scalar_type());
+}
+
+void check_same(const at::Tensor& a, const at::Tensor& b, const char* op, const char* what) {
+  TORCH_CHECK_VALUE(a.device() == b.device(), op, ": ", what, " is on ", b.device(),
+                    ", the input on ", a.device());
+  TORCH_CHECK_TYPE(
+      a.scalar_type() == b.scalar_type() || at::autocast::is_autocast_enabled(a.device().type()),
+      op, ": ", what, " is ", b.scalar_type(), ", the input ", a.scalar_type());
+}
+
+void check_bias(const at::Tensor& bias, const at::Tensor& x, const at::Tensor& w, const char* op) {
+  if (!bias.defined()) return;
+  check(bias, op, "bias");
+  check_same(x, bias, op, "bias");
+  TORCH_CHECK_VALUE(bias.dim() == 1 && bias.size(0) == w.size(0), op, ": bias must be [", w.size(0),
+                    "], got ", bias.sizes());
+}
+
+LayerSlot slot_of(const KnownMethod& known, int64_t seed) {
+  LayerSlot slot;
+  for (const auto product : known.products) {
+    slot.use[static_cast<size_t>(product)] = {known.method.get(), nullptr};
+  }
+  slot.seed = static_cast<uint64_t>(seed);
+  slot.norm_follows = true;  // nothing is known of the network: placement=auto prunes dY
+  slot.owner = known.method;
+  return slot;
+}
+
+int64_t square(at::IntArrayRef values, const char* what, int64_t least) {
+  TORCH_CHECK_VALUE(values.size() == 1 || values.size() == 2, "approxtrain::conv2d: ", what,
+                    " must have one or two numbers, got ", values);
+  TORCH_CHECK_VALUE(values.front() == values.back(), "approxtrain::conv2d: ", what,
+                    " must be the same in both directions, got ", values);
+  TORCH_CHECK_VALUE(values[0] >= least, "approxtrain::conv2d: ", what, " must be at least ", least,
+                    ", got ", values);
+  return values[0];
+}
+
+at::Tensor conv2d(const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& bias,
+                  at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                  int64_t groups, c10::string_view method, int64_t seed) {
+  constexpr const char* kOp = "approxtrain::conv2d";
+  const auto known = find_method(std::string(method));
+  check(x, kOp, "x");
+  check(w, kOp, "w");
+  check_same(x, w, kOp, "w");
+  TORCH_CHECK_VALUE(x.dim() == 4, kOp, ": x must be [N,C,H,W], got ", x.sizes());
+  TORCH_CHECK_VALUE(w.dim() == 4, kOp, ": w must be [Co,Ci/groups,Kh,Kw], got ", w.sizes());
+  TORCH_CHECK_VALUE(groups >= 1 && w.size(0) % groups == 0 && x.size(1) == w.size(1) * groups, kOp,
+                    ": x ", x.sizes(), " and w ", w.sizes(), " do not fit with ", groups,
+                    " groups");
+  const Geometry geometry{square(stride, "stride", 1), square(padding, "padding", 0),
+                          square(dilation, "dilation", 1), groups};
+  for (int64_t d = 2; d < 4; ++d) {
+    TORCH_CHECK_VALUE(
+        w.size(d) >= 1 && x.size(d) + 2 * geometry.padding > geometry.dilation * (w.size(d) - 1),
+        kOp, ": the kernel of w ", w.sizes(), " is larger than the padded x ", x.sizes());
+  }
+  const at::Tensor b = bias.value_or(at::Tensor());
+  check_bias(b, x, w, kOp);
+  if (known.method == nullptr || x.is_meta() || x.numel() == 0) {
+    return at::conv2d(x, w, b, stride, padding, dilation, groups);
+  }
+  return approximated_conv(x, w, b, geometry, slot_of(known, seed), /*layer=*/0);
+}
+
+at::Tensor linear_as(const char* op, const at::Tensor& x, const at::Tensor& w,
+                     const std::optional<at::Tensor>& bias, c10::string_view method, int64_t seed) {
+  const auto known = find_method(std::string(method));
+  check(x, op, "the input");
+  check(w, op, "the weight");
+  check_same(x, w, op, "the weight");
+  TORCH_CHECK_VALUE(x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(1), op, ": input ",
+                    x.sizes(), " and weight ", w.sizes(), " do not fit");
+  const at::Tensor b = bias.value_or(at::Tensor());
+  check_bias(b, x, w, op);
+  if (known.method == nullptr || x.is_meta() || x.numel() == 0 || w.numel() == 0) {
+    return at::linear(x, w, b);
+  }
+  const auto rows = x.reshape({-1, x.size(-1), 1, 1});
+  const auto y = approximated_conv(rows, w.unsqueeze(-1).unsqueeze(-1), b, Geometry{},
+                                   slot_of(known, seed), /*layer=*/0);
+  auto sizes = x.sizes().vec();
+  sizes.back() = w.size(0);
+  return y.reshape(sizes);
+}
+
+at::Tensor linear(const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& bias,
+                  c10::string_view method, int64_t seed) {
+  return linear_as("approxtrain::linear", x, w, bias, method, seed);
+}
+
+at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, c10::string_view method, int64_t seed) {
+  TORCH_CHECK_VALUE(b.dim() == 2 && a.dim() >= 2,
+                    "approxtrain::matmul: a must be [...,m,k] and b "
+                    "[k,n], got ",
+                    a.sizes(), " and ", b.sizes());
+  return linear_as("approxtrain::matmul", a, b.t(), std::nullopt, method, seed);
+}
+
+at::Tensor prune(const at::Tensor& given, c10::string_view text, int64_t seed) {
+  constexpr const char* kOp = "approxtrain::prune";
+  const auto known = find_method(std::string(text));
+  check(given, kOp, "dy");
+  TORCH_CHECK_VALUE(given.dim() == 2 || given.dim() == 4, kOp,
+                    ": dy must be [N,C] or [N,C,H,W], got ", given.sizes());
+  if (given.is_meta()) return at::empty_like(given);
+  const at::NoGradGuard no_grad;
+  const auto dy = given.detach();
+  if (known.method == nullptr || dy.numel() == 0) return dy.clone();
+  Operands o;
+  o.dy = dy.dim() == 4 ? dy : dy.unsqueeze(-1).unsqueeze(-1);
+  o.product = known.products.front();
+  o.norm_follows = true;
+  const Rng rng{.seed = static_cast<uint64_t>(seed), .product = Product::kDataGradient};
+  const bool looks_at_dy_alone = dynamic_cast<SamplingMethod*>(known.method.get()) == nullptr;
+  TORCH_CHECK_VALUE(looks_at_dy_alone && o.product != Product::kForward, kOp, ": ",
+                    std::string(text), " does not prune a gradient");
+  const Plan plan = known.method->plan(o, rng);
+  at::Tensor pruned;
+  if (const auto* dense = std::get_if<PrunedDY>(&plan)) {
+    pruned = dense->dy;
+  } else if (const auto* sparse = std::get_if<SparseDY>(&plan)) {
+    pruned = densify(*sparse, o);
+  } else if (const auto* sampled = std::get_if<Sampled>(&plan)) {
+    auto mask = at::zeros({1, o.dy.size(1), 1, 1}, o.dy.options().memory_format(c10::nullopt));
+    mask.index_fill_(1, sampled->index, 1);
+    pruned = o.dy * mask;
+  } else if (std::holds_alternative<Dense>(plan)) {
+    pruned = known.method->finish(o, o.dy.clone(), rng).result;
+  } else {
+    TORCH_CHECK_VALUE(false, kOp, ": ", std::string(text), " does not prune a gradient");
+  }
+  return pruned.is_same(o.dy) ? dy.clone() : pruned.reshape(dy.sizes());
+}
+
+}  // namespace
+
+TORCH_LIBRARY(approxtrain, library) {
+  library.def(
+      "conv2d(Tensor x, Tensor w, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
+      "int[2] dilation=1, int groups=1, str method='dense', int seed=0) -> Tensor",
+      &conv2d);
+  library.def(
+      "linear(Tensor x, Tensor w, Tensor? bias=None, str method='dense', int seed=0) -> Tensor",
+      &linear);
+  library.def("matmul(Tensor a, Tensor b, str method='dense', int seed=0) -> Tensor", &matmul);
+  library.def("prune(Tensor dy, str method, int seed=0) -> Tensor", &prune);
+}
+
+}  // namespace approx

@@ -1,0 +1,62 @@
+// A study: numbers about methods that no training is needed for, or only a few steps of one. One
+// .cpp in core/studies/ each, ending in REGISTER_STUDY; `approxtrain study` finds it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/registry.h"
+#include "core/config/catalogue.h"
+#include "core/engine/engine.h"
+#include "core/methods/method.h"
+
+namespace approx {
+
+// A table under way: named columns, rows of numbers and texts.
+class StudyTable {
+ public:
+  explicit StudyTable(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<Json> row);  // numbers that are not finite become null
+  Json json() const;                // {"columns": [...], "rows": [[...], ...]}
+
+ private:
+  std::vector<std::string> columns_;
+  Json rows_ = Json::array();
+};
+
+struct StudyEntry : StudyInfo {
+  static constexpr const char* kWhat = "study";
+  std::function<StudyTable(const StudyRequest&)> run;
+
+  StudyEntry& about(std::string text) { return summary = std::move(text), *this; }
+  StudyEntry& from_paper(std::string id, std::string at) {
+    return paper = std::move(id), paper_at = std::move(at), *this;
+  }
+  // The methods it takes, and those that it does where none are named.
+  StudyEntry& by_methods(std::vector<std::string> list) { return methods = std::move(list), *this; }
+  StudyEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
+};
+
+// The method's text with `more` parameters in place of its own of that name.
+std::string with_params(std::string_view method,
+                        const std::vector<std::pair<std::string, std::string>>& more);
+
+// A mean and the half width of its 95 % interval (normal quantile: studies average over many runs).
+struct Mean {
+  double value = 0, half = 0;
+};
+Mean mean_of(const std::vector<double>& values);
+
+inline StudyEntry& register_study(std::string name, StudyTable (*run)(const StudyRequest&)) {
+  auto& entry = Registry<StudyEntry>::instance().add(std::move(name));
+  entry.run = run;
+  return entry;
+}
+
+}  // namespace approx
+
+#define REGISTER_STUDY(NAME, RUN)                                             \
+  [[maybe_unused]] static ::approx::StudyEntry& APPROX_UNIQUE(study_entry_) = \
+      ::approx::register_study(NAME, RUN)

@@ -1,0 +1,311 @@
+#include "core/train/batches.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/rng.h"
+
+namespace approx {
+namespace {
+
+// Fisher and Yates' shuffle from the counter-based generator.
+std::vector<int64_t> permutation(int64_t count, const Rng& rng) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  for (int64_t i = count - 1; i > 0; --i) {
+    const uint32_t word = rng.block(static_cast<uint32_t>(i / 4))[static_cast<size_t>(i % 4)];
+    std::swap(order[static_cast<size_t>(i)], order[Rng::below(static_cast<uint32_t>(i + 1), word)]);
+  }
+  return order;
+}
+
+at::Tensor from_vector(const std::vector<int64_t>& values) {
+  return at::tensor(values, at::TensorOptions().dtype(at::kLong));
+}
+
+// The bytes of the set without a copy; `rows` picks and orders on the way to the device.
+DeviceImages pick(const ImageSet& set, const at::Tensor& rows, at::Device device) {
+  const auto pixels = at::from_blob(const_cast<uint8_t*>(set.pixels.data()),
+                                    {set.count, set.height, set.width, set.channels}, at::kByte);
+  const auto labels =
+      at::from_blob(const_cast<int64_t*>(set.labels.data()), {set.count}, at::kLong);
+  return {pixels.index_select(0, rows).to(device), labels.index_select(0, rows).to(device)};
+}
+
+// Threads that decode: half of a run on the CPU, which trains with the others meanwhile; all where
+// the CPU has nothing else to do.
+int64_t loader_workers(const RunConfig& config) {
+  const int64_t threads = std::max<int64_t>(1, config.threads);
+  return config.device == "cpu" ? (threads + 1) / 2 : threads;
+}
+
+constexpr int64_t kBatchesAhead = 2;
+
+DeviceImages pick_photos(const ImageSet& set, const at::Tensor& rows, const ImageSizes& sizes,
+                         const RunConfig& config, at::Device device) {
+  auto photos = std::make_shared<PhotoRows>();
+  photos->set = set;
+  const auto* first = rows.const_data_ptr<int64_t>();
+  photos->rows.assign(first, first + rows.numel());
+  photos->sizes = sizes;
+  photos->workers = loader_workers(config);
+  const auto labels =
+      at::from_blob(const_cast<int64_t*>(set.labels.data()), {set.count}, at::kLong);
+  return {{}, labels.index_select(0, rows).to(device), photos};
+}
+
+// The loader's bytes on the device. A copy: the loader fills its buffers anew.
+at::Tensor on_device(const PhotoLoader::Batch& batch, at::Device device) {
+  const auto pixels = at::from_blob(const_cast<uint8_t*>(batch.pixels.data()),
+                                    {batch.count, batch.size, batch.size, 3}, at::kByte);
+  return device.is_cpu() ? pixels : pixels.to(device);
+}
+
+// Where pixel `at` of a padded row comes from: reflected at the borders, without repeating them.
+at::Tensor reflected(const at::Tensor& at, int64_t size) {
+  const auto inside = at.abs();
+  return at::where(inside >= size, 2 * (size - 1) - inside, inside);
+}
+
+// Sets a square of the normalised images [B,C,H,W] to the mean: its middle is pixel `centre` [B,1]
+// of the image, row by row.
+void cut_out(const at::Tensor& images, const at::Tensor& centre, int64_t side) {
+  const int64_t size_y = images.size(2), size_x = images.size(3), reach = side / 2;
+  const auto whole = at::TensorOptions().dtype(at::kLong).device(images.device());
+  const auto near = [&](int64_t size, const at::Tensor& middle) {
+    const auto distance = at::arange(size, whole).unsqueeze(0) - middle;
+    return (distance >= -reach).logical_and_(distance < side - reach);
+  };
+  const auto hole = near(size_y, centre.div(size_x, "trunc"))
+                        .unsqueeze(2)
+                        .logical_and(near(size_x, centre.remainder(size_x)).unsqueeze(1));
+  images.mul_(hole.logical_not().unsqueeze(1));
+}
+
+}  // namespace
+
+Split split_dataset(const LoadedDataset& dataset, const RunConfig& config, at::Device device) {
+  const int64_t count = dataset.train.count;
+  int64_t held_out = 0;
+  if (config.split == "holdout") held_out = count >= 50000 ? 5000 : count / 10;
+  // Seed 0 of a stream of its own: the same division for every run.
+  const auto order = from_vector(permutation(count, Rng{.seed = 0, .stream = kOrderStream}));
+  int64_t train = count - held_out;
+  if (config.train_examples > train) {
+    throw usage_error("train_examples = {}: {} has {} training images left beside the {} held out",
+                      config.train_examples, dataset.name, train, held_out);
+  }
+  if (config.train_examples > 0) train = config.train_examples;
+  if (train < 1) throw usage_error("{} has no training images left", dataset.name);
+  const auto sizes = image_sizes(config.recipe, dataset);
+  const auto take = [&](const ImageSet& set, const at::Tensor& rows) {
+    return dataset.has_photos() ? pick_photos(set, rows, sizes, config, device)
+                                : pick(set, rows, device);
+  };
+  Split split;
+  split.holdout = take(dataset.train, order.narrow(0, 0, held_out));
+  split.train = take(dataset.train, order.narrow(0, held_out, train));
+  split.test = take(dataset.test, at::arange(dataset.test.count, at::kLong));
+  return split;
+}
+
+std::pair<at::Tensor, at::Tensor> pixel_statistics(const LoadedDataset& dataset,
+                                                   at::Device device) {
+  std::vector<float> mean, scale;
+  for (size_t c = 0; c < dataset.mean.size(); ++c) {
+    mean.push_back(static_cast<float>(255 * dataset.mean[c]));
+    // A constant channel carries nothing; leave it at zero instead of dividing by it.
+    scale.push_back(dataset.stddev[c] > 0 ? static_cast<float>(1 / (255 * dataset.stddev[c])) : 0);
+  }
+  return {at::tensor(mean).to(device), at::tensor(scale).to(device)};
+}
+
+at::Tensor normalised(const at::Tensor& pixels, const at::Tensor& mean, const at::Tensor& scale) {
+  // [B,H,W,C] in memory is [B,C,H,W] with the channels last: the layout the networks want.
+  return pixels.to(at::kFloat).sub_(mean).mul_(scale).permute({0, 3, 1, 2});
+}
+
+Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunConfig& config)
+    : images_(std::move(images)),
+      recipe_(config.recipe),
+      seed_(static_cast<uint64_t>(config.seed)),
+      batch_size_(std::min(config.batch_size, images_.count())),
+      per_epoch_(std::max<int64_t>(1, images_.count() / batch_size_)) {
+  std::tie(mean_, scale_) = pixel_statistics(dataset, images_.labels.device());
+  if (images_.photos) {
+    loader_ = std::make_unique<PhotoLoader>(
+        images_.photos->set, [this](int64_t step) { return plan(step); }, images_.photos->workers,
+        kBatchesAhead);
+  }
+}
+
+namespace {
+
+bool augments(const Recipe& recipe) {
+  return recipe.crop_padding > 0 || recipe.flip || recipe.cutout > 0;
+}
+
+// The order of an epoch, from `orders` or newly drawn into it. Those of the neighbouring epochs
+// stay: a loader works ahead.
+template <typename Orders>
+const std::vector<int64_t>& order_of(Orders& orders, int64_t epoch, int64_t count, uint64_t seed) {
+  const auto found = orders.find(epoch);
+  if (found != orders.end()) return found->second;
+  const Rng rng{.seed = seed, .step = static_cast<uint64_t>(epoch), .stream = kOrderStream};
+  std::erase_if(orders, [epoch](const auto& order) { return std::abs(order.first - epoch) > 1; });
+  return orders.emplace(epoch, permutation(count, rng)).first->second;
+}
+
+}  // namespace
+
+std::vector<int64_t> Batches::draws_of(int64_t epoch) const {
+  const int64_t pixels = images_.pixels.size(1) * images_.pixels.size(2);
+  const int64_t pad = recipe_.crop_padding;
+  const auto shifts = static_cast<uint32_t>(2 * pad + 1);
+  std::vector<int64_t> draws;
+  draws.reserve(static_cast<size_t>(4 * per_epoch_ * batch_size_));
+  for (int64_t step = epoch * per_epoch_; step < (epoch + 1) * per_epoch_; ++step) {
+    const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream};
+    for (int64_t i = 0; i < batch_size_; ++i) {
+      const auto words = rng.block(static_cast<uint32_t>(i));
+      draws.push_back(pad == 0 ? 0 : Rng::below(shifts, words[0]) - pad);
+      draws.push_back(pad == 0 ? 0 : Rng::below(shifts, words[1]) - pad);
+      draws.push_back(recipe_.flip ? words[2] & 1 : 0);
+      draws.push_back(Rng::below(static_cast<uint32_t>(pixels), words[3]));
+    }
+  }
+  return draws;
+}
+
+void Batches::begin_epoch(int64_t epoch) {
+  const auto device = images_.labels.device();
+  order_ = from_vector(order_of(orders_, epoch, images_.count(), seed_)).to(device);
+  if (!loader_ && augments(recipe_)) draws_ = from_vector(draws_of(epoch)).view({-1, 4}).to(device);
+  epoch_ = epoch;
+}
+
+at::Tensor Batches::indices(int64_t step) {
+  if (step / per_epoch_ != epoch_) begin_epoch(step / per_epoch_);
+  return order_.narrow(0, step % per_epoch_ * batch_size_, batch_size_);
+}
+
+Batch Batches::at(int64_t step) {
+  if (!loader_) return fixed_size_batch(step);
+  const auto before = std::chrono::steady_clock::now();
+  auto batch = photo_batch(step);
+  wait_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
+  return batch;
+}
+
+std::optional<int64_t> Batches::take_wait_ns() {
+  if (!loader_) return std::nullopt;
+  return std::exchange(wait_ns_, 0);
+}
+
+PhotoBatchPlan Batches::plan(int64_t step) {
+  const auto& photos = *images_.photos;
+  const int64_t epoch = step / per_epoch_;
+  const auto& order = order_of(orders_, epoch, images_.count(), seed_);
+  PhotoBatchPlan plan;
+  const auto from = order.begin() + step % per_epoch_ * batch_size_;
+  for (auto row = from; row != from + batch_size_; ++row) {
+    plan.images.push_back(photos.rows[static_cast<size_t>(*row)]);
+  }
+  plan.view = {
+      .size = photos.sizes.at_epoch(epoch),
+      .random = recipe_.crop == "random_resized",
+      .ranges = {recipe_.crop_scale_min, recipe_.crop_scale_max, recipe_.crop_ratio_min},
+      .may_flip = recipe_.flip,
+      .rng = {.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream}};
+  return plan;
+}
+
+Batch Batches::photo_batch(int64_t step) {
+  const auto batch = loader_->at(step);
+  const auto labels = images_.labels.index_select(0, indices(step));
+  const auto images = normalised(on_device(batch, labels.device()), mean_, scale_);
+  if (recipe_.cutout > 0) {
+    const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream};
+    std::vector<int64_t> centres;
+    for (int64_t i = 0; i < batch.count; ++i) {
+      const auto words = rng.block(kPhotoBlocks * static_cast<uint32_t>(i) + kPhotoExtras);
+      centres.push_back(Rng::below(static_cast<uint32_t>(batch.size * batch.size), words[1]));
+    }
+    const auto centre = from_vector(centres).view({batch.count, 1}).to(labels.device());
+    cut_out(images, centre, recipe_.cutout);
+  }
+  return {images, labels};
+}
+
+Batch Batches::fixed_size_batch(int64_t step) {
+  const auto rows = indices(step);
+  const auto labels = images_.labels.index_select(0, rows);
+  const int64_t size_y = images_.pixels.size(1), size_x = images_.pixels.size(2);
+  const int64_t pad = recipe_.crop_padding;
+  if (!augments(recipe_)) {
+    return {normalised(images_.pixels.index_select(0, rows), mean_, scale_), labels};
+  }
+
+  const auto draw = draws_.narrow(0, step % per_epoch_ * batch_size_, batch_size_);
+  const auto column = [&](int64_t i) { return draw.narrow(1, i, 1); };  // [B,1]
+
+  // Crop and flip are one gather: source row and column of every pixel of the batch.
+  const auto whole = draw.options();
+  const auto y = at::arange(size_y, whole).unsqueeze(0) + column(0);  // [B,H]
+  auto x = at::arange(size_x, whole).unsqueeze(0);
+  x = at::where(column(2) == 1, size_x - 1 - x, x) + column(1);  // [B,W]
+  const bool reflect = recipe_.padding_mode == "reflect";
+  const auto from_y = reflect ? reflected(y, size_y) : y.clamp(0, size_y - 1);
+  const auto from_x = reflect ? reflected(x, size_x) : x.clamp(0, size_x - 1);
+  // One flat index per pixel, whose row of C bytes index_select copies.
+  const auto flat = (rows.view({-1, 1, 1}) * size_y + from_y.unsqueeze(2)) * size_x +
+                    from_x.unsqueeze(1);  // [B,H,W]
+  const int64_t channels = images_.pixels.size(3);
+  const auto pixels = images_.pixels.view({-1, channels})
+                          .index_select(0, flat.flatten())
+                          .view({batch_size_, size_y, size_x, channels});
+  auto images = normalised(pixels, mean_, scale_);  // [B,C,H,W]
+  if (!reflect && pad > 0) {
+    // Outside the image there is the mean (zero once normalised), as if padded after normalising.
+    const auto in_y = (y >= 0).logical_and_(y < size_y), in_x = (x >= 0).logical_and_(x < size_x);
+    images.mul_(in_y.unsqueeze(2).logical_and(in_x.unsqueeze(1)).unsqueeze(1));
+  }
+  if (recipe_.cutout > 0) cut_out(images, column(3), recipe_.cutout);
+  return {images, labels};
+}
+
+EvalBatches::EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale)
+    : images_(std::move(images)), mean_(std::move(mean)), scale_(std::move(scale)) {
+  // Photographs make large maps: a batch of 64 takes what the activations of training take.
+  batch_size_ = images_.photos ? 64 : 500;
+  if (!images_.photos) return;
+  const auto plan = [photos = images_.photos, size = batch_size_](int64_t i) {
+    PhotoBatchPlan plan;
+    const auto all = static_cast<int64_t>(photos->rows.size());
+    const auto begin = photos->rows.begin() + std::min(all, i * size);
+    plan.images.assign(begin, photos->rows.begin() + std::min(all, (i + 1) * size));
+    plan.view.size = photos->sizes.eval;
+    return plan;
+  };
+  loader_ = std::make_unique<PhotoLoader>(images_.photos->set, plan, images_.photos->workers,
+                                          kBatchesAhead);
+}
+
+Batch EvalBatches::at(int64_t i) {
+  const int64_t begin = i * batch_size_, size = std::min(batch_size_, images_.count() - begin);
+  const auto labels = images_.labels.narrow(0, begin, size);
+  const auto pixels =
+      loader_ ? on_device(loader_->at(i), labels.device()) : images_.pixels.narrow(0, begin, size);
+  return {normalised(pixels, mean_, scale_), labels};
+}
+
+}  // namespace approx

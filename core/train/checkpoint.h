@@ -1,0 +1,61 @@
+// Checkpoints: a training as it stands, in a file from which another process goes on bit for bit.
+//
+// A folder holds the newest one and the one before it. Writing is atomic: a new file beside them is
+// written, brought to disk and renamed, so that a process that dies anywhere on the way leaves at
+// least one whole checkpoint.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/params.h"
+
+namespace approx {
+
+// What is saved: numbers and texts as JSON, tensors by name. Both in memory.
+struct Checkpoint {
+  Json state = Json::object();
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+
+  void add(const std::string& name, const at::Tensor& tensor) {
+    tensors.emplace_back(name, tensor);
+  }
+
+  // The tensor of that name. Throws Error(kData) when there is none.
+  const at::Tensor& tensor(const std::string& name) const;
+  bool has(const std::string& name) const;
+
+  // Writes the saved tensor into `target`. Throws Error(kData) when there is none of that name,
+  // shape and type.
+  void restore(const std::string& name, const at::Tensor& target) const;
+};
+
+// A checkpoint as bytes. In order, integers little endian:
+//   8   "APTXCKPT"
+//   4   version of this layout, 1
+//   32  SHA-256 of all that follows
+//   8   length of the header in bytes
+//   .   header: JSON {"state", "tensors": [{"name", "type", "shape", "bytes"}]}
+//   .   the tensors' values, one behind the other, in row-major order
+std::string encode(const Checkpoint& checkpoint);
+
+// Throws Error(kData) for bytes that are not exactly that: everything is checked before it is used,
+// whatever the bytes claim.
+Checkpoint decode(std::string_view bytes);
+
+// Makes `checkpoint` the newest one in `folder`, which is made if it is missing. Throws
+// Error(kData) when it cannot be written, with the file and the bytes; the older ones are untouched
+// then.
+void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint);
+
+// The newest whole checkpoint of `folder`; nothing when there is none. One that is damaged is put
+// aside under another name, so that it never takes the place of a whole one; `notice` is told.
+std::optional<Checkpoint> load_checkpoint(const std::string& folder,
+                                          const std::function<void(const std::string&)>& notice);
+
+}  // namespace approx

@@ -1,0 +1,59 @@
+#include "core/train/device.h"
+
+#include <ATen/Config.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <dlfcn.h>
+#include <malloc.h>
+#include <torch/cuda.h>
+#include <torch/version.h>
+
+#include "base/error.h"
+
+namespace approx {
+
+c10::Device open_device(const std::string& name) {
+  if (name == "cpu") return c10::Device(c10::kCPU);
+  if (name != "cuda") throw usage_error("device \"{}\": expected cpu or cuda", name);
+  // RTLD_GLOBAL: its registrations must be seen by the libraries that are already loaded.
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("device cuda: this LibTorch has no CUDA part ({})", dlerror()));
+  }
+  if (!torch::cuda::is_available()) {
+    throw Error(ErrorKind::kDevice, "device cuda: no usable GPU or driver on this machine");
+  }
+  return c10::Device(c10::kCUDA, 0);
+}
+
+void synchronize_device(const c10::Device& device) {
+  if (device.is_cuda()) torch::cuda::synchronize(device.index());
+}
+
+void configure_threads(int64_t threads) {
+  at::set_num_threads(static_cast<int>(threads));
+  // Blocks of any size come from the heap and stay there: a step allocates the same activations as
+  // the one before, and mapping them afresh costs page faults. `mallopt` returns 1 on success; a
+  // refusal costs speed, not correctness.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, -1);
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
+Json library_environment() {
+  Json json{{"torch", TORCH_VERSION},
+            {"cpu_capability", at::get_cpu_capability()},
+            {"threads", at::get_num_threads()},
+            {"mkl", at::hasMKL()},
+            {"onednn", at::hasMKLDNN()}};
+  if (at::hasCUDA() && torch::cuda::is_available()) {
+    const auto& hooks = at::detail::getCUDAHooks();
+    json["cuda"] = fmt::format("{}", hooks.versionCUDART());
+    json["cudnn"] = fmt::format("{}", hooks.versionCuDNN());
+  }
+  return json;
+}
+
+}  // namespace approx

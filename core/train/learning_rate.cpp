@@ -1,0 +1,52 @@
+#include "core/train/learning_rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace approx {
+namespace {
+
+double half_cosine(double from, double to, double share) {
+  return to + (from - to) * (1 + std::cos(std::numbers::pi * share)) / 2;
+}
+
+double scheduled(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
+  const double peak = recipe.learning_rate;
+  const int64_t epoch = step / steps_per_epoch;
+  const auto at = static_cast<double>(step);
+  const auto total = static_cast<double>(recipe.epochs * steps_per_epoch);
+  if (recipe.lr_schedule == "exponential") {
+    return peak * std::pow(recipe.decay, static_cast<double>(epoch));
+  }
+  if (recipe.lr_schedule == "step") {
+    return peak * std::pow(recipe.decay, static_cast<double>(epoch / recipe.decay_epochs));
+  }
+  if (recipe.lr_schedule == "milestones") {
+    const auto& milestones = recipe.milestones;
+    const auto passed = std::upper_bound(milestones.begin(), milestones.end(), epoch);
+    return peak * std::pow(recipe.decay, static_cast<double>(passed - milestones.begin()));
+  }
+  if (recipe.lr_schedule == "cosine") return half_cosine(peak, 0, at / total);
+  if (recipe.lr_schedule == "onecycle") {
+    const double rise = recipe.warmup * total;
+    if (at < rise) return peak / 25 + (peak - peak / 25) * at / rise;
+    return half_cosine(peak, peak / 1e4, (at - rise) / std::max(1.0, total - rise));
+  }
+  if (recipe.lr_schedule == "triangular") {
+    const auto rise = static_cast<double>(recipe.peak_epoch * steps_per_epoch);
+    return at < rise ? peak * at / rise : peak * (total - at) / (total - rise);
+  }
+  return peak;
+}
+
+}  // namespace
+
+double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
+  const double rate = scheduled(recipe, step, steps_per_epoch);
+  const int64_t warmup = recipe.warmup_epochs * steps_per_epoch;
+  if (step + 1 >= warmup) return rate;
+  return rate * static_cast<double>(step + 1) / static_cast<double>(warmup);
+}
+
+}  // namespace approx

@@ -1,0 +1,23 @@
+// Learning-rate schedules: functions of the step alone, so that nothing of them has to be saved.
+#pragma once
+
+#include <cstdint>
+
+#include "core/config/run_config.h"
+
+namespace approx {
+
+// The learning rate of `step` (from 0), with e the epoch (from 0), s = step / all steps and lr the
+// recipe's:
+//   constant     lr
+//   exponential  lr * decay^e
+//   step         lr * decay^floor(e / decay_epochs)
+//   milestones   lr * decay^(number of milestones <= e)
+//   cosine       from lr at s = 0 to 0 at s = 1 along half a cosine
+//   onecycle     linear from lr / 25 to lr at s = warmup, then half a cosine to lr / 1e4
+//   triangular   linear from 0 to lr at the start of peak_epoch, then linear to 0 at s = 1; a run
+//                that ends before its peak_epoch only rises
+// Each is multiplied by (step + 1) / (steps of warmup_epochs) while that is below 1.
+double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch);
+
+}  // namespace approx

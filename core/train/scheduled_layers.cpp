@@ -1,0 +1,199 @@
+#include "core/train/scheduled_layers.h"
+
+#include <tuple>
+#include <utility>
+
+namespace approx {
+
+ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed)
+    : schedule_(std::move(schedule)), seed_(seed) {
+  const size_t methods = schedule_.methods().size();
+  for (auto* layer : layers) {
+    layer->slot = LayerSlot{};
+    layer->slot.norm_follows = layer->info.norm_follows;
+    PerLayer entry;
+    entry.layer = layer;
+    entry.methods.resize(methods);
+    entry.approximated.resize(methods);
+    layers_.push_back(std::move(entry));
+  }
+}
+
+void ScheduledLayers::begin_step(int64_t step) {
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    auto& entry = layers_[i];
+    const Decision decision = schedule_.at(i, step);
+    auto& slot = entry.layer->slot;
+    slot.seed = seed_;
+    slot.step = static_cast<uint64_t>(step);
+    const bool convolution = entry.layer->info.kind != "linear";
+    slot.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;
+    for (const auto product : kAllProducts) {
+      const auto p = static_cast<size_t>(product);
+      const int index = decision.of(product);
+      if (index == Decision::kDense) {
+        slot.use[p] = {};
+        ++entry.exact[p];
+        continue;
+      }
+      auto& method = entry.methods[static_cast<size_t>(index)];
+      if (method == nullptr) method = make_method(schedule_.methods()[static_cast<size_t>(index)]);
+      slot.use[p] = {method.get(), &entry.approximated[static_cast<size_t>(index)][p]};
+    }
+  }
+}
+
+bool ScheduledLayers::observe(double accuracy, int64_t steps_done) {
+  observed_.emplace_back(accuracy, steps_done);
+  return schedule_.observe(accuracy, steps_done);
+}
+
+std::vector<ScheduledLayers::Density> ScheduledLayers::take_densities() {
+  std::vector<Density> densities;
+  for (auto& entry : layers_) {
+    for (const auto product : kAllProducts) {
+      const auto p = static_cast<size_t>(product);
+      double kept = 0, entries = 0;
+      for (const auto& counts : entry.approximated) {
+        if (counts[p].entries == 0) continue;
+        kept += counts[p].kept();
+        entries += counts[p].entries;
+      }
+      const double more = entries - entry.seen_entries[p];
+      if (more == 0) continue;
+      densities.push_back({entry.layer->info.name, product, (kept - entry.seen_kept[p]) / more});
+      entry.seen_kept[p] = kept;
+      entry.seen_entries[p] = entries;
+    }
+  }
+  return densities;
+}
+
+std::optional<double> ScheduledLayers::take_gradient_density() {
+  double nonzero = 0, entries = 0;
+  for (auto& entry : layers_) {
+    const auto count = std::exchange(entry.gradient, {});
+    if (!count.nonzero.defined()) continue;
+    nonzero += static_cast<double>(count.nonzero.item<int64_t>());
+    entries += static_cast<double>(count.entries);
+  }
+  return entries > 0 ? std::optional(nonzero / entries) : std::nullopt;
+}
+
+std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
+  std::vector<Json> events;
+  for (const auto& entry : layers_) {
+    const auto& [layer, methods, approximated, exact, seen_kept, seen_entries, gradient] = entry;
+    const double macs = static_cast<double>(layer->info.macs * batch_size);
+    for (const auto product : kAllProducts) {
+      const auto p = static_cast<size_t>(product);
+      const Json common{
+          {"event", "layer"}, {"layer", layer->info.name}, {"product", name(product)}};
+      const auto add = [&](const std::string& method, int64_t calls, double done, Json density) {
+        Json event = common;
+        event.update({{"method", method},
+                      {"calls", calls},
+                      {"exact_calls", exact[p]},
+                      {"macs_dense", macs * static_cast<double>(calls)},
+                      {"macs_done", done},
+                      {"density", std::move(density)}});
+        events.push_back(std::move(event));
+      };
+      for (size_t m = 0; m < approximated.size(); ++m) {
+        const auto& count = approximated[m][p];
+        if (count.calls == 0) continue;
+        const Json density = count.entries == 0 ? Json() : Json(count.density());
+        add(schedule_.methods()[m], count.calls, count.macs(), density);
+      }
+      if (exact[p] > 0) {
+        add("dense", exact[p], macs * static_cast<double>(exact[p]), Json());
+      }
+    }
+  }
+  return events;
+}
+
+namespace {
+
+// Names in a checkpoint of what belongs to a method of a layer.
+std::string memory_name(const std::string& layer, const std::string& method) {
+  return fmt::format("memory:{}:{}", layer, method);
+}
+
+std::string kept_name(const std::string& layer, const std::string& method, Product product) {
+  return fmt::format("kept:{}:{}:{}", layer, method, name(product));
+}
+
+}  // namespace
+
+void ScheduledLayers::save(Checkpoint& checkpoint) const {
+  Json layers = Json::object();
+  for (const auto& entry : layers_) {
+    const std::string& layer = entry.layer->info.name;
+    Json methods = Json::object();
+    for (size_t m = 0; m < entry.methods.size(); ++m) {
+      if (entry.methods[m] == nullptr) continue;
+      const std::string& text = schedule_.methods()[m];
+      Json counts = Json::array();
+      for (const auto product : kAllProducts) {
+        const auto& count = entry.approximated[m][static_cast<size_t>(product)];
+        counts.push_back(
+            {count.calls, count.host_macs, count.entries, count.host_kept, count.macs_per_kept});
+        if (!count.device_kept.defined()) continue;
+        checkpoint.add(kept_name(layer, text, product), count.device_kept);
+      }
+      methods[text]["counts"] = counts;
+      const at::Tensor* memory = entry.methods[m]->memory();
+      if (memory == nullptr || !memory->defined()) continue;
+      checkpoint.add(memory_name(layer, text), *memory);
+      // Values are saved in the order of their indices; how they lie in memory decides which
+      // kernels take them.
+      methods[text]["channels_last"] =
+          memory->dim() == 4 && memory->is_contiguous(at::MemoryFormat::ChannelsLast);
+    }
+    layers[layer] = {{"exact", entry.exact},
+                     {"seen_kept", entry.seen_kept},
+                     {"seen_entries", entry.seen_entries},
+                     {"methods", methods}};
+  }
+  checkpoint.state["layers"] = layers;
+  checkpoint.state["observed"] = observed_;
+}
+
+void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
+  for (const auto& [accuracy, steps_done] :
+       checkpoint.state.at("observed").get<std::vector<std::pair<double, int64_t>>>()) {
+    observe(accuracy, steps_done);
+  }
+  for (auto& entry : layers_) {
+    const std::string& layer = entry.layer->info.name;
+    const Json& saved = checkpoint.state.at("layers").at(layer);
+    saved.at("exact").get_to(entry.exact);
+    saved.at("seen_kept").get_to(entry.seen_kept);
+    saved.at("seen_entries").get_to(entry.seen_entries);
+    for (size_t m = 0; m < entry.methods.size(); ++m) {
+      const std::string& text = schedule_.methods()[m];
+      if (!saved.at("methods").contains(text)) continue;
+      const Json& method = saved["methods"][text];
+      entry.methods[m] = make_method(text);
+      for (const auto product : kAllProducts) {
+        const auto p = static_cast<size_t>(product);
+        auto& count = entry.approximated[m][p];
+        std::tie(count.calls, count.host_macs, count.entries, count.host_kept,
+                 count.macs_per_kept) =
+            method.at("counts").at(p).get<std::tuple<int64_t, double, double, double, double>>();
+        const auto kept = kept_name(layer, text, product);
+        if (checkpoint.has(kept)) count.device_kept = checkpoint.tensor(kept).to(device);
+      }
+      const auto remembered = memory_name(layer, text);
+      if (!checkpoint.has(remembered)) continue;
+      const bool channels_last = method.at("channels_last").get<bool>();
+      *entry.methods[m]->memory() = checkpoint.tensor(remembered)
+                                        .to(device)
+                                        .contiguous(channels_last ? at::MemoryFormat::ChannelsLast
+                                                                  : at::MemoryFormat::Contiguous);
+    }
+  }
+}
+
+}  // namespace approx

@@ -1,0 +1,72 @@
+// A schedule applied to a network: tells every layer before each step what to do, owns the methods,
+// and counts what was done.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/schedule.h"
+#include "core/methods/method.h"
+#include "core/nn/layers.h"
+#include "core/train/checkpoint.h"
+
+namespace approx {
+
+class ScheduledLayers {
+ public:
+  // `layers` must outlive this object. `seed` keys every random draw of the methods.
+  ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed);
+
+  // Fills every layer's slot for `step`. Costs a few comparisons per layer and rule.
+  void begin_step(int64_t step);
+
+  // See Schedule::observe.
+  bool observe(double accuracy, int64_t steps_done);
+
+  // The share of entries that stayed of a layer's pruned gradients, over all methods.
+  struct Density {
+    std::string layer;
+    Product product;
+    double value;
+  };
+  // Of the steps since the last call, for each layer and product that was pruned in them. Waits
+  // for the device.
+  std::vector<Density> take_densities();
+
+  // Whether the steps that begin from now on count the gradients of the convolutions' outputs.
+  void count_gradients(bool count) { counts_gradients_ = count; }
+
+  // The share of entries that were not zero in the last step that counted, over all convolutions;
+  // nothing where there are none. Waits for the device.
+  std::optional<double> take_gradient_density();
+
+  // One "layer" event (docs/events.md) per layer, product and method that was used, and one per
+  // layer and product for its exact calls.
+  std::vector<Json> events(int64_t batch_size) const;
+
+  // Everything that steps change here: the counts, the accuracies that the schedule was told, what
+  // methods remember.
+  void save(Checkpoint& checkpoint) const;
+  void restore(const Checkpoint& checkpoint, at::Device device);
+
+ private:
+  struct PerLayer {
+    Layer* layer;
+    std::vector<std::unique_ptr<Method>> methods;       // by index in Schedule::methods(), lazily
+    std::vector<std::array<UseCount, 3>> approximated;  // likewise, by product
+    std::array<int64_t, 3> exact{};                     // calls, by product
+    std::array<double, 3> seen_kept{}, seen_entries{};  // by take_densities, by product
+    GradientCount gradient;
+  };
+
+  Schedule schedule_;
+  std::vector<std::pair<double, int64_t>> observed_;  // what observe() was told
+  std::vector<PerLayer> layers_;
+  uint64_t seed_;
+  bool counts_gradients_ = false;
+};
+
+}  // namespace approx

@@ -1,0 +1,281 @@
+#include "core/train/session.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+
+#include "base/error.h"
+#include "core/engine/library_catalogue.h"
+#include "core/networks/network.h"
+#include "core/networks/network_sizes.h"
+#include "core/nn/phases.h"
+#include "core/train/device.h"
+#include "core/train/learning_rate.h"
+#include "core/train/optimizer.h"
+#include "core/train/scheduled_layers.h"
+#include "core/train/weight_average.h"
+
+namespace approx {
+namespace {
+
+template <typename Items>
+std::vector<NamedTensor> named(const Items& items) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& item : items) tensors.emplace_back(item.key(), item.value());
+  return tensors;
+}
+
+NetworkInput input_of(const LoadedDataset& dataset, const ImageSizes& sizes) {
+  if (sizes.height != sizes.width) {
+    throw usage_error("{}: networks take square images, these are {}x{}", dataset.name,
+                      sizes.height, sizes.width);
+  }
+  return {dataset.train.channels, sizes.height, dataset.classes};
+}
+
+// Autocast for the life of a scope, where the precision asks for it.
+class Autocast {
+ public:
+  Autocast(const std::string& precision, at::DeviceType device) : device_(device) {
+    if (precision != "bf16" && precision != "fp16") return;
+    active_ = true;
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, precision == "bf16" ? at::kBFloat16 : at::kHalf);
+  }
+  ~Autocast() {
+    if (!active_) return;
+    at::autocast::clear_cache();  // the weights change at the end of the step
+    at::autocast::set_autocast_enabled(device_, false);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool active_ = false;
+};
+
+}  // namespace
+
+Session::Session(const RunConfig& config, const LoadedDataset& dataset)
+    : config_(config),
+      device_(open_device(config.device)),
+      split_(split_dataset(dataset, config, device_)),
+      batches_(split_.train, dataset, config) {
+  check(config);
+  if (device_.is_cuda()) {
+    // LibTorch's own default differs between convolutions and matrix products.
+    at::globalContext().setAllowTF32CuDNN(config.precision == "tf32");
+    at::globalContext().setAllowTF32CuBLAS(config.precision == "tf32");
+  }
+  std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
+  const auto sizes = image_sizes(config.recipe, dataset);
+  const auto input = input_of(dataset, sizes);
+  network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
+  check_sizes(*network_, input, sizes.all());
+  const auto infos = layer_infos(*network_, input);
+  network_->to(device_);
+
+  Schedule schedule(config.schedule, infos, config.method, library_methods(), steps_per_epoch(),
+                    total_steps());
+  period_ = schedule.period();
+  approximated_share_ = schedule.approximated_share(total_steps());
+  if (schedule.watches_accuracy() && split_.holdout.count() == 0) {
+    throw usage_error(
+        "the schedule waits for a plateau of the held-out accuracy, and split = {} holds nothing "
+        "out; use split = holdout",
+        config.split);
+  }
+  layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
+                                              static_cast<uint64_t>(config.seed));
+  auto tensors = named(network_->named_parameters());
+  optimizer_ = make_optimizer(config.recipe, tensors);
+  if (config.recipe.ema > 0) {
+    for (auto& buffer : named(network_->named_buffers())) tensors.push_back(std::move(buffer));
+    average_ = std::make_unique<WeightAverage>(tensors, config.recipe.ema);
+  }
+  if (config.precision == "fp16") loss_scale_ = std::make_unique<LossScale>(device_);
+  loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
+  network_->train();
+}
+
+Session::~Session() = default;
+
+at::Tensor Session::loss_of(const Batch& batch) {
+  const Autocast autocast(config_.precision, device_.type());
+  const auto logits = network_->forward(batch.x);
+  return at::cross_entropy_loss(logits.to(at::kFloat), batch.labels, {}, at::Reduction::Mean,
+                                /*ignore_index=*/-100, config_.recipe.label_smoothing);
+}
+
+std::vector<std::pair<LayerInfo, Operands>> Session::record() {
+  std::vector<std::pair<LayerInfo, Operands>> recorded;
+  const auto layers = network_->layers();
+  for (auto* layer : layers) {
+    layer->slot = {};
+    layer->probing = true;
+  }
+  loss_of(batches_.at(step_)).backward();
+  for (auto* layer : layers) {
+    recorded.emplace_back(layer->info, layer->probed());
+    layer->probing = false;
+    layer->probe = {};
+  }
+  optimizer_->zero_grad();
+  return recorded;
+}
+
+Batch Session::next_batch() {
+  const PhaseScope phase(Phase::kData);
+  return batches_.at(step_);
+}
+
+void Session::step() {
+  layers_->begin_step(step_);
+  const auto batch = next_batch();
+  optimizer_->zero_grad();
+  const at::Tensor loss = loss_of(batch);
+  (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
+  {
+    const PhaseScope phase(Phase::kOptimizer);
+    optimizer_->step(learning_rate(config_.recipe, step_, steps_per_epoch()), loss_scale_.get());
+  }
+  if (average_ != nullptr) average_->update(step_);
+  loss_sum_.add_(loss.detach());
+  ++loss_steps_;
+  ++step_;
+}
+
+std::optional<double> Session::step_counting_gradients() {
+  layers_->count_gradients(true);
+  step();
+  layers_->count_gradients(false);
+  return layers_->take_gradient_density();
+}
+
+at::Tensor Session::test_logits(const at::Tensor& x) {
+  const auto logits = network_->forward(x).to(at::kFloat);
+  if (!config_.recipe.test_flip) return logits;
+  const auto mirrored = x.flip(3).contiguous(at::MemoryFormat::ChannelsLast);
+  return (logits + network_->forward(mirrored).to(at::kFloat)) / 2;
+}
+
+Session::Score Session::evaluate(const DeviceImages& images) {
+  const at::NoGradGuard no_grad;
+  network_->eval();
+  if (average_ != nullptr) average_->swap();
+  const Autocast autocast(config_.precision, device_.type());
+  auto correct = at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device_));
+  auto loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
+  EvalBatches batches(images, mean_, scale_);
+  for (int64_t i = 0; i < batches.count(); ++i) {
+    const auto [x, labels] = batches.at(i);
+    const auto logits = test_logits(x);
+    correct.add_(logits.argmax(1).eq(labels).sum());
+    loss.add_(at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum));
+  }
+  if (average_ != nullptr) average_->swap();
+  network_->train();
+  const auto count = static_cast<double>(images.count());
+  return {static_cast<double>(correct.item<int64_t>()) / count, loss.item<double>() / count};
+}
+
+bool Session::observe(double accuracy) { return layers_->observe(accuracy, step_); }
+
+double Session::take_mean_loss() {
+  const double mean =
+      loss_sum_.item<double>() / static_cast<double>(std::max<int64_t>(1, loss_steps_));
+  loss_sum_.zero_();
+  loss_steps_ = 0;
+  return mean;
+}
+
+std::string Session::first_bad_layer() {
+  for (const auto& item : network_->named_parameters()) {
+    if (!item.value().isfinite().all().item<bool>()) return item.key();
+  }
+  return "";
+}
+
+std::vector<NamedTensor> Session::state() const {
+  std::vector<NamedTensor> tensors;
+  const auto add = [&](const char* prefix, const std::vector<NamedTensor>& list) {
+    for (const auto& [name, tensor] : list) tensors.emplace_back(prefix + name, tensor);
+  };
+  add("parameter:", named(network_->named_parameters()));
+  add("buffer:", named(network_->named_buffers()));
+  add("optimizer:", optimizer_->state());
+  if (average_ != nullptr) add("average:", average_->state());
+  add("", {{"loss_sum", loss_sum_}});
+  if (loss_scale_ != nullptr) {
+    add("loss_scale:",
+        {{"scale", loss_scale_->scale()}, {"steps", loss_scale_->steps_since_growth()}});
+  }
+  return tensors;
+}
+
+namespace {
+
+// LibTorch's global generators that a training on `device` may draw from, named.
+std::vector<std::pair<std::string, at::Generator>> generators(at::Device device) {
+  std::vector<std::pair<std::string, at::Generator>> used = {
+      {"generator:cpu", at::globalContext().defaultGenerator(at::kCPU)}};
+  if (device.is_cuda()) {
+    used.emplace_back("generator:cuda", at::globalContext().defaultGenerator(device));
+  }
+  return used;
+}
+
+}  // namespace
+
+Checkpoint Session::save() const {
+  Checkpoint checkpoint;
+  checkpoint.state["step"] = step_;
+  checkpoint.state["loss_steps"] = loss_steps_;
+  for (const auto& [name, tensor] : state()) checkpoint.add(name, tensor);
+  for (const auto& [name, generator] : generators(device_)) {
+    checkpoint.add(name, generator.get_state());
+  }
+  layers_->save(checkpoint);
+  return checkpoint;
+}
+
+void Session::restore(const Checkpoint& checkpoint) {
+  try {
+    for (const auto& [name, tensor] : state()) checkpoint.restore(name, tensor);
+    layers_->restore(checkpoint, device_);
+    for (auto [name, generator] : generators(device_)) {
+      generator.set_state(checkpoint.tensor(name));
+    }
+    checkpoint.state.at("step").get_to(step_);
+    checkpoint.state.at("loss_steps").get_to(loss_steps_);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kData, fmt::format("the checkpoint does not fit: {}", error.what()));
+  }
+}
+
+void Session::synchronize() const { synchronize_device(device_); }
+
+std::vector<Json> Session::layer_events() const { return layers_->events(config_.batch_size); }
+
+std::vector<std::pair<std::string, double>> Session::take_densities() {
+  std::vector<std::pair<std::string, double>> named;
+  for (const auto& [layer, product, value] : layers_->take_densities()) {
+    named.emplace_back(fmt::format("{}:{}", layer, name(product)), value);
+  }
+  return named;
+}
+
+int64_t Session::parameters() const {
+  int64_t count = 0;
+  for (const auto& parameter : network_->parameters()) count += parameter.numel();
+  return count;
+}
+
+int64_t Session::macs() const {
+  int64_t macs = 0;
+  for (const auto* layer : network_->layers()) macs += layer->info.macs;
+  return macs;
+}
+
+}  // namespace approx

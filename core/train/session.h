@@ -1,0 +1,120 @@
+// One network in training: a step is a batch in, an update out. Accuracy runs have one session,
+// timing runs an exact and an approximated one side by side.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/config/catalogue.h"
+#include "core/config/run_config.h"
+#include "core/train/batches.h"
+#include "core/train/checkpoint.h"
+#include "kernels/operands.h"
+
+namespace approx {
+
+class LossScale;
+class Network;
+class Optimizer;
+class ScheduledLayers;
+class WeightAverage;
+
+class Session {
+ public:
+  // `dataset` must outlive the session. Throws Error(kUsage) where configuration, network and data
+  // do not fit, Error(kDevice) for a device that is not there.
+  Session(const RunConfig& config, const LoadedDataset& dataset);
+  ~Session();
+
+  // One training step. Nothing of it waits for the device and its shapes are always the same, but
+  // in methods that sample (core/methods/sampling.h), which ask whether their scores are finite.
+  void step();
+
+  // The same step, which also counts the gradients of the convolutions' outputs as their weight
+  // gradients take them: the share of all entries that are not zero; nothing for a network without
+  // convolutions. Waits for the device.
+  std::optional<double> step_counting_gradients();
+
+  // Shares of correctly classified examples and mean loss over a part, in evaluation mode, by the
+  // averaged weights where the recipe has them.
+  struct Score {
+    double accuracy = 0, loss = 0;
+  };
+  Score evaluate(const DeviceImages& images);
+
+  // Tells the schedule of a held-out accuracy; whether a plateau that it waits for is reached.
+  bool observe(double accuracy);
+
+  // The mean training loss over the steps since the last call; waits for the device.
+  double take_mean_loss();
+
+  // Nanoseconds that steps have waited for photographs since the last call; nothing for images that
+  // are always there.
+  std::optional<int64_t> take_data_wait_ns() { return batches_.take_wait_ns(); }
+
+  // The first layer with a parameter that is not finite, "" when all are.
+  std::string first_bad_layer();
+
+  // The operands of every layer in a forward and backward pass of the next batch, in which nothing
+  // is approximated and after which nothing is updated. dY is undefined for a layer that no
+  // gradient reached.
+  std::vector<std::pair<LayerInfo, Operands>> record();
+
+  // Everything that steps change, so that a session restored from it goes on bit for bit: weights,
+  // update rule, averages, what layers counted and methods remember, LibTorch's generators. Order
+  // and augmentation of the images are functions of the step.
+  Checkpoint save() const;
+
+  // Goes on where `checkpoint`, saved from a session of the same configuration, was. Throws
+  // Error(kData) where it does not fit; the session is then of no use.
+  void restore(const Checkpoint& checkpoint);
+
+  // Returns once everything asked of the device is done.
+  void synchronize() const;
+
+  int64_t steps_done() const { return step_; }
+  int64_t steps_per_epoch() const { return batches_.per_epoch(); }
+  int64_t total_steps() const { return steps_per_epoch() * config_.recipe.epochs; }
+  int64_t period() const { return period_; }
+  double approximated_share() const { return approximated_share_; }
+  int64_t parameters() const;
+  int64_t macs() const;  // of the forward pass for one example
+  const Split& split() const { return split_; }
+  Network& network() { return *network_; }
+  std::vector<Json> layer_events() const;
+
+  // "<layer>:<product>" and the share of entries that stayed of its pruned gradients since the last
+  // call. Waits for the device.
+  std::vector<std::pair<std::string, double>> take_densities();
+
+ private:
+  Batch next_batch();
+  at::Tensor loss_of(const Batch& batch);
+  at::Tensor test_logits(const at::Tensor& x);
+  // The tensors that steps change in place, named.
+  std::vector<std::pair<std::string, at::Tensor>> state() const;
+
+  RunConfig config_;
+  at::Device device_;
+  Split split_;
+  Batches batches_;
+  at::Tensor mean_, scale_;
+  std::shared_ptr<Network> network_;
+  std::unique_ptr<ScheduledLayers> layers_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<WeightAverage> average_;  // null: none
+  std::unique_ptr<LossScale> loss_scale_;   // null: none
+  at::Tensor loss_sum_;                     // on the device, read by take_mean_loss
+  int64_t loss_steps_ = 0;
+  int64_t step_ = 0;
+  int64_t period_ = 1;
+  double approximated_share_ = 0;
+};
+
+}  // namespace approx

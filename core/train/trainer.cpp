@@ -1,0 +1,453 @@
+#include "core/train/trainer.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "base/error.h"
+#include "core/nn/phases.h"
+#include "core/train/checkpoint.h"
+#include "core/train/energy.h"
+#include "core/train/learning_rate.h"
+#include "core/train/session.h"
+#include "kernels/rng.h"
+
+namespace approx {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kPhaseSteps = 6;
+
+int64_t nanoseconds(Clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+// A number as docs/events.md wants it: null with a marker where it is not finite.
+void put_value(Json& event, double value) {
+  if (std::isfinite(value)) {
+    event["value"] = value;
+    return;
+  }
+  event["value"] = nullptr;
+  event["special"] = std::isnan(value) ? "nan" : value > 0 ? "+inf" : "-inf";
+}
+
+Json start_event(const Session& session, const LoadedDataset& data) {
+  return {{"event", "start"},
+          {"dataset",
+           {{"name", data.name},
+            {"variant", data.variant},
+            {"sha256", data.sha256},
+            {"n_train", data.train.count},
+            {"n_test", data.test.count},
+            {"lossy", data.lossy}}},
+          {"parameters", session.parameters()},
+          {"macs", session.macs()},
+          {"steps_per_epoch", session.steps_per_epoch()},
+          {"total_steps", session.total_steps()},
+          {"approximated_share", session.approximated_share()}};
+}
+
+// What every run ends with; the caller adds the rest.
+Json final_event(std::string_view state, int64_t steps, Clock::time_point began) {
+  return {{"event", "final"},
+          {"state", state},
+          {"steps", steps},
+          {"wall_ns", nanoseconds(Clock::now() - began)},
+          {"peak_rss_bytes", peak_rss_bytes()}};
+}
+
+// What an accuracy run has on record besides its session: saved with it.
+struct Record {
+  int64_t segments = 1;  // processes that worked on it
+  int64_t train_ns = 0, eval_ns = 0, warmup_ns = 0;
+  int64_t wall_ns = 0;  // of the segments before this one
+  std::vector<int64_t> step_ns;
+  double epoch_loss = 0;  // summed over its steps so far
+  int64_t epoch_loss_steps = 0, loss_from = 0;
+  int64_t epoch_from_ns = 0, data_wait_ns = 0;  // where the epoch began, what it has waited so far
+  double cpu_joules = 0, gpu_joules = 0;        // of training, evaluation left out
+  double last_accuracy = -1;
+  std::vector<Json> metrics;  // as reported
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Record, segments, train_ns, eval_ns, warmup_ns, wall_ns, step_ns,
+                                   epoch_loss, epoch_loss_steps, loss_from, epoch_from_ns,
+                                   data_wait_ns, cpu_joules, gpu_joules, last_accuracy, metrics)
+
+// One accuracy run, its clocks and its metrics.
+class AccuracyRun {
+ public:
+  AccuracyRun(const RunConfig& config, const LoadedDataset& dataset, const Checkpoints& checkpoints,
+              const EventSink& sink, const std::atomic<bool>& stop)
+      : config_(config),
+        dataset_(dataset),
+        checkpoints_(checkpoints),
+        sink_(sink),
+        stop_(stop),
+        began_(Clock::now()),
+        session_(std::make_unique<Session>(config, dataset)),
+        // The first steps allocate and choose algorithms. They train, but are not timed.
+        warmup_(std::min<int64_t>(std::max<int64_t>(4, session_->period()),
+                                  session_->total_steps() / 4)),
+        on_cpu_(config.device == "cpu"),
+        energy_(on_cpu_ ? std::nullopt : std::optional(0)) {}
+
+  void operator()() {
+    resume();
+    sink_(start_event(*session_, dataset_));
+    for (const auto& event : record_.metrics) sink_(event);
+    const int64_t total = session_->total_steps(), per_epoch = session_->steps_per_epoch();
+    while (session_->steps_done() < total && !stop_ && state_ == "finished") {
+      timed_step();
+      const int64_t done = session_->steps_done();
+      const bool epoch_ends = done % per_epoch == 0;
+      // Reading the loss waits for the device, so it is looked at once in a while: soon enough to
+      // stop a diverged run within a hundred steps.
+      if (epoch_ends || done % kLossEvery == 0) look_at_loss(epoch_ends);
+      if (!epoch_ends && done % kLossEvery == 0) read_energy(/*count=*/true);
+      if (epoch_ends && state_ == "finished") end_epoch(done / per_epoch);
+      if (state_ == "finished" && done < total && checkpoint_due(epoch_ends)) save();
+    }
+    if (stop_ && session_->steps_done() < total && state_ == "finished") {
+      state_ = "interrupted";
+      save();
+    }
+    finish();
+  }
+
+ private:
+  static constexpr int64_t kLossEvery = 20;
+
+  void timed_step() {
+    const auto before = Clock::now();
+    std::optional<double> density;
+    if (counts_gradients()) {
+      density = session_->step_counting_gradients();
+    } else {
+      session_->step();
+    }
+    const int64_t done = session_->steps_done();
+    // Where steps are only queued, their single times mean nothing; epochs are timed instead.
+    if (!on_cpu_ && done % session_->steps_per_epoch() == 0) session_->synchronize();
+    const int64_t ns = nanoseconds(Clock::now() - before);
+    if (done <= warmup_) {
+      record_.warmup_ns += ns;
+      if (done == warmup_) session_->synchronize();
+    } else {
+      record_.train_ns += ns;
+      if (on_cpu_) record_.step_ns.push_back(ns);
+    }
+    if (density) metric("gradient_density", "train", *density);
+  }
+
+  // One step of each epoch counts, every epoch another one of a schedule's period, so that steps of
+  // all kinds are among them.
+  bool counts_gradients() const {
+    const int64_t per_epoch = session_->steps_per_epoch(), step = session_->steps_done();
+    const int64_t kinds = std::min(session_->period(), per_epoch);
+    const int64_t number = step / per_epoch, last = (number + 1) * per_epoch - 1;
+    return step == last - (last - number % kinds) % kinds;
+  }
+
+  void look_at_loss(bool epoch_ends) {
+    const int64_t steps = session_->steps_done() - record_.loss_from;
+    const double mean = session_->take_mean_loss();
+    record_.loss_from = session_->steps_done();
+    record_.epoch_loss += mean * static_cast<double>(steps);
+    record_.epoch_loss_steps += steps;
+    if (!std::isfinite(mean)) {
+      diverge();
+      metric("loss", "train", mean);
+    }
+    report_progress(mean, epoch_ends);
+  }
+
+  void diverge() {
+    state_ = "diverged";
+    diverged_step_ = session_->steps_done();
+    diverged_layer_ = session_->first_bad_layer();
+  }
+
+  void report_progress(double loss, bool force) {
+    const auto now = Clock::now();
+    if (!force && now - progress_at_ < std::chrono::milliseconds(250)) return;
+    const int64_t trained_ns = record_.train_ns + record_.warmup_ns;
+    const int64_t steps = session_->steps_done() - progress_step_;
+    const double seconds = 1e-9 * static_cast<double>(trained_ns - progress_ns_);
+    Json event{{"event", "progress"},
+               {"epoch", epoch()},
+               {"epochs", config_.recipe.epochs},
+               {"step", session_->steps_done()},
+               {"total_steps", session_->total_steps()},
+               {"images_per_s",
+                seconds > 0 ? static_cast<double>(steps * config_.batch_size) / seconds : 0.0},
+               {"accuracy", record_.last_accuracy < 0 ? Json() : Json(record_.last_accuracy)}};
+    event["loss"] = std::isfinite(loss) ? Json(loss) : Json();
+    sink_(event);
+    progress_at_ = now;
+    progress_step_ = session_->steps_done();
+    progress_ns_ = trained_ns;
+  }
+
+  // Adds what training has taken since the last call; `count` false: forgets it.
+  void read_energy(bool count) {
+    const auto cpu = energy_.take_cpu_joules(), gpu = energy_.take_gpu_joules();
+    has_cpu_joules_ = cpu.has_value();
+    has_gpu_joules_ = gpu.has_value();
+    if (!count) return;
+    record_.cpu_joules += cpu.value_or(0);
+    record_.gpu_joules += gpu.value_or(0);
+  }
+
+  void end_epoch(int64_t epoch_number) {
+    read_energy(/*count=*/true);
+    if (has_cpu_joules_) metric("energy", "cpu", record_.cpu_joules);
+    if (has_gpu_joules_) metric("energy", "gpu", record_.gpu_joules);
+    metric(
+        "loss", "train",
+        record_.epoch_loss / static_cast<double>(std::max<int64_t>(1, record_.epoch_loss_steps)));
+    metric("learning_rate", "train",
+           learning_rate(config_.recipe, session_->steps_done() - 1, session_->steps_per_epoch()));
+    for (const auto& [where, density] : session_->take_densities()) {
+      metric("density", where, density);
+    }
+    if (const auto wait_ns = session_->take_data_wait_ns()) {
+      const int64_t epoch_ns = record_.train_ns + record_.warmup_ns - record_.epoch_from_ns;
+      metric("data_wait", "train",
+             static_cast<double>(record_.data_wait_ns + *wait_ns) / static_cast<double>(epoch_ns));
+    }
+    record_.data_wait_ns = 0;
+    record_.epoch_from_ns = record_.train_ns + record_.warmup_ns;
+    record_.epoch_loss = 0;
+    record_.epoch_loss_steps = 0;
+    const bool last = epoch_number == config_.recipe.epochs;
+    if (!last && epoch_number % config_.recipe.eval_every != 0) return;
+    const auto before = Clock::now();
+    if (session_->split().holdout.count() > 0) {
+      const double accuracy = score("holdout", session_->split().holdout);
+      if (session_->observe(accuracy)) metric("plateau", "holdout", accuracy);
+    }
+    score("test", session_->split().test);
+    record_.eval_ns += nanoseconds(Clock::now() - before);
+    read_energy(/*count=*/false);
+  }
+
+  double score(const char* split, const DeviceImages& images) {
+    const auto result = session_->evaluate(images);
+    metric("accuracy", split, result.accuracy);
+    metric("loss", split, result.loss);
+    record_.last_accuracy = result.accuracy;
+    // A loss that overflowed in evaluation alone is not a divergence of the training, but
+    // parameters that are no longer numbers are.
+    if (!std::isfinite(result.loss) && !session_->first_bad_layer().empty()) diverge();
+    return result.accuracy;
+  }
+
+  void metric(const char* metric_name, const std::string& split, double value) {
+    Json event{{"event", "metric"}, {"name", metric_name},
+               {"split", split},    {"step", session_->steps_done()},
+               {"epoch", epoch()},  {"train_ns", record_.train_ns}};
+    put_value(event, value);
+    sink_(event);
+    record_.metrics.push_back(std::move(event));
+  }
+
+  void note(const std::string& message) { sink_({{"event", "note"}, {"message", message}}); }
+
+  double epoch() const {
+    return static_cast<double>(session_->steps_done()) /
+           static_cast<double>(session_->steps_per_epoch());
+  }
+
+  bool checkpoint_due(bool epoch_ends) {
+    if (checkpoints_.folder.empty()) return false;
+    if (epoch_ends) ++epochs_since_save_;
+    return (checkpoints_.every_epochs > 0 && epochs_since_save_ >= checkpoints_.every_epochs) ||
+           (checkpoints_.every_ns > 0 &&
+            nanoseconds(Clock::now() - saved_at_) >= checkpoints_.every_ns);
+  }
+
+  // A checkpoint that cannot be written costs what it would have saved, not the run.
+  void save() {
+    if (checkpoints_.folder.empty()) return;
+    try {
+      if (const auto wait_ns = session_->take_data_wait_ns()) record_.data_wait_ns += *wait_ns;
+      auto checkpoint = session_->save();
+      checkpoint.state["config"] = config_;
+      Record record = record_;
+      record.wall_ns += nanoseconds(Clock::now() - began_);
+      checkpoint.state["record"] = record;
+      save_checkpoint(checkpoints_.folder, checkpoint);
+    } catch (const Error& error) {
+      note(fmt::format("no checkpoint after step {}: {}", session_->steps_done(), error.what()));
+    }
+    saved_at_ = Clock::now();
+    epochs_since_save_ = 0;
+  }
+
+  // Goes on from the newest checkpoint, if there is one that fits.
+  void resume() {
+    if (checkpoints_.folder.empty()) return;
+    const auto saved =
+        load_checkpoint(checkpoints_.folder, [this](const std::string& message) { note(message); });
+    if (!saved) return;
+    try {
+      if (saved->state.value("config", Json()) != Json(config_)) {
+        throw Error(ErrorKind::kData, "the checkpoint is of another run");
+      }
+      session_->restore(*saved);
+      record_ = saved->state.at("record").get<Record>();
+    } catch (const std::exception& error) {
+      note(fmt::format("{}: {}; the run starts anew", checkpoints_.folder, error.what()));
+      session_ = std::make_unique<Session>(config_, dataset_);
+      return;
+    }
+    ++record_.segments;
+    progress_step_ = session_->steps_done();
+    progress_ns_ = record_.train_ns + record_.warmup_ns;
+    note(fmt::format("goes on after step {} of {}", session_->steps_done(),
+                     session_->total_steps()));
+  }
+
+  void finish() {
+    for (const auto& event : session_->layer_events()) sink_(event);
+    Json event = final_event(state_, session_->steps_done(), began_);
+    event.update({{"warmup_steps", std::min(warmup_, session_->steps_done())},
+                  {"train_ns", record_.train_ns},
+                  {"eval_ns", record_.eval_ns},
+                  {"warmup_ns", record_.warmup_ns},
+                  {"wall_ns", record_.wall_ns + event["wall_ns"].get<int64_t>()},
+                  {"step_ns", record_.step_ns},
+                  {"segments", record_.segments}});
+    if (record_.segments > 1) {
+      event["taint"] = {fmt::format("went on from a checkpoint: {} processes in turn worked on it",
+                                    record_.segments)};
+    }
+    if (state_ == "diverged") {
+      event["diverged_step"] = diverged_step_;
+      event["diverged_layer"] = diverged_layer_;
+    }
+    sink_(event);
+  }
+
+  const RunConfig& config_;
+  const LoadedDataset& dataset_;
+  const Checkpoints& checkpoints_;
+  const EventSink& sink_;
+  const std::atomic<bool>& stop_;
+  Clock::time_point began_;
+  std::unique_ptr<Session> session_;
+  int64_t warmup_;
+  bool on_cpu_;
+  EnergyMeter energy_;
+  bool has_cpu_joules_ = false, has_gpu_joules_ = false;
+  std::string state_ = "finished";
+  Record record_;
+  Clock::time_point saved_at_ = Clock::now();
+  int64_t epochs_since_save_ = 0;
+  Clock::time_point progress_at_{};
+  int64_t progress_step_ = 0, progress_ns_ = 0;
+  int64_t diverged_step_ = 0;
+  std::string diverged_layer_;
+};
+
+}  // namespace
+
+void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
+                  const Checkpoints& checkpoints, const EventSink& sink,
+                  const std::atomic<bool>& stop) {
+  AccuracyRun run(config, dataset, checkpoints, sink, stop);
+  run();
+}
+
+void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
+                const std::atomic<bool>& stop) {
+  const auto began = Clock::now();
+  RunConfig exact = config;
+  exact.method = "dense";
+  exact.schedule.clear();
+  const bool two_networks = !config.timed_against.empty();
+  if (two_networks) exact.network = config.timed_against;
+  Session dense(exact, dataset), approx(config, dataset);
+  sink(start_event(approx, dataset));
+  const int64_t period = approx.period();
+  const int64_t steps = (config.block_steps + period - 1) / period * period;
+
+  const auto block = [&](Session& session) {
+    const auto before = Clock::now();
+    for (int64_t i = 0; i < steps && !stop; ++i) session.step();
+    session.synchronize();
+    return nanoseconds(Clock::now() - before);
+  };
+  int64_t warmup_ns = 0, train_ns = 0;
+  for (auto* session : {&dense, &approx}) warmup_ns += block(*session);
+
+  for (int64_t pair = 0; pair < config.blocks && !stop; ++pair) {
+    const Rng rng{.seed = static_cast<uint64_t>(config.seed),
+                  .step = static_cast<uint64_t>(pair),
+                  .stream = kBlockStream};
+    const bool dense_first = rng.block(0)[0] & 1;
+    for (int64_t order = 0; order < 2; ++order) {
+      const bool is_dense = dense_first == (order == 0);
+      const int64_t ns = block(is_dense ? dense : approx);
+      if (stop) break;  // the block was cut short
+      train_ns += ns;
+      sink({{"event", "block"},
+            {"pair", pair},
+            {"arm", is_dense ? "dense" : "approx"},
+            {"order", order},
+            {"steps", steps},
+            {"ns", ns}});
+    }
+    sink({{"event", "progress"},
+          {"pair", pair + 1},
+          {"pairs", config.blocks},
+          {"images_per_s", static_cast<double>(2 * (pair + 1) * steps * config.batch_size) /
+                               (1e-9 * static_cast<double>(train_ns))},
+          {"loss", nullptr}});
+  }
+  // Where the time of an exact step goes bounds what any approximation of it can save. Taken after
+  // the blocks: products of a layer then run one after the other, so that each has a time of its
+  // own.
+  if (config.device == "cpu" && !stop) {
+    PhaseClock clock;
+    Session& of_this_network = two_networks ? approx : dense;
+    const auto before = Clock::now();
+    for (int64_t i = 0; i < kPhaseSteps && !stop; ++i) of_this_network.step();
+    const auto total = static_cast<double>(nanoseconds(Clock::now() - before));
+    for (size_t phase = 0; phase < kPhaseNames.size() && !stop; ++phase) {
+      sink({{"event", "metric"},
+            {"name", "phase_share"},
+            {"split", kPhaseNames[phase]},
+            {"step", approx.steps_done()},
+            {"epoch", static_cast<double>(approx.steps_done()) /
+                          static_cast<double>(approx.steps_per_epoch())},
+            {"train_ns", train_ns},
+            {"value", static_cast<double>(clock.spent()[phase]) / total}});
+    }
+  }
+  for (const auto& event : approx.layer_events()) sink(event);
+  Json event = final_event(stop ? "interrupted" : "finished", approx.steps_done(), began);
+  event.update({{"warmup_steps", steps},
+                {"train_ns", train_ns},
+                {"eval_ns", 0},
+                {"warmup_ns", warmup_ns},
+                {"step_ns", Json::array()}});
+  if (!std::isfinite(approx.take_mean_loss())) {
+    event["state"] = "diverged";
+    event["diverged_step"] = approx.steps_done();
+    event["diverged_layer"] = approx.first_bad_layer();
+  }
+  sink(event);
+}
+
+}  // namespace approx

@@ -1,0 +1,110 @@
+#include "kernels/select/pruned.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <atomic>
+
+#include "kernels/draws.h"
+#include "kernels/select/pruned_product.h"
+
+namespace approx {
+namespace {
+
+constexpr auto kLast = at::MemoryFormat::ChannelsLast;
+constexpr int64_t kGrain = 16 * 1024;  // numbers worth waking another thread for
+
+bool loops(const at::Tensor& dy) { return dy.is_cpu() && dy.scalar_type() == at::kFloat; }
+
+// Draws for the elements of dy, in the order of the channels-last memory.
+at::Tensor draws_like(const at::Tensor& dy, const Rng& rng) {
+  return uniform_draws(rng, {dy.size(0), dy.size(2), dy.size(3), dy.size(1)}, dy.device())
+      .permute({0, 3, 1, 2});
+}
+
+at::Tensor count_tensor(int64_t count) {
+  return at::scalar_tensor(count, at::TensorOptions().dtype(at::kLong));
+}
+
+}  // namespace
+
+PrunedDY counted(at::Tensor pruned) {
+  auto kept = pruned.count_nonzero();
+  return {std::move(pruned), std::move(kept)};
+}
+
+PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rng& rng, bool loop) {
+  if (loop && loops(dy)) {
+    const auto source = dy.contiguous(kLast);
+    auto pruned = at::empty_like(source);
+    const StochasticArgs args{dy.numel(), source.const_data_ptr<float>(),
+                              pruned.mutable_data_ptr<float>(), *tau.const_data_ptr<float>(), rng};
+    std::atomic<int64_t> kept = 0;
+    at::parallel_for(0, (args.count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {
+      kept += stochastic_reference(args, 4 * begin, std::min(4 * end, args.count));
+    });
+    return {pruned, count_tensor(kept)};
+  }
+  const auto g = dy.to(at::kFloat), size = g.abs();
+  const auto raised = at::copysign(tau.to(at::kFloat), g);
+  const auto stays = size > draws_like(dy, rng) * tau;
+  const auto small = at::where(stays, raised, at::zeros_like(g));
+  return counted(at::where(size < tau, small, g).to(dy.scalar_type()).contiguous(kLast));
+}
+
+PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, bool loop) {
+  if (loop && loops(dy)) {
+    const auto source = dy.contiguous(kLast);
+    auto pruned = at::empty_like(source);
+    const NmArgs args{dy.size(0) * dy.size(2) * dy.size(3),
+                      dy.size(1),
+                      choice.n,
+                      choice.m,
+                      choice.random,
+                      choice.rescale_group,
+                      source.const_data_ptr<float>(),
+                      pruned.mutable_data_ptr<float>(),
+                      rng};
+    std::atomic<int64_t> kept = 0;
+    at::parallel_for(0, args.pixels,
+                     std::max<int64_t>(1, kGrain / std::max<int64_t>(1, dy.size(1))),
+                     [&](int64_t begin, int64_t end) { kept += nm_reference(args, begin, end); });
+    return {pruned, count_tensor(kept)};
+  }
+  // Groups of m as the last dimension, filled up with keys below all others.
+  const int64_t channels = dy.size(1), groups = (channels + choice.m - 1) / choice.m;
+  const auto grouped = [&](const at::Tensor& nchw, double fill) {
+    const auto last = at::constant_pad_nd(nchw.permute({0, 2, 3, 1}).to(at::kFloat),
+                                          {0, groups * choice.m - channels}, fill);
+    return last.reshape({dy.size(0), dy.size(2), dy.size(3), groups, choice.m});
+  };
+  const auto key = grouped(choice.random ? draws_like(dy, rng) : dy.abs(), -1);
+  const auto first = std::get<1>(key.sort(/*stable=*/true, -1, /*descending=*/true))
+                         .narrow(-1, 0, choice.n);  // of a group: the channels that stay
+  const auto mask = at::zeros_like(key).scatter_(-1, first, 1);
+  const auto all = grouped(dy, 0);
+  auto kept = at::where(mask > 0, all, at::zeros_like(all));
+  if (choice.rescale_group) {
+    const auto left = kept.abs().sum(-1, true);
+    kept = kept * at::where(left > 0, all.abs().sum(-1, true) / left, at::ones_like(left));
+  }
+  return counted(kept.flatten(3)
+                     .narrow(-1, 0, channels)
+                     .permute({0, 3, 1, 2})
+                     .to(dy.scalar_type())
+                     .contiguous(kLast));
+}
+
+PrunedDY largest_of_each_example(const at::Tensor& dy, int64_t k) {
+  const auto size = dy.flatten(1).abs();  // [N, C*H*W]
+  k = std::min(k, size.size(1));
+  if (size.numel() == 0 || k == size.size(1)) return counted(dy);
+  const auto least = std::get<0>(size.topk(k, 1)).narrow(1, k - 1, 1);
+  const auto larger = size > least, equal = size == least;
+  const auto room = k - larger.sum(1, true);
+  const auto stays =
+      larger.logical_or(equal.logical_and(equal.cumsum(1) <= room)).logical_or(size.isnan());
+  return counted(at::where(stays.view(dy.sizes()), dy, at::zeros_like(dy)));
+}
+
+}  // namespace approx

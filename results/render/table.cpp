@@ -1,0 +1,426 @@
+#include "results/render/table.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+constexpr int64_t kExactInDouble = int64_t{1} << 53;
+
+std::string special_name(double value) {
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+std::string plain(const Field& field) {
+  if (const auto* integer = std::get_if<int64_t>(&field)) return std::to_string(*integer);
+  if (const auto* real = std::get_if<double>(&field)) {
+    return std::isfinite(*real) ? shortest(*real) : special_name(*real);
+  }
+  if (const auto* text = std::get_if<std::string>(&field)) return *text;
+  return "";
+}
+
+// For people, who read four digits.
+std::string rounded(const Field& field) {
+  const auto* real = std::get_if<double>(&field);
+  if (real == nullptr || !std::isfinite(*real)) return plain(field);
+  return std::abs(*real) >= 1000 ? fmt::format("{:.0f}", *real) : fmt::format("{:.4g}", *real);
+}
+
+std::string csv_field(const Field& field) {
+  const std::string text = plain(field);
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted(1, '"');
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  quoted += '"';
+  return quoted;
+}
+
+std::string csv(const Table& table) {
+  std::string out;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    if (i) out += ",";
+    out += csv_field(table.columns[i]);
+  }
+  out += "\n";
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i) out += ",";
+      out += csv_field(row[i]);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+// Keys in the order of the columns, which readers of a line expect.
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson json_row(const Table& table, const std::vector<Field>& row) {
+  OrderedJson json = OrderedJson::object(), special = OrderedJson::object();
+  for (size_t i = 0; i < row.size(); ++i) {
+    auto& value = json[table.columns[i]];
+    if (const auto* integer = std::get_if<int64_t>(&row[i])) {
+      const bool exact = *integer <= kExactInDouble && *integer >= -kExactInDouble;
+      value = exact ? OrderedJson(*integer) : OrderedJson(std::to_string(*integer));
+    } else if (const auto* real = std::get_if<double>(&row[i])) {
+      if (std::isfinite(*real)) {
+        value = *real;
+      } else {
+        special[table.columns[i]] = special_name(*real);
+      }
+    } else if (const auto* text = std::get_if<std::string>(&row[i])) {
+      value = *text;
+    }
+  }
+  if (!special.empty()) json["special"] = special;
+  return json;
+}
+
+std::string dump(const OrderedJson& json, int indent) {
+  return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+std::string json(const Table& table) {
+  OrderedJson rows = OrderedJson::array();
+  for (const auto& row : table.rows) rows.push_back(json_row(table, row));
+  return dump({{"schema", "approxtrain.table/1"},
+               {"table", table.name},
+               {"title", table.title},
+               {"columns", table.columns},
+               {"rows", rows},
+               {"notes", table.notes}},
+              1);
+}
+
+std::string jsonl(const Table& table) {
+  std::string out;
+  for (const auto& row : table.rows) out += dump(json_row(table, row), -1);
+  return out;
+}
+
+// Columns on a screen: bytes that start a character (UTF-8).
+size_t width(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string md_cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+std::string markdown(const Table& table) {
+  auto [header, rows] = text_of(table);
+  std::vector<size_t> widths;
+  for (const auto& name : header) widths.push_back(std::max<size_t>(3, width(name)));
+  for (auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = md_cell(row[i]);
+      widths[i] = std::max(widths[i], width(row[i]));
+    }
+  }
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string out = "|";
+    for (size_t i = 0; i < cells.size(); ++i) {
+      out += " " + cells[i] + std::string(widths[i] - width(cells[i]), ' ') + " |";
+    }
+    return out + "\n";
+  };
+  std::string out = table.title.empty() ? "" : "### " + table.title + "\n\n";
+  out += line(header) + "|";
+  for (const size_t columns : widths) out += std::string(columns + 2, '-') + "|";
+  out += "\n";
+  for (const auto& row : rows) out += line(row);
+  if (!table.notes.empty()) out += "\n";
+  for (const auto& note : table.notes) out += "- " + note + "\n";
+  return out;
+}
+
+// --- LaTeX ---
+
+struct TexName {
+  char32_t character;
+  const char* command;
+};
+
+// What pdflatex sets without a package, in its oldest font encoding too.
+constexpr TexName kTexNames[] = {
+    {U'"', "\\textquotedblright{}"},
+    {U'#', "\\#"},
+    {U'$', "\\$"},
+    {U'%', "\\%"},
+    {U'&', "\\&"},
+    {U'<', "\\textless{}"},
+    {U'>', "\\textgreater{}"},
+    {U'\\', "\\textbackslash{}"},
+    {U'^', "\\textasciicircum{}"},
+    {U'_', "\\_"},
+    {U'`', "\\textquoteleft{}"},
+    {U'{', "\\{"},
+    {U'|', "\\textbar{}"},
+    {U'}', "\\}"},
+    {U'~', "\\textasciitilde{}"},
+    {U'\u00A0', "~"},
+    {U'§', "\\S{}"},
+    {U'°', "$^{\\circ}$"},
+    {U'±', "$\\pm$"},
+    {U'²', "$^{2}$"},
+    {U'³', "$^{3}$"},
+    {U'µ', "$\\mu$"},
+    {U'·', "$\\cdot$"},
+    {U'¹', "$^{1}$"},
+    {U'½', "$\\frac{1}{2}$"},
+    {U'×', "$\\times$"},
+    {U'÷', "$\\div$"},
+    {U'Δ', "$\\Delta$"},
+    {U'Σ', "$\\Sigma$"},
+    {U'Ω', "$\\Omega$"},
+    {U'α', "$\\alpha$"},
+    {U'β', "$\\beta$"},
+    {U'γ', "$\\gamma$"},
+    {U'δ', "$\\delta$"},
+    {U'ε', "$\\varepsilon$"},
+    {U'η', "$\\eta$"},
+    {U'θ', "$\\theta$"},
+    {U'λ', "$\\lambda$"},
+    {U'μ', "$\\mu$"},
+    {U'π', "$\\pi$"},
+    {U'ρ', "$\\rho$"},
+    {U'σ', "$\\sigma$"},
+    {U'τ', "$\\tau$"},
+    {U'φ', "$\\varphi$"},
+    {U'χ', "$\\chi$"},
+    {U'ω', "$\\omega$"},
+    {U'\u2009', "\\,"},
+    {U'\u2010', "-"},
+    {U'\u2011', "-"},
+    {U'–', "\\textendash{}"},
+    {U'—', "\\textemdash{}"},
+    {U'‘', "\\textquoteleft{}"},
+    {U'’', "\\textquoteright{}"},
+    {U'“', "\\textquotedblleft{}"},
+    {U'”', "\\textquotedblright{}"},
+    {U'†', "\\dag{}"},
+    {U'‡', "\\ddag{}"},
+    {U'•', "\\textbullet{}"},
+    {U'…', "\\ldots{}"},
+    {U'\u202F', "\\,"},
+    {U'⁻', "$^{-}$"},
+    {U'ᵀ', "$^{T}$"},
+    {U'←', "$\\leftarrow$"},
+    {U'↑', "$\\uparrow$"},
+    {U'→', "$\\rightarrow$"},
+    {U'↓', "$\\downarrow$"},
+    {U'↔', "$\\leftrightarrow$"},
+    {U'⇒', "$\\Rightarrow$"},
+    {U'∂', "$\\partial$"},
+    {U'∇', "$\\nabla$"},
+    {U'∈', "$\\in$"},
+    {U'∑', "$\\sum$"},
+    {U'−', "$-$"},
+    {U'√', "$\\surd$"},
+    {U'∞', "$\\infty$"},
+    {U'≈', "$\\approx$"},
+    {U'≠', "$\\neq$"},
+    {U'≡', "$\\equiv$"},
+    {U'≤', "$\\leq$"},
+    {U'≥', "$\\geq$"},
+    {U'≪', "$\\ll$"},
+    {U'≫', "$\\gg$"},
+    {U'⋅', "$\\cdot$"},
+    {U'✓', "$\\surd$"},
+    {U'✔', "$\\surd$"},
+    {U'✗', "$\\times$"},
+    {U'✘', "$\\times$"},
+};
+
+// U+00C0 to U+00FF, where names of people and places come from.
+constexpr const char* kTexLatin[] = {
+    "\\`{A}",   "\\'{A}", "\\^{A}", "\\~{A}",  "\\\"{A}",  "\\r{A}",   "\\AE{}",   "\\c{C}",
+    "\\`{E}",   "\\'{E}", "\\^{E}", "\\\"{E}", "\\`{I}",   "\\'{I}",   "\\^{I}",   "\\\"{I}",
+    "(U+00D0)", "\\~{N}", "\\`{O}", "\\'{O}",  "\\^{O}",   "\\~{O}",   "\\\"{O}",  "$\\times$",
+    "\\O{}",    "\\`{U}", "\\'{U}", "\\^{U}",  "\\\"{U}",  "\\'{Y}",   "(U+00DE)", "\\ss{}",
+    "\\`{a}",   "\\'{a}", "\\^{a}", "\\~{a}",  "\\\"{a}",  "\\r{a}",   "\\ae{}",   "\\c{c}",
+    "\\`{e}",   "\\'{e}", "\\^{e}", "\\\"{e}", "\\`{\\i}", "\\'{\\i}", "\\^{\\i}", "\\\"{\\i}",
+    "(U+00F0)", "\\~{n}", "\\`{o}", "\\'{o}",  "\\^{o}",   "\\~{o}",   "\\\"{o}",  "$\\div$",
+    "\\o{}",    "\\`{u}", "\\'{u}", "\\^{u}",  "\\\"{u}",  "\\'{y}",   "(U+00FE)", "\\\"{y}",
+};
+
+static_assert(std::size(kTexLatin) == 0x100 - 0xC0);
+
+std::string tex_character(char32_t c) {
+  for (const auto& [character, command] : kTexNames) {
+    if (character == c) return command;
+  }
+  if (c >= 0x20 && c < 0x7F) return std::string(1, static_cast<char>(c));
+  if (c >= 0xC0 && c < 0x100) return kTexLatin[c - 0xC0];
+  if (c >= U'⁴' && c <= U'⁹') return fmt::format("$^{{{}}}$", c - U'⁰');
+  if (c == U'⁰') return "$^{0}$";
+  if (c >= U'₀' && c <= U'₉') return fmt::format("$_{{{}}}$", c - U'₀');
+  return fmt::format("(U+{:04X})", static_cast<uint32_t>(c));
+}
+
+bool decimal_digit(char32_t c) { return c >= '0' && c <= '9'; }
+
+// Any text as LaTeX that sets it. A bracket or a star in front would be taken for an argument of
+// the \\ before it, two hyphens or apostrophes for one longer sign.
+std::string tex_text(std::string_view text) {
+  std::string out;
+  char32_t before = ' ';
+  while (!text.empty()) {
+    const char32_t c = take_character(text);
+    const char32_t next = text.empty() ? 0 : static_cast<unsigned char>(text.front());
+    if (c == '\n' || c == '\t' || c == '\r') {
+      out += ' ';
+    } else if ((c == '[' || c == '*') && out.find_first_not_of(' ') == std::string::npos) {
+      out += c == '[' ? "{[}" : "{*}";
+    } else if (c == '-' && decimal_digit(next) &&
+               (before == ' ' || before == '[' || before == '(')) {
+      out += "$-$";
+    } else if ((c == '-' || c == '\'') && c == next) {
+      out += static_cast<char>(c);
+      out += "{}";
+    } else {
+      out += tex_character(c);
+    }
+    before = c;
+  }
+  return out;
+}
+
+std::string tex(const Table& table) {
+  constexpr size_t kManyColumns = 6;  // more of them need smaller letters to fit a page
+  const TableText text = text_of(table);
+  std::string layout;
+  for (size_t i = 0; i < text.columns.size(); ++i) layout += holds_numbers(text, i) ? 'r' : 'l';
+  if (layout.empty()) layout = "l";
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string out = "    ";
+    for (size_t i = 0; i < cells.size(); ++i) out += (i ? " & " : "") + tex_text(cells[i]);
+    return out + " \\\\\n";
+  };
+  std::string out = "% Needs \\usepackage{booktabs}.\n\\begin{table}[htbp]\n  \\centering\n";
+  if (!table.title.empty()) out += "  \\caption{" + tex_text(table.title) + "}\n";
+  if (layout.size() > kManyColumns) out += "  \\footnotesize\\setlength{\\tabcolsep}{4pt}\n";
+  out += "  \\begin{tabular}{@{}" + layout + "@{}}\n    \\toprule\n";
+  out += line(text.columns) + "    \\midrule\n";
+  for (const auto& row : text.rows) out += line(row);
+  out += "    \\bottomrule\n  \\end{tabular}\n";
+  if (!table.notes.empty()) {
+    out += "  \\par\\smallskip\n  {\\footnotesize\\raggedright\n";
+    for (const auto& note : table.notes) out += "    " + tex_text(note) + "\\par\n";
+    out += "  }\n";
+  }
+  return out + "\\end{table}\n";
+}
+
+// What may stand before the digits of a number: a sign, a bound, a bracket.
+std::string_view after_sign(std::string_view text) {
+  for (const std::string_view sign : {"> ", "< ", "≥ ", "≤ ", "±", "[", "+", "-", "−"}) {
+    if (text.starts_with(sign)) text.remove_prefix(sign.size());
+  }
+  return text;
+}
+
+// A number with or without what belongs to it; not "128x16x16", "2-layer", "3x".
+bool reads_as_number(std::string_view text) {
+  if (text == "nan" || text == "inf" || text == "-inf") return true;
+  text = after_sign(text);
+  if (text.empty() || !decimal_digit(static_cast<unsigned char>(text.front()))) return false;
+  text.remove_prefix(std::min(text.find_first_not_of("0123456789.,"), text.size()));
+  if (text.size() > 2 && text[0] == 'e' && (text[1] == '-' || text[1] == '+')) {
+    text.remove_prefix(2);
+    text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
+  }
+  if (text.starts_with("×")) text.remove_prefix(std::string_view("×").size());
+  return text.empty() || std::string_view(" %/)]").find(text.front()) != std::string_view::npos;
+}
+
+}  // namespace
+
+TableText text_of(const Table& table) {
+  TableText text{table.text_columns, table.text_rows};
+  if (text.columns.empty()) {
+    text.columns = table.columns;
+    text.rows.clear();
+    for (const auto& row : table.rows) {
+      auto& texts = text.rows.emplace_back();
+      for (const auto& value : row) texts.push_back(rounded(value));
+    }
+  }
+  for (auto& row : text.rows) row.resize(text.columns.size());
+  return text;
+}
+
+bool holds_numbers(const TableText& text, size_t column) {
+  bool any = false;
+  for (const auto& row : text.rows) {
+    const std::string& cell = row[column];
+    if (cell.empty() || cell == "–") continue;
+    if (!reads_as_number(cell)) return false;
+    any = true;
+  }
+  return any;
+}
+
+char32_t take_character(std::string_view& text) {
+  constexpr char32_t kBroken = 0xFFFD;
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // below it the form is too long
+  const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = at(0);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xC0 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (length == 1) {
+    text.remove_prefix(1);
+    return lead;
+  }
+  char32_t code = length == 0 ? kBroken : lead & (0x7Fu >> length);
+  bool valid = length > 0 && lead < 0xF8 && length <= text.size();
+  for (size_t i = 1; valid && i < length; ++i) {
+    valid = (at(i) & 0xC0) == 0x80;
+    code = code << 6 | (at(i) & 0x3Fu);
+  }
+  valid = valid && code >= kLeast[length] && code <= 0x10FFFF && (code < 0xD800 || code >= 0xE000);
+  text.remove_prefix(valid ? length : 1);
+  return valid ? code : kBroken;
+}
+
+std::string render(const Table& table, std::string_view format) {
+  if (format == "md") return markdown(table);
+  if (format == "csv") return csv(table);
+  if (format == "json") return json(table);
+  if (format == "jsonl") return jsonl(table);
+  if (format == "tex") return tex(table);
+  throw usage_error("unknown format \"{}\"{}; known: md, csv, json, jsonl, tex", format,
+                    did_you_mean(format, {"md", "csv", "json", "jsonl", "tex"}));
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  const std::string unfinished = fmt::format("{}.{}", path, ::getpid());
+  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out.close();
+  std::error_code error;
+  if (out) std::filesystem::rename(unfinished, path, error);
+  if (!out || error) {
+    const std::string reason = error ? error.message() : std::strerror(errno);
+    std::filesystem::remove(unfinished, error);
+    throw usage_error("{}: cannot be written ({}); check the folder and its free space", path,
+                      reason);
+  }
+}
+
+}  // namespace approx

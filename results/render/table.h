@@ -1,0 +1,59 @@
+// A table on its way out: named columns of plain values for programs, and the same as a person
+// reads it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/params.h"
+
+namespace approx {
+
+// Nothing, a whole number, a number (which may be NaN or infinite), text.
+using Field = std::variant<std::monostate, int64_t, double, std::string>;
+
+struct Table {
+  std::string name;                      // "table", "kernels", "runs"
+  std::string title;                     // above the Markdown table, may be empty
+  std::vector<std::string> columns;      // for programs
+  std::vector<std::vector<Field>> rows;  // one value per column
+  // For people; where empty, `columns` and `rows` serve both, numbers rounded to four digits.
+  std::vector<std::string> text_columns;
+  std::vector<std::vector<std::string>> text_rows;
+  std::vector<std::string> notes;  // below the table
+};
+
+// The table as a person reads it, every row as long as `columns`.
+struct TableText {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+TableText text_of(const Table& table);
+
+// Whether a column reads as numbers, with what belongs to them ("1.06× [1.01, 1.11]", "2/2",
+// "> 40.0 s"), and is set to the right. "–" and "" fit any column.
+bool holds_numbers(const TableText& text, size_t column);
+
+// Cuts the first character off `text`, which is not empty; a byte that is not UTF-8 is U+FFFD.
+char32_t take_character(std::string_view& text);
+
+// Throws Error(kUsage) unless `format` is one of md, csv, json, jsonl, tex.
+//   md     a Markdown table, columns padded, with its notes
+//   csv    RFC 4180, a header line; nothing is an empty field, what is not finite is nan, inf, -inf
+//   json   {"schema": "approxtrain.table/1", "table", "title", "columns", "rows", "notes"}; a row
+//   is
+//          an object; a number that is not finite is null, and named in the row's "special"
+//   jsonl  one row a line
+//   tex    a LaTeX table for \input into a document that loads booktabs; ASCII only
+// Whole numbers beyond 2^53 are texts in JSON.
+std::string render(const Table& table, std::string_view format);
+
+// A whole file at once: a temporary beside it, then its final name. "" or "-" is not a file and
+// must be handled by the caller. Throws Error(kUsage) when it cannot be written.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace approx

@@ -1,0 +1,261 @@
+#include "results/reports/contents.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+// Recipes are JSON objects; anything else stands for itself.
+void add_recipe(const std::string& recipe, Settings& settings) {
+  const Json json = Json::parse(recipe, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    settings.emplace_back("recipe", recipe);
+    return;
+  }
+  for (const auto& [key, value] : json.items()) {
+    settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
+// In the order in which tables name them.
+Settings settings_of(const std::string& split, const std::string& train_examples,
+                     const std::string& batch_size, const std::string& precision,
+                     const std::string& threads, const std::string& device,
+                     const std::string& recipe) {
+  Settings settings = {{"split", split},           {"train_examples", train_examples},
+                       {"batch_size", batch_size}, {"precision", precision},
+                       {"threads", threads},       {"device", device}};
+  add_recipe(recipe, settings);
+  return settings;
+}
+
+std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment) {
+  std::map<int64_t, Cell> cells;
+  for_each_row(
+      db,
+      "SELECT c.cell_id, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, c.split, "
+      "c.train_examples, c.recipe, c.batch_size, c.precision, c.threads, c.device, m.method_label, "
+      "m.schedule_label, m.network_label, e.experiment_id, m.position, e.target_value, "
+      "coalesce(json_extract(c.config, '$.timed_against'), ''), "
+      "coalesce(json_extract(c.config, '$.blocks'), '') || 'x' || "
+      "coalesce(json_extract(c.config, '$.block_steps'), '') "
+      "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
+      "WHERE ?1 = '' OR e.name = ?1 ORDER BY e.experiment_id",
+      [&](SQLite::Statement& row) {
+        Cell& cell = cells[row.getColumn(0).getInt64()];
+        const auto target = optional_real(row.getColumn(19));
+        if (cell.cell_id == 0) {
+          cell.cell_id = row.getColumn(0).getInt64();
+          cell.purpose = text_at(row, 1), cell.method = text_at(row, 2);
+          cell.schedule = text_at(row, 3), cell.network = text_at(row, 4);
+          cell.dataset = text_at(row, 5), cell.seed = row.getColumn(6).getInt64();
+          cell.split = text_at(row, 7), cell.recipe = text_at(row, 9);
+          cell.batch_size = row.getColumn(10).getInt64();
+          cell.timed_against = text_at(row, 20), cell.blocks = text_at(row, 21);
+          cell.settings =
+              settings_of(cell.split, text_at(row, 8), text_at(row, 10), text_at(row, 11),
+                          text_at(row, 12), text_at(row, 13), cell.recipe);
+          for (const auto& [key, value] : cell.settings) cell.setting += key + "=" + value + ";";
+        }
+        cell.method_label = text_at(row, 14), cell.schedule_label = text_at(row, 15);
+        cell.network_label = text_at(row, 16);
+        cell.order = {row.getColumn(17).getInt64(), row.getColumn(18).getInt64()};
+        if (target || !experiment.empty()) cell.target = target;
+      },
+      experiment);
+  for_each_row(db,
+               "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
+               "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
+               "r.step_ns_median, r.taint <> '[]', h.hostname, b.git_sha, r.started_utc FROM run r "
+               "JOIN build b USING(build_id) JOIN host h USING(host_id) "
+               "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
+               [&](SQLite::Statement& row) {
+                 const auto cell = cells.find(row.getColumn(0).getInt64());
+                 if (cell == cells.end()) return;
+                 Run& run = cell->second.runs.emplace_back();
+                 run.run_id = row.getColumn(1).getInt64();
+                 run.attempt = row.getColumn(2).getInt64();
+                 run.host_id = row.getColumn(3).getInt64();
+                 run.dataset_id = row.getColumn(4).getInt64();
+                 run.state = text_at(row, 5);
+                 run.lossy = row.getColumn(6).getInt() != 0;
+                 run.dirty = row.getColumn(7).getInt() != 0;
+                 run.timing_valid = row.getColumn(8).getInt() != 0;
+                 run.train_ns = optional_integer(row.getColumn(9));
+                 run.step_ns_median = optional_real(row.getColumn(10));
+                 run.tainted = row.getColumn(11).getInt() != 0;
+                 run.host = text_at(row, 12), run.git_sha = text_at(row, 13);
+                 run.started_utc = text_at(row, 14);
+               });
+  std::vector<Cell> sorted;
+  for (auto& [id, cell] : cells) sorted.push_back(std::move(cell));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Cell& a, const Cell& b) { return a.order < b.order; });
+  return sorted;
+}
+
+// A cell planned again under another key with the same settings is of a later version of the
+// method, the network or the data: what the earlier one measured is no further seed. Takes the
+// earlier ones out; a line for each method that had some.
+std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
+  using Key = std::tuple<std::string, std::string, std::string, std::string, std::string,
+                         std::string, int64_t, std::string, std::string>;
+  const auto key_of = [](const Cell& cell) {
+    return Key{cell.network, cell.dataset, cell.setting, cell.schedule,     cell.method,
+               cell.purpose, cell.seed,    cell.blocks,  cell.timed_against};
+  };
+  std::map<Key, int64_t> newest;
+  for (const auto& cell : cells) {
+    auto& id = newest[key_of(cell)];
+    id = std::max(id, cell.cell_id);
+  }
+  std::map<std::string, int64_t> dropped;
+  const auto is_old = [&](const Cell& cell) { return newest[key_of(cell)] != cell.cell_id; };
+  for (const auto& cell : cells) {
+    if (is_old(cell) && !cell.runs.empty()) ++dropped[cell.method_label];
+  }
+  cells.erase(std::remove_if(cells.begin(), cells.end(), is_old), cells.end());
+  std::vector<std::string> lines;
+  for (const auto& [method, count] : dropped) {
+    lines.push_back(
+        fmt::format("left out: {} of {}, measured with earlier data or an earlier version of "
+                    "method or network",
+                    count == 1 ? "a run" : fmt::format("{} runs", count), method));
+  }
+  return lines;
+}
+
+// An experiment keeps what an earlier text of its file ran. Where that has the labels of what is
+// planned now but is something else, such as a schedule that was changed, its label says so.
+void mark_earlier(std::vector<Cell>& cells) {
+  struct Newest {
+    int64_t cell_id = 0;
+    std::string network, schedule, method;
+  };
+  using Key = std::tuple<int64_t, std::string, std::string, std::string, std::string, std::string>;
+  const auto key_of = [](const Cell& cell) {
+    return Key{cell.order.first, cell.network_label,  cell.dataset,
+               cell.setting,     cell.schedule_label, cell.method_label};
+  };
+  std::map<Key, Newest> newest;
+  for (const auto& cell : cells) {
+    auto& known = newest[key_of(cell)];
+    if (cell.cell_id > known.cell_id) {
+      known = {cell.cell_id, cell.network, cell.schedule, cell.method};
+    }
+  }
+  for (auto& cell : cells) {
+    const Newest& now = newest.at(key_of(cell));
+    std::string* label = cell.schedule != now.schedule ? &cell.schedule_label
+                         : cell.method != now.method   ? &cell.method_label
+                         : cell.network != now.network ? &cell.network_label
+                                                       : nullptr;
+    if (label != nullptr) *label += " (earlier)";
+  }
+}
+
+Curves read_curves(SQLite::Database& db, const std::string& metric) {
+  Curves curves;
+  for_each_row(
+      db,
+      "SELECT run_id, split, step, train_ns, epoch, value FROM metric "
+      "WHERE name = ?1 AND value IS NOT NULL ORDER BY run_id, split, step",
+      [&](SQLite::Statement& row) {
+        curves[{row.getColumn(0).getInt64(), text_at(row, 1)}].push_back(
+            {row.getColumn(2).getInt64(), row.getColumn(3).getInt64(), row.getColumn(4).getDouble(),
+             row.getColumn(5).getDouble()});
+      },
+      metric);
+  return curves;
+}
+
+}  // namespace
+
+Settings settings_of(const RunConfig& config) {
+  return settings_of(config.split, std::to_string(config.train_examples),
+                     std::to_string(config.batch_size), config.precision,
+                     std::to_string(config.threads), config.device, Json(config.recipe).dump());
+}
+
+std::string experiment_name(SQLite::Database& db, const std::string& given) {
+  if (given.empty()) return "";
+  const std::string name = given.starts_with("@") ? given.substr(1) : given;
+  std::vector<std::string> known;
+  for_each_row(db, "SELECT name FROM experiment ORDER BY name",
+               [&](SQLite::Statement& row) { known.push_back(text_at(row, 0)); });
+  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+  throw usage_error("no experiment \"{}\" in the store{}; it has: {}", name,
+                    did_you_mean(name, known),
+                    known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+}
+
+Contents read_contents(const std::string& path, const ReportOptions& options) {
+  Contents contents;
+  auto db = open_snapshot(path);
+  const std::string experiment = experiment_name(db, options.experiment);
+  contents.cells = read_cells(db, experiment);
+  contents.excluded = drop_superseded(contents.cells);
+  mark_earlier(contents.cells);
+  contents.accuracy = read_curves(db, "accuracy");
+  contents.loss = read_curves(db, "loss");
+  for_each_row(db,
+               "SELECT run_id, 1.0 * dense_ns / dense_steps, 1.0 * approx_ns / approx_steps "
+               "FROM v_timing ORDER BY run_id, pair",
+               [&](SQLite::Statement& row) {
+                 contents.blocks[row.getColumn(0).getInt64()].push_back(
+                     {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
+               });
+  for_each_row(db,
+               "SELECT run_id, avg(value) FROM metric WHERE name = 'gradient_density' AND "
+               "value IS NOT NULL GROUP BY run_id",
+               [&](SQLite::Statement& row) {
+                 contents.gradient_density[row.getColumn(0).getInt64()] =
+                     row.getColumn(1).getDouble();
+               });
+  for_each_row(db,
+               "SELECT run_id, step, sum(value) FROM metric WHERE name = 'energy' AND "
+               "value IS NOT NULL GROUP BY run_id, step",
+               [&](SQLite::Statement& row) {
+                 contents.joules[row.getColumn(0).getInt64()][row.getColumn(1).getInt64()] =
+                     row.getColumn(2).getDouble();
+               });
+  for_each_row(db,
+               "SELECT run_id, split, value FROM metric WHERE name = 'phase_share' AND "
+               "value IS NOT NULL",
+               [&](SQLite::Statement& row) {
+                 contents.phases[row.getColumn(0).getInt64()][text_at(row, 1)] =
+                     row.getColumn(2).getDouble();
+               });
+  for_each_row(db,
+               "SELECT run_id, layer, product, method, calls, exact_calls, macs_dense, macs_done, "
+               "density FROM layer_metric ORDER BY run_id, layer, product, method",
+               [&](SQLite::Statement& row) {
+                 LayerCount& count = contents.layers[row.getColumn(0).getInt64()].emplace_back();
+                 count.layer = text_at(row, 1), count.product = text_at(row, 2);
+                 count.method = text_at(row, 3), count.calls = row.getColumn(4).getInt64();
+                 count.exact_calls = row.getColumn(5).getInt64();
+                 count.macs_dense = row.getColumn(6).getInt64();
+                 count.macs_done = row.getColumn(7).getInt64();
+                 count.density = optional_real(row.getColumn(8));
+               });
+  for_each_row(
+      db,
+      "SELECT m.network_label, m.dataset, m.schedule_label, m.method_label, m.excluded, count(*) "
+      "FROM experiment_cell m JOIN experiment e USING(experiment_id) "
+      "WHERE m.cell_id IS NULL AND (?1 = '' OR e.name = ?1) GROUP BY 1, 2, 3, 4, 5 "
+      "ORDER BY min(e.experiment_id), min(m.position)",
+      [&](SQLite::Statement& row) {
+        std::string what = text_at(row, 3);
+        if (!text_at(row, 2).empty()) what += ", " + text_at(row, 2);
+        contents.excluded.push_back(fmt::format("left out: {} on {} / {} ({} runs): {}", what,
+                                                text_at(row, 0), text_at(row, 1),
+                                                row.getColumn(5).getInt64(), text_at(row, 4)));
+      },
+      experiment);
+  return contents;
+}
+
+}  // namespace approx

@@ -1,0 +1,98 @@
+// What the store holds of one experiment, or of all, read at once from a snapshot: the reports work
+// on this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/reports/report.h"
+#include "results/store/database.h"
+#include "results/store/run_store.h"
+
+namespace approx {
+
+// One of the settings that must be equal inside a row, for people.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// Those of a planned run, as a cell of it has them.
+Settings settings_of(const RunConfig& config);
+
+inline constexpr double kNsPerSecond = 1e9;
+
+// One attempt at a cell.
+struct Run {
+  int64_t run_id = 0, attempt = 0, host_id = 0, dataset_id = 0;
+  std::string state;
+  bool lossy = false, dirty = false, timing_valid = false, tainted = false;
+  std::optional<int64_t> train_ns;
+  std::optional<double> step_ns_median;
+  std::string host, git_sha, started_utc;
+
+  bool result() const { return state == RunState::kFinished || state == RunState::kDiverged; }
+  bool finished() const { return state == RunState::kFinished; }
+};
+
+struct Cell {
+  int64_t cell_id = 0, seed = 0, batch_size = 0;
+  std::string purpose, method, schedule, network, dataset, split;
+  std::string recipe, setting;  // setting: all that must be equal, as one text
+  std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
+  std::string blocks;           // of a timing run: how many and of how many steps, "8x4"
+  Settings settings;
+  // From the experiment that names it, the last one where there are several.
+  std::string method_label, schedule_label, network_label;
+  std::pair<int64_t, int64_t> order;  // experiment, position in it
+  std::optional<double> target;
+  std::vector<Run> runs;  // by attempt
+
+  // The attempt that counts: the last with a result, else the last. None without attempts.
+  const Run* run() const {
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+      if (run->result()) return &*run;
+    }
+    return runs.empty() ? nullptr : &runs.back();
+  }
+};
+
+// A metric after so many steps.
+struct CurvePoint {
+  int64_t step = 0, train_ns = 0;
+  double epoch = 0, value = 0;
+};
+
+using Curves = std::map<std::pair<int64_t, std::string>, std::vector<CurvePoint>>;  // run, split
+
+struct BlockPair {
+  double dense_ns = 0, approx_ns = 0;  // of a step
+};
+
+// What one product of a layer did in one run under one method.
+struct LayerCount {
+  std::string layer, product, method;
+  int64_t calls = 0, exact_calls = 0, macs_dense = 0, macs_done = 0;
+  std::optional<double> density;
+};
+
+struct Contents {
+  std::vector<Cell> cells;
+  Curves accuracy, loss;
+  std::map<int64_t, std::vector<BlockPair>> blocks;         // run
+  std::map<int64_t, std::vector<LayerCount>> layers;        // run
+  std::map<int64_t, double> gradient_density;               // run: mean over its epochs
+  std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
+  std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step
+  std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
+};
+
+// Reads it. Throws as report_table does.
+Contents read_contents(const std::string& path, const ReportOptions& options);
+
+// The name without its "@", checked against those in the store; "" stays "". Throws Error(kUsage)
+// that lists them.
+std::string experiment_name(SQLite::Database& db, const std::string& given);
+
+}  // namespace approx

@@ -1,0 +1,67 @@
+// A table or figure of a paper in the paper's layout, each number that it prints beside ours.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/experiment/experiment.h"
+#include "results/render/table.h"
+
+namespace approx {
+
+// Verdicts on a reported number (docs/reading-tables.md says when each is given).
+struct Verdict {
+  static constexpr const char* kReproduced = "REPRODUCED";
+  static constexpr const char* kDiffers = "DIFFERS";
+  static constexpr const char* kNotComparable = "NOT COMPARABLE";
+  static constexpr const char* kNotRun = "NOT RUN";
+};
+
+// What a verdict is made from.
+struct Measured {
+  int64_t n = 0;      // seeds, or runs of a timing
+  int64_t pairs = 0;  // of a timing: of its blocks or samples, which the interval is of
+  double value = 0;
+  std::optional<double> lo, hi;
+  std::string why_none;  // where n is 0
+  bool lossy = false;    // from data that went through a lossy step
+};
+
+struct Judgement {
+  std::string verdict;  // "" where there is nothing to judge
+  std::string reason;
+};
+
+// Compares one number of a paper with ours. Absolute values are judged at full scale and on data as
+// the paper had them, times on its hardware only; differences from dense at any scale but smoke,
+// within `margin`. A number stands on at least six seeds or is not judged; a count on one run.
+Judgement judge(const ReportedValue& value, const std::optional<double>& reported,
+                const Measured& measured, Scale scale, bool is_difference, double margin);
+
+struct PaperOptions {
+  bool include_tainted = false;
+};
+
+// `layout`: the item at full scale, which names its rows and columns and holds the paper's numbers;
+// `shown`: the same at the scale to show. The store need not exist: nothing is measured then. One
+// row for each (row, column, quantity); for people a table in the paper's layout. Throws
+// Error(kDatabase) for a file that is no store.
+Table report_paper(const std::string& db, const Experiment& layout, const Experiment& shown,
+                   const PaperOptions& options = {});
+
+// What the store has of an experiment.
+struct StoredItem {
+  int64_t planned = 0, finished = 0;  // cells
+  int64_t item_results = 0;           // studies and kernel benchmarks
+};
+
+// By the experiment's id. Empty where there is no store.
+std::map<std::string, StoredItem> stored_items(const std::string& db);
+
+// The scale at which most of an item has been run; of equals the larger. Smoke counts where there
+// is nothing else, and full where there is nothing.
+Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored);
+
+}  // namespace approx

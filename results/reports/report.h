@@ -1,0 +1,84 @@
+// What the store holds, as tables. Each function reads a snapshot of the file and gives the same
+// table for the same content, to the byte. An empty store gives an empty table.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/params.h"
+#include "core/config/catalogue.h"
+#include "results/render/table.h"
+
+namespace approx {
+
+struct ReportOptions {
+  std::string experiment;        // its name, "@" in front allowed; "": everything in the store
+  bool include_tainted = false;  // timing runs that were disturbed or shared the machine, too
+  // report_tta, report_profile: the share to reach, in place of the experiment's target. Without
+  // either it is the median of the dense runs' best accuracies less `margin`.
+  std::optional<double> target;
+  double margin = 0.5;  // points that a method may lose (report_pareto, report_advice, report_tta)
+  // report_layers: knows the order of the layers, which is by name without it.
+  const Catalogue* catalogue = nullptr;
+};
+
+// One row for each (network, data set, schedule, method) with equal settings: accuracy, its loss
+// against dense paired by seed, speedup, time to the experiment's target, throughput, and what
+// became of the runs. docs/statistics.md says how each number is made. Throws Error(kDatabase) as
+// open_snapshot does, Error(kUsage) for an unknown experiment.
+Table report_table(const std::string& db, const ReportOptions& options = {});
+
+// One row for each kernel case and machine: its last benchmark. `options.experiment` has no meaning
+// here.
+Table report_kernels(const std::string& db);
+
+// Accuracy and loss over the epochs: one row for each (row of report_table, metric, split, epoch),
+// the mean over the seeds with its t-interval, and the least and the largest.
+Table report_curves(const std::string& db, const ReportOptions& options = {});
+
+// What each product of each layer did: one row for each (row of report_table, layer, product), the
+// mean over its runs.
+Table report_layers(const std::string& db, const ReportOptions& options = {});
+
+// Time to a target, with the runs that never reach it counted as what they are
+// (results/stats/time_to_target.h): one row for each row of report_table. The speedup is (ratio of
+// steps to target) x (ratio of step times); the second comes from timing runs where there are any.
+Table report_tta(const std::string& db, const ReportOptions& options = {});
+
+// Speedup against loss: one row for each row of report_table that has both, and whether it is on
+// the front of its network, data set and settings (results/stats/pareto.h).
+Table report_pareto(const std::string& db, const ReportOptions& options = {});
+
+// Performance profiles over all networks, data sets and settings as workloads
+// (results/stats/profile.h), by the median time to target: one row for each (method and schedule,
+// tau). Groups that were only trained exactly are no workloads.
+Table report_profile(const std::string& db, const ReportOptions& options = {});
+
+// One line for each (network, data set, setting, machine, method and schedule): whether it is
+// worth using, by how much, at what risk, and when that was measured.
+Table report_advice(const std::string& db, const ReportOptions& options = {});
+
+// What is the same in two stores, A against B: accuracy (Welch's interval of the difference) and
+// step time or kernel time. `failures` gets a word for each row that is "slower", "inferior" or
+// "differs". What the runs cannot tell is "undecided"; stores with no row in common give none.
+Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
+                     std::vector<std::string>* failures = nullptr);
+
+// The speedups that timing runs of an experiment have measured, by "method\nschedule\nnetwork"
+// (labels). Empty where there is no store or no such experiment in it.
+std::map<std::string, double> stored_speedups(const std::string& db, const std::string& experiment);
+
+// One row for each attempt at a run.
+Table report_runs(const std::string& db, const ReportOptions& options = {});
+
+// Everything about one run as one document: "schema": "approxtrain.run/1", "run", "config",
+// "environment", "metrics", "layers", "blocks". Throws Error(kUsage) for an unknown id.
+Json run_details(const std::string& db, int64_t run_id);
+
+// The same for people, as Markdown.
+std::string render_run(const Json& details);
+
+}  // namespace approx

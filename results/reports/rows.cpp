@@ -1,0 +1,394 @@
+#include "results/reports/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "results/store/run_store.h"
+
+namespace approx {
+
+const char* const kNoteNames[kNotes] = {"few seeds",      "diverged",
+                                        "unpaired seeds", "lossy data",
+                                        "dirty build",    "not isolated",
+                                        "mixed hosts",    "tainted timing",
+                                        "resumed runs",   "timed against another network"};
+const char* const kNoteTexts[kNotes] = {
+    "fewer than 5 seeds; one seed has no interval",
+    "means are over the runs that did not diverge",
+    "the loss leaves out seeds without a dense run on the same machine and data",
+    "lossy data: the images went through JPEG",
+    "built from sources with uncommitted changes",
+    "images/s of runs that may have shared the machine",
+    "runs of several machines",
+    "timing runs that were disturbed or shared the machine are left out",
+    "runs that were interrupted and went on from a checkpoint: their times are of several "
+    "processes",
+    "its speedup is over the exact training of another network"};
+
+namespace {
+
+constexpr int64_t kFewSeeds = 5;
+
+using RowKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+
+}  // namespace
+
+const Cell* partner(const Row* dense, const Cell& cell) {
+  if (dense == nullptr || cell.run() == nullptr) return nullptr;
+  for (const auto* other : dense->cells) {
+    const Run* run = other->run();
+    if (other != &cell && other->purpose == "accuracy" && other->seed == cell.seed &&
+        run != nullptr && run->host_id == cell.run()->host_id &&
+        run->dataset_id == cell.run()->dataset_id) {
+      return other;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
+  std::vector<AccuracyRun> runs;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (cell->purpose != "accuracy" || run == nullptr) continue;
+    if (run->finished() || (diverged && run->result())) runs.push_back({cell, run});
+  }
+  return runs;
+}
+
+RowSet::RowSet(const std::string& db, const ReportOptions& options)
+    : RowSet(read_contents(db, options), options.include_tainted) {}
+
+RowSet::RowSet(Contents contents, bool include_tainted)
+    : contents_(std::move(contents)), include_tainted_(include_tainted) {
+  group();
+  for (auto& row : rows_) {
+    count(row);
+    judge_accuracy(row);
+    judge_loss(row);
+    judge_time(row);
+    judge_target(row);
+    judge_throughput(row);
+    judge_ceiling(row);
+  }
+  adjust_p();
+  find_differing();
+}
+
+void RowSet::group() {
+  std::map<RowKey, size_t> known;
+  for (const auto& cell : contents_.cells) {
+    const RowKey key{cell.network, cell.dataset, cell.setting, cell.schedule, cell.method};
+    const auto [at, added] = known.emplace(key, rows_.size());
+    if (added) rows_.emplace_back().first = &cell;
+    rows_[at->second].cells.push_back(&cell);
+  }
+  for (auto& row : rows_) {
+    for (const auto& other : rows_) {
+      const bool same = other.first->network == row.first->network &&
+                        other.first->dataset == row.first->dataset &&
+                        other.first->setting == row.first->setting;
+      if (same && is_dense(*other.first)) row.dense = &other;
+    }
+  }
+}
+
+void RowSet::count(Row& row) {
+  std::set<int64_t> hosts;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (run == nullptr || run->state == RunState::kRunning || run->state == RunState::kLost ||
+        run->state == RunState::kInterrupted) {
+      ++row.missing;
+      continue;
+    }
+    ++(run->finished() ? row.finished : run->result() ? row.diverged : row.failed);
+    if (!run->result()) continue;
+    hosts.insert(run->host_id);
+    row.notes[kLossy] |= run->lossy;
+    row.notes[kDirty] |= run->dirty;
+    row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
+    row.notes[kDiverged] |= !run->finished();
+    row.notes[kOtherNetwork] |= run->finished() && !cell->timed_against.empty();
+  }
+  row.notes[kMixed] = hosts.size() > 1;
+}
+
+const std::vector<CurvePoint>& RowSet::evaluations(const Run& run, const std::string& split) const {
+  static const std::vector<CurvePoint> none;
+  const auto it = contents_.accuracy.find({run.run_id, split});
+  return it == contents_.accuracy.end() ? none : it->second;
+}
+
+const std::vector<CurvePoint>& RowSet::judged(const Cell& cell, const Run& run) const {
+  const auto& holdout = evaluations(run, "holdout");
+  return cell.split == "holdout" && !holdout.empty() ? holdout : evaluations(run, "test");
+}
+
+std::optional<double> RowSet::final_accuracy(const Cell& cell) const {
+  const Run* run = cell.run();
+  if (cell.purpose != "accuracy" || run == nullptr || !run->finished()) return std::nullopt;
+  const auto& tests = evaluations(*run, "test");
+  return tests.empty() ? std::nullopt : std::optional(100 * tests.back().value);
+}
+
+std::optional<double> RowSet::best_accuracy(const Cell& cell) const {
+  if (!final_accuracy(cell)) return std::nullopt;
+  const Run& run = *cell.run();
+  const auto& by = judged(cell, run);
+  const auto best =
+      std::max_element(by.begin(), by.end(),
+                       [](const CurvePoint& a, const CurvePoint& b) { return a.value < b.value; });
+  for (const auto& test : evaluations(run, "test")) {
+    if (test.step == best->step) return 100 * test.value;
+  }
+  return std::nullopt;
+}
+
+void RowSet::judge_accuracy(Row& row) const {
+  std::vector<double> finals, bests;
+  for (const auto* cell : row.cells) {
+    if (const auto value = final_accuracy(*cell)) finals.push_back(*value);
+    if (const auto value = best_accuracy(*cell)) bests.push_back(*value);
+  }
+  row.accuracy = summarize(finals);
+  row.best = summarize(bests);
+  row.notes[kFew] = row.accuracy.n > 0 && row.accuracy.n < kFewSeeds;
+}
+
+std::vector<double> RowSet::losses(const Row& row, const Row& dense, bool best) const {
+  std::vector<double> losses;
+  for (const auto* cell : row.cells) {
+    const Cell* other = partner(&dense, *cell);
+    if (other == nullptr) continue;
+    const auto ours = best ? best_accuracy(*cell) : final_accuracy(*cell);
+    const auto theirs = best ? best_accuracy(*other) : final_accuracy(*other);
+    if (ours && theirs) losses.push_back(*theirs - *ours);
+  }
+  return losses;
+}
+
+void RowSet::judge_loss(Row& row) const {
+  if (row.dense == nullptr || row.dense == &row) return;
+  std::vector<double> logs;
+  for (const auto* cell : row.cells) {
+    const Cell* dense = partner(row.dense, *cell);
+    if (dense == nullptr || !final_accuracy(*cell) || !final_accuracy(*dense)) continue;
+    const auto ours = cell->run()->train_ns, theirs = dense->run()->train_ns;
+    if (ours && theirs && *ours > 0 && *theirs > 0) {
+      logs.push_back(std::log(static_cast<double>(*theirs) / static_cast<double>(*ours)));
+    }
+  }
+  row.loss = paired_difference(losses(row, *row.dense, /*best=*/false));
+  row.speedup_shared = ratio_of_groups({logs});
+  row.notes[kUnpaired] = row.loss.n < row.accuracy.n;
+}
+
+void RowSet::adjust_p() {
+  std::vector<double> p;
+  for (const auto& row : rows_) {
+    if (row.loss.p) p.push_back(*row.loss.p);
+  }
+  const auto adjusted = holm(p);
+  size_t at = 0;
+  for (auto& row : rows_) {
+    if (row.loss.p) row.loss_p_holm = adjusted[at++];
+  }
+}
+
+void RowSet::find_differing() {
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, size_t> seen;
+  for (const auto& row : rows_) {
+    for (const auto& [key, value] : row.first->settings) {
+      values[key].insert(value);
+      ++seen[key];
+    }
+  }
+  for (const auto& [key, set] : values) {
+    if (set.size() > 1 || seen[key] != rows_.size()) differing_.insert(key);
+  }
+}
+
+std::string RowSet::setting(const Row& row) const {
+  std::string text;
+  for (const auto& [key, value] : row.first->settings) {
+    if (differing_.contains(key)) text += (text.empty() ? "" : " ") + key + "=" + value;
+  }
+  return text;
+}
+
+std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, bool* left_out) const {
+  std::vector<std::vector<BlockPair>> groups;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
+    // An exact training against itself says nothing beside one against another network.
+    if (row.notes[kOtherNetwork] && cell->timed_against.empty()) continue;
+    const auto pairs = contents_.blocks.find(run->run_id);
+    if (pairs == contents_.blocks.end()) continue;
+    if (!run->timing_valid && !include_tainted_) {
+      if (left_out != nullptr) *left_out = true;
+      continue;
+    }
+    groups.push_back(pairs->second);
+  }
+  return groups;
+}
+
+void RowSet::judge_time(Row& row) const {
+  std::vector<std::vector<double>> logs;
+  for (const auto& pairs : block_pairs(row, &row.notes[kTainted])) {
+    auto& group = logs.emplace_back();
+    for (const auto& pair : pairs) group.push_back(std::log(pair.dense_ns / pair.approx_ns));
+  }
+  row.speedup = ratio_of_groups(logs);
+  row.timing_runs = static_cast<int64_t>(logs.size());
+}
+
+void RowSet::judge_ceiling(Row& row) const {
+  if (is_dense(*row.first)) return;
+  std::vector<double> ceilings, estimates;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
+    if (!run->timing_valid && !include_tainted_) continue;
+    const auto phases = contents_.phases.find(run->run_id);
+    const auto layers = contents_.layers.find(run->run_id);
+    if (phases == contents_.phases.end() || layers == contents_.layers.end()) continue;
+    double touched = 0, saved = 0;
+    for (const char* product : {"forward", "data_gradient", "weight_gradient"}) {
+      const auto share = phases->second.find(product);
+      if (share == phases->second.end()) continue;
+      double dense = 0, approximated = 0, done = 0;
+      for (const auto& count : layers->second) {
+        if (count.product != product) continue;
+        dense += static_cast<double>(count.macs_dense);
+        done += static_cast<double>(count.macs_done);
+        if (count.method != "dense") approximated += static_cast<double>(count.macs_dense);
+      }
+      if (dense <= 0) continue;
+      touched += share->second * approximated / dense;
+      saved += share->second * (1 - done / dense);
+    }
+    if (touched >= 1 || saved >= 1) continue;
+    ceilings.push_back(1 / (1 - touched));
+    estimates.push_back(1 / (1 - saved));
+  }
+  if (ceilings.empty()) return;
+  row.ceiling = quantile(ceilings, 0.5);
+  row.estimate = quantile(estimates, 0.5);
+}
+
+void RowSet::judge_target(Row& row) const {
+  for (const auto* cell : row.cells) {
+    if (cell->target) row.target = cell->target;
+  }
+  if (!row.target) return;
+  std::vector<double> times;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
+    ++row.target_runs;
+    const double budget = static_cast<double>(run->train_ns.value_or(0)) / kNsPerSecond;
+    row.target_budget = std::max(row.target_budget, budget);
+    for (const auto& evaluation : judged(*cell, *run)) {
+      if (evaluation.value < *row.target) continue;
+      times.push_back(static_cast<double>(evaluation.train_ns) / kNsPerSecond);
+      break;
+    }
+  }
+  row.time_to_target = summarize(times);
+}
+
+void RowSet::judge_throughput(Row& row) const {
+  const auto batch = static_cast<double>(row.first->batch_size);
+  std::vector<double> speeds;
+  for (const auto& pairs : block_pairs(row)) {
+    for (const auto& pair : pairs) speeds.push_back(batch * kNsPerSecond / pair.approx_ns);
+  }
+  if (speeds.empty() && row.dense == &row) {
+    // Every timing run of a method has dense blocks as well.
+    for (const auto& other : rows_) {
+      if (other.dense != &row) continue;
+      for (const auto& pairs : block_pairs(other)) {
+        for (const auto& pair : pairs) speeds.push_back(batch * kNsPerSecond / pair.dense_ns);
+      }
+    }
+  }
+  if (speeds.empty()) {
+    for (const auto* cell : row.cells) {
+      const Run* run = cell->run();
+      const bool counts = cell->purpose == "accuracy" && run != nullptr && run->finished();
+      if (counts && run->step_ns_median && *run->step_ns_median > 0) {
+        speeds.push_back(batch * kNsPerSecond / *run->step_ns_median);
+      }
+    }
+    row.notes[kShared] = !speeds.empty();
+  }
+  if (!speeds.empty()) row.images_per_s = quantile(speeds, 0.5);
+}
+
+NoteLetters::NoteLetters(const std::vector<const Row*>& rows, char first,
+                         const std::set<Note>& without) {
+  for (int note = 0; note < kNotes; ++note) {
+    if (without.contains(static_cast<Note>(note))) continue;
+    const bool used =
+        std::any_of(rows.begin(), rows.end(), [&](const Row* row) { return row->notes[note]; });
+    if (used) letters_[note] = first++;
+  }
+}
+
+std::string NoteLetters::marks(const Row& row) const {
+  std::string marks;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!row.notes[note] || letters_[note].empty()) continue;
+    marks += (marks.empty() ? "" : ",") + letters_[note];
+  }
+  return marks.empty() ? "" : " [" + marks + "]";
+}
+
+std::string NoteLetters::names(const Row& row) const {
+  std::string names;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!row.notes[note] || letters_[note].empty()) continue;
+    names += std::string(names.empty() ? "" : "; ") + kNoteNames[note];
+  }
+  return names;
+}
+
+std::vector<std::string> NoteLetters::lines() const {
+  std::vector<std::string> lines;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!letters_[note].empty()) lines.push_back(letters_[note] + ": " + kNoteTexts[note]);
+  }
+  return lines;
+}
+
+std::string fixed(double value, int digits) {
+  std::string text = fmt::format("{:.{}f}", value, digits);
+  if (text.starts_with("-") && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
+  return text;
+}
+
+std::string with_interval(const Summary& summary, int digits) {
+  if (summary.n == 0) return "–";
+  if (!summary.half) return fmt::format("{} (n={})", fixed(summary.mean, digits), summary.n);
+  return fmt::format("{} ± {}", fixed(summary.mean, digits), fixed(*summary.half, digits));
+}
+
+std::string ratio_text(const Ratio& ratio) {
+  if (ratio.n == 0) return "–";
+  const std::string value = fmt::format("{:.2f}×", ratio.ratio);
+  if (!ratio.lo) return fmt::format("{} (n={})", value, ratio.n);
+  return fmt::format("{} [{:.2f}, {:.2f}]", value, *ratio.lo, *ratio.hi);
+}
+
+std::string method_text(const Cell& cell) {
+  return cell.schedule_label.empty() ? cell.method_label
+                                     : cell.method_label + ", " + cell.schedule_label;
+}
+
+}  // namespace approx

@@ -1,0 +1,158 @@
+// The rows of the reports: what has equal settings, judged.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "results/reports/contents.h"
+#include "results/stats/stats.h"
+
+namespace approx {
+
+// What a row of the table must be read with, in the order of the letters.
+enum Note {
+  kFew,
+  kDiverged,
+  kUnpaired,
+  kLossy,
+  kDirty,
+  kShared,
+  kMixed,
+  kTainted,
+  kResumed,
+  kOtherNetwork,
+  kNotes
+};
+
+extern const char* const kNoteNames[kNotes];  // "few seeds", for programs
+extern const char* const kNoteTexts[kNotes];  // a line each, for people
+
+// The cells of one (network, data set, setting, schedule, method): its seeds, and what they add up
+// to (docs/statistics.md).
+struct Row {
+  const Cell* first = nullptr;
+  std::vector<const Cell*> cells;
+  const Row* dense = nullptr;  // its baseline; itself for dense
+
+  int64_t finished = 0, diverged = 0, failed = 0, missing = 0;
+  Summary accuracy, best;  // percent
+  PairedDifference loss;   // percentage points, positive: worse than dense
+  std::optional<double> loss_p_holm;
+  Ratio speedup, speedup_shared;
+  int64_t timing_runs = 0;
+  // From the measured shares of an exact step that the three products take: what the speedup would
+  // be if what is approximated took no time (Amdahl), and if each product took time in proportion
+  // to the multiply-accumulates that are left, as papers estimate. Of timing runs that have both.
+  std::optional<double> ceiling, estimate;
+  std::optional<double> target;
+  Summary time_to_target;  // s, over the runs that reached it
+  int64_t target_runs = 0;
+  double target_budget = 0;  // s, the longest training among the runs
+  std::optional<double> images_per_s;
+  bool notes[kNotes] = {};
+};
+
+// Whether a cell trains exactly.
+inline bool is_dense(const Cell& cell) { return cell.method == "dense"; }
+
+// The accuracy cell of `dense` that a run of `cell` is compared with: of its seed, run on the same
+// machine and data. None where there is none, or where `cell` has no run.
+const Cell* partner(const Row* dense, const Cell& cell);
+
+// An accuracy run that counts, with its cell.
+struct AccuracyRun {
+  const Cell* cell = nullptr;
+  const Run* run = nullptr;
+};
+
+// Those of a row that finished; with `diverged` also those that diverged.
+std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
+
+// All rows of a store's contents, in the order of their first cells: what a report begins with.
+class RowSet {
+ public:
+  // Reads the contents at once from a snapshot; throws as read_contents() does.
+  RowSet(const std::string& db, const ReportOptions& options);
+  RowSet(Contents contents, bool include_tainted);
+  RowSet(const RowSet&) = delete;
+
+  const std::vector<Row>& rows() const { return rows_; }
+  const Contents& contents() const { return contents_; }
+
+  // Whether rows differ in a setting that has no column of its own, and what a row has of those
+  // that differ, "batch_size=128 epochs=4".
+  bool settings_differ() const { return !differing_.empty(); }
+  std::string setting(const Row& row) const;
+
+  const std::vector<CurvePoint>& evaluations(const Run& run, const std::string& split) const;
+
+  // The evaluations that choices are made by: those of the held-out part where there is one.
+  const std::vector<CurvePoint>& judged(const Cell& cell, const Run& run) const;
+
+  // The last test accuracy of the cell, percent. None unless it finished.
+  std::optional<double> final_accuracy(const Cell& cell) const;
+
+  // The test accuracy at the best evaluation of what judges, percent.
+  std::optional<double> best_accuracy(const Cell& cell) const;
+
+  // Accuracy of `dense` minus that of `row`, points, a pair for each seed that both have on the
+  // same machine and data; `best`: by their best evaluations rather than their last.
+  std::vector<double> losses(const Row& row, const Row& dense, bool best) const;
+
+  // The block pairs of the row's timing runs that count, a group for each run.
+  std::vector<std::vector<BlockPair>> block_pairs(const Row& row, bool* left_out = nullptr) const;
+
+ private:
+  void group();
+  static void count(Row& row);
+  void judge_accuracy(Row& row) const;
+  void judge_loss(Row& row) const;
+  void judge_time(Row& row) const;
+  void judge_target(Row& row) const;
+  void judge_throughput(Row& row) const;
+  void judge_ceiling(Row& row) const;
+  void adjust_p();
+  void find_differing();
+
+  const Contents contents_;
+  const bool include_tainted_;
+  std::vector<Row> rows_;
+  std::set<std::string> differing_;  // names of settings
+};
+
+// The letters of the notes that the rows of a table have, in the order of kNoteTexts from `first`
+// on; those `without` have no meaning there.
+class NoteLetters {
+ public:
+  NoteLetters(const std::vector<const Row*>& rows, char first, const std::set<Note>& without = {});
+
+  std::string marks(const Row& row) const;  // " [a,c]", "" without notes
+  std::string names(const Row& row) const;  // "few seeds; lossy data"
+  std::vector<std::string> lines() const;   // "a: ..." for each letter
+
+ private:
+  std::string letters_[kNotes];
+};
+
+// --- text of numbers, the same in every report ---
+
+// `value` with `digits` decimals, never "-0.00".
+std::string fixed(double value, int digits);
+
+// "91.20 ± 0.31", "91.20 (n=1)", "–".
+std::string with_interval(const Summary& summary, int digits);
+
+// "1.09× [1.07, 1.11]", "1.09× (n=1)", "–".
+std::string ratio_text(const Ratio& ratio);
+
+// "zero, Schedule 1"; a dense row has no schedule.
+std::string method_text(const Cell& cell);
+
+template <typename T>
+Field field(const std::optional<T>& value) {
+  return value ? Field(*value) : Field();
+}
+
+}  // namespace approx

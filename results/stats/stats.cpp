@@ -1,0 +1,331 @@
+#include "results/stats/stats.h"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double squares_about(std::span<const double> values, double mean) {
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return sum;
+}
+
+double quantile_of_sorted(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(at);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+void check_confidence(double confidence) {
+  if (!(confidence > 0 && confidence < 1)) {
+    throw Error(ErrorKind::kInternal, "a confidence outside 0 to 1");
+  }
+}
+
+std::vector<double> sorted_copy(std::vector<double> values) {
+  if (values.empty()) throw Error(ErrorKind::kInternal, "a quantile of no values");
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+}  // namespace
+
+double t_quantile(double degrees, double confidence) {
+  return boost::math::quantile(boost::math::students_t(degrees), 0.5 + confidence / 2);
+}
+
+Summary summarize(std::span<const double> values, double confidence) {
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      throw Error(ErrorKind::kInternal, "statistics of a value that is not finite");
+    }
+  }
+  Summary summary;
+  summary.n = static_cast<int64_t>(values.size());
+  if (values.empty()) return summary;
+  summary.mean = mean_of(values);
+  if (summary.n > 1) {
+    const auto n = static_cast<double>(summary.n);
+    summary.sd = std::sqrt(squares_about(values, summary.mean) / (n - 1));
+    summary.half = t_quantile(n - 1, confidence) * *summary.sd / std::sqrt(n);
+  }
+  return summary;
+}
+
+PairedDifference paired_difference(std::span<const double> differences, double confidence) {
+  PairedDifference result{summarize(differences, confidence), std::nullopt};
+  constexpr int64_t kMostPairs = 20;
+  if (result.n < 2 || result.n > kMostPairs) return result;
+
+  double sum = 0, scale = 0;
+  for (const double value : differences) {
+    sum += value;
+    scale += std::fabs(value);
+  }
+  // Sums taken in another order differ in their last bits; equal ones must count as equal.
+  const double observed = std::fabs(sum) - 1e-12 * scale;
+  int64_t as_far = 0;
+  const int64_t patterns = int64_t{1} << result.n;
+  for (int64_t pattern = 0; pattern < patterns; ++pattern) {
+    double flipped = 0;
+    for (int64_t i = 0; i < result.n; ++i) {
+      const double value = differences[static_cast<size_t>(i)];
+      flipped += (pattern >> i) & 1 ? -value : value;
+    }
+    as_far += std::fabs(flipped) >= observed;
+  }
+  result.p = static_cast<double>(as_far) / static_cast<double>(patterns);
+  return result;
+}
+
+std::vector<double> holm(const std::vector<double>& p) {
+  std::vector<size_t> order(p.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] < p[b]; });
+  std::vector<double> adjusted(p.size());
+  double largest = 0;
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    const double scaled = static_cast<double>(p.size() - rank) * p[order[rank]];
+    largest = std::max(largest, std::min(1.0, scaled));
+    adjusted[order[rank]] = largest;
+  }
+  return adjusted;
+}
+
+Ratio ratio_of_pairs(std::span<const double> numerator, std::span<const double> denominator,
+                     double confidence) {
+  if (numerator.size() != denominator.size()) {
+    throw Error(ErrorKind::kInternal, "a ratio of pairs needs as many numerators as denominators");
+  }
+  std::vector<double> logs;
+  for (size_t i = 0; i < numerator.size(); ++i) {
+    logs.push_back(std::log(numerator[i] / denominator[i]));
+  }
+  return ratio_of_groups({logs}, confidence);
+}
+
+Ratio ratio_of_groups(const std::vector<std::vector<double>>& log_ratios, double confidence) {
+  Ratio result;
+  std::vector<double> means;
+  double squares = 0, weight = 0;  // sum of 1/n over the groups
+  for (const auto& group : log_ratios) {
+    if (group.empty()) continue;
+    const Summary summary = summarize(group, confidence);
+    means.push_back(summary.mean);
+    squares += squares_about(group, summary.mean);
+    weight += 1 / static_cast<double>(summary.n);
+    result.n += summary.n;
+  }
+  if (means.empty()) return result;
+
+  const Summary between = summarize(means, confidence);
+  std::optional<double> half = between.half;
+  const auto groups = static_cast<int64_t>(means.size());
+  if (result.n > groups) {
+    const auto degrees = static_cast<double>(result.n - groups);
+    const double error = std::sqrt(squares / degrees * weight) / static_cast<double>(groups);
+    const double within = t_quantile(degrees, confidence) * error;
+    half = half ? std::max(*half, within) : within;
+  }
+  result.ratio = std::exp(between.mean);
+  if (half) {
+    result.lo = std::exp(between.mean - *half);
+    result.hi = std::exp(between.mean + *half);
+  }
+  return result;
+}
+
+double quantile(std::vector<double> values, double q) {
+  return quantile_of_sorted(sorted_copy(std::move(values)), q);
+}
+
+Quartiles quartiles(std::vector<double> values) {
+  const auto sorted = sorted_copy(std::move(values));
+  return {quantile_of_sorted(sorted, 0.25), quantile_of_sorted(sorted, 0.5),
+          quantile_of_sorted(sorted, 0.75)};
+}
+
+Interval wilson_interval(int64_t successes, int64_t n, double confidence) {
+  check_confidence(confidence);
+  if (successes < 0 || successes > n) {
+    throw Error(ErrorKind::kInternal, "a share needs 0 <= successes <= n");
+  }
+  if (n == 0) return {0, 1};
+  const double z = boost::math::quantile(boost::math::normal(), 0.5 + confidence / 2);
+  const auto trials = static_cast<double>(n);
+  const double share = static_cast<double>(successes) / trials;
+  const double shrink = 1 + z * z / trials;
+  const double centre = (share + z * z / (2 * trials)) / shrink;
+  const double half =
+      z * std::sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / shrink;
+  // Exact at the ends, where rounding would leave a trace of the other side.
+  return {successes == 0 ? 0 : centre - half, successes == n ? 1 : centre + half};
+}
+
+NonInferiorityTest non_inferiority(std::span<const double> losses, double margin,
+                                   double confidence) {
+  check_confidence(confidence);
+  if (!std::isfinite(margin) || margin < 0) {
+    throw Error(ErrorKind::kInternal, "a margin must be finite and not below 0");
+  }
+  const Summary summary = summarize(losses, confidence);
+  NonInferiorityTest test{summary.n, summary.mean, {}, {}, NonInferiority::kInconclusive};
+  if (!summary.sd) return test;
+  const auto n = static_cast<double>(summary.n);
+  // The quantile that `confidence` lies below, from the two-sided one.
+  const double half = t_quantile(n - 1, 2 * confidence - 1) * *summary.sd / std::sqrt(n);
+  test.lower = summary.mean - half;
+  test.upper = summary.mean + half;
+  if (*test.upper < margin) test.verdict = NonInferiority::kNonInferior;
+  if (*test.lower > margin) test.verdict = NonInferiority::kInferior;
+  return test;
+}
+
+Agreement agreement(double lo, double hi, double reference, double tolerance) {
+  if (!std::isfinite(lo) || !std::isfinite(hi) || !std::isfinite(reference) ||
+      !std::isfinite(tolerance) || lo > hi || tolerance < 0) {
+    throw Error(ErrorKind::kInternal, "an agreement needs an interval and a tolerance, all finite");
+  }
+  const double from = reference - tolerance, to = reference + tolerance;
+  if (lo >= from && hi <= to) return Agreement::kAgrees;
+  if (hi < from || lo > to) return Agreement::kDiffers;
+  return Agreement::kUnresolved;
+}
+
+WelchDifference welch_difference(std::span<const double> a, std::span<const double> b,
+                                 double confidence) {
+  check_confidence(confidence);
+  const Summary first = summarize(a, confidence), second = summarize(b, confidence);
+  WelchDifference result;
+  result.n_a = first.n;
+  result.n_b = second.n;
+  if (first.n == 0 || second.n == 0) return result;
+  result.difference = first.mean - second.mean;
+  if (!first.sd || !second.sd) return result;
+  const double variance_a = *first.sd * *first.sd / static_cast<double>(first.n);
+  const double variance_b = *second.sd * *second.sd / static_cast<double>(second.n);
+  const double variance = variance_a + variance_b;
+  if (variance == 0) {
+    result.degrees = static_cast<double>(first.n + second.n - 2);
+    result.half = 0;
+    return result;
+  }
+  const double share_a = variance_a / variance, share_b = variance_b / variance;
+  result.degrees = 1 / (share_a * share_a / static_cast<double>(first.n - 1) +
+                        share_b * share_b / static_cast<double>(second.n - 1));
+  result.half = t_quantile(*result.degrees, confidence) * std::sqrt(variance);
+  return result;
+}
+
+MannWhitney mann_whitney(std::span<const double> a, std::span<const double> b) {
+  std::vector<std::pair<double, bool>> pooled;  // value, whether of a
+  for (const double value : a) pooled.emplace_back(value, true);
+  for (const double value : b) pooled.emplace_back(value, false);
+  for (const auto& [value, of_a] : pooled) {
+    if (!std::isfinite(value)) {
+      throw Error(ErrorKind::kInternal, "ranks of a value that is not finite");
+    }
+  }
+  std::sort(pooled.begin(), pooled.end());
+
+  // Midranks times two are whole numbers, so equal sums compare equal.
+  const size_t n = pooled.size();
+  std::vector<size_t> twice_rank(n);
+  size_t twice_sum = 0;  // of a
+  for (size_t first = 0; first < n;) {
+    size_t last = first;
+    while (last + 1 < n && pooled[last + 1].first == pooled[first].first) ++last;
+    for (size_t i = first; i <= last; ++i) {
+      twice_rank[i] = first + last + 2;
+      if (pooled[i].second) twice_sum += twice_rank[i];
+    }
+    first = last + 1;
+  }
+  MannWhitney result;
+  result.u = static_cast<double>(twice_sum - a.size() * (a.size() + 1)) / 2;
+  constexpr size_t kMostValues = 20;
+  if (a.empty() || b.empty() || n > kMostValues) return result;
+
+  // ways[k][s]: ways to choose k of the values with s as twice their rank sum.
+  std::vector<std::vector<int64_t>> ways(a.size() + 1, std::vector<int64_t>(n * (n + 1) + 1));
+  ways[0][0] = 1;
+  for (const size_t rank : twice_rank) {
+    for (size_t k = a.size(); k > 0; --k) {
+      for (size_t sum = rank; sum < ways[k].size(); ++sum) ways[k][sum] += ways[k - 1][sum - rank];
+    }
+  }
+  const size_t expected = a.size() * (n + 1);
+  const auto distance = [&](size_t sum) {
+    return sum > expected ? sum - expected : expected - sum;
+  };
+  int64_t all = 0, as_far = 0;
+  for (size_t sum = 0; sum < ways[a.size()].size(); ++sum) {
+    all += ways[a.size()][sum];
+    if (distance(sum) >= distance(twice_sum)) as_far += ways[a.size()][sum];
+  }
+  result.p = static_cast<double>(as_far) / static_cast<double>(all);
+  return result;
+}
+
+size_t IndexDraws::below(size_t n) {
+  // Without the first 2^64 mod n numbers every remainder is equally frequent.
+  const auto range = static_cast<uint64_t>(n);
+  const uint64_t rejected = (uint64_t{0} - range) % range;
+  uint64_t drawn = engine_();
+  while (drawn < rejected) drawn = engine_();
+  return static_cast<size_t>(drawn % range);
+}
+
+Interval percentile_interval(std::vector<double> values, double confidence) {
+  check_confidence(confidence);
+  const auto sorted = sorted_copy(std::move(values));
+  return {quantile_of_sorted(sorted, 0.5 - confidence / 2),
+          quantile_of_sorted(sorted, 0.5 + confidence / 2)};
+}
+
+Ratio block_bootstrap(std::span<const double> log_ratios, int64_t block, uint64_t seed,
+                      int64_t draws, double confidence) {
+  check_confidence(confidence);
+  if (block < 1 || draws < 1) {
+    throw Error(ErrorKind::kInternal, "a bootstrap needs a block and a draw at least");
+  }
+  const Summary summary = summarize(log_ratios, confidence);
+  Ratio result;
+  result.n = summary.n;
+  result.ratio = std::exp(summary.mean);
+  if (summary.n < 2 || summary.n / 2 < block) return result;
+
+  IndexDraws random(seed);
+  const size_t n = log_ratios.size(), length = static_cast<size_t>(block);
+  std::vector<double> means(static_cast<size_t>(draws));
+  for (double& mean : means) {
+    double sum = 0;
+    for (size_t filled = 0; filled < n; filled += length) {
+      const size_t start = random.below(n);
+      const size_t taken = std::min(length, n - filled);
+      for (size_t i = 0; i < taken; ++i) sum += log_ratios[(start + i) % n];
+    }
+    mean = sum / static_cast<double>(n);
+  }
+  const Interval interval = percentile_interval(std::move(means), confidence);
+  result.lo = std::exp(interval.lo);
+  result.hi = std::exp(interval.hi);
+  return result;
+}
+
+}  // namespace approx

@@ -1,0 +1,167 @@
+#include "results/stats/time_to_target.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+void check_time(double time) {
+  if (!std::isfinite(time) || time < 0) {
+    throw Error(ErrorKind::kInternal, "a time to target must be finite and not below 0");
+  }
+}
+
+void check_positive(double value) {
+  if (!std::isfinite(value) || value <= 0) {
+    throw Error(ErrorKind::kInternal, "a ratio needs numbers that are finite and positive");
+  }
+}
+
+std::vector<SurvivalStep> survival_curve(const std::vector<Attempt>& sorted) {
+  std::vector<SurvivalStep> curve;
+  double survival = 1, greenwood = 0;
+  for (size_t first = 0; first < sorted.size();) {
+    size_t next = first;
+    SurvivalStep step;
+    step.time = sorted[first].time;
+    step.at_risk = static_cast<int64_t>(sorted.size() - first);
+    for (; next < sorted.size() && sorted[next].time == step.time; ++next) {
+      step.reached += sorted[next].reached;
+    }
+    first = next;
+    if (step.reached == 0) continue;
+    const auto at_risk = static_cast<double>(step.at_risk);
+    const auto left = static_cast<double>(step.at_risk - step.reached);
+    survival *= left / at_risk;
+    step.survival = survival;
+    if (left > 0) {
+      greenwood += static_cast<double>(step.reached) / (at_risk * left);
+      step.error = survival * std::sqrt(greenwood);
+    }
+    curve.push_back(step);
+  }
+  return curve;
+}
+
+// The area under the curve up to `budget`, and the variance of that.
+std::pair<double, double> restricted_mean(const std::vector<SurvivalStep>& curve, double budget) {
+  double area = 0, variance = 0, end = budget;
+  // From the right, since Greenwood's formula weighs each step with the area behind it.
+  for (auto step = curve.rbegin(); step != curve.rend(); ++step) {
+    if (step->time >= budget) continue;
+    area += step->survival * (end - step->time);
+    end = step->time;
+    const auto left = static_cast<double>(step->at_risk - step->reached);
+    if (left > 0) {
+      variance += area * area * static_cast<double>(step->reached) /
+                  (static_cast<double>(step->at_risk) * left);
+    }
+  }
+  return {area + end, variance};
+}
+
+// The logarithms of a ratio and its limits.
+struct LogRatio {
+  double mid, lo, hi;
+};
+
+LogRatio logarithms(const Ratio& ratio) {
+  const double lo = ratio.lo.value_or(ratio.ratio), hi = ratio.hi.value_or(ratio.ratio);
+  for (const double value : {ratio.ratio, lo, hi}) check_positive(value);
+  if (lo > ratio.ratio || hi < ratio.ratio) {
+    throw Error(ErrorKind::kInternal, "a ratio outside its own interval");
+  }
+  return {std::log(ratio.ratio), std::log(lo), std::log(hi)};
+}
+
+}  // namespace
+
+TargetTime time_to_target(std::span<const Attempt> attempts, std::optional<double> budget,
+                          double confidence) {
+  if (budget) check_time(*budget);
+  TargetTime result;
+  double total = 0;
+  for (const Attempt& attempt : attempts) {
+    check_time(attempt.time);
+    total += attempt.time;
+    result.reached += attempt.reached;
+    result.longest = std::max(result.longest, attempt.time);
+  }
+  result.n = static_cast<int64_t>(attempts.size());
+  result.fraction_interval = wilson_interval(result.reached, result.n, confidence);
+  if (result.n == 0) return result;
+  result.fraction = static_cast<double>(result.reached) / static_cast<double>(result.n);
+  if (result.reached > 0) {
+    result.expected_with_restarts = total / static_cast<double>(result.reached);
+  }
+
+  std::vector<Attempt> sorted(attempts.begin(), attempts.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Attempt& a, const Attempt& b) { return a.time < b.time; });
+  result.curve = survival_curve(sorted);
+  for (const SurvivalStep& step : result.curve) {
+    // A product of shares that should be a half may miss it by its last bits.
+    if (step.survival > 0.5 + 1e-12) continue;
+    result.median = step.time;
+    break;
+  }
+
+  const bool ends_at_zero = !result.curve.empty() && result.curve.back().survival == 0;
+  if (budget && (*budget <= result.longest || ends_at_zero)) {
+    const auto [mean, variance] = restricted_mean(result.curve, *budget);
+    result.restricted_mean = mean;
+    const bool any_before = !result.curve.empty() && result.curve.front().time < *budget;
+    if (result.n > 1 && any_before) result.restricted_error = std::sqrt(variance);
+  }
+  return result;
+}
+
+Ratio product_of_ratios(const Ratio& first, const Ratio& second) {
+  const LogRatio a = logarithms(first), b = logarithms(second);
+  Ratio product;
+  product.n = std::min(first.n, second.n);
+  product.ratio = std::exp(a.mid + b.mid);
+  if (first.lo && first.hi && second.lo && second.hi) {
+    product.lo = std::exp(a.mid + b.mid - std::hypot(a.mid - a.lo, b.mid - b.lo));
+    product.hi = std::exp(a.mid + b.mid + std::hypot(a.hi - a.mid, b.hi - b.mid));
+  }
+  return product;
+}
+
+double identity_gap(double product, double measured) {
+  check_positive(product);
+  check_positive(measured);
+  return std::fabs(std::log(product) - std::log(measured));
+}
+
+TargetSpeedup target_speedup(std::span<const TargetEffort> dense,
+                             std::span<const TargetEffort> method, double confidence) {
+  struct Columns {
+    std::vector<double> steps, step_times, seconds;
+  };
+  const auto columns = [](std::span<const TargetEffort> efforts) {
+    Columns result;
+    for (const TargetEffort& effort : efforts) {
+      check_positive(effort.steps);
+      check_positive(effort.seconds);
+      result.steps.push_back(effort.steps);
+      result.step_times.push_back(effort.seconds / effort.steps);
+      result.seconds.push_back(effort.seconds);
+    }
+    return result;
+  };
+  const Columns numerator = columns(dense), denominator = columns(method);
+  TargetSpeedup result;
+  result.steps = ratio_of_pairs(numerator.steps, denominator.steps, confidence);
+  result.step_time = ratio_of_pairs(numerator.step_times, denominator.step_times, confidence);
+  result.product = product_of_ratios(result.steps, result.step_time);
+  result.time = ratio_of_pairs(numerator.seconds, denominator.seconds, confidence);
+  result.gap = identity_gap(result.product.ratio, result.time.ratio);
+  return result;
+}
+
+}  // namespace approx

@@ -1,0 +1,262 @@
+#include "results/store/database.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+namespace approx {
+
+extern const char* const kSchemaSql;   // results/store/schema.sql
+extern const char* const kSchema2Sql;  // results/store/schema2.sql
+extern const char* const kViewsSql;    // results/store/views.sql
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kApplicationId = 0x41505458;  // 'APTX', as in schema.sql
+
+// SQLite's own wait; with_retry waits on, and can say so in between.
+constexpr int kBusyTimeoutMs = 500;
+
+int64_t pragma(SQLite::Database& db, const char* name) {
+  return db.execAndGet(fmt::format("PRAGMA {}", name)).getInt64();
+}
+
+int64_t newest(const StoreOptions& options) { return options.migrations.back().version; }
+
+// Settings of the connection; none of them writes to the file.
+void configure(SQLite::Database& db) {
+  db.exec("PRAGMA foreign_keys = ON");
+  db.exec("PRAGMA trusted_schema = OFF");
+  db.exec("PRAGMA cell_size_check = ON");
+  db.exec("PRAGMA synchronous = FULL");
+}
+
+// Whether the database is empty; throws when it is another application's or of a newer program.
+bool check_identity(SQLite::Database& db, const std::string& path, const StoreOptions& options) {
+  // One statement, so that all three are of the same moment: another process may be creating the
+  // schema right now.
+  SQLite::Statement row(db,
+                        "SELECT (SELECT count(*) FROM sqlite_master), "
+                        "(SELECT application_id FROM pragma_application_id), "
+                        "(SELECT user_version FROM pragma_user_version)");
+  row.executeStep();
+  const bool empty = row.getColumn(0).getInt64() == 0;
+  const int64_t application = row.getColumn(1).getInt64();
+  const int64_t version = row.getColumn(2).getInt64();
+  if (empty && application == 0 && version == 0) return true;
+  if (application != kApplicationId) {
+    throw database_error(
+        "{}: a database of another application (application_id {:#010x}, ours is {:#010x}); choose "
+        "another file with --db",
+        path, static_cast<uint32_t>(application), kApplicationId);
+  }
+  if (version > newest(options)) {
+    throw database_error(
+        "{}: written by a newer program (schema {}, this program knows {}); use that program or "
+        "another --db",
+        path, version, newest(options));
+  }
+  return false;
+}
+
+void check_pages(SQLite::Database& db, const std::string& path) {
+  const std::string result = db.execAndGet("PRAGMA quick_check(1)").getString();
+  if (result == "ok") return;
+  throw database_error(
+      "{}: the database is damaged ({}); keep it, and go on with a copy made by `db backup` or "
+      "with "
+      "another --db",
+      path, result.substr(0, result.find('\n')));
+}
+
+// Applies what is missing inside the caller's transaction. The views are made anew, since a table
+// they read may have changed.
+void apply_migrations(SQLite::Database& db, const std::string& path, const StoreOptions& options) {
+  std::vector<std::string> views;
+  for_each_row(db, "SELECT name FROM sqlite_master WHERE type = 'view'",
+               [&](SQLite::Statement& row) { views.push_back(row.getColumn(0).getString()); });
+  for (const auto& view : views) db.exec(fmt::format("DROP VIEW \"{}\"", view));
+  const int64_t version = pragma(db, "user_version");
+  for (const auto& migration : options.migrations) {
+    if (migration.version > version) db.exec(migration.sql);
+  }
+  db.exec(kViewsSql);
+  SQLite::Statement violations(db, "PRAGMA foreign_key_check");
+  if (violations.executeStep()) {
+    throw database_error("{}: bringing it to schema {} would break a reference in table {}", path,
+                         newest(options), violations.getColumn(0).getString());
+  }
+  db.exec(fmt::format("PRAGMA user_version = {}", newest(options)));
+}
+
+// A complete copy under its final name, or none: the name appears by a rename.
+void copy_beside(SQLite::Database& db, const std::string& path, int64_t version) {
+  const std::string copy = fmt::format("{}.v{}.backup", path, version);
+  const std::string unfinished = fmt::format("{}.{}", copy, ::getpid());
+  std::filesystem::remove(unfinished);
+  execute(db, "VACUUM INTO ?", unfinished);
+  std::filesystem::rename(unfinished, copy);
+}
+
+void migrate(SQLite::Database& db, const std::string& path, const StoreOptions& options) {
+  const int64_t version = pragma(db, "user_version");
+  if (version == newest(options)) return;
+  if (version > 0) copy_beside(db, path, version);
+  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::EXCLUSIVE);
+  // Another process may have done it while this one waited for the lock.
+  check_identity(db, path, options);
+  if (pragma(db, "user_version") < newest(options)) {
+    apply_migrations(db, path, options);
+    transaction.commit();
+  }
+}
+
+// Looks at an existing file without the right to write to it. A file that needs recovery after a
+// crash cannot be read so; the caller then opens it for writing, which recovers it.
+bool peek(const std::string& path, const StoreOptions& options) {
+  try {
+    SQLite::Database db(path, SQLite::OPEN_READONLY, kBusyTimeoutMs);
+    check_identity(db, path, options);
+    return true;
+  } catch (const SQLite::Exception& error) {
+    const int code = error.getErrorCode() & 0xff;
+    if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) return false;
+    throw;
+  }
+}
+
+void check_path(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw database_error("{}: a folder, not a database", path);
+  }
+}
+
+}  // namespace
+
+const std::vector<Migration>& store_migrations() {
+  static const std::vector<Migration> migrations = {{1, kSchemaSql}, {2, kSchema2Sql}};
+  return migrations;
+}
+
+std::string schema_text() {
+  std::string text;
+  for (const auto& migration : store_migrations()) text += migration.sql + "\n";
+  return text + kViewsSql;
+}
+
+void throw_database_error(const std::string& path, const SQLite::Exception& error) {
+  std::string what = error.what();
+  std::replace(what.begin(), what.end(), '\n', ' ');
+  switch (error.getErrorCode() & 0xff) {
+    case SQLITE_NOTADB:
+      throw database_error("{}: not an SQLite database; choose another file with --db", path);
+    case SQLITE_CORRUPT:
+      throw database_error(
+          "{}: the database is damaged ({}); keep it, and go on with a copy made by `db backup` or "
+          "with another --db",
+          path, what);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      throw database_error(
+          "{}: locked by another program; end it (a database browser, a stuck backup) and run the "
+          "command again",
+          path);
+    case SQLITE_FULL:
+      throw database_error("{}: the disk is full; free some space and run the command again", path);
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      throw database_error(
+          "{}: cannot be opened or is not writable ({}); check the folder and its "
+          "permissions, or choose another file with --db",
+          path, what);
+    default:
+      throw database_error("{}: {}", path, what);
+  }
+}
+
+void with_retry(const std::string& path, const StoreOptions& options,
+                const std::function<void()>& work) {
+  const auto start = Clock::now();
+  auto pause = std::chrono::milliseconds(2);
+  bool told = false;
+  while (true) {
+    try {
+      return work();
+    } catch (const SQLite::Exception& error) {
+      const int code = error.getErrorCode() & 0xff;
+      const auto waited = Clock::now() - start;
+      if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || waited > options.lock_timeout) {
+        throw_database_error(path, error);
+      }
+      if (!told && waited > std::chrono::seconds(2) && options.notice) {
+        options.notice(fmt::format("{}: waiting for another program's lock", path));
+        told = true;
+      }
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(250));
+  }
+}
+
+SQLite::Database open_for_writing(const std::string& path, const StoreOptions& options) {
+  check_path(path);
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::exists(folder)) {
+    throw database_error("{}: there is no folder {}; make it, or choose another file with --db",
+                         path, folder.string());
+  }
+  std::optional<SQLite::Database> db;
+  with_retry(path, options, [&] {
+    db.reset();
+    if (std::filesystem::exists(path)) peek(path, options);
+    db.emplace(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMs);
+    configure(*db);
+    const bool empty = check_identity(*db, path, options);
+    if (!empty && options.check_pages) check_pages(*db, path);
+    if (sqlite3_db_readonly(db->getHandle(), "main") == 1) {
+      throw database_error("{}: not writable; check its permissions, or choose another --db", path);
+    }
+    // Not WAL: see the head of run_store.h.
+    db->execAndGet("PRAGMA journal_mode = TRUNCATE");
+    migrate(*db, path, options);
+  });
+  return std::move(*db);
+}
+
+SQLite::Database open_snapshot(const std::string& path, const StoreOptions& options) {
+  check_path(path);
+  if (!std::filesystem::exists(path)) {
+    throw database_error("{}: no such database; a sweep makes one, --db names another", path);
+  }
+  std::optional<SQLite::Database> copy;
+  with_retry(path, options, [&] {
+    const int mode = peek(path, options) ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE;
+    SQLite::Database file(path, mode, kBusyTimeoutMs);
+    configure(file);
+    check_identity(file, path, options);
+    copy.emplace(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Backup backup(*copy, file);
+    const int result = backup.executeStep(-1);
+    if (result != SQLITE_DONE) throw SQLite::Exception(file.getHandle(), result);
+  });
+  with_retry(path, options, [&] {
+    configure(*copy);
+    if (options.check_pages) check_pages(*copy, path);
+    if (pragma(*copy, "user_version") < newest(options)) {
+      SQLite::Transaction transaction(*copy);
+      apply_migrations(*copy, path, options);
+      transaction.commit();
+    }
+  });
+  return std::move(*copy);
+}
+
+}  // namespace approx

@@ -1,0 +1,132 @@
+// Opening the store's file: which files are ours, how they are brought to this program's schema,
+// and what happens while another process holds them. The rest of results/ works on what this
+// returns.
+#pragma once
+
+#include <SQLiteCpp/Backup.h>
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+
+namespace approx {
+
+// Brings a database from version - 1 to `version`. The first one makes the tables.
+struct Migration {
+  int64_t version = 1;
+  std::string sql;
+};
+
+const std::vector<Migration>& store_migrations();
+
+struct StoreOptions {
+  // How long to wait for another process's lock.
+  std::chrono::milliseconds lock_timeout{60'000};
+  // Is told once when a wait has lasted two seconds.
+  std::function<void(const std::string& message)> notice;
+  // Whether to look through all pages on opening; `db check` does so itself, line by line.
+  bool check_pages = true;
+  // Tests put a version of the future here.
+  std::vector<Migration> migrations = store_migrations();
+};
+
+// The tables and views of this version as SQL: what `db schema` prints.
+std::string schema_text();
+
+// Opens for writing; makes the file or migrates it (after a copy beside it, `FILE.v1.backup`).
+// Throws Error(kDatabase) as RunStore's constructor says.
+SQLite::Database open_for_writing(const std::string& path, const StoreOptions& options);
+
+// A copy in memory of what is committed now, brought to this program's schema; the file is only
+// read, and its writers wait no longer than the copy takes. Same errors; the file must exist.
+SQLite::Database open_snapshot(const std::string& path, const StoreOptions& options = {});
+
+// Throws what SQLite reported about `path` as a one-line Error(kDatabase).
+[[noreturn]] void throw_database_error(const std::string& path, const SQLite::Exception& error);
+
+// Runs `work` until it is not stopped by another process's lock, for options.lock_timeout at most.
+// `work` is a whole transaction: it is begun anew each time.
+void with_retry(const std::string& path, const StoreOptions& options,
+                const std::function<void()>& work);
+
+// A transaction that will write, rolled back unless committed.
+class WriteTransaction {
+ public:
+  explicit WriteTransaction(SQLite::Database& db)
+      : transaction_(db, SQLite::TransactionBehavior::IMMEDIATE) {}
+  void commit() { transaction_.commit(); }
+
+ private:
+  SQLite::Transaction transaction_;
+};
+
+// Values go into statements by position; an empty optional is NULL.
+template <typename T>
+void bind_value(SQLite::Statement& statement, int at, const T& value) {
+  if constexpr (std::is_integral_v<T>) {
+    statement.bind(at, static_cast<int64_t>(value));
+  } else {
+    statement.bind(at, value);
+  }
+}
+
+template <typename T>
+void bind_value(SQLite::Statement& statement, int at, const std::optional<T>& value) {
+  if (value) {
+    bind_value(statement, at, *value);
+  } else {
+    statement.bind(at);
+  }
+}
+
+// Raw bytes, as the BLOB columns take them.
+struct Blob {
+  std::string bytes;
+};
+
+inline void bind_value(SQLite::Statement& statement, int at, const Blob& value) {
+  statement.bind(at, static_cast<const void*>(value.bytes.data()),
+                 static_cast<int>(value.bytes.size()));
+}
+
+template <typename... Args>
+void bind_all(SQLite::Statement& statement, const Args&... args) {
+  int at = 0;
+  (bind_value(statement, ++at, args), ...);
+}
+
+// Executes one statement; returns the number of rows it changed.
+template <typename... Args>
+int64_t execute(SQLite::Database& db, const char* sql, const Args&... args) {
+  SQLite::Statement statement(db, sql);
+  bind_all(statement, args...);
+  return statement.exec();
+}
+
+// Calls `row(statement)` for each row of a query.
+template <typename Row, typename... Args>
+void for_each_row(SQLite::Database& db, const std::string& sql, const Row& row,
+                  const Args&... args) {
+  SQLite::Statement statement(db, sql);
+  bind_all(statement, args...);
+  while (statement.executeStep()) row(statement);
+}
+
+inline std::string text_at(SQLite::Statement& row, int at) { return row.getColumn(at).getString(); }
+
+inline std::optional<int64_t> optional_integer(const SQLite::Column& column) {
+  return column.isNull() ? std::nullopt : std::optional(column.getInt64());
+}
+
+inline std::optional<double> optional_real(const SQLite::Column& column) {
+  return column.isNull() ? std::nullopt : std::optional(column.getDouble());
+}
+
+}  // namespace approx

@@ -1,0 +1,260 @@
+#include "results/store/maintenance.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/params.h"
+#include "results/render/table.h"
+#include "results/store/database.h"
+#include "results/store/run_lock.h"
+
+namespace approx {
+namespace {
+
+// A rule as a query for its violations: each row is one, as text.
+struct CheckRule {
+  const char* name;
+  const char* sql;
+};
+
+// Cells that a table compares: equal in all but method, schedule and seed.
+#define APPROX_GROUP \
+  "network, dataset, split, train_examples, recipe, batch_size, precision, threads, device"
+
+constexpr CheckRule kRules[] = {
+    {"structure",
+     "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
+    {"references",
+     "SELECT 'a row of ' || \"table\" || ' refers to a missing row of ' || parent "
+     "FROM pragma_foreign_key_check"},
+    {"one running attempt",
+     "SELECT 'cell ' || cell_id || ' has ' || count(*) || ' runs in state running' FROM run "
+     "WHERE state = 'running' GROUP BY cell_id HAVING count(*) > 1"},
+    {"one end",
+     "SELECT 'run ' || run_id || ' is ' || state || CASE WHEN ended_utc IS NULL THEN ' without an "
+     "end' ELSE ' and has an end' END FROM run WHERE (state = 'running') <> (ended_utc IS NULL)"},
+    {"attempts in order",
+     "SELECT 'cell ' || cell_id || ' has ' || count(*) || ' attempts numbered up to ' || "
+     "max(attempt) FROM run GROUP BY cell_id HAVING max(attempt) <> count(*)"},
+    {"finished runs have totals",
+     "SELECT 'run ' || run_id || ' is finished without its times' FROM run "
+     "WHERE state = 'finished' AND (train_ns IS NULL OR wall_ns IS NULL)"},
+    {"finished runs have an accuracy",
+     "SELECT 'run ' || run_id || ' is finished without a test accuracy' FROM run r "
+     "JOIN cell USING(cell_id) WHERE state = 'finished' AND purpose = 'accuracy' AND NOT EXISTS "
+     "(SELECT 1 FROM metric m WHERE m.run_id = r.run_id AND m.name = 'accuracy' AND split = "
+     "'test')"},
+    {"steps and times grow together",
+     "SELECT 'run ' || a.run_id || ': ' || a.name || '/' || a.split || ' goes back in time after "
+     "step ' || a.step FROM metric a JOIN metric b ON b.run_id = a.run_id AND b.name = a.name AND "
+     "b.split = a.split AND b.step = (SELECT min(step) FROM metric x WHERE x.run_id = a.run_id AND "
+     "x.name = a.name AND x.split = a.split AND x.step > a.step) "
+     "WHERE b.train_ns < a.train_ns OR b.epoch < a.epoch"},
+    {"one grid of evaluations",
+     "WITH grid AS (SELECT c.*, m.run_id, group_concat(m.step) AS steps FROM v_final c JOIN "
+     "(SELECT run_id, step FROM metric WHERE name = 'accuracy' AND split = 'test' ORDER BY run_id, "
+     "step) m USING(run_id) GROUP BY m.run_id) "
+     "SELECT 'runs ' || min(run_id) || ' and ' || max(run_id) || ' of one comparison were "
+     "evaluated "
+     "at different steps' FROM grid GROUP BY " APPROX_GROUP " HAVING count(DISTINCT steps) > 1"},
+    {"parts do not exceed the whole",
+     "SELECT 'run ' || run_id || ': training, evaluation, data and warm-up take longer than the "
+     "run' "
+     "FROM run WHERE wall_ns IS NOT NULL AND coalesce(train_ns, 0) + coalesce(eval_ns, 0) + "
+     "coalesce(data_ns, 0) + coalesce(warmup_ns, 0) > 1.01 * wall_ns"},
+    {"no negative time",
+     "SELECT 'run ' || run_id || ' has a negative time' FROM run "
+     "WHERE min(coalesce(train_ns, 0), coalesce(eval_ns, 0), coalesce(data_ns, 0), "
+     "coalesce(wall_ns, 0), coalesce(warmup_ns, 0)) < 0"},
+    {"seeds differ",
+     "WITH curve AS (SELECT run_id, count(*) AS points, group_concat(name || split || step || ':' "
+     "|| "
+     "value) AS text FROM (SELECT * FROM metric WHERE name IN ('loss', 'accuracy') ORDER BY "
+     "run_id, "
+     "name, split, step) GROUP BY run_id), "
+     "last AS (SELECT c.*, f.text, f.points FROM v_final c JOIN curve f USING(run_id)) "
+     "SELECT 'runs ' || a.run_id || ' and ' || b.run_id || ' have different seeds and the same "
+     "curves' FROM last a JOIN last b USING(" APPROX_GROUP ", method, schedule) "
+     "WHERE a.seed < b.seed AND a.text = b.text AND a.points > 2"},
+    {"builds are known",
+     "SELECT 'run ' || run_id || ' does not say which sources it was built from' FROM run "
+     "JOIN build USING(build_id) WHERE state IN ('finished', 'diverged') AND "
+     "git_sha IN ('', 'unknown')"},
+    {"data are known",
+     "SELECT 'run ' || run_id || ' does not say which data it read' FROM run "
+     "LEFT JOIN dataset USING(dataset_id) WHERE state IN ('finished', 'diverged') AND "
+     "coalesce(sha256, '') = ''"},
+    {"data are the same inside a comparison",
+     "SELECT 'runs ' || min(run_id) || ' and ' || max(run_id) || ' are compared and read different "
+     "data' FROM v_final GROUP BY " APPROX_GROUP " HAVING count(DISTINCT dataset_id) > 1"},
+    {"data are those that were asked for",
+     "SELECT 'run ' || run_id || ' asked for ' || dataset || ' and read ' || name FROM run "
+     "JOIN cell USING(cell_id) JOIN dataset USING(dataset_id) WHERE name <> dataset"},
+    {"valid timings were alone",
+     "SELECT 'run ' || run_id || ' counts as a valid timing, although it was ' || CASE WHEN "
+     "purpose "
+     "<> 'timing' THEN 'an accuracy run' WHEN state <> 'finished' THEN state WHEN NOT isolated "
+     "THEN "
+     "'not isolated' ELSE 'disturbed' END FROM run JOIN cell USING(cell_id) WHERE timing_valid AND "
+     "(purpose <> 'timing' OR state <> 'finished' OR NOT isolated OR taint <> '[]')"},
+    {"a time for each step",
+     "SELECT 'run ' || run_id || ' has ' || length(step_ns) / 8 || ' step times for ' || steps || "
+     "' steps' FROM run WHERE step_ns IS NOT NULL AND steps IS NOT NULL AND state = 'finished' AND "
+     "length(step_ns) / 8 NOT IN (steps, steps - coalesce(warmup_steps, 0))"},
+    {"blocks come in pairs",
+     "SELECT 'run ' || run_id || ': block pair ' || pair || ' has one arm' FROM timing_block "
+     "JOIN run USING(run_id) WHERE state = 'finished' GROUP BY run_id, pair HAVING count(*) <> 2"},
+    {"what is not a number is marked",
+     "SELECT 'run ' || run_id || ': ' || name || ' at step ' || step || ' is not finite and not "
+     "marked' FROM metric WHERE (value IS NULL) <> (special IS NOT NULL) OR "
+     "abs(value) > 1.7976931348623157e308"},
+    {"accuracies are shares",
+     "SELECT 'run ' || run_id || ': accuracy ' || value || ' at step ' || step FROM metric "
+     "WHERE name = 'accuracy' AND value NOT BETWEEN 0 AND 1"},
+    {"layers add up",
+     "SELECT 'run ' || run_id || ': layer ' || layer || ' has an impossible count' FROM "
+     "layer_metric "
+     "WHERE calls < 0 OR exact_calls < 0 OR (method = 'dense' AND exact_calls <> calls) OR "
+     "macs_done < 0 OR macs_dense < 0"},
+    {"cells belong to an experiment",
+     "SELECT 'cell ' || cell_id || ' is in no experiment' FROM cell "
+     "WHERE cell_id NOT IN (SELECT cell_id FROM experiment_cell WHERE cell_id IS NOT NULL)"},
+    {"views agree with tables",
+     "WITH base AS (SELECT count(*) AS n FROM (SELECT cell_id, state, row_number() OVER (PARTITION "
+     "BY "
+     "cell_id ORDER BY attempt DESC) AS nth, run_id FROM run WHERE state IN ('finished', "
+     "'diverged')) JOIN cell USING(cell_id) WHERE nth = 1 AND state = 'finished' AND purpose = "
+     "'accuracy' AND run_id IN (SELECT run_id FROM metric m WHERE name = 'accuracy' AND split = "
+     "'test' GROUP BY run_id HAVING sum(step = (SELECT max(step) FROM metric x WHERE x.run_id = "
+     "m.run_id AND x.name = 'accuracy' AND x.split = 'test') AND value IS NOT NULL) = 1)) "
+     "SELECT 'v_final has ' || (SELECT count(*) FROM v_final) || ' rows, the tables ' || n FROM "
+     "base "
+     "WHERE n <> (SELECT count(*) FROM v_final)"},
+};
+
+// Columns that hold JSON, as table.column.
+constexpr std::pair<const char*, const char*> kJsonColumns[] = {{"host", "detail"},
+                                                                {"experiment", "report"},
+                                                                {"cell", "recipe"},
+                                                                {"cell", "config"},
+                                                                {"run", "taint"},
+                                                                {"run", "environment"},
+                                                                {"kernel_run", "environment"},
+                                                                {"study_run", "params"},
+                                                                {"study_run", "methods"},
+                                                                {"study_run", "environment"},
+                                                                {"study_run", "content"},
+                                                                {"kernel_case", "shape"},
+                                                                {"kernel_result", "special"}};
+
+constexpr const char* kJsonRule = "JSON is valid";
+constexpr const char* kLockRule = "running rows have a process";
+
+}  // namespace
+
+std::vector<std::string> check_rules() {
+  std::vector<std::string> names;
+  for (const auto& rule : kRules) names.emplace_back(rule.name);
+  names.emplace_back(kJsonRule);
+  names.emplace_back(kLockRule);
+  return names;
+}
+
+std::vector<std::string> check_store(const std::string& path) {
+  StoreOptions options;
+  options.check_pages = false;
+  auto db = open_snapshot(path, options);
+  std::vector<std::string> violations;
+  const auto add = [&](const char* rule, const std::string& what) {
+    violations.push_back(fmt::format("{}: {}", rule, what));
+  };
+  try {
+    for (const auto& rule : kRules) {
+      for_each_row(db, rule.sql,
+                   [&](SQLite::Statement& row) { add(rule.name, row.getColumn(0).getString()); });
+    }
+    for (const auto& [table, column] : kJsonColumns) {
+      int64_t number = 0;
+      for_each_row(db, fmt::format("SELECT {} FROM {}", column, table),
+                   [&, table = table, column = column](SQLite::Statement& row) {
+                     ++number;
+                     if (Json::accept(row.getColumn(0).getString())) return;
+                     add(kJsonRule, fmt::format("{}.{} of row {}", table, column, number));
+                   });
+    }
+    for_each_row(db,
+                 "SELECT run_id, run_directory FROM run WHERE state = 'running' ORDER BY run_id",
+                 [&](SQLite::Statement& row) {
+                   const std::string directory = row.getColumn(1).getString();
+                   if (RunLock::held(directory, RunLock::kWorker) ||
+                       RunLock::held(directory, RunLock::kClaim)) {
+                     return;
+                   }
+                   add(kLockRule, fmt::format("run {} is lost; the next sweep settles it",
+                                              row.getColumn(0).getInt64()));
+                 });
+  } catch (const SQLite::Exception& error) {
+    throw_database_error(path, error);
+  }
+  return violations;
+}
+
+void backup_store(const std::string& path, const std::string& out) {
+  if (std::filesystem::exists(out)) {
+    throw usage_error("{}: exists already; a backup replaces nothing, choose another name", out);
+  }
+  auto db = open_snapshot(path);
+  const std::string unfinished = fmt::format("{}.{}", out, ::getpid());
+  std::error_code error;
+  std::filesystem::remove(unfinished, error);
+  try {
+    execute(db, "VACUUM INTO ?", unfinished);
+  } catch (const SQLite::Exception& failure) {
+    std::filesystem::remove(unfinished, error);
+    throw_database_error(out, failure);
+  }
+  std::filesystem::rename(unfinished, out, error);
+  if (error) throw database_error("{}: {}", out, error.message());
+}
+
+std::vector<std::string> export_store(const std::string& path, const std::string& folder) {
+  auto db = open_snapshot(path);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw usage_error("{}: cannot be made: {}", folder, error.message());
+  std::vector<std::string> names, paths;
+  for_each_row(db, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+               [&](SQLite::Statement& row) { names.push_back(row.getColumn(0).getString()); });
+  for (const auto& name : names) {
+    Table table;
+    SQLite::Statement rows(db, fmt::format("SELECT * FROM \"{}\" ORDER BY 1, 2", name));
+    for (int i = 0; i < rows.getColumnCount(); ++i) table.columns.push_back(rows.getColumnName(i));
+    while (rows.executeStep()) {
+      auto& fields = table.rows.emplace_back();
+      for (int i = 0; i < rows.getColumnCount(); ++i) {
+        const auto column = rows.getColumn(i);
+        if (column.isNull()) {
+          fields.emplace_back();
+        } else if (column.isInteger()) {
+          fields.emplace_back(column.getInt64());
+        } else if (column.isFloat()) {
+          fields.emplace_back(column.getDouble());
+        } else if (column.isBlob()) {
+          std::string hex;
+          for (const char byte : column.getString()) {
+            hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+          }
+          fields.emplace_back(hex);
+        } else {
+          fields.emplace_back(column.getString());
+        }
+      }
+    }
+    paths.push_back(folder + "/" + name + ".csv");
+    write_file(paths.back(), render(table, "csv"));
+  }
+  return paths;
+}
+
+}  // namespace approx

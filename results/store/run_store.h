@@ -1,0 +1,118 @@
+// The store: every run, in one SQLite file. Journal TRUNCATE, synchronous FULL: a result that was
+// acknowledged survives a power cut, and the versions of SQLite in use have a known fault in WAL
+// mode (docs/store.md). A row appears when a run starts; everything else of it is written in the
+// one transaction that ends it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/params.h"
+#include "core/experiment/experiment.h"
+#include "results/store/database.h"
+
+namespace approx {
+
+// A run's states; all but running are terminal.
+// finished, diverged: a result. failed, oom, timeout, interrupted, lost: no result, run again on
+// demand (interrupted and lost ones without being asked).
+struct RunState {
+  static constexpr const char* kRunning = "running";
+  static constexpr const char* kFinished = "finished";
+  static constexpr const char* kDiverged = "diverged";
+  static constexpr const char* kFailed = "failed";
+  static constexpr const char* kOom = "oom";
+  static constexpr const char* kTimeout = "timeout";
+  static constexpr const char* kInterrupted = "interrupted";
+  static constexpr const char* kLost = "lost";
+};
+
+// How a run ended, seen from outside its process.
+struct RunEnd {
+  std::string state = RunState::kFinished;
+  std::optional<int> exit_code, signal;
+  std::string error;               // one line; with the last lines of its stderr where it crashed
+  std::vector<std::string> taint;  // what disturbed its clock, besides what its events report
+};
+
+struct CellStatus {
+  int64_t cell_id = 0;
+  int64_t attempts = 0;
+  int64_t run_id = 0;  // of the last attempt, 0 when there is none
+  std::string state;   // likewise, ""
+  std::string error;
+  bool tainted = false;  // a timing run that finished, but was disturbed or shared the machine
+};
+
+struct StudyRecord {
+  std::string experiment;  // the id of the one that asked for it, or ""
+  std::string name;
+  Json params = Json::object(), methods = Json::array();
+  Json content;  // {"columns": [...], "rows": [[...]]}
+};
+
+class RunStore {
+ public:
+  // kRead works on a copy in memory of what was committed when it was opened.
+  enum class Mode { kRead, kWrite };
+
+  // Opens (kWrite: and creates or migrates) the database. Throws Error(kDatabase) for a file that
+  // is no SQLite file, is corrupt, of another application or of a newer schema, is not writable,
+  // or stays locked for 60 s; the file is not touched then. kRead: also when there is no file.
+  RunStore(const std::string& path, Mode mode, StoreOptions options = {});
+  ~RunStore();
+  RunStore(RunStore&&) noexcept;
+
+  // Records the experiment and its cells (existing ones are re-used by key). Cells recorded
+  // before stay while the experiment's text is the same, so that sweeps narrowed by flags add up;
+  // of another text only those that have runs stay. Returns the experiment's id.
+  int64_t add_experiment(const Experiment& experiment, const std::string& command_line);
+
+  // attempts 0 and an empty state for a key that the store does not know.
+  CellStatus status(std::string_view run_key) const;
+
+  // Adds the row of a run in state `running`: the next attempt of its cell, and holds the lock
+  // `claim` in run_directory until finish() or its own end, so that nobody takes the run for lost
+  // before its worker has locked the directory itself (RunLock). `environment` is the worker's
+  // "start" event, or what is known of it; finish() takes a later one from the events.
+  // Returns nothing when another process is running that cell now (a lost one, whose locks are
+  // free, is first marked so), and when the cell was begun or finished by another since the caller
+  // looked: it has a result although `seen_attempts` is not given, or its number of attempts is not
+  // `seen_attempts` (CellStatus::attempts; give it to run a cell again).
+  // Throws Error(kInternal) for a key that no experiment added.
+  std::optional<int64_t> begin(std::string_view run_key, const Json& environment,
+                               const std::string& run_directory,
+                               std::optional<int64_t> seen_attempts = std::nullopt);
+
+  // Ends a run in one transaction: its metrics, per-layer statistics, timing blocks and totals
+  // from the events of the worker, and its state. A run that ends well without a "final" event has
+  // failed; one that ends well has the state of that event. Malformed events are left out, and
+  // counted in its error text. Throws Error(kInternal) when the run is not running.
+  void finish(int64_t run_id, const std::vector<Json>& events, const RunEnd& end);
+
+  // Marks as lost every running row whose worker and coordinator are gone (the locks of its
+  // directory are free) after ingesting what its events.jsonl holds; one with a "final" event there
+  // has ended as that says. Returns how many rows were settled.
+  int64_t recover();
+
+  // One kernel-benchmark row set; fields in docs/events.md ("kernel"). `experiment`: the id of the
+  // one that asked for it, or "".
+  void add_kernel_results(const Json& environment, const std::vector<Json>& rows,
+                          const std::string& experiment = "");
+
+  // The table of one study: its name, parameters and methods, and {"columns", "rows"}.
+  void add_study(const Json& environment, const StudyRecord& study);
+
+  // Whether a kernel benchmark or a study of that experiment is in the store.
+  bool has_item_results(const std::string& experiment) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace approx

@@ -1,0 +1,221 @@
+-- The first version of the store. Never edited once released: a change is a migration
+-- (results/store/database.cpp), after which the views are made anew.
+PRAGMA application_id = 0x41505458;  -- 'APTX'
+
+-- Machines, by what they report of themselves.
+CREATE TABLE host(
+  host_id INTEGER PRIMARY KEY,
+  fingerprint TEXT NOT NULL UNIQUE,
+  hostname TEXT NOT NULL,
+  cpu_model TEXT NOT NULL,
+  n_cores INTEGER NOT NULL,
+  ram_bytes INTEGER NOT NULL,
+  gpu_model TEXT NOT NULL,
+  detail TEXT NOT NULL
+) STRICT;
+
+-- What computed: the sources, how they were compiled, what they were linked with.
+CREATE TABLE build(
+  build_id INTEGER PRIMARY KEY,
+  git_sha TEXT NOT NULL,
+  dirty INTEGER NOT NULL CHECK(dirty IN (0, 1)),
+  compiler TEXT NOT NULL,
+  flags TEXT NOT NULL,
+  torch TEXT NOT NULL,
+  cuda TEXT NOT NULL,
+  cudnn TEXT NOT NULL,
+  UNIQUE(git_sha, dirty, compiler, flags, torch, cuda, cudnn)
+) STRICT;
+
+-- Data sets as runs really read them; sha256 is that of the packed content.
+CREATE TABLE dataset(
+  dataset_id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  variant TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  n_train INTEGER NOT NULL,
+  n_test INTEGER NOT NULL,
+  lossy INTEGER NOT NULL CHECK(lossy IN (0, 1)),
+  UNIQUE(name, variant, sha256)
+) STRICT;
+
+CREATE TABLE experiment(
+  experiment_id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,  -- "wang2019:table5"
+  title TEXT NOT NULL,
+  source TEXT NOT NULL,
+  text TEXT NOT NULL,
+  command_line TEXT NOT NULL,
+  target_metric TEXT,
+  target_value REAL,
+  report TEXT NOT NULL,
+  created_utc TEXT NOT NULL,
+  CHECK((target_metric IS NULL) = (target_value IS NULL))
+) STRICT;
+
+-- One resolved run of a grid, seed included. `config` holds every setting that decides the result;
+-- the columns beside it are the axes that everybody filters on, and what must be equal for two cells
+-- to be compared. (JSON functions have no place in tables and views: the SQLite of current
+-- distributions refuses them there under trusted_schema = OFF.)
+CREATE TABLE cell(
+  cell_id INTEGER PRIMARY KEY,
+  run_key TEXT NOT NULL UNIQUE,
+  purpose TEXT NOT NULL CHECK(purpose IN ('accuracy', 'timing')),
+  method TEXT NOT NULL,
+  schedule TEXT NOT NULL,
+  network TEXT NOT NULL,
+  dataset TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  split TEXT NOT NULL,
+  train_examples INTEGER NOT NULL,
+  recipe TEXT NOT NULL,  -- JSON
+  batch_size INTEGER NOT NULL,
+  precision TEXT NOT NULL,
+  threads INTEGER NOT NULL,
+  device TEXT NOT NULL,
+  config TEXT NOT NULL  -- JSON
+) STRICT;
+
+-- The cells of an experiment with their labels in its tables. An excluded run has its reason and no
+-- cell.
+CREATE TABLE experiment_cell(
+  experiment_cell_id INTEGER PRIMARY KEY,
+  experiment_id INTEGER NOT NULL REFERENCES experiment ON DELETE CASCADE,
+  cell_id INTEGER REFERENCES cell,
+  position INTEGER NOT NULL,  -- in the experiment's order
+  method_label TEXT NOT NULL,
+  schedule_label TEXT NOT NULL,
+  network_label TEXT NOT NULL,
+  dataset TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  excluded TEXT NOT NULL,
+  UNIQUE(experiment_id, cell_id),
+  CHECK((cell_id IS NULL) = (excluded <> ''))
+) STRICT;
+
+-- One attempt at a cell. Times are nanoseconds of a steady clock; step_ns is the list of step times
+-- without warm-up, 8 bytes each, little endian.
+CREATE TABLE run(
+  run_id INTEGER PRIMARY KEY,
+  cell_id INTEGER NOT NULL REFERENCES cell,
+  attempt INTEGER NOT NULL CHECK(attempt >= 1),
+  host_id INTEGER NOT NULL REFERENCES host,
+  build_id INTEGER NOT NULL REFERENCES build,
+  dataset_id INTEGER REFERENCES dataset,
+  state TEXT NOT NULL CHECK(state IN ('running', 'finished', 'diverged', 'failed', 'oom', 'timeout',
+                                      'interrupted', 'lost')),
+  isolated INTEGER NOT NULL CHECK(isolated IN (0, 1)),
+  timing_valid INTEGER NOT NULL DEFAULT 0 CHECK(timing_valid IN (0, 1)),
+  taint TEXT NOT NULL DEFAULT '[]',
+  run_directory TEXT NOT NULL,
+  started_utc TEXT NOT NULL,
+  ended_utc TEXT,
+  steps INTEGER,
+  warmup_steps INTEGER,
+  train_ns INTEGER,
+  eval_ns INTEGER,
+  data_ns INTEGER,
+  wall_ns INTEGER,
+  warmup_ns INTEGER,
+  step_ns_median REAL,
+  step_ns_q1 REAL,
+  step_ns_q3 REAL,
+  step_ns BLOB CHECK(step_ns IS NULL OR length(step_ns) % 8 = 0),
+  peak_rss_bytes INTEGER,
+  diverged_step INTEGER,
+  diverged_layer TEXT,
+  exit_code INTEGER,
+  signal INTEGER,
+  error TEXT NOT NULL DEFAULT '',
+  environment TEXT NOT NULL,
+  UNIQUE(cell_id, attempt),
+  CHECK((state = 'running') = (ended_utc IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX one_running ON run(cell_id) WHERE state = 'running';
+
+CREATE TABLE metric(
+  run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  split TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  epoch REAL NOT NULL,
+  train_ns INTEGER NOT NULL,
+  value REAL,
+  special TEXT CHECK(special IN ('nan', '+inf', '-inf')),
+  PRIMARY KEY(run_id, name, split, step),
+  CHECK((value IS NULL) = (special IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE layer_metric(
+  run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  layer TEXT NOT NULL,
+  product TEXT NOT NULL,
+  method TEXT NOT NULL,
+  calls INTEGER NOT NULL,
+  exact_calls INTEGER NOT NULL,
+  macs_dense INTEGER NOT NULL,
+  macs_done INTEGER NOT NULL,
+  density REAL,  -- NULL where it has no meaning
+  PRIMARY KEY(run_id, layer, product, method)
+) STRICT, WITHOUT ROWID;
+
+-- Timing runs: interleaved blocks of exact and approximated steps.
+CREATE TABLE timing_block(
+  run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  pair INTEGER NOT NULL,
+  arm TEXT NOT NULL CHECK(arm IN ('dense', 'approx')),
+  block_order INTEGER NOT NULL,
+  steps INTEGER NOT NULL CHECK(steps > 0),
+  ns INTEGER NOT NULL CHECK(ns > 0),
+  PRIMARY KEY(run_id, pair, arm)
+) STRICT, WITHOUT ROWID;
+
+-- Kernel benchmarks have no network, data set or seed, hence tables of their own.
+CREATE TABLE kernel_run(
+  kernel_run_id INTEGER PRIMARY KEY,
+  host_id INTEGER NOT NULL REFERENCES host,
+  build_id INTEGER NOT NULL REFERENCES build,
+  started_utc TEXT NOT NULL,
+  environment TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE kernel_case(
+  kernel_case_id INTEGER PRIMARY KEY,
+  op TEXT NOT NULL,
+  method TEXT NOT NULL,
+  variant TEXT NOT NULL,
+  shape TEXT NOT NULL,
+  precision TEXT NOT NULL,
+  threads INTEGER NOT NULL,
+  device TEXT NOT NULL,
+  UNIQUE(op, method, variant, shape, precision, threads, device)
+) STRICT;
+
+CREATE TABLE kernel_result(
+  kernel_run_id INTEGER NOT NULL REFERENCES kernel_run ON DELETE CASCADE,
+  kernel_case_id INTEGER NOT NULL REFERENCES kernel_case,
+  label TEXT NOT NULL,  -- what its list of shapes calls the shape, may be empty
+  n INTEGER NOT NULL,
+  ns_median REAL,
+  ns_q1 REAL,
+  ns_q3 REAL,
+  ns BLOB NOT NULL CHECK(length(ns) = 8 * n),
+  baseline_n INTEGER NOT NULL,
+  baseline_ns_median REAL,
+  baseline_ns BLOB NOT NULL CHECK(length(baseline_ns) = 8 * baseline_n),
+  ratio REAL,
+  ratio_lo REAL,
+  ratio_hi REAL,
+  gflops REAL,
+  dense_flops REAL,
+  flops REAL,
+  plan_ns REAL,
+  max_abs_error REAL,
+  max_rel_error REAL,
+  special TEXT NOT NULL,  -- {"max_rel_error": "nan"}: which is not finite
+  verdict TEXT NOT NULL CHECK(verdict IN ('faster', 'slower', 'same', 'ambiguous', 'skipped')),
+  reason TEXT NOT NULL,
+  PRIMARY KEY(kernel_run_id, kernel_case_id)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,87 @@
+#include "base/params.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/core/config/test_catalogue.h"
+
+namespace approx {
+namespace {
+
+Params read_method(std::string_view text) { return test_catalogue().method_params(text); }
+
+TEST(ParseSpec, CutsNameAndArguments) {
+  const Spec spec = parse_spec(" a : k = 1 , b=x=y ");
+  EXPECT_EQ(spec.name, "a");
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(spec.arguments, (Pairs{{"k", "1"}, {"b", "x=y"}}));
+  for (const char* text : {"", " ", ":k=1", "a:", "a:k", "a:=1", "a:k=1,", "a:k=1,k=2"}) {
+    EXPECT_THROW(parse_spec(text), Error) << text;
+  }
+}
+
+TEST(Params, FillsDefaultsAndSpellsThemOut) {
+  EXPECT_EQ(read_method("topk_position:k=1").to_string(), "topk_position");
+  EXPECT_EQ(read_method("topk_position").full_text(), "topk_position:k=1,scale=equal");
+  EXPECT_EQ(read_method("topk_position:scale=l1,k=3").to_string(), "topk_position:k=3,scale=l1");
+  EXPECT_EQ(read_method("random:std=1e-3").real("std"), 1e-3);
+  EXPECT_TRUE(read_method("zero:freeze=true").flag("freeze"));
+  EXPECT_EQ(read_method("topk_position:scale=l1").choice<int>("scale"), 2);
+}
+
+TEST(Params, FullTextReadsBackAsItself) {
+  for (const char* text : {"random:std=0.1", "random:std=1e-9", "topk_position:k=7,scale=none"}) {
+    EXPECT_EQ(read_method(read_method(text).full_text()).full_text(),
+              read_method(text).full_text());
+  }
+}
+
+TEST(Params, RefusesWrongTypesRangesAndNames) {
+  for (const char* text :
+       {"random:std=x", "random:std=nan", "random:std=inf", "random:std=-1", "random:std=11",
+        "random:std=0,1", "topk_position:k=1.5", "topk_position:k=0",
+        "topk_position:k=99999999999999999999", "topk_position:scale=", "zero:freeze=1",
+        "zero:frieze=true", "dense:k=1", "mixed:k=1"}) {
+    EXPECT_THROW(read_method(text), Error) << text;
+  }
+}
+
+TEST(ParamSpecJson, KeepsTheTypeOfTheDefault) {
+  for (const ParamSpec& spec :
+       {ParamSpec{"a", int64_t{1}, "help", 1}, ParamSpec{"b", 1.0, "help", 0, 2},
+        ParamSpec{"c", true, ""}, ParamSpec{"d", std::string("x"), ""}}) {
+    const auto back = Json::parse(Json(spec).dump()).get<ParamSpec>();
+    EXPECT_EQ(back.fallback, spec.fallback);
+    EXPECT_EQ(back.min, spec.min);
+    EXPECT_EQ(back.max, spec.max);
+  }
+}
+
+TEST(Catalogue, SurvivesJson) {
+  const Json json = test_catalogue();
+  const auto back = Json::parse(json.dump()).get<Catalogue>();
+  EXPECT_EQ(Json(back), json);
+  EXPECT_EQ(back.network("resnet20").layers.size(), 20u);
+  EXPECT_EQ(back.method("meprop").products.size(), 2u);
+}
+
+TEST(Catalogue, KnowsDenseAndMixedWithoutListingThem) {
+  EXPECT_TRUE(test_catalogue().method("dense").products.empty());
+  EXPECT_EQ(read_method("dense").full_text(), "dense");
+  EXPECT_EQ(read_method("mixed").full_text(), "mixed");
+  EXPECT_THROW(test_catalogue().method("densee"), Error);
+  EXPECT_THROW(test_catalogue().network("dense"), Error);
+}
+
+TEST(Nearest, FindsOneSlipAndNothingFarAway) {
+  const std::vector<std::string> words = {"seeds", "steps", "k"};
+  EXPECT_EQ(nearest("seeds", words), "seeds");
+  EXPECT_EQ(nearest("sedes", words), "seeds");
+  EXPECT_EQ(nearest("seed", words), "seeds");
+  EXPECT_EQ(nearest("network", words), "");
+  EXPECT_EQ(nearest("", {}), "");
+  EXPECT_EQ(nearest(std::string(1'000'000, 's'), words), "");
+}
+
+}  // namespace
+}  // namespace approx

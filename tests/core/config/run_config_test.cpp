@@ -1,0 +1,285 @@
+#include "core/config/run_config.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <set>
+
+#include "tests/core/config/test_catalogue.h"
+
+namespace approx {
+namespace {
+
+std::string key_of(const RunConfig& config, std::string_view sha = "abc") {
+  return run_key(config, sha, test_catalogue());
+}
+
+RunConfig example() {
+  RunConfig config;
+  config.network = "resnet20";
+  config.dataset = "cifar10";
+  config.method = "topk_position:k=1";
+  config.schedule = make_schedule("wang2019_s2");
+  config.threads = 2;
+  return config;
+}
+
+class RandomConfigs {
+ public:
+  explicit RandomConfigs(unsigned seed) : rng_(seed) {}
+
+  int64_t pick(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(rng_);
+  }
+
+  template <typename T>
+  T one_of(const std::vector<T>& values) {
+    return values[static_cast<size_t>(pick(0, static_cast<int64_t>(values.size()) - 1))];
+  }
+
+  RunConfig next() {
+    RunConfig config;
+    config.purpose = pick(0, 1) ? Purpose::kTiming : Purpose::kAccuracy;
+    config.network = one_of<std::string>({"resnet20", "vgg19", "small_cnn"});
+    config.dataset = one_of<std::string>({"cifar10", "mnist14"});
+    config.split = one_of<std::string>({"holdout", "paper"});
+    config.train_examples = pick(0, 3) * 100;
+    config.method =
+        one_of<std::string>({"dense", "zero", "random:std=0.25", "topk_position:scale=signed"});
+    for (int64_t n = pick(1, 3); n > 0; --n) {
+      Rule rule;
+      rule.layers = fmt::format("{}::{}", pick(1, 4), pick(1, 4));
+      rule.steps = fmt::format("{}::{}", pick(0, 4), pick(1, 4));
+      if (pick(0, 1)) rule.from = fmt::format("{}ep", pick(1, 9));
+      config.schedule.push_back(rule);
+    }
+    config.recipe.optimizer = one_of<std::string>({"sgd", "adam"});
+    config.recipe.learning_rate = one_of<double>({0.1, 1e-3, 0.4});
+    config.recipe.epochs = pick(1, 20);
+    config.recipe.flip = pick(0, 1);
+    config.seed = pick(0, 1000);
+    config.batch_size = pick(1, 256);
+    config.precision = one_of<std::string>({"fp32", "bf16"});
+    config.threads = pick(1, 8);
+    config.device = one_of<std::string>({"cpu", "cuda"});
+    config.blocks = pick(1, 30);
+    config.block_steps = pick(1, 30);
+    return config;
+  }
+
+ private:
+  std::mt19937 rng_;
+};
+
+// The same settings as another text would write them.
+RunConfig respell(RunConfig config, RandomConfigs& random) {
+  const auto& catalogue = test_catalogue();
+  config.network = catalogue.network_params(config.network).full_text();
+  if (random.pick(0, 1)) config.method = catalogue.method_params(config.method).full_text();
+  for (auto& rule : config.schedule) {
+    if (random.pick(0, 1)) rule.method = config.method;
+    if (random.pick(0, 1) && config.method != "dense") rule.products = {Product::kWeightGradient};
+    if (random.pick(0, 1)) rule.layers = " " + rule.layers + " ";
+    if (random.pick(0, 1)) rule.until = "1dur";
+    if (random.pick(0, 1) && rule.from.empty()) rule.from = "0ba";
+  }
+  if (config.purpose == Purpose::kAccuracy) config.blocks = random.pick(1, 100);
+  if (config.method == "dense" && random.pick(0, 1)) config.schedule.clear();
+  return config;
+}
+
+TEST(RunKey, IsTheSameForTheSameSettingsWrittenDifferently) {
+  RandomConfigs random(1);
+  for (int i = 0; i < 2000; ++i) {
+    const auto config = random.next();
+    const auto other = respell(config, random);
+    EXPECT_EQ(key_of(config), key_of(other)) << Json(config).dump() << "\n" << Json(other).dump();
+    EXPECT_EQ(key_of(config), key_of(Json::parse(Json(config).dump()).get<RunConfig>()));
+  }
+}
+
+TEST(RunKey, DiffersForDifferentSettings) {
+  RandomConfigs random(2);
+  std::map<std::string, std::string> settings_of;
+  for (int i = 0; i < 2000; ++i) {
+    auto config = random.next();
+    if (config.method == "dense") config.schedule.clear();
+    if (config.purpose == Purpose::kAccuracy) config.blocks = config.block_steps = 1;
+    const auto settings = Json(config).dump();
+    const auto [found, fresh] = settings_of.emplace(key_of(config), settings);
+    if (!fresh) {
+      EXPECT_EQ(found->second, settings);
+    }
+  }
+}
+
+TEST(RunKey, EachSingleChangeChangesIt) {
+  using Change = std::function<void(RunConfig&)>;
+  const std::vector<Change> changes = {[](RunConfig& c) { c.purpose = Purpose::kTiming; },
+                                       [](RunConfig& c) { c.network = "resnet14"; },
+                                       [](RunConfig& c) { c.dataset = "mnist14"; },
+                                       [](RunConfig& c) { c.split = "paper"; },
+                                       [](RunConfig& c) { c.train_examples = 10; },
+                                       [](RunConfig& c) { c.method = "topk_position:k=2"; },
+                                       [](RunConfig& c) { c.method = "dense"; },
+                                       [](RunConfig& c) { c.schedule[0].layers = "2::3"; },
+                                       [](RunConfig& c) { c.schedule[0].steps = "1::2"; },
+                                       [](RunConfig& c) { c.schedule[0].from = "1ep"; },
+                                       [](RunConfig& c) { c.schedule[0].until = "1ep"; },
+                                       [](RunConfig& c) { c.schedule[0].method = "zero"; },
+                                       [](RunConfig& c) { c.schedule.push_back(c.schedule[0]); },
+                                       [](RunConfig& c) { c.seed = 1; },
+                                       [](RunConfig& c) { c.batch_size = 64; },
+                                       [](RunConfig& c) { c.precision = "bf16"; },
+                                       [](RunConfig& c) { c.threads = 1; },
+                                       [](RunConfig& c) { c.device = "cuda"; }};
+  std::set<std::string> keys = {key_of(example())};
+  for (const auto& change : changes) {
+    auto config = example();
+    change(config);
+    EXPECT_TRUE(keys.insert(key_of(config)).second) << Json(config).dump();
+  }
+  // Every setting of a recipe, moved to another value that it may have.
+  for (const auto& spec : recipe_specs()) {
+    Json recipe = example().recipe;
+    Json& value = recipe[spec.name];
+    if (value.is_boolean()) {
+      value = !value.get<bool>();
+    } else if (value.is_string() && spec.choices.empty()) {
+      value = "3,5";
+    } else if (value.is_string()) {
+      value = value == spec.choices[0] ? spec.choices[1] : spec.choices[0];
+    } else if (value.is_number_integer()) {
+      value = value.get<int64_t>() + 1;
+    } else {
+      value = value.get<double>() == 0.5 ? 0.25 : 0.5;
+    }
+    auto config = example();
+    from_json(recipe, config.recipe);
+    EXPECT_TRUE(keys.insert(key_of(config)).second) << spec.name;
+  }
+  EXPECT_TRUE(keys.insert(key_of(example(), "other data")).second);
+}
+
+TEST(Recipe, MilestonesAreATextOfRisingEpochs) {
+  Recipe recipe;
+  from_json({{"lr_schedule", "milestones"}, {"milestones", "60, 120,160"}}, recipe);
+  EXPECT_EQ(recipe.milestones, (std::vector<int64_t>{60, 120, 160}));
+  EXPECT_EQ(Json(recipe)["milestones"], "60,120,160");
+  EXPECT_EQ(Json(recipe).get<Recipe>(), recipe);
+  EXPECT_NO_THROW(check(recipe));
+  from_json({{"milestones", "20-80+20"}}, recipe);
+  EXPECT_EQ(recipe.milestones, (std::vector<int64_t>{20, 40, 60, 80}));
+  for (const char* text : {"60,60", "60,30", "0,10", ""}) {
+    from_json({{"milestones", text}}, recipe);
+    EXPECT_THROW(check(recipe), Error) << text;
+  }
+  for (const char* text : {"60,", "x", "-3", "1.5"}) {
+    EXPECT_THROW(from_json({{"milestones", text}}, recipe), Error) << text;
+  }
+  from_json({{"milestones", "60"}, {"lr_schedule", "step"}}, recipe);
+  EXPECT_THROW(check(recipe), Error) << "milestones that nothing reads";
+}
+
+TEST(RunKey, HasBlocksForTimingRunsOnly) {
+  auto config = example();
+  auto more = config;
+  more.blocks = 99;
+  more.block_steps = 99;
+  EXPECT_EQ(key_of(config), key_of(more));
+  config.purpose = more.purpose = Purpose::kTiming;
+  EXPECT_NE(key_of(config), key_of(more));
+}
+
+TEST(RunKey, HasTheOtherNetworkOfATimingOnly) {
+  auto config = example();
+  config.method = "dense";
+  auto against = config;
+  against.timed_against = "vgg19";
+  EXPECT_EQ(key_of(config), key_of(against));
+  config.purpose = against.purpose = Purpose::kTiming;
+  EXPECT_NE(key_of(config), key_of(against));
+  EXPECT_FALSE(Json(config).contains("timed_against"));
+  EXPECT_EQ(Json(against).get<RunConfig>(), against);
+  EXPECT_NO_THROW(check(against));
+  against.method = "zero";
+  EXPECT_THROW(check(against), Error);
+}
+
+TEST(RunKey, IsOneForDenseUnderEverySchedule) {
+  auto config = example();
+  config.method = "dense";
+  const auto key = key_of(config);
+  config.schedule = make_schedule("wang2019_s3");
+  EXPECT_EQ(key_of(config), key);
+}
+
+TEST(RunKey, ChangesWithTheImplementationOfMethodAndNetwork) {
+  auto catalogue = test_catalogue();
+  const auto key = [&] { return run_key(example(), "abc", catalogue); };
+  const auto before = key();
+  for (auto& method : catalogue.methods) {
+    if (method.name == "zero") ++method.version;
+  }
+  EXPECT_EQ(key(), before) << "a method that the run does not use";
+  for (auto& method : catalogue.methods) {
+    if (method.name == "topk_position") ++method.version;
+  }
+  const auto after = key();
+  EXPECT_NE(after, before);
+  for (auto& network : catalogue.networks) ++network.version;
+  EXPECT_NE(key(), after);
+}
+
+TEST(RunConfigJson, RoundTrips) {
+  RandomConfigs random(3);
+  for (int i = 0; i < 500; ++i) {
+    const auto config = random.next();
+    EXPECT_EQ(Json::parse(Json(config).dump()).get<RunConfig>(), config);
+  }
+  EXPECT_EQ(Json::object().get<RunConfig>(), RunConfig());
+}
+
+TEST(RunConfigJson, RefusesWhatItDoesNotKnow) {
+  for (const char* text : {R"([])",
+                           R"({"sede": 1})",
+                           R"({"seed": "1"})",
+                           R"({"seed": -1})",
+                           R"({"seed": 1.5})",
+                           R"({"seed": 1e99})",
+                           R"({"seed": 99999999999999999999})",
+                           R"({"seed": null})",
+                           R"({"network": 3})",
+                           R"({"precision": "fp64"})",
+                           R"({"device": "tpu"})",
+                           R"({"batch_size": 0})",
+                           R"({"purpose": "speed"})",
+                           R"({"purpose": 1})",
+                           R"({"schedule": {}})",
+                           R"({"schedule": [1]})",
+                           R"({"schedule": [{"layer": "2"}]})",
+                           R"({"recipe": 3})",
+                           R"({"recipe": {"epoch": 3}})",
+                           R"({"recipe": {"flip": 1}})",
+                           R"({"recipe": {"epochs": 2.0}})",
+                           R"({"recipe": {"learning_rate": -1}})",
+                           R"({"recipe": {"learning_rate": true}})",
+                           R"({"recipe": {"optimizer": "adamw"}})"}) {
+    try {
+      Json::parse(text).get<RunConfig>();
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage) << text;
+    }
+  }
+}
+
+TEST(Sha256, MatchesPublishedVectors) {
+  // FIPS 180-2, appendix B, and the empty text.
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+}  // namespace
+}  // namespace approx

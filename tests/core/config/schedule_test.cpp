@@ -1,0 +1,398 @@
+#include "core/config/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "tests/core/config/test_catalogue.h"
+
+namespace approx {
+namespace {
+
+const std::vector<LayerInfo>& layers_of(const char* network) {
+  return test_catalogue().network(network).layers;
+}
+
+Schedule make(const std::vector<Rule>& rules, const char* network = "resnet20",
+              std::string_view method = "zero", int64_t steps_per_epoch = 10,
+              int64_t total_steps = 100) {
+  return Schedule(rules, layers_of(network), method, test_catalogue(), steps_per_epoch,
+                  total_steps);
+}
+
+// The numbers of the convolutions with an approximated product at `step`.
+std::set<int64_t> approximated(const Schedule& schedule, const char* network, int64_t step) {
+  std::set<int64_t> found;
+  const auto& layers = layers_of(network);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (!schedule.at(i, step).dense()) found.insert(layers[i].is_conv() ? layers[i].index : 0);
+  }
+  return found;
+}
+
+template <typename Call>
+std::string schedule_message(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    return error.what();
+  }
+  return "no error";
+}
+
+// Python's slice over [first, n), as a list.
+std::set<int64_t> expand(int64_t start, int64_t stop, int64_t step, int64_t n) {
+  std::set<int64_t> members;
+  for (int64_t i = start; i < (stop < 0 ? n : std::min(stop, n)); i += step) members.insert(i);
+  return members;
+}
+
+TEST(Slice, AgreesWithANaiveExpanderOnRandomTexts) {
+  std::mt19937 rng(1);
+  const auto pick = [&rng](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(rng);
+  };
+  for (int trial = 0; trial < 3000; ++trial) {
+    const int64_t fallback = pick(0, 2);
+    const bool has_start = pick(0, 1), has_stop = pick(0, 1), has_step = pick(0, 1);
+    const int64_t start = has_start ? pick(0, 20) : fallback;
+    const int64_t stop = has_stop ? start + pick(1, 20) : -1;
+    const int64_t step = has_step ? pick(1, 9) : 1;
+    const auto part = [](bool present, int64_t value) {
+      return present ? std::to_string(value) : std::string();
+    };
+    std::string text = fmt::format("{}:{}", part(has_start, start), part(has_stop, stop));
+    if (has_step || pick(0, 1)) text += fmt::format(":{}", part(has_step, step));
+    const Slice slice = parse_slice(text, fallback);
+    std::set<int64_t> members;
+    for (int64_t i = 0; i < 50; ++i) {
+      if (slice.contains(i)) members.insert(i);
+    }
+    EXPECT_EQ(members, expand(start, stop, step, 50)) << text;
+  }
+}
+
+TEST(Slice, ANumberIsItself) {
+  const Slice slice = parse_slice(" 7 ", 2);
+  EXPECT_EQ(slice, (Slice{7, 8, 1}));
+}
+
+TEST(Slice, RejectsWhatIsNone) {
+  for (const char* text : {"", " ", "x", "1:2:3:4", "1:x", "::0", "5:5", "5:3", "-1", "1.5", "1e3",
+                           "0x1", "::-1", "99999999999999999999", "9999999999999", ": :x", "+1"}) {
+    EXPECT_THROW(parse_slice(text, 0), Error) << text;
+  }
+}
+
+TEST(Position, CountsBatchesEpochsAndShares) {
+  EXPECT_EQ(parse_position("300ba").step(10, 1000), 300);
+  EXPECT_EQ(parse_position("10ep").step(391, 1000), 3910);
+  EXPECT_EQ(parse_position("1.5ep").step(10, 1000), 15);
+  EXPECT_EQ(parse_position("0.25dur").step(10, 1000), 250);
+  EXPECT_EQ(parse_position("0.29dur").step(10, 100), 29);  // 0.29 * 100 is just below 29
+  EXPECT_EQ(parse_position("1dur").step(10, 1000), 1000);
+}
+
+TEST(Position, APlateauHasPatienceAndAGain) {
+  const auto plain = parse_position("plateau");
+  EXPECT_EQ(plain.unit, Position::Unit::kPlateau);
+  EXPECT_EQ(plain.patience, 5);
+  EXPECT_GT(plain.step(10, 100), 1'000'000);
+  EXPECT_EQ(parse_position("plateau:delta=0.01,patience=2").patience, 2);
+  for (const char* text : {"plateau:patience=0", "plateau:delta=2", "plateau:speed=1", "plato"}) {
+    EXPECT_THROW(parse_position(text), Error) << text;
+  }
+}
+
+TEST(Position, RejectsWhatIsNone) {
+  for (const char* text : {"", "10", "ep", "-1ep", "1.5ba", "1.1dur", "nanep", "infba", "10 epochs",
+                           "1e30ba", "10epp"}) {
+    EXPECT_THROW(parse_position(text), Error) << text;
+  }
+  EXPECT_NE(schedule_message([] { parse_position("10eq"); }).find("did you mean \"ep\""),
+            std::string::npos);
+}
+
+TEST(Schedule, LayersCountFromTheSecondUnlessTheStartIsGiven) {
+  EXPECT_EQ(approximated(make({{.layers = "::1"}}, "small_cnn"), "small_cnn", 0),
+            (std::set<int64_t>{2}));
+  EXPECT_EQ(approximated(make({{.layers = "1::1"}}, "small_cnn"), "small_cnn", 0),
+            (std::set<int64_t>{1, 2}));
+  EXPECT_EQ(approximated(make({{.layers = "1"}}, "small_cnn"), "small_cnn", 0),
+            (std::set<int64_t>{1}));
+}
+
+TEST(Schedule, KindsPassTheFirstConvolutionOverAndNamesDoNot) {
+  EXPECT_EQ(approximated(make({{.layers = "kind=conv*"}}, "small_cnn"), "small_cnn", 0),
+            (std::set<int64_t>{2}));
+  EXPECT_EQ(approximated(make({{.layers = "name=*conv*"}}, "small_cnn"), "small_cnn", 0),
+            (std::set<int64_t>{1, 2}));
+  EXPECT_EQ(approximated(make({{.layers = "kind=linear"}}, "small_cnn"), "small_cnn", 0),
+            (std::set<int64_t>{0}));
+  EXPECT_EQ(approximated(make({{.layers = "kind=linear, 1 + 2"}}, "small_cnn"), "small_cnn", 0),
+            (std::set<int64_t>{0, 1, 2}));
+}
+
+TEST(Schedule, TheLaterRuleDecidesProductByProduct) {
+  const auto schedule = make({{.layers = "2::1", .method = "meprop"},
+                              {.layers = "3", .products = {Product::kWeightGradient}},
+                              {.layers = "4", .method = "dense"}});
+  EXPECT_EQ(schedule.methods(), (std::vector<std::string>{"meprop:k=1", "zero:freeze=false"}));
+  EXPECT_EQ(schedule.at(1, 0).of(Product::kDataGradient), 0);
+  EXPECT_EQ(schedule.at(1, 0).of(Product::kWeightGradient), 0);
+  EXPECT_EQ(schedule.at(2, 0).of(Product::kDataGradient), 0);
+  EXPECT_EQ(schedule.at(2, 0).of(Product::kWeightGradient), 1);
+  EXPECT_TRUE(schedule.at(3, 0).dense());
+  EXPECT_EQ(schedule.at(4, 0).of(Product::kForward), Decision::kDense);
+}
+
+// Rules against the plainest possible reading of them.
+TEST(Schedule, AgreesWithANaiveOneOnRandomRules) {
+  std::mt19937 rng(2);
+  const auto pick = [&rng](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(rng);
+  };
+  const auto& layers = layers_of("resnet20");
+  const std::vector<std::string> methods = {"", "zero", "random", "meprop", "dense"};
+  for (int trial = 0; trial < 200; ++trial) {
+    struct Plain {
+      std::set<int64_t> layers, steps;
+      int64_t from, until;
+      std::vector<Product> products;
+      std::string method;
+    };
+    std::vector<Plain> plain;
+    std::vector<Rule> rules;
+    for (int64_t n = pick(1, 4); n > 0; --n) {
+      const int64_t layer = pick(1, 19), layer_step = pick(1, 5), step = pick(0, 3),
+                    period = pick(1, 4), from = pick(0, 20), until = from + pick(1, 40);
+      const auto& method = methods[pick(0, 4)];
+      rules.push_back({.layers = fmt::format("{}::{}", layer, layer_step),
+                       .steps = fmt::format("{}::{}", step, period),
+                       .products = {Product::kWeightGradient},
+                       .method = method,
+                       .from = fmt::format("{}ba", from),
+                       .until = fmt::format("{}ba", until)});
+      plain.push_back({expand(layer, -1, layer_step, 20),
+                       expand(step, -1, period, 100),
+                       from,
+                       until,
+                       {Product::kWeightGradient},
+                       method});
+    }
+    const auto schedule = make(rules, "resnet20", "topk_position");
+    for (size_t i = 0; i + 1 < layers.size(); ++i) {
+      for (int64_t s = 0; s < 70; ++s) {
+        std::string expected = "dense";
+        for (const auto& rule : plain) {
+          if (rule.layers.count(layers[i].index) && rule.steps.count(s) && s >= rule.from &&
+              s < rule.until) {
+            expected = rule.method.empty() ? "topk_position" : rule.method;
+          }
+        }
+        const int index = schedule.at(i, s).of(Product::kWeightGradient);
+        const std::string actual = index == Decision::kDense ? "dense" : schedule.methods()[index];
+        EXPECT_EQ(actual.substr(0, actual.find(':')), expected);
+        EXPECT_EQ(schedule.at(i, s).of(Product::kForward), Decision::kDense);
+      }
+    }
+  }
+}
+
+TEST(Schedule, WindowsAreHalfOpen) {
+  const auto schedule = make({{.from = "1ep", .until = "0.5dur"}});
+  EXPECT_TRUE(schedule.at(1, 9).dense());
+  EXPECT_FALSE(schedule.at(1, 10).dense());
+  EXPECT_FALSE(schedule.at(1, 49).dense());
+  EXPECT_TRUE(schedule.at(1, 50).dense());
+}
+
+TEST(Schedule, PeriodIsTheLeastCommonMultiple) {
+  EXPECT_EQ(make({}).period(), 1);
+  EXPECT_EQ(make({{.steps = "::4"}, {.steps = "1::6"}}).period(), 12);
+  EXPECT_EQ(make({{.steps = "::999999999989"}, {.steps = "::999999999961"}}).period(), 100);
+}
+
+TEST(Schedule, ShareCountsConvolutionsAndSteps) {
+  // Wang et al. aim at a quarter of the (layer, step) pairs.
+  EXPECT_DOUBLE_EQ(make(make_schedule("wang2019_s1")).approximated_share(100), 5.0 / 19);
+  EXPECT_DOUBLE_EQ(make(make_schedule("wang2019_s2")).approximated_share(100), 9.0 / 38);
+  EXPECT_DOUBLE_EQ(make(make_schedule("wang2019_s3")).approximated_share(100), 18.0 / 76);
+  EXPECT_DOUBLE_EQ(make(make_schedule("wang2019_cnn2"), "wang_cnn2").approximated_share(100), 0.25);
+  EXPECT_EQ(make({{}}).approximated_share(0), 0);
+  EXPECT_EQ(make({{.layers = "kind=linear"}}).approximated_share(10), 0);
+}
+
+TEST(Schedule, DenseIsExactWhateverTheRules) {
+  const auto schedule = make({{.layers = "1::1"}}, "resnet20", "dense");
+  EXPECT_TRUE(schedule.methods().empty());
+  EXPECT_TRUE(approximated(schedule, "resnet20", 0).empty());
+}
+
+TEST(Schedule, MixedNeedsAMethodInEveryRule) {
+  EXPECT_EQ(make({{.method = "zero"}}, "resnet20", "mixed").methods().size(), 1u);
+  EXPECT_NE(schedule_message([] { make({{}}, "resnet20", "mixed"); }).find("name its own method"),
+            std::string::npos);
+}
+
+TEST(Schedule, ErrorsNameTheSelectorAndTheFix) {
+  struct Case {
+    Rule rule;
+    const char* expected;
+  };
+  const std::vector<Case> cases = {
+      {{.layers = "20::1"},
+       "layers = \"20::1\": 20::1 matches no layer; the network has "
+       "convolutions 1 to 19"},
+      {{.layers = "2::x"}, "layers = \"2::x\": \"x\" is not a whole number"},
+      {{.layers = "0"}, "layers = \"0\": convolutions count from 1"},
+      {{.layers = "2,,3"}, "an empty term"},
+      {{.layers = "kid=conv3x3"}, "unknown selector \"kid\" (did you mean \"kind\"?)"},
+      {{.layers = "kind="}, "kind= needs a pattern"},
+      {{.layers = "kind=conv3x4"}, "the network has conv3x3, linear (did you mean \"conv3x3\"?)"},
+      {{.layers = "name=fd"}, "name=fd matches no layer; the network has stage1.conv1"},
+      {{.steps = "1:1"}, "steps = \"1:1\": \"1:1\" selects nothing"},
+      {{.products = {Product::kForward}},
+       "zero cannot approximate forward; it approximates "
+       "weight_gradient"},
+      {{.method = "zerro"}, "unknown method \"zerro\" (did you mean \"zero\"?)"},
+      {{.method = "densee"}, "(did you mean \"dense\"?)"},
+      {{.method = "dense:k=1"}, "dense takes no parameters"},
+      {{.from = "10eq"}, "from: \"10eq\": unknown unit"},
+      {{.from = "5ep", .until = "5ep"}, "until: 5ep does not lie after from = 5ep"},
+      {{.from = "5ep", .until = "3ba"}, "the rule ends (step 3) before it begins (step 50)"},
+      {{.until = "0ba"}, "until: 0ba is before the first step"}};
+  for (const auto& [rule, expected] : cases) {
+    const auto message = schedule_message([&rule = rule] { make({rule}); });
+    EXPECT_NE(message.find(expected), std::string::npos) << message << "\nlacks " << expected;
+  }
+}
+
+TEST(Matrix, ReproducesFigure3CellByCell) {
+  // Wang et al. 2019, Figure 3: five layers, four batches.
+  const std::vector<std::vector<std::string>> figure = {
+      {"dense", "zero", "random", "zero"},
+      {"dense", "dense", "random", "dense"},
+      {"topk_position", "dense", "random", "dense"},
+      {"topk_position", "dense", "dense", "dense"},
+      {"topk_position", "zero", "dense", "zero"}};
+  const auto rules =
+      matrix_rules({".ZRZ", "..R.", "*.R.", "*...", "*Z.Z"}, {{'Z', "zero"}, {'R', "random"}});
+  const auto network = test_network("five", 5);
+  const Schedule schedule(rules, network.layers, "topk_position", test_catalogue(), 10, 100);
+  for (size_t i = 0; i < 5; ++i) {
+    for (int64_t step = 0; step < 12; ++step) {
+      const int index = schedule.at(i, step).of(Product::kWeightGradient);
+      const std::string text = index == Decision::kDense ? "dense" : schedule.methods()[index];
+      EXPECT_EQ(text.substr(0, text.find(':')), figure[i][step % 4]) << i << " " << step;
+    }
+  }
+  EXPECT_EQ(schedule.period(), 4);
+}
+
+TEST(Matrix, RejectsBadOnes) {
+  EXPECT_THROW(matrix_rules({}, {}), Error);
+  EXPECT_THROW(matrix_rules({""}, {}), Error);
+  EXPECT_NE(schedule_message([] {
+              matrix_rules({"..", "."}, {});
+            }).find("row 2 has 1 letters"),
+            std::string::npos);
+  EXPECT_NE(schedule_message([] {
+              matrix_rules({".Q"}, {{'Z', "zero"}});
+            }).find("row 1, column 2: 'Q' is not in the key; known: .*Z"),
+            std::string::npos);
+  EXPECT_THROW(matrix_rules(std::vector<std::string>(101, std::string(100, '.')), {}), Error);
+}
+
+TEST(Rule, SurvivesJson) {
+  const Rule rule{"2::4+name=fc", "::2", {Product::kForward, Product::kWeightGradient},
+                  "zero",         "1ep", "0.5dur"};
+  EXPECT_EQ(Json(rule).get<Rule>(), rule);
+  EXPECT_EQ(Json::object().get<Rule>(), Rule());
+}
+
+TEST(Rule, RejectsForeignJson) {
+  for (const char* text : {"[]", R"({"layer": "2"})", R"({"layers": 2})", R"({"products": "x"})",
+                           R"({"products": ["x"]})", R"({"products": [1]})"}) {
+    EXPECT_THROW(Json::parse(text).get<Rule>(), Error) << text;
+  }
+}
+
+TEST(Rule, HasOneCanonicalSpelling) {
+  const auto canonical = [](const Rule& rule) {
+    return canonical_rule(rule, "topk_position:k=1", test_catalogue());
+  };
+  const Rule expected = canonical({});
+  EXPECT_EQ(canonical({.layers = " 2: :1"}), expected);
+  EXPECT_EQ(canonical({.steps = ":"}), expected);
+  EXPECT_EQ(canonical({.steps = "0::1"}), expected);
+  EXPECT_EQ(canonical({.products = {Product::kWeightGradient}}), expected);
+  EXPECT_EQ(canonical({.method = "topk_position:scale=equal"}), expected);
+  EXPECT_EQ(canonical({.from = "0ep", .until = "1dur"}), expected);
+  EXPECT_NE(canonical({.layers = "1::1"}), expected);
+  EXPECT_NE(canonical({.from = "1ep"}), expected);
+}
+
+TEST(Schedule, RulesEndAndBeginAtAPlateau) {
+  Rule early, late;
+  early.until = "plateau:patience=2,delta=0.01";
+  late.method = "random";
+  late.from = early.until;
+  auto schedule = make({early, late});
+  EXPECT_TRUE(schedule.watches_accuracy());
+  const auto method = [&](int64_t step) -> std::string {
+    const auto decision = schedule.at(1, step);
+    return decision.dense() ? "dense"
+                            : schedule.methods()[size_t(decision.of(Product::kWeightGradient))];
+  };
+  EXPECT_EQ(method(1'000'000), "zero:freeze=false");
+  EXPECT_FALSE(schedule.observe(0.5, 10));
+  EXPECT_FALSE(schedule.observe(0.505, 20)) << "no gain of 0.01, the first time";
+  EXPECT_FALSE(schedule.observe(0.6, 30));
+  EXPECT_FALSE(schedule.observe(std::nan(""), 40));
+  EXPECT_EQ(method(45), "zero:freeze=false");
+  EXPECT_TRUE(schedule.observe(0.61, 50)) << "0.61 is not more than 0.01 above 0.6";
+  EXPECT_EQ(method(49), "zero:freeze=false");
+  EXPECT_EQ(method(50), "random:std=0.0078125");
+  EXPECT_FALSE(schedule.observe(0.1, 60)) << "reached once";
+  EXPECT_EQ(method(60), "random:std=0.0078125");
+}
+
+TEST(Schedule, PlateausHaveOneSpelling) {
+  Rule rule;
+  rule.until = " plateau:delta=1e-3 ";
+  EXPECT_EQ(canonical_rule(rule, "zero", test_catalogue()).until, "plateau:patience=5,delta=0.001");
+  rule.from = "plateau";
+  EXPECT_THROW(make({rule}), Error) << "begins where it ends";
+  rule.until = "20ep";
+  EXPECT_EQ(canonical_rule(rule, "zero", test_catalogue()).from, "plateau:patience=5,delta=0.001");
+  EXPECT_FALSE(make({Rule{}}).watches_accuracy());
+}
+
+TEST(Schedule, AModeNarrowsTheProducts) {
+  const auto products = [](const char* method) {
+    return canonical_rule(Rule{}, method, test_catalogue()).products;
+  };
+  EXPECT_EQ(products("sampler").size(), 3u);
+  EXPECT_EQ(products("sampler:mode=backward"),
+            (std::vector{Product::kDataGradient, Product::kWeightGradient}));
+  Rule forward;
+  forward.products = {Product::kForward};
+  EXPECT_NE(schedule_message([&] {
+              make({forward}, "resnet20", "sampler:mode=backward");
+            }).find("cannot approximate forward"),
+            std::string::npos);
+  EXPECT_NE(
+      schedule_message([&] { make({forward}, "resnet20", "sampler"); }).find("one sample for all"),
+      std::string::npos);
+  Rule one;
+  one.products = {Product::kWeightGradient};
+  EXPECT_NO_THROW(make({one}, "resnet20", "sampler:mode=backward"));
+}
+
+}  // namespace
+}  // namespace approx

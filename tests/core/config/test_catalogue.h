@@ -1,0 +1,67 @@
+// A hand-made catalogue for tests of everything that only needs to know what there is: the methods
+// and networks of the library by name, with the counts of layers that schedules are made for.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/config/catalogue.h"
+
+namespace approx {
+
+// `convolutions` 3x3 convolutions named conv1.. and a linear layer named fc.
+inline NetworkInfo test_network(const std::string& name, int64_t convolutions) {
+  NetworkInfo network;
+  network.name = name;
+  network.classes = 10;
+  network.channels = 3;
+  network.size = 32;
+  for (int64_t i = 1; i <= convolutions; ++i) {
+    LayerInfo layer;
+    layer.name = "stage" + std::to_string((i + 5) / 6) + ".conv" + std::to_string(i);
+    layer.kind = "conv3x3";
+    layer.index = i;
+    layer.kernel = 3;
+    network.layers.push_back(layer);
+  }
+  LayerInfo linear;
+  linear.name = "fc";
+  linear.kind = "linear";
+  linear.index = 1;
+  network.layers.push_back(linear);
+  return network;
+}
+
+inline const Catalogue& test_catalogue() {
+  static const Catalogue catalogue = [] {
+    Catalogue made;
+    const auto add = [&made](const std::string& name, std::vector<ParamSpec> params,
+                             std::vector<Product> products) {
+      MethodInfo method;
+      method.name = name;
+      method.params = std::move(params);
+      method.products = std::move(products);
+      made.methods.push_back(std::move(method));
+    };
+    add("zero", {{"freeze", false, ""}}, {Product::kWeightGradient});
+    add("random", {{"std", 0.0078125, "", 0.0, 10.0}}, {Product::kWeightGradient});
+    ParamSpec scale{"scale", std::string("equal"), ""};
+    scale.choices = {"equal", "signed", "l1", "none"};
+    add("topk_position", {{"k", int64_t{1}, "", 1}, scale}, {Product::kWeightGradient});
+    add("meprop", {{"k", int64_t{1}, "", 1}}, {Product::kDataGradient, Product::kWeightGradient});
+    add("forward_only", {}, {Product::kForward});
+    ParamSpec mode{"mode", std::string("both"), ""};
+    mode.choices = {"both", "backward"};
+    add("sampler", {mode}, {kAllProducts.begin(), kAllProducts.end()});
+    made.methods.back().products_of_mode = {{kAllProducts.begin(), kAllProducts.end()},
+                                            {Product::kDataGradient, Product::kWeightGradient}};
+    made.networks = {test_network("small_cnn", 2), test_network("wang_cnn2", 2),
+                     test_network("resnet20", 19), test_network("resnet14", 13),
+                     test_network("vgg19", 16)};
+    return made;
+  }();
+  return catalogue;
+}
+
+}  // namespace approx

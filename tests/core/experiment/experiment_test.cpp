@@ -1,0 +1,609 @@
+#include "core/experiment/experiment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "base/range.h"
+#include "core/experiment/files.h"
+#include "tests/core/config/test_catalogue.h"
+
+namespace approx {
+namespace {
+
+std::string checksum(const std::string& dataset) {
+  if (dataset == "mnist15") throw usage_error("unknown data set \"mnist15\"");
+  return "sha of " + dataset;
+}
+
+Experiment parse(const std::string& text, const Overrides& overrides = {}) {
+  return parse_experiment(text, "x.toml", overrides, test_catalogue(), checksum);
+}
+
+std::string experiment_message(const std::string& text, const Overrides& overrides = {}) {
+  try {
+    parse(text, overrides);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  EXPECT_TRUE(in.good()) << path;
+  return text.str();
+}
+
+const std::vector<std::string>& base_lines() {
+  static const std::vector<std::string> lines = {"network = \"small_cnn\"", "dataset = \"mnist14\"",
+                                                 "method = [\"dense\", \"zero\"]",
+                                                 "schedule = \"wang2019_cnn2\""};
+  return lines;
+}
+
+// The base experiment with `text`'s lines in place of those with the same key, or after them.
+std::string with(const std::string& text) {
+  if (!text.empty() && text[0] == '!') return text.substr(1);
+  auto lines = base_lines();
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const auto key = line.substr(0, line.find(" ="));
+    bool replaced = false;
+    for (auto& known : lines) {
+      if (known.substr(0, known.find(" =")) != key) continue;
+      known = line;
+      replaced = true;
+    }
+    if (!replaced) lines.push_back(line);
+  }
+  std::string joined;
+  for (const auto& line : lines) joined += line + "\n";
+  return joined;
+}
+
+std::vector<std::string> summary(const Experiment& experiment) {
+  std::vector<std::string> rows;
+  for (const auto& run : experiment.runs) {
+    rows.push_back(fmt::format("{} {} {} {} {}{}", run.config.seed, name(run.config.purpose),
+                               run.network_label, run.method_label, run.schedule_label,
+                               run.excluded.empty() ? "" : " excluded"));
+  }
+  return rows;
+}
+
+TEST(ParseExperiment, RefusesMalformedFilesWithPlaceAndReason) {
+  std::istringstream in(
+      read_text(APPROX_SOURCE_DIR "/tests/core/experiment/malformed_experiments.txt"));
+  // Run with a file name in APPROXTRAIN_WRITE to write the messages as they are, for review.
+  const char* written = std::getenv("APPROXTRAIN_WRITE");
+  std::ofstream out;
+  if (written != nullptr) out.open(written);
+  std::string text, line;
+  int cases = 0;
+  while (std::getline(in, line)) {
+    if (line.rfind("#", 0) == 0) {
+      out << line << "\n";
+      continue;
+    }
+    if (line.rfind("==", 0) != 0) {
+      text += line + "\n";
+      continue;
+    }
+    const auto message = experiment_message(with(text));
+    const auto expected = "x.toml:" + line.substr(std::min(line.size(), size_t{3}));
+    EXPECT_EQ(message, expected) << text;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    out << text << "== " << message.substr(message.find(':') + 1) << "\n";
+    text.clear();
+    ++cases;
+  }
+  EXPECT_GE(cases, 60);
+}
+
+// Every known key, misspelt by one edit, is refused and found again.
+TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
+  const auto check = [](const std::string& before, const std::string& key,
+                        const std::string& after) {
+    std::vector<std::string> slips;
+    if (key.size() > 3) {
+      auto swapped = key;
+      std::swap(swapped[1], swapped[2]);
+      if (swapped != key) slips.push_back(swapped);
+      slips.push_back(key.substr(0, key.size() - 1));
+      slips.push_back(key.substr(0, 2) + "q" + key.substr(3));
+    }
+    slips.push_back(key + "x");
+    for (const auto& slip : slips) {
+      const auto message = experiment_message(with(before + slip + after));
+      EXPECT_NE(message.find("did you mean \"" + key + "\"?"), std::string::npos)
+          << slip << ": " << message;
+    }
+  };
+  for (const char* key :
+       {"id",       "title",   "target",         "exclude",      "extra",     "report",
+        "scale",    "study",   "kernels",        "not_run",      "picture",   "method",
+        "schedule", "network", "seeds",          "timing_seeds", "purpose",   "recipe",
+        "dataset",  "split",   "train_examples", "batch_size",   "precision", "threads",
+        "device",   "blocks",  "block_steps",    "timed_against"}) {
+    check("", key, " = 1");
+  }
+  for (const auto& spec : recipe_specs()) {
+    // Two pairs of names are one edit apart: a slip of one may be the other.
+    if (spec.name == "beta1" || spec.name == "beta2") continue;
+    check("recipe = {", spec.name, " = 1}");
+  }
+  for (const char* key : {"layers", "steps", "products", "method", "from", "until"}) {
+    check("schedule = {label = \"S\", rules = [{", key, " = \"1\"}]}");
+  }
+  for (const char* key : {"method", "schedule", "network", "purpose", "reason"}) {
+    check("exclude = [{", key, " = \"zero\"}]");
+  }
+}
+
+TEST(ParseExperiment, ExpandsSeedsOutermostAndDenseOnce) {
+  const auto experiment = parse(with(R"(seeds = [3, 1]
+network = ["wang_cnn2", "small_cnn"]
+schedule = ["wang2019_s1", {label = "all", layers = "::1"}])"));
+  EXPECT_EQ(summary(experiment),
+            (std::vector<std::string>{
+                "3 accuracy wang_cnn2 dense ", "3 accuracy wang_cnn2 zero wang2019_s1",
+                "3 accuracy wang_cnn2 zero all", "3 accuracy small_cnn dense ",
+                "3 accuracy small_cnn zero wang2019_s1", "3 accuracy small_cnn zero all",
+                "1 accuracy wang_cnn2 dense ", "1 accuracy wang_cnn2 zero wang2019_s1",
+                "1 accuracy wang_cnn2 zero all", "1 accuracy small_cnn dense ",
+                "1 accuracy small_cnn zero wang2019_s1", "1 accuracy small_cnn zero all"}));
+  std::set<std::string> keys;
+  for (const auto& run : experiment.runs) {
+    EXPECT_EQ(run.key, run_key(run.config, "sha of mnist14", test_catalogue()));
+    EXPECT_GE(run.config.threads, 1);
+    keys.insert(run.key);
+    if (run.config.method == "dense") {
+      EXPECT_TRUE(run.config.schedule.empty());
+    }
+  }
+  // Schedule 1 and "all" are the same on two convolutions but not in their rules: all differ.
+  EXPECT_EQ(keys.size(), experiment.runs.size());
+}
+
+TEST(ParseExperiment, TimesTheFirstSeedUnlessToldOtherwise) {
+  EXPECT_EQ(summary(parse(with("seeds = \"1-2\"\npurpose = [\"timing\", \"accuracy\"]\n"
+                               "method = \"zero\""))),
+            (std::vector<std::string>{"1 accuracy small_cnn zero wang2019_cnn2",
+                                      "1 timing small_cnn zero wang2019_cnn2",
+                                      "2 accuracy small_cnn zero wang2019_cnn2"}));
+  EXPECT_EQ(
+      parse(with("seeds = \"1-3\"\npurpose = \"timing\"\ntiming_seeds = \"2-3\"")).runs.size(), 4u);
+}
+
+TEST(ParseExperiment, TakesListsOfScalarsAsAxes) {
+  const auto experiment =
+      parse(with("batch_size = [32, 64]\nprecision = [\"fp32\", \"bf16\"]\n"
+                 "method = \"zero\"\nblocks = 3\ntrain_examples = 100"));
+  ASSERT_EQ(experiment.runs.size(), 4u);
+  EXPECT_EQ(experiment.runs[0].config.batch_size, 32);
+  EXPECT_EQ(experiment.runs[0].config.precision, "fp32");
+  EXPECT_EQ(experiment.runs[3].config.batch_size, 64);
+  EXPECT_EQ(experiment.runs[3].config.precision, "bf16");
+  EXPECT_EQ(experiment.runs[3].config.blocks, 3);
+  EXPECT_EQ(experiment.runs[3].config.train_examples, 100);
+}
+
+TEST(ParseExperiment, FillsInNamesTargetsAndReports) {
+  const auto experiment = parse(with(R"(target = "accuracy>=0.915"
+title = "A title"
+report = {rows = "method", columns = "schedule", value = {quantity = "accuracy"}, paper = [[1, 2.5, "–"]]})"));
+  EXPECT_EQ(experiment.id, "x");
+  EXPECT_EQ(experiment.title, "A title");
+  EXPECT_EQ(experiment.source, "x.toml");
+  EXPECT_EQ(experiment.target->value, 0.915);
+  EXPECT_EQ(experiment.report.dump(),
+            R"({"columns":"schedule","paper":[[1,2.5,"–"]],"rows":"method",)"
+            R"("value":{"quantity":"accuracy"}})");
+  EXPECT_EQ(experiment.runs[1].config.method, "zero:freeze=false");
+  EXPECT_EQ(experiment.runs[1].config.network, "small_cnn");
+  EXPECT_EQ(parse(with("")).target, std::nullopt);
+  EXPECT_TRUE(parse(with("")).report.is_null());
+}
+
+TEST(ParseExperiment, ExcludesByLabelTextAndScalar) {
+  const auto experiment = parse(with(R"(method = ["dense", {label = "Z", method = "zero"}, "random"]
+schedule = ["wang2019_s1", "wang2019_s2"]
+precision = ["fp32", "bf16"]
+exclude = [{method = "zero:freeze=false", schedule = "wang2019_s2", reason = "first"}, {method = ["Z", "random"], precision = "bf16", reason = "second"}])"));
+  int excluded = 0;
+  for (const auto& run : experiment.runs) {
+    const bool first = run.method_label == "Z" && run.schedule_label == "wang2019_s2";
+    const bool second = run.config.method != "dense" && run.config.precision == "bf16";
+    EXPECT_EQ(run.excluded, first ? "first" : second ? "second" : "");
+    excluded += run.excluded.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(experiment.runs.size(), 10u);
+  EXPECT_EQ(excluded, 5);
+}
+
+TEST(ParseExperiment, KeepsWhatCannotRunWithItsReason) {
+  const auto experiment =
+      parse(with("network = [\"small_cnn\", \"resnet20\"]\n"
+                 "method = [\"dense\", \"zero\", \"forward_only\"]\n"
+                 "schedule = [\"wang2019_s1\", {label = \"deep\", layers = 9}]"));
+  EXPECT_EQ(experiment.runs.size(), 10u);
+  std::vector<std::string> reasons;
+  for (const auto& run : experiment.runs) {
+    if (!run.excluded.empty()) reasons.push_back(run.excluded);
+  }
+  ASSERT_EQ(reasons.size(), 4u);
+  EXPECT_EQ(reasons[0],
+            "layers = \"9\": 9:10:1 matches no layer; the network has convolutions 1 to 2");
+  EXPECT_EQ(reasons[1], "forward_only cannot approximate weight_gradient; it approximates forward");
+}
+
+TEST(ParseExperiment, ReadsAMatrixThatMixesMethods) {
+  const auto experiment = parse(with(R"(method = ["dense", "mixed"]
+network = "resnet20"
+schedule = {label = "Figure 3", matrix = [".ZRZ", "..R.", "A.R.", "A...", "AZ.Z"], key = {Z = "zero", R = "random", A = "topk_position"}, products = "weight_gradient"})"));
+  ASSERT_EQ(experiment.runs.size(), 2u);
+  EXPECT_EQ(experiment.runs[1].config.method, "mixed");
+  EXPECT_EQ(experiment.runs[1].config.schedule.size(), 10u);
+  EXPECT_EQ(experiment.runs[1].excluded, "");
+}
+
+TEST(ParseExperiment, ReadsRules) {
+  const auto experiment = parse(with(R"(method = "zero"
+schedule = {label = "two", rules = [{layers = 2, steps = "::2", until = "0.5dur"}, {layers = "1", method = "random", products = ["weight_gradient"]}]})"));
+  EXPECT_EQ(experiment.runs[0].config.schedule,
+            (std::vector<Rule>{{"2", "::2", {}, "", "", "0.5dur"},
+                               {"1", "::1", {Product::kWeightGradient}, "random", "", ""}}));
+}
+
+TEST(ParseExperiment, AddsExtraRows) {
+  const auto experiment = parse(with(R"(method = [{label = "Full", method = "dense"}, "zero"]
+purpose = ["accuracy", "timing"]
+seeds = "0-1"
+extra = [{label = "Smaller", method = "Full", network = "resnet14", purpose = "accuracy"}])"));
+  EXPECT_EQ(summary(experiment),
+            (std::vector<std::string>{
+                "0 accuracy small_cnn Full ", "0 accuracy small_cnn zero wang2019_cnn2",
+                "0 accuracy resnet14 Smaller ", "0 timing small_cnn Full ",
+                "0 timing small_cnn zero wang2019_cnn2", "1 accuracy small_cnn Full ",
+                "1 accuracy small_cnn zero wang2019_cnn2", "1 accuracy resnet14 Smaller "}));
+}
+
+TEST(ParseExperiment, DefaultsToEveryConvolutionButTheFirst) {
+  const auto experiment =
+      parse("network = \"small_cnn\"\ndataset = \"mnist14\"\nmethod = \"zero\"");
+  ASSERT_EQ(experiment.runs.size(), 1u);
+  EXPECT_EQ(experiment.runs[0].schedule_label, "slice");
+  EXPECT_EQ(experiment.runs[0].config.schedule, std::vector<Rule>{Rule()});
+}
+
+TEST(Overrides, AxesReplaceAxesAndDropTheExtrasThatGiveThem) {
+  const auto text = with(R"(seeds = "0-9"
+timing_seeds = 0
+extra = [{label = "Smaller", method = "dense", network = "resnet14"}]
+exclude = [{method = "zero", reason = "no"}])");
+  Overrides overrides;
+  overrides.axes = {{"method", "topk_position:k=2,scale=signed,random"},
+                    {"schedule", "slice:layers=2::4,steps=::2,wang2019_s1"},
+                    {"seeds", "4,6"},
+                    {"batch_size", "32,64"},
+                    {"threads", "1"}};
+  const auto experiment = parse(text, overrides);
+  EXPECT_EQ(experiment.runs.size(), 16u);
+  EXPECT_EQ(experiment.runs[0].config.method, "topk_position:k=2,scale=signed");
+  EXPECT_EQ(experiment.runs[0].schedule_label, "slice:layers=2::4,steps=::2");
+  EXPECT_EQ(experiment.runs[1].schedule_label, "wang2019_s1");
+  EXPECT_EQ(experiment.runs[2].config.method, "random:std=0.0078125");
+  EXPECT_EQ(experiment.runs[0].config.seed, 4);
+  EXPECT_EQ(experiment.runs[0].config.threads, 1);
+  EXPECT_EQ(experiment.runs[15].config.batch_size, 64);
+}
+
+TEST(Overrides, AnExtraKeepsOfItsOwnSettingsWhatTheFlagNamesToo) {
+  const auto text = with(R"(method = [{label = "Full", method = "dense"}, "zero"]
+purpose = ["accuracy", "timing"]
+seeds = "0-3"
+threads = 1
+extra = [{label = "A", method = "Full", network = "resnet14", seeds = "0-1", timing_seeds = 1}, {label = "B", method = "Full", network = "resnet14", purpose = "timing"}, {label = "C", method = "Full", network = "resnet14", threads = [1, 2]}])");
+  const auto labels = [&](std::vector<std::pair<std::string, std::string>> axes) {
+    Overrides overrides;
+    overrides.axes = std::move(axes);
+    std::vector<std::string> found;
+    for (const auto& run : parse(text, overrides).runs) {
+      if (run.network_label != "resnet14") continue;
+      found.push_back(fmt::format("{}{}{}{}", run.method_label, run.config.seed,
+                                  run.config.purpose == Purpose::kTiming ? "t" : "a",
+                                  run.config.threads));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  using List = std::vector<std::string>;
+  EXPECT_EQ(labels({{"purpose", "accuracy"}, {"seeds", "0"}}), (List{"A0a1", "C0a1", "C0a2"}));
+  // A timed seed that is not run any more is replaced by the first.
+  EXPECT_EQ(labels({{"purpose", "timing"}, {"seeds", "0"}}),
+            (List{"A0t1", "B0t1", "C0t1", "C0t2"}));
+  EXPECT_EQ(labels({{"purpose", "timing"}, {"seeds", "0-1"}}),
+            (List{"A1t1", "B0t1", "C0t1", "C0t2"}));
+  EXPECT_EQ(labels({{"purpose", "accuracy"}, {"seeds", "3"}, {"threads", "2"}}), (List{"C3a2"}));
+  EXPECT_EQ(labels({{"method", "zero"}}), List{}) << "the labels are gone";
+  EXPECT_EQ(labels({{"network", "resnet20"}}), List{});
+}
+
+TEST(Overrides, SetReachesIntoARecipeByName) {
+  const auto source = std::string(APPROX_SOURCE_DIR) + "/experiments/quickstart.toml";
+  Overrides overrides;
+  overrides.set = {
+      {"recipe.epochs", "2"},       {"recipe.flip", "true"}, {"recipe.optimizer", "adam"},
+      {"recipe.nesterov", "false"}, {"title", "a b"},        {"target", "accuracy>=0.5"}};
+  const auto experiment = load_experiment(source, overrides, test_catalogue(), checksum);
+  EXPECT_EQ(experiment.runs[0].config.recipe.epochs, 2);
+  EXPECT_TRUE(experiment.runs[0].config.recipe.flip);
+  EXPECT_EQ(experiment.runs[0].config.recipe.optimizer, "adam");
+  EXPECT_EQ(experiment.runs[0].config.recipe.lr_schedule, "onecycle") << "from the file";
+  EXPECT_EQ(experiment.title, "a b");
+}
+
+TEST(Overrides, ErrorsNameTheFlag) {
+  const auto axis = [](const char* key, const char* value) {
+    Overrides overrides;
+    overrides.axes = {{key, value}};
+    return experiment_message(with(""), overrides);
+  };
+  const auto set = [](const char* key, const char* value) {
+    Overrides overrides;
+    overrides.set = {{key, value}};
+    return experiment_message(with(""), overrides);
+  };
+  EXPECT_EQ(axis("method", "zero,randm").substr(0, 61),
+            "--method: unknown method \"randm\" (did you mean \"random\"?); kn");
+  EXPECT_EQ(axis("batch_size", "0"), "--batch-size: 0: expected an integer from 1 to 65536");
+  EXPECT_EQ(axis("batch_size", "x"), "--batch-size: expected a number, got \"x\"");
+  EXPECT_EQ(axis("seeds", ""), "--seeds: an empty value");
+  EXPECT_EQ(axis("seeds", "3-1"), "--seeds: \"3-1\": 3 lies above 1");
+  EXPECT_EQ(axis("methods", "zero").substr(0, 69),
+            "--methods: is no axis of an experiment (did you mean \"method\"?); know");
+  EXPECT_EQ(set("recipe.epoch", "2"),
+            "--set recipe.epoch=2: unknown key (did you mean \"recipe.epochs\"?)");
+  EXPECT_EQ(set("recipe.epochs", "two"), "--set recipe.epochs=two: expected a number, got \"two\"");
+  EXPECT_EQ(set("seed", "2"), "--set seed=2: unknown key (did you mean \"seeds\"?)");
+  EXPECT_EQ(set("target", "x\ny = 3").find("--set target="), 0u);
+}
+
+TEST(ParseRange, AgreesWithANaiveExpander) {
+  EXPECT_EQ(parse_range("3"), (std::vector<int64_t>{3}));
+  EXPECT_EQ(parse_range("1, 5,0-2"), (std::vector<int64_t>{1, 5, 0, 1, 2}));
+  EXPECT_EQ(parse_range("1-100*10"), (std::vector<int64_t>{1, 10, 100}));
+  EXPECT_EQ(parse_range("9223372036854775806-9223372036854775807").size(), 2u);
+  EXPECT_EQ(parse_range("1-9223372036854775807*2").size(), 63u);
+  std::mt19937 rng(4);
+  const auto pick = [&rng](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(rng);
+  };
+  for (int trial = 0; trial < 3000; ++trial) {
+    std::string text;
+    std::vector<int64_t> expected;
+    for (int64_t pieces = pick(1, 4); pieces > 0; --pieces) {
+      const int64_t first = pick(1, 30), last = first + pick(0, 300), change = pick(2, 9);
+      if (!text.empty()) text += ',';
+      switch (pick(0, 3)) {
+        case 0:
+          text += fmt::format("{}", first);
+          expected.push_back(first);
+          break;
+        case 1:
+          text += fmt::format("{}-{}", first, last);
+          for (int64_t v = first; v <= last; ++v) expected.push_back(v);
+          break;
+        case 2:
+          text += fmt::format("{}-{}+{}", first, last, change);
+          for (int64_t v = first; v <= last; v += change) expected.push_back(v);
+          break;
+        default:
+          text += fmt::format("{}-{}*{}", first, last, change);
+          for (int64_t v = first; v <= last; v *= change) expected.push_back(v);
+      }
+    }
+    EXPECT_EQ(parse_range(text), expected) << text;
+  }
+}
+
+TEST(ParseRange, RefusesWhatIsNone) {
+  for (const char* text : {"",
+                           ",",
+                           "1,",
+                           "a",
+                           "-1",
+                           "1-",
+                           "-",
+                           "3-1",
+                           "0-9+0",
+                           "0-9*1",
+                           "0-9*2",
+                           "1-9*0",
+                           "1-9+",
+                           "1+2",
+                           "1*2",
+                           "1-2-3",
+                           "1.5",
+                           "0-99999999999",
+                           "99999999999999999999",
+                           "1-9+2+2",
+                           "0x3"}) {
+    EXPECT_THROW(parse_range(text), Error) << text;
+  }
+}
+
+TEST(LoadExperiment, ReadsTheCommittedOnes) {
+  const std::string folder = std::string(APPROX_SOURCE_DIR) + "/experiments/";
+  struct Case {
+    const char* file;
+    size_t runs, dense, timing;
+  };
+  // table2..4: 4 methods x 10 seeds and one timing of each; table3 and 5: 10 of ResNet-14 more,
+  // timed in table3; table5: dense and 3 methods x 3 schedules.
+  for (const auto& [file, runs, dense, timing] :
+       {Case{"wang2019/table2.toml", 44, 11, 4}, Case{"wang2019/table3.toml", 55, 22, 5},
+        Case{"wang2019/table4.toml", 44, 11, 4}, Case{"wang2019/table5.toml", 110, 20, 0},
+        Case{"wang2019/first_results.toml", 40, 4, 20}, Case{"quickstart.toml", 28, 4, 7}}) {
+    const auto experiment = load_experiment(folder + file, {}, test_catalogue(), checksum);
+    EXPECT_EQ(experiment.runs.size(), runs) << file;
+    size_t n_dense = 0, n_timing = 0;
+    std::set<std::string> keys;
+    for (const auto& run : experiment.runs) {
+      n_dense += run.config.method == "dense" ? 1 : 0;
+      n_timing += run.config.purpose == Purpose::kTiming ? 1 : 0;
+      EXPECT_EQ(run.excluded, "") << file;
+      keys.insert(run.key);
+    }
+    EXPECT_EQ(n_dense, dense) << file;
+    EXPECT_EQ(n_timing, timing) << file;
+    EXPECT_EQ(keys.size(), runs) << file;
+    EXPECT_FALSE(experiment.report.is_null()) << file;
+  }
+  const auto table2 =
+      load_experiment(folder + "wang2019/table2.toml", {}, test_catalogue(), checksum);
+  EXPECT_EQ(table2.runs[0].config.recipe.epochs, 500);
+  EXPECT_EQ(table2.runs[0].config.recipe.optimizer, "adam");
+  EXPECT_EQ(table2.runs[0].config.recipe.eval_every, 10);
+}
+
+TEST(LoadExperiment, FindsNamesAndSuggestsThem) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(APPROX_SOURCE_DIR);
+  const auto load = [](const std::string& name) {
+    try {
+      return load_experiment(name, {}, test_catalogue(), checksum).id;
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(load("@wang2019:table5"), "wang2019:table5");
+  EXPECT_EQ(load("wang2019/table5"), "wang2019:table5");
+  EXPECT_EQ(load("quickstart"), "quickstart");
+  EXPECT_NE(load("quikstart").find("did you mean \"quickstart\"?"), std::string::npos);
+  EXPECT_NE(load("@wang2019:table6").find("did you mean \"wang2019:table"), std::string::npos);
+  EXPECT_EQ(load("nowhere.toml"), "nowhere.toml: there is no such file");
+  for (const char* name : {"", "@", "../experiments/quickstart", "/etc/passwd", "a b"}) {
+    EXPECT_NE(load(name).find("is no name of an experiment"), std::string::npos) << name;
+  }
+  EXPECT_EQ(load("/.toml/").substr(0, 1), "\"");
+  std::filesystem::current_path(before);
+}
+
+TEST(LoadExperiment, RefusesFoldersAndHugeFilesQuickly) {
+  const auto folder = std::filesystem::temp_directory_path() / "approxtrain_experiment_test.toml";
+  std::filesystem::create_directories(folder);
+  EXPECT_THROW(load_experiment(folder.string(), {}, test_catalogue(), checksum), Error);
+  const auto file = folder / "huge.toml";
+  std::ofstream(file).put('#');
+  std::filesystem::resize_file(file, 100'000'000);
+  try {
+    load_experiment(file.string(), {}, test_catalogue(), checksum);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(":1:1: the text is larger than 1 MB"),
+              std::string::npos);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ParseExperiment, SurvivesOddBytes) {
+  std::string crlf;
+  for (const auto& line : base_lines()) crlf += line + "\r\n";
+  EXPECT_EQ(parse("\xEF\xBB\xBF" + crlf).runs.size(), 2u);
+  EXPECT_NE(experiment_message("\xFF\xFE" + crlf).find("x.toml:1:"), std::string::npos);
+  EXPECT_NE(experiment_message(crlf + std::string("a\0b = 1", 7)).find("x.toml:5:"),
+            std::string::npos);
+  const auto deep = with("report = " + std::string(5000, '['));
+  EXPECT_NE(experiment_message(deep).find("x.toml:5:"), std::string::npos);
+  std::string dotted = "a";
+  for (int i = 0; i < 200'000; ++i) dotted += ".a";
+  EXPECT_NE(experiment_message(with(dotted + " = 1")).find("dots"), std::string::npos);
+  dotted.resize(9'000);
+  EXPECT_NE(experiment_message(with(dotted + "a = 1")).find("unknown key"), std::string::npos);
+}
+
+// Bytes flipped, cut and doubled in a good file: an Error or an experiment, never a crash.
+TEST(ParseExperiment, SurvivesMutations) {
+  const auto good = read_text(std::string(APPROX_SOURCE_DIR) + "/experiments/wang2019/table5.toml");
+  std::mt19937 rng(5);
+  int refused = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    auto text = good;
+    for (int n = 0; n < 3; ++n) {
+      const auto at = rng() % text.size();
+      switch (rng() % 4) {
+        case 0:
+          text[at] = static_cast<char>(rng());
+          break;
+        case 1:
+          text.erase(at, rng() % 20);
+          break;
+        case 2:
+          text.insert(at, text.substr(rng() % text.size(), rng() % 20));
+          break;
+        default:
+          std::swap(text[at], text[rng() % text.size()]);
+      }
+    }
+    try {
+      parse_experiment(text, APPROX_SOURCE_DIR "/experiments/wang2019/x.toml", {}, test_catalogue(),
+                       checksum);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage) << error.what();
+      EXPECT_NE(std::string(error.what()).find("toml:"), std::string::npos) << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 50);
+}
+
+TEST(ParseExperiment, IsTheSameTwice) {
+  const auto text = with("seeds = \"0-3\"");
+  const auto first = parse(text), second = parse(text);
+  ASSERT_EQ(first.runs.size(), second.runs.size());
+  for (size_t i = 0; i < first.runs.size(); ++i) EXPECT_EQ(first.runs[i].key, second.runs[i].key);
+}
+
+// The examples of docs/experiments.md: each ```toml block is a file, or lines of one.
+TEST(Documentation, ItsExamplesAreValid) {
+  std::istringstream in(read_text(APPROX_SOURCE_DIR "/docs/experiments.md"));
+  std::string line, text;
+  bool inside = false;
+  int blocks = 0;
+  while (std::getline(in, line)) {
+    if (line == "```toml") {
+      inside = true;
+      text.clear();
+    } else if (line == "```" && inside) {
+      inside = false;
+      ++blocks;
+      // A fragment is set into a small experiment.
+      std::string whole = text;
+      if (text.find("network =") == std::string::npos) {
+        whole = "network = \"resnet20\"\ndataset = \"cifar10\"\n";
+        if (text.find("method =") != 0) whole += "method = [\"dense\", \"zero\", \"random\"]\n";
+        whole += text;
+      }
+      EXPECT_NO_THROW(parse_experiment(whole, APPROX_SOURCE_DIR "/experiments/x.toml", {},
+                                       test_catalogue(), checksum))
+          << whole;
+    } else if (inside) {
+      text += line + "\n";
+    }
+  }
+  EXPECT_GE(blocks, 5);
+}
+
+}  // namespace
+}  // namespace approx

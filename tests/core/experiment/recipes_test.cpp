@@ -1,0 +1,52 @@
+// The recipes that come with the program: each reads, and says what its paper says.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "core/experiment/experiment.h"
+#include "tests/core/config/test_catalogue.h"
+
+namespace approx {
+namespace {
+
+Recipe recipe_named(const std::string& name) {
+  const std::string text = fmt::format(
+      "network = \"small_cnn\"\ndataset = \"mnist14\"\nmethod = \"dense\"\nrecipe = \"{}\"\n",
+      name);
+  const auto experiment =
+      parse_experiment(text, std::string(APPROX_SOURCE_DIR) + "/experiments/x.toml", {},
+                       test_catalogue(), [](const std::string&) { return "abc"; });
+  return experiment.runs.at(0).config.recipe;
+}
+
+TEST(Recipes, EveryOneReads) {
+  int count = 0;
+  const std::string folder = std::string(APPROX_SOURCE_DIR) + "/experiments/recipes";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    ++count;
+    EXPECT_NO_THROW(check(recipe_named(file.path().stem().string()))) << file.path();
+  }
+  EXPECT_GT(count, 10);
+}
+
+TEST(Recipes, SayWhatTheirPapersSay) {
+  const auto ye = recipe_named("ye2020_cifar");
+  EXPECT_EQ(ye.epochs, 300);
+  EXPECT_EQ(ye.decay_epochs, 100);
+  const auto wide = recipe_named("adelman2021_wrn");
+  EXPECT_EQ(wide.milestones, (std::vector<int64_t>{60, 120, 160}));
+  EXPECT_EQ(wide.decay, 0.2);
+  EXPECT_FALSE(wide.nesterov);
+  const auto mcdanel = recipe_named("mcdanel2022_cifar10");
+  EXPECT_EQ(mcdanel.lr_schedule, "triangular");
+  EXPECT_EQ(mcdanel.cutout, 4);
+  EXPECT_TRUE(mcdanel.test_flip);
+  EXPECT_FALSE(recipe_named("mcdanel2022_imagenet_rn18").decay_norm);
+  const auto mlp = recipe_named("adelman2021_mnist_mlp");
+  EXPECT_EQ(mlp.optimizer, "adam");
+  EXPECT_EQ(mlp.lr_schedule, "constant");
+}
+
+}  // namespace
+}  // namespace approx

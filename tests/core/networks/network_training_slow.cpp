@@ -1,0 +1,164 @@
+// Every network takes a step of training under every method in each of its modes.
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <memory>
+
+#include "core/methods/method.h"
+#include "core/networks/network.h"
+#include "core/train/session.h"
+
+namespace approx {
+namespace {
+
+// As many images of noise as a batch holds, one class each.
+LoadedDataset noise(int64_t channels, int64_t size, int64_t count) {
+  struct Storage {
+    std::vector<uint8_t> pixels;
+    std::vector<int64_t> labels;
+  };
+  const auto storage = std::make_shared<Storage>();
+  const Rng rng{.seed = 5};
+  for (int64_t i = 0; i < count * size * size * channels; ++i) {
+    storage->pixels.push_back(static_cast<uint8_t>(rng.block(static_cast<uint32_t>(i))[0]));
+  }
+  for (int64_t i = 0; i < count; ++i) storage->labels.push_back(i);
+  LoadedDataset dataset;
+  dataset.name = "noise";
+  dataset.classes = 10;
+  dataset.mean.assign(static_cast<size_t>(channels), 0.5);
+  dataset.stddev.assign(static_cast<size_t>(channels), 0.29);
+  dataset.train = {count, size, size, channels, storage->pixels, storage->labels, storage};
+  dataset.test = dataset.train;
+  return dataset;
+}
+
+// Every method as text, once in each of its modes, with the products that it then approximates.
+std::vector<std::pair<std::string, std::vector<Product>>> every_method() {
+  std::vector<std::pair<std::string, std::vector<Product>>> all;
+  for (const auto* entry : Registry<MethodEntry>::instance().all()) {
+    std::vector<std::string> modes = {""};
+    for (const auto& param : entry->params) {
+      if (param.name == "mode") modes = param.choices;
+    }
+    for (const auto& mode : modes) {
+      const auto text = mode.empty() ? entry->name : fmt::format("{}:mode={}", entry->name, mode);
+      const Params params(entry->params, parse_spec(text));
+      all.emplace_back(params.full_text(), entry->products_with(params));
+    }
+  }
+  return all;
+}
+
+// The networks at their defaults, then in their other forms.
+std::vector<std::string> every_network() {
+  std::vector<std::string> all;
+  for (const auto* entry : Registry<NetworkEntry>::instance().all()) all.push_back(entry->name);
+  for (const auto* text :
+       {"resnet18:form=cifar", "resnet50:form=cifar", "alexnet:form=cifar",
+        "resnet18:blurpool=true", "resnet50:blurpool=true,zero_init=true",
+        "regnetx_400mf:blurpool=true", "wide_resnet:depth=10,width=2,dropout=0.3"}) {
+    all.emplace_back(text);
+  }
+  return all;
+}
+
+// Whether a method may need every multiplication in some network: by what it is; where it prunes a
+// product's result; where it draws every pair; where a map is its largest position.
+bool may_save_nothing(const std::string& method) {
+  return method == "exact" || method == "stochastic_pruning" || method == "bernoulli_crs" ||
+         method == "topk_position";
+}
+
+class NetworkTraining : public testing::TestWithParam<std::string> {};
+
+// One session, one method a step: so the weights of a large network are drawn once.
+TEST_P(NetworkTraining, TakesAStepUnderEveryMethod) {
+  const auto name = parse_spec(GetParam()).name;
+  const auto& described = Registry<NetworkEntry>::instance().find(name).input;
+  const bool small = GetParam().find("form=cifar") != std::string::npos;
+  // Photographs shrunk to what every network takes.
+  const auto dataset = noise(described.channels, std::min<int64_t>(described.size, small ? 32 : 64),
+                             /*count=*/2);
+  const auto methods = every_method();
+
+  RunConfig config;
+  config.network = GetParam();
+  config.dataset = dataset.name;
+  config.method = "mixed";
+  config.split = "paper";
+  config.batch_size = 2;
+  config.recipe.learning_rate = 1e-3;
+  config.recipe.momentum = 0;
+  config.recipe.epochs = static_cast<int64_t>(methods.size());
+  for (size_t i = 0; i < methods.size(); ++i) {
+    Rule rule;
+    rule.layers = "name=*";
+    rule.steps = fmt::format("{}", i);
+    rule.method = methods[i].first;
+    config.schedule.push_back(rule);
+  }
+  at::set_num_threads(1);  // other tests run beside this one
+  Session session(config, dataset);
+  const auto parameters = session.network().parameters();
+  std::vector<at::Tensor> before;
+  for (const auto& parameter : parameters) before.push_back(parameter.detach().clone());
+  for (const auto& [text, products] : methods) {
+    SCOPED_TRACE(text);
+    session.step();
+    EXPECT_TRUE(std::isfinite(session.take_mean_loss()));
+    EXPECT_EQ(session.first_bad_layer(), "");
+    bool moved = false;
+    for (size_t i = 0; i < parameters.size() && !moved; ++i) {
+      moved = !at::equal(parameters[i].detach(), before[i]);
+    }
+    EXPECT_TRUE(moved);
+    // Each method starts from the same weights: sampled gradients of two images, sampled anew in
+    // each of 150 layers, grow by ten orders of magnitude on their way back, and one step of that
+    // leaves nothing for the next.
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < parameters.size(); ++i) parameters[i].detach().copy_(before[i]);
+  }
+
+  struct Work {
+    int64_t calls = 0;
+    double done = 0, dense = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Work> work;  // by method and product
+  for (const auto& event : session.layer_events()) {
+    auto& sum = work[{event["method"], event["product"]}];
+    sum.calls += event["calls"].get<int64_t>();
+    sum.done += event["macs_done"].get<double>();
+    sum.dense += event["macs_dense"].get<double>();
+  }
+  const auto layers = static_cast<int64_t>(session.network().layers().size());
+  for (const auto& [text, products] : methods) {
+    for (const auto product : products) {
+      SCOPED_TRACE(fmt::format("{} {}", text, approx::name(product)));
+      const auto& sum = work[{text, std::string(approx::name(product))}];
+      // The first layer needs no gradient of the image.
+      const bool first_is_left_out = product == Product::kDataGradient;
+      EXPECT_EQ(sum.calls, layers - first_is_left_out);
+      EXPECT_LE(sum.done, sum.dense);
+      if (!may_save_nothing(parse_spec(text).name)) {
+        EXPECT_LT(sum.done, sum.dense);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, NetworkTraining, testing::ValuesIn(every_network()),
+                         [](const auto& info) {
+                           std::string text = info.param;
+                           std::replace_if(
+                               text.begin(), text.end(),
+                               [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+                           return text;
+                         });
+
+}  // namespace
+}  // namespace approx

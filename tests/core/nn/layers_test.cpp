@@ -1,0 +1,232 @@
+#include "core/nn/layers.h"
+
+#include <torch/torch.h>
+
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+struct Gradients {
+  at::Tensor y, dx, dw, db;
+};
+
+// y and the gradients of sum(y * weights) through the layer's own function or LibTorch's.
+Gradients through(const TestShape& s, const LayerSlot* slot, bool bias = true) {
+  const auto o = random_operands(s);
+  auto x = o.x.clone().requires_grad_(), w = o.w.clone().requires_grad_();
+  auto b = bias ? at::ones({s.co}).requires_grad_() : at::Tensor();
+  const auto y = slot != nullptr ? approximated_conv(x, w, b, o.geometry, *slot, 1)
+                                 : at::conv2d(x, w, b, {s.stride, s.stride}, {s.padding, s.padding},
+                                              {1, 1}, s.groups);
+  (y * o.dy).sum().backward();
+  return {y.detach(), x.grad(), w.grad(), bias ? b.grad() : at::Tensor()};
+}
+
+LayerSlot slot_with(Method* method, std::initializer_list<Product> products) {
+  LayerSlot slot;
+  for (const auto product : products) slot.use[static_cast<size_t>(product)] = {method, nullptr};
+  return slot;
+}
+
+TEST(Layers, ExactProductsThroughOurFunctionAreLibTorchs) {
+  const auto exact = make_method("exact");
+  for (const auto& shape : conv_shapes()) {
+    SCOPED_TRACE(shape);
+    const auto expected = through(shape, nullptr);
+    const auto slot = slot_with(
+        exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+    const auto got = through(shape, &slot);
+    EXPECT_CLOSE(got.y, expected.y);
+    EXPECT_CLOSE(got.dx, expected.dx);
+    EXPECT_CLOSE(got.dw, expected.dw);
+    EXPECT_CLOSE(got.db, expected.db);
+  }
+}
+
+TEST(Layers, OnlyTheWeightGradientIsApproximated) {
+  const auto zero = make_method("zero");
+  for (const auto& shape : conv_shapes()) {
+    SCOPED_TRACE(shape);
+    const auto expected = through(shape, nullptr);
+    const auto slot = slot_with(zero.get(), {Product::kWeightGradient});
+    const auto got = through(shape, &slot);
+    EXPECT_CLOSE(got.y, expected.y);
+    EXPECT_CLOSE(got.dx, expected.dx);
+    EXPECT_CLOSE(got.db, expected.db);
+    EXPECT_EQ(got.dw.abs().max().item<float>(), 0);
+  }
+}
+
+TEST(Layers, AFrozenWeightGetsNoGradient) {
+  const auto frozen = make_method("zero:freeze=true");
+  const auto slot = slot_with(frozen.get(), {Product::kWeightGradient});
+  EXPECT_FALSE(through({2, 3, 5, 7, 3, 1, 1}, &slot).dw.defined());
+}
+
+TEST(Layers, AFreeMixGivesEachProductItsMethod) {
+  const auto exact = make_method("exact"), topk = make_method("topk_position");
+  auto slot = slot_with(exact.get(), {Product::kDataGradient});
+  slot.use[static_cast<size_t>(Product::kWeightGradient)] = {topk.get(), nullptr};
+  const TestShape shape{3, 9, 8, 17, 3, 2, 1};
+  const auto expected = through(shape, nullptr), got = through(shape, &slot);
+  EXPECT_CLOSE(got.dx, expected.dx);
+  const auto o = random_operands(shape);
+  EXPECT_CLOSE(got.dw, run(topk->plan(o, Rng{}), o));
+}
+
+TEST(Layers, FiniteDifferencesAgree) {
+  // Central differences of a scalar of y along random directions of x and w, in double precision.
+  const auto exact = make_method("exact");
+  const auto slot =
+      slot_with(exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+  for (const auto& shape : conv_shapes()) {
+    SCOPED_TRACE(shape);
+    const auto o = random_operands(shape);
+    const auto dy = o.dy.to(at::kDouble);
+    const auto value = [&](const at::Tensor& x, const at::Tensor& w) {
+      return (approximated_conv(x, w, {}, o.geometry, slot, 1).pow(2) * dy).sum();
+    };
+    auto x = o.x.to(at::kDouble).requires_grad_(), w = o.w.to(at::kDouble).requires_grad_();
+    value(x, w).backward();
+    const at::NoGradGuard no_grad;
+    constexpr double kStep = 1e-6;
+    const auto direction_x = at::randn_like(x), direction_w = at::randn_like(w);
+    const double difference = ((value(x + kStep * direction_x, w + kStep * direction_w) -
+                                value(x - kStep * direction_x, w - kStep * direction_w)) /
+                               (2 * kStep))
+                                  .item<double>();
+    const double derivative =
+        ((x.grad() * direction_x).sum() + (w.grad() * direction_w).sum()).item<double>();
+    EXPECT_NEAR(difference, derivative, 1e-5 * std::max(1.0, std::abs(derivative)));
+  }
+}
+
+TEST(Layers, ASkippedWeightGradientLetsItsInputGo) {
+  const auto zero = make_method("zero"), exact = make_method("exact");
+  for (const auto& [method, kept] : {std::pair{zero.get(), false}, std::pair{exact.get(), true}}) {
+    const auto slot = slot_with(method, {Product::kWeightGradient});
+    auto leaf = at::randn({2, 3, 8, 8}).requires_grad_();
+    auto w = at::randn({4, 3, 3, 3}).requires_grad_();
+    at::Tensor y;
+    c10::weak_intrusive_ptr<at::TensorImpl> watched(leaf.getIntrusivePtr());
+    {
+      const auto x = leaf * 2;  // referred to by the graph alone once this scope ends
+      watched = c10::weak_intrusive_ptr<at::TensorImpl>(x.getIntrusivePtr());
+      y = approximated_conv(x, w, {}, {1, 1, 1, 1}, slot, 1);
+    }
+    EXPECT_EQ(!watched.expired(), kept);
+    y.sum().backward();
+    EXPECT_TRUE(leaf.grad().defined());
+  }
+}
+
+TEST(Layers, LinearApproximatesAsAOneByOneConvolution) {
+  const auto exact = make_method("exact");
+  const auto input = at::randn({7, 12}), upstream = at::randn({7, 5});
+  for (const bool with_bias : {true, false}) {
+    Linear layer(12, 5, with_bias);
+    ASSERT_EQ(layer->parameters().size(), with_bias ? 2u : 1u);
+    EXPECT_EQ(layer->info.parameters, with_bias ? 65 : 60);
+    const auto gradients = [&] {
+      layer->zero_grad();
+      auto x = input.clone().requires_grad_();
+      (layer(x) * upstream).sum().backward();
+      std::vector<at::Tensor> found = {x.grad()};
+      for (const auto& parameter : layer->parameters()) found.push_back(parameter.grad().clone());
+      return found;
+    };
+    const auto expected = gradients();
+    layer->slot = slot_with(exact.get(),
+                            {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+    const auto got = gradients();
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_CLOSE(got[i], expected[i]);
+  }
+}
+
+TEST(Layers, HaveZeroWeightsWhereOnlyTheirShapesAreWanted) {
+  {
+    const ZeroWeights shapes_only;
+    EXPECT_EQ(Conv(ConvOptions{})->weight.abs().sum().item<float>(), 0);
+    EXPECT_EQ(Linear(3, 2)->weight.abs().sum().item<float>(), 0);
+  }
+  EXPECT_GT(Conv(ConvOptions{})->weight.abs().sum().item<float>(), 0);
+  EXPECT_GT(Linear(3, 2)->weight.abs().sum().item<float>(), 0);
+}
+
+TEST(Layers, EvaluationIsExact) {
+  Conv layer(ConvOptions{.in_channels = 3, .out_channels = 4, .padding = 1});
+  const auto random = make_method("random");
+  layer->slot = slot_with(random.get(), {Product::kWeightGradient});
+  layer->eval();
+  auto x = at::randn({2, 3, 5, 5});
+  layer(x).sum().backward();
+  EXPECT_GT(layer->weight.grad().abs().max().item<float>(), 0.5f);  // random's is around 1/128
+}
+
+// Networks apply ReLU in place, right behind a layer.
+TEST(Layers, OutputsMayBeChangedInPlace) {
+  const auto exact = make_method("exact");
+  const auto slot =
+      slot_with(exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+  const auto changed = [&](auto layer, const at::Tensor& x) {
+    layer->slot = slot;
+    layer(x).relu_().sum().backward();
+    EXPECT_TRUE(layer->weight.grad().defined());
+  };
+  for (const int64_t size : {1, 2, 9}) {
+    for (const int64_t kernel : {1, 3}) {
+      changed(
+          Conv(ConvOptions{
+              .in_channels = 130, .out_channels = 140, .kernel = kernel, .padding = kernel / 2}),
+          at::randn({80, 130, size, size}));
+    }
+  }
+  changed(Linear(6, 5), at::randn({4, 6}));
+}
+
+TEST(Layers, UsesAreCounted) {
+  const auto topk = make_method("topk_position");
+  UseCount count;
+  LayerSlot slot;
+  slot.use[static_cast<size_t>(Product::kWeightGradient)] = {topk.get(), &count};
+  through({2, 3, 5, 7, 3, 1, 1}, &slot);
+  EXPECT_EQ(count.calls, 1);
+  EXPECT_EQ(count.macs(), 2 * 7 * 3 * 9);  // one entry a plane, a patch of 3x3x3 each
+  EXPECT_DOUBLE_EQ(count.density(), 1.0 / 25);
+}
+
+TEST(Layers, GradientsAreCountedAsTheWeightGradientTakesThem) {
+  Conv layer(ConvOptions{.in_channels = 3, .out_channels = 4, .padding = 1});
+  GradientCount count;
+  at::Tensor open;  // where the ReLU lets the gradient of ones through
+  const auto nonzero = [&](Method* method, std::initializer_list<Product> products) -> int64_t {
+    layer->slot = slot_with(method, products);
+    layer->slot.norm_follows = true;
+    layer->slot.gradient = &count;
+    count = {};
+    const auto y = layer(at::randn({2, 3, 5, 5})).relu_();
+    open = y.detach() > 0;
+    y.sum().backward();
+    EXPECT_EQ(count.entries, 2 * 4 * 5 * 5);
+    return count.nonzero.item<int64_t>();
+  };
+  int64_t counted = nonzero(nullptr, {});
+  EXPECT_EQ(counted, open.sum().item<int64_t>());
+  const auto zero = make_method("zero");
+  counted = nonzero(zero.get(), {Product::kDataGradient});
+  EXPECT_EQ(counted, open.sum().item<int64_t>());
+  const auto position = make_method("topk_position");
+  counted = nonzero(position.get(), {Product::kWeightGradient});
+  EXPECT_EQ(counted, open.flatten(2).any(2).sum().item<int64_t>());
+  const auto pruning = make_method("meprop:k=7");
+  EXPECT_EQ(nonzero(pruning.get(), {Product::kDataGradient, Product::kWeightGradient}), 2 * 7);
+
+  layer->eval();
+  count = {};
+  layer(at::randn({2, 3, 5, 5})).sum().backward();
+  EXPECT_FALSE(count.nonzero.defined());
+}
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,181 @@
+#include <cmath>
+#include <map>
+
+#include "core/studies/study.h"
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+// The rows of a study as objects.
+std::vector<Json> rows_of(const std::string& name, const std::string& arguments,
+                          std::vector<std::string> methods = {}) {
+  const auto& entry = Registry<StudyEntry>::instance().find(name);
+  StudyRequest request;
+  request.params = Params(entry.params, parse_spec(name + ":" + arguments));
+  request.methods = methods.empty() ? entry.methods : methods;
+  const Json table = entry.run(request).json();
+  std::vector<Json> rows;
+  for (const auto& row : table["rows"]) {
+    auto& object = rows.emplace_back();
+    for (size_t i = 0; i < row.size(); ++i) object[table["columns"][i].get<std::string>()] = row[i];
+  }
+  return rows;
+}
+
+// Means over 1000 runs of 100x100 matrices that were computed elsewhere with the same definitions:
+// here over 30 runs, with the interval of the 30.
+TEST(MatmulErrorStudy, GivesTheKnownErrorsAndTheClosedForms) {
+  const std::map<std::tuple<std::string, std::string, int>, double> known = {
+      {{"mean 1 x mean 1", "topk_crs", 10}, .447},
+      {{"mean 1 x mean 1", "crs", 10}, .269},
+      {{"mean 1 x mean 1", "bernoulli_crs", 10}, .293},
+      {{"mean 1 x mean 1", "topk_crs", 50}, .234},
+      {{"mean 1 x mean 1", "crs", 50}, .121},
+      {{"mean 1 x mean 1", "bernoulli_crs", 50}, .097},
+      {{"mean 0 x mean 1", "topk_crs", 50}, .065},
+      {{"mean 0 x mean 1", "crs", 50}, .140},
+      {{"mean 0 x mean 1", "bernoulli_crs", 50}, .099},
+      {{"mean 0 x mean 1", "crs", 90}, .104}};
+  size_t found = 0;
+  for (const auto& row : rows_of("matmul-error", "runs=30")) {
+    const auto expected = known.find({row["matrices"], row["method"], row["k"].get<int>()});
+    if (expected != known.end()) {
+      ++found;
+      // Twice the interval is four standard errors, and the known figures are rounded.
+      EXPECT_NEAR(row["error"], expected->second, 2 * row["error_half"].get<double>() + 0.0006)
+          << row.dump();
+    }
+    if (row["rms_closed_form"].is_number()) {
+      // Two intervals, since eighteen of them are looked at.
+      EXPECT_LE(std::abs(row["gap"].get<double>()), 2 * row["gap_half"].get<double>())
+          << row.dump();
+      EXPECT_NEAR(row["rms"], row["rms_closed_form"], 0.25 * row["rms"].get<double>())
+          << row.dump();
+    }
+  }
+  EXPECT_EQ(found, known.size());
+}
+
+TEST(RegressionStudy, MeasuresWhatTheEquationsPredict) {
+  double bias = 0;
+  std::map<std::string, double> errors;
+  for (const auto& row : rows_of("regression", "runs=20000,products=50")) {
+    if (row["part"] == "theorem 2") {
+      errors[row["method"]] = row["measured"];
+      continue;
+    }
+    // 2.5 half widths are 5 standard errors; 30 gradients.
+    EXPECT_NEAR(row["measured"], row["predicted"], 2.5 * row["half"].get<double>()) << row.dump();
+    if (row["method"].get<std::string>().find("crs:") == 0 &&
+        row["method"].get<std::string>().find("both") != std::string::npos) {
+      bias += std::abs(row["predicted"].get<double>() - row["exact"].get<double>());
+    }
+  }
+  EXPECT_GT(bias, 0.1) << "Eq. 11: under crs the gradient is biased";
+  ASSERT_EQ(errors.size(), 6u);
+  for (const auto& [name, error] : errors) {
+    if (name == "the k largest") continue;
+    EXPECT_GT(error, errors["the k largest"]) << name;
+  }
+}
+
+TEST(GradientErrorStudy, TellsBiasFromNoise) {
+  const std::string small = "steps=3,draws=40,batch-size=32";
+  size_t seen = 0;
+  for (const auto& row : rows_of("gradient-error", small,
+                                 {"exact", "zero", "crs:mode=backward", "stochastic_pruning",
+                                  "topk_crs:mode=backward,ratio=0.3"})) {
+    ++seen;
+    const std::string method = row["method"];
+    const double bias = row["bias"], noise = row["bias_noise"];
+    if (method == "exact") {
+      EXPECT_LT(bias, 1e-5);
+      EXPECT_EQ(row["draws"], 1);
+    } else if (method == "zero") {
+      EXPECT_NEAR(bias, 1, 1e-12);
+      EXPECT_TRUE(row["cosine"].is_null());
+    } else if (method.starts_with("topk")) {
+      EXPECT_EQ(row["draws"], 1);
+      EXPECT_GT(bias, 0.05) << row.dump();
+    } else {
+      // |mean - exact| of an unbiased method has a mean near `noise` and varies little around it,
+      // being a norm over many elements; small layers vary more.
+      EXPECT_LT(bias, 2.5 * noise + 1e-6) << row.dump();
+    }
+  }
+  EXPECT_GT(seen, 20u);
+}
+
+TEST(DensitiesStudy, CountsWhatStays) {
+  size_t densities = 0, bins = 0;
+  for (const auto& row : rows_of("densities", "steps=3,batch-size=32")) {
+    if (row["part"] == "histogram") {
+      ++bins;
+      continue;
+    }
+    ++densities;
+    EXPECT_LE(row["kept"].get<double>(), row["nonzero_before"].get<double>());
+    EXPECT_GT(row["kept"].get<double>(), 0);
+  }
+  EXPECT_EQ(densities, 4u * 6u);
+  EXPECT_EQ(bins, 4u * 40u);
+}
+
+TEST(LayerTimesStudy, HasEveryProductOfEveryLayerAndSharesOfOne) {
+  double of_layers = 0, of_products = 0;
+  size_t products = 0;
+  for (const auto& row : rows_of("layer-times", "steps=1,batch-size=8,rounds=3")) {
+    EXPECT_GT(row["ms"].get<double>(), 0);
+    if (row["layer"] == "all layers") {
+      of_products += row["share"].get<double>();
+      continue;
+    }
+    ++products;
+    of_layers += row["share"].get<double>();
+    EXPECT_LE(row["lo"].get<double>(), row["ms"].get<double>());
+    EXPECT_GE(row["hi"].get<double>(), row["ms"].get<double>());
+    EXPECT_FALSE(row["layer_index"] == 1 && row["product"] == "data_gradient")
+        << "the images have no gradient";
+  }
+  EXPECT_EQ(products, 4u * 3u - 1);
+  EXPECT_NEAR(of_layers, 1, 1e-9);
+  EXPECT_NEAR(of_products, 1, 1e-9);
+}
+
+TEST(PrunedChannelsStudy, ShowsWhatEachPruningLeaves) {
+  std::map<std::string, double> zeros, l1;
+  std::map<std::string, size_t> pixels;
+  const std::string random = "sdgp:rank=random,rescale=none", magnitude = "sdgp:rescale=none";
+  for (const auto& row : rows_of("pruned-channels", "steps=3,batch-size=16,layer=2")) {
+    const std::string method = row["method"];
+    if (row["part"] == "pixel") {
+      ++pixels[method];
+      EXPECT_LE(std::abs(row["value"].get<double>()), 3) << "in units of the largest";
+    } else {
+      zeros[method] = row["zeros"], l1[method] = row["l1_ratio"];
+    }
+  }
+  ASSERT_EQ(zeros.size(), 4u);
+  for (const auto& [method, count] : pixels) EXPECT_EQ(count, pixels["exact"]) << method;
+  // Two of four are kept at most; magnitude keeps more than chance, rescaling all of the sum.
+  for (const auto& method : {random, magnitude, std::string("sdgp")}) {
+    EXPECT_GE(zeros[method], 0.5) << method;
+  }
+  EXPECT_EQ(l1["exact"], 1);
+  EXPECT_LT(l1[random], l1[magnitude]);
+  EXPECT_LT(l1[magnitude], 1);
+  EXPECT_NEAR(l1["sdgp"], 1, 0.02);
+}
+
+TEST(Studies, RefuseWhatTheyCannotDo) {
+  EXPECT_THROW(rows_of("pruned-channels", "steps=0,layer=99"), Error);
+  EXPECT_THROW(rows_of("pruned-channels", "steps=0,layer=4"), Error);  // linear
+  EXPECT_THROW(rows_of("pruned-channels", "steps=0,layer=2", {"zero"}), Error);
+  EXPECT_THROW(rows_of("regression", "features=4,k=4"), Error);
+  EXPECT_THROW(rows_of("matmul-error", "runs=0"), Error);
+  EXPECT_THROW(rows_of("gradient-error", "network=none"), Error);
+}
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,99 @@
+#include "core/train/learning_rate.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+// Ten epochs of ten steps up to 0.4.
+Recipe ten_epochs(const std::string& schedule) {
+  Recipe recipe;
+  recipe.learning_rate = 0.4;
+  recipe.epochs = 10;
+  recipe.lr_schedule = schedule;
+  return recipe;
+}
+
+TEST(LearningRate, Constant) {
+  const auto recipe = ten_epochs("constant");
+  for (const int64_t step : {0, 55, 99}) EXPECT_EQ(learning_rate(recipe, step, 10), 0.4);
+}
+
+TEST(LearningRate, ExponentialFallsEveryEpoch) {
+  auto recipe = ten_epochs("exponential");
+  recipe.decay = 0.5;
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 9, 10), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 10, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 29, 10), 0.1);
+}
+
+TEST(LearningRate, StepFallsEverySoManyEpochs) {
+  auto recipe = ten_epochs("step");
+  recipe.decay = 0.5;
+  recipe.decay_epochs = 4;
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 39, 10), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 40, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 80, 10), 0.1);
+}
+
+TEST(LearningRate, MilestonesFallWhereTheyAre) {
+  auto recipe = ten_epochs("milestones");
+  recipe.decay = 0.5;
+  recipe.milestones = {3, 4, 9};
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 29, 10), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 30, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 39, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 40, 10), 0.1);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 89, 10), 0.1);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 99, 10), 0.05);
+}
+
+TEST(LearningRate, CosineFallsToNothing) {
+  const auto recipe = ten_epochs("cosine");
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), 0.4);
+  EXPECT_NEAR(learning_rate(recipe, 50, 10), 0.2, 1e-12);
+  EXPECT_NEAR(learning_rate(recipe, 100, 10), 0, 1e-12);
+}
+
+TEST(LearningRate, OneCycleRisesAndFalls) {
+  auto recipe = ten_epochs("onecycle");
+  recipe.warmup = 0.3;
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), 0.4 / 25);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 15, 10), (0.4 / 25 + 0.4) / 2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 30, 10), 0.4);
+  EXPECT_NEAR(learning_rate(recipe, 65, 10), (0.4 + 0.4 / 1e4) / 2, 1e-12);
+  EXPECT_NEAR(learning_rate(recipe, 100, 10), 0.4 / 1e4, 1e-12);
+}
+
+TEST(LearningRate, TriangularIsLinearOnBothSidesOfItsPeak) {
+  auto recipe = ten_epochs("triangular");
+  recipe.peak_epoch = 2;
+  EXPECT_EQ(learning_rate(recipe, 0, 10), 0);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 10, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 20, 10), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 60, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 99, 10), 0.4 / 80);
+  recipe.peak_epoch = 0;
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 50, 10), 0.2);
+  recipe.peak_epoch = 20;
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 99, 10), 0.4 * 99 / 200) << "it ends before its peak";
+}
+
+TEST(LearningRate, WarmupLeadsLinearlyIntoAnySchedule) {
+  for (const std::string schedule : {"constant", "exponential", "step", "cosine", "onecycle"}) {
+    auto recipe = ten_epochs(schedule);
+    const auto without = [&](int64_t step) { return learning_rate(recipe, step, 10); };
+    const double first = without(0), half = without(9), last = without(19), after = without(20);
+    recipe.warmup_epochs = 2;
+    EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), first / 20) << schedule;
+    EXPECT_DOUBLE_EQ(learning_rate(recipe, 9, 10), half / 2) << schedule;
+    EXPECT_DOUBLE_EQ(learning_rate(recipe, 19, 10), last) << schedule;
+    EXPECT_DOUBLE_EQ(learning_rate(recipe, 20, 10), after) << schedule;
+  }
+}
+
+}  // namespace
+}  // namespace approx

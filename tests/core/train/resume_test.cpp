@@ -1,0 +1,259 @@
+// A training that was stopped and goes on from a checkpoint ends where one that was not stopped
+// ends, bit for bit.
+#include <filesystem>
+#include <fstream>
+
+#include "core/networks/network.h"
+#include "core/train/checkpoint.h"
+#include "core/train/session.h"
+#include "core/train/trainer.h"
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+namespace fs = std::filesystem;
+
+const LoadedDataset& dataset() {
+  static const LoadedDataset dataset = toy_dataset();
+  return dataset;
+}
+
+RunConfig resumed_config(const std::string& method) {
+  RunConfig config;
+  config.network = "small_cnn:width=4";
+  config.dataset = "toy";
+  config.method = method;
+  if (method != "dense") config.schedule = make_schedule("slice:layers=1::1,steps=::2");
+  config.recipe.learning_rate = 0.05;
+  config.recipe.epochs = 3;
+  config.batch_size = 16;
+  config.threads = 1;
+  return config;
+}
+
+std::string state_hash(const Session& session) { return sha256_hex(encode(session.save())); }
+
+// Trains so many steps with the evaluations of a run every seventh.
+void train(Session& session, int64_t steps) {
+  for (int64_t i = 0; i < steps; ++i) {
+    session.step();
+    if (session.steps_done() % 7 != 0) continue;
+    session.observe(session.evaluate(session.split().holdout).accuracy);
+    session.take_densities();
+  }
+}
+
+void expect_same_end(const RunConfig& config) {
+  constexpr int64_t kSteps = 20;
+  Session straight(config, dataset());
+  train(straight, kSteps);
+  const std::string wanted = state_hash(straight);
+  for (const int64_t stop : {0, 1, 7, 12, 19}) {
+    std::string bytes;
+    {
+      Session first(config, dataset());
+      train(first, stop);
+      bytes = encode(first.save());
+      first.step();  // what is done after it was saved is lost
+    }
+    Session second(config, dataset());
+    second.restore(decode(bytes));
+    EXPECT_EQ(second.steps_done(), stop);
+    train(second, kSteps - stop);
+    EXPECT_EQ(state_hash(second), wanted) << "stopped after step " << stop;
+    EXPECT_EQ(Json(second.layer_events()), Json(straight.layer_events()));
+  }
+  auto other = config;
+  other.seed = 1;
+  Session different(other, dataset());
+  train(different, kSteps);
+  EXPECT_NE(state_hash(different), wanted) << "the test could not fail";
+}
+
+class EveryMethod : public ::testing::TestWithParam<const MethodEntry*> {};
+
+TEST_P(EveryMethod, GoesOnBitForBit) {
+  for (size_t mode = 0; mode < std::max<size_t>(1, GetParam()->products_of_mode.size()); ++mode) {
+    std::string text = GetParam()->name;
+    for (const auto& spec : GetParam()->params) {
+      if (spec.name == "mode") text += ":mode=" + spec.choices.at(mode);
+    }
+    SCOPED_TRACE(text);
+    expect_same_end(resumed_config(text));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Resume, EveryMethod,
+                         ::testing::ValuesIn(Registry<MethodEntry>::instance().all()),
+                         [](const auto& info) { return info.param->name; });
+
+TEST(Resume, EveryUpdateRuleGoesOnBitForBit) {
+  const std::vector<std::pair<std::string, Json>> recipes = {
+      {"adam", {{"optimizer", "adam"}, {"learning_rate", 0.01}, {"weight_decay", 1e-3}}},
+      {"nesterov", {{"nesterov", true}, {"weight_decay", 1e-3}, {"decay_norm", false}}},
+      {"no momentum", {{"momentum", 0.0}, {"clip_norm", 0.5}}},
+      {"averaged", {{"ema", 0.9}}},
+      {"augmented", {{"crop_padding", 1}, {"flip", true}, {"cutout", 2}}}};
+  for (const auto& [what, recipe] : recipes) {
+    SCOPED_TRACE(what);
+    auto config = resumed_config("zero");
+    from_json(recipe, config.recipe);
+    expect_same_end(config);
+  }
+}
+
+TEST(Resume, AScheduleThatWaitsForAPlateauGoesOn) {
+  auto config = resumed_config("zero");
+  config.schedule[0].until = "plateau:patience=1,delta=1";
+  expect_same_end(config);
+}
+
+TEST(Resume, Bf16GoesOnBitForBit) {
+  auto config = resumed_config("topk_position");
+  config.precision = "bf16";
+  expect_same_end(config);
+}
+
+TEST(Resume, DropoutGoesOnBitForBit) {
+  auto config = resumed_config("dense");
+  config.network = "mnist_mlp:hidden=20,dropout=0.5";
+  expect_same_end(config);
+}
+
+// LibTorch's generator is saved with the rest: what draws from it draws the same again.
+TEST(Resume, TheGlobalGeneratorGoesOn) {
+  Session session(resumed_config("dense"), dataset());
+  session.step();
+  const auto checkpoint = session.save();
+  const auto wanted = at::randn({5});
+  at::randn({100});
+  session.restore(checkpoint);
+  EXPECT_TRUE(at::equal(at::randn({5}), wanted));
+}
+
+TEST(Resume, ACheckpointOfAnotherNetworkIsRefused) {
+  Session session(resumed_config("dense"), dataset());
+  auto config = resumed_config("dense");
+  config.network = "small_cnn:width=8";
+  Session wider(config, dataset());
+  EXPECT_THROW(wider.restore(session.save()), Error);
+  EXPECT_THROW(wider.restore(Checkpoint{}), Error);
+}
+
+class ResumeFolder {
+ public:
+  ResumeFolder() {
+    std::string path = (fs::temp_directory_path() / "resume_XXXXXX").string();
+    EXPECT_NE(mkdtemp(path.data()), nullptr);
+    path_ = path;
+  }
+  ~ResumeFolder() { fs::remove_all(path_); }
+  std::string path() const { return path_ + "/run.checkpoint"; }
+
+ private:
+  std::string path_;
+};
+
+// The events of a run that is asked to stop after so many metrics of this call, 0: never.
+std::vector<Json> events_through(const RunConfig& config, const Checkpoints& checkpoints,
+                                 int64_t stop_after_metrics = 0) {
+  std::vector<Json> events;
+  std::atomic<bool> stop = false;
+  int64_t metrics = 0;
+  run_accuracy(
+      config, dataset(), checkpoints,
+      [&](const Json& event) {
+        events.push_back(event);
+        metrics += event["event"] == "metric";
+        if (stop_after_metrics > 0 && metrics == stop_after_metrics) stop = true;
+      },
+      stop);
+  return events;
+}
+
+// What must be equal however often a run was interrupted.
+Json essence(const std::vector<Json>& events) {
+  Json kept = Json::array();
+  for (Json event : events) {
+    const std::string kind = event["event"];
+    if (kind == "progress" || kind == "note") continue;
+    if (kind == "metric" && event["name"] == "energy") continue;  // as little the same as time is
+    if (kind == "final") {
+      event = {
+          {"state", event["state"]}, {"steps", event["steps"]}, {"timed", event["step_ns"].size()}};
+    }
+    event.erase("train_ns");
+    kept.push_back(event);
+  }
+  return kept;
+}
+
+TEST(Resume, AnInterruptedRunReportsWhatAStraightOneReports) {
+  const auto config = resumed_config("sdgp:n=1,m=2");
+  const auto straight = events_through(config, {});
+  EXPECT_EQ(straight.back()["segments"], 1);
+  EXPECT_FALSE(straight.back().contains("taint"));
+  const ResumeFolder folder;
+  const Checkpoints checkpoints{.folder = folder.path()};
+  const auto first = events_through(config, checkpoints, 1);
+  EXPECT_EQ(first.back()["state"], "interrupted");
+  // Its one metric of before is reported again, and one more.
+  const auto second = events_through(config, checkpoints, 12);
+  ASSERT_EQ(second.back()["state"], "interrupted");
+  EXPECT_GT(second.back()["steps"], first.back()["steps"]);
+  const auto third = events_through(config, checkpoints);
+  EXPECT_EQ(third.back()["segments"], 3);
+  EXPECT_EQ(third.back()["taint"].size(), 1u);
+  EXPECT_GT(third.back()["wall_ns"].get<int64_t>(), second.back()["wall_ns"].get<int64_t>());
+  EXPECT_EQ(essence(third), essence(straight));
+}
+
+TEST(Resume, CheckpointsComeByEpochOrByTime) {
+  const auto config = resumed_config("dense");
+  const auto steps_of = [&](const Checkpoints& checkpoints) {
+    events_through(config, checkpoints);
+    std::vector<int64_t> steps;
+    for (const char* name : {"checkpoint.previous", "checkpoint"}) {
+      std::ifstream in(checkpoints.folder + "/" + name, std::ios::binary);
+      if (!in) continue;
+      const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+      steps.push_back(decode(bytes).state["step"].get<int64_t>());
+    }
+    return steps;
+  };
+  const ResumeFolder never, epochs, time;
+  EXPECT_EQ(steps_of({.folder = never.path()}), (std::vector<int64_t>{}));
+  // 14 steps an epoch; none at the end of the run.
+  EXPECT_EQ(steps_of({.folder = epochs.path(), .every_epochs = 1}), (std::vector<int64_t>{14, 28}));
+  EXPECT_EQ(steps_of({.folder = time.path(), .every_ns = 1}), (std::vector<int64_t>{40, 41}));
+}
+
+TEST(Resume, ACheckpointThatDoesNotFitIsSaidAndLeft) {
+  const auto config = resumed_config("zero");
+  const auto straight = events_through(config, {});
+  const ResumeFolder folder;
+  auto other = config;
+  other.recipe.learning_rate = 0.01;
+  events_through(other, {.folder = folder.path()}, 1);
+  const auto events = events_through(config, {.folder = folder.path()});
+  EXPECT_EQ(essence(events), essence(straight));
+  EXPECT_EQ(events.front()["event"], "note");
+  EXPECT_EQ(events.back()["segments"], 1);
+}
+
+TEST(Resume, ARunWithoutRoomForItsCheckpointSaysSoAndEnds) {
+  const ResumeFolder folder;
+  const std::string blocked = folder.path() + "/below";
+  fs::create_directories(fs::path(folder.path()).parent_path());
+  std::ofstream(folder.path()) << "a file in the way";
+  const auto events =
+      events_through(resumed_config("dense"), {.folder = blocked, .every_epochs = 1});
+  int64_t notes = 0;
+  for (const auto& event : events) notes += event["event"] == "note";
+  EXPECT_EQ(notes, 2);
+  EXPECT_EQ(events.back()["state"], "finished");
+}
+
+}  // namespace
+}  // namespace approx

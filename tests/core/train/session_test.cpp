@@ -1,0 +1,466 @@
+#include "core/train/session.h"
+
+#include <torch/torch.h>
+
+#include <map>
+
+#include "core/networks/network.h"
+#include "core/train/trainer.h"
+#include "tests/core/train/operators.h"
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+RunConfig toy_config(const std::string& method = "dense", const std::string& schedule = "") {
+  RunConfig config;
+  config.network = "small_cnn:width=4";
+  config.dataset = "toy";
+  config.method = method;
+  if (!schedule.empty()) config.schedule = make_schedule(schedule);
+  config.recipe.learning_rate = 0.05;
+  config.recipe.epochs = 2;
+  config.batch_size = 16;
+  config.threads = 1;
+  return config;
+}
+
+// The events of a run that is stopped, if at all, after the `stop_after`-th of them.
+std::vector<Json> events_of(const RunConfig& config, const Checkpoints& checkpoints = {},
+                            size_t stop_after = 0) {
+  static const LoadedDataset dataset = toy_dataset();
+  std::vector<Json> events;
+  std::atomic<bool> stop = false;
+  const auto sink = [&](const Json& event) {
+    events.push_back(event);
+    if (events.size() == stop_after) stop = true;
+  };
+  if (config.purpose == Purpose::kTiming) {
+    run_timing(config, dataset, sink, stop);
+  } else {
+    run_accuracy(config, dataset, checkpoints, sink, stop);
+  }
+  return events;
+}
+
+std::vector<Json> of_kind(const std::vector<Json>& events, const std::string& kind) {
+  std::vector<Json> found;
+  for (const auto& event : events) {
+    if (event.at("event") == kind) found.push_back(event);
+  }
+  return found;
+}
+
+// The metrics without the clock readings: what must be equal from run to run.
+std::vector<Json> metrics_of(const RunConfig& config) {
+  auto metrics = of_kind(events_of(config), "metric");
+  for (auto& event : metrics) event.erase("train_ns");
+  return metrics;
+}
+
+double final_accuracy(const RunConfig& config) {
+  double accuracy = -1;
+  for (const auto& event : metrics_of(config)) {
+    if (event["name"] == "accuracy" && event["split"] == "test") accuracy = event["value"];
+  }
+  return accuracy;
+}
+
+TEST(AccuracyRun, LearnsTheToyAndReportsEveryPartOfIt) {
+  const auto events = events_of(toy_config());
+  ASSERT_EQ(events.front().at("event"), "start");
+  const auto& end = events.back();
+  ASSERT_EQ(end.at("event"), "final");
+  EXPECT_EQ(end["state"], "finished");
+  // 256 images less a tenth held out, in batches of 16: 14 steps an epoch.
+  EXPECT_EQ(events.front()["steps_per_epoch"], 14);
+  EXPECT_EQ(end["steps"], 28);
+  EXPECT_EQ(end["step_ns"].size() + end["warmup_steps"].get<size_t>(), 28u);
+  EXPECT_GT(end["train_ns"].get<int64_t>(), 0);
+  EXPECT_GE(end["wall_ns"].get<int64_t>(), end["train_ns"].get<int64_t>() +
+                                               end["eval_ns"].get<int64_t>() +
+                                               end["warmup_ns"].get<int64_t>());
+  EXPECT_EQ(final_accuracy(toy_config()), 1.0);
+  std::map<std::string, int> count;
+  for (const auto& event : of_kind(events, "metric")) {
+    ++count[event["name"].get<std::string>() + "/" + event["split"].get<std::string>()];
+  }
+  EXPECT_EQ(count["accuracy/test"], 2);
+  EXPECT_EQ(count["accuracy/holdout"], 2);
+  EXPECT_EQ(count["loss/train"], 2);
+}
+
+TEST(AccuracyRun, IsTheSameEveryTime) {
+  const auto config = toy_config("random", "slice:layers=1::1,steps=::2");
+  EXPECT_EQ(metrics_of(config), metrics_of(config));
+  auto other = config;
+  other.seed = 1;
+  EXPECT_NE(metrics_of(config), metrics_of(other));
+}
+
+TEST(AccuracyRun, AScheduleThatNeverComesIsDenseBitForBit) {
+  EXPECT_EQ(metrics_of(toy_config()), metrics_of(toy_config("zero", "slice:steps=1000::1")));
+}
+
+TEST(AccuracyRun, EveryMethodTrainsTheToy) {
+  for (const auto* entry : Registry<MethodEntry>::instance().all()) {
+    // Of the four channels of these layers a sample is hardly more than noise, and batch norm's
+    // running averages are of that noise: sampling is left to the gradients.
+    const bool sampling = !entry->products_of_mode.empty() && entry->name != "topk_weights";
+    const std::string text = entry->name + (sampling ? ":mode=backward" : "");
+    EXPECT_GE(final_accuracy(toy_config(text, "slice:steps=::2")), 0.9) << text;
+  }
+}
+
+TEST(AccuracyRun, MethodsOfDifferentProductsWorkOnOneLayer) {
+  auto config = toy_config("mixed");
+  Rule data, weight;
+  data.layers = weight.layers = "2";
+  data.method = "sdgp:n=1,m=2";
+  weight.method = "topk_position";
+  config.schedule = {data, weight};
+  std::map<std::string, std::string> methods;
+  for (const auto& event : of_kind(events_of(config), "layer")) {
+    if (event["layer"] == "conv2") methods[event["product"]] = event["method"];
+  }
+  EXPECT_EQ(methods["forward"], "dense");
+  EXPECT_EQ(methods["data_gradient"].substr(0, 4), "sdgp");
+  EXPECT_EQ(methods["weight_gradient"].substr(0, 13), "topk_position");
+}
+
+TEST(AccuracyRun, DensitiesAreReportedByEpochAndLayer) {
+  std::map<std::string, int> seen;
+  for (const auto& event : metrics_of(toy_config("sdgp:n=1,m=2", "slice:layers=2"))) {
+    if (event["name"] != "density") continue;
+    ++seen[event["split"]];
+    // Half of the channels stay, but for zeros of the gradient itself (behind a ReLU).
+    EXPECT_GT(event["value"].get<double>(), 0.05);
+    EXPECT_LE(event["value"].get<double>(), 0.5);
+  }
+  EXPECT_EQ(seen, (std::map<std::string, int>{{"conv2:data_gradient", 2}}));
+}
+
+// Of all entries of all gradients, each epoch once.
+std::vector<double> gradient_densities(const RunConfig& config) {
+  std::vector<double> values;
+  for (const auto& event : metrics_of(config)) {
+    if (event["name"] == "gradient_density") values.push_back(event["value"]);
+  }
+  return values;
+}
+
+TEST(AccuracyRun, GradientDensitiesCountEveryEntryOnceAnEpoch) {
+  // Batch normalisation stands behind these convolutions and leaves no entry zero.
+  const auto dense = gradient_densities(toy_config("dense"));
+  EXPECT_EQ(dense, (std::vector<double>{1, 1}));
+  const auto pruned = gradient_densities(toy_config("stochastic_pruning:p=0.99", "slice"));
+  ASSERT_EQ(pruned.size(), 2u);
+  for (const double density : pruned) {
+    EXPECT_GT(density, 0.5);  // the first convolution, with most of the entries, stays exact
+    EXPECT_LT(density, 0.8);
+  }
+  // Steps of both kinds are among those that count.
+  auto both = gradient_densities(toy_config("stochastic_pruning:p=0.99", "slice:steps=::2"));
+  ASSERT_EQ(both.size(), 2u);
+  std::ranges::sort(both);
+  EXPECT_LT(both[0], 0.8);
+  EXPECT_EQ(both[1], 1);
+}
+
+TEST(AccuracyRun, APlateauOfTheHeldOutAccuracyEndsARule) {
+  auto config = toy_config("zero");
+  Rule rule;
+  rule.layers = "2";
+  rule.until =
+      "plateau:patience=1,delta=1";  // no accuracy gains more than 1: the second evaluation
+  config.schedule = {rule};
+  config.recipe.epochs = 4;
+  const auto events = events_of(config);
+  int64_t reached = 0, exact = 0, approximated = 0, steps = 0;
+  for (const auto& event : events) {
+    if (event["event"] == "metric" && event["name"] == "plateau") reached = event["step"];
+    if (event["event"] == "final") steps = event["steps"];
+    if (event["event"] != "layer" || event["layer"] != "conv2") continue;
+    if (event["product"] != "weight_gradient") continue;
+    (event["method"] == "dense" ? exact : approximated) = event["calls"];
+  }
+  EXPECT_EQ(reached, steps / 4 * 2);
+  EXPECT_EQ(approximated, reached);
+  EXPECT_EQ(exact, steps - reached);
+
+  config.split = "paper";
+  EXPECT_THROW(events_of(config), Error) << "nothing is held out";
+}
+
+TEST(AccuracyRun, CountsWhatTheLayersDid) {
+  const auto events = events_of(toy_config("zero", "slice:layers=2,steps=::2"));
+  bool found = false;
+  for (const auto& event : of_kind(events, "layer")) {
+    if (event["layer"] != "conv2" || event["product"] != "weight_gradient") continue;
+    if (event["method"] == "dense") {
+      EXPECT_EQ(event["calls"], 14);
+      EXPECT_EQ(event["macs_done"], event["macs_dense"]);
+    } else {
+      found = true;
+      EXPECT_EQ(event["calls"], 14);
+      EXPECT_EQ(event["macs_done"], 0);
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(AccuracyRun, ANetworkThatBlowsUpIsDivergedAtOnce) {
+  auto config = toy_config();
+  config.recipe.learning_rate = 1e30;
+  config.recipe.epochs = 50;
+  const auto end = events_of(config).back();
+  EXPECT_EQ(end["state"], "diverged");
+  EXPECT_LE(end["steps"].get<int64_t>(), 100);
+  EXPECT_FALSE(end["diverged_layer"].get<std::string>().empty());
+}
+
+TEST(AccuracyRun, StopsAfterTheCurrentStep) {
+  const auto dataset = toy_dataset();
+  std::atomic<bool> stop = false;
+  std::vector<Json> events;
+  auto config = toy_config();
+  config.recipe.epochs = 1000;
+  run_accuracy(
+      config, dataset, {},
+      [&](const Json& event) {
+        events.push_back(event);
+        if (event["event"] == "metric") stop = true;
+      },
+      stop);
+  EXPECT_EQ(events.back()["state"], "interrupted");
+  EXPECT_LT(events.back()["steps"].get<int64_t>(), 100);
+}
+
+TEST(AccuracyRun, TheSplitOfThePaperHoldsNothingOut) {
+  auto config = toy_config();
+  config.split = "paper";
+  const auto events = events_of(config);
+  EXPECT_EQ(events.front()["steps_per_epoch"], 16);
+  for (const auto& event : of_kind(events, "metric")) EXPECT_NE(event["split"], "holdout");
+}
+
+TEST(AccuracyRun, Bf16Trains) {
+  auto config = toy_config("topk_position", "slice:layers=1::1,steps=::2");
+  config.precision = "bf16";
+  EXPECT_GE(final_accuracy(config), 0.9);
+}
+
+TEST(AccuracyRun, EveryUpdateRuleTrains) {
+  const std::vector<std::pair<std::string, Json>> rules = {
+      {"adam", {{"optimizer", "adam"}, {"learning_rate", 0.01}}},
+      {"nesterov", {{"nesterov", true}}},
+      {"no decay of norms", {{"weight_decay", 1e-3}, {"decay_norm", false}}},
+      {"clipped", {{"clip_norm", 1.0}}},
+      {"averaged", {{"ema", 0.9}}},
+      {"mirrored", {{"test_flip", true}}}};
+  for (const auto& [what, recipe] : rules) {
+    auto config = toy_config("zero:freeze=true", "slice:layers=2,steps=::2");
+    from_json(recipe, config.recipe);
+    EXPECT_GE(final_accuracy(config), 0.9) << what;
+  }
+}
+
+TEST(Session, EvaluatesByTheAverageAndTrainsOnWithoutIt) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  Session plain(config, dataset);
+  config.recipe.ema = 0.999;
+  Session averaged(config, dataset);
+  for (int i = 0; i < 6; ++i) {
+    plain.step();
+    averaged.step();
+    const auto a = plain.evaluate(plain.split().test), b = averaged.evaluate(plain.split().test);
+    EXPECT_NE(a.loss, b.loss) << "step " << i;
+  }
+  const auto a = plain.network().parameters(), b = averaged.network().parameters();
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << i;
+}
+
+TEST(Session, FlippingAtTestTimeSeesBothSides) {
+  auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.recipe.test_flip = true;
+  Session session(config, dataset);
+  for (int i = 0; i < 6; ++i) session.step();
+  const auto& test = session.split().test;
+  const DeviceImages mirrored{test.pixels.flip(2), test.labels};
+  EXPECT_NEAR(session.evaluate(test).loss, session.evaluate(mirrored).loss, 1e-6);
+  config.recipe.test_flip = false;
+  Session without(config, dataset);
+  for (int i = 0; i < 6; ++i) without.step();
+  EXPECT_GT(std::abs(without.evaluate(test).loss - without.evaluate(mirrored).loss), 1e-5);
+}
+
+TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
+  auto config = toy_config("zero", "slice:steps=::4");
+  config.purpose = Purpose::kTiming;
+  config.blocks = 6;
+  config.block_steps = 5;
+  const auto events = events_of(config);
+  const auto blocks = of_kind(events, "block");
+  ASSERT_EQ(blocks.size(), 12u);
+  int dense_first = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_EQ(blocks[i]["pair"], i / 2);
+    EXPECT_EQ(blocks[i]["order"], i % 2);
+    EXPECT_EQ(blocks[i]["steps"], 8);  // five, rounded up to two periods
+    EXPECT_GT(blocks[i]["ns"].get<int64_t>(), 0);
+    dense_first += i % 2 == 0 && blocks[i]["arm"] == "dense";
+    if (i % 2 == 1) {
+      EXPECT_NE(blocks[i]["arm"], blocks[i - 1]["arm"]);
+    }
+  }
+  EXPECT_GT(dense_first, 0);
+  EXPECT_LT(dense_first, 6);
+  EXPECT_EQ(events.back()["state"], "finished");
+}
+
+TEST(TimingRun, ASmallerNetworkIsHeldAgainstALargerOne) {
+  auto config = toy_config();
+  config.purpose = Purpose::kTiming;
+  config.blocks = 3;
+  config.block_steps = 2;
+  config.network = "small_cnn:width=2";
+  config.timed_against = "small_cnn:width=64";
+  const auto dataset = toy_dataset();
+  const Operators operators;
+  const auto worked = [](const char* sizes) {
+    return std::ranges::any_of(Operators::calls(), [sizes](const std::string& call) {
+      return call.starts_with("aten::convolution ") && call.find(sizes) != std::string::npos;
+    });
+  };
+  std::string state;
+  int blocks = 0;
+  const auto sink = [&](const Json& event) {
+    if (event.at("event") == "final") state = event.at("state");
+    // Before the first block both are warmed up.
+    if (event.at("event") == "block" && event.at("pair") > 0) {
+      ++blocks;
+      const bool dense = event.at("arm") == "dense";
+      EXPECT_EQ(worked(" [64,"), dense) << event;
+      EXPECT_EQ(worked(" [2,"), !dense) << event;
+    }
+    Operators::calls().clear();
+  };
+  std::atomic<bool> stop = false;
+  run_timing(config, dataset, sink, stop);
+  EXPECT_EQ(blocks, 4);
+  EXPECT_EQ(state, "finished");
+}
+
+// Every training image of an epoch, as a hash, to follow it through the shuffle.
+std::vector<size_t> seen_in_epoch(Batches& batches, int64_t epoch) {
+  std::vector<size_t> hashes;
+  for (int64_t step = 0; step < batches.per_epoch(); ++step) {
+    const auto x = batches.at(epoch * batches.per_epoch() + step).x;
+    for (int64_t i = 0; i < x.size(0); ++i) {
+      const auto image = x[i].contiguous();
+      hashes.push_back(std::hash<std::string_view>()(
+          {static_cast<const char*>(image.const_data_ptr()), image.nbytes()}));
+    }
+  }
+  return hashes;
+}
+
+TEST(Batches, AnEpochIsAPermutationAndTheNextIsAnother) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.batch_size = 46;  // 230 images: five whole batches
+  auto split = split_dataset(dataset, config, at::kCPU);
+  ASSERT_EQ(split.train.count(), 231);
+  Batches batches(split.train, dataset, config);
+  auto first = seen_in_epoch(batches, 0), second = seen_in_epoch(batches, 1),
+       again = seen_in_epoch(batches, 0);
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first.size(), 230u);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(std::unique(first.begin(), first.end()), first.end());
+}
+
+TEST(Batches, HoldoutTrainAndTestAreDisjointAndFixed) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  const auto a = split_dataset(dataset, config, at::kCPU);
+  config.seed = 9;
+  const auto b = split_dataset(dataset, config, at::kCPU);
+  EXPECT_EQ(a.holdout.count(), 25);
+  EXPECT_EQ(a.train.count() + a.holdout.count(), 256);
+  EXPECT_TRUE(at::equal(a.holdout.pixels, b.holdout.pixels));
+  config.train_examples = 232;
+  EXPECT_THROW(split_dataset(dataset, config, at::kCPU), Error);
+}
+
+// Augmentation against plain loops: every image must be one of the crops and flips of its source.
+TEST(Batches, CropsFlipsAndCutoutsAreThoseOfTheSource) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.recipe.crop_padding = 2;
+  config.recipe.flip = true;
+  for (const std::string mode : {"zero", "reflect"}) {
+    config.recipe.padding_mode = mode;
+    auto split = split_dataset(dataset, config, at::kCPU);
+    const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
+    auto plain_config = config;
+    plain_config.recipe.crop_padding = 0;
+    plain_config.recipe.flip = false;
+    Batches batches(split.train, dataset, config), plain(split.train, dataset, plain_config);
+    const auto x = batches.at(3).x, source = plain.at(3).x;
+    EXPECT_TRUE(at::equal(batches.at(3).labels, plain.at(3).labels));
+    EXPECT_TRUE(x.is_contiguous(at::MemoryFormat::ChannelsLast));
+    int moved = 0, flipped = 0;
+    for (int64_t i = 0; i < x.size(0); ++i) {
+      const auto padded = mode == "zero"
+                              ? at::constant_pad_nd(source[i].unsqueeze(0), {2, 2, 2, 2})
+                              : at::reflection_pad2d(source[i].unsqueeze(0), {2, 2, 2, 2});
+      bool found = false;
+      for (int64_t top = 0; top < 5 && !found; ++top) {
+        for (int64_t left = 0; left < 5 && !found; ++left) {
+          for (const bool flip : {false, true}) {
+            auto crop = padded[0].slice(1, top, top + 8).slice(2, left, left + 8);
+            if (flip) crop = crop.flip({2});
+            if (!at::allclose(crop, x[i])) continue;
+            found = true;
+            moved += top != 2 || left != 2;
+            flipped += flip;
+            break;
+          }
+        }
+      }
+      EXPECT_TRUE(found) << mode << " image " << i;
+    }
+    EXPECT_GT(moved, 8);
+    EXPECT_GT(flipped, 2);
+  }
+  config.recipe.cutout = 3;
+  auto split = split_dataset(dataset, config, at::kCPU);
+  Batches batches(split.train, dataset, config);
+  config.recipe.cutout = 0;
+  Batches whole(split.train, dataset, config);
+  const auto holes = (batches.at(3).x != whole.at(3).x).sum({1, 2, 3});
+  EXPECT_LE(holes.max().item<int64_t>(), 9);
+  EXPECT_GT(holes.max().item<int64_t>(), 3);
+}
+
+TEST(Session, RefusesWhatDoesNotFit) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.network = "vgg19";
+  EXPECT_THROW(Session(config, dataset), Error);
+  config = toy_config();
+  config.device = "tpu";
+  EXPECT_THROW(Session(config, dataset), Error);
+  for (const char* precision : {"fp16", "tf32"}) {
+    config = toy_config();
+    config.precision = precision;
+    EXPECT_THROW(Session(config, dataset), Error) << precision << " on a CPU";
+  }
+}
+
+}  // namespace
+}  // namespace approx

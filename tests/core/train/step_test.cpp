@@ -1,0 +1,85 @@
+// What a training step asks of LibTorch: nothing that would make the host wait for a device, and
+// the same operators on the same shapes every time. A step with these two properties can be
+// captured as a graph.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/methods/method.h"
+#include "core/networks/network.h"
+#include "core/train/session.h"
+#include "tests/core/train/operators.h"
+#include "tests/testing.h"
+
+namespace approx {
+namespace {
+
+RunConfig busy_config() {
+  RunConfig config;
+  config.network = "resnet14";
+  config.dataset = "toy";
+  config.batch_size = 8;
+  config.threads = 1;
+  config.recipe.epochs = 1;
+  config.recipe.crop_padding = 1;
+  config.recipe.flip = true;
+  config.recipe.cutout = 2;
+  config.recipe.label_smoothing = 0.1;
+  config.recipe.clip_norm = 1;
+  config.recipe.ema = 0.9;
+  return config;
+}
+
+std::vector<std::string> operators_of_step(Session& session) {
+  const Operators operators;
+  session.step();
+  return Operators::calls();
+}
+
+TEST(Step, OfADenseNetworkWaitsForNothingAndIsTheSameEveryTime) {
+  const auto dataset = toy_dataset();
+  for (const char* optimizer : {"sgd", "adam"}) {
+    auto config = busy_config();
+    config.recipe.optimizer = optimizer;
+    Session session(config, dataset);
+    session.step();
+    const auto second = operators_of_step(session);
+    EXPECT_GT(second.size(), 100u) << "the operators were not recorded";
+    // LibTorch's fused Adam for the CPU, and it alone, reads the counts of its steps: an item() and
+    // what that is made of for each parameter.
+    const bool reads_counts = config.recipe.optimizer == "adam";
+    const size_t reads = reads_counts ? 2 * session.network().parameters().size() : 0;
+    EXPECT_EQ(Operators::waits().size(), reads) << optimizer;
+    EXPECT_EQ(operators_of_step(session), second) << optimizer;
+  }
+}
+
+TEST(Step, ThatWaitsIsSeen) {
+  const Operators operators;
+  at::ones({2}).sum().item<float>();
+  EXPECT_FALSE(Operators::waits().empty());
+}
+
+// The methods that ask the device for a value in the middle of a step, to decide by it: sampling,
+// which computes exactly where a score is not finite. Every other method waits no more than dense.
+TEST(Step, OfWhichMethodsWaits) {
+  const auto dataset = toy_dataset();
+  std::vector<std::string> waiting;
+  for (const auto* entry : Registry<MethodEntry>::instance().all()) {
+    auto config = busy_config();
+    config.method = entry->name;
+    config.schedule = make_schedule("slice:layers=1");
+    Session session(config, dataset);
+    session.step();
+    const auto second = operators_of_step(session);
+    if (!Operators::waits().empty()) waiting.push_back(entry->name);
+  }
+  std::ranges::sort(waiting);
+  EXPECT_EQ(waiting,
+            (std::vector<std::string>{"bernoulli_crs", "crs", "topk_crs", "topk_weights"}));
+}
+
+}  // namespace
+}  // namespace approx

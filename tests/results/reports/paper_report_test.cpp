@@ -1,0 +1,465 @@
+#include "results/reports/paper_report.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/results/filled_store.h"
+
+namespace approx {
+namespace {
+
+ReportedValue accuracy_value() {
+  ReportedValue value;
+  value.quantity = "accuracy";
+  value.unit = "%";
+  value.tolerance = 0.5;
+  return value;
+}
+
+Measured measured(double value, double half, int64_t n = 6) {
+  return {.n = n, .value = value, .lo = value - half, .hi = value + half};
+}
+
+TEST(Judge, ComparesTheWholeIntervalWithTheTolerance) {
+  const auto value = accuracy_value();
+  const auto at = [&](double ours, double half) {
+    return judge(value, 91.0, measured(ours, half), Scale::kFull, false, 1.0).verdict;
+  };
+  EXPECT_EQ(at(91.1, 0.3), Verdict::kReproduced);
+  EXPECT_EQ(at(91.6, 0.05), Verdict::kDiffers);
+  EXPECT_EQ(at(90.0, 0.4), Verdict::kDiffers);
+  // An interval that crosses the border says neither.
+  EXPECT_EQ(at(91.4, 0.3), Verdict::kNotComparable);
+  EXPECT_EQ(at(91.0, 3.0), Verdict::kNotComparable);
+}
+
+TEST(Judge, SaysWhyItCannot) {
+  auto value = accuracy_value();
+  const auto good = measured(91.0, 0.1);
+  const auto reason = [&](const Measured& ours, Scale scale, bool difference) {
+    const auto judgement = judge(value, 91.0, ours, scale, difference, 1.0);
+    EXPECT_EQ(judgement.verdict, Verdict::kNotComparable);
+    return judgement.reason;
+  };
+  EXPECT_EQ(reason(good, Scale::kReduced, false),
+            "reduced scale: only differences from dense are judged");
+  EXPECT_EQ(judge(value, 91.0, good, Scale::kReduced, true, 1.0).verdict, Verdict::kReproduced);
+  EXPECT_NE(reason(good, Scale::kSmoke, true).find("smoke scale"), std::string::npos);
+  auto lossy = good;
+  lossy.lossy = true;
+  EXPECT_EQ(reason(lossy, Scale::kFull, false),
+            "lossy data: only differences from dense are judged");
+  EXPECT_EQ(reason(measured(91.0, 0.1, 5), Scale::kFull, false), "n = 5: fewer than 6 seeds");
+  // An accuracy is that of a network, a time that of a machine.
+  value.hardware = "Titan Xp";
+  EXPECT_EQ(judge(value, 91.0, good, Scale::kFull, false, 1.0).verdict, Verdict::kReproduced);
+  value.quantity = "speedup";
+  EXPECT_EQ(reason(good, Scale::kFull, false), "measured on other hardware: Titan Xp");
+  value = accuracy_value();
+  value.basis = "estimated";
+  EXPECT_NE(reason(good, Scale::kFull, false).find("estimate"), std::string::npos);
+
+  EXPECT_EQ(judge(value, 91.0, {.why_none = "no run"}, Scale::kFull, false, 1.0).verdict,
+            Verdict::kNotRun);
+  EXPECT_EQ(judge(value, std::nullopt, good, Scale::kFull, false, 1.0).verdict, "");
+}
+
+class PaperReport : public testing::Test {
+ protected:
+  // Dense at 90 % and zero two points below it, with some spread that is the same in both.
+  void fill(const Experiment& experiment, int64_t seeds, bool lossy = false) {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    store.add_experiment(experiment, "sweep");
+    const auto environment = environment_of("box", false, lossy);
+    for (const auto& run : experiment.runs) {
+      if (run.config.seed >= seeds) continue;
+      const double base = 0.90 + 0.002 * static_cast<double>(run.config.seed % 3);
+      const double accuracy = run.method_label == "dense" ? base : base - 0.02;
+      const auto id = store.begin(run.key, environment, folder_ / ("r" + run.key.substr(9)));
+      std::vector<Json> events = {environment};
+      for (auto& event : accuracy_events({accuracy - 0.1, accuracy})) events.push_back(event);
+      store.finish(*id, events, {});
+    }
+  }
+
+  static Experiment item(int64_t seeds) {
+    std::vector<PlannedRun> runs;
+    for (int64_t seed = 0; seed < seeds; ++seed) {
+      for (const char* method : {"dense", "zero", "random"}) {
+        runs.push_back(planned(method, seed));
+        auto& key = runs.back().key;
+        std::replace(key.begin() + 9, key.end(), '/', '-');
+      }
+    }
+    Experiment experiment = experiment_of(std::move(runs), "paper:table");
+    experiment.item = experiment.id;
+    experiment.paper.item = "Table 1";
+    ReportedValue value = accuracy_value();
+    value.paper = {{{"92.0%", 92.0}}, {{"90.1", 90.1}}, {{"85", 85.0}}};
+    experiment.paper.values = {value};
+    return experiment;
+  }
+
+  // The value of `column` in the row of (label, quantity), as text.
+  static std::string at(const Table& table, const std::string& label, const std::string& quantity,
+                        const std::string& column) {
+    const auto index = [&](const std::string& name) {
+      const auto found = std::find(table.columns.begin(), table.columns.end(), name);
+      EXPECT_NE(found, table.columns.end()) << name;
+      return static_cast<size_t>(found - table.columns.begin());
+    };
+    for (const auto& row : table.rows) {
+      if (std::get<std::string>(row[index("row")]) != label ||
+          std::get<std::string>(row[index("quantity")]) != quantity) {
+        continue;
+      }
+      const auto& field = row[index(column)];
+      if (const auto* text = std::get_if<std::string>(&field)) return *text;
+      if (const auto* real = std::get_if<double>(&field)) return fmt::format("{:.3f}", *real);
+      if (const auto* integer = std::get_if<int64_t>(&field)) return std::to_string(*integer);
+      return "";
+    }
+    return "no such row";
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "store.db";
+};
+
+TEST_F(PaperReport, WithoutAStoreNothingIsRunAndThePaperIsThere) {
+  const auto experiment = item(2);
+  const auto table = report_paper(folder_ / "none.db", experiment, experiment);
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kNotRun);
+  EXPECT_EQ(at(table, "dense", "accuracy", "printed"), "92.0%");
+  EXPECT_EQ(at(table, "zero", "accuracy", "reason"), "no finished run in the store");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
+}
+
+TEST_F(PaperReport, JudgesAccuraciesAndTheirDifferencesFromDense) {
+  auto experiment = item(6);
+  std::erase_if(experiment.runs, [](const auto& run) { return run.method_label == "random"; });
+  const auto layout = item(6);
+  fill(experiment, 6);
+  const auto table = report_paper(path_, layout, experiment);
+  // 90.2 % against 92 with a tolerance of half a point.
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kDiffers);
+  EXPECT_EQ(at(table, "dense", "accuracy", "n"), "6");
+  // Two points in ours, 1.9 in the paper: within its tolerance.
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "measured"), "2.000");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reported"), "1.900");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kReproduced);
+  EXPECT_EQ(at(table, "dense", "accuracy_loss", "verdict"), "");  // the reference itself
+  EXPECT_EQ(at(table, "random", "accuracy_loss", "verdict"), Verdict::kNotRun);
+  EXPECT_EQ(at(table, "random", "accuracy", "reason"), "not part of the full scale");
+  // The same bytes from the same store.
+  EXPECT_EQ(render(table, "md"), render(report_paper(path_, layout, experiment), "md"));
+}
+
+TEST_F(PaperReport, RunsThatASmallerScaleLeavesAsThePaperHasThemAreJudged) {
+  const auto layout = item(6);
+  auto shown = item(6);
+  shown.scale = Scale::kReduced;
+  for (auto& run : shown.runs) {
+    if (run.method_label == "zero") run.key.front() = 'x';  // another setting
+  }
+  fill(shown, 6);
+  const auto table = report_paper(path_, layout, shown);
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kDiffers);
+  EXPECT_EQ(at(table, "zero", "accuracy", "reason"),
+            "reduced scale: only differences from dense are judged");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kReproduced);
+}
+
+TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow) {
+  auto earlier = item(6);
+  for (auto& run : earlier.runs) run.config.recipe.learning_rate = 0.4, run.key += "-earlier";
+  auto now = item(6);
+  fill(earlier, 6);
+  auto table = report_paper(path_, now, now);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kNotComparable);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
+            "made with other settings than the item's: learning_rate=0.4");
+  // One seed of what is planned now counts for more than six of what was.
+  fill(now, 1);
+  table = report_paper(path_, now, now);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "1");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 1: fewer than 6 seeds");
+}
+
+// A loss is a difference of two rows: both must be those of the item.
+TEST_F(PaperReport, ADenseRowOfOtherSettingsJudgesNoLoss) {
+  auto mixed = item(6);
+  for (auto& run : mixed.runs) {
+    if (run.method_label == "dense") run.config.recipe.epochs = 7, run.key += "-earlier";
+  }
+  fill(mixed, 6);
+  const auto now = item(6);
+  const auto table = report_paper(path_, now, now);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kNotComparable);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
+            "its dense runs were made with other settings than the item's: epochs=7");
+  EXPECT_EQ(at(table, "zero", "accuracy", "verdict"), Verdict::kDiffers) << "88.2 against 90.1";
+}
+
+// The tolerance of an accuracy is not that of a difference.
+TEST_F(PaperReport, ADerivedLossIsJudgedByTheMargin) {
+  auto experiment = item(6);
+  experiment.paper.margin = 0.05;
+  fill(experiment, 6);
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kDiffers) << "2.0 against 1.9";
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
+            "outside 0.05 pp around the paper's number");
+}
+
+// Where a row has no exact training of its own, that of the same network and data serves.
+TEST_F(PaperReport, ABaselineMayStandInAnotherRow) {
+  auto experiment = item(6);
+  for (auto& run : experiment.runs) {
+    if (run.method_label == "random") run.network_label = "LeNet, less";
+  }
+  std::erase_if(experiment.runs, [](const auto& run) { return run.method_label == "zero"; });
+  experiment.paper.rows = "network";
+  experiment.paper.columns = "method";
+  ReportedValue value = accuracy_value();
+  value.paper = {{{"92.0", 92.0}, {"", std::nullopt}}, {{"", std::nullopt}, {"90.0", 90.0}}};
+  experiment.paper.values = {value};
+  fill(experiment, 6);
+  const auto table = report_paper(path_, experiment, experiment);
+  std::string reported, measured;
+  for (const auto& row : table.rows) {
+    if (std::get<std::string>(row[2]) == "LeNet, less" &&
+        std::get<std::string>(row[3]) == "random" &&
+        std::get<std::string>(row[4]) == "accuracy_loss") {
+      reported = fmt::format("{:.2f}", std::get<double>(row[10]));
+      measured = fmt::format("{:.2f}", std::get<double>(row[11]));
+    }
+  }
+  EXPECT_EQ(reported, "2.00");
+  EXPECT_EQ(measured, "2.00");
+}
+
+TEST_F(PaperReport, ACountMayBeOfTheApproximatedLayersAlone) {
+  auto experiment = item(1);
+  ReportedValue whole, part;
+  whole.quantity = part.quantity = "compute_reduction";
+  part.definition = "of the approximated layers";
+  experiment.paper.values = {whole, part};
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  const auto layer = [](const char* name, const char* method, int64_t done) {
+    return Json{{"event", "layer"},  {"layer", name},     {"product", "forward"},
+                {"method", method},  {"calls", 1},        {"exact_calls", 0},
+                {"macs_dense", 100}, {"macs_done", done}, {"density", nullptr}};
+  };
+  for (const auto& run : experiment.runs) {
+    if (run.method_label != "zero") continue;
+    const auto id = store.begin(run.key, environment_of(), folder_ / "r");
+    auto events = accuracy_events({0.5});
+    events.insert(events.begin(), {layer("a", "dense", 100), layer("b", "zero", 40)});
+    store.finish(*id, events, {});
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  std::vector<double> found;
+  for (const auto& row : table.rows) {
+    if (std::get<std::string>(row[2]) == "zero") found.push_back(std::get<double>(row[11]));
+  }
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_NEAR(found[0], 30, 1e-9);
+  EXPECT_NEAR(found[1], 60, 1e-9);
+}
+
+// Why there is no number: accuracy runs and timing runs are counted by themselves.
+TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
+  auto experiment = item(1);
+  for (const char* method : {"dense", "zero", "random"}) {
+    experiment.runs.push_back(planned(method, 0, Purpose::kTiming));
+    auto& key = experiment.runs.back().key;
+    std::replace(key.begin(), key.end(), '/', '-');
+  }
+  ReportedValue speedup, target;
+  speedup.quantity = "speedup";
+  target.quantity = "time_to_target";
+  experiment.paper.values = {accuracy_value(), speedup, target};
+  experiment.target = Target{"accuracy", 0.99};
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  for (const auto& run : experiment.runs) {
+    const bool timing = run.config.purpose == Purpose::kTiming;
+    const auto id = store.begin(run.key, environment_of(),
+                                folder_ / ("r" + run.method_label + (timing ? "t" : "a")));
+    if (run.method_label == "zero" && timing) {
+      store.finish(*id, {}, {.state = RunState::kFailed, .error = "no memory"});
+    } else if (timing) {
+      store.finish(
+          *id,
+          {block_event(0, "dense", 10, 200), block_event(0, "approx", 10, 100),
+           block_event(1, "dense", 10, 200), block_event(1, "approx", 10, 100), final_event(1)},
+          {});
+    } else if (run.method_label == "random") {
+      store.finish(*id, accuracy_events({0.1}, RunState::kDiverged), {});
+    } else {
+      store.finish(*id, accuracy_events({0.5}), {});
+    }
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "random", "accuracy", "reason"), "its runs diverged");
+  EXPECT_EQ(at(table, "zero", "speedup", "reason"), "its timing runs failed");
+  EXPECT_EQ(at(table, "zero", "time_to_target", "reason"), "no run reached the target");
+  // Dense is the reference of a speedup and not of a time.
+  EXPECT_EQ(at(table, "dense", "time_to_target", "reason"), "no run reached the target");
+  EXPECT_EQ(at(table, "random", "speedup", "n"), "1") << "one run of two pairs";
+  EXPECT_NE(render(table, "md").find("(2 pairs of blocks)"), std::string::npos);
+}
+
+TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
+  Experiment experiment = experiment_of({}, "paper:kernels");
+  experiment.item = experiment.id;
+  experiment.kind = ItemKind::kKernels;
+  experiment.paper.labels = {"8x8"};
+  ReportedValue time, skipped;
+  time.quantity = skipped.quantity = "time";
+  time.unit = skipped.unit = "ms";
+  time.definition = "dense";
+  skipped.definition = "transposes";
+  skipped.not_run = "ours has none";
+  time.hardware = skipped.hardware = "Titan Xp";
+  time.paper = skipped.paper = {{{"0.5", 0.5}}};
+  experiment.paper.values = {time, skipped};
+  const auto verdicts = [&] {
+    std::vector<std::string> found;
+    for (const auto& row : report_paper(path_, experiment, experiment).rows) {
+      const auto* ours = std::get_if<double>(&row[11]);
+      found.push_back(std::get<std::string>(row[15]) + ": " + std::get<std::string>(row[16]) +
+                      (ours == nullptr ? "" : fmt::format(" ({})", *ours)));
+    }
+    return found;
+  };
+  EXPECT_EQ(verdicts(), (std::vector<std::string>{"NOT RUN: no benchmark of it in the store",
+                                                  "NOT RUN: ours has none"}));
+}
+
+TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
+  auto elsewhere = item(6);
+  for (auto& run : elsewhere.runs) run.config.threads = 7;
+  fill(elsewhere, 6);
+  const auto here = item(6);
+  EXPECT_EQ(at(report_paper(path_, here, here), "zero", "accuracy_loss", "verdict"),
+            Verdict::kReproduced);
+}
+
+TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
+  auto experiment = item(1);
+  for (auto& run : experiment.runs) run.config.purpose = Purpose::kTiming;
+  experiment.paper.values[0].quantity = "speedup";
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  for (const auto& run : experiment.runs) {
+    if (run.method_label == "random") continue;
+    const auto id = store.begin(run.key, environment_of(), folder_ / ("r" + run.key.substr(9)));
+    const RunEnd end{.taint = run.method_label == "zero" ? std::vector<std::string>{"load"}
+                                                         : std::vector<std::string>{}};
+    store.finish(*id,
+                 {environment_of(), block_event(0, "dense", 10, 200),
+                  block_event(0, "approx", 10, 100), final_event(1)},
+                 end);
+    EXPECT_EQ(store.status(run.key).tainted, run.method_label == "zero");
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "dense", "speedup", "n"), "1");
+  EXPECT_EQ(at(table, "zero", "speedup", "reason"),
+            "its timing was disturbed: sweep --rerun tainted times it again");
+  EXPECT_EQ(at(table, "random", "speedup", "reason"), "no timing run in the store");
+  EXPECT_EQ(at(report_paper(path_, experiment, experiment, {.include_tainted = true}), "zero",
+               "speedup", "measured"),
+            "2.000");
+}
+
+TEST_F(PaperReport, FewSeedsAndLossyDataHaveNoVerdict) {
+  const auto experiment = item(3);
+  fill(experiment, 3, /*lossy=*/true);
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_NE(at(table, "dense", "accuracy", "reason").find("lossy data"), std::string::npos);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 3: fewer than 6 seeds");
+  EXPECT_NE(at(table, "zero", "accuracy_loss", "notes").find("few seeds; lossy data"),
+            std::string::npos);
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("lossy data: the images went through JPEG"), std::string::npos) << text;
+}
+
+TEST_F(PaperReport, CountsWhatTheStoreHas) {
+  const auto experiment = item(2);
+  fill(experiment, 1);
+  const auto items = stored_items(path_);
+  ASSERT_TRUE(items.contains("paper:table"));
+  EXPECT_EQ(items.at("paper:table").planned, 6);
+  EXPECT_EQ(items.at("paper:table").finished, 3);
+  EXPECT_TRUE(stored_items(folder_ / "none.db").empty());
+}
+
+TEST(MostMeasured, IsTheScaleThatIsShown) {
+  Experiment layout;
+  layout.item = "paper:table";
+  layout.scales = {Scale::kFull, Scale::kReduced, Scale::kSmoke};
+  const auto shown = [&](int64_t full, int64_t reduced, int64_t smoke) {
+    return most_measured(layout, {{"paper:table", {.finished = full}},
+                                  {"paper:table:reduced", {.finished = reduced}},
+                                  {"paper:table:smoke", {.finished = smoke}}});
+  };
+  EXPECT_EQ(shown(12, 24, 99), Scale::kReduced);
+  EXPECT_EQ(shown(24, 24, 99), Scale::kFull);
+  EXPECT_EQ(shown(0, 0, 1), Scale::kSmoke);
+  EXPECT_EQ(shown(0, 0, 0), Scale::kFull);
+  EXPECT_EQ(most_measured(layout, {}), Scale::kFull);
+  EXPECT_EQ(most_measured(layout, {{"paper:table:reduced", {.item_results = 1}}}), Scale::kReduced);
+}
+
+TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
+  Experiment experiment = experiment_of({}, "paper:figure");
+  experiment.item = experiment.id;
+  experiment.kind = ItemKind::kStudy;
+  experiment.study.name = "matmul-error";
+  EXPECT_EQ(std::get<std::string>(report_paper(path_, experiment, experiment).rows[0][1]),
+            Verdict::kNotRun);
+  {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    EXPECT_FALSE(store.has_item_results("paper:figure"));
+    for (const double error : {0.5, 0.25}) {
+      store.add_study(environment_of(), {.experiment = "paper:figure",
+                                         .name = "matmul-error",
+                                         .content = {{"columns", {"method", "error", "n"}},
+                                                     {"rows", {{"crs", error, 3}}}}});
+    }
+    EXPECT_TRUE(store.has_item_results("paper:figure"));
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(table.columns, (std::vector<std::string>{"method", "error", "n"}));
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(std::get<double>(table.rows[0][1]), 0.25);
+  EXPECT_EQ(std::get<int64_t>(table.rows[0][2]), 3);
+
+  // What the paper prints stands below: the study has columns of its own.
+  ReportedValue value;
+  value.quantity = "error";
+  value.definition = "of 10 of 100";
+  value.basis = "count";
+  value.paper = {{{"0.5", 0.5}}, {{"", std::nullopt}}, {{"0.25", 0.25}}};
+  experiment.paper.labels = {"crs", "top-k", "bernoulli"};
+  experiment.paper.values = {value};
+  EXPECT_EQ(report_paper(path_, experiment, experiment).notes.back(),
+            "printed in the paper: of 10 of 100 (count): crs 0.5, bernoulli 0.25");
+}
+
+TEST_F(PaperReport, AnItemThatCannotRunSaysWhy) {
+  Experiment experiment = experiment_of({}, "paper:figure5");
+  experiment.item = experiment.id;
+  experiment.kind = ItemKind::kNotRun;
+  experiment.not_run = "training on several machines is not written";
+  const auto table = report_paper(path_, experiment, experiment);
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("NOT RUN: training on several machines is not written"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,768 @@
+#include "results/reports/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <regex>
+
+#include "results/store/database.h"
+#include "tests/results/filled_store.h"
+
+namespace approx {
+namespace {
+
+using Mode = RunStore::Mode;
+
+class ReportTest : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  const std::string path_ = folder_ / "store.db";
+
+  struct Ran {
+    PlannedRun plan;
+    std::vector<Json> events;
+    Json environment = environment_of();
+    RunEnd end = {};
+  };
+
+  static Ran accuracy(const std::string& method, int64_t seed, std::vector<double> curve) {
+    return {planned(method, seed), accuracy_events(curve)};
+  }
+
+  // Four pairs of blocks at about `dense_ns` against 1000 for ten steps.
+  static Ran timing(const std::string& method, int64_t dense_ns) {
+    Ran ran{planned(method, 0, Purpose::kTiming), {}};
+    for (int64_t pair = 0; pair < 4; ++pair) {
+      ran.events.push_back(block_event(pair, "dense", 10, dense_ns + pair));
+      ran.events.push_back(block_event(pair, "approx", 10, 1000));
+    }
+    ran.events.push_back(final_event(1));
+    return ran;
+  }
+
+  // Plans all runs and ends those that have events or did not end well.
+  void fill(const std::vector<Ran>& runs, std::optional<Target> target = std::nullopt) {
+    std::vector<PlannedRun> plans;
+    for (const auto& run : runs) plans.push_back(run.plan);
+    auto experiment = experiment_of(plans);
+    experiment.target = target;
+    RunStore store(path_, Mode::kWrite);
+    store.add_experiment(experiment, "sweep");
+    for (const auto& run : runs) {
+      if (run.events.empty() && run.end.state == RunState::kFinished) continue;
+      const auto id = store.begin(run.plan.key, run.environment, folder_ / "runs");
+      ASSERT_TRUE(id) << run.plan.key;
+      store.finish(*id, run.events, run.end);
+    }
+  }
+
+  // One column of the row of a method.
+  static Field at(const Table& table, const std::string& method, const std::string& column) {
+    const auto name = std::find(table.columns.begin(), table.columns.end(), column);
+    EXPECT_NE(name, table.columns.end()) << column;
+    const auto methods = std::find(table.columns.begin(), table.columns.end(), "method");
+    for (const auto& row : table.rows) {
+      if (std::get<std::string>(row[static_cast<size_t>(methods - table.columns.begin())]) ==
+          method) {
+        return row[static_cast<size_t>(name - table.columns.begin())];
+      }
+    }
+    ADD_FAILURE() << "no row of " << method;
+    return {};
+  }
+
+  static double real(const Table& table, const std::string& method, const std::string& column) {
+    const Field value = at(table, method, column);
+    return std::holds_alternative<double>(value) ? std::get<double>(value)
+                                                 : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  static int64_t count(const Table& table, const std::string& method, const std::string& column) {
+    const Field value = at(table, method, column);
+    return std::holds_alternative<int64_t>(value) ? std::get<int64_t>(value) : -1;
+  }
+};
+
+TEST_F(ReportTest, AnEmptyStoreIsAnEmptyTable) {
+  { RunStore store(path_, Mode::kWrite); }
+  const Table table = report_table(path_);
+  EXPECT_TRUE(table.rows.empty());
+  EXPECT_EQ(
+      render(table, "md"),
+      "| network | data set | schedule | method | n   | accuracy % | best % | loss vs dense, pp "
+      "| speedup | speedup (not isolated) | time to target | images/s | runs |\n"
+      "|---------|----------|----------|--------|-----|------------|--------|------------------"
+      "-|---------|------------------------|----------------|----------|------|\n");
+  EXPECT_EQ(render(table, "jsonl"), "");
+  EXPECT_EQ(Json::parse(render(table, "json"))["rows"], Json::array());
+  EXPECT_TRUE(report_kernels(path_).rows.empty());
+  EXPECT_TRUE(report_runs(path_).rows.empty());
+  EXPECT_THROW(report_table(folder_ / "none.db"), Error);
+  EXPECT_THROW(report_table(path_, {.experiment = "test:one"}), Error);
+}
+
+TEST_F(ReportTest, OneSeedHasNoInterval) {
+  fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.6875})});
+  EXPECT_EQ(
+      render(report_table(path_), "md"),
+      R"(| network | data set | schedule | method      | n   | accuracy %  | best %      | loss vs dense, pp | speedup | speedup (not isolated) | time to target | images/s | runs |
+|---------|----------|----------|-------------|-----|-------------|-------------|-------------------|---------|------------------------|----------------|----------|------|
+| LeNet   | mnist    |          | dense [a,b] | 1   | 75.00 (n=1) | 75.00 (n=1) | –                 | –       | –                      | –              | 10000.0  | 1/1  |
+| LeNet   | mnist    | all      | zero [a,b]  | 1   | 68.75 (n=1) | 68.75 (n=1) | 6.25 (n=1)        | –       | 1.00× (n=1)            | –              | 10000.0  | 1/1  |
+
+- a: fewer than 5 seeds; one seed has no interval
+- b: images/s of runs that may have shared the machine
+- ±, [ ]: 95 % intervals; p: exact sign-flip test, Holm-adjusted over the table
+)");
+}
+
+// By hand, with t(2) / sqrt(3) = 2.484138:
+//   dense 75, 81.25, 87.5: mean 81.25, sd 6.25, half 15.526
+//   zero  68.75, 68.75, 81.25: mean 72.917, sd 12.5 / sqrt(3) = 7.2169, half 17.928
+//   losses 6.25, 12.5, 6.25: mean 8.3333, sd 3.6084, half 8.9639; of 8 sign patterns 2 reach the
+//   sum 25, p = 0.25
+//   blocks: ratios 2 and 4, ratio 2^1.5 = 2.8284; half = t(1) / sqrt(2) * sd = 12.7062 / 2 * ln 2
+//   target 0.8: dense at 2 s and 1 s, zero at 2 s, each after an epoch of 1 s
+class ThreeSeeds : public ReportTest {
+ protected:
+  void fill_three() {
+    auto timing =
+        Ran{planned("zero", 0, Purpose::kTiming),
+            {block_event(0, "dense", 10, 200'000'000), block_event(0, "approx", 10, 100'000'000),
+             block_event(1, "dense", 10, 400'000'000), block_event(1, "approx", 10, 100'000'000),
+             final_event(1)}};
+    fill({accuracy("dense", 0, {0.5, 0.75}), accuracy("dense", 1, {0.5, 0.8125}),
+          accuracy("dense", 2, {0.8125, 0.875}), accuracy("zero", 0, {0.5, 0.6875}),
+          accuracy("zero", 1, {0.75, 0.6875}), accuracy("zero", 2, {0.5, 0.8125}), timing},
+         Target{"accuracy", 0.8});
+  }
+};
+
+TEST_F(ThreeSeeds, NumbersAreThoseComputedByHand) {
+  fill_three();
+  const Table table = report_table(path_);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "accuracy_pct"), 81.25);
+  EXPECT_NEAR(real(table, "dense", "accuracy_pct_half"), 15.52586, 1e-4);
+  EXPECT_NEAR(real(table, "zero", "accuracy_pct"), 72.91667, 1e-4);
+  EXPECT_NEAR(real(table, "zero", "accuracy_pct_half"), 17.92772, 1e-4);
+  EXPECT_NEAR(real(table, "zero", "best_accuracy_pct"), 75.0, 1e-9);  // 68.75, 75, 81.25
+  EXPECT_NEAR(real(table, "zero", "loss_pp"), 8.33333, 1e-4);
+  EXPECT_NEAR(real(table, "zero", "loss_pp_half"), 8.96386, 1e-4);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "loss_p"), 0.25);
+  EXPECT_EQ(count(table, "zero", "loss_pairs"), 3);
+  EXPECT_NEAR(real(table, "zero", "speedup"), std::exp2(1.5), 1e-12);
+  EXPECT_NEAR(real(table, "zero", "speedup_lo"), std::exp2(1.5 - 6.353102), 1e-5);
+  EXPECT_NEAR(real(table, "zero", "speedup_hi"), std::exp2(1.5 + 6.353102), 1e-2);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "speedup_not_isolated"), 1);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "time_to_target_s"), 1.5);
+  EXPECT_EQ(count(table, "dense", "target_reached"), 2);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "time_to_target_s"), 2);
+  EXPECT_EQ(count(table, "zero", "target_reached"), 1);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "images_per_s"), 10000);
+  EXPECT_EQ(count(table, "zero", "images_per_s_isolated"), 1);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "images_per_s"), 3750);  // median of 5000 and 2500
+  EXPECT_EQ(count(table, "zero", "planned"), 4);
+  EXPECT_EQ(count(table, "zero", "finished"), 4);
+}
+
+TEST_F(ThreeSeeds, Markdown) {
+  fill_three();
+  EXPECT_EQ(
+      render(report_table(path_), "md"),
+      R"(| network | data set | schedule | method    | n   | accuracy %    | best %        | loss vs dense, pp    | speedup              | speedup (not isolated) | time to target      | images/s | runs |
+|---------|----------|----------|-----------|-----|---------------|---------------|----------------------|----------------------|------------------------|---------------------|----------|------|
+| LeNet   | mnist    |          | dense [a] | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                    | –                    | –                      | 1.5 s (2/3 reached) | 3750.0   | 3/3  |
+| LeNet   | mnist    | all      | zero [a]  | 3   | 72.92 ± 17.93 | 75.00 ± 15.53 | 8.33 ± 8.96 (p=0.25) | 2.83× [0.03, 231.22] | 1.00× [1.00, 1.00]     | 2.0 s (1/3 reached) | 10000.0  | 4/4  |
+
+- a: fewer than 5 seeds; one seed has no interval
+- target: 80 % accuracy
+- ±, [ ]: 95 % intervals; p: exact sign-flip test, Holm-adjusted over the table
+)");
+}
+
+TEST_F(ThreeSeeds, Csv) {
+  fill_three();
+  // The last digits of logarithms and quantiles depend on the mathematical library: the columns
+  // that have them are compared with NumbersAreThoseComputedByHand, here the text around them.
+  std::string csv = render(report_table(path_), "csv");
+  csv = std::regex_replace(csv, std::regex(R"((\d+\.\d{4})\d+)"), "$1");
+  EXPECT_EQ(csv,
+            "network,dataset,schedule,method,setting,n,accuracy_pct,accuracy_pct_half,"
+            "accuracy_pct_sd,best_accuracy_pct,best_accuracy_pct_half,loss_pp,loss_pp_half,"
+            "loss_pairs,loss_p,loss_p_holm,speedup,speedup_lo,speedup_hi,speedup_block_pairs,"
+            "speedup_runs,speedup_not_isolated,speedup_not_isolated_lo,speedup_not_isolated_hi,"
+            "target,time_to_target_s,target_reached,target_runs,target_budget_s,images_per_s,"
+            "images_per_s_isolated,planned,finished,diverged,failed,missing,notes,"
+            "speedup_ceiling,speedup_estimated\n"
+            "LeNet,mnist,,dense,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,0,0,,,,0.8,1.5,2,3,2,"
+            "3750,1,3,3,0,0,0,few seeds,,\n"
+            "LeNet,mnist,all,zero,,3,72.9166,17.9277,7.2168,75,15.5258,8.3333,8.9638,3,0.25,0.25,"
+            "2.8284,0.0345,231.2167,2,1,1,1,1,0.8,2,1,3,2,10000,1,4,4,0,0,0,few seeds,,\n");
+}
+
+TEST_F(ThreeSeeds, JsonHasTheSameRows) {
+  fill_three();
+  const Json json = Json::parse(render(report_table(path_), "json"));
+  EXPECT_EQ(json["schema"], "approxtrain.table/1");
+  EXPECT_EQ(json["table"], "table");
+  EXPECT_EQ(json["rows"][1]["method"], "zero");
+  EXPECT_EQ(json["rows"][1]["loss_p"], 0.25);
+  EXPECT_EQ(json["rows"][0]["loss_pp"], nullptr);
+  EXPECT_FALSE(json["rows"][0].contains("special"));
+  const std::string lines = render(report_table(path_), "jsonl");
+  EXPECT_EQ(Json::parse(lines.substr(0, lines.find('\n'))), json["rows"][0]);
+}
+
+TEST_F(ThreeSeeds, TheSameStoreGivesTheSameBytes) {
+  fill_three();
+  for (const char* format : {"md", "csv", "json", "jsonl"}) {
+    EXPECT_EQ(render(report_table(path_), format), render(report_table(path_), format));
+  }
+}
+
+TEST_F(ReportTest, DivergedFailedAndMissingRunsAreCounted) {
+  Ran diverged{planned("zero", 1), accuracy_events({0.1}, RunState::kDiverged)};
+  Ran failed{
+      planned("zero", 2), {}, environment_of(), {.state = RunState::kOom, .error = "memory"}};
+  Ran missing{planned("zero", 3), {}};
+  fill({accuracy("zero", 0, {0.75}), diverged, failed, missing}, Target{"accuracy", 0.9});
+  const Table table = report_table(path_);
+  EXPECT_EQ(count(table, "zero", "n"), 1);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 75);
+  EXPECT_EQ(count(table, "zero", "diverged"), 1);
+  EXPECT_EQ(count(table, "zero", "failed"), 1);
+  EXPECT_EQ(count(table, "zero", "missing"), 1);
+  EXPECT_EQ(table.text_rows[0].back(), "1/4, 1 diverged, 1 failed, 1 missing");
+  // None of the two runs with a result reached it in its second of training.
+  EXPECT_EQ(table.text_rows[0][10], "> 1.0 s (0/2 reached)");
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")), "few seeds; diverged; not isolated");
+}
+
+TEST_F(ReportTest, OnlyDivergedRunsHaveNoMean) {
+  fill({{planned("zero", 0), accuracy_events({0.1}, RunState::kDiverged)}});
+  const Table table = report_table(path_);
+  EXPECT_EQ(count(table, "zero", "n"), 0);
+  EXPECT_EQ(at(table, "zero", "accuracy_pct").index(), 0u);
+  EXPECT_EQ(table.text_rows[0][5], "–");
+}
+
+TEST_F(ReportTest, RunsOfSeveralMachinesAreNeitherPairedNorHidden) {
+  auto other = accuracy("zero", 1, {0.5});
+  other.environment = environment_of("other", /*dirty=*/true, /*lossy=*/true);
+  fill({accuracy("dense", 0, {0.75}), accuracy("dense", 1, {0.75}), accuracy("zero", 0, {0.5}),
+        other});
+  const Table table = report_table(path_);
+  EXPECT_EQ(count(table, "zero", "n"), 2);
+  EXPECT_EQ(count(table, "zero", "loss_pairs"), 1);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")),
+            "few seeds; unpaired seeds; lossy data; dirty build; not isolated; mixed hosts");
+}
+
+// Half of a step is weight gradients, three fifths of whose work is approximated at a quarter of
+// it.
+TEST_F(ReportTest, TheCeilingAndTheEstimateOfASpeedup) {
+  const auto phase = [](const char* name, double share) {
+    return Json{{"event", "metric"}, {"name", "phase_share"}, {"split", name}, {"step", 8},
+                {"epoch", 0.5},      {"train_ns", 1},         {"value", share}};
+  };
+  const auto layer = [](const char* method, int64_t calls, double dense, double done) {
+    return Json{{"event", "layer"},    {"layer", "conv"},   {"product", "weight_gradient"},
+                {"method", method},    {"calls", calls},    {"exact_calls", 2},
+                {"macs_dense", dense}, {"macs_done", done}, {"density", nullptr}};
+  };
+  fill({{planned("zero", 0, Purpose::kTiming),
+         {block_event(0, "dense", 10, 300), block_event(0, "approx", 10, 200),
+          phase("weight_gradient", 0.5), phase("forward", 0.2), layer("dense", 2, 40, 40),
+          layer("zero", 3, 60, 15), final_event(1)}}});
+  const Table table = report_table(path_);
+  EXPECT_NEAR(real(table, "zero", "speedup"), 1.5, 1e-12);
+  EXPECT_NEAR(real(table, "zero", "speedup_ceiling"), 1 / (1 - 0.5 * 0.6), 1e-12);
+  EXPECT_NEAR(real(table, "zero", "speedup_estimated"), 1 / (1 - 0.5 * 0.45), 1e-12);
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("| ceiling | *estimated* |"), std::string::npos) << text;
+  EXPECT_NE(text.find("*1.29×*"), std::string::npos) << text;
+}
+
+TEST_F(ThreeSeeds, TimeToTargetCountsRunsThatNeverReachIt) {
+  fill_three();
+  const Table table = report_tta(path_);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(count(table, "zero", "runs"), 3);
+  EXPECT_EQ(count(table, "zero", "reached"), 1);
+  EXPECT_NEAR(real(table, "zero", "fraction"), 1.0 / 3, 1e-12);
+  // Two runs of 2 s that did not reach it and one of 2 s that did: 6 s a success.
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), 6);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 2);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "restart_s"), 2.5);  // 2 + 2 + 1 s, two successes
+  EXPECT_DOUBLE_EQ(real(table, "dense", "median_s"), 2);
+  // Composed: as many steps (seed 2 alone reached it in both, at 2 against 1 epochs) and the step
+  // time of the timing runs.
+  EXPECT_DOUBLE_EQ(real(table, "zero", "steps_ratio"), 0.5);
+  EXPECT_NEAR(real(table, "zero", "speedup"), 0.5 * std::exp2(1.5), 1e-12);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "step_time_source")), "timing runs");
+
+  const Table easier = report_tta(path_, {.target = 0.5});
+  EXPECT_EQ(count(easier, "zero", "reached"), 3);
+  EXPECT_EQ(std::get<std::string>(at(easier, "zero", "target_origin")), "given");
+}
+
+// Runs that reached the target early were watched on, so they do not shorten what the others are
+// watched for; nor does one that diverged early.
+TEST_F(ReportTest, TheBudgetIsHowLongTheRunsWereTrained) {
+  Ran diverged{planned("random", 0), accuracy_events({0.1}, RunState::kDiverged)};
+  fill({accuracy("dense", 0, {0.8, 0.8, 0.8}), accuracy("dense", 1, {0.8, 0.8, 0.8}),
+        accuracy("zero", 0, {0.1, 0.2, 0.3}), accuracy("zero", 1, {0.1, 0.2, 0.8}), diverged},
+       Target{"accuracy", 0.75});
+  const Table table = report_tta(path_);
+  for (const char* method : {"dense", "zero", "random"}) {
+    EXPECT_DOUBLE_EQ(real(table, method, "budget_s"), 3) << method;
+  }
+  EXPECT_DOUBLE_EQ(real(table, "dense", "restricted_mean_s"), 1);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 3);
+  EXPECT_DOUBLE_EQ(real(table, "random", "restricted_mean_s"), 3);
+}
+
+TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {
+  auto elsewhere = accuracy("zero", 0, {0.8});
+  elsewhere.environment = environment_of("fast");
+  fill({accuracy("dense", 0, {0.1, 0.8}), elsewhere, accuracy("zero", 1, {0.8})},
+       Target{"accuracy", 0.75});
+  const Table table = report_tta(path_);
+  EXPECT_EQ(at(table, "zero", "steps_ratio").index(), 0u);
+  EXPECT_EQ(at(table, "zero", "speedup").index(), 0u);
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("mixed hosts"),
+            std::string::npos);
+  const Table profile = report_profile(path_);
+  EXPECT_EQ(profile.notes[0], "lenet on mnist: times of 2 machines are compared");
+}
+
+// A smaller network that is only trained exactly is no workload and no front.
+TEST_F(ReportTest, ControlsAreNoWorkloads) {
+  auto smaller = accuracy("dense", 0, {0.8});
+  smaller.plan.config.network = "smaller";
+  smaller.plan.key += "smaller";
+  Ran timing{planned("zero", 0, Purpose::kTiming),
+             {block_event(0, "dense", 10, 200), block_event(0, "approx", 10, 100), final_event(1)}};
+  fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.8}), timing, smaller},
+       Target{"accuracy", 0.75});
+  const Table profile = report_profile(path_);
+  EXPECT_FALSE(profile.rows.empty());
+  for (const auto& note : profile.notes) EXPECT_EQ(note.find("left out"), std::string::npos);
+  EXPECT_EQ(report_pareto(path_).rows.size(), 2u);
+}
+
+TEST_F(ReportTest, LayersStandInTheOrderOfTheNetwork) {
+  const auto layer = [](const char* name, const char* product) {
+    return Json{{"event", "layer"}, {"layer", name},  {"product", product},
+                {"method", "zero"}, {"calls", 1},     {"exact_calls", 0},
+                {"macs_dense", 2},  {"macs_done", 1}, {"density", nullptr}};
+  };
+  auto run = accuracy("zero", 0, {0.5});
+  for (const char* name : {"a_last", "b_first", "added"}) {
+    run.events.insert(run.events.begin(), layer(name, "forward"));
+  }
+  fill({run});
+  Catalogue catalogue;
+  catalogue.networks.emplace_back().name = "lenet";
+  catalogue.networks[0].layers = {{.name = "b_first"}, {.name = "a_last"}};
+  const auto names = [&](const Catalogue* known) {
+    std::vector<std::string> found;
+    for (const auto& row : report_layers(path_, {.catalogue = known}).rows) {
+      found.push_back(
+          fmt::format("{} {}", std::get<int64_t>(row[5]), std::get<std::string>(row[6])));
+    }
+    return found;
+  };
+  EXPECT_EQ(names(&catalogue), (std::vector<std::string>{"1 b_first", "2 a_last", "3 added"}));
+  EXPECT_EQ(names(nullptr), (std::vector<std::string>{"1 a_last", "2 added", "3 b_first"}));
+}
+
+// A later version of a method, or other data under the same name, has another key.
+TEST_F(ReportTest, WhatAnEarlierVersionMeasuredIsNoFurtherSeed) {
+  auto later = accuracy("zero", 0, {0.5});
+  later.plan.key += "-v2";
+  fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.25}), accuracy("zero", 1, {0.5}),
+        later});
+  const Table table = report_table(path_);
+  EXPECT_EQ(count(table, "zero", "n"), 2);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 50);
+  EXPECT_EQ(table.notes.back(),
+            "left out: a run of zero, measured with earlier data or an earlier version of method "
+            "or network");
+}
+
+TEST_F(ReportTest, ARowOfAnEarlierTextOfTheFileIsCalledSo) {
+  auto later = accuracy("zero", 0, {0.5});
+  later.plan.config.schedule = {Rule{.steps = "::4"}};
+  later.plan.key += "-other-schedule";
+  fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.25}), later});
+  const Table table = report_table(path_);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(std::get<std::string>(table.rows[0][2]), "");
+  EXPECT_EQ(std::get<std::string>(table.rows[1][2]), "all (earlier)");
+  EXPECT_EQ(std::get<std::string>(table.rows[2][2]), "all");
+}
+
+TEST_F(ReportTest, ALongErrorIsCutBetweenCharacters) {
+  auto failed = accuracy("zero", 0, {});
+  failed.events.clear();
+  failed.end.state = RunState::kFailed;
+  failed.end.error = std::string(76, 'x') + "\u2013 and so on";  // three bytes at 76
+  fill({failed});
+  const Table table = report_runs(path_);
+  EXPECT_EQ(table.text_rows[0].back(), std::string(76, 'x') + "...");
+}
+
+TEST_F(ReportTest, WithoutATargetItComesFromDense) {
+  fill({accuracy("dense", 0, {0.5, 0.75}), accuracy("zero", 0, {0.5, 0.7})});
+  const Table table = report_tta(path_, {.margin = 5});
+  EXPECT_NEAR(real(table, "zero", "target_pct"), 70, 1e-9);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "target_origin")),
+            "median best of 1 dense run less 5 points");
+}
+
+TEST_F(ThreeSeeds, TheFrontHasDenseAndWhatIsFaster) {
+  fill_three();
+  const Table table = report_pareto(path_);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(std::get<std::string>(at(table, "dense", "front")), "yes");
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "front")), "yes");  // faster, and loses more
+  EXPECT_NEAR(real(table, "zero", "loss_pp"), 8.33333, 1e-4);
+}
+
+TEST_F(ThreeSeeds, CurvesHaveAPointForEachEvaluation) {
+  fill_three();
+  const Table table = report_curves(path_);
+  ASSERT_EQ(table.rows.size(), 4u);
+  EXPECT_EQ(count(table, "dense", "n"), 3);
+  EXPECT_NEAR(real(table, "dense", "mean"), (0.5 + 0.5 + 0.8125) / 3, 1e-12);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "max"), 0.8125);
+}
+
+TEST_F(ReportTest, AdviceNeedsSpeedAndABoundOnTheLoss) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    const double base = 0.9 + 0.001 * static_cast<double>(seed);
+    runs.push_back(accuracy("dense", seed, {base}));
+    runs.push_back(accuracy("zero", seed, {base - 0.001 + 0.0002 * static_cast<double>(seed % 2)}));
+    runs.push_back(accuracy("random", seed, {base - 0.03 + 0.001 * static_cast<double>(seed % 2)}));
+  }
+  for (const char* method : {"zero", "random"}) runs.push_back(timing(method, 1200));
+  fill(runs);
+  const Table table = report_advice(path_);
+  ASSERT_EQ(table.rows.size(), 2u);
+  const auto worth = [&](size_t row) { return std::get<std::string>(table.rows[row][6]); };
+  EXPECT_EQ(std::get<std::string>(table.rows[0][5]), "zero");
+  EXPECT_EQ(worth(0), "yes") << std::get<std::string>(table.rows[0][7]);
+  EXPECT_EQ(worth(1), "no") << std::get<std::string>(table.rows[1][7]);
+  // A narrower margin than what was lost: no longer.
+  EXPECT_EQ(std::get<std::string>(report_advice(path_, {.margin = 0.05}).rows[0][6]), "no");
+}
+
+// The control that a row is held against has all of its settings but those that are shortened.
+TEST_F(ReportTest, AControlOfOtherSettingsControlsNothing) {
+  std::vector<Ran> runs;
+  const auto control = [](int64_t seed, int64_t batch, double accuracy) {
+    Ran run = ReportTest::accuracy("dense", seed, {accuracy});
+    run.plan.config.recipe.epochs = 2;
+    run.plan.config.recipe.eval_every = 1;
+    run.plan.config.batch_size = batch;
+    run.plan.method_label = "dense in the time of zero";
+    run.plan.key += fmt::format("-control-{}", batch);
+    return run;
+  };
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    const double base = 0.8 + 0.001 * static_cast<double>(seed);
+    for (const char* method : {"dense", "zero"}) {
+      Ran run = accuracy(method, seed, {base});
+      run.plan.config.recipe.epochs = 4;
+      runs.push_back(run);
+    }
+    runs.push_back(control(seed, 32, base + 0.05));
+  }
+  runs.push_back(timing("zero", 2000));
+  runs.back().plan.config.recipe.epochs = 4;
+  fill(runs);
+  EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "worth")), "yes");
+  EXPECT_EQ(count(report_advice(path_), "zero", "iso_time_n"), 0);
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(control(seed, 100, 0.85 + 0.001 * static_cast<double>(seed)));
+  }
+  std::filesystem::remove(path_);
+  fill(runs);
+  EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "worth")), "no");
+  EXPECT_NEAR(real(report_advice(path_), "zero", "iso_time_pp"), 5, 1e-9);
+}
+
+TEST_F(ReportTest, AComparisonThatCannotTellSaysSo) {
+  const std::string other = folder_ / "other.db";
+  const auto timing = [](int64_t pairs, int64_t fast, int64_t slow) {
+    Ran ran{planned("zero", 0, Purpose::kTiming), {}};
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+      ran.events.push_back(block_event(pair, "dense", 10, 1000));
+      ran.events.push_back(block_event(pair, "approx", 10, pair % 2 == 0 ? fast : slow));
+    }
+    ran.events.push_back(final_event(1));
+    return ran;
+  };
+  fill({accuracy("dense", 0, {0.5}), accuracy("dense", 1, {0.6}), accuracy("dense", 2, {0.7}),
+        accuracy("zero", 1, {0.4}), timing(4, 900, 1100)});
+  RunStore store(other, Mode::kWrite);
+  std::vector<Ran> runs = {accuracy("dense", 0, {0.5}), accuracy("zero", 2, {0.2}),
+                           timing(4, 950, 1150)};
+  std::vector<PlannedRun> plans;
+  for (const auto& run : runs) plans.push_back(run.plan);
+  store.add_experiment(experiment_of(plans), "sweep");
+  for (const auto& run : runs) {
+    store.finish(*store.begin(run.plan.key, environment_of(), folder_ / "runs2"), run.events, {});
+  }
+  std::vector<std::string> failures;
+  const Table table = report_compare(path_, other, {}, &failures);
+  ASSERT_EQ(table.rows.size(), 3u);
+  const auto verdict = [&](size_t row) { return std::get<std::string>(table.rows[row][7]); };
+  EXPECT_EQ(verdict(0), "same") << "dense: three seeds against one of them";
+  EXPECT_EQ(verdict(1), "undecided") << "zero: no seed in common";
+  EXPECT_EQ(verdict(2), "undecided") << "zero: 5 % slower, give or take ten";
+  EXPECT_TRUE(failures.empty());
+}
+
+TEST_F(ReportTest, ComparesTwoStores) {
+  fill({accuracy("dense", 0, {0.5}), accuracy("zero", 0, {0.4})});
+  std::vector<std::string> failures;
+  EXPECT_EQ(report_compare(path_, path_, {}, &failures).rows.size(), 2u);
+  EXPECT_TRUE(failures.empty());
+  const std::string other = folder_ / "other.db";
+  {
+    RunStore store(other, Mode::kWrite);
+    store.add_experiment(experiment_of({planned("zero", 0)}), "sweep");
+    const auto id = store.begin("accuracy/zero/0", environment_of(), folder_ / "runs2");
+    store.finish(*id, accuracy_events({0.41}), {});
+  }
+  const Table table = report_compare(path_, other, {}, &failures);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_NEAR(std::get<double>(table.rows[0][4]), 1, 1e-9);
+  EXPECT_EQ(failures, std::vector<std::string>{"differs"});  // equal runs give equal numbers
+}
+
+TEST_F(ReportTest, TaintedTimingsAreLeftOutUnlessAskedFor) {
+  Ran timing{planned("zero", 0, Purpose::kTiming),
+             {block_event(0, "dense", 10, 200), block_event(0, "approx", 10, 100), final_event(1)},
+             environment_of(),
+             {.taint = {"load"}}};
+  fill({timing});
+  EXPECT_EQ(at(report_table(path_), "zero", "speedup").index(), 0u);
+  EXPECT_EQ(std::get<std::string>(at(report_table(path_), "zero", "notes")), "tainted timing");
+  EXPECT_DOUBLE_EQ(real(report_table(path_, {.include_tainted = true}), "zero", "speedup"), 2);
+}
+
+TEST_F(ReportTest, TheCeilingIsNotOfATaintedTimingEither) {
+  Ran timing{planned("zero", 0, Purpose::kTiming),
+             {block_event(0, "dense", 10, 200),
+              block_event(0, "approx", 10, 100),
+              {{"event", "metric"},
+               {"name", "phase_share"},
+               {"split", "forward"},
+               {"step", 8},
+               {"epoch", 0.5},
+               {"train_ns", 1},
+               {"value", 0.5}},
+              {{"event", "layer"},
+               {"layer", "conv"},
+               {"product", "forward"},
+               {"method", "zero"},
+               {"calls", 1},
+               {"exact_calls", 0},
+               {"macs_dense", 2},
+               {"macs_done", 1},
+               {"density", nullptr}},
+              final_event(1)},
+             environment_of(),
+             {.taint = {"load"}}};
+  fill({timing});
+  EXPECT_EQ(at(report_table(path_), "zero", "speedup_ceiling").index(), 0u);
+  EXPECT_NEAR(real(report_table(path_, {.include_tainted = true}), "zero", "speedup_ceiling"), 2,
+              1e-12);
+}
+
+TEST_F(ReportTest, ASmallerNetworksSpeedupIsOverTheLargerOnes) {
+  const auto timing = [](const std::string& against, int64_t dense_ns) {
+    Ran ran{
+        planned("dense", 0, Purpose::kTiming),
+        {block_event(0, "dense", 10, dense_ns), block_event(0, "approx", 10, 100), final_event(1)},
+        environment_of(),
+        {}};
+    ran.plan.config.timed_against = against;
+    ran.plan.key += against;
+    return ran;
+  };
+  fill({timing("", 110), timing("vgg19", 300)});
+  const Table table = report_table(path_);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "speedup"), 3);
+  EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")), "timed against another network");
+}
+
+TEST_F(ReportTest, RunsThatWentOnFromACheckpointAreNoted) {
+  auto resumed = accuracy("zero", 0, {0.5});
+  resumed.end.taint = {"went on from a checkpoint"};
+  fill({resumed, accuracy("dense", 0, {0.5})});
+  const Table table = report_table(path_);
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("resumed runs"),
+            std::string::npos);
+  EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")).find("resumed runs"),
+            std::string::npos);
+  EXPECT_EQ(real(table, "zero", "accuracy_pct"), 50);
+}
+
+TEST_F(ReportTest, DifferentSettingsAreDifferentRows) {
+  auto small = accuracy("zero", 0, {0.5});
+  small.plan.config.batch_size = 50;
+  small.plan.config.recipe.epochs = 7;
+  small.plan.key += "small";
+  fill({accuracy("zero", 0, {0.75}), small});
+  const Table table = report_table(path_);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(std::get<std::string>(table.rows[0][4]), "batch_size=100 epochs=1");
+  EXPECT_EQ(std::get<std::string>(table.rows[1][4]), "batch_size=50 epochs=7");
+  EXPECT_EQ(table.text_columns[4], "setting");
+}
+
+TEST_F(ReportTest, TheHeldOutPartChoosesTheBestEvaluation) {
+  Ran run{planned("zero", 0),
+          {accuracy_event(1, 0.25), accuracy_event(2, 0.5), accuracy_event(3, 0.375),
+           accuracy_event(1, 0.9, "holdout"), accuracy_event(2, 0.2, "holdout"),
+           accuracy_event(3, 0.3, "holdout"), final_event(3'000'000'000)}};
+  run.plan.config.split = "holdout";
+  fill({run}, Target{"accuracy", 0.5});
+  const Table table = report_table(path_);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 37.5);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "best_accuracy_pct"), 25) << "not the best on the test set";
+  EXPECT_DOUBLE_EQ(real(table, "zero", "time_to_target_s"), 1);
+}
+
+TEST_F(ReportTest, AnExperimentIsOnlyItsRuns) {
+  fill({accuracy("zero", 0, {0.75})});
+  auto other = planned("random", 0);
+  other.method_label = "Random";
+  auto excluded = planned("huge", 0);
+  excluded.excluded = "no memory";
+  RunStore(path_, Mode::kWrite).add_experiment(experiment_of({other, excluded}, "test:two"), "x");
+  EXPECT_EQ(report_table(path_).rows.size(), 2u);
+  const Table table = report_table(path_, {.experiment = "@test:two"});
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(count(table, "Random", "missing"), 1);
+  EXPECT_EQ(table.notes.back(), "left out: huge, all on LeNet / mnist (1 runs): no memory");
+  EXPECT_EQ(report_runs(path_, {.experiment = "test:one"}).rows.size(), 1u);
+  try {
+    report_table(path_, {.experiment = "test:tvo"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find("did you mean \"test:"), std::string::npos);
+  }
+}
+
+TEST_F(ReportTest, KernelsShowTheLastOfEachCase) {
+  const auto row = [](double ratio, double error) {
+    return Json{{"op", "weight_gradient"},
+                {"method", "topk"},
+                {"variant", "simd"},
+                {"shape", {{"batch", 8}}},
+                {"label", "conv2"},
+                {"precision", "fp32"},
+                {"threads", 2},
+                {"device", "cpu"},
+                {"ns", {1000, 2000, 4000}},
+                {"baseline_ns", {4000}},
+                {"ratio", ratio},
+                {"ratio_lo", 1.5},
+                {"ratio_hi", 2.5},
+                {"gflops", 3.0},
+                {"max_rel_error", error},
+                {"verdict", "faster"}};
+  };
+  RunStore store(path_, Mode::kWrite);
+  store.add_kernel_results(environment_of(), {row(9, 0)});
+  store.add_kernel_results(environment_of(), {row(2, std::numeric_limits<double>::infinity())});
+  EXPECT_EQ(
+      render(report_kernels(path_), "md"),
+      "| product         | shape | method | variant | on                        | µs  | GFLOP/s "
+      "| speedup            | max rel. error | verdict |\n"
+      "|-----------------|-------|--------|---------|---------------------------|-----|---------"
+      "|--------------------|----------------|---------|\n"
+      "| weight_gradient | conv2 | topk   | simd    | cpu, fp32, 2 threads, box | 2.0 | 3.0     "
+      "| 2.00× [1.50, 2.50] | inf            | faster  |\n");
+  const Json json = Json::parse(render(report_kernels(path_), "json"));
+  EXPECT_EQ(json["rows"][0]["max_rel_error"], nullptr);
+  EXPECT_EQ(json["rows"][0]["special"]["max_rel_error"], "inf");
+  EXPECT_EQ(json["rows"][0]["speedup"], 2);
+}
+
+TEST_F(ReportTest, RunsAndDetails) {
+  auto run = accuracy("zero", 4, {0.5, 0.75});
+  run.events.push_back({{"event", "metric"},
+                        {"name", "loss"},
+                        {"split", "train"},
+                        {"step", 1},
+                        {"epoch", 0.1},
+                        {"train_ns", 5},
+                        {"value", nullptr},
+                        {"special", "nan"}});
+  fill({run});
+  const Table runs = report_runs(path_);
+  ASSERT_EQ(runs.rows.size(), 1u);
+  const Json json = Json::parse(render(runs, "json"))["rows"][0];
+  EXPECT_EQ(json["state"], "finished");
+  EXPECT_EQ(json["seed"], 4);
+  EXPECT_EQ(json["accuracy_pct"], 75.0);
+  EXPECT_EQ(json["train_s"], 2.0);
+  EXPECT_EQ(json["step_ms_median"], 10.0);
+  EXPECT_EQ(json["host"], "box");
+
+  const Json details = run_details(path_, 1);
+  EXPECT_EQ(details["schema"], "approxtrain.run/1");
+  EXPECT_EQ(details["config"]["batch_size"], 100);
+  EXPECT_EQ(details["environment"]["engine"]["torch"], "2.11.0");
+  EXPECT_EQ(details["metrics"].size(), 3u);
+  EXPECT_FALSE(details["run"].contains("step_ns")) << "raw samples stay in the store";
+  const std::string text = render_run(details);
+  EXPECT_NE(text.find("### Run 1"), std::string::npos);
+  EXPECT_NE(text.find("nan"), std::string::npos);
+  EXPECT_THROW(run_details(path_, 2), Error);
+}
+
+TEST(TableTest, CsvQuotesAndJsonKeepsWhatItCanHold) {
+  Table table;
+  table.columns = {"text", "big", "value"};
+  table.rows = {{"a,\"b\"\n", int64_t{1} << 60, std::numeric_limits<double>::quiet_NaN()},
+                {Field(), int64_t{-3}, -std::numeric_limits<double>::infinity()}};
+  EXPECT_EQ(render(table, "csv"),
+            "text,big,value\n\"a,\"\"b\"\"\n\",1152921504606846976,nan\n,-3,-inf\n");
+  EXPECT_EQ(render(table, "jsonl"),
+            "{\"text\":\"a,\\\"b\\\"\\n\",\"big\":\"1152921504606846976\",\"value\":null,"
+            "\"special\":{\"value\":\"nan\"}}\n"
+            "{\"text\":null,\"big\":-3,\"value\":null,\"special\":{\"value\":\"-inf\"}}\n");
+  EXPECT_THROW(render(table, "xml"), Error);
+}
+
+TEST(TableTest, MarkdownEscapesAndPadsByCharacters) {
+  Table table;
+  table.text_columns = {"µ", "b"};
+  table.text_rows = {{"a|b", "é"}};
+  EXPECT_EQ(render(table, "md"), "| µ    | b   |\n|------|-----|\n| a\\|b | é   |\n");
+}
+
+TEST(TableTest, FilesAppearWholeOrNotAtAll) {
+  TemporaryFolder folder;
+  write_file(folder / "out.csv", "x\n");
+  EXPECT_EQ(file_bytes(folder / "out.csv"), "x\n");
+  EXPECT_THROW(write_file(folder / "none/out.csv", "x"), Error);
+  std::filesystem::create_directory(folder / "taken");
+  EXPECT_THROW(write_file(folder / "taken", "x"), Error);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 2)
+      << "nothing unfinished is left";
+}
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,151 @@
+#include "results/store/maintenance.h"
+
+#include <gtest/gtest.h>
+
+#include "results/store/database.h"
+#include "tests/results/filled_store.h"
+
+namespace approx {
+namespace {
+
+class MaintenanceTest : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  const std::string path_ = folder_ / "store.db";
+
+  void run(RunStore& store, const std::string& key, std::vector<Json> events) {
+    const auto id = store.begin(key, environment_of(), folder_ / "runs");
+    ASSERT_TRUE(id);
+    store.finish(*id, events, {});
+  }
+
+  // Two seeds of two methods, and a timing run.
+  void fill() {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    store.add_experiment(
+        experiment_of({planned("dense", 0), planned("dense", 1), planned("zero", 0),
+                       planned("zero", 1), planned("zero", 0, Purpose::kTiming)}),
+        "sweep");
+    run(store, "accuracy/dense/0", accuracy_events({0.5, 0.75}));
+    run(store, "accuracy/dense/1", accuracy_events({0.51, 0.76}));
+    run(store, "accuracy/zero/0", accuracy_events({0.4, 0.70}));
+    run(store, "accuracy/zero/1", accuracy_events({0.41, 0.71}));
+    run(store, "timing/zero/0",
+        {block_event(0, "dense", 10, 2000), block_event(0, "approx", 10, 1000), final_event(1)});
+  }
+
+  // Breaks the store by hand, past all checks of the schema.
+  void damage(const std::string& sql) {
+    SQLite::Database db(path_, SQLite::OPEN_READWRITE);
+    db.exec("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON");
+    db.exec(sql);
+  }
+};
+
+TEST_F(MaintenanceTest, AGoodStoreHasNothingToSay) {
+  fill();
+  EXPECT_EQ(check_store(path_), std::vector<std::string>());
+  EXPECT_GE(check_rules().size(), 12u);
+}
+
+TEST_F(MaintenanceTest, AnEmptyStoreIsFine) {
+  { RunStore store(path_, RunStore::Mode::kWrite); }
+  EXPECT_EQ(check_store(path_), std::vector<std::string>());
+  EXPECT_THROW(check_store(folder_ / "none.db"), Error);
+}
+
+TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
+  const std::vector<std::pair<std::string, std::string>> damages = {
+      {"references", "UPDATE run SET host_id = 99 WHERE run_id = 1"},
+      {"one running attempt",
+       "DROP INDEX one_running; UPDATE run SET state = 'running', ended_utc = NULL; "
+       "UPDATE run SET cell_id = 1, attempt = run_id"},
+      {"one end", "UPDATE run SET ended_utc = NULL WHERE run_id = 1"},
+      {"attempts in order", "UPDATE run SET attempt = 3 WHERE run_id = 1"},
+      {"finished runs have totals", "UPDATE run SET train_ns = NULL WHERE run_id = 1"},
+      {"finished runs have an accuracy", "DELETE FROM metric WHERE run_id = 1"},
+      {"steps and times grow together",
+       "UPDATE metric SET train_ns = 1 WHERE run_id = 1 AND step = 1200"},
+      {"one grid of evaluations", "UPDATE metric SET step = 601 WHERE run_id = 1 AND step = 600"},
+      {"parts do not exceed the whole", "UPDATE run SET wall_ns = 1000 WHERE run_id = 1"},
+      {"no negative time", "UPDATE run SET eval_ns = -1 WHERE run_id = 1"},
+      {"builds are known", "UPDATE build SET git_sha = 'unknown'"},
+      {"data are known", "UPDATE run SET dataset_id = NULL WHERE run_id = 1"},
+      {"data are the same inside a comparison",
+       "INSERT INTO dataset VALUES(2, 'mnist', 'full', 'beef', 1, 1, 0); "
+       "UPDATE run SET dataset_id = 2 WHERE run_id = 1"},
+      {"data are those that were asked for", "UPDATE dataset SET name = 'other'"},
+      {"valid timings were alone", "UPDATE run SET timing_valid = 1 WHERE run_id = 1"},
+      {"valid timings were alone", "UPDATE run SET taint = '[\"load\"]' WHERE run_id = 5"},
+      {"a time for each step", "UPDATE run SET steps = 9 WHERE run_id = 1"},
+      {"blocks come in pairs", "DELETE FROM timing_block WHERE arm = 'dense'"},
+      {"what is not a number is marked",
+       "UPDATE metric SET value = NULL WHERE run_id = 1 AND step = 600"},
+      {"what is not a number is marked",
+       "UPDATE metric SET value = 9e999 WHERE run_id = 1 AND step = 600"},
+      {"accuracies are shares", "UPDATE metric SET value = 75 WHERE run_id = 1 AND step = 600"},
+      {"layers add up",
+       "INSERT INTO layer_metric VALUES(1, 'c', 'forward', 'dense', 1, 2, 0, 0, NULL)"},
+      {"cells belong to an experiment", "DELETE FROM experiment_cell WHERE cell_id = 1"},
+      {"views agree with tables",
+       "DROP VIEW v_final; CREATE VIEW v_final AS SELECT *, 0 AS run_id, 0 AS dataset_id "
+       "FROM v_cell LIMIT 1"},
+      {"JSON is valid", "UPDATE cell SET config = '{' WHERE cell_id = 1"},
+      {"running rows have a process",
+       "UPDATE run SET state = 'running', ended_utc = NULL WHERE run_id = 1"},
+  };
+  for (const auto& [rule, sql] : damages) {
+    std::filesystem::remove(path_);
+    fill();
+    damage(sql);
+    const auto violations = check_store(path_);
+    const bool found = std::any_of(violations.begin(), violations.end(), [&](const auto& line) {
+      return line.starts_with(rule + ": ") && line.find('\n') == std::string::npos;
+    });
+    EXPECT_TRUE(found) << rule << " after " << sql
+                       << "\nfound: " << fmt::format("{}", fmt::join(violations, "\n"));
+  }
+}
+
+TEST_F(MaintenanceTest, SeedsWithTheSameCurvesAreSuspicious) {
+  {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    store.add_experiment(experiment_of({planned("dense", 0), planned("dense", 1)}), "sweep");
+    run(store, "accuracy/dense/0", accuracy_events({0.5, 0.75, 0.8}));
+    run(store, "accuracy/dense/1", accuracy_events({0.5, 0.75, 0.8}));
+  }
+  EXPECT_EQ(check_store(path_),
+            std::vector<std::string>{
+                "seeds differ: runs 1 and 2 have different seeds and the same curves"});
+}
+
+TEST_F(MaintenanceTest, ABackupIsTheSameStore) {
+  fill();
+  backup_store(path_, folder_ / "copy.db");
+  EXPECT_EQ(check_store(folder_ / "copy.db"), std::vector<std::string>());
+  RunStore copy(folder_ / "copy.db", RunStore::Mode::kWrite);
+  EXPECT_EQ(copy.status("accuracy/zero/1").state, "finished");
+  EXPECT_THROW(backup_store(path_, folder_ / "copy.db"), Error) << "replaces nothing";
+  EXPECT_THROW(backup_store(path_, folder_ / "none/copy.db"), Error);
+}
+
+TEST_F(MaintenanceTest, AnExportHasEveryTable) {
+  fill();
+  const auto paths = export_store(path_, folder_ / "csv");
+  EXPECT_EQ(paths.size(), 14u);
+  EXPECT_EQ(file_bytes(folder_ / "csv/timing_block.csv"),
+            "run_id,pair,arm,block_order,steps,ns\n"
+            "5,0,approx,1,10,1000\n"
+            "5,0,dense,0,10,2000\n");
+  std::ofstream(folder_ / "file") << "x";
+  EXPECT_THROW(export_store(path_, folder_ / "file"), Error);
+}
+
+TEST_F(MaintenanceTest, TheSchemaMakesADatabase) {
+  SQLite::Database db(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  db.exec(schema_text());
+  EXPECT_EQ(db.execAndGet("SELECT count(*) FROM v_paired").getInt(), 0);
+}
+
+}  // namespace
+}  // namespace approx

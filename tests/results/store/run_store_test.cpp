@@ -1,0 +1,679 @@
+#include "results/store/run_store.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <limits>
+#include <thread>
+
+#include "results/store/run_lock.h"
+#include "tests/results/filled_store.h"
+
+namespace approx {
+namespace {
+
+using Mode = RunStore::Mode;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// The rows of a query as text, columns joined by `|`.
+std::vector<std::string> query(const std::string& path, const std::string& sql) {
+  auto db = open_snapshot(path);
+  std::vector<std::string> rows;
+  for_each_row(db, sql, [&](SQLite::Statement& row) {
+    std::string text;
+    for (int i = 0; i < row.getColumnCount(); ++i) {
+      const auto column = row.getColumn(i);
+      if (i) text += "|";
+      text += column.isNull() ? "NULL" : column.getString();
+    }
+    rows.push_back(text);
+  });
+  return rows;
+}
+
+// The message of the Error(kDatabase) that opening raises.
+std::string store_refusal(const std::string& path, Mode mode, StoreOptions options = {}) {
+  try {
+    RunStore store(path, mode, std::move(options));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDatabase);
+    const std::string what = error.what();
+    EXPECT_EQ(what.find('\n'), std::string::npos) << what;
+    EXPECT_TRUE(what.starts_with(path)) << what;
+    return what;
+  }
+  ADD_FAILURE() << path << " was opened";
+  return "";
+}
+
+void expect_refused_untouched(const std::string& path, const std::string& reason) {
+  const std::string before = file_bytes(path);
+  for (const Mode mode : {Mode::kRead, Mode::kWrite}) {
+    EXPECT_NE(store_refusal(path, mode).find(reason), std::string::npos)
+        << store_refusal(path, mode);
+  }
+  EXPECT_TRUE(file_bytes(path) == before) << path << " was changed";
+}
+
+void sqlite(const std::string& path, const std::string& sql) {
+  SQLite::Database db(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  db.exec(sql);
+}
+
+class StoreTest : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  const std::string path_ = folder_ / "store.db";
+
+  std::string directory(const std::string& name) { return folder_ / ("runs-" + name); }
+
+  // A store with these runs planned.
+  RunStore with(const std::vector<PlannedRun>& runs) {
+    RunStore store(path_, Mode::kWrite);
+    store.add_experiment(experiment_of(runs), "approxtrain sweep test.toml");
+    return store;
+  }
+};
+
+TEST_F(StoreTest, ANewFileHasOurIdentityAndPragmas) {
+  { RunStore store(path_, Mode::kWrite); }
+  EXPECT_EQ(query(path_, "PRAGMA application_id"), std::vector<std::string>{"1095783512"});
+  EXPECT_EQ(query(path_, "PRAGMA user_version"),
+            std::vector<std::string>{std::to_string(store_migrations().back().version)});
+  auto db = open_for_writing(path_, {});
+  EXPECT_EQ(db.execAndGet("PRAGMA journal_mode").getString(), "truncate");
+  EXPECT_EQ(db.execAndGet("PRAGMA synchronous").getInt(), 2);
+  EXPECT_EQ(db.execAndGet("PRAGMA foreign_keys").getInt(), 1);
+  EXPECT_EQ(db.execAndGet("PRAGMA trusted_schema").getInt(), 0);
+  EXPECT_EQ(db.execAndGet("PRAGMA cell_size_check").getInt(), 1);
+}
+
+TEST_F(StoreTest, AnExperimentAddsEachCellOnce) {
+  auto runs = std::vector{planned("dense", 0), planned("zero", 0), planned("huge", 0)};
+  runs[2].excluded = "needs more memory";
+  RunStore store(path_, Mode::kWrite);
+  const auto id = store.add_experiment(experiment_of(runs), "first");
+  EXPECT_EQ(store.add_experiment(experiment_of(runs), "second"), id);
+  EXPECT_NE(store.add_experiment(experiment_of(runs, "test:two"), "third"), id);
+  EXPECT_EQ(query(path_, "SELECT count(*) FROM cell"), std::vector<std::string>{"2"});
+  EXPECT_EQ(query(path_,
+                  "SELECT method_label, schedule_label, excluded FROM experiment_cell "
+                  "WHERE experiment_id = 1 ORDER BY method_label"),
+            (std::vector<std::string>{"dense||", "huge|all|needs more memory", "zero|all|"}));
+  EXPECT_EQ(query(path_, "SELECT command_line FROM experiment WHERE experiment_id = 1"),
+            std::vector<std::string>{"second"});
+  EXPECT_EQ(store.status("accuracy/zero/0").state, "");
+  EXPECT_GT(store.status("accuracy/zero/0").cell_id, 0);
+  EXPECT_EQ(store.status("no such key").cell_id, 0);
+}
+
+TEST_F(StoreTest, NarrowedSweepsOfOneFileAddUp) {
+  const auto members = [&] {
+    return query(path_, "SELECT method_label FROM experiment_cell ORDER BY method_label");
+  };
+  auto whole = experiment_of({planned("dense", 0), planned("zero", 0), planned("random", 0)});
+  RunStore store(path_, Mode::kWrite);
+  store.add_experiment(whole, "sweep");
+  store.add_experiment(experiment_of({planned("zero", 0)}), "sweep --method zero");
+  EXPECT_EQ(members(), (std::vector<std::string>{"dense", "random", "zero"}));
+
+  ASSERT_TRUE(store.begin("accuracy/random/0", environment_of(), directory("a")));
+  auto edited = experiment_of({planned("zero", 0), planned("new", 0)});
+  edited.text = "# other";
+  store.add_experiment(edited, "sweep");
+  EXPECT_EQ(members(), (std::vector<std::string>{"new", "random", "zero"}))
+      << "a cell that has a run is kept, one that the file no longer asks for is not";
+  EXPECT_EQ(store.status("accuracy/dense/0").cell_id, 0) << "nothing refers to it";
+}
+
+TEST_F(StoreTest, ARunIsStoredWhole) {
+  auto store = with({planned("zero", 3)});
+  const auto id = store.begin("accuracy/zero/3", environment_of("box", true), directory("a"));
+  ASSERT_TRUE(id);
+  EXPECT_EQ(store.status("accuracy/zero/3").state, "running");
+
+  auto events = accuracy_events({0.5, 0.75});
+  events.insert(events.begin(), {{"event", "progress"}, {"step", 1}});
+  events.push_back({{"event", "layer"},
+                    {"layer", "conv2"},
+                    {"product", "weight_gradient"},
+                    {"method", "zero"},
+                    {"calls", 10},
+                    {"exact_calls", 5},
+                    {"macs_dense", 1000},
+                    {"macs_done", 500},
+                    {"density", nullptr}});
+  store.finish(*id, events, {.exit_code = 0});
+
+  EXPECT_EQ(query(path_,
+                  "SELECT state, attempt, train_ns, wall_ns, warmup_ns, step_ns_median, "
+                  "step_ns_q1, step_ns_q3, length(step_ns), timing_valid, exit_code FROM run"),
+            std::vector<std::string>{
+                "finished|1|2000000000|2000001700|200|10000000.0|10000000.0|11000000.0|32|0|0"});
+  EXPECT_EQ(query(path_, "SELECT step, value FROM metric ORDER BY step"),
+            (std::vector<std::string>{"600|0.5", "1200|0.75"}));
+  EXPECT_EQ(query(path_, "SELECT layer, macs_done, density FROM layer_metric"),
+            std::vector<std::string>{"conv2|500|NULL"});
+  EXPECT_EQ(query(path_, "SELECT hostname, cpu_model, n_cores FROM host"),
+            std::vector<std::string>{"box|Test CPU|2"});
+  EXPECT_EQ(query(path_, "SELECT git_sha, dirty, torch FROM build"),
+            std::vector<std::string>{"abc123|1|2.11.0"});
+  EXPECT_EQ(query(path_, "SELECT name, sha256, lossy FROM run JOIN dataset USING(dataset_id)"),
+            std::vector<std::string>{"mnist|feed|0"});
+  EXPECT_EQ(query(path_,
+                  "SELECT method, accuracy, batch_size, json_extract(recipe, '$.epochs') "
+                  "FROM v_final"),
+            std::vector<std::string>{"zero|0.75|100|1"});
+  EXPECT_EQ(store.status("accuracy/zero/3").state, "finished");
+}
+
+TEST_F(StoreTest, EveryEndHasItsState) {
+  const std::vector<std::string> states = {
+      RunState::kFinished, RunState::kDiverged,    RunState::kFailed, RunState::kOom,
+      RunState::kTimeout,  RunState::kInterrupted, RunState::kLost};
+  std::vector<PlannedRun> runs;
+  for (size_t i = 0; i < states.size(); ++i) runs.push_back(planned("zero", static_cast<int>(i)));
+  auto store = with(runs);
+  for (size_t i = 0; i < states.size(); ++i) {
+    const auto id = store.begin(runs[i].key, environment_of(), directory(states[i]));
+    ASSERT_TRUE(id);
+    store.finish(*id, accuracy_events({0.5}), {.state = states[i], .signal = 9, .error = "why"});
+    EXPECT_EQ(store.status(runs[i].key).state, states[i]);
+    EXPECT_EQ(store.status(runs[i].key).error, "why");
+    EXPECT_THROW(store.finish(*id, {}, {}), Error) << "a run ends once";
+  }
+}
+
+TEST_F(StoreTest, AGoodExitNeedsAFinalEvent) {
+  auto store = with({planned("zero", 0), planned("zero", 1)});
+  const auto silent = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  store.finish(*silent, {accuracy_event(1, 0.5)}, {.exit_code = 0});
+  EXPECT_EQ(store.status("accuracy/zero/0").state, "failed");
+  EXPECT_EQ(store.status("accuracy/zero/0").error, "it ended without a final event");
+
+  const auto diverged = store.begin("accuracy/zero/1", environment_of(), directory("b"));
+  store.finish(*diverged, accuracy_events({0.1}, RunState::kDiverged), {.exit_code = 0});
+  EXPECT_EQ(store.status("accuracy/zero/1").state, "diverged");
+}
+
+TEST_F(StoreTest, NumbersThatAreNotFiniteAreMarked) {
+  auto store = with({planned("zero", 0)});
+  const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  std::vector<Json> events;
+  int step = 0;
+  for (const double value : {kNan, kInf, -kInf, 1.5}) {
+    events.push_back({{"event", "metric"},
+                      {"name", "loss"},
+                      {"split", "train"},
+                      {"step", ++step},
+                      {"epoch", 0.1},
+                      {"train_ns", 1},
+                      {"value", value}});
+  }
+  // As they arrive over a pipe.
+  events.push_back(Json::parse(R"({"event":"metric","name":"loss","split":"train","step":5,
+                                   "epoch":1,"train_ns":1,"value":null,"special":"+inf"})"));
+  events.push_back(Json::parse(R"({"event":"metric","name":"loss","split":"train","step":6,
+                                   "epoch":1,"train_ns":1,"value":null})"));
+  events.push_back(final_event(1, RunState::kDiverged));
+  store.finish(*id, events, {});
+  EXPECT_EQ(query(path_, "SELECT value, special FROM metric ORDER BY step"),
+            (std::vector<std::string>{"NULL|nan", "NULL|+inf", "NULL|-inf", "1.5|NULL", "NULL|+inf",
+                                      "NULL|nan"}));
+}
+
+TEST_F(StoreTest, MalformedEventsAreLeftOutAndCounted) {
+  auto store = with({planned("zero", 0)});
+  const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  auto events = accuracy_events({0.5});
+  events.push_back(Json::array());
+  events.push_back({{"event", "metric"}, {"name", "loss"}});
+  events.push_back({{"event", 7}});
+  events.push_back(block_event(0, "other", 1, 1));
+  events.push_back(block_event(0, "dense", 0, 1));
+  store.finish(*id, events, {});
+  EXPECT_EQ(store.status("accuracy/zero/0").state, "finished");
+  EXPECT_EQ(store.status("accuracy/zero/0").error, "5 malformed events were left out");
+}
+
+TEST_F(StoreTest, TextThatIsNotUtf8IsStoredReplaced) {
+  auto store = with({planned("zero", 0)});
+  auto environment = environment_of();
+  environment["engine"]["note"] = "\xff\xfe";
+  const auto id = store.begin("accuracy/zero/0", environment, directory("a"));
+  ASSERT_TRUE(id);
+  store.finish(*id, accuracy_events({0.5}), {.state = "failed", .error = "\xff"});
+  EXPECT_EQ(store.status("accuracy/zero/0").state, "failed");
+}
+
+TEST_F(StoreTest, TimingIsValidOnlyAloneAndUndisturbed) {
+  std::vector<PlannedRun> runs;
+  for (int seed = 0; seed < 4; ++seed) runs.push_back(planned("zero", seed, Purpose::kTiming));
+  auto store = with(runs);
+  const auto run = [&](int seed, Json environment, RunEnd end, Json final) {
+    const auto id = store.begin(runs[static_cast<size_t>(seed)].key, environment,
+                                directory(std::to_string(seed)));
+    store.finish(
+        *id, {block_event(0, "dense", 10, 2000), block_event(0, "approx", 10, 1000), final}, end);
+  };
+  run(0, environment_of(), {}, final_event(1));
+  run(1, environment_of(), {.taint = {"load 2.0"}}, final_event(1));
+  auto shared = environment_of();
+  shared["isolated"] = false;
+  run(2, shared, {}, final_event(1));
+  auto tainted = final_event(1);
+  tainted["taint"] = {"the machine slept"};
+  run(3, environment_of(), {}, tainted);
+  EXPECT_EQ(query(path_, "SELECT timing_valid, isolated, taint FROM run ORDER BY run_id"),
+            (std::vector<std::string>{"1|1|[]", "0|1|[\"load 2.0\"]", "0|0|[]",
+                                      "0|1|[\"the machine slept\"]"}));
+  EXPECT_EQ(query(path_, "SELECT speedup FROM v_timing WHERE timing_valid"),
+            std::vector<std::string>{"2.0"});
+}
+
+TEST_F(StoreTest, PairsNeedEqualSettings) {
+  auto other_batch = planned("dense", 1);
+  other_batch.config.batch_size = 50;
+  auto store = with({planned("dense", 0), planned("zero", 0), planned("zero", 1), other_batch});
+  const auto run = [&](const std::string& key, const std::string& host, double accuracy) {
+    const auto id = store.begin(key, environment_of(host), directory("x"));
+    ASSERT_TRUE(id) << key;
+    store.finish(*id, accuracy_events({accuracy}), {});
+  };
+  run("accuracy/dense/0", "box", 0.75);
+  run("accuracy/zero/0", "box", 0.5);
+  run("accuracy/zero/1", "box", 0.5);  // its dense partner has another batch size
+  run("accuracy/dense/1", "box", 0.75);
+  EXPECT_EQ(query(path_, "SELECT method, seed, accuracy_loss, speedup FROM v_paired"),
+            std::vector<std::string>{"zero|0|0.25|1.0"});
+}
+
+TEST_F(StoreTest, ARunIsClaimedOnce) {
+  auto store = with({planned("zero", 0)});
+  RunStore other(path_, Mode::kWrite);
+  const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  ASSERT_TRUE(id);
+  EXPECT_FALSE(other.begin("accuracy/zero/0", environment_of(), directory("b")));
+  EXPECT_FALSE(other.begin("accuracy/zero/0", environment_of(), directory("a")));
+  EXPECT_EQ(other.recover(), 0);
+  store.finish(*id, accuracy_events({0.5}), {});
+  EXPECT_FALSE(other.begin("accuracy/zero/0", environment_of(), directory("c"))) << "has a result";
+  EXPECT_FALSE(other.begin("accuracy/zero/0", environment_of(), directory("c"), 0));
+  const auto again = other.begin("accuracy/zero/0", environment_of(), directory("c"), 1);
+  ASSERT_TRUE(again);
+  other.finish(*again, accuracy_events({0.75}), {});
+  EXPECT_EQ(query(path_, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.75"})
+      << "the last attempt with a result counts";
+  EXPECT_THROW(store.begin("no such key", environment_of(), directory("a")), Error);
+}
+
+TEST_F(StoreTest, AFailedRunIsBegunAgainWithoutBeingAsked) {
+  auto store = with({planned("zero", 0)});
+  const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  store.finish(*id, {}, {.state = RunState::kFailed, .error = "no"});
+  ASSERT_TRUE(store.begin("accuracy/zero/0", environment_of(), directory("a")));
+  EXPECT_EQ(store.status("accuracy/zero/0").attempts, 2);
+}
+
+TEST_F(StoreTest, ADestroyedCoordinatorLeavesLostRuns) {
+  std::optional<int64_t> id;
+  {
+    auto store = with({planned("zero", 0)});
+    id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  }
+  RunStore store(path_, Mode::kWrite);
+  EXPECT_EQ(store.recover(), 1);
+  EXPECT_EQ(store.recover(), 0);
+  EXPECT_EQ(store.status("accuracy/zero/0").state, "lost");
+  EXPECT_TRUE(store.begin("accuracy/zero/0", environment_of(), directory("b")));
+}
+
+// The worker, a process of its own, outlives its coordinator, then is killed: only then is its run
+// lost, with what it had measured.
+TEST_F(StoreTest, AKilledWorkerIsLostWithWhatItMeasured) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    const auto lock = RunLock::acquire(directory("a"));
+    const char byte = lock ? 'y' : 'n';
+    if (::write(ready[1], &byte, 1) != 1) ::_exit(1);
+    ::alarm(60);  // should the test fail before it kills this process
+    ::pause();
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  {
+    auto store = with({planned("zero", 0)});
+    ASSERT_TRUE(store.begin("accuracy/zero/0", environment_of(), directory("a")));
+    std::ofstream(directory("a") + "/events.jsonl")
+        << accuracy_event(1, 0.25).dump() << "\n"
+        << "garbage\n"
+        << accuracy_event(2, 0.5).dump();  // cut off: no end of line
+  }
+  RunStore store(path_, Mode::kWrite);
+  EXPECT_EQ(store.recover(), 0) << "the worker still runs";
+  EXPECT_FALSE(store.begin("accuracy/zero/0", environment_of(), directory("b")));
+  ::kill(worker, SIGKILL);
+  ::waitpid(worker, nullptr, 0);
+  EXPECT_EQ(store.recover(), 1);
+  EXPECT_EQ(store.status("accuracy/zero/0").state, "lost");
+  EXPECT_EQ(query(path_, "SELECT step, value FROM metric"), std::vector<std::string>{"600|0.25"});
+}
+
+TEST_F(StoreTest, ALogWithAFinalEventIsAResult) {
+  {
+    auto store = with({planned("zero", 0), planned("zero", 1), planned("zero", 2)});
+    const auto log = [&](int seed, const std::vector<Json>& events) {
+      const auto where = directory(std::to_string(seed));
+      ASSERT_TRUE(store.begin("accuracy/zero/" + std::to_string(seed), environment_of(), where));
+      std::ofstream out(where + "/events.jsonl");
+      for (const auto& event : events) out << event.dump() << "\n";
+    };
+    log(0, accuracy_events({0.5}));
+    log(1, accuracy_events({0.5}, RunState::kDiverged));
+    log(2, {{{"event", "error"}, {"kind", 5}, {"message", "no data"}}});
+  }
+  RunStore store(path_, Mode::kWrite);
+  EXPECT_EQ(store.recover(), 3);
+  EXPECT_EQ(store.status("accuracy/zero/0").state, "finished");
+  EXPECT_EQ(store.status("accuracy/zero/1").state, "diverged");
+  EXPECT_EQ(store.status("accuracy/zero/2").state, "failed");
+  EXPECT_EQ(store.status("accuracy/zero/2").error, "no data");
+  EXPECT_EQ(query(path_, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
+}
+
+// Four coordinators, processes of their own, share one list of cells.
+TEST_F(StoreTest, ManyWritersRunEachCellOnce) {
+  constexpr int kCells = 25, kWriters = 4;
+  std::vector<PlannedRun> runs;
+  for (int seed = 0; seed < kCells; ++seed) runs.push_back(planned("zero", seed));
+  std::vector<pid_t> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      int status = 0;
+      try {
+        RunStore store(path_, Mode::kWrite);
+        store.add_experiment(experiment_of(runs), "sweep");
+        for (const auto& run : runs) {
+          const auto where =
+              directory(std::to_string(writer) + "-" + std::to_string(run.config.seed));
+          if (const auto id = store.begin(run.key, environment_of(), where)) {
+            store.finish(*id, accuracy_events({0.5}), {});
+          }
+        }
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        status = 1;
+      }
+      ::_exit(status);
+    }
+    writers.push_back(child);
+  }
+  for (const pid_t child : writers) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(query(path_, "SELECT count(*), count(DISTINCT cell_id), max(attempt) FROM run"),
+            std::vector<std::string>{"25|25|1"});
+  EXPECT_EQ(query(path_, "PRAGMA integrity_check"), std::vector<std::string>{"ok"});
+}
+
+TEST_F(StoreTest, ReadersNeverStopAWriter) {
+  auto store = with({planned("zero", 0)});
+  std::atomic<bool> stop = false;
+  std::atomic<int> reads = 0;
+  std::thread reader([&] {
+    while (!stop) {
+      RunStore snapshot(path_, Mode::kRead);
+      ++reads;
+    }
+  });
+  int64_t attempts = 0;
+  while (attempts < 30 || reads < 5) {
+    const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"), attempts++);
+    ASSERT_TRUE(id);
+    store.finish(*id, accuracy_events({0.5}), {});
+  }
+  stop = true;
+  reader.join();
+  EXPECT_EQ(store.status("accuracy/zero/0").attempts, attempts);
+}
+
+TEST_F(StoreTest, ALockedDatabaseIsGivenUpWithAMessage) {
+  auto store = with({planned("zero", 0)});
+  SQLite::Database holder(path_, SQLite::OPEN_READWRITE);
+  holder.exec("BEGIN EXCLUSIVE");
+  StoreOptions options;
+  options.lock_timeout = std::chrono::milliseconds(50);
+  EXPECT_NE(store_refusal(path_, Mode::kWrite, options).find("locked by another program"),
+            std::string::npos);
+  EXPECT_NE(store_refusal(path_, Mode::kRead, options).find("locked by another program"),
+            std::string::npos);
+}
+
+TEST_F(StoreTest, AWriterWaitsAndSaysSo) {
+  auto store = with({planned("zero", 0)});
+  SQLite::Database holder(path_, SQLite::OPEN_READWRITE);
+  holder.exec("BEGIN EXCLUSIVE");
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2800));
+    holder.exec("ROLLBACK");
+  });
+  std::vector<std::string> notices;
+  StoreOptions options;
+  options.notice = [&](const std::string& message) { notices.push_back(message); };
+  RunStore waiting(path_, Mode::kWrite, options);
+  release.join();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_NE(notices[0].find("waiting for another program's lock"), std::string::npos);
+}
+
+TEST_F(StoreTest, FilesThatAreNotOursAreRefusedUntouched) {
+  const auto text = folder_ / "notes.txt";
+  std::ofstream(text) << std::string(5000, 'x');
+  expect_refused_untouched(text, "not an SQLite database");
+
+  const auto foreign = folder_ / "foreign.db";
+  sqlite(foreign, "PRAGMA application_id = 7; CREATE TABLE t(x)");
+  expect_refused_untouched(foreign, "another application (application_id 0x00000007");
+
+  const auto plain = folder_ / "plain.db";
+  sqlite(plain, "CREATE TABLE t(x)");
+  expect_refused_untouched(plain, "another application");
+
+  const auto foreign_wal = folder_ / "wal.db";
+  sqlite(foreign_wal, "PRAGMA journal_mode = WAL; CREATE TABLE t(x)");
+  expect_refused_untouched(foreign_wal, "another application");
+}
+
+TEST_F(StoreTest, ANewerSchemaIsRefusedUntouched) {
+  { RunStore store(path_, Mode::kWrite); }
+  const auto known = store_migrations().back().version;
+  sqlite(path_, fmt::format("PRAGMA user_version = {}", known + 1));
+  expect_refused_untouched(
+      path_,
+      fmt::format("newer program (schema {}, this program knows {})", known + 1, known).c_str());
+}
+
+TEST_F(StoreTest, DamagedFilesAreRefusedUntouched) {
+  {
+    auto store = with({planned("zero", 0)});
+    const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+    store.finish(*id, accuracy_events({0.5}), {});
+  }
+  const std::string whole = file_bytes(path_);
+  const auto damaged = folder_ / "damaged.db";
+  const auto write = [&](const std::string& bytes) {
+    std::ofstream(damaged, std::ios::binary | std::ios::trunc) << bytes;
+  };
+  // Cut short, in the middle of a page and between two. Without its header the file may as well be
+  // something else: any reason will do.
+  for (const size_t size : {size_t{60}, size_t{5000}, whole.size() / 2, whole.size() - 4096}) {
+    write(whole.substr(0, size));
+    expect_refused_untouched(damaged, size < 100 ? "" : "damaged");
+  }
+  // Each page zeroed once. The first is the header's.
+  for (size_t page = 0; page < whole.size() / 4096; ++page) {
+    std::string bytes = whole;
+    bytes.replace(page * 4096, 4096, 4096, '\0');
+    write(bytes);
+    expect_refused_untouched(damaged, page == 0 ? "" : "damaged");
+  }
+}
+
+TEST_F(StoreTest, PlacesWhereNoDatabaseCanBe) {
+  EXPECT_NE(store_refusal(folder_ / "none/store.db", Mode::kWrite).find("no folder"),
+            std::string::npos);
+  EXPECT_NE(store_refusal(path_, Mode::kRead).find("no such database"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "a reader makes no file";
+  std::filesystem::create_directory(folder_ / "folder");
+  EXPECT_NE(store_refusal(folder_ / "folder", Mode::kWrite).find("a folder"), std::string::npos);
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  { RunStore store(path_, Mode::kWrite); }
+  ::chmod(path_.c_str(), 0444);
+  EXPECT_NE(store_refusal(path_, Mode::kWrite).find("not writable"), std::string::npos);
+}
+
+// A version of the future, to try the way there.
+StoreOptions next_version(const std::string& sql = "ALTER TABLE run ADD COLUMN joules REAL") {
+  StoreOptions options;
+  options.migrations.push_back({options.migrations.back().version + 1, sql});
+  return options;
+}
+
+TEST_F(StoreTest, AStoreOfTheFirstVersionIsBroughtUpToThisOne) {
+  StoreOptions first;
+  first.migrations.resize(1);
+  {
+    // Its views are today's, which only the newer tables can answer: they are made anew below.
+    SQLite::Database db(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    db.exec(first.migrations[0].sql);
+    db.exec("PRAGMA user_version = 1");
+    db.exec(
+        "INSERT INTO host VALUES(1, 'f', 'box', 'cpu', 2, 3, '', '{}');"
+        "INSERT INTO build VALUES(1, 'abc', 0, 'g++', '-O3', '2', '', '');"
+        "INSERT INTO kernel_run VALUES(1, 1, 1, '2026-01-01T00:00:00Z', '{}')");
+  }
+  RunStore store(path_, Mode::kWrite);
+  EXPECT_EQ(query(path_, "SELECT experiment FROM kernel_run"), std::vector<std::string>{""});
+  EXPECT_FALSE(store.has_item_results("wang2019:table1"));
+  store.add_kernel_results(environment_of(), {}, "wang2019:table1");
+  EXPECT_TRUE(store.has_item_results("wang2019:table1"));
+}
+
+TEST_F(StoreTest, AnOlderSchemaIsCopiedThenMigrated) {
+  {
+    auto store = with({planned("zero", 0)});
+    const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+    store.finish(*id, accuracy_events({0.5}), {});
+  }
+  const std::string before = file_bytes(path_);
+  {
+    auto snapshot = open_snapshot(path_, next_version());
+    EXPECT_EQ(snapshot.execAndGet("SELECT count(joules) + count(*) FROM run").getInt(), 1);
+  }
+  EXPECT_TRUE(file_bytes(path_) == before) << "a reader migrates its own copy";
+
+  auto db = open_for_writing(path_, next_version());
+  EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt64(),
+            next_version().migrations.back().version);
+  EXPECT_EQ(db.execAndGet("SELECT count(joules) + count(*) FROM run").getInt(), 1);
+  EXPECT_EQ(db.execAndGet("SELECT accuracy FROM v_final").getDouble(), 0.5);
+  const auto version = std::to_string(store_migrations().back().version);
+  const auto backup = fmt::format("{}.v{}.backup", path_, version);
+  EXPECT_EQ(query(backup, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
+  EXPECT_EQ(query(backup, "PRAGMA user_version"), std::vector<std::string>{version});
+  EXPECT_NE(store_refusal(path_, Mode::kWrite).find("newer program"), std::string::npos);
+}
+
+TEST_F(StoreTest, AMigrationThatFailsChangesNothing) {
+  { auto store = with({planned("zero", 0)}); }
+  const std::string before = file_bytes(path_);
+  const auto broken = next_version("ALTER TABLE run ADD COLUMN joules REAL; SELECT nonsense");
+  EXPECT_NE(store_refusal(path_, Mode::kWrite, broken).find("nonsense"), std::string::npos);
+  EXPECT_TRUE(file_bytes(path_) == before);
+  const auto dangling = next_version(
+      "CREATE TABLE extra(run_id INTEGER REFERENCES run) STRICT; "
+      "PRAGMA defer_foreign_keys = ON; INSERT INTO extra VALUES(99)");
+  EXPECT_NE(
+      store_refusal(path_, Mode::kWrite, dangling).find("would break a reference in table extra"),
+      std::string::npos);
+  EXPECT_TRUE(file_bytes(path_) == before);
+  RunStore store(path_, Mode::kWrite);
+  EXPECT_GT(store.status("accuracy/zero/0").cell_id, 0);
+}
+
+TEST_F(StoreTest, ANewFileOfTheNextVersionHasAllOfIt) {
+  auto db = open_for_writing(path_, next_version());
+  EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt64(),
+            next_version().migrations.back().version);
+  EXPECT_EQ(db.execAndGet("SELECT count(joules) FROM run").getInt(), 0);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".v0.backup"));
+}
+
+TEST_F(StoreTest, KernelResultsAreKept) {
+  RunStore store(path_, Mode::kWrite);
+  const Json row = {{"op", "weight_gradient"},
+                    {"method", "topk"},
+                    {"variant", "simd"},
+                    {"shape", {{"batch", 8}}},
+                    {"precision", "fp32"},
+                    {"threads", 2},
+                    {"device", "cpu"},
+                    {"ns", {100, 200, 400}},
+                    {"baseline_ns", {300, 500}},
+                    {"ratio", 2.0},
+                    {"ratio_lo", 1.5},
+                    {"ratio_hi", 2.5},
+                    {"gflops", 3.0},
+                    {"max_rel_error", kInf},
+                    {"verdict", "faster"}};
+  store.add_kernel_results(environment_of(), {row});
+  store.add_kernel_results(environment_of(), {row});
+  EXPECT_EQ(query(path_, "SELECT count(*), count(DISTINCT kernel_run_id) FROM v_kernel"),
+            std::vector<std::string>{"2|2"});
+  EXPECT_EQ(query(path_,
+                  "SELECT op, shape, ns_median, baseline_ns_median, ratio, max_rel_error, "
+                  "special, verdict FROM v_kernel LIMIT 1"),
+            std::vector<std::string>{"weight_gradient|{\"batch\":8}|200.0|400.0|2.0|NULL|"
+                                     "{\"max_rel_error\":\"+inf\"}|faster"});
+  EXPECT_EQ(query(path_, "SELECT count(*) FROM kernel_case"), std::vector<std::string>{"1"});
+}
+
+TEST_F(StoreTest, ASnapshotIsNotWritten) {
+  { auto store = with({planned("zero", 0)}); }
+  RunStore store(path_, Mode::kRead);
+  EXPECT_THROW(store.recover(), Error);
+  EXPECT_THROW(store.begin("accuracy/zero/0", environment_of(), directory("a")), Error);
+}
+
+TEST(RunLockTest, TellsWhoHoldsIt) {
+  TemporaryFolder folder;
+  EXPECT_FALSE(RunLock::held(folder / "run"));
+  {
+    auto lock = RunLock::acquire(folder / "run");
+    ASSERT_TRUE(lock);
+    EXPECT_TRUE(RunLock::held(folder / "run"));
+    EXPECT_FALSE(RunLock::held(folder / "run", RunLock::kClaim));
+    EXPECT_FALSE(RunLock::acquire(folder / "run"));
+    auto moved = std::move(*lock);
+    EXPECT_TRUE(RunLock::held(folder / "run"));
+  }
+  EXPECT_FALSE(RunLock::held(folder / "run"));
+  std::ofstream(folder / "file") << "x";
+  EXPECT_THROW(RunLock::acquire(folder / "file"), Error);
+}
+
+}  // namespace
+}  // namespace approx
