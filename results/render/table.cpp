@@ -20,24 +20,15 @@ std::string special_name(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-std::string plain(const Field& field) {
-  if (const auto* integer = std::get_if<int64_t>(&field)) return std::to_string(*integer);
-  if (const auto* real = std::get_if<double>(&field)) {
-    return std::isfinite(*real) ? shortest(*real) : special_name(*real);
-  }
-  if (const auto* text = std::get_if<std::string>(&field)) return *text;
-  return "";
-}
-
 // For people, who read four digits.
 std::string rounded(const Field& field) {
   const auto* real = std::get_if<double>(&field);
-  if (real == nullptr || !std::isfinite(*real)) return plain(field);
+  if (real == nullptr || !std::isfinite(*real)) return text_of(field);
   return std::abs(*real) >= 1000 ? fmt::format("{:.0f}", *real) : fmt::format("{:.4g}", *real);
 }
 
 std::string csv_field(const Field& field) {
-  const std::string text = plain(field);
+  const std::string text = text_of(field);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted(1, '"');
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
@@ -351,6 +342,15 @@ bool reads_as_number(std::string_view text) {
 }
 
 }  // namespace
+
+std::string text_of(const Field& field) {
+  if (const auto* integer = std::get_if<int64_t>(&field)) return std::to_string(*integer);
+  if (const auto* real = std::get_if<double>(&field)) {
+    return std::isfinite(*real) ? shortest(*real) : special_name(*real);
+  }
+  if (const auto* text = std::get_if<std::string>(&field)) return *text;
+  return "";
+}
 
 TableText text_of(const Table& table) {
   TableText text{table.text_columns, table.text_rows};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,6 +15,15 @@ namespace approx {
 
 // Nothing, a whole number, a number (which may be NaN or infinite), text.
 using Field = std::variant<std::monostate, int64_t, double, std::string>;
+
+// Of what may be missing.
+template <typename T>
+Field field(const std::optional<T>& value) {
+  return value ? Field(*value) : Field();
+}
+
+// A value as programs read it: all digits of a number, "nan", "inf", "-inf"; "" for nothing.
+std::string text_of(const Field& field);
 
 struct Table {
   std::string name;                      // "table", "kernels", "runs"

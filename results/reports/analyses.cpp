@@ -179,8 +179,6 @@ constexpr const char* kNotIsolated =
     "seconds are those of the accuracy runs, which may have shared the machine; only the "
     "step-time ratios of timing runs are isolated";
 
-Field ratio_field(const Ratio& ratio) { return ratio.n > 0 ? Field(ratio.ratio) : Field(); }
-
 std::string seconds_text(const std::optional<double>& value) {
   return value ? fixed(*value, 1) + " s" : "–";
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "results/reports/report.h"
+#include "results/reports/options.h"
 #include "results/store/database.h"
 #include "results/store/run_store.h"
 

@@ -4,32 +4,15 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/params.h"
-#include "core/config/catalogue.h"
 #include "results/render/table.h"
+#include "results/reports/main_table.h"
+#include "results/reports/options.h"
 
 namespace approx {
-
-struct ReportOptions {
-  std::string experiment;        // its name, "@" in front allowed; "": everything in the store
-  bool include_tainted = false;  // timing runs that were disturbed or shared the machine, too
-  // report_tta, report_profile: the share to reach, in place of the experiment's target. Without
-  // either it is the median of the dense runs' best accuracies less `margin`.
-  std::optional<double> target;
-  double margin = 0.5;  // points that a method may lose (report_pareto, report_advice, report_tta)
-  // report_layers: knows the order of the layers, which is by name without it.
-  const Catalogue* catalogue = nullptr;
-};
-
-// One row for each (network, data set, schedule, method) with equal settings: accuracy, its loss
-// against dense paired by seed, speedup, time to the experiment's target, throughput, and what
-// became of the runs. docs/statistics.md says how each number is made. Throws Error(kDatabase) as
-// open_snapshot does, Error(kUsage) for an unknown experiment.
-Table report_table(const std::string& db, const ReportOptions& options = {});
 
 // One row for each kernel case and machine: its last benchmark. `options.experiment` has no meaning
 // here.

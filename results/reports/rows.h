@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "results/render/table.h"
 #include "results/reports/contents.h"
+#include "results/reports/options.h"
 #include "results/stats/stats.h"
 
 namespace approx {
@@ -150,9 +152,10 @@ std::string ratio_text(const Ratio& ratio);
 // "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);
 
-template <typename T>
-Field field(const std::optional<T>& value) {
-  return value ? Field(*value) : Field();
+// Nothing where nothing was measured.
+inline Field mean_field(const Summary& summary) {
+  return summary.n > 0 ? Field(summary.mean) : Field();
 }
+inline Field ratio_field(const Ratio& ratio) { return ratio.n > 0 ? Field(ratio.ratio) : Field(); }
 
 }  // namespace approx

@@ -1,0 +1,72 @@
+// A column of a table, said once: its name and value for programs, its heading and text for people.
+#pragma once
+
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/render/table.h"
+
+namespace approx {
+
+// What a table shows of each of its lines. Programs and people do not always see the same columns:
+// a ratio and both ends of its interval may be one "1.09× [1.07, 1.11]" for people. A column
+// without a name is for people alone, one without a header for programs alone.
+template <typename Line>
+struct Column {
+  std::string name = {};    // in CSV and JSON, with its unit where it has one: "loss_pp"
+  std::string header = {};  // above it in a table that is read
+  std::function<Field(const Line&)> value = {};       // a function or a member: `&Line::seed`
+  std::function<std::string(const Line&)> text = {};  // where it is missing: the value's
+  bool shown = true;  // false: not to people this time, such as a setting that all lines share
+};
+
+template <typename Line>
+using Columns = std::vector<Column<Line>>;
+
+// The value of a member that may be missing.
+template <typename Line, typename T>
+auto maybe(std::optional<T> Line::*member) {
+  return [member](const Line& line) { return field(line.*member); };
+}
+
+template <typename Line>
+void append(Columns<Line>& columns, Columns<Line> more) {
+  columns.insert(columns.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+}
+
+// The same for a table that people read as programs do.
+template <typename Line>
+Columns<Line> without_headers(Columns<Line> columns) {
+  for (auto& column : columns) column.header.clear();
+  return columns;
+}
+
+// Gives a table its columns, and a row for each line behind those that it has. Where no column has
+// a header, people see names and values.
+template <typename Line>
+void fill(Table& table, const Columns<Line>& columns, const std::vector<Line>& lines) {
+  Columns<Line> named, shown;
+  for (const auto& column : columns) {
+    if (!column.name.empty()) named.push_back(column);
+    if (!column.header.empty() && column.shown) shown.push_back(column);
+  }
+  table.columns.clear(), table.text_columns.clear();
+  for (const auto& column : named) table.columns.push_back(column.name);
+  for (const auto& column : shown) table.text_columns.push_back(column.header);
+  for (const auto& line : lines) {
+    auto& values = table.rows.emplace_back();
+    for (const auto& column : named) values.push_back(column.value(line));
+    if (shown.empty()) continue;
+    auto& texts = table.text_rows.emplace_back();
+    for (const auto& column : shown) {
+      texts.push_back(column.text ? column.text(line) : text_of(column.value(line)));
+    }
+  }
+}
+
+}  // namespace approx

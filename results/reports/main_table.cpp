@@ -1,0 +1,148 @@
+#include "results/reports/main_table.h"
+
+#include <algorithm>
+#include <set>
+
+#include "results/reports/row_columns.h"
+#include "results/reports/rows.h"
+
+namespace approx {
+namespace {
+
+std::string runs_text(const Row& row) {
+  std::string text = fmt::format("{}/{}", row.finished, row.cells.size());
+  const auto add = [&](int64_t count, const char* what) {
+    if (count > 0) text += fmt::format(", {} {}", count, what);
+  };
+  add(row.diverged, "diverged");
+  add(row.failed, "failed");
+  add(row.missing, "missing");
+  return text;
+}
+
+std::string target_text(const Row& row) {
+  if (!row.target || row.target_runs == 0) return "–";
+  const auto reached = row.time_to_target.n;
+  const std::string counts = fmt::format(" ({}/{} reached)", reached, row.target_runs);
+  if (reached == 0) return fmt::format("> {} s{}", fixed(row.target_budget, 1), counts);
+  return fixed(row.time_to_target.mean, 1) + " s" + (reached < row.target_runs ? counts : "");
+}
+
+std::string loss_text(const Row& row) {
+  if (row.dense == &row || row.loss.n == 0) return "–";
+  std::string text = with_interval(row.loss, 2);
+  if (row.loss_p_holm) text += fmt::format(" (p={:.2g})", *row.loss_p_holm);
+  return text;
+}
+
+// `bounded`: some row has a ceiling of its speedup.
+Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, bool bounded) {
+  const auto what = row_columns<Row>(set, &letters);
+  Columns<Row> columns = {what.network, what.dataset, what.schedule, what.method, what.setting};
+  append(columns,
+         {{.name = "n", .header = "n", .value = [](const Row& row) { return row.accuracy.n; }}});
+  append(columns, summary_columns<Row>("accuracy_pct", "accuracy %", &Row::accuracy));
+  append(columns, {{.name = "accuracy_pct_sd",
+                    .value = [](const Row& row) { return field(row.accuracy.sd); }}});
+  append(columns, summary_columns<Row>("best_accuracy_pct", "best %", &Row::best));
+  append(columns,
+         {{.name = "loss_pp",
+           .header = "loss vs dense, pp",
+           .value = [](const Row& row) { return mean_field(row.loss); },
+           .text = loss_text},
+          {.name = "loss_pp_half", .value = [](const Row& row) { return field(row.loss.half); }},
+          {.name = "loss_pairs", .value = [](const Row& row) { return row.loss.n; }},
+          {.name = "loss_p", .value = [](const Row& row) { return field(row.loss.p); }},
+          {.name = "loss_p_holm", .value = maybe(&Row::loss_p_holm)}});
+  append(columns, ratio_columns<Row>("speedup", "speedup", &Row::speedup));
+  append(columns,
+         {{.name = "speedup_block_pairs", .value = [](const Row& row) { return row.speedup.n; }},
+          {.name = "speedup_runs", .value = &Row::timing_runs},
+          {.header = "ceiling",
+           .text = [](const Row& row) { return row.ceiling ? fixed(*row.ceiling, 2) + "×" : "–"; },
+           .shown = bounded},
+          {.header = "*estimated*",
+           .text =
+               [](const Row& row) {
+                 return row.estimate ? "*" + fixed(*row.estimate, 2) + "×*" : "–";
+               },
+           .shown = bounded}});
+  append(columns, ratio_columns<Row>("speedup_not_isolated", "speedup (not isolated)",
+                                     &Row::speedup_shared));
+  const auto if_target = [](auto value) {
+    return [=](const Row& row) { return row.target ? Field(value(row)) : Field(); };
+  };
+  append(
+      columns,
+      {{.name = "target", .value = maybe(&Row::target)},
+       {.name = "time_to_target_s",
+        .header = "time to target",
+        .value = [](const Row& row) { return mean_field(row.time_to_target); },
+        .text = target_text},
+       {.name = "target_reached",
+        .value = if_target([](const Row& row) { return row.time_to_target.n; })},
+       {.name = "target_runs", .value = if_target([](const Row& row) { return row.target_runs; })},
+       {.name = "target_budget_s", .value = if_target([](const Row& row) {
+                                     return row.target_runs > 0 ? Field(row.target_budget)
+                                                                : Field();
+                                   })},
+       {.name = "images_per_s",
+        .header = "images/s",
+        .value = maybe(&Row::images_per_s),
+        .text =
+            [](const Row& row) { return row.images_per_s ? fixed(*row.images_per_s, 1) : "–"; }},
+       {.name = "images_per_s_isolated",
+        .value =
+            [](const Row& row) {
+              return row.images_per_s ? Field(int64_t{!row.notes[kShared]}) : Field();
+            }},
+       {.name = "planned",
+        .value = [](const Row& row) { return static_cast<int64_t>(row.cells.size()); }},
+       {.name = "finished", .header = "runs", .value = &Row::finished, .text = runs_text},
+       {.name = "diverged", .value = &Row::diverged},
+       {.name = "failed", .value = &Row::failed},
+       {.name = "missing", .value = &Row::missing},
+       {.name = "notes", .value = [&letters](const Row& row) { return letters.names(row); }},
+       {.name = "speedup_ceiling", .value = maybe(&Row::ceiling)},
+       {.name = "speedup_estimated", .value = maybe(&Row::estimate)}});
+  return columns;
+}
+
+}  // namespace
+
+Table report_table(const std::string& db, const ReportOptions& options) {
+  const RowSet set(db, options);
+  const auto& rows = set.rows();
+  std::vector<const Row*> all;
+  std::set<double> targets;
+  bool bounded = false;
+  for (const auto& row : rows) {
+    all.push_back(&row);
+    if (row.target) targets.insert(*row.target);
+    bounded |= row.ceiling.has_value();
+  }
+  const NoteLetters letters(all, 'a');
+  Table table;
+  table.name = "table";
+  table.title =
+      options.experiment.starts_with("@") ? options.experiment.substr(1) : options.experiment;
+  fill(table, main_columns(set, letters, bounded), rows);
+  table.notes = letters.lines();
+  for (const double target : targets) {
+    table.notes.push_back(fmt::format("target: {} % accuracy", shortest(100 * target)));
+  }
+  if (!rows.empty()) {
+    table.notes.emplace_back(
+        "±, [ ]: 95 % intervals; p: exact sign-flip test, Holm-adjusted over the table");
+  }
+  if (bounded) {
+    table.notes.emplace_back(
+        "ceiling: the speedup if what is approximated took no time; *estimated*: if it took time "
+        "in proportion to its multiply-accumulates, as papers count; neither is measured");
+  }
+  table.notes.insert(table.notes.end(), set.contents().excluded.begin(),
+                     set.contents().excluded.end());
+  return table;
+}
+
+}  // namespace approx
