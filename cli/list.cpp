@@ -10,7 +10,7 @@
 #include "core/data/dataset.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/files.h"
-#include "results/reports/paper_report.h"
+#include "results/reports/stored_items.h"
 
 namespace approx {
 namespace {

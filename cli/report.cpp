@@ -16,6 +16,7 @@
 #include "core/experiment/files.h"
 #include "results/render/html.h"
 #include "results/reports/paper_report.h"
+#include "results/reports/stored_items.h"
 #include "results/store/database.h"
 
 namespace approx {

@@ -15,7 +15,7 @@
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep_flags.h"
 #include "cli/text.h"
-#include "results/reports/report.h"
+#include "results/reports/stored_items.h"
 
 namespace approx {
 namespace {

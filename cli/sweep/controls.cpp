@@ -28,7 +28,7 @@ Controls parse_controls(const std::string& text) {
 }
 
 std::vector<std::string> add_controls(
-    Experiment& experiment, const Controls& controls, const std::map<std::string, double>& speedups,
+    Experiment& experiment, const Controls& controls, const std::map<LabelKey, double>& speedups,
     const Catalogue& catalogue, const std::function<std::string(const std::string&)>& checksum) {
   std::vector<std::string> left_out;
   std::set<std::string> said, keys;
@@ -61,8 +61,7 @@ std::vector<std::string> add_controls(
     if (!controls.iso_time) continue;
     const std::string what =
         run.method_label + (run.schedule_label.empty() ? "" : ", " + run.schedule_label);
-    const auto speedup =
-        speedups.find(run.method_label + "\n" + run.schedule_label + "\n" + run.network_label);
+    const auto speedup = speedups.find(run.labels());
     if (speedup == speedups.end()) {
       say(fmt::format("{} on {}: no timing run in the store yet; sweep with --purpose timing first",
                       what, run.network_label));

@@ -21,10 +21,10 @@ Controls parse_controls(const std::string& text);
 
 // Adds the controls of `experiment` to its runs, each an exact accuracy run with the seeds of the
 // rows that it controls. A row's dense control in the same time is `epochs / speedup` long, by the
-// speedups of timing runs (`speedups`, by "method\nschedule\nnetwork", labels); rows that are not
-// faster have none. Returns a line for each row that got no control, and why.
+// speedups of timing runs; rows that are not faster have none. Returns a line for each row that got
+// no control, and why.
 std::vector<std::string> add_controls(
-    Experiment& experiment, const Controls& controls, const std::map<std::string, double>& speedups,
+    Experiment& experiment, const Controls& controls, const std::map<LabelKey, double>& speedups,
     const Catalogue& catalogue, const std::function<std::string(const std::string&)>& checksum);
 
 }  // namespace approx

@@ -1,6 +1,8 @@
 #include "core/experiment/grid.h"
 
 #include <algorithm>
+#include <compare>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -93,12 +95,8 @@ class Expander {
     run.key = usable ? run_key(run.config, checksum, catalogue_)
                      : sha256_hex(Json(run.config).dump() + checksum);
     if (usable) exclude(run);
-    if (seen_
-            .insert(fmt::format("{}\n{}\n{}\n{}", run.key, run.method_label, run.schedule_label,
-                                run.network_label))
-            .second) {
-      result_.runs.push_back(std::move(run));
-    }
+    const bool is_new = seen_.emplace(run.key, run.labels()).second;
+    if (is_new) result_.runs.push_back(std::move(run));
   }
 
   static std::string why_unusable(const RunConfig& config) {
@@ -113,8 +111,8 @@ class Expander {
   std::string why_unusable(const Labelled& network, const Labelled& method,
                            const LabelledSchedule& schedule) {
     const auto& info = catalogue_.network(parse_spec(network.text).name);
-    const auto id = fmt::format("{}\n{}\n{}", info.name, method.text, schedule.label);
-    const auto known = unusable_.find(id);
+    const Combination combination{info.name, method.text, schedule.label};
+    const auto known = unusable_.find(combination);
     if (known != unusable_.end()) return known->second;
     std::string reason;
     try {
@@ -126,7 +124,7 @@ class Expander {
     } catch (const Error& error) {
       reason = error.what();
     }
-    return unusable_[id] = reason;
+    return unusable_[combination] = reason;
   }
 
   void exclude(PlannedRun& run) {
@@ -157,9 +155,8 @@ class Expander {
     std::string reason;
     for (const auto& run : result_.runs) {
       if (run.config.method == "dense") continue;
-      const auto found =
-          unusable_.find(fmt::format("{}\n{}\n{}", parse_spec(run.config.network).name,
-                                     run.config.method, run.schedule_label));
+      const auto found = unusable_.find(
+          {parse_spec(run.config.network).name, run.config.method, run.schedule_label});
       if (found == unusable_.end() || found->second.empty()) return "";
       if (reason.empty()) {
         reason = fmt::format("{} on {}: {}", run.method_label, run.network_label, found->second);
@@ -168,11 +165,18 @@ class Expander {
     return reason;
   }
 
+  // What decides whether a network has the layers and products that are to be approximated.
+  struct Combination {
+    std::string network, method, schedule;  // name, full text, label
+
+    auto operator<=>(const Combination&) const = default;
+  };
+
   const Grid& grid_;
   const Catalogue& catalogue_;
   Expansion result_;
-  std::set<std::string> seen_;
-  std::map<std::string, std::string> unusable_;  // network, method, schedule -> reason or ""
+  std::set<std::pair<std::string, LabelKey>> seen_;  // keys of runs
+  std::map<Combination, std::string> unusable_;      // the reason, or ""
 };
 
 }  // namespace

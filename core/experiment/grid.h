@@ -2,6 +2,7 @@
 // Knows no file: what is read from one is in axes_reader.h.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -51,12 +52,21 @@ struct Grid {
   std::map<std::string, std::string> checksums;  // of every data set that a block names
 };
 
+// The labels that name a cell inside its experiment.
+struct LabelKey {
+  std::string method, schedule, network;
+
+  auto operator<=>(const LabelKey&) const = default;
+};
+
 // One cell x seed of the grid, with the labels that tables show.
 struct PlannedRun {
   RunConfig config;
   std::string key;                                          // run_key
   std::string method_label, schedule_label, network_label;  // a dense run has no schedule: ""
   std::string excluded;  // the reason, where the file excludes it or it cannot run; else ""
+
+  LabelKey labels() const { return {method_label, schedule_label, network_label}; }
 };
 
 struct Expansion {

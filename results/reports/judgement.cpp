@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "core/experiment/iso_time.h"
 #include "results/reports/contents.h"
-#include "results/reports/paper_report.h"
 #include "results/reports/report.h"
 #include "results/reports/rows.h"
 #include "results/stats/stats.h"
@@ -110,10 +109,15 @@ Advice advise(const Row& row, const NonInferiorityTest& test, double margin) {
 // --- comparison ---
 
 // A row of one store as the other one knows it too.
-std::string identity(const Row& row) {
+struct RowKey {
+  std::string network, dataset, setting, schedule, method;
+
+  auto operator<=>(const RowKey&) const = default;
+};
+
+RowKey key_of(const Row& row) {
   const Cell& cell = *row.first;
-  return fmt::format("{}\n{}\n{}\n{}\n{}", cell.network, cell.dataset, cell.setting, cell.schedule,
-                     cell.method);
+  return {cell.network, cell.dataset, cell.setting, cell.schedule, cell.method};
 }
 
 std::map<int64_t, double> accuracies(const RowSet& set, const Row& row) {
@@ -158,28 +162,33 @@ Ratio ratio_of_ratios(const Ratio& a, const Ratio& b) {
   return ratio;
 }
 
+// A case of a kernel benchmark; all as text, which is also the order that its rows have.
 struct KernelKey {
+  std::string op, shape, method, variant, precision, threads, device;
+
+  auto operator<=>(const KernelKey&) const = default;
+};
+
+struct KernelRatio {
   std::string what;  // shown
   Ratio ratio;       // against the exact product
 };
 
-std::map<std::string, KernelKey> kernel_ratios(const std::string& path) {
-  std::map<std::string, KernelKey> kernels;
+std::map<KernelKey, KernelRatio> kernel_ratios(const std::string& path) {
+  std::map<KernelKey, KernelRatio> kernels;
   auto db = open_snapshot(path);
   for_each_row(db,
                "SELECT op, shape, label, method, variant, precision, threads, device, ratio, "
                "ratio_lo, ratio_hi, n FROM v_kernel WHERE ratio IS NOT NULL AND method <> 'dense' "
                "ORDER BY kernel_run_id",
                [&](SQLite::Statement& row) {
-                 std::string key;
-                 for (const int column : {0, 1, 3, 4, 5, 6, 7}) {
-                   key += row.getColumn(column).getString() + "\n";
-                 }
+                 const KernelKey key{text_at(row, 0), text_at(row, 1), text_at(row, 3),
+                                     text_at(row, 4), text_at(row, 5), text_at(row, 6),
+                                     text_at(row, 7)};
                  auto& kernel = kernels[key];  // the last run of a case counts
-                 const std::string label = row.getColumn(2).getString();
-                 kernel.what = fmt::format("{} {} {}", row.getColumn(0).getString(),
-                                           label.empty() ? row.getColumn(1).getString() : label,
-                                           row.getColumn(3).getString());
+                 const std::string label = text_at(row, 2);
+                 kernel.what =
+                     fmt::format("{} {} {}", key.op, label.empty() ? key.shape : label, key.method);
                  kernel.ratio = {row.getColumn(11).getInt64(), row.getColumn(8).getDouble(),
                                  optional_real(row.getColumn(9)), optional_real(row.getColumn(10))};
                });
@@ -195,20 +204,6 @@ std::string speed_verdict(const Ratio& ratio) {
 }
 
 }  // namespace
-
-std::map<std::string, double> stored_speedups(const std::string& db,
-                                              const std::string& experiment) {
-  std::map<std::string, double> speedups;
-  if (!stored_items(db).contains(experiment)) return speedups;
-  const RowSet set(db, {.experiment = experiment});
-  for (const auto& row : set.rows()) {
-    if (row.speedup.n == 0 || row.dense == &row) continue;
-    const Cell& cell = *row.first;
-    speedups[cell.method_label + "\n" + cell.schedule_label + "\n" + cell.network_label] =
-        row.speedup.ratio;
-  }
-  return speedups;
-}
 
 Table report_advice(const std::string& db, const ReportOptions& options) {
   const RowSet set(db, options);
@@ -310,11 +305,11 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
     const bool bad = verdict == "slower" || verdict == "inferior" || verdict == "differs";
     if (bad && failures != nullptr) failures->push_back(verdict);
   };
-  std::map<std::string, const Row*> known;
-  for (const auto& row : before.rows()) known[identity(row)] = &row;
+  std::map<RowKey, const Row*> known;
+  for (const auto& row : before.rows()) known[key_of(row)] = &row;
   int64_t only_a = static_cast<int64_t>(known.size()), only_b = 0;
   for (const auto& row : after.rows()) {
-    const auto found = known.find(identity(row));
+    const auto found = known.find(key_of(row));
     if (found == known.end()) {
       ++only_b;
       continue;

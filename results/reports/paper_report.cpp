@@ -7,6 +7,7 @@
 
 #include "results/reports/contents.h"
 #include "results/reports/rows.h"
+#include "results/reports/stored_items.h"
 #include "results/stats/stats.h"
 
 namespace approx {
@@ -67,6 +68,12 @@ bool stands_at(const C& cell, const std::string& axis, const std::string& label,
   const std::string own = label_of(cell, axis);
   return own == label || (axis == "schedule" && own.empty() && first);
 }
+
+std::string verdict_text(const Judgement& judgement) {
+  return judgement.verdict ? std::string(name(*judgement.verdict)) : std::string();
+}
+
+std::string not_run_text() { return std::string(name(Verdict::kNotRun)); }
 
 // --- footnotes ---
 
@@ -520,7 +527,7 @@ Table PaperTable::make() {
             others = other_settings(*dense, *base);
             if (!others.empty()) others = "its dense runs were " + others;
           }
-          if (!others.empty() && !judgement.verdict.empty()) {
+          if (!others.empty() && judgement.verdict) {
             judgement = {Verdict::kNotComparable, others};
           } else if (!others.empty()) {
             notes = others;
@@ -538,8 +545,8 @@ Table PaperTable::make() {
                               columns_[column], value.quantity, value.definition, value.unit,
                               value.basis, value.hardware, number.printed, field(number.value),
                               measured.n > 0 ? Field(measured.value) : Field(), field(measured.lo),
-                              field(measured.hi), measured.n, judgement.verdict, judgement.reason,
-                              notes, value.note});
+                              field(measured.hi), measured.n, verdict_text(judgement),
+                              judgement.reason, notes, value.note});
         std::string text;
         if (!number.printed.empty()) text = "paper " + number.printed;
         const auto add = [&](const std::string& piece) {
@@ -550,8 +557,8 @@ Table PaperTable::make() {
         } else if (reference) {
           add("the reference");
         }
-        if (!judgement.verdict.empty()) {
-          add(judgement.verdict +
+        if (judgement.verdict) {
+          add(verdict_text(judgement) +
               (judgement.reason.empty() ? "" : " [" + footnotes.letter(judgement.reason) + "]"));
         }
         texts.push_back(text);
@@ -677,8 +684,8 @@ Table kernel_table(const std::string& db, const Experiment& layout, const Experi
                             value.quantity, value.definition, value.unit, value.basis,
                             value.hardware, number.printed, field(number.value),
                             measured.n > 0 ? Field(measured.value) : Field(), field(measured.lo),
-                            field(measured.hi), measured.n, judgement.verdict, judgement.reason,
-                            std::string(), value.note});
+                            field(measured.hi), measured.n, verdict_text(judgement),
+                            judgement.reason, std::string(), value.note});
     }
     std::vector<std::string> paper_texts = {labels[i]};
     for (const auto& value : paper.values) {
@@ -688,7 +695,7 @@ Table kernel_table(const std::string& db, const Experiment& layout, const Experi
     }
     if (found == results.end()) {
       auto texts = paper_texts;
-      texts.push_back(std::string(Verdict::kNotRun) + " [" + footnotes.letter(why) + "]");
+      texts.push_back(not_run_text() + " [" + footnotes.letter(why) + "]");
       texts.resize(table.text_columns.size());
       table.text_rows.push_back(std::move(texts));
       continue;
@@ -781,7 +788,7 @@ Table study_table(const std::string& db, const Experiment& layout, const Experim
   add_reported(layout, table);
   if (!found) {
     table.columns = {"item", "verdict", "reason"};
-    table.rows = {{shown.item, std::string(Verdict::kNotRun), "the study is not in the store"}};
+    table.rows = {{shown.item, not_run_text(), "the study is not in the store"}};
   }
   return table;
 }
@@ -820,20 +827,19 @@ Table not_run_table(const Experiment& layout) {
         table.rows.push_back({layout.item, std::string("full"), label, std::string(),
                               value.quantity, value.definition, value.unit, value.basis,
                               value.hardware, number.printed, field(number.value), Field(), Field(),
-                              Field(), int64_t{0}, std::string(Verdict::kNotRun), layout.not_run,
-                              std::string(), value.note});
+                              Field(), int64_t{0}, not_run_text(), layout.not_run, std::string(),
+                              value.note});
         table.text_rows.push_back({(label.empty() ? "" : label + ": ") + value.quantity + " " +
                                        value.unit + " (" + value.basis + ")",
-                                   number.printed, Verdict::kNotRun});
+                                   number.printed, not_run_text()});
       }
     }
   }
   if (table.rows.empty()) {
     table.rows.push_back({layout.item, std::string("full"), Field(), Field(), Field(), Field(),
                           Field(), Field(), Field(), Field(), Field(), Field(), Field(), Field(),
-                          int64_t{0}, std::string(Verdict::kNotRun), layout.not_run, Field(),
-                          Field()});
-    table.text_rows.push_back({layout.paper.item, "–", Verdict::kNotRun});
+                          int64_t{0}, not_run_text(), layout.not_run, Field(), Field()});
+    table.text_rows.push_back({layout.paper.item, "–", not_run_text()});
   }
   add_findings(layout, table);
   table.notes.push_back("NOT RUN: " + layout.not_run);
@@ -887,42 +893,6 @@ Judgement judge(const ReportedValue& value, const std::optional<double>& reporte
       return {Verdict::kNotComparable, "the interval is too wide to tell: it crosses " + within};
   }
   return {};
-}
-
-std::map<std::string, StoredItem> stored_items(const std::string& path) {
-  std::map<std::string, StoredItem> items;
-  if (!std::filesystem::exists(path)) return items;
-  auto db = open_snapshot(path);
-  for_each_row(db,
-               "SELECT e.name, count(m.cell_id), count(CASE WHEN EXISTS(SELECT 1 FROM run r WHERE "
-               "r.cell_id = m.cell_id AND r.state IN ('finished', 'diverged')) THEN 1 END) FROM "
-               "experiment e LEFT JOIN experiment_cell m USING(experiment_id) GROUP BY e.name",
-               [&](SQLite::Statement& row) {
-                 auto& item = items[text_at(row, 0)];
-                 item.planned = row.getColumn(1).getInt64();
-                 item.finished = row.getColumn(2).getInt64();
-               });
-  for_each_row(db,
-               "SELECT experiment, count(*) FROM (SELECT experiment FROM study_run UNION ALL "
-               "SELECT experiment FROM kernel_run) WHERE experiment <> '' GROUP BY experiment",
-               [&](SQLite::Statement& row) {
-                 items[text_at(row, 0)].item_results = row.getColumn(1).getInt64();
-               });
-  return items;
-}
-
-Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored) {
-  Scale best = Scale::kFull;
-  int64_t most = 0;
-  for (const auto scale : layout.scales) {
-    const auto id =
-        scale == Scale::kFull ? layout.item : fmt::format("{}:{}", layout.item, name(scale));
-    const auto found = stored.find(id);
-    if (found == stored.end() || (scale == Scale::kSmoke && most > 0)) continue;
-    const int64_t results = found->second.finished + found->second.item_results;
-    if (results > most) best = scale, most = results;
-  }
-  return best;
 }
 
 Table report_paper(const std::string& db, const Experiment& layout, const Experiment& shown,

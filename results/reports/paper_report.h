@@ -2,22 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "core/experiment/experiment.h"
 #include "results/render/table.h"
+#include "results/render/verdict.h"
 
 namespace approx {
-
-// Verdicts on a reported number (docs/reading-tables.md says when each is given).
-struct Verdict {
-  static constexpr const char* kReproduced = "REPRODUCED";
-  static constexpr const char* kDiffers = "DIFFERS";
-  static constexpr const char* kNotComparable = "NOT COMPARABLE";
-  static constexpr const char* kNotRun = "NOT RUN";
-};
 
 // What a verdict is made from.
 struct Measured {
@@ -30,7 +22,7 @@ struct Measured {
 };
 
 struct Judgement {
-  std::string verdict;  // "" where there is nothing to judge
+  std::optional<Verdict> verdict;  // none where there is nothing to judge
   std::string reason;
 };
 
@@ -50,18 +42,5 @@ struct PaperOptions {
 // Error(kDatabase) for a file that is no store.
 Table report_paper(const std::string& db, const Experiment& layout, const Experiment& shown,
                    const PaperOptions& options = {});
-
-// What the store has of an experiment.
-struct StoredItem {
-  int64_t planned = 0, finished = 0;  // cells
-  int64_t item_results = 0;           // studies and kernel benchmarks
-};
-
-// By the experiment's id. Empty where there is no store.
-std::map<std::string, StoredItem> stored_items(const std::string& db);
-
-// The scale at which most of an item has been run; of equals the larger. Smoke counts where there
-// is nothing else, and full where there is nothing.
-Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored);
 
 }  // namespace approx

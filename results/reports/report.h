@@ -50,10 +50,6 @@ Table report_advice(const std::string& db, const ReportOptions& options = {});
 Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
                      std::vector<std::string>* failures = nullptr);
 
-// The speedups that timing runs of an experiment have measured, by "method\nschedule\nnetwork"
-// (labels). Empty where there is no store or no such experiment in it.
-std::map<std::string, double> stored_speedups(const std::string& db, const std::string& experiment);
-
 // One row for each attempt at a run.
 Table report_runs(const std::string& db, const ReportOptions& options = {});
 

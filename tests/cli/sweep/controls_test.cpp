@@ -36,9 +36,10 @@ TEST(Controls, AreReadFromAFlag) {
 TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
   auto experiment = grid();
   const size_t before = experiment.runs.size();
-  const auto left_out = add_controls(experiment, {.iso_time = true},
-                                     {{"Zero\nS\nwang_cnn2", 1.25}, {"random\nS\nwang_cnn2", 1.01}},
-                                     test_catalogue(), controls_checksum);
+  const auto left_out =
+      add_controls(experiment, {.iso_time = true},
+                   {{{"Zero", "S", "wang_cnn2"}, 1.25}, {{"random", "S", "wang_cnn2"}, 1.01}},
+                   test_catalogue(), controls_checksum);
   ASSERT_EQ(experiment.runs.size(), before + 2);  // one a seed
   const auto& control = experiment.runs.back();
   EXPECT_EQ(control.method_label, "dense in the time of Zero, S");

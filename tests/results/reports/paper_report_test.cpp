@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "results/reports/stored_items.h"
 #include "tests/results/filled_store.h"
 
 namespace approx {
@@ -60,7 +61,7 @@ TEST(Judge, SaysWhyItCannot) {
 
   EXPECT_EQ(judge(value, 91.0, {.why_none = "no run"}, Scale::kFull, false, 1.0).verdict,
             Verdict::kNotRun);
-  EXPECT_EQ(judge(value, std::nullopt, good, Scale::kFull, false, 1.0).verdict, "");
+  EXPECT_EQ(judge(value, std::nullopt, good, Scale::kFull, false, 1.0).verdict, std::nullopt);
 }
 
 class PaperReport : public testing::Test {
@@ -128,7 +129,7 @@ class PaperReport : public testing::Test {
 TEST_F(PaperReport, WithoutAStoreNothingIsRunAndThePaperIsThere) {
   const auto experiment = item(2);
   const auto table = report_paper(folder_ / "none.db", experiment, experiment);
-  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kNotRun);
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), name(Verdict::kNotRun));
   EXPECT_EQ(at(table, "dense", "accuracy", "printed"), "92.0%");
   EXPECT_EQ(at(table, "zero", "accuracy", "reason"), "no finished run in the store");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none.db"));
@@ -141,14 +142,14 @@ TEST_F(PaperReport, JudgesAccuraciesAndTheirDifferencesFromDense) {
   fill(experiment, 6);
   const auto table = report_paper(path_, layout, experiment);
   // 90.2 % against 92 with a tolerance of half a point.
-  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kDiffers);
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), name(Verdict::kDiffers));
   EXPECT_EQ(at(table, "dense", "accuracy", "n"), "6");
   // Two points in ours, 1.9 in the paper: within its tolerance.
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "measured"), "2.000");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reported"), "1.900");
-  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kReproduced);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kReproduced));
   EXPECT_EQ(at(table, "dense", "accuracy_loss", "verdict"), "");  // the reference itself
-  EXPECT_EQ(at(table, "random", "accuracy_loss", "verdict"), Verdict::kNotRun);
+  EXPECT_EQ(at(table, "random", "accuracy_loss", "verdict"), name(Verdict::kNotRun));
   EXPECT_EQ(at(table, "random", "accuracy", "reason"), "not part of the full scale");
   // The same bytes from the same store.
   EXPECT_EQ(render(table, "md"), render(report_paper(path_, layout, experiment), "md"));
@@ -163,10 +164,10 @@ TEST_F(PaperReport, RunsThatASmallerScaleLeavesAsThePaperHasThemAreJudged) {
   }
   fill(shown, 6);
   const auto table = report_paper(path_, layout, shown);
-  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), Verdict::kDiffers);
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), name(Verdict::kDiffers));
   EXPECT_EQ(at(table, "zero", "accuracy", "reason"),
             "reduced scale: only differences from dense are judged");
-  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kReproduced);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kReproduced));
 }
 
 TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow) {
@@ -176,7 +177,7 @@ TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow)
   fill(earlier, 6);
   auto table = report_paper(path_, now, now);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
-  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kNotComparable);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kNotComparable));
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
             "made with other settings than the item's: learning_rate=0.4");
   // One seed of what is planned now counts for more than six of what was.
@@ -196,10 +197,11 @@ TEST_F(PaperReport, ADenseRowOfOtherSettingsJudgesNoLoss) {
   const auto now = item(6);
   const auto table = report_paper(path_, now, now);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
-  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kNotComparable);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kNotComparable));
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
             "its dense runs were made with other settings than the item's: epochs=7");
-  EXPECT_EQ(at(table, "zero", "accuracy", "verdict"), Verdict::kDiffers) << "88.2 against 90.1";
+  EXPECT_EQ(at(table, "zero", "accuracy", "verdict"), name(Verdict::kDiffers))
+      << "88.2 against 90.1";
 }
 
 // The tolerance of an accuracy is not that of a difference.
@@ -208,7 +210,8 @@ TEST_F(PaperReport, ADerivedLossIsJudgedByTheMargin) {
   experiment.paper.margin = 0.05;
   fill(experiment, 6);
   const auto table = report_paper(path_, experiment, experiment);
-  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), Verdict::kDiffers) << "2.0 against 1.9";
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kDiffers))
+      << "2.0 against 1.9";
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
             "outside 0.05 pp around the paper's number");
 }
@@ -346,7 +349,7 @@ TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
   fill(elsewhere, 6);
   const auto here = item(6);
   EXPECT_EQ(at(report_paper(path_, here, here), "zero", "accuracy_loss", "verdict"),
-            Verdict::kReproduced);
+            name(Verdict::kReproduced));
 }
 
 TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
@@ -421,7 +424,7 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
   experiment.kind = ItemKind::kStudy;
   experiment.study.name = "matmul-error";
   EXPECT_EQ(std::get<std::string>(report_paper(path_, experiment, experiment).rows[0][1]),
-            Verdict::kNotRun);
+            name(Verdict::kNotRun));
   {
     RunStore store(path_, RunStore::Mode::kWrite);
     EXPECT_FALSE(store.has_item_results("paper:figure"));
