@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "results/render/svg.h"
+
 namespace approx {
 namespace {
 

@@ -1,0 +1,129 @@
+#include "results/render/html_table.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "results/render/html_text.h"
+
+namespace approx {
+namespace {
+
+// The letter of a note "a: ...", 0 for another note.
+char note_letter(std::string_view note) {
+  const bool marked = note.size() > 2 && note[0] >= 'a' && note[0] <= 'z' && note[1] == ':';
+  return marked && note[2] == ' ' ? note[0] : '\0';
+}
+
+// References to the notes that `marks`, "a,b", names; "" unless the table has each of them.
+std::string note_links(std::string_view marks, const Table& table, const std::string& id) {
+  if (marks.size() % 2 == 0) return "";
+  std::string links;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    if (i % 2 == 1 && marks[i] == ',') continue;
+    const bool known = i % 2 == 0 && is_ascii_letter(marks[i]) &&
+                       std::any_of(table.notes.begin(), table.notes.end(),
+                                   [&](const auto& note) { return note_letter(note) == marks[i]; });
+    if (!known) return "";
+    links += fmt::format("{0}<a href=\"#{1}-{2}\">{2}</a>", links.empty() ? "" : ",", id, marks[i]);
+  }
+  return "<sup>" + links + "</sup>";
+}
+
+// A cell, in which " [a,b]" becomes references where the table has such notes.
+std::string cell_html(std::string_view text, const Table& table, const std::string& id) {
+  std::string html;
+  size_t begin = 0;
+  for (size_t at = text.find(" ["); at != std::string_view::npos; at = text.find(" [", at + 2)) {
+    const size_t end = text.find(']', at);
+    if (end == std::string_view::npos) break;
+    const std::string links = note_links(text.substr(at + 2, end - at - 2), table, id);
+    if (links.empty()) continue;
+    html += html_with_labels(text.substr(begin, at - begin)) + links;
+    begin = end + 1;
+  }
+  return html + html_with_labels(text.substr(begin));
+}
+
+std::string class_attribute(std::string_view names) {
+  return names.empty() ? std::string() : fmt::format(" class=\"{}\"", names);
+}
+
+// Numbers stand to the right. A longer header, or a column with longer texts, may break its lines.
+std::string header_class(const TableText& text, size_t column) {
+  constexpr size_t kLongHeader = 16;
+  const bool breaks = text.columns[column].size() > kLongHeader;
+  if (holds_numbers(text, column)) return class_attribute(breaks ? "n b" : "n");
+  return class_attribute(breaks ? "b" : "");
+}
+
+std::string column_class(const TableText& text, size_t column) {
+  constexpr size_t kLongText = 36;
+  if (holds_numbers(text, column)) return class_attribute("n");
+  const bool wide = std::any_of(text.rows.begin(), text.rows.end(),
+                                [&](const auto& row) { return row[column].size() > kLongText; });
+  return class_attribute(wide ? "w" : "");
+}
+
+// The rows, with a line between groups of them where the first column says the same several times.
+std::string rows_html(const Table& table, const TableText& text, const std::string& id) {
+  const auto same = [&](size_t row) {
+    return row > 0 && !text.columns.empty() && text.rows[row][0] == text.rows[row - 1][0];
+  };
+  bool grouped = false;
+  for (size_t row = 0; row < text.rows.size(); ++row) grouped |= same(row);
+  std::vector<std::string> classes;
+  for (size_t i = 0; i < text.columns.size(); ++i) classes.push_back(column_class(text, i));
+  std::string out;
+  for (size_t row = 0; row < text.rows.size(); ++row) {
+    out += grouped && row > 0 && !same(row) ? "<tr class=\"g\">" : "<tr>";
+    for (size_t i = 0; i < text.columns.size(); ++i) {
+      const std::string cell = cell_html(text.rows[row][i], table, id);
+      out += i == 0 ? fmt::format("<th scope=\"row\"{}>{}</th>", classes[i], cell)
+                    : fmt::format("<td{}>{}</td>", classes[i], cell);
+    }
+    out += "</tr>\n";
+  }
+  return out;
+}
+
+std::string notes_html(const std::vector<std::string>& notes, const std::string& id) {
+  if (notes.empty()) return "";
+  std::string out = "<ul class=\"notes\">\n";
+  for (const auto& note : notes) {
+    const char mark = note_letter(note);
+    out += mark != '\0' ? fmt::format("<li id=\"{}-{}\"><sup>{}</sup> {}</li>\n", id, mark, mark,
+                                      html_with_labels(std::string_view(note).substr(3)))
+                        : "<li>" + html_with_labels(note) + "</li>\n";
+  }
+  return out + "</ul>\n";
+}
+
+}  // namespace
+
+std::string html_table(const Table& table, const std::string& id, const std::string& file) {
+  constexpr size_t kManyColumns = 9;  // more of them are set closer
+  const TableText text = text_of(table);
+  const std::string name = table.title.empty() ? table.name : table.title;
+  std::string out = fmt::format("<figure class=\"table{}\">\n",
+                                text.columns.size() > kManyColumns ? " many" : "");
+  if (!table.title.empty()) out += "<figcaption><h3>" + html_escape(name) + "</h3></figcaption>\n";
+  out += fmt::format("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n",
+                     html_escape(name.empty() ? "table" : name));
+  out += "<table>\n<thead>\n<tr>";
+  for (size_t i = 0; i < text.columns.size(); ++i) {
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", header_class(text, i),
+                       html_escape(text.columns[i]));
+  }
+  out += "</tr>\n</thead>\n<tbody>\n" + rows_html(table, text, id) + "</tbody>\n</table>\n</div>\n";
+  if (text.rows.empty()) out += "<p class=\"none\">No rows.</p>\n";
+  out += notes_html(table.notes, id);
+  if (!text.rows.empty()) {
+    out += fmt::format("<p class=\"file\">{}</p>\n",
+                       html_csv_link(render(table, "csv"), file, "Table as CSV"));
+  }
+  return out + "</figure>\n";
+}
+
+}  // namespace approx
