@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
@@ -11,16 +10,6 @@
 
 namespace approx {
 namespace {
-
-// std::from_chars is used for numbers because it ignores the locale: a decimal comma in the
-// environment must not change what a file means.
-template <typename T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string describe(const ParamSpec& spec) {
   if (!spec.choices.empty()) return fmt::format("one of {}", fmt::join(spec.choices, ", "));
@@ -50,19 +39,14 @@ std::optional<Value> parse_value(const ParamSpec& spec, std::string_view text) {
                                                          text) != spec.choices.end();
     return known ? std::optional<Value>(std::string(text)) : std::nullopt;
   }
-  // `!(min <= x && x <= max)` rather than its negation, so that NaN is out of every range.
   if (std::holds_alternative<int64_t>(spec.fallback)) {
-    const auto number = parse_number<int64_t>(text);
+    const auto number = parse_integer(text);
     if (!number) return std::nullopt;
     const auto real = static_cast<double>(*number);
-    if (!(spec.min <= real && real <= spec.max)) return std::nullopt;
-    return Value(*number);
+    return spec.min <= real && real <= spec.max ? std::optional<Value>(*number) : std::nullopt;
   }
-  const auto number = parse_number<double>(text);
-  if (!number || !std::isfinite(*number) || !(spec.min <= *number && *number <= spec.max)) {
-    return std::nullopt;
-  }
-  return Value(*number);
+  const auto number = parse_real(text, spec.min, spec.max);
+  return number ? std::optional<Value>(*number) : std::nullopt;
 }
 
 Json to_json_value(const Value& value) {
@@ -77,8 +61,6 @@ std::string to_text(const Value& value) {
 }
 
 }  // namespace
-
-std::string shortest(double value) { return fmt::format("{}", value); }
 
 void to_json(Json& json, const ParamSpec& spec) {
   json = Json{{"name", spec.name}, {"default", to_json_value(spec.fallback)}, {"help", spec.help}};
@@ -117,10 +99,8 @@ Spec parse_spec(std::string_view text) {
     throw usage_error("\"{}\": expected name or name:key=value,key=value", text);
   }
   if (colon == std::string_view::npos) return spec;
-  std::string_view rest = text.substr(colon + 1);
-  while (true) {
-    const auto comma = rest.find(',');
-    const auto part = trim(rest.substr(0, comma));
+  for (const auto piece : split(text.substr(colon + 1), ",")) {
+    const auto part = trim(piece);
     const auto equals = part.find('=');
     const std::string key{trim(part.substr(0, equals))};
     if (equals == std::string_view::npos || key.empty()) {
@@ -130,9 +110,8 @@ Spec parse_spec(std::string_view text) {
       if (known == key) throw usage_error("\"{}\": {} is given twice", text, key);
     }
     spec.arguments.emplace_back(key, trim(part.substr(equals + 1)));
-    if (comma == std::string_view::npos) return spec;
-    rest = rest.substr(comma + 1);
   }
+  return spec;
 }
 
 Params::Params(const std::vector<ParamSpec>& specs, const Spec& given) : owner_(given.name) {

@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
-namespace approx {
+#include "base/numbers.h"
 
-using Json = nlohmann::json;
+namespace approx {
 
 using Value = std::variant<bool, int64_t, double, std::string>;
 
@@ -88,8 +88,5 @@ class Params {
   std::string owner_;
   std::vector<Entry> entries_;
 };
-
-// The shortest text that reads back as the same double ("0.1", "1e-05", "3.0").
-std::string shortest(double value);
 
 }  // namespace approx

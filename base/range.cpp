@@ -1,9 +1,7 @@
 #include "base/range.h"
 
-#include <algorithm>
-#include <charconv>
-
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 
 namespace approx {
@@ -18,21 +16,16 @@ std::vector<int64_t> parse_range(std::string_view text) {
       "expected a,b, first-last, first-last+step or first-last*factor";
   const auto shown = text.substr(0, 80);
   const auto number = [&](std::string_view part) {
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (part.empty() || part[0] == '-' || error != std::errc() ||
-        end != part.data() + part.size()) {
+    const auto value = part.starts_with('-') ? std::nullopt : parse_integer(part);
+    if (!value) {
       throw usage_error("\"{}\": \"{}\" is not a whole number; {}", shown, part.substr(0, 40),
                         kExpected);
     }
-    return value;
+    return *value;
   };
   std::vector<int64_t> values;
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const auto piece = trim(text.substr(begin, end - begin));
-    begin = end + 1;
+  for (const auto part : split(text, ",")) {
+    const auto piece = trim(part);
     const auto dash = piece.find('-');
     const auto sign = piece.find_first_of("+*", dash == std::string_view::npos ? 0 : dash);
     const int64_t first = number(trim(piece.substr(0, dash)));

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 namespace approx {
 
 // Without the blanks and tabs around it.
 std::string_view trim(std::string_view text);
+
+// What stands between the characters of `separators`, in order and as it is: at least one piece,
+// each possibly empty. The pieces point into `text`.
+std::vector<std::string_view> split(std::string_view text, std::string_view separators);
 
 }  // namespace approx

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
@@ -146,12 +147,8 @@ double plan_time(const KernelCase& kernel, int64_t repetitions) {
 
 // A number that JSON cannot hold goes beside its key into "special".
 void set_number(Json& row, const char* key, double value) {
-  if (std::isfinite(value)) {
-    row[key] = value;
-    return;
-  }
-  row[key] = nullptr;
-  row["special"][key] = std::isnan(value) ? "nan" : value > 0 ? "+inf" : "-inf";
+  row[key] = json_number(value);
+  if (const auto special = special_name(value)) row["special"][key] = *special;
 }
 
 Json measure(const KernelCase& exact, const KernelCase& kernel, const BenchFlags& flags) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
@@ -59,16 +60,10 @@ std::vector<std::string> values_of(const CLI::Option& option) {
   named["--method"].emplace_back("dense");
   const auto found = named.find(option.get_name());
   if (found != named.end()) return found->second;
-  std::vector<std::string> words;
   const std::string type = option.get_type_name();
   if (type.find('|') == std::string::npos) return {};
-  size_t begin = 0;
-  while (begin <= type.size()) {
-    const size_t end = std::min(type.find('|', begin), type.size());
-    words.push_back(type.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
+  const auto words = split(type, "|");
+  return {words.begin(), words.end()};
 }
 
 void collect(const CLI::App& app, const std::string& path, std::vector<Command>& commands) {

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/digest.h"
 #include "core/config/run_config.h"
 #include "generated/build_info.h"
 

@@ -14,6 +14,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "cli/text.h"
 #include "results/render/table.h"
 
@@ -23,15 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path find_script(const std::string& name) {
-  std::vector<fs::path> folders = {"plots"};
   std::error_code error;
-  const auto program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const auto prefix = program.parent_path().parent_path();
-    folders.push_back(prefix / "plots");
-    folders.push_back(prefix / "share" / "approxtrain" / "plots");
-  }
-  for (const auto& folder : folders) {
+  for (const auto& folder : program_folders("plots")) {
     const auto path = folder / (name + ".gp");
     if (fs::is_regular_file(path, error)) return fs::absolute(path);
   }

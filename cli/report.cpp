@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "cli/command.h"
 #include "cli/plot.h"
 #include "cli/schedule_picture.h"

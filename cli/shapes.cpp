@@ -1,12 +1,12 @@
 #include "cli/shapes.h"
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "cli/text.h"
 
 namespace approx {
@@ -54,14 +54,12 @@ ConvShape parse_shape(std::string_view text) {
   std::optional<int64_t> values[256];
   for (const auto& part : split_list(text)) {
     const char letter = part[0];
-    int64_t value = 0;
-    const char* end = part.data() + part.size();
-    const auto [rest, error] = std::from_chars(part.data() + 1, end, value);
     const int64_t least = letter == 'P' ? 0 : 1;
+    const auto value = parse_integer(std::string_view(part).substr(1), least, kLargest);
     if (std::string_view("NCKHRSPG").find(letter) == std::string_view::npos) {
       throw wrong(fmt::format("unknown letter in \"{}\"", printable(part)));
     }
-    if (error != std::errc() || rest != end || value < least || value > kLargest) {
+    if (!value) {
       throw wrong(
           fmt::format("\"{}\" is no number from {} to {}", printable(part), least, kLargest));
     }

@@ -2,12 +2,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "cli/axes.h"
 #include "cli/command.h"
 #include "cli/items.h"
@@ -139,9 +139,9 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
              sweep.checkpoint_time = parse_duration(text, "--checkpoint-every");
              return;
            }
-           const char* end = text.data() + text.size() - 2;
-           const auto [rest, error] = std::from_chars(text.data(), end, sweep.checkpoint_epochs);
-           if (error != std::errc() || rest != end || sweep.checkpoint_epochs < 1) {
+           const auto number = std::string_view(text).substr(0, text.size() - 2);
+           sweep.checkpoint_epochs = parse_integer(number, 1).value_or(0);
+           if (sweep.checkpoint_epochs < 1) {
              throw usage_error("--checkpoint-every: \"{}\" is no number of epochs such as 2ep",
                                printable(text));
            }

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/range.h"
+#include "base/text.h"
 
 namespace approx {
 namespace {
@@ -57,10 +58,8 @@ bool looks_numeric(std::string_view text) {
 }  // namespace
 
 Nanoseconds parse_duration(std::string_view text, std::string_view what) {
-  const char* end = text.data() + text.size();
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  const std::string_view unit(rest, static_cast<size_t>(end - rest));
+  const auto [value, unit] =
+      parse_quantity(text, std::chars_format::fixed).value_or(Quantity{-1, {}});
   double factor = -1;
   if (unit.empty() || unit == "s") factor = 1;
   if (unit == "ms") factor = 1e-3;
@@ -68,8 +67,7 @@ Nanoseconds parse_duration(std::string_view text, std::string_view what) {
   if (unit == "h") factor = 3600;
   if (unit == "d") factor = 86400;
   const double seconds = value * factor;
-  if (error != std::errc() || factor < 0 || !std::isfinite(value) || value < 0 ||
-      seconds > 10 * 365.25 * 86400) {
+  if (factor < 0 || value < 0 || seconds > 10 * 365.25 * 86400) {
     throw usage_error(
         "{}: \"{}\" is not a duration; expected a number with "
         "ms, s, m, h or d, "
@@ -108,14 +106,12 @@ CLI::Option* add_integer(CLI::App& app, const std::string& flag, int64_t& value,
                          int64_t max, const std::string& help) {
   return add_parsed(app, flag, "N", help,
                     [&value, min, max](const std::string& text, const std::string& name) {
-                      int64_t parsed = 0;
-                      const char* end = text.data() + text.size();
-                      const auto [rest, error] = std::from_chars(text.data(), end, parsed);
-                      if (error != std::errc() || rest != end || parsed < min || parsed > max) {
+                      const auto parsed = parse_integer(text, min, max);
+                      if (!parsed) {
                         throw usage_error("{}: \"{}\" is not a whole number from {} to {}", name,
                                           printable(text), min, max);
                       }
-                      value = parsed;
+                      value = *parsed;
                     });
 }
 
@@ -123,15 +119,12 @@ CLI::Option* add_real(CLI::App& app, const std::string& flag, double& value, dou
                       const std::string& help) {
   return add_parsed(app, flag, "X", help,
                     [&value, min, max](const std::string& text, const std::string& name) {
-                      double parsed = 0;
-                      const char* end = text.data() + text.size();
-                      const auto [rest, error] = std::from_chars(text.data(), end, parsed);
-                      if (error != std::errc() || rest != end || !std::isfinite(parsed) ||
-                          parsed < min || parsed > max) {
+                      const auto parsed = parse_real(text, min, max);
+                      if (!parsed) {
                         throw usage_error("{}: \"{}\" is not a number from {} to {}", name,
                                           printable(text), min, max);
                       }
-                      value = parsed;
+                      value = *parsed;
                     });
 }
 
@@ -158,15 +151,10 @@ CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& v
 
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts;
-  while (true) {
-    const size_t comma = text.find(',');
-    std::string_view part = text.substr(0, comma);
-    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
-    while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
-    if (!part.empty()) parts.emplace_back(part);
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
+  for (const auto piece : split(text, ",")) {
+    if (const auto part = trim(piece); !part.empty()) parts.emplace_back(part);
   }
+  return parts;
 }
 
 std::string value_text(const Value& value) {

@@ -69,8 +69,7 @@ target_link_libraries(approx_store_dependencies INTERFACE
 
 add_library(approx_data_dependencies INTERFACE)
 target_link_libraries(approx_data_dependencies INTERFACE
-  PkgConfig::libarchive PkgConfig::turbojpeg PkgConfig::libpng PkgConfig::zlib PkgConfig::libcurl
-  OpenSSL::Crypto)
+  PkgConfig::libarchive PkgConfig::turbojpeg PkgConfig::libpng PkgConfig::zlib PkgConfig::libcurl)
 
 find_package(benchmark REQUIRED)
 add_library(approx_cli_dependencies INTERFACE)

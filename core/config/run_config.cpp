@@ -1,12 +1,11 @@
 #include "core/config/run_config.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <functional>
 #include <memory>
 #include <type_traits>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/range.h"
 
@@ -338,17 +337,6 @@ std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
   // nlohmann's objects keep their keys sorted and its doubles the shortest text that reads back as
   // the same number: equal settings have one text.
   return sha256_hex(json.dump());
-}
-
-std::string sha256_hex(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-    throw Error(ErrorKind::kInternal, "OpenSSL cannot compute SHA-256");
-  }
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
 }
 
 }  // namespace approx

@@ -115,6 +115,4 @@ void from_json(const Json& json, RunConfig& config);
 std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
                     const Catalogue& catalogue);
 
-std::string sha256_hex(std::string_view bytes);
-
 }  // namespace approx

@@ -1,13 +1,10 @@
 #include "core/data/bytes.h"
 
-#include <openssl/evp.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+
+#include "base/error.h"
 
 namespace approx {
 
@@ -25,35 +22,6 @@ int64_t checked_add(int64_t a, int64_t b, std::string_view place) {
     throw data_error("{}: the size {} + {} is impossible; the file is damaged", place, a, b);
   }
   return sum;
-}
-
-namespace {
-
-std::ifstream open_regular(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) throw data_error("{}: no such file", path);
-  if (!std::filesystem::is_regular_file(status)) throw data_error("{}: not a regular file", path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw data_error("{}: cannot be opened: {}", path, std::strerror(errno));
-  return file;
-}
-
-}  // namespace
-
-std::vector<uint8_t> read_file(const std::string& path, int64_t limit) {
-  auto file = open_regular(path);
-  const auto size = static_cast<int64_t>(std::filesystem::file_size(path));
-  if (size > limit) {
-    throw data_error("{}: expected at most {} bytes, found {}", path, limit, size);
-  }
-  std::vector<uint8_t> bytes(static_cast<size_t>(size));
-  file.read(reinterpret_cast<char*>(bytes.data()), size);
-  if (file.gcount() != size) {
-    throw data_error("{}: at byte {}: expected {} bytes, found the end of the file", path,
-                     file.gcount(), size);
-  }
-  return bytes;
 }
 
 bool is_gzip(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
@@ -138,47 +106,6 @@ std::vector<uint8_t> gunzip(Bytes compressed, const std::string& name, int64_t l
     out.insert(out.end(), buffer.begin(), buffer.begin() + static_cast<ptrdiff_t>(n));
   }
   return out;
-}
-
-Digest::Digest(const char* algorithm) : context_(EVP_MD_CTX_new()) {
-  auto* context = static_cast<EVP_MD_CTX*>(context_);
-  const auto* kind = EVP_get_digestbyname(algorithm);
-  if (context == nullptr || kind == nullptr || EVP_DigestInit_ex(context, kind, nullptr) != 1) {
-    EVP_MD_CTX_free(context);
-    throw Error(ErrorKind::kInternal, fmt::format("OpenSSL offers no {}", algorithm));
-  }
-}
-
-Digest::~Digest() { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_)); }
-
-Digest& Digest::add(Bytes bytes) {
-  EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size());
-  return *this;
-}
-
-std::string Digest::hex() {
-  unsigned char value[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), value, &size);
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", value[i]);
-  return text;
-}
-
-std::string digest_hex(const char* algorithm, Bytes bytes) {
-  return Digest(algorithm).add(bytes).hex();
-}
-
-std::string file_digest_hex(const char* algorithm, const std::string& path) {
-  auto file = open_regular(path);
-  Digest digest(algorithm);
-  std::vector<char> buffer(1 << 20);
-  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), file.gcount() > 0) {
-    digest.add(
-        {reinterpret_cast<const uint8_t*>(buffer.data()), static_cast<size_t>(file.gcount())});
-  }
-  if (file.bad()) throw data_error("{}: cannot be read: {}", path, std::strerror(errno));
-  return digest.hex();
 }
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// What every reader starts from: checked sizes, whole files, gzip, checksums.
+// What every reader starts from: checked sizes and gzip.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 
 namespace approx {
-
-using Bytes = std::span<const uint8_t>;
 
 // Products and sums of sizes that were read from a file: Error(kData) that begins with `place` on a
 // negative operand or when the result leaves int64.
 int64_t checked_mul(int64_t a, int64_t b, std::string_view place);
 int64_t checked_add(int64_t a, int64_t b, std::string_view place);
-
-// The whole of a regular file of at most `limit` bytes. Error(kData) that names the file otherwise.
-std::vector<uint8_t> read_file(const std::string& path, int64_t limit);
 
 bool is_gzip(Bytes bytes);
 
@@ -46,25 +42,5 @@ class GzipReader {
 
 // Decompresses a gzip file in memory to at most `limit` bytes.
 std::vector<uint8_t> gunzip(Bytes compressed, const std::string& name, int64_t limit);
-
-// A running checksum: "sha256" or "md5".
-class Digest {
- public:
-  explicit Digest(const char* algorithm);
-  ~Digest();
-  Digest(const Digest&) = delete;
-  Digest& operator=(const Digest&) = delete;
-
-  Digest& add(Bytes bytes);
-  std::string hex();  // once
-
- private:
-  void* context_;
-};
-
-std::string digest_hex(const char* algorithm, Bytes bytes);
-
-// The checksum of a file's content, read in pieces.
-std::string file_digest_hex(const char* algorithm, const std::string& path);
 
 }  // namespace approx

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/data/file_sync.h"
+#include "base/files.h"
 #include "core/data/packed.h"
 #include "core/data/photo_import.h"
 

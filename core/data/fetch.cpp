@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/digest.h"
+#include "base/files.h"
 #include "core/data/bytes.h"
-#include "core/data/file_sync.h"
 
 namespace approx {
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/digest.h"
 #include "core/data/bytes.h"
 #include "core/data/image_buffer.h"
 #include "core/data/packed_file.h"

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/digest.h"
+
 namespace approx {
 namespace {
 
@@ -29,15 +31,6 @@ struct Preamble {
 };
 static_assert(sizeof(Preamble) == 64);
 
-std::array<uint8_t, 32> raw_sha256(Bytes bytes) {
-  const auto hex = digest_hex("sha256", bytes);
-  std::array<uint8_t, 32> raw{};
-  for (size_t i = 0; i < raw.size(); ++i) {
-    raw[i] = static_cast<uint8_t>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
-  }
-  return raw;
-}
-
 }  // namespace
 
 int64_t packed_aligned(int64_t offset, std::string_view place) {
@@ -45,15 +38,9 @@ int64_t packed_aligned(int64_t offset, std::string_view place) {
 }
 
 Mapping::Mapping(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw data_error("{}: cannot be opened: {}", path, std::strerror(errno));
-  try {
-    map(descriptor, path);
-  } catch (...) {
-    ::close(descriptor);
-    throw;
-  }
-  ::close(descriptor);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) throw data_error("{}: cannot be opened: {}", path, std::strerror(errno));
+  map(file.get(), path);
 }
 
 Mapping::Mapping(int descriptor, const std::string& path) { map(descriptor, path); }
@@ -102,7 +89,7 @@ PackedHeader read_packed_header(Bytes file, const std::string& path) {
     throw data_error("{}: at byte 48: expected zero bytes, found others; {}", path, kImportAgain);
   }
   const auto text = file.subspan(sizeof(preamble), static_cast<size_t>(header_bytes));
-  if (raw_sha256(text) != preamble.header_sha256) {
+  if (sha256(text) != preamble.header_sha256) {
     throw data_error(
         "{}: at byte 64: expected a header with the checksum at byte 16, found sha256 "
         "{}; {}",
@@ -171,11 +158,11 @@ Bytes PackedWriter::header_with(const std::string& sha256) {
   text_.assign(sizeof(Preamble), '\0');
   text_ += json;
   text_.resize(sizeof(Preamble) + static_cast<size_t>(padded), ' ');
-  const Bytes all{reinterpret_cast<const uint8_t*>(text_.data()), text_.size()};
+  const Bytes all = to_bytes(text_);
   Preamble preamble;
   preamble.version = version_;
   preamble.header_bytes = static_cast<uint32_t>(padded);
-  preamble.header_sha256 = raw_sha256(all.subspan(sizeof(Preamble)));
+  preamble.header_sha256 = approx::sha256(all.subspan(sizeof(Preamble)));
   std::memcpy(text_.data(), &preamble, sizeof(preamble));
   return all;
 }

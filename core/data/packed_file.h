@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "base/files.h"
 #include "base/params.h"
 #include "core/data/bytes.h"
-#include "core/data/file_sync.h"
 
 namespace approx {
 

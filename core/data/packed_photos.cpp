@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/digest.h"
 #include "core/data/image_buffer.h"
 
 namespace approx {

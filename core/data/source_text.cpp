@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/data/bytes.h"
+#include "base/digest.h"
 
 namespace approx {
 

@@ -4,6 +4,7 @@
 // uncompressed files, whatever program compressed them.
 #include <filesystem>
 
+#include "base/digest.h"
 #include "core/data/bytes.h"
 #include "core/data/dataset.h"
 #include "core/data/idx.h"

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/digest.h"
 #include "core/config/run_config.h"
 #include "core/data/dataset.h"
 #include "kernels/rng.h"
@@ -46,8 +47,7 @@ LoadedDataset generate() {
   dataset.stddev.assign(kShape.channels, 0.29);
   dataset.train = draw(kShape, kShape.train, 0);
   dataset.test = draw(kShape, kShape.test, 1);
-  dataset.sha256 = sha256_hex(
-      {reinterpret_cast<const char*>(dataset.train.pixels.data()), dataset.train.pixels.size()});
+  dataset.sha256 = digest_hex("sha256", dataset.train.pixels);
   return dataset;
 }
 

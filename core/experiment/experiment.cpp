@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <map>
 
 #include "base/error.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "core/experiment/axes_reader.h"
 #include "core/experiment/files.h"
 #include "core/experiment/toml_source.h"
@@ -143,13 +144,8 @@ class ExperimentReader {
     Target target;
     if (sign != std::string::npos) {
       target.metric = trim(std::string_view(text).substr(0, sign));
-      const auto number = trim(std::string_view(text).substr(sign + 2));
-      const auto [end, error] =
-          std::from_chars(number.data(), number.data() + number.size(), target.value);
-      if (target.metric == "accuracy" && error == std::errc() &&
-          end == number.data() + number.size() && target.value > 0 && target.value <= 1) {
-        return target;
-      }
+      target.value = parse_real(trim(std::string_view(text).substr(sign + 2))).value_or(0);
+      if (target.metric == "accuracy" && target.value > 0 && target.value <= 1) return target;
     }
     throw source_.error(node, "target", "\"{}\": expected accuracy>=SHARE, for example {}", text,
                         "accuracy>=0.915");

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "core/experiment/toml_source.h"
 
 namespace approx {
@@ -33,14 +34,8 @@ fs::path relative_path(std::string_view name, std::string_view what) {
 }  // namespace
 
 std::vector<std::string> experiment_paths() {
-  std::vector<std::string> paths = {"experiments"};
-  std::error_code error;
-  const auto program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const auto prefix = program.parent_path().parent_path();
-    paths.push_back((prefix / "experiments").string());
-    paths.push_back((prefix / "share" / "approxtrain" / "experiments").string());
-  }
+  std::vector<std::string> paths;
+  for (const auto& folder : program_folders("experiments")) paths.push_back(folder.string());
   return paths;
 }
 

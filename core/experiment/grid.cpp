@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "base/digest.h"
 #include "base/error.h"
 
 namespace approx {

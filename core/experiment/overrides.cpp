@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/range.h"
+#include "base/text.h"
 #include "core/experiment/grid.h"
 #include "core/experiment/toml_source.h"
 
@@ -22,16 +23,12 @@ const Names& scale_keys() {
 // Pieces of a flag's list, an empty one for what stands between two commas.
 Names split_list(std::string_view text) {
   Names pieces;
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const auto piece = text.substr(begin, end - begin);
+  for (const auto piece : split(text, ",")) {
     if (!pieces.empty() && goes_on(piece)) {
       pieces.back() += fmt::format(",{}", piece);
     } else {
       pieces.emplace_back(trim(piece));
     }
-    begin = end + 1;
   }
   return pieces;
 }

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/numbers.h"
+
 namespace approx {
 namespace {
 
@@ -48,8 +50,7 @@ Json to_json_value(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return *text;
   if (const auto flag = node.value_exact<bool>()) return *flag;
   if (const auto integer = node.value_exact<int64_t>()) return *integer;
-  if (const auto real = node.value_exact<double>())
-    return std::isfinite(*real) ? Json(*real) : Json();
+  if (const auto real = node.value_exact<double>()) return json_number(*real);
   if (const auto date = node.value_exact<toml::date>()) {
     return fmt::format("{:04}-{:02}-{:02}", date->year, date->month, date->day);
   }

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +12,9 @@
 #include <filesystem>
 #include <map>
 
+#include "base/digest.h"
 #include "base/error.h"
+#include "base/files.h"
 
 namespace approx {
 namespace {
@@ -65,12 +66,8 @@ Integer take(std::string_view bytes) {
 }
 
 std::string digest(std::string_view bytes) {
-  std::string result(kDigestBytes, '\0');
-  if (EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(result.data()),
-                 nullptr, EVP_sha256(), nullptr) != 1) {
-    throw Error(ErrorKind::kInternal, "OpenSSL cannot compute SHA-256");
-  }
-  return result;
+  const auto value = sha256(to_bytes(bytes));
+  return {value.begin(), value.end()};
 }
 
 template <typename... Arguments>
@@ -100,25 +97,10 @@ at::Tensor read_tensor(const Json& header, std::string_view& rest) {
   return tensor;
 }
 
-// Closes a descriptor on every way out.
-class File {
- public:
-  File(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags, 0666)) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-std::string read_file(const std::string& path) {
-  const File file(path, O_RDONLY | O_CLOEXEC);
+std::string read_checkpoint_file(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  if (file.get() < 0 || fstat(file.get(), &status) != 0) throw damaged("{}", std::strerror(errno));
+  if (!file || fstat(file.get(), &status) != 0) throw damaged("{}", std::strerror(errno));
   if (!S_ISREG(status.st_mode)) throw damaged("it is no file");
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t done = 0;
@@ -130,28 +112,6 @@ std::string read_file(const std::string& path) {
   }
   bytes.resize(done);
   return bytes;
-}
-
-// Whether all of it is on disk; `errno` says why not.
-bool write_file(const std::string& path, std::string_view bytes) {
-  const File file(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-  if (file.get() < 0) return false;
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return fsync(file.get()) == 0;
-}
-
-bool sync_folder(const std::string& folder) {
-  const File file(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return file.get() >= 0 && fsync(file.get()) == 0;
-}
-
-bool rename_if_there(const std::string& from, const std::string& to) {
-  return rename(from.c_str(), to.c_str()) == 0 || errno == ENOENT;
 }
 
 }  // namespace
@@ -247,12 +207,16 @@ void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint) {
   std::error_code error;
   fs::create_directories(folder, error);
   // Every state in between has a whole checkpoint under one of the two names that are read.
-  if (error || !write_file(unfinished, bytes) || !rename_if_there(newest, previous) ||
-      rename(unfinished.c_str(), newest.c_str()) != 0 || !sync_folder(folder)) {
-    const std::string why = error ? error.message() : std::strerror(errno);
-    fs::remove(unfinished, error);
-    throw Error(ErrorKind::kData,
-                fmt::format("{}: {}; the checkpoint needs {} bytes", newest, why, bytes.size()));
+  if (!error) error = write_synced(unfinished, to_bytes(bytes));
+  if (!error) fs::rename(newest, previous, error);
+  if (error == std::errc::no_such_file_or_directory) error.clear();  // the first one of the folder
+  if (!error) fs::rename(unfinished, newest, error);
+  if (!error) error = sync_folder(folder);
+  if (error) {
+    std::error_code ignored;
+    fs::remove(unfinished, ignored);
+    throw data_error("{}: {}; the checkpoint needs {} bytes", newest, error.message(),
+                     bytes.size());
   }
 }
 
@@ -263,7 +227,7 @@ std::optional<Checkpoint> load_checkpoint(const std::string& folder,
     std::error_code ignored;
     if (!fs::exists(path, ignored)) continue;
     try {
-      return decode(read_file(path));
+      return decode(read_checkpoint_file(path));
     } catch (const Error& error) {
       notice(fmt::format("{}: {}", path, error.what()));
       fs::rename(path, folder + "/" + kDamaged, ignored);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "core/nn/phases.h"
 #include "core/train/checkpoint.h"
 #include "core/train/energy.h"
@@ -33,12 +34,8 @@ int64_t peak_rss_bytes() {
 
 // A number as docs/events.md wants it: null with a marker where it is not finite.
 void put_value(Json& event, double value) {
-  if (std::isfinite(value)) {
-    event["value"] = value;
-    return;
-  }
-  event["value"] = nullptr;
-  event["special"] = std::isnan(value) ? "nan" : value > 0 ? "+inf" : "-inf";
+  event["value"] = json_number(value);
+  if (const auto special = special_name(value)) event["special"] = *special;
 }
 
 Json start_event(const Session& session, const LoadedDataset& data) {
@@ -191,7 +188,7 @@ class AccuracyRun {
                {"images_per_s",
                 seconds > 0 ? static_cast<double>(steps * config_.batch_size) / seconds : 0.0},
                {"accuracy", record_.last_accuracy < 0 ? Json() : Json(record_.last_accuracy)}};
-    event["loss"] = std::isfinite(loss) ? Json(loss) : Json();
+    event["loss"] = json_number(loss);
     sink_(event);
     progress_at_ = now;
     progress_step_ = session_->steps_done();

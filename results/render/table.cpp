@@ -1,24 +1,15 @@
 #include "results/render/table.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace approx {
 namespace {
 
 constexpr int64_t kExactInDouble = int64_t{1} << 53;
-
-std::string special_name(double value) {
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-}
 
 // For people, who read four digits.
 std::string rounded(const Field& field) {
@@ -67,7 +58,7 @@ OrderedJson json_row(const Table& table, const std::vector<Field>& row) {
       if (std::isfinite(*real)) {
         value = *real;
       } else {
-        special[table.columns[i]] = special_name(*real);
+        special[table.columns[i]] = shortest(*real);
       }
     } else if (const auto* text = std::get_if<std::string>(&row[i])) {
       value = *text;
@@ -345,9 +336,7 @@ bool reads_as_number(std::string_view text) {
 
 std::string text_of(const Field& field) {
   if (const auto* integer = std::get_if<int64_t>(&field)) return std::to_string(*integer);
-  if (const auto* real = std::get_if<double>(&field)) {
-    return std::isfinite(*real) ? shortest(*real) : special_name(*real);
-  }
+  if (const auto* real = std::get_if<double>(&field)) return shortest(*real);
   if (const auto* text = std::get_if<std::string>(&field)) return *text;
   return "";
 }
@@ -406,21 +395,6 @@ std::string render(const Table& table, std::string_view format) {
   if (format == "tex") return tex(table);
   throw usage_error("unknown format \"{}\"{}; known: md, csv, json, jsonl, tex", format,
                     did_you_mean(format, {"md", "csv", "json", "jsonl", "tex"}));
-}
-
-void write_file(const std::string& path, std::string_view text) {
-  const std::string unfinished = fmt::format("{}.{}", path, ::getpid());
-  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(unfinished, path, error);
-  if (!out || error) {
-    const std::string reason = error ? error.message() : std::strerror(errno);
-    std::filesystem::remove(unfinished, error);
-    throw usage_error("{}: cannot be written ({}); check the folder and its free space", path,
-                      reason);
-  }
 }
 
 }  // namespace approx

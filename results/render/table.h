@@ -62,8 +62,4 @@ char32_t take_character(std::string_view& text);
 // Whole numbers beyond 2^53 are texts in JSON.
 std::string render(const Table& table, std::string_view format);
 
-// A whole file at once: a temporary beside it, then its final name. "" or "-" is not a file and
-// must be handled by the caller. Throws Error(kUsage) when it cannot be written.
-void write_file(const std::string& path, std::string_view text);
-
 }  // namespace approx

@@ -2,24 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "base/numbers.h"
 #include "results/reports/contents.h"
 #include "results/reports/rows.h"
 #include "results/store/database.h"
 
 namespace approx {
 namespace {
-
-double special_value(const std::string& name) {
-  if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
-  const double infinity = std::numeric_limits<double>::infinity();
-  return name == "-inf" ? -infinity : infinity;
-}
 
 std::string shape_text(const std::string& label, const std::string& text) {
   if (!label.empty()) return label;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/files.h"
 #include "base/params.h"
 #include "results/render/table.h"
 #include "results/store/database.h"

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "base/numbers.h"
 #include "results/stats/stats.h"
 #include "results/store/run_lock.h"
 
@@ -74,13 +75,12 @@ struct Number {
 Number to_number(const Json& json, const Json& special) {
   if (json.is_number()) {
     const auto value = json.get<double>();
-    if (std::isfinite(value)) return {value, std::nullopt};
-    return {std::nullopt, std::isnan(value) ? "nan" : value > 0 ? "+inf" : "-inf"};
+    if (const auto name = special_name(value)) return {std::nullopt, name};
+    return {value, std::nullopt};
   }
   if (!json.is_null()) throw usage_error("not a number");
   const std::string name = special.is_string() ? special.get<std::string>() : "nan";
-  if (name == "inf" || name == "+inf") return {std::nullopt, "+inf"};
-  return {std::nullopt, name == "-inf" ? "-inf" : "nan"};
+  return {std::nullopt, special_name(special_value(name))};
 }
 
 template <typename T>

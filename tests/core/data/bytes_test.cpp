@@ -14,17 +14,6 @@ TEST(CheckedSizes, RefuseWhatDoesNotFit) {
   EXPECT_CONTAINS(data_error_of([] { checked_mul(INT64_MAX, 3, "file.idx"); }), "file.idx");
 }
 
-TEST(ReadFile, SaysWhatIsWrong) {
-  const TemporaryFolder folder;
-  EXPECT_CONTAINS(data_error_of([&] { read_file(folder / "none", 10); }), "no such file");
-  EXPECT_CONTAINS(data_error_of([&] { read_file(folder.path(), 10); }), "not a regular file");
-  EXPECT_CONTAINS(data_error_of([&] { read_file("/dev/zero", 10); }), "not a regular file");
-  write_bytes(folder / "ten", bytes_of("0123456789"));
-  EXPECT_EQ(read_file(folder / "ten", 10), bytes_of("0123456789"));
-  EXPECT_CONTAINS(data_error_of([&] { read_file(folder / "ten", 9); }),
-                  "at most 9 bytes, found 10");
-}
-
 TEST(Gunzip, ReadsOneAndSeveralMembers) {
   const auto a = gzip(bytes_of("first ")), b = gzip(bytes_of("second"));
   EXPECT_EQ(gunzip(a, "a.gz", 100), bytes_of("first "));
@@ -62,15 +51,6 @@ TEST(Gunzip, RefusesTrailingGarbageAndBombs) {
   const auto bomb = gzip(Buffer(10 << 20));
   EXPECT_LT(bomb.size(), 20000u);
   EXPECT_CONTAINS(data_error_of([&] { gunzip(bomb, "x.gz", 1 << 20); }), "at most 1048576 bytes");
-}
-
-TEST(Digest, MatchesPublishedVectors) {
-  EXPECT_EQ(digest_hex("md5", bytes_of("abc")), "900150983cd24fb0d6963f7d28e17f72");
-  EXPECT_EQ(digest_hex("sha256", bytes_of("abc")),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  const TemporaryFolder folder;
-  write_bytes(folder / "abc", bytes_of("abc"));
-  EXPECT_EQ(file_digest_hex("md5", folder / "abc"), "900150983cd24fb0d6963f7d28e17f72");
 }
 
 }  // namespace

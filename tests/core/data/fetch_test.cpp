@@ -9,6 +9,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/digest.h"
 #include "tests/core/data/testing.h"
 
 namespace approx::testing {

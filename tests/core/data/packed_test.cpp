@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "base/digest.h"
 #include "tests/core/data/testing.h"
 
 namespace approx::testing {

@@ -1,5 +1,6 @@
 // Mutated image files and packed files: an error with a place, or a picture; nothing else. Draws
 // are fixed, so a failure comes again; APPROXTRAIN_FUZZ_ROUNDS makes it longer.
+#include "base/digest.h"
 #include "core/data/packed_photos.h"
 #include "core/data/photo_loader.h"
 #include "tests/core/data/photo_testing.h"

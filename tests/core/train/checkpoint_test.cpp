@@ -11,6 +11,7 @@
 #include <fstream>
 #include <limits>
 
+#include "base/digest.h"
 #include "core/config/run_config.h"
 #include "tests/testing.h"
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/digest.h"
 #include "core/networks/network.h"
 #include "core/train/checkpoint.h"
 #include "core/train/session.h"

@@ -6,6 +6,7 @@
 #include <limits>
 #include <regex>
 
+#include "base/files.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
 

@@ -1,0 +1,173 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::error_code last_error() { return {errno, std::generic_category()}; }
+
+std::ifstream open_regular(const std::string& path) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::exists(status)) throw data_error("{}: no such file", path);
+  if (!fs::is_regular_file(status)) throw data_error("{}: not a regular file", path);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw data_error("{}: cannot be opened: {}", path, std::strerror(errno));
+  return file;
+}
+
+}  // namespace
+
+Bytes to_bytes(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    descriptor_ = other.release();
+  }
+  return *this;
+}
+
+int Descriptor::release() { return std::exchange(descriptor_, -1); }
+
+std::error_code Descriptor::close() {
+  if (descriptor_ < 0) return {};
+  return ::close(release()) == 0 ? std::error_code() : last_error();
+}
+
+std::vector<uint8_t> read_file(const std::string& path, int64_t limit) {
+  auto file = open_regular(path);
+  const auto size = static_cast<int64_t>(fs::file_size(path));
+  if (size > limit) {
+    throw data_error("{}: expected at most {} bytes, found {}", path, limit, size);
+  }
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
+  file.read(reinterpret_cast<char*>(bytes.data()), size);
+  if (file.gcount() != size) {
+    throw data_error("{}: at byte {}: expected {} bytes, found the end of the file", path,
+                     file.gcount(), size);
+  }
+  return bytes;
+}
+
+void for_each_piece(const std::string& path, const std::function<void(Bytes)>& piece) {
+  auto file = open_regular(path);
+  std::string buffer(1 << 20, '\0');
+  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), file.gcount() > 0) {
+    piece(to_bytes(std::string_view(buffer).substr(0, static_cast<size_t>(file.gcount()))));
+  }
+  if (file.bad()) throw data_error("{}: cannot be read: {}", path, std::strerror(errno));
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  const std::string unfinished = fmt::format("{}.{}", path, ::getpid());
+  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out.close();
+  std::error_code error;
+  if (out) fs::rename(unfinished, path, error);
+  if (!out || error) {
+    const std::string reason = error ? error.message() : std::strerror(errno);
+    fs::remove(unfinished, error);
+    throw usage_error("{}: cannot be written ({}); check the folder and its free space", path,
+                      reason);
+  }
+}
+
+std::error_code write_all(int descriptor, Bytes bytes) {
+  while (!bytes.empty()) {
+    const auto n = ::write(descriptor, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return last_error();
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+std::error_code write_synced(const std::string& path, Bytes bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file) return last_error();
+  if (const auto error = write_all(file.get(), bytes)) return error;
+  if (::fsync(file.get()) != 0) return last_error();
+  return file.close();
+}
+
+std::error_code sync_folder(const std::string& folder) {
+  const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems have no fsync of folders; there is nothing more to be done on them.
+  if (file && (::fsync(file.get()) == 0 || errno == EINVAL)) return {};
+  return last_error();
+}
+
+void rename_durably(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    throw data_error("{}: cannot be renamed to {}: {}", from, to, std::strerror(errno));
+  }
+  const auto folder = fs::absolute(fs::path(to).parent_path()).string();
+  if (const auto error = sync_folder(folder)) {
+    throw data_error("{}: cannot be synchronised: {}", folder, error.message());
+  }
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw data_error("{}: the folder cannot be made: {}", path, error.message());
+}
+
+OutputFile::OutputFile(std::string path, int flags)
+    : path_(std::move(path)), file_(::open(path_.c_str(), flags | O_CLOEXEC, 0644)) {
+  if (!file_) throw data_error("{}: cannot be written: {}", path_, std::strerror(errno));
+}
+
+void OutputFile::write(Bytes bytes, int64_t needed) {
+  if (const auto error = write_all(file_.get(), bytes)) {
+    throw data_error("{}: cannot be written: {}; it needs {} bytes", path_, error.message(),
+                     needed);
+  }
+}
+
+void OutputFile::overwrite(int64_t offset, Bytes bytes) {
+  while (!bytes.empty()) {
+    const auto n = ::pwrite(file_.get(), bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw data_error("{}: cannot be written: {}", path_, std::strerror(errno));
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    offset += n;
+  }
+}
+
+void OutputFile::sync_and_close() {
+  const auto synced = ::fsync(file_.get()) == 0 ? std::error_code() : last_error();
+  const auto closed = file_.close();
+  if (synced || closed) {
+    throw data_error("{}: cannot be written: {}", path_, (synced ? synced : closed).message());
+  }
+}
+
+std::vector<fs::path> program_folders(const std::string& name) {
+  std::vector<fs::path> folders = {name};
+  std::error_code error;
+  const auto program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const auto prefix = program.parent_path().parent_path();
+    folders.push_back(prefix / name);
+    folders.push_back(prefix / "share" / "approxtrain" / name);
+  }
+  return folders;
+}
+
+}  // namespace approx
