@@ -1,4 +1,4 @@
-// Writes the library's catalogue of methods and networks as a C++ source that embeds it.
+// Writes the library's catalogue of methods and networks as a C++ source that embeds its text.
 #include <cstdio>
 #include <fstream>
 
@@ -11,9 +11,9 @@ int main(int argc, char** argv) {
   }
   const approx::Json json = approxtrain_engine()->catalogue();
   std::ofstream out(argv[1]);
-  out << "#include \"core/config/catalogue.h\"\n\nnamespace approx {\n\n"
-      << "const Catalogue& Catalogue::embedded() {\n"
-      << "  static const Catalogue catalogue = Json::parse(\n";
+  out << "namespace approx {\n\n"
+      << "extern const char* const kCatalogueJson;\n"
+      << "const char* const kCatalogueJson =\n";
   // A compiler may limit the length of one literal: one literal a line, joined by the compiler.
   const std::string text = json.dump(1);
   size_t begin = 0;
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     out << "      R\"json(" << text.substr(begin, end - begin) << ")json\"\n";
     begin = end + 1;
   }
-  out << "  );\n  return catalogue;\n}\n\n}  // namespace approx\n";
+  out << "    ;\n\n}  // namespace approx\n";
   out.close();
   return out ? 0 : 1;
 }

@@ -1,17 +1,19 @@
 // Batch norm with its tail against the same by LibTorch's operators, forward and backward, for the
-// shapes of ResNet-20 and larger networks, in turns. Usage: batch_norm_benchmark [THREADS]
+// shapes of ResNet-20 and larger networks, in turns. Usage: layer_benchmarks batch_norm [THREADS]
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/ranges.h>
-#include <torch/torch.h>
 
 #include <chrono>
 
 #include "core/nn/norm.h"
 #include "core/train/device.h"
+#include "tests/benchmarks/benchmarks.h"
 
+namespace approx {
 namespace {
 
-double milliseconds(const std::function<void()>& run) {
+double milliseconds_of(const std::function<void()>& run) {
   const auto before = std::chrono::steady_clock::now();
   run();
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before)
@@ -25,8 +27,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  approx::configure_threads(argc > 1 ? std::stoi(argv[1]) : 2);
+int benchmark_batch_norm(const Arguments& arguments) {
+  configure_threads(arguments.empty() ? 2 : std::stoi(arguments[0]));
   fmt::print("| N,C,H,W | tail | LibTorch ms | fused ms | ratio |\n|---|---|---|---|---|\n");
   const std::vector<std::vector<int64_t>> shapes = {
       {128, 16, 32, 32}, {128, 32, 16, 16}, {128, 64, 8, 8}, {128, 64, 32, 32}, {128, 512, 4, 4}};
@@ -34,7 +36,7 @@ int main(int argc, char** argv) {
     for (const bool add : {false, true}) {
       const auto map = [&] { return at::randn(shape).contiguous(at::MemoryFormat::ChannelsLast); };
       const auto x = map().requires_grad_(), residual = map().requires_grad_(), dy = map();
-      approx::BatchNorm norm(shape[1]);
+      BatchNorm norm(shape[1]);
       const auto once = [&](bool fused) {
         at::Tensor y;
         if (fused) {
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
       };
       std::vector<double> plain, fused;
       for (int i = 0; i < 24; ++i) {
-        const double a = milliseconds([&] { once(false); }), b = milliseconds([&] { once(true); });
+        const double a = milliseconds_of([&] { once(false); }),
+                     b = milliseconds_of([&] { once(true); });
         if (i < 4) continue;
         plain.push_back(a);
         fused.push_back(b);
@@ -60,4 +63,7 @@ int main(int argc, char** argv) {
                  median(plain) / median(fused));
     }
   }
+  return 0;
 }
+
+}  // namespace approx

@@ -3,8 +3,8 @@
 // order; the difference of a pair of blocks, by layer and step, has an interval. Sizes are small,
 // so that the difference is not lost in the arithmetic, which both do alike.
 //
-//   dense_layer_benchmark [PAIRS] [STEP_MS]   STEP_MS: a training step to compare with (default
-//   400)
+//   layer_benchmarks dense_layer [PAIRS] [STEP_MS]   STEP_MS: a training step to compare with
+//   (default 400)
 #include <torch/nn/modules/conv.h>
 
 #include <boost/math/distributions/students_t.hpp>
@@ -16,12 +16,14 @@
 #include <vector>
 
 #include "core/nn/layers.h"
+#include "tests/benchmarks/benchmarks.h"
 
+namespace approx {
 namespace {
 
 constexpr int kLayers = 20, kSteps = 200, kChannels = 8, kSize = 4;
 
-at::Tensor input() {
+at::Tensor input_of_ones() {
   return at::ones({1, kChannels, kSize, kSize}).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
@@ -40,23 +42,23 @@ double block(Layers& layers, const at::Tensor& x) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int pairs = argc > 1 ? std::atoi(argv[1]) : 60;
-  const double step_ms = argc > 2 ? std::atof(argv[2]) : 400;
+int benchmark_dense_layer(const Arguments& arguments) {
+  const int pairs = arguments.empty() ? 60 : std::stoi(arguments[0]);
+  const double step_ms = arguments.size() < 2 ? 400 : std::stod(arguments[1]);
   if (pairs < 2 || !(step_ms > 0)) {
-    std::fprintf(stderr, "usage: dense_layer_benchmark [PAIRS >= 2] [STEP_MS > 0]\n");
+    std::fprintf(stderr, "usage: layer_benchmarks dense_layer [PAIRS >= 2] [STEP_MS > 0]\n");
     return 2;
   }
   at::set_num_threads(1);
-  std::vector<approx::Conv> ours;
+  std::vector<Conv> ours;
   std::vector<torch::nn::Conv2d> plain;
   for (int i = 0; i < kLayers; ++i) {
     ours.emplace_back(
-        approx::ConvOptions{.in_channels = kChannels, .out_channels = kChannels, .padding = 1});
+        ConvOptions{.in_channels = kChannels, .out_channels = kChannels, .padding = 1});
     plain.emplace_back(torch::nn::Conv2dOptions(kChannels, kChannels, 3).padding(1).bias(false));
     plain.back()->weight.set_data(ours.back()->weight.detach().clone());
   }
-  const auto x = input();
+  const auto x = input_of_ones();
   block(ours, x);
   block(plain, x);
   std::mt19937 order(1);
@@ -91,3 +93,5 @@ int main(int argc, char** argv) {
       share(mean + half));
   return 0;
 }
+
+}  // namespace approx

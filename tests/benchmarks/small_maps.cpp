@@ -1,7 +1,7 @@
 // The exact products of 3x3 and 1x1 convolutions on small maps and of linear layers: LibTorch's
 // convolution in both layouts against the matrix products of kernels/dense/taps.h and matrix.h, in
-// turns. Where the rules in taps_pay and matrix_pays come from. Usage: small_maps_benchmark
-// [THREADS]
+// turns. Where the rules in taps_pay and matrix_pays come from.
+// Usage: layer_benchmarks small_maps [THREADS]
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -12,15 +12,16 @@
 #include "kernels/dense/matrix.h"
 #include "kernels/dense/taps.h"
 #include "kernels/kernel.h"
+#include "tests/benchmarks/benchmarks.h"
 
 namespace approx {
 namespace {
 
-struct Shape {
+struct MapShape {
   int64_t n, ci, size, co, kernel = 3;
 };
 
-Operands operands_of(const Shape& s, Product product, at::MemoryFormat format) {
+Operands operands_of(const MapShape& s, Product product, at::MemoryFormat format) {
   const auto draw = [&](at::IntArrayRef sizes) { return at::randn(sizes).contiguous(format); };
   Operands o{.x = draw({s.n, s.ci, s.size, s.size}),
              .w = draw({s.co, s.ci, s.kernel, s.kernel}),
@@ -38,7 +39,7 @@ double milliseconds(const Operands& o, std::string_view variant) {
       .count();
 }
 
-void compare(const Shape& s) {
+void compare(const MapShape& s) {
   for (const auto product : kAllProducts) {
     const auto last = operands_of(s, product, at::MemoryFormat::ChannelsLast);
     const auto first = operands_of(s, product, at::MemoryFormat::Contiguous);
@@ -62,25 +63,27 @@ void compare(const Shape& s) {
 }
 
 }  // namespace
-}  // namespace approx
 
-int main(int argc, char** argv) {
-  approx::configure_threads(argc > 1 ? std::stoi(argv[1]) : 2);
+int benchmark_small_maps(const Arguments& arguments) {
+  configure_threads(arguments.empty() ? 2 : std::stoi(arguments[0]));
   fmt::print(
       "| N, Ci, map, Co, kernel | product | channels last ms | channels first ms | matrix products "
       "ms | "
       "ratio | taken "
       "|\n|---|---|---|---|---|---|---|\n");
-  for (const auto& shape : std::vector<approx::Shape>{
-           {128, 512, 2, 512},  {128, 256, 4, 512},     {128, 512, 4, 512},
-           {32, 512, 4, 512},   {8, 512, 7, 512},       {128, 128, 4, 128},
-           {128, 128, 8, 128},  {128, 256, 8, 256},     {16, 640, 8, 640},
-           {8, 256, 14, 256},   {64, 64, 8, 64},        {64, 64, 16, 64},
-           {64, 128, 16, 128},  {16, 320, 16, 320},     {32, 64, 32, 64},
-           {8, 128, 28, 128},   {64, 3136, 1, 1024, 1}, {50, 784, 1, 500, 1},
-           {50, 500, 1, 10, 1}, {64, 9216, 1, 4096, 1}, {32, 512, 2, 2048, 1},
-           {32, 256, 8, 64, 1}, {8, 2048, 7, 512, 1},   {8, 1024, 14, 256, 1},
-           {8, 512, 28, 128, 1}}) {
-    approx::compare(shape);
+  for (const auto& shape :
+       std::vector<MapShape>{{128, 512, 2, 512},  {128, 256, 4, 512},     {128, 512, 4, 512},
+                             {32, 512, 4, 512},   {8, 512, 7, 512},       {128, 128, 4, 128},
+                             {128, 128, 8, 128},  {128, 256, 8, 256},     {16, 640, 8, 640},
+                             {8, 256, 14, 256},   {64, 64, 8, 64},        {64, 64, 16, 64},
+                             {64, 128, 16, 128},  {16, 320, 16, 320},     {32, 64, 32, 64},
+                             {8, 128, 28, 128},   {64, 3136, 1, 1024, 1}, {50, 784, 1, 500, 1},
+                             {50, 500, 1, 10, 1}, {64, 9216, 1, 4096, 1}, {32, 512, 2, 2048, 1},
+                             {32, 256, 8, 64, 1}, {8, 2048, 7, 512, 1},   {8, 1024, 14, 256, 1},
+                             {8, 512, 28, 128, 1}}) {
+    compare(shape);
   }
+  return 0;
 }
+
+}  // namespace approx

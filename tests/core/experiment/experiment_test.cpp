@@ -12,6 +12,7 @@
 
 #include "base/range.h"
 #include "core/experiment/files.h"
+#include "generated/source_dir.h"
 #include "tests/core/config/test_catalogue.h"
 
 namespace approx {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "core/experiment/experiment.h"
+#include "generated/source_dir.h"
 #include "tests/core/config/test_catalogue.h"
 
 namespace approx {

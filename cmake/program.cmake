@@ -1,0 +1,27 @@
+# approx_program(NAME [IN_BOTH targets...] [IN_LIBRARY targets...] [IN_PROGRAM targets...]): the
+# program NAME and the library that it opens for what computes, NAME_library (libNAME.so), of all
+# rooms and of the OBJECT libraries that are named. The methods, networks and studies of the library
+# are written out once it is built, and compiled into the program: it knows them without opening the
+# library.
+function(approx_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "IN_BOTH;IN_LIBRARY;IN_PROGRAM")
+  add_library(${name}_library SHARED)
+  set_target_properties(${name}_library PROPERTIES OUTPUT_NAME ${name})
+  target_link_libraries(${name}_library
+    PUBLIC approx_core approx_networks approx_ops approx_kernel_variants approx_config approx_data
+      approx_digest approx_base ${arg_IN_BOTH} ${arg_IN_LIBRARY})
+
+  add_executable(${name}_catalogue ${CMAKE_SOURCE_DIR}/cmake/catalogue.cpp)
+  target_link_libraries(${name}_catalogue PRIVATE ${name}_library)
+  set(catalogue ${CMAKE_BINARY_DIR}/generated/${name}_catalogue.cpp)
+  add_custom_command(
+    OUTPUT ${catalogue}
+    COMMAND ${name}_catalogue ${catalogue}
+    DEPENDS ${name}_catalogue
+    COMMENT "Writing the catalogue of methods and networks")
+
+  add_executable(${name} ${catalogue})
+  target_link_libraries(${name}
+    PRIVATE approx_cli approx_base approx_digest approx_config approx_data approx_results
+      ${arg_IN_BOTH} ${arg_IN_PROGRAM})
+endfunction()
