@@ -35,8 +35,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Smaller effects than this are not worth a verdict.
-constexpr double kLeastEffect = 0.02;
 // Rounds of repetitions that noise may ask for.
 constexpr int kMostRounds = 5;
 
@@ -123,11 +121,16 @@ void measure_pairs(const KernelCase& exact, const KernelCase& approximated,
 }
 
 std::string verdict_of(const Ratio& ratio) {
-  if (!ratio.lo || !ratio.hi) return "ambiguous";
-  const double least = 1 + kLeastEffect;
-  if (*ratio.lo > 1 && ratio.ratio >= least) return "faster";
-  if (*ratio.hi < 1 && ratio.ratio <= 1 / least) return "slower";
-  if (*ratio.lo >= 1 / least && *ratio.hi <= least) return "same";
+  switch (speed_change(ratio)) {
+    case SpeedChange::kFaster:
+      return "faster";
+    case SpeedChange::kSlower:
+      return "slower";
+    case SpeedChange::kSame:
+      return "same";
+    case SpeedChange::kUndecided:
+      break;
+  }
   return "ambiguous";
 }
 

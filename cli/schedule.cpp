@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/plot.h"
-#include "cli/schedule_picture.h"
 #include "cli/text.h"
+#include "results/reports/schedule_picture.h"
 
 namespace approx {
 namespace {
@@ -55,7 +55,7 @@ void show(const ShowFlags& flags) {
   const int64_t total = flags.total_steps > 0 ? flags.total_steps : 10 * flags.steps_per_epoch;
   if (flags.format != "md") {
     const Table table = schedule_picture(make_schedule(flags.schedule), flags.network, method,
-                                         flags.steps, flags.steps_per_epoch, total);
+                                         catalogue, flags.steps, flags.steps_per_epoch, total);
     const std::string csv = render(table, "csv");
     const std::string out = flags.format == "csv" ? csv : draw("schedule", csv, flags.format);
     std::fwrite(out.data(), 1, out.size(), stdout);

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
-#include "results/reports/report.h"
+#include "results/reports/run_details.h"
 
 namespace approx {
 

@@ -9,7 +9,7 @@
 #include "cli/sweep/worker.h"
 #include "cli/sweep_flags.h"
 #include "cli/text.h"
-#include "results/reports/report.h"
+#include "results/reports/run_details.h"
 
 namespace approx {
 namespace {

@@ -140,13 +140,7 @@ class ExperimentReader {
 
   Target read_target(const toml::node& node) const {
     const std::string text = source_.text(node, "target");
-    const auto sign = text.find(">=");
-    Target target;
-    if (sign != std::string::npos) {
-      target.metric = trim(std::string_view(text).substr(0, sign));
-      target.value = parse_real(trim(std::string_view(text).substr(sign + 2))).value_or(0);
-      if (target.metric == "accuracy" && target.value > 0 && target.value <= 1) return target;
-    }
+    if (const auto target = parse_target(text)) return *target;
     throw source_.error(node, "target", "\"{}\": expected accuracy>=SHARE, for example {}", text,
                         "accuracy>=0.915");
   }
@@ -212,6 +206,16 @@ class ExperimentReader {
 };
 
 }  // namespace
+
+std::optional<Target> parse_target(std::string_view text) {
+  const auto sign = text.find(">=");
+  if (sign == std::string_view::npos || trim(text.substr(0, sign)) != "accuracy") {
+    return std::nullopt;
+  }
+  const double share = parse_real(trim(text.substr(sign + 2))).value_or(0);
+  if (!(share > 0 && share <= 1)) return std::nullopt;
+  return Target{.metric = "accuracy", .value = share};
+}
 
 Experiment parse_experiment(const std::string& text, const std::string& source,
                             const Overrides& overrides, const Catalogue& catalogue,

@@ -19,6 +19,9 @@ struct Target {
   double value = 0;  // share, 0.915
 };
 
+// "accuracy>=0.915", a share above 0 and up to 1. None for anything else.
+std::optional<Target> parse_target(std::string_view text);
+
 // What computes an experiment: a grid of trainings, unless the file says otherwise.
 enum class ItemKind {
   kRuns,

@@ -17,10 +17,10 @@ namespace approx {
 // without a name is for people alone, one without a header for programs alone.
 template <typename Line>
 struct Column {
-  std::string name = {};    // in CSV and JSON, with its unit where it has one: "loss_pp"
-  std::string header = {};  // above it in a table that is read
-  std::function<Field(const Line&)> value = {};       // a function or a member: `&Line::seed`
-  std::function<std::string(const Line&)> text = {};  // where it is missing: the value's
+  std::string name;    // in CSV and JSON, with its unit where it has one: "loss_pp"
+  std::string header;  // above it in a table that is read
+  std::function<Field(const Line&)> value;       // a function or a member: `&Line::seed`
+  std::function<std::string(const Line&)> text;  // where it is missing: the value's
   bool shown = true;  // false: not to people this time, such as a setting that all lines share
 };
 
@@ -46,27 +46,44 @@ Columns<Line> without_headers(Columns<Line> columns) {
   return columns;
 }
 
-// Gives a table its columns, and a row for each line behind those that it has. Where no column has
-// a header, people see names and values.
+// What programs see: gives a table its columns, and a row for each line behind those that it has.
 template <typename Line>
-void fill(Table& table, const Columns<Line>& columns, const std::vector<Line>& lines) {
-  Columns<Line> named, shown;
+void fill_values(Table& table, const Columns<Line>& columns, const std::vector<Line>& lines) {
+  Columns<Line> named;
   for (const auto& column : columns) {
     if (!column.name.empty()) named.push_back(column);
-    if (!column.header.empty() && column.shown) shown.push_back(column);
   }
-  table.columns.clear(), table.text_columns.clear();
+  table.columns.clear();
   for (const auto& column : named) table.columns.push_back(column.name);
-  for (const auto& column : shown) table.text_columns.push_back(column.header);
   for (const auto& line : lines) {
     auto& values = table.rows.emplace_back();
     for (const auto& column : named) values.push_back(column.value(line));
-    if (shown.empty()) continue;
+  }
+}
+
+// The same for people; they see names and values where no column has a header. For a table whose
+// lines are others for people than for programs it is called with columns of its own.
+template <typename Line>
+void fill_texts(Table& table, const Columns<Line>& columns, const std::vector<Line>& lines) {
+  Columns<Line> shown;
+  for (const auto& column : columns) {
+    if (!column.header.empty() && column.shown) shown.push_back(column);
+  }
+  table.text_columns.clear();
+  if (shown.empty()) return;
+  for (const auto& column : shown) table.text_columns.push_back(column.header);
+  for (const auto& line : lines) {
     auto& texts = table.text_rows.emplace_back();
     for (const auto& column : shown) {
       texts.push_back(column.text ? column.text(line) : text_of(column.value(line)));
     }
   }
+}
+
+template <typename Line>
+void fill(Table& table, const Columns<Line>& columns, const std::vector<Line>& lines) {
+  fill_values(table, columns, lines);
+  fill_texts(table, columns, lines);
 }
 
 }  // namespace approx

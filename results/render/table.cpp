@@ -341,6 +341,11 @@ std::string text_of(const Field& field) {
   return "";
 }
 
+std::string number_text(const Field& value, const char* format) {
+  const auto* real = std::get_if<double>(&value);
+  return real != nullptr ? fmt::format(fmt::runtime(format), *real) : "–";
+}
+
 TableText text_of(const Table& table) {
   TableText text{table.text_columns, table.text_rows};
   if (text.columns.empty()) {

@@ -25,6 +25,9 @@ Field field(const std::optional<T>& value) {
 // A value as programs read it: all digits of a number, "nan", "inf", "-inf"; "" for nothing.
 std::string text_of(const Field& field);
 
+// A number by a format such as "{:.2f}×"; "–" for what is none.
+std::string number_text(const Field& value, const char* format);
+
 struct Table {
   std::string name;                      // "table", "kernels", "runs"
   std::string title;                     // above the Markdown table, may be empty

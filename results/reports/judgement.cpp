@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "core/experiment/iso_time.h"
+#include "results/reports/advice.h"
+#include "results/reports/compare.h"
 #include "results/reports/contents.h"
 #include "results/reports/report.h"
 #include "results/reports/rows.h"
@@ -14,9 +16,6 @@
 
 namespace approx {
 namespace {
-
-// Smaller effects on time are not worth a verdict.
-constexpr double kLeastEffect = 0.02;
 
 // --- advice ---
 
@@ -197,10 +196,17 @@ std::map<KernelKey, KernelRatio> kernel_ratios(const std::string& path) {
 
 std::string speed_verdict(const Ratio& ratio) {
   if (ratio.n == 0 || !ratio.lo) return "";
-  if (*ratio.hi < 1 && ratio.ratio < 1 / (1 + kLeastEffect)) return "slower";
-  if (*ratio.lo > 1 && ratio.ratio > 1 + kLeastEffect) return "faster";
-  const bool within = *ratio.lo > 1 / (1 + kLeastEffect) && *ratio.hi < 1 + kLeastEffect;
-  return within ? "same" : "undecided";
+  switch (speed_change(ratio)) {
+    case SpeedChange::kFaster:
+      return "faster";
+    case SpeedChange::kSlower:
+      return "slower";
+    case SpeedChange::kSame:
+      return "same";
+    case SpeedChange::kUndecided:
+      break;
+  }
+  return "undecided";
 }
 
 }  // namespace
@@ -291,6 +297,10 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
   }
   return table;
 }
+
+REGISTER_REPORT("advice", report_advice)
+    .at(7)
+    .about("Whether each method is worth using, and at what risk");
 
 Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
                      std::vector<std::string>* failures) {

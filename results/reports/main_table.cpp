@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "results/reports/report.h"
 #include "results/reports/row_columns.h"
 #include "results/reports/rows.h"
 
@@ -144,5 +145,9 @@ Table report_table(const std::string& db, const ReportOptions& options) {
                      set.contents().excluded.end());
   return table;
 }
+
+REGISTER_REPORT("table", report_table)
+    .at(1)
+    .about("Accuracy, loss against dense, speedup: one row a method");
 
 }  // namespace approx

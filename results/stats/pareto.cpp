@@ -43,16 +43,4 @@ std::vector<ParetoPlace> pareto_places(std::span<const ParetoPoint> points) {
   return places;
 }
 
-std::vector<size_t> pareto_front(std::span<const ParetoPoint> points) {
-  const auto places = pareto_places(points);
-  std::vector<size_t> front;
-  for (size_t i = 0; i < points.size(); ++i) {
-    if (places[i].on_front) front.push_back(i);
-  }
-  std::stable_sort(front.begin(), front.end(), [&](size_t a, size_t b) {
-    return points[a].speedup.mid < points[b].speedup.mid;
-  });
-  return front;
-}
-
 }  // namespace approx

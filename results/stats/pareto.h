@@ -35,8 +35,4 @@ struct ParetoPlace {
 // Throws Error(kInternal) for a number that is not finite, and for an end on the wrong side of mid.
 std::vector<ParetoPlace> pareto_places(std::span<const ParetoPoint> points);
 
-// The indices of the points on the front, from the slowest to the fastest; equal points in their
-// order. A line through them is the front of a picture.
-std::vector<size_t> pareto_front(std::span<const ParetoPoint> points);
-
 }  // namespace approx

@@ -150,6 +150,15 @@ Ratio ratio_of_groups(const std::vector<std::vector<double>>& log_ratios, double
   return result;
 }
 
+SpeedChange speed_change(const Ratio& ratio) {
+  if (!ratio.lo || !ratio.hi) return SpeedChange::kUndecided;
+  const double least = 1 + kLeastEffect;
+  if (*ratio.lo > 1 && ratio.ratio >= least) return SpeedChange::kFaster;
+  if (*ratio.hi < 1 && ratio.ratio <= 1 / least) return SpeedChange::kSlower;
+  const bool within = *ratio.lo >= 1 / least && *ratio.hi <= least;
+  return within ? SpeedChange::kSame : SpeedChange::kUndecided;
+}
+
 double quantile(std::vector<double> values, double q) {
   return quantile_of_sorted(sorted_copy(std::move(values)), q);
 }
@@ -232,56 +241,6 @@ WelchDifference welch_difference(std::span<const double> a, std::span<const doub
   return result;
 }
 
-MannWhitney mann_whitney(std::span<const double> a, std::span<const double> b) {
-  std::vector<std::pair<double, bool>> pooled;  // value, whether of a
-  for (const double value : a) pooled.emplace_back(value, true);
-  for (const double value : b) pooled.emplace_back(value, false);
-  for (const auto& [value, of_a] : pooled) {
-    if (!std::isfinite(value)) {
-      throw Error(ErrorKind::kInternal, "ranks of a value that is not finite");
-    }
-  }
-  std::sort(pooled.begin(), pooled.end());
-
-  // Midranks times two are whole numbers, so equal sums compare equal.
-  const size_t n = pooled.size();
-  std::vector<size_t> twice_rank(n);
-  size_t twice_sum = 0;  // of a
-  for (size_t first = 0; first < n;) {
-    size_t last = first;
-    while (last + 1 < n && pooled[last + 1].first == pooled[first].first) ++last;
-    for (size_t i = first; i <= last; ++i) {
-      twice_rank[i] = first + last + 2;
-      if (pooled[i].second) twice_sum += twice_rank[i];
-    }
-    first = last + 1;
-  }
-  MannWhitney result;
-  result.u = static_cast<double>(twice_sum - a.size() * (a.size() + 1)) / 2;
-  constexpr size_t kMostValues = 20;
-  if (a.empty() || b.empty() || n > kMostValues) return result;
-
-  // ways[k][s]: ways to choose k of the values with s as twice their rank sum.
-  std::vector<std::vector<int64_t>> ways(a.size() + 1, std::vector<int64_t>(n * (n + 1) + 1));
-  ways[0][0] = 1;
-  for (const size_t rank : twice_rank) {
-    for (size_t k = a.size(); k > 0; --k) {
-      for (size_t sum = rank; sum < ways[k].size(); ++sum) ways[k][sum] += ways[k - 1][sum - rank];
-    }
-  }
-  const size_t expected = a.size() * (n + 1);
-  const auto distance = [&](size_t sum) {
-    return sum > expected ? sum - expected : expected - sum;
-  };
-  int64_t all = 0, as_far = 0;
-  for (size_t sum = 0; sum < ways[a.size()].size(); ++sum) {
-    all += ways[a.size()][sum];
-    if (distance(sum) >= distance(twice_sum)) as_far += ways[a.size()][sum];
-  }
-  result.p = static_cast<double>(as_far) / static_cast<double>(all);
-  return result;
-}
-
 size_t IndexDraws::below(size_t n) {
   // Without the first 2^64 mod n numbers every remainder is equally frequent.
   const auto range = static_cast<uint64_t>(n);
@@ -296,36 +255,6 @@ Interval percentile_interval(std::vector<double> values, double confidence) {
   const auto sorted = sorted_copy(std::move(values));
   return {quantile_of_sorted(sorted, 0.5 - confidence / 2),
           quantile_of_sorted(sorted, 0.5 + confidence / 2)};
-}
-
-Ratio block_bootstrap(std::span<const double> log_ratios, int64_t block, uint64_t seed,
-                      int64_t draws, double confidence) {
-  check_confidence(confidence);
-  if (block < 1 || draws < 1) {
-    throw Error(ErrorKind::kInternal, "a bootstrap needs a block and a draw at least");
-  }
-  const Summary summary = summarize(log_ratios, confidence);
-  Ratio result;
-  result.n = summary.n;
-  result.ratio = std::exp(summary.mean);
-  if (summary.n < 2 || summary.n / 2 < block) return result;
-
-  IndexDraws random(seed);
-  const size_t n = log_ratios.size(), length = static_cast<size_t>(block);
-  std::vector<double> means(static_cast<size_t>(draws));
-  for (double& mean : means) {
-    double sum = 0;
-    for (size_t filled = 0; filled < n; filled += length) {
-      const size_t start = random.below(n);
-      const size_t taken = std::min(length, n - filled);
-      for (size_t i = 0; i < taken; ++i) sum += log_ratios[(start + i) % n];
-    }
-    mean = sum / static_cast<double>(n);
-  }
-  const Interval interval = percentile_interval(std::move(means), confidence);
-  result.lo = std::exp(interval.lo);
-  result.hi = std::exp(interval.hi);
-  return result;
 }
 
 }  // namespace approx

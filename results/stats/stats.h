@@ -62,6 +62,16 @@ Ratio ratio_of_pairs(std::span<const double> numerator, std::span<const double> 
 Ratio ratio_of_groups(const std::vector<std::vector<double>>& log_ratios,
                       double confidence = kConfidence);
 
+// Smaller effects on time are not worth a verdict.
+inline constexpr double kLeastEffect = 0.02;
+
+enum class SpeedChange { kFaster, kSlower, kSame, kUndecided };
+
+// What an interval says of a ratio, above 1 where the new one is faster: faster or slower where all
+// of it lies beyond 1 and the ratio is kLeastEffect away or more, the same where all of it lies
+// within kLeastEffect, else undecided; so is a ratio without an interval.
+SpeedChange speed_change(const Ratio& ratio);
+
 // Linear interpolation between order statistics at (n - 1) q (type 7 of Hyndman and Fan 1996).
 // Throws Error(kInternal) for no values; q in [0, 1].
 double quantile(std::vector<double> values, double q);
@@ -122,18 +132,6 @@ struct WelchDifference {
 WelchDifference welch_difference(std::span<const double> a, std::span<const double> b,
                                  double confidence = kConfidence);
 
-// Mann and Whitney's test of two independent samples (Wilcoxon's rank sum).
-struct MannWhitney {
-  double u = 0;             // pairs with a above b, and half of those with equal values
-  std::optional<double> p;  // exact, two-sided
-};
-
-// p is the share of the ways to deal out the pooled midranks to the two samples whose rank sum is
-// at least as far from its expectation. With ties it is exact given the ties. None for an empty
-// sample and for more than 20 values together.
-// Throws Error(kInternal) for a value that is not finite.
-MannWhitney mann_whitney(std::span<const double> a, std::span<const double> b);
-
 // Uniform draws for resampling, the same on every machine: the standard fixes the engine's numbers
 // but not what its distributions make of them, so those are not used.
 class IndexDraws {
@@ -150,15 +148,5 @@ class IndexDraws {
 // The middle `confidence` of resampled values, by `quantile`.
 // Throws Error(kInternal) for no values and unless 0 < confidence < 1.
 Interval percentile_interval(std::vector<double> values, double confidence = kConfidence);
-
-// The mean of log-ratios that stand in their order in time, with the percentile interval of the
-// circular block bootstrap (Politis and Romano 1992): each resample strings together stretches of
-// `block` neighbours, begun anywhere and going on from the end to the beginning, so a drift
-// shorter than a stretch widens the interval. The same seed gives the same interval.
-// Without an interval when fewer than two stretches fit, since they would all be alike. With a few
-// stretches it is too short, as percentile intervals are: take ten or more.
-// Throws Error(kInternal) for a value that is not finite, block < 1, draws < 1.
-Ratio block_bootstrap(std::span<const double> log_ratios, int64_t block, uint64_t seed,
-                      int64_t draws = 10000, double confidence = kConfidence);
 
 }  // namespace approx

@@ -132,12 +132,6 @@ Ratio product_of_ratios(const Ratio& first, const Ratio& second) {
   return product;
 }
 
-double identity_gap(double product, double measured) {
-  check_positive(product);
-  check_positive(measured);
-  return std::fabs(std::log(product) - std::log(measured));
-}
-
 TargetSpeedup target_speedup(std::span<const TargetEffort> dense,
                              std::span<const TargetEffort> method, double confidence) {
   struct Columns {
@@ -158,9 +152,7 @@ TargetSpeedup target_speedup(std::span<const TargetEffort> dense,
   TargetSpeedup result;
   result.steps = ratio_of_pairs(numerator.steps, denominator.steps, confidence);
   result.step_time = ratio_of_pairs(numerator.step_times, denominator.step_times, confidence);
-  result.product = product_of_ratios(result.steps, result.step_time);
   result.time = ratio_of_pairs(numerator.seconds, denominator.seconds, confidence);
-  result.gap = identity_gap(result.product.ratio, result.time.ratio);
   return result;
 }
 

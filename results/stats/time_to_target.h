@@ -65,11 +65,6 @@ TargetTime time_to_target(std::span<const Attempt> attempts,
 // the wrong side of their ratio.
 Ratio product_of_ratios(const Ratio& first, const Ratio& second);
 
-// How far a product is from the ratio that it should equal: |ln(product / measured)|, which is 0
-// where they are equal and 0.01 where they are 1 % apart.
-// Throws Error(kInternal) unless both are finite and positive.
-double identity_gap(double product, double measured);
-
 // What one run took to reach the target.
 struct TargetEffort {
   double steps = 0;
@@ -81,9 +76,8 @@ struct TargetEffort {
 struct TargetSpeedup {
   Ratio steps;      // fewer steps
   Ratio step_time;  // faster steps: seconds / steps of the same runs
-  Ratio product;    // of the two, as if they were independent
-  Ratio time;       // of the seconds themselves, whose interval knows how the two go together
-  double gap = 0;   // identity_gap(product, time): rounding, or a mistake
+  Ratio time;       // of the seconds themselves: the product of both, whose interval knows how they
+                    // go together
 };
 
 // Pairs of runs (same seed) that both reached the target.

@@ -1,5 +1,3 @@
-#include "results/reports/report.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,17 @@
 #include <regex>
 
 #include "base/files.h"
+#include "results/reports/advice.h"
+#include "results/reports/compare.h"
+#include "results/reports/curves.h"
+#include "results/reports/kernels.h"
+#include "results/reports/layers.h"
+#include "results/reports/main_table.h"
+#include "results/reports/pareto.h"
+#include "results/reports/profile.h"
+#include "results/reports/run_details.h"
+#include "results/reports/runs.h"
+#include "results/reports/tta.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
 

@@ -27,20 +27,11 @@ TEST(Pareto, FrontByTheDefinition) {
   const std::vector<ParetoPoint> points = {exact(1.0, 0.0), exact(1.2, 0.5), exact(1.5, 0.5),
                                            exact(1.4, 0.6), exact(2.0, 3.0)};
   EXPECT_EQ(on_front(points), (std::vector<bool>{true, false, true, false, true}));
-  EXPECT_EQ(pareto_front(points), (std::vector<size_t>{0, 2, 4}));
-}
-
-TEST(Pareto, FrontIsSortedBySpeedAndLossFalls) {
-  const std::vector<ParetoPoint> points = {exact(2.0, 3.0), exact(1.0, 0.0), exact(1.5, 0.5),
-                                           exact(1.0, 0.2)};
-  EXPECT_EQ(pareto_front(points), (std::vector<size_t>{1, 2, 0}));
 }
 
 // Equal points keep each other; a tie in one coordinate is decided by the other.
 TEST(Pareto, Ties) {
   EXPECT_EQ(on_front({exact(1, 1), exact(1, 1)}), (std::vector<bool>{true, true}));
-  EXPECT_EQ(pareto_front(std::vector<ParetoPoint>{exact(1, 1), exact(1, 1)}),
-            (std::vector<size_t>{0, 1}));
   EXPECT_EQ(on_front({exact(1, 1), exact(1, 2)}), (std::vector<bool>{true, false}));
   EXPECT_EQ(on_front({exact(1, 1), exact(2, 1)}), (std::vector<bool>{false, true}));
 }
@@ -93,7 +84,6 @@ TEST(Pareto, AMissingEndIsNeverSure) {
 
 TEST(Pareto, NoneAndOne) {
   EXPECT_TRUE(pareto_places({}).empty());
-  EXPECT_TRUE(pareto_front({}).empty());
   const std::vector<ParetoPoint> one = {{{1, {}, {}}, {-0.5, {}, {}}}};
   EXPECT_TRUE(pareto_places(one)[0].on_front);
   EXPECT_TRUE(pareto_places(one)[0].perhaps_on_front());
@@ -106,7 +96,7 @@ TEST(Pareto, RefusesWhatIsNotFiniteOrNotInOrder) {
   for (const Estimate& estimate : broken) {
     const Estimate fine{1, 0.5, 1.5};
     EXPECT_THROW(pareto_places(std::vector<ParetoPoint>{{estimate, fine}}), Error);
-    EXPECT_THROW(pareto_front(std::vector<ParetoPoint>{{fine, estimate}}), Error);
+    EXPECT_THROW(pareto_places(std::vector<ParetoPoint>{{fine, estimate}}), Error);
   }
 }
 

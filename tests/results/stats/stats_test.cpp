@@ -289,57 +289,6 @@ TEST(Welch, SmallSamplesAndSamplesWithoutSpread) {
   EXPECT_THROW(welch_difference(std::vector<double>{1, std::nan("")}, two), Error);
 }
 
-// Permeability of the human placenta (Hollander and Wolfe 1973, page 69; the example of R's
-// wilcox.test, which prints W = 35 and 0.2544 for two sides): 764 of the 3003 ways.
-TEST(MannWhitney, PlacentasOfHollanderAndWolfe) {
-  const std::vector<double> term = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46};
-  const std::vector<double> early = {1.15, 0.88, 0.90, 0.74, 1.21};
-  const auto result = mann_whitney(term, early);
-  EXPECT_EQ(result.u, 35);
-  EXPECT_DOUBLE_EQ(*result.p, 764.0 / 3003);
-  EXPECT_EQ(mann_whitney(early, term).u, 15);
-  EXPECT_EQ(*mann_whitney(early, term).p, *result.p);
-}
-
-// Two samples that do not overlap are the two most extreme of the C(2 n, n) ways.
-TEST(MannWhitney, SmallestPossibleP) {
-  EXPECT_DOUBLE_EQ(*mann_whitney(std::vector<double>{1, 2, 3}, std::vector<double>{4, 5, 6}).p,
-                   0.1);
-  EXPECT_DOUBLE_EQ(
-      *mann_whitney(std::vector<double>{1, 2, 3, 4}, std::vector<double>{9, 8, 7, 6}).p, 2.0 / 70);
-  const std::vector<double> low = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-  const std::vector<double> high = {11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
-  EXPECT_DOUBLE_EQ(*mann_whitney(low, high).p, 2.0 / 184756);
-  EXPECT_EQ(mann_whitney(low, high).u, 0);
-  EXPECT_EQ(mann_whitney(high, low).u, 100);
-}
-
-// By hand. {1 2 2} and {2 3 3} have midranks 1, 3 3 3, 5.5 5.5 and rank sums 7 and 14 around 10.5:
-// as far are the 3 ways to take the 1 with two of the 2s, and the 3 that mirror them, of 20.
-// {1 1 1 5} and {1 2 9} have 2.5 four times, then 5, 6, 7. The second has the sum 14.5 around 12,
-// and of the 35 ways to take three, 4 come to 7.5, 4 to 14.5, 4 to 15.5 and 1 to 18: not symmetric.
-TEST(MannWhitney, TiesShareMidranks) {
-  const auto symmetric = mann_whitney(std::vector<double>{1, 2, 2}, std::vector<double>{2, 3, 3});
-  EXPECT_EQ(symmetric.u, 1);
-  EXPECT_DOUBLE_EQ(*symmetric.p, 6.0 / 20);
-  const auto skewed = mann_whitney(std::vector<double>{1, 1, 1, 5}, std::vector<double>{1, 2, 9});
-  EXPECT_EQ(skewed.u, 3.5);
-  EXPECT_DOUBLE_EQ(*skewed.p, 13.0 / 35);
-  EXPECT_EQ(*mann_whitney(std::vector<double>{2, 2}, std::vector<double>{2}).p, 1);
-}
-
-TEST(MannWhitney, EmptyLargeAndBrokenSamples) {
-  const std::vector<double> some = {1, 2}, many(19, 1.0);
-  EXPECT_FALSE(mann_whitney({}, some).p);
-  EXPECT_FALSE(mann_whitney(some, {}).p);
-  EXPECT_FALSE(mann_whitney({}, {}).p);
-  EXPECT_FALSE(mann_whitney(some, many).p);
-  EXPECT_EQ(mann_whitney(some, many).u, 19 + 19 / 2.0);
-  EXPECT_TRUE(mann_whitney(std::vector<double>{1}, many).p);
-  EXPECT_EQ(*mann_whitney(std::vector<double>{1}, std::vector<double>{2}).p, 1);
-  EXPECT_THROW(mann_whitney(std::vector<double>{1, std::nan("")}, some), Error);
-}
-
 // From an implementation of MT19937-64 written apart from this one, held to the 10000th number
 // that the C++ standard asks for.
 TEST(IndexDraws, AreThoseOfTheStandardsEngine) {
@@ -359,55 +308,18 @@ TEST(PercentileInterval, IsTheMiddleOfTheValues) {
   EXPECT_THROW(percentile_interval(values, 1), Error);
 }
 
-// The mean of ten values of which three are 1 and the others 0 is, resampled one by one, a binomial
-// count over ten. Tables of it with p = 0.3 (cumulative 0.028 0.149 ... 0.850 0.953 from 0, 1, 4
-// and 5) put the 10 % point at 1 and the 90 % point at 5.
-TEST(BlockBootstrap, OfSingleValuesIsBinomial) {
-  const std::vector<double> values = {1, 1, 1, 0, 0, 0, 0, 0, 0, 0};
-  const auto ratio = block_bootstrap(values, 1, 1, 10000, 0.8);
-  EXPECT_EQ(ratio.n, 10);
-  EXPECT_NEAR(std::log(ratio.ratio), 0.3, 1e-12);
-  EXPECT_NEAR(std::log(*ratio.lo), 0.1, 1e-12);
-  EXPECT_NEAR(std::log(*ratio.hi), 0.5, 1e-12);
-}
-
-// Resampled by the implementation of MT19937-64 apart from this one.
-TEST(BlockBootstrap, IsTheSameEverywhere) {
-  const std::vector<double> values = {0.01, 0.04, 0.09, 0.16, 0.25, 0.36, 0.49};
-  const auto ratio = block_bootstrap(values, 3, 7, 200);
-  EXPECT_NEAR(ratio.ratio, 1.2214027581601699, 1e-12);
-  EXPECT_NEAR(*ratio.lo, 1.0876677383915399, 1e-12);
-  EXPECT_NEAR(*ratio.hi, 1.3931556538425813, 1e-12);
-  EXPECT_NEAR(*block_bootstrap(values, 3, 8, 200).hi, 1.4009391836130058, 1e-12);
-  EXPECT_EQ(*block_bootstrap(values, 3, 7, 200).lo, *ratio.lo);
-}
-
-// A slow drift is a few independent values, not as many as there are points.
-TEST(BlockBootstrap, LongerBlocksSeeADrift) {
-  std::vector<double> drift(20, 0.0);
-  for (size_t i = 10; i < drift.size(); ++i) drift[i] = 1;
-  const auto single = block_bootstrap(drift, 1, 1), blocks = block_bootstrap(drift, 5, 1);
-  EXPECT_LT(*blocks.lo, *single.lo);
-  EXPECT_GT(*blocks.hi, *single.hi);
-  // A fast swing cancels inside each block of even length, whichever its phase.
-  std::vector<double> swing;
-  for (int i = 0; i < 20; ++i) swing.push_back(i % 2);
-  EXPECT_NEAR(*block_bootstrap(swing, 4, 1).lo, std::exp(0.5), 1e-12);
-  EXPECT_NEAR(*block_bootstrap(swing, 4, 1).hi, std::exp(0.5), 1e-12);
-}
-
-TEST(BlockBootstrap, TooFewValuesHaveNoInterval) {
-  const std::vector<double> values = {0.1, 0.2, 0.3, 0.4, 0.5};
-  EXPECT_TRUE(block_bootstrap(values, 2, 1).lo);
-  EXPECT_FALSE(block_bootstrap(values, 3, 1).lo);
-  EXPECT_NEAR(block_bootstrap(values, 3, 1).ratio, std::exp(0.3), 1e-12);
-  EXPECT_FALSE(block_bootstrap(std::vector<double>{0.1}, 1, 1).hi);
-  EXPECT_EQ(block_bootstrap({}, 1, 1).n, 0);
-  EXPECT_EQ(block_bootstrap({}, 1, 1).ratio, 1);
-  EXPECT_THROW(block_bootstrap(values, 0, 1), Error);
-  EXPECT_THROW(block_bootstrap(values, 1, 1, 0), Error);
-  EXPECT_THROW(block_bootstrap(values, 1, 1, 10, 0), Error);
-  EXPECT_THROW(block_bootstrap(std::vector<double>{0.1, std::nan("")}, 1, 1), Error);
+TEST(SpeedChange, NeedsAnIntervalAndTwoPercent) {
+  const auto change = [](double ratio, double lo, double hi) {
+    return speed_change({.n = 8, .ratio = ratio, .lo = lo, .hi = hi});
+  };
+  EXPECT_EQ(change(1.10, 1.05, 1.15), SpeedChange::kFaster);
+  EXPECT_EQ(change(1 / 1.10, 1 / 1.15, 1 / 1.05), SpeedChange::kSlower);
+  EXPECT_EQ(change(1.10, 0.99, 1.22), SpeedChange::kUndecided);
+  EXPECT_EQ(change(1.015, 1.001, 1.03), SpeedChange::kUndecided);  // too little, perhaps not
+  EXPECT_EQ(change(1.01, 1.005, 1.015), SpeedChange::kSame);
+  EXPECT_EQ(change(1.00, 1 / 1.02, 1.02), SpeedChange::kSame);  // the borders are within
+  EXPECT_EQ(speed_change({.n = 1, .ratio = 2}), SpeedChange::kUndecided);
+  EXPECT_EQ(speed_change({}), SpeedChange::kUndecided);
 }
 
 }  // namespace

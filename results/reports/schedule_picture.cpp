@@ -1,4 +1,4 @@
-#include "cli/schedule_picture.h"
+#include "results/reports/schedule_picture.h"
 
 #include <algorithm>
 
@@ -16,9 +16,8 @@ std::string stand_in_method(const Catalogue& catalogue) {
 }
 
 Table schedule_picture(const std::vector<Rule>& rules, const std::string& network,
-                       const std::string& method, int64_t steps, int64_t steps_per_epoch,
-                       int64_t total_steps) {
-  const auto& catalogue = Catalogue::embedded();
+                       const std::string& method, const Catalogue& catalogue, int64_t steps,
+                       int64_t steps_per_epoch, int64_t total_steps) {
   const NetworkInfo& info = catalogue.network(parse_spec(network).name);
   const Schedule schedule(rules, info.layers, method, catalogue, steps_per_epoch, total_steps);
   Table table;

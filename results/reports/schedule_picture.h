@@ -18,7 +18,7 @@ std::string stand_in_method(const Catalogue& catalogue);
 // Columns layer_index, layer, step, method ("" where all products are exact; else the method, and
 // the products where not all of them). Throws Error(kUsage) as Schedule does.
 Table schedule_picture(const std::vector<Rule>& rules, const std::string& network,
-                       const std::string& method, int64_t steps, int64_t steps_per_epoch,
-                       int64_t total_steps);
+                       const std::string& method, const Catalogue& catalogue, int64_t steps,
+                       int64_t steps_per_epoch, int64_t total_steps);
 
 }  // namespace approx

@@ -1,0 +1,16 @@
+// Learning curves.
+#pragma once
+
+#include <string>
+
+#include "results/render/table.h"
+#include "results/reports/options.h"
+
+namespace approx {
+
+// Accuracy and loss over the epochs: one row for each (row of report_table, metric, split, epoch),
+// the mean over the seeds with its t-interval, and the least and the largest. Throws as
+// report_table does.
+Table report_curves(const std::string& db, const ReportOptions& options = {});
+
+}  // namespace approx

@@ -1,0 +1,129 @@
+#include "results/reports/page.h"
+
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "core/experiment/files.h"
+#include "results/render/html.h"
+#include "results/reports/paper_figure.h"
+#include "results/reports/provenance.h"
+#include "results/reports/report.h"
+#include "results/reports/stored_items.h"
+
+namespace approx {
+namespace {
+
+class PageMaker {
+ public:
+  PageMaker(std::string db, const ReportOptions& options, std::string scale, const DrawSvg& draw,
+            std::vector<std::string>& problems)
+      : db_(std::move(db)),
+        options_(options),
+        scale_(std::move(scale)),
+        draw_(draw),
+        problems_(problems),
+        stored_(stored_items(db_)) {}
+
+  HtmlPage make() {
+    page_.title = "approxtrain: is approximate training worth it?";
+    page_.summary =
+        "What was measured, beside what the papers report. Every number comes from the store this "
+        "page was made from; nothing on it was typed.";
+    add_report("advice", "Is it worth using?",
+               "Each method against dense training on the same seeds, data and machine.");
+    add_report("pareto", "Speed against accuracy", "");
+    add_report("tta", "Time to target", "");
+    add_papers();
+    add_report("table", "All rows", "");
+    add_report("kernels", "Kernels", "One product of one layer at a time.");
+    page_.provenance = provenance_of(db_);
+    return std::move(page_);
+  }
+
+ private:
+  void add_report(const char* name, const char* title, const char* text) {
+    const Report& report = Registry<Report>::instance().find(name);
+    Table table = report.make(db_, options_);
+    if (table.rows.empty()) return;
+    HtmlSection section{.id = name, .title = title, .text = text};
+    section.attributes = {{"part", "summary"}};
+    if (!report.script.empty()) add_figure(section, title, {report.script, table});
+    add_table(section, std::move(table));
+    page_.sections.push_back(std::move(section));
+  }
+
+  static void add_table(HtmlSection& section, Table table) {
+    table.title.clear();  // the section has it
+    section.tables.push_back(std::move(table));
+  }
+
+  void add_figure(HtmlSection& section, const std::string& title, const Drawing& drawing) const {
+    HtmlFigure figure{.title = title, .csv = render(drawing.table, "csv")};
+    try {
+      figure.svg = draw_(drawing.script, figure.csv);
+    } catch (const Error& error) {
+      figure.caption = fmt::format("Not drawn: {}", error.what());
+    }
+    section.figures.push_back(std::move(figure));
+  }
+
+  void add_papers() {
+    for (const auto& [name, path] : known_experiments()) {
+      PaperItem item;
+      try {
+        item = paper_item(path, scale_, db_, options_, stored_);
+      } catch (const Error& error) {
+        problems_.emplace_back(error.what());
+        continue;
+      }
+      if (item.layout.paper.item.empty()) continue;
+      add_paper(name.substr(0, name.find(':')), std::move(item));
+    }
+  }
+
+  void add_paper(const std::string& paper, PaperItem item) {
+    const Experiment& layout = item.layout;
+    const bool measured = stored_.contains(item.shown.id);
+    const bool picture = layout.kind == ItemKind::kPicture;
+    HtmlSection section{.id = layout.item, .title = layout.title};
+    section.text =
+        layout.kind == ItemKind::kNotRun
+            ? "NOT RUN: " + layout.not_run
+            : fmt::format("{} scale{}{}", approx::name(item.shown.scale),
+                          item.shown.scale_note.empty() ? "" : ": ", item.shown.scale_note);
+    section.attributes = {{"paper", paper},
+                          {"state", picture    ? "a picture"
+                                    : measured ? "measured"
+                                               : "not run"}};
+    if (picture) {
+      for (size_t i = 0; i < layout.schedules.size(); ++i) {
+        add_figure(section, layout.schedules[i].label,
+                   picture_drawing(item, i, *options_.catalogue));
+      }
+    } else if (measured) {
+      const auto drawing = paper_drawing(item, db_, options_, stored_);
+      if (!drawing.empty()) add_figure(section, layout.paper.item, drawing);
+    }
+    add_table(section, std::move(item.table));
+    page_.sections.push_back(std::move(section));
+  }
+
+  const std::string db_;
+  const ReportOptions& options_;
+  const std::string scale_;
+  const DrawSvg& draw_;
+  std::vector<std::string>& problems_;
+  const std::map<std::string, StoredItem> stored_;
+  HtmlPage page_;
+};
+
+}  // namespace
+
+std::string report_page(const std::string& db, const ReportOptions& options,
+                        const std::string& scale, const DrawSvg& draw,
+                        std::vector<std::string>& problems) {
+  return render_html(PageMaker(db, options, scale, draw, problems).make());
+}
+
+}  // namespace approx

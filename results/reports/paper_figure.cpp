@@ -1,0 +1,84 @@
+#include "results/reports/paper_figure.h"
+
+#include <algorithm>
+
+#include "core/experiment/files.h"
+#include "results/reports/curves.h"
+#include "results/reports/kernels.h"
+#include "results/reports/paper_report.h"
+#include "results/reports/pareto.h"
+#include "results/reports/schedule_picture.h"
+
+namespace approx {
+namespace {
+
+// Rows and columns of a heat map, with the text of each cell.
+Table heat_table(const Table& paper) {
+  const auto at = [&](const char* name) {
+    const auto found = std::find(paper.columns.begin(), paper.columns.end(), name);
+    return static_cast<size_t>(found - paper.columns.begin());
+  };
+  Table heat;
+  heat.name = "heat";
+  heat.columns = {"row", "column", "value", "text"};
+  for (const auto& row : paper.rows) {
+    const auto& quantity = std::get<std::string>(row[at("quantity")]);
+    const auto* value = std::get_if<double>(&row[at("measured")]);
+    if (quantity != "accuracy" || value == nullptr) continue;
+    heat.rows.push_back({row[at("row")], row[at("column")], *value, fmt::format("{:.1f}", *value)});
+  }
+  return heat;
+}
+
+Drawing study_drawing(const PaperItem& item) {
+  static const std::map<std::string, std::string> scripts = {{"matmul-error", "matmul_error"},
+                                                             {"layer-times", "layer_times"},
+                                                             {"pruned-channels", "pruned_channels"},
+                                                             {"densities", "pruning_histogram"}};
+  const auto script = scripts.find(item.layout.study.name);
+  if (script == scripts.end() || item.table.rows.size() <= 1) return {};
+  return {script->second, item.table};
+}
+
+}  // namespace
+
+PaperItem paper_item(const std::string& name, const std::string& scale, const std::string& db,
+                     const ReportOptions& options,
+                     const std::map<std::string, StoredItem>& stored) {
+  PaperItem item;
+  item.layout = load_layout(name, *options.catalogue);
+  const Scale chosen = scale.empty() ? most_measured(item.layout, stored) : parse_scale(scale);
+  item.shown = chosen == Scale::kFull ? item.layout : load_layout(name, *options.catalogue, chosen);
+  item.table =
+      report_paper(db, item.layout, item.shown, {.include_tainted = options.include_tainted});
+  return item;
+}
+
+Drawing picture_drawing(const PaperItem& item, size_t which, const Catalogue& catalogue) {
+  const auto& schedule = item.layout.schedules[which];
+  return {"schedule", schedule_picture(schedule.rules, item.layout.networks.at(0).text,
+                                       stand_in_method(catalogue), catalogue, /*steps=*/8,
+                                       /*steps_per_epoch=*/100, /*total_steps=*/1000)};
+}
+
+Drawing paper_drawing(const PaperItem& item, const std::string& db, const ReportOptions& options,
+                      const std::map<std::string, StoredItem>& stored) {
+  const auto& layout = item.layout;
+  const bool measured = stored.contains(item.shown.id);
+  if (layout.kind == ItemKind::kStudy) return measured ? study_drawing(item) : Drawing{};
+  if (layout.kind == ItemKind::kKernels) return {"kernels", report_kernels(db)};
+  if (layout.kind == ItemKind::kPicture) return picture_drawing(item, 0, *options.catalogue);
+  if (layout.kind != ItemKind::kRuns || !measured) return {};
+  ReportOptions only = options;
+  only.experiment = item.shown.id;
+  const auto& kind = layout.paper.kind;
+  if (kind == "curves") return {"curves", report_curves(db, only)};
+  if (kind == "heat") return {"heat", heat_table(item.table)};
+  if (kind == "bars") return {"bars", item.table};
+  auto front = report_pareto(db, only);
+  // Of what was not timed, the numbers themselves.
+  if (front.rows.size() < 2) return {"bars", item.table};
+  return {"pareto", std::move(front)};
+}
+
+}  // namespace approx

@@ -1,0 +1,111 @@
+#include "results/reports/pareto.h"
+
+#include <map>
+
+#include "results/reports/report.h"
+#include "results/reports/row_columns.h"
+#include "results/reports/rows.h"
+#include "results/reports/target_rows.h"
+#include "results/stats/pareto.h"
+
+namespace approx {
+namespace {
+
+bool is_baseline(const Row& row) { return row.dense == &row; }
+
+struct FrontLine {
+  const Row* row = nullptr;
+  ParetoPoint point;
+  ParetoPlace place;
+
+  int64_t n() const { return is_baseline(*row) ? row->accuracy.n : row->loss.n; }
+  std::string front() const {
+    if (place.on_front) return "yes";
+    return place.perhaps_on_front() ? "perhaps" : "no";
+  }
+};
+
+// Dense stands at speedup 1 and loss 0.
+ParetoPoint point_of(const Row& row) {
+  ParetoPoint point{.speedup = {1, 1, 1}, .loss = {0, 0, 0}};
+  if (is_baseline(row)) return point;
+  point.speedup = {row.speedup.ratio, row.speedup.lo, row.speedup.hi};
+  point.loss = {row.loss.mean, std::nullopt, std::nullopt};
+  if (row.loss.half) {
+    point.loss.lo = row.loss.mean - *row.loss.half;
+    point.loss.hi = row.loss.mean + *row.loss.half;
+  }
+  return point;
+}
+
+// The lines of each group together, groups in the order of their first rows.
+std::vector<FrontLine> front_lines(const RowSet& set) {
+  std::map<Group, std::vector<const Row*>> groups;
+  std::vector<Group> order;
+  for (const auto& row : set.rows()) {
+    if (is_baseline(row) ? row.accuracy.n == 0 : row.speedup.n == 0 || row.loss.n == 0) continue;
+    auto& group = groups[group_of(row)];
+    if (group.empty()) order.push_back(group_of(row));
+    group.push_back(&row);
+  }
+  std::vector<FrontLine> lines;
+  for (const auto& key : order) {
+    const auto& rows = groups.at(key);
+    // An exact training alone, such as that of a smaller network, is no front.
+    if (rows.size() == 1 && order.size() > 1 && is_baseline(*rows[0])) continue;
+    std::vector<ParetoPoint> points;
+    for (const auto* row : rows) points.push_back(point_of(*row));
+    const auto places = pareto_places(points);
+    for (size_t i = 0; i < rows.size(); ++i) lines.push_back({rows[i], points[i], places[i]});
+  }
+  return lines;
+}
+
+// NAME, NAME_lo, NAME_hi; `text` for people.
+Columns<FrontLine> estimate_columns(const std::string& name, const std::string& header,
+                                    Estimate ParetoPoint::*of,
+                                    std::string (*text)(const FrontLine&)) {
+  return {{.name = name,
+           .header = header,
+           .value = [=](const FrontLine& line) { return (line.point.*of).mid; },
+           .text = text},
+          {.name = name + "_lo",
+           .value = [=](const FrontLine& line) { return field((line.point.*of).lo); }},
+          {.name = name + "_hi",
+           .value = [=](const FrontLine& line) { return field((line.point.*of).hi); }}};
+}
+
+std::string front_speedup_text(const FrontLine& line) {
+  return is_baseline(*line.row) ? "1" : ratio_text(line.row->speedup);
+}
+
+std::string front_loss_text(const FrontLine& line) {
+  return is_baseline(*line.row) ? "0" : with_interval(line.row->loss, 2);
+}
+
+}  // namespace
+
+Table report_pareto(const std::string& db, const ReportOptions& options) {
+  const RowSet set(db, options);
+  auto columns = row_columns<FrontLine>(set).all();
+  append(columns,
+         estimate_columns("speedup", "speedup", &ParetoPoint::speedup, front_speedup_text));
+  append(columns, estimate_columns("loss_pp", "loss, pp", &ParetoPoint::loss, front_loss_text));
+  append(columns, {{.name = "n", .header = "n", .value = &FrontLine::n},
+                   {.name = "front", .header = "on the front", .value = &FrontLine::front}});
+  Table table;
+  table.name = "pareto";
+  table.title = options.experiment;
+  fill(table, columns, front_lines(set));
+  table.notes.emplace_back(
+      "dense stands at speedup 1 and loss 0; front: by the means, perhaps where the intervals "
+      "leave it open");
+  return table;
+}
+
+REGISTER_REPORT("pareto", report_pareto)
+    .at(3)
+    .about("Speedup against loss, and what is on the front")
+    .drawn_by("pareto");
+
+}  // namespace approx

@@ -1,0 +1,159 @@
+#include "results/reports/profile.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "results/render/column.h"
+#include "results/reports/report.h"
+#include "results/reports/rows.h"
+#include "results/reports/target_rows.h"
+#include "results/stats/profile.h"
+
+namespace approx {
+namespace {
+
+// The methods that ran on all workloads, and how long they took there.
+struct Profiled {
+  std::vector<Group> workloads;
+  std::vector<double> budgets;  // a workload each, s
+  std::vector<std::string> labels;
+  WorkloadTimes times;             // a label each
+  std::vector<std::string> notes;  // what cannot be told from the numbers
+};
+
+struct ProfileLine {
+  std::string label;
+  ProfileStep step;
+  double score = 0;
+  int64_t workloads = 0;
+  RatioMean mean;
+};
+
+// The longest that a method could have taken on a workload, s.
+double budget_of(const Group& workload, const std::vector<TargetRow>& rows,
+                 std::vector<std::string>& notes) {
+  double budget = 0;
+  std::set<int64_t> hosts;
+  for (const auto& next : rows) {
+    if (group_of(*next.row) != workload) continue;
+    budget = std::max({budget, next.budget, next.time.longest});
+    for (const auto& each : accuracy_runs(*next.row, /*diverged=*/true)) {
+      hosts.insert(each.run->host_id);
+    }
+  }
+  if (hosts.size() > 1) {
+    notes.push_back(fmt::format("{} on {}: times of {} machines are compared",
+                                std::get<0>(workload), std::get<1>(workload), hosts.size()));
+  }
+  return budget;
+}
+
+// A workload is a group; a method is a (method, schedule) that ran in all of them. A group that
+// was only trained exactly, a control, is none.
+Profiled profiled(std::vector<TargetRow> rows) {
+  std::set<Group> approximated;
+  for (const auto& next : rows) {
+    if (!is_dense(*next.row->first)) approximated.insert(group_of(*next.row));
+  }
+  if (!approximated.empty()) {
+    std::erase_if(
+        rows, [&](const TargetRow& next) { return !approximated.contains(group_of(*next.row)); });
+  }
+  Profiled all;
+  std::map<std::string, std::map<Group, const TargetRow*>> methods;
+  std::vector<std::string> order;
+  for (const auto& next : rows) {
+    const Group group = group_of(*next.row);
+    if (std::find(all.workloads.begin(), all.workloads.end(), group) == all.workloads.end()) {
+      all.workloads.push_back(group);
+    }
+    const std::string label = method_text(*next.row->first);
+    if (!methods.contains(label)) order.push_back(label);
+    methods[label][group] = &next;
+  }
+  for (const auto& workload : all.workloads) {
+    all.budgets.push_back(budget_of(workload, rows, all.notes));
+  }
+  for (const auto& label : order) {
+    const auto& cells = methods.at(label);
+    if (cells.size() != all.workloads.size()) {
+      all.notes.push_back(fmt::format("left out: {} ran on {} of {} workloads", label, cells.size(),
+                                      all.workloads.size()));
+      continue;
+    }
+    auto& line = all.times.emplace_back();
+    all.labels.push_back(label);
+    for (const auto& workload : all.workloads) {
+      const auto& time = cells.at(workload)->time;
+      // Half of its runs must reach the target for a method to have reached it.
+      line.push_back(time.median && *time.median > 0 ? *time.median
+                                                     : std::numeric_limits<double>::infinity());
+    }
+  }
+  return all;
+}
+
+// An end of a step's band.
+auto band_end(double Interval::*end) {
+  return [end](const ProfileLine& line) {
+    return line.step.band ? Field((*line.step.band).*end) : Field();
+  };
+}
+
+const Columns<ProfileLine>& profile_columns() {
+  static const Columns<ProfileLine> columns = {
+      {.name = "method", .value = &ProfileLine::label},
+      {.name = "tau", .value = [](const ProfileLine& line) { return line.step.tau; }},
+      {.name = "share", .value = [](const ProfileLine& line) { return line.step.rho; }},
+      {.name = "lo", .value = band_end(&Interval::lo)},
+      {.name = "hi", .value = band_end(&Interval::hi)},
+      {.name = "score", .value = &ProfileLine::score},
+      {.name = "workloads", .value = &ProfileLine::workloads},
+      {.name = "geometric_mean",
+       .value = [](const ProfileLine& line) { return field(line.mean.ratio); }},
+      {.name = "unreached", .value = [](const ProfileLine& line) { return line.mean.unreached; }}};
+  return columns;
+}
+
+}  // namespace
+
+Table report_profile(const std::string& db, const ReportOptions& options) {
+  const RowSet set(db, options);
+  const Profiled all = profiled(target_rows(set, options));
+  Table table;
+  table.name = "profile";
+  table.title = options.experiment;
+  table.notes = all.notes;
+  std::vector<ProfileLine> lines;
+  if (!all.times.empty()) {
+    const auto profiles = performance_profiles(all.times);
+    const auto means = geometric_means(all.times, all.budgets);
+    table.notes.push_back(fmt::format(
+        "{} workloads; by the median time to target, infinite where fewer than half of the runs "
+        "reached it; bands: resampled workloads; score: mean of the profile over tau from 1 to 4",
+        all.workloads.size()));
+    for (size_t i = 0; i < all.labels.size(); ++i) {
+      for (const auto& step : profiles[i].steps) {
+        lines.push_back({all.labels[i], step, profiles[i].score,
+                         static_cast<int64_t>(all.workloads.size()), means[i]});
+      }
+      if (means[i].ratio && means[i].unreached > 0) {
+        table.notes.push_back(
+            fmt::format("{}: geometric mean ≥ {:.2f}, with {} of {} workloads unreached",
+                        all.labels[i], *means[i].ratio, means[i].unreached, means[i].workloads));
+      }
+    }
+    table.notes.emplace_back(kNotIsolated);
+  }
+  fill(table, profile_columns(), lines);
+  return table;
+}
+
+REGISTER_REPORT("profile", report_profile)
+    .at(4)
+    .about("Performance profiles over networks and data sets")
+    .drawn_by("profile");
+
+}  // namespace approx

@@ -1,0 +1,112 @@
+#include "results/reports/run_details.h"
+
+#include "base/error.h"
+#include "results/render/table.h"
+#include "results/store/database.h"
+
+namespace approx {
+
+Json run_details(const std::string& path, int64_t run_id) {
+  auto db = open_snapshot(path);
+  // A row as an object; JSON columns are parsed, raw samples left out.
+  const auto object = [](SQLite::Statement& row) {
+    Json json = Json::object();
+    for (int i = 0; i < row.getColumnCount(); ++i) {
+      const auto column = row.getColumn(i);
+      if (column.isBlob()) continue;
+      const std::string name = column.getName();
+      if (column.isNull()) {
+        json[name] = nullptr;
+      } else if (column.isInteger()) {
+        json[name] = column.getInt64();
+      } else if (column.isFloat()) {
+        json[name] = column.getDouble();
+      } else {
+        json[name] = column.getString();
+      }
+    }
+    return json;
+  };
+  const auto list = [&](const std::string& sql) {
+    Json rows = Json::array();
+    for_each_row(
+        db, sql, [&](SQLite::Statement& row) { rows.push_back(object(row)); }, run_id);
+    return rows;
+  };
+  const auto take = [](Json& from, const char* key) {
+    Json value = Json::parse(from[key].get<std::string>(), nullptr, /*allow_exceptions=*/false);
+    from.erase(key);
+    return value.is_discarded() ? Json(nullptr) : value;
+  };
+  Json runs = list(
+      "SELECT r.*, c.run_key, c.purpose, c.method, c.network, c.dataset, c.seed, c.config, "
+      "h.hostname, h.cpu_model, h.gpu_model, b.git_sha, b.dirty, b.compiler, b.torch, "
+      "d.sha256 AS dataset_sha256, d.lossy AS dataset_lossy FROM run r JOIN cell c USING(cell_id) "
+      "JOIN host h USING(host_id) JOIN build b USING(build_id) LEFT JOIN dataset d "
+      "USING(dataset_id) WHERE r.run_id = ?");
+  if (runs.empty()) {
+    throw usage_error("no run {} in {}; `report runs` lists them", run_id, path);
+  }
+  Json run = runs[0];
+  const Json config = take(run, "config"), environment = take(run, "environment");
+  run["taint"] = take(run, "taint");
+  return {
+      {"schema", "approxtrain.run/1"},
+      {"run", run},
+      {"config", config},
+      {"environment", environment},
+      {"metrics", list("SELECT name, split, step, epoch, train_ns, value, special FROM metric "
+                       "WHERE run_id = ? ORDER BY name, split, step")},
+      {"layers", list("SELECT layer, product, method, calls, exact_calls, macs_dense, macs_done, "
+                      "density FROM layer_metric WHERE run_id = ? ORDER BY layer, product")},
+      {"blocks", list("SELECT pair, arm, block_order, steps, ns FROM timing_block "
+                      "WHERE run_id = ? ORDER BY pair, block_order")}};
+}
+
+std::string render_run(const Json& details) {
+  const auto text = [](const Json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_number_float()) return shortest(value.get<double>());
+    return value.is_null() ? "–" : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  const auto pairs = [&](const Json& object, const std::string& title) {
+    Table table;
+    table.title = title;
+    table.text_columns = {"", ""};
+    if (object.is_object()) {
+      for (const auto& [key, value] : object.items()) {
+        if (!value.is_null() && value != "") table.text_rows.push_back({key, text(value)});
+      }
+    }
+    return render(table, "md") + "\n";
+  };
+  const auto list = [&](const Json& rows, const std::string& title,
+                        const std::vector<std::string>& columns) {
+    if (rows.empty()) return std::string();
+    Table table;
+    table.title = title;
+    table.text_columns = columns;
+    for (const auto& row : rows) {
+      auto& texts = table.text_rows.emplace_back();
+      for (const auto& column : columns) {
+        const bool special = column == "value" && row.at(column).is_null();
+        texts.push_back(text(row.at(special ? "special" : column)));
+      }
+    }
+    return render(table, "md") + "\n";
+  };
+  std::string out =
+      pairs(details.at("run"), fmt::format("Run {}", text(details.at("run").at("run_id")))) +
+      pairs(details.at("config"), "Configuration") +
+      pairs(details.at("environment"), "Environment") +
+      list(details.at("metrics"), "Metrics",
+           {"name", "split", "step", "epoch", "train_ns", "value"}) +
+      list(details.at("layers"), "Layers",
+           {"layer", "product", "method", "calls", "exact_calls", "macs_dense", "macs_done",
+            "density"}) +
+      list(details.at("blocks"), "Timing blocks", {"pair", "arm", "block_order", "steps", "ns"});
+  out.pop_back();  // one empty line between sections, none at the end
+  return out;
+}
+
+}  // namespace approx

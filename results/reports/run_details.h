@@ -1,0 +1,18 @@
+// One run: all that the store has of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/params.h"
+
+namespace approx {
+
+// Everything about one run as one document: "schema": "approxtrain.run/1", "run", "config",
+// "environment", "metrics", "layers", "blocks". Throws Error(kUsage) for an unknown id.
+Json run_details(const std::string& db, int64_t run_id);
+
+// The same for people, as Markdown.
+std::string render_run(const Json& details);
+
+}  // namespace approx

@@ -1,0 +1,14 @@
+// The runs themselves, before anything is made of them.
+#pragma once
+
+#include <string>
+
+#include "results/render/table.h"
+#include "results/reports/options.h"
+
+namespace approx {
+
+// One row for each attempt at a run. Throws as report_table does.
+Table report_runs(const std::string& db, const ReportOptions& options = {});
+
+}  // namespace approx

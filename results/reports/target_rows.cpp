@@ -1,0 +1,126 @@
+#include "results/reports/target_rows.h"
+
+#include <algorithm>
+
+namespace approx {
+namespace {
+
+// The share that the runs of a group are to reach.
+std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
+                                          const ReportOptions& options) {
+  if (options.target) return TargetChoice{*options.target, "given"};
+  if (row.target) return TargetChoice{*row.target, "the experiment's"};
+  if (row.dense == nullptr) return std::nullopt;
+  std::vector<double> best;
+  for (const auto& [cell, run] : accuracy_runs(*row.dense, /*diverged=*/false)) {
+    double highest = 0;
+    for (const auto& evaluation : set.judged(*cell, *run)) {
+      highest = std::max(highest, evaluation.value);
+    }
+    best.push_back(highest);
+  }
+  if (best.empty()) return std::nullopt;
+  const double share = quantile(best, 0.5) - options.margin / 100;
+  return TargetChoice{share,
+                      fmt::format("median best of {} dense {} less {} points", best.size(),
+                                  best.size() == 1 ? "run" : "runs", shortest(options.margin))};
+}
+
+Efforts efforts_of(const RowSet& set, const Row& row, double share) {
+  Efforts efforts;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
+    const auto& evaluations = set.judged(*cell, *run);
+    if (evaluations.empty()) continue;
+    const auto found =
+        std::find_if(evaluations.begin(), evaluations.end(),
+                     [share](const CurvePoint& each) { return each.value >= share; });
+    const bool reached = found != evaluations.end();
+    if (run->finished()) {
+      const double whole = static_cast<double>(evaluations.back().train_ns) / kNsPerSecond;
+      efforts.watched = std::min(efforts.watched.value_or(whole), whole);
+    }
+    const auto& at = reached ? *found : evaluations.back();
+    const double seconds = static_cast<double>(at.train_ns) / kNsPerSecond;
+    const auto steps = static_cast<double>(at.step);
+    if (!reached && !run->finished()) efforts.diverged.push_back(efforts.seconds.size());
+    efforts.seconds.push_back({seconds, reached});
+    if (reached) {
+      const auto counted = set.contents().joules.find(run->run_id);
+      if (counted != set.contents().joules.end() && counted->second.contains(at.step)) {
+        efforts.joules.push_back(counted->second.at(at.step));
+      }
+    }
+    if (reached && seconds > 0 && steps > 0) efforts.reached[cell] = {steps, seconds};
+  }
+  return efforts;
+}
+
+// The ratios of a row against dense, from pairs of runs that both reached the target.
+void compare_with_dense(const RowSet& set, TargetRow& next) {
+  const Row* dense = next.row->dense;
+  if (dense == nullptr || dense == next.row) return;
+  std::vector<TargetEffort> theirs, ours;
+  const auto reference = efforts_of(set, *dense, next.target.share);
+  for (const auto& [cell, effort] : next.efforts.reached) {
+    const auto found = reference.reached.find(partner(dense, *cell));
+    if (found == reference.reached.end()) continue;
+    theirs.push_back(found->second);
+    ours.push_back(effort);
+  }
+  const TargetSpeedup parts = target_speedup(theirs, ours);
+  next.steps = parts.steps;
+  if (next.row->speedup.n > 0) {
+    next.step_time = next.row->speedup;
+    next.step_times = StepTimes::kTimingRuns;
+    if (next.steps.n > 0) next.speedup = product_of_ratios(next.steps, next.step_time);
+  } else if (parts.time.n > 0) {
+    next.step_time = parts.step_time;
+    next.step_times = StepTimes::kAccuracyRuns;
+    next.speedup = parts.time;
+  }
+}
+
+}  // namespace
+
+const char* const kNotIsolated =
+    "seconds are those of the accuracy runs, which may have shared the machine; only the "
+    "step-time ratios of timing runs are isolated";
+
+Group group_of(const Row& row) {
+  return {row.first->network, row.first->dataset, row.first->setting};
+}
+
+std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& options) {
+  std::vector<TargetRow> rows;
+  // How far every row of a group was watched: of its runs that finished, since one that diverged
+  // was not cut short. A group in which none did is watched as far as its longest run.
+  std::map<Group, double> budgets, longest;
+  for (const auto& row : set.rows()) {
+    const auto target = choose_target(set, row, options);
+    if (!target) continue;
+    TargetRow next{.row = &row, .target = *target, .efforts = efforts_of(set, row, target->share)};
+    if (next.efforts.seconds.empty()) continue;
+    const Group group = group_of(row);
+    for (const auto& attempt : next.efforts.seconds) {
+      longest[group] = std::max(longest[group], attempt.time);
+    }
+    if (next.efforts.watched) {
+      const auto [at, added] = budgets.emplace(group, *next.efforts.watched);
+      if (!added) at->second = std::min(at->second, *next.efforts.watched);
+    }
+    rows.push_back(std::move(next));
+  }
+  std::erase_if(rows, [&](const TargetRow& next) { return longest.at(group_of(*next.row)) <= 0; });
+  for (auto& next : rows) {
+    const Group group = group_of(*next.row);
+    next.budget = budgets.contains(group) ? budgets.at(group) : longest.at(group);
+    for (const size_t at : next.efforts.diverged) {
+      next.efforts.seconds[at].time = std::max(next.efforts.seconds[at].time, next.budget);
+    }
+    next.time = time_to_target(next.efforts.seconds, next.budget);
+    compare_with_dense(set, next);
+  }
+  return rows;
+}
+
+}  // namespace approx

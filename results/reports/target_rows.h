@@ -1,0 +1,59 @@
+// Time to a target for each row of a store: what the reports on it and on profiles begin with.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "results/reports/options.h"
+#include "results/reports/rows.h"
+#include "results/stats/stats.h"
+#include "results/stats/time_to_target.h"
+
+namespace approx {
+
+// Rows that compete with each other: network, data set, setting.
+using Group = std::tuple<std::string, std::string, std::string>;
+
+Group group_of(const Row& row);
+
+struct TargetChoice {
+  double share = 0;
+  std::string origin;  // why this one, for people
+};
+
+// What the runs of a row took to reach a target.
+struct Efforts {
+  std::vector<Attempt> seconds;
+  std::map<const Cell*, TargetEffort> reached;
+  std::vector<double> joules;  // of the runs that reached it, where they were counted
+  // For how long every run that finished was trained, s; none where none did.
+  std::optional<double> watched;
+  // Positions of runs that diverged: they would never have arrived, so they count for the whole
+  // budget and not only for as long as they lasted.
+  std::vector<size_t> diverged;
+};
+
+// Where the ratio of step times comes from.
+enum class StepTimes { kNone, kTimingRuns, kAccuracyRuns };
+
+struct TargetRow {
+  const Row* row = nullptr;
+  TargetChoice target;
+  Efforts efforts;
+  TargetTime time;
+  double budget = 0;  // s, the same in all rows of a group
+  // Against dense: of steps to the target, of step times, and of both together.
+  Ratio steps, step_time, speedup;
+  StepTimes step_times = StepTimes::kNone;
+};
+
+// Those rows of a set that have a target and runs to judge by it, in their order.
+std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& options);
+
+// What must be said below every table of these times.
+extern const char* const kNotIsolated;
+
+}  // namespace approx

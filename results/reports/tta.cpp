@@ -1,0 +1,174 @@
+#include "results/reports/tta.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "results/reports/report.h"
+#include "results/reports/row_columns.h"
+#include "results/reports/rows.h"
+#include "results/reports/target_rows.h"
+
+namespace approx {
+namespace {
+
+std::string seconds_text(const std::optional<double>& value) {
+  return value ? fixed(*value, 1) + " s" : "–";
+}
+
+std::string target_text_of(const TargetRow& line) {
+  return fixed(100 * line.target.share, 2) + " %";
+}
+
+std::string reached_text(const TargetRow& line) {
+  const auto& interval = line.time.fraction_interval;
+  return fmt::format("{}/{} ({}–{} %)", line.time.reached, line.time.n, fixed(100 * interval.lo, 0),
+                     fixed(100 * interval.hi, 0));
+}
+
+std::string restricted_mean_text(const TargetRow& line) {
+  if (!line.time.restricted_mean) return "–";
+  return seconds_text(line.time.restricted_mean) + " to " + fixed(line.budget, 0) + " s";
+}
+
+bool is_composed(const TargetRow& line) { return line.step_times == StepTimes::kTimingRuns; }
+bool is_shared(const TargetRow& line) { return line.step_times == StepTimes::kAccuracyRuns; }
+
+std::string step_times_name(const TargetRow& line) {
+  if (is_composed(line)) return "timing runs";
+  return is_shared(line) ? "the accuracy runs, not isolated" : "";
+}
+
+// With the letter of its note.
+std::string step_time_text(const TargetRow& line) {
+  const std::string text = ratio_text(line.step_time);
+  if (is_shared(line)) return text + " [b]";
+  return is_composed(line) && line.speedup.n > 0 ? text + " [a]" : text;
+}
+
+std::string joules_text(const TargetRow& line) {
+  const auto joules = summarize(line.efforts.joules);
+  if (joules.n == 0) return "–";
+  return fmt::format("{} kJ (n={})", fixed(joules.mean / 1000, 2), joules.n);
+}
+
+using Lines = std::vector<TargetRow>;
+
+Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters, bool has_joules) {
+  const auto of_time = [](auto member) {
+    return [=](const TargetRow& line) { return field(line.time.*member); };
+  };
+  auto columns = row_columns<TargetRow>(set, &letters).all();
+  append(
+      columns,
+      {{.name = "target_pct",
+        .header = "target",
+        // Not 48.370000000000005.
+        .value = [](const TargetRow& line) { return std::round(line.target.share * 1e12) / 1e10; },
+        .text = target_text_of},
+       {.name = "target_origin", .value = [](const TargetRow& line) { return line.target.origin; }},
+       {.name = "runs", .value = [](const TargetRow& line) { return line.time.n; }},
+       {.name = "reached",
+        .header = "reached",
+        .value = [](const TargetRow& line) { return line.time.reached; },
+        .text = reached_text},
+       {.name = "fraction", .value = of_time(&TargetTime::fraction)},
+       {.name = "fraction_lo",
+        .value = [](const TargetRow& line) { return line.time.fraction_interval.lo; }},
+       {.name = "fraction_hi",
+        .value = [](const TargetRow& line) { return line.time.fraction_interval.hi; }},
+       {.name = "median_s",
+        .header = "median",
+        .value = of_time(&TargetTime::median),
+        .text = [](const TargetRow& line) { return seconds_text(line.time.median); }},
+       {.name = "restricted_mean_s",
+        .header = "restricted mean",
+        .value = of_time(&TargetTime::restricted_mean),
+        .text = restricted_mean_text},
+       {.name = "restricted_mean_se", .value = of_time(&TargetTime::restricted_error)},
+       {.name = "budget_s", .value = &TargetRow::budget},
+       {.name = "restart_s",
+        .header = "with restarts",
+        .value = of_time(&TargetTime::expected_with_restarts),
+        .text = [](const TargetRow& line) {
+          return seconds_text(line.time.expected_with_restarts);
+        }}});
+  append(columns, ratio_columns<TargetRow>("steps_ratio", "steps ratio", &TargetRow::steps));
+  auto step_time =
+      ratio_columns<TargetRow>("step_time_ratio", "× step-time ratio", &TargetRow::step_time);
+  step_time.front().text = step_time_text;
+  append(columns, step_time);
+  append(columns, {{.name = "step_time_source", .value = step_times_name}});
+  append(columns, ratio_columns<TargetRow>("speedup", "= speedup", &TargetRow::speedup));
+  append(
+      columns,
+      {{.name = "joules_to_target",
+        .header = "energy to target",
+        .value = [](const TargetRow& line) { return mean_field(summarize(line.efforts.joules)); },
+        .text = joules_text,
+        .shown = has_joules},
+       {.name = "joules_runs",
+        .value =
+            [](const TargetRow& line) { return static_cast<int64_t>(line.efforts.joules.size()); }},
+       {.name = "notes",
+        .value = [&letters](const TargetRow& line) { return letters.names(*line.row); }}});
+  return columns;
+}
+
+std::vector<std::string> target_notes(const Lines& lines, const NoteLetters& letters,
+                                      bool has_joules) {
+  std::vector<std::string> notes;
+  if (has_joules) {
+    notes.emplace_back(
+        "energy: of whole processors and GPUs while training, over the runs that reached the "
+        "target");
+  }
+  std::set<std::string> origins;
+  for (const auto& line : lines) {
+    origins.insert(fmt::format("target {}: {}", target_text_of(line), line.target.origin));
+  }
+  notes.insert(notes.end(), origins.begin(), origins.end());
+  if (std::any_of(lines.begin(), lines.end(), is_composed)) {
+    notes.emplace_back(
+        "a: the speedup is composed: steps from accuracy runs, step times from timing runs");
+  }
+  if (std::any_of(lines.begin(), lines.end(), is_shared)) {
+    notes.emplace_back("b: step times of the accuracy runs, which may have shared the machine");
+  }
+  for (const auto& line : letters.lines()) notes.push_back(line);
+  if (!lines.empty()) {
+    notes.emplace_back(
+        "reached: with Wilson's 95 % interval; median: Kaplan and Meier's; restricted mean: of "
+        "min(time, the time that all rows were watched for); with restarts: all time over "
+        "successes");
+    notes.emplace_back(kNotIsolated);
+  }
+  return notes;
+}
+
+}  // namespace
+
+Table report_tta(const std::string& db, const ReportOptions& options) {
+  const RowSet set(db, options);
+  const Lines lines = target_rows(set, options);
+  std::vector<const Row*> rows;
+  for (const auto& line : lines) rows.push_back(line.row);
+  // Behind a and b; neither throughput nor differences of accuracies stand here.
+  const NoteLetters letters(rows, 'c', {kShared, kUnpaired});
+  const bool has_joules = std::any_of(lines.begin(), lines.end(), [](const TargetRow& line) {
+    return !line.efforts.joules.empty();
+  });
+  Table table;
+  table.name = "tta";
+  table.title = options.experiment;
+  fill(table, target_columns(set, letters, has_joules), lines);
+  table.notes = target_notes(lines, letters, has_joules);
+  return table;
+}
+
+REGISTER_REPORT("tta", report_tta)
+    .at(2)
+    .about("Time to a target, with the runs that never reach it")
+    .drawn_by("tta");
+
+}  // namespace approx
