@@ -75,15 +75,16 @@ void write_page(const ReportFlags& flags, const GlobalOptions& options) {
 }
 
 void write_comparison(const ReportFlags& flags) {
-  static const std::vector<std::string> gates = {"slower", "inferior", "differs"};
+  std::vector<std::string> gates;
+  for (const Change loss : kLosses) gates.emplace_back(name(loss));
   for (const auto& gate : flags.fail_on) {
     if (std::find(gates.begin(), gates.end(), gate) == gates.end()) {
       throw usage_error("--fail-on: \"{}\"{}; known: {}", printable(gate),
                         did_you_mean(gate, gates), fmt::join(gates, ", "));
     }
   }
-  std::vector<std::string> failures;
-  const Table table = report_compare(flags.a, flags.b, flags.report, &failures);
+  std::vector<Change> losses;
+  const Table table = report_compare(flags.a, flags.b, flags.report, &losses);
   write(table, flags, "");
   if (table.rows.empty() && !flags.fail_on.empty()) {
     std::fputs("approxtrain: --fail-on: the stores have no row in common, so nothing was checked\n",
@@ -91,8 +92,8 @@ void write_comparison(const ReportFlags& flags) {
     throw Exit{static_cast<int>(ErrorKind::kGate)};
   }
   int64_t failed = 0;
-  for (const auto& failure : failures) {
-    failed += std::count(flags.fail_on.begin(), flags.fail_on.end(), failure);
+  for (const Change loss : losses) {
+    failed += std::count(flags.fail_on.begin(), flags.fail_on.end(), name(loss));
   }
   if (failed == 0) return;
   std::fputs(fmt::format("approxtrain: {} {} {}\n", failed, failed == 1 ? "row is" : "rows are",

@@ -1,7 +1,8 @@
-// Whether two stores agree.
+// What is the same in two stores, and what changed from one to the other.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/render/table.h"
@@ -9,11 +10,20 @@
 
 namespace approx {
 
-// What is the same in two stores, A against B: accuracy (Welch's interval of the difference) and
-// step time or kernel time. `failures` gets a word for each row that is "slower", "inferior" or
-// "differs". What the runs cannot tell is "undecided"; stores with no row in common give none.
-// Throws as report_table does.
+// How B is against A, as far as the runs can tell: its speed, its accuracy, or two numbers that
+// should be equal.
+enum class Change { kSame, kFaster, kSlower, kBetter, kInferior, kDiffers, kUndecided };
+
+std::string_view name(Change change);  // "same", "faster" and so on
+
+// Those that a gate may refuse.
+inline constexpr Change kLosses[] = {Change::kSlower, Change::kInferior, Change::kDiffers};
+
+// What is the same in two stores, B against A: accuracy (Welch's interval of the difference) and
+// step time or kernel time. `losses` gets the change of each row that is one of kLosses. What the
+// runs cannot tell is undecided; stores with no row in common give none. Throws as
+// report_table does.
 Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
-                     std::vector<std::string>* failures = nullptr);
+                     std::vector<Change>* losses = nullptr);
 
 }  // namespace approx

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "results/store/run_store.h"
@@ -33,9 +32,11 @@ namespace {
 
 constexpr int64_t kFewSeeds = 5;
 
-using RowKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
-
 }  // namespace
+
+RowKey row_key(const Cell& cell) {
+  return {cell.network, cell.dataset, cell.setting, cell.schedule, cell.method};
+}
 
 const Cell* partner(const Row* dense, const Cell& cell) {
   if (dense == nullptr || cell.run() == nullptr) return nullptr;
@@ -82,8 +83,7 @@ RowSet::RowSet(Contents contents, bool include_tainted)
 void RowSet::group() {
   std::map<RowKey, size_t> known;
   for (const auto& cell : contents_.cells) {
-    const RowKey key{cell.network, cell.dataset, cell.setting, cell.schedule, cell.method};
-    const auto [at, added] = known.emplace(key, rows_.size());
+    const auto [at, added] = known.emplace(row_key(cell), rows_.size());
     if (added) rows_.emplace_back().first = &cell;
     rows_[at->second].cells.push_back(&cell);
   }

@@ -1,6 +1,7 @@
 // The rows of the reports: what has equal settings, judged.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,8 +32,16 @@ enum Note {
 extern const char* const kNoteNames[kNotes];  // "few seeds", for programs
 extern const char* const kNoteTexts[kNotes];  // a line each, for people
 
-// The cells of one (network, data set, setting, schedule, method): its seeds, and what they add up
-// to (docs/statistics.md).
+// What the cells of a row have alike; a row has the same key in every store.
+struct RowKey {
+  std::string network, dataset, setting, schedule, method;
+
+  auto operator<=>(const RowKey&) const = default;
+};
+
+RowKey row_key(const Cell& cell);
+
+// The cells of one key: its seeds, and what they add up to (docs/statistics.md).
 struct Row {
   const Cell* first = nullptr;
   std::vector<const Cell*> cells;

@@ -528,7 +528,7 @@ TEST_F(ReportTest, AComparisonThatCannotTellSaysSo) {
   for (const auto& run : runs) {
     store.finish(*store.begin(run.plan.key, environment_of(), folder_ / "runs2"), run.events, {});
   }
-  std::vector<std::string> failures;
+  std::vector<Change> failures;
   const Table table = report_compare(path_, other, {}, &failures);
   ASSERT_EQ(table.rows.size(), 3u);
   const auto verdict = [&](size_t row) { return std::get<std::string>(table.rows[row][7]); };
@@ -540,7 +540,7 @@ TEST_F(ReportTest, AComparisonThatCannotTellSaysSo) {
 
 TEST_F(ReportTest, ComparesTwoStores) {
   fill({accuracy("dense", 0, {0.5}), accuracy("zero", 0, {0.4})});
-  std::vector<std::string> failures;
+  std::vector<Change> failures;
   EXPECT_EQ(report_compare(path_, path_, {}, &failures).rows.size(), 2u);
   EXPECT_TRUE(failures.empty());
   const std::string other = folder_ / "other.db";
@@ -553,7 +553,7 @@ TEST_F(ReportTest, ComparesTwoStores) {
   const Table table = report_compare(path_, other, {}, &failures);
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_NEAR(std::get<double>(table.rows[0][4]), 1, 1e-9);
-  EXPECT_EQ(failures, std::vector<std::string>{"differs"});  // equal runs give equal numbers
+  EXPECT_EQ(failures, std::vector{Change::kDiffers});  // equal runs give equal numbers
 }
 
 TEST_F(ReportTest, TaintedTimingsAreLeftOutUnlessAskedFor) {
