@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "results/render/verdict.h"
 #include "results/reports/stored_items.h"
 #include "tests/results/filled_store.h"
 
@@ -14,54 +15,6 @@ ReportedValue accuracy_value() {
   value.unit = "%";
   value.tolerance = 0.5;
   return value;
-}
-
-Measured measured(double value, double half, int64_t n = 6) {
-  return {.n = n, .value = value, .lo = value - half, .hi = value + half};
-}
-
-TEST(Judge, ComparesTheWholeIntervalWithTheTolerance) {
-  const auto value = accuracy_value();
-  const auto at = [&](double ours, double half) {
-    return judge(value, 91.0, measured(ours, half), Scale::kFull, false, 1.0).verdict;
-  };
-  EXPECT_EQ(at(91.1, 0.3), Verdict::kReproduced);
-  EXPECT_EQ(at(91.6, 0.05), Verdict::kDiffers);
-  EXPECT_EQ(at(90.0, 0.4), Verdict::kDiffers);
-  // An interval that crosses the border says neither.
-  EXPECT_EQ(at(91.4, 0.3), Verdict::kNotComparable);
-  EXPECT_EQ(at(91.0, 3.0), Verdict::kNotComparable);
-}
-
-TEST(Judge, SaysWhyItCannot) {
-  auto value = accuracy_value();
-  const auto good = measured(91.0, 0.1);
-  const auto reason = [&](const Measured& ours, Scale scale, bool difference) {
-    const auto judgement = judge(value, 91.0, ours, scale, difference, 1.0);
-    EXPECT_EQ(judgement.verdict, Verdict::kNotComparable);
-    return judgement.reason;
-  };
-  EXPECT_EQ(reason(good, Scale::kReduced, false),
-            "reduced scale: only differences from dense are judged");
-  EXPECT_EQ(judge(value, 91.0, good, Scale::kReduced, true, 1.0).verdict, Verdict::kReproduced);
-  EXPECT_NE(reason(good, Scale::kSmoke, true).find("smoke scale"), std::string::npos);
-  auto lossy = good;
-  lossy.lossy = true;
-  EXPECT_EQ(reason(lossy, Scale::kFull, false),
-            "lossy data: only differences from dense are judged");
-  EXPECT_EQ(reason(measured(91.0, 0.1, 5), Scale::kFull, false), "n = 5: fewer than 6 seeds");
-  // An accuracy is that of a network, a time that of a machine.
-  value.hardware = "Titan Xp";
-  EXPECT_EQ(judge(value, 91.0, good, Scale::kFull, false, 1.0).verdict, Verdict::kReproduced);
-  value.quantity = "speedup";
-  EXPECT_EQ(reason(good, Scale::kFull, false), "measured on other hardware: Titan Xp");
-  value = accuracy_value();
-  value.basis = "estimated";
-  EXPECT_NE(reason(good, Scale::kFull, false).find("estimate"), std::string::npos);
-
-  EXPECT_EQ(judge(value, 91.0, {.why_none = "no run"}, Scale::kFull, false, 1.0).verdict,
-            Verdict::kNotRun);
-  EXPECT_EQ(judge(value, std::nullopt, good, Scale::kFull, false, 1.0).verdict, std::nullopt);
 }
 
 class PaperReport : public testing::Test {

@@ -1,0 +1,65 @@
+#include "results/reports/judge.h"
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "results/reports/paper_quantities.h"
+#include "results/stats/stats.h"
+
+namespace approx {
+namespace {
+
+constexpr int64_t kSeedsForAVerdict = 6;  // fewer can never show a difference at 5 %
+
+// A count is the same at each run.
+bool is_count(const ReportedValue& value) {
+  return value.basis == "count" || value.quantity == "compute_reduction";
+}
+
+// Why the two numbers cannot be compared, "" where they can.
+std::string obstacle(const ReportedValue& value, const Measured& measured, Scale scale,
+                     bool is_difference, double tolerance) {
+  if (scale == Scale::kSmoke) return "smoke scale: it only shows that the item runs";
+  if (!value.hardware.empty() && is_timing(value.quantity)) {
+    return "measured on other hardware: " + value.hardware;
+  }
+  if (value.basis == "estimated") return "the paper's number is an estimate, ours is measured";
+  if (is_count(value)) return "";
+  if (!is_difference) {
+    if (scale != Scale::kFull) return "reduced scale: only differences from dense are judged";
+    if (measured.lossy) return "lossy data: only differences from dense are judged";
+  }
+  if (measured.n < kSeedsForAVerdict || !measured.lo || !measured.hi) {
+    return fmt::format("n = {}: fewer than {} seeds", measured.n, kSeedsForAVerdict);
+  }
+  return tolerance > 0 ? "" : "no tolerance is declared for it";
+}
+
+}  // namespace
+
+Judgement judge(const ReportedValue& value, const std::optional<double>& reported,
+                const Measured& measured, Scale scale, bool is_difference, double margin) {
+  if (measured.n == 0) return {Verdict::kNotRun, measured.why_none};
+  if (!reported) return {};
+  const double fallback = is_difference ? margin : is_count(value) ? 1.0 : 0.0;
+  const double tolerance = value.tolerance.value_or(fallback);
+  const std::string why_not = obstacle(value, measured, scale, is_difference, tolerance);
+  if (!why_not.empty()) return {Verdict::kNotComparable, why_not};
+  const double lo = measured.lo.value_or(measured.value), hi = measured.hi.value_or(measured.value);
+  const std::string within = fmt::format("{} {} around the paper's number", shortest(tolerance),
+                                         value.unit.empty() ? "units" : value.unit);
+  switch (agreement(lo, hi, *reported, tolerance)) {
+    case Agreement::kAgrees:
+      return {Verdict::kReproduced, "within " + within};
+    case Agreement::kDiffers:
+      return {Verdict::kDiffers, "outside " + within};
+    case Agreement::kUnresolved:
+      return {Verdict::kNotComparable, "the interval is too wide to tell: it crosses " + within};
+  }
+  return {};
+}
+
+std::string verdict_text(const Judgement& judgement) {
+  return judgement.verdict ? std::string(name(*judgement.verdict)) : std::string();
+}
+
+}  // namespace approx

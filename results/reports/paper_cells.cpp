@@ -1,0 +1,197 @@
+#include "results/reports/paper_cells.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "results/reports/paper_quantities.h"
+#include "results/stats/stats.h"
+
+namespace approx {
+namespace {
+
+// What a cell has of settings that a planned run has otherwise, "epochs=4". Not the threads: where
+// a file leaves them open they are those of whatever machine reads it.
+std::string differing(const Cell& cell, const RunConfig& config) {
+  const Settings wanted = settings_of(config);
+  std::string text;
+  for (const auto& setting : cell.settings) {
+    const auto& [key, value] = setting;
+    if (key == "threads" || std::count(wanted.begin(), wanted.end(), setting) > 0) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
+  }
+  return text;
+}
+
+// How the runs of a row for one purpose ended.
+struct Ends {
+  int64_t finished = 0, diverged = 0, failed = 0;
+};
+
+Ends ends_of(const Row& row, std::string_view purpose) {
+  Ends ends;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (cell->purpose != purpose || run == nullptr) continue;
+    ends.finished += run->finished();
+    ends.diverged += run->state == RunState::kDiverged;
+    ends.failed += run->state == RunState::kFailed;
+  }
+  return ends;
+}
+
+Measured of_summary(const Summary& summary, const Row& row) {
+  Measured measured;
+  measured.n = summary.n;
+  measured.value = summary.mean;
+  measured.lossy = row.notes[kLossy];
+  if (summary.half) {
+    measured.lo = summary.mean - *summary.half;
+    measured.hi = summary.mean + *summary.half;
+  }
+  return measured;
+}
+
+Measured of_timing(const Row& row, bool saved) {
+  Measured measured;
+  measured.n = row.timing_runs;
+  measured.pairs = row.speedup.n;
+  if (measured.n == 0) return measured;
+  const auto as = [saved](double ratio) { return saved ? 100 * (1 - 1 / ratio) : ratio; };
+  measured.value = as(row.speedup.ratio);
+  if (row.speedup.lo) measured.lo = as(*row.speedup.lo), measured.hi = as(*row.speedup.hi);
+  return measured;
+}
+
+// Percent of the multiply-accumulates that were left out: of all layers and products, or of those
+// alone that are approximated.
+Summary compute_reduction(const Contents& contents, const Row& row, bool approximated) {
+  std::vector<double> values;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+    const auto counts = contents.layers.find(run->run_id);
+    if (counts == contents.layers.end()) continue;
+    double dense = 0, done = 0;
+    for (const auto& count : counts->second) {
+      if (approximated && count.method == "dense") continue;
+      dense += static_cast<double>(count.macs_dense);
+      done += static_cast<double>(count.macs_done);
+    }
+    if (dense > 0) values.push_back(100 * (1 - done / dense));
+  }
+  return summarize(values);
+}
+
+// Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.2).
+Summary gradient_density(const Contents& contents, const Row& row) {
+  std::vector<double> values;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+    const auto found = contents.gradient_density.find(run->run_id);
+    if (found != contents.gradient_density.end()) values.push_back(found->second);
+  }
+  return summarize(values);
+}
+
+Summary train_loss(const Contents& contents, const Row& row) {
+  std::vector<double> values;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+    const auto found = contents.loss.find({run->run_id, "train"});
+    if (found != contents.loss.end()) values.push_back(found->second.back().value);
+  }
+  return summarize(values);
+}
+
+}  // namespace
+
+bool is_of_approximated(const ReportedValue& value) {
+  return value.definition == "of the approximated layers";
+}
+
+// A store also keeps the runs of an earlier text of the file, and those that flags made of it.
+bool PaperCells::as_planned(const Row& row, Place at) const {
+  const Cell& cell = *row.first;
+  const auto& runs = grid_.shown().runs;
+  return std::any_of(runs.begin(), runs.end(), [&](const PlannedRun& run) {
+    return grid_.stands(run, at) && run.config.method == cell.method &&
+           run.config.network == cell.network && run.config.dataset == cell.dataset &&
+           Json(run.config.schedule).dump() == cell.schedule && differing(cell, run.config).empty();
+  });
+}
+
+const Row* PaperCells::find(Place at) const {
+  const Row* best = nullptr;
+  std::pair<bool, int64_t> best_rank;
+  for (const auto& row : set_.rows()) {
+    if (!grid_.stands(*row.first, at)) continue;
+    const std::pair rank{row.finished > 0 && as_planned(row, at), row.finished};
+    if (best == nullptr || rank > best_rank) best = &row, best_rank = rank;
+  }
+  return best;
+}
+
+std::string PaperCells::other_settings(const Row& row, Place at) const {
+  if (as_planned(row, at)) return "";
+  const auto* run = grid_.planned_as_shown(at);
+  const std::string text = run == nullptr ? "" : differing(*row.first, run->config);
+  return text.empty() ? "made with other settings than the item's"
+                      : "made with other settings than the item's: " + text;
+}
+
+Measured PaperCells::measure(const ReportedValue& value, Place at) const {
+  const Row* row = find(at);
+  Measured measured;
+  if (row != nullptr && value.not_run.empty()) measured = measure(value, *row, at);
+  if (measured.n == 0 && measured.why_none.empty()) measured.why_none = why_none(value, at);
+  return measured;
+}
+
+Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place at) const {
+  const std::string& quantity = value.quantity;
+  const bool best = value.definition.starts_with("best");
+  const Contents& contents = set_.contents();
+  if (is_speed(quantity)) return of_timing(row, /*saved=*/quantity == "time_saved");
+  if (quantity == "accuracy_loss") return loss(row, at, best);
+  if (quantity == "accuracy") return of_summary(best ? row.best : row.accuracy, row);
+  if (quantity == "density") return of_summary(gradient_density(contents, row), row);
+  if (quantity == "loss") return of_summary(train_loss(contents, row), row);
+  if (quantity == "time_to_target") return of_summary(row.time_to_target, row);
+  if (quantity == "compute_reduction") {
+    return of_summary(compute_reduction(contents, row, is_of_approximated(value)), row);
+  }
+  return {};
+}
+
+Measured PaperCells::loss(const Row& row, Place at, bool best) const {
+  const auto base = grid_.baseline(at);
+  const Row* dense = base ? find(*base) : nullptr;
+  if (dense == nullptr) return {.why_none = "no dense run to compare with"};
+  if (dense == &row) return {};
+  return of_summary(paired_difference(set_.losses(row, *dense, best)), row);
+}
+
+std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
+  if (!value.not_run.empty()) return value.not_run;
+  if (grid_.planned_in_full(at) == nullptr) return "the paper has no such cell";
+  const auto* run = grid_.planned_as_shown(at);
+  if (run == nullptr) return fmt::format("not part of the {} scale", name(grid_.shown().scale));
+  if (!run->excluded.empty()) return run->excluded;
+  const bool timed = is_speed(value.quantity);
+  const Row* row = find(at);
+  const Ends ends = row == nullptr ? Ends{} : ends_of(*row, timed ? "timing" : "accuracy");
+  if (ends.finished == 0) {
+    if (ends.diverged > 0) return timed ? "its timing runs diverged" : "its runs diverged";
+    if (ends.failed > 0) return timed ? "its timing runs failed" : "its runs failed";
+    return timed ? "no timing run in the store" : "no finished run in the store";
+  }
+  if (timed) {
+    return row->notes[kTainted] ? "its timing was disturbed: sweep --rerun tainted times it again"
+                                : "its timing runs have no pair of blocks";
+  }
+  if (value.quantity == "accuracy_loss") return "no dense run of its seeds to compare with";
+  if (value.quantity == "time_to_target") {
+    return row->target ? "no run reached the target" : "the experiment has no target";
+  }
+  return "its runs did not record it";
+}
+
+}  // namespace approx

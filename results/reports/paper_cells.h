@@ -1,0 +1,46 @@
+// What a store has of the cells of a paper's table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/reports/judge.h"
+#include "results/reports/paper_grid.h"
+#include "results/reports/rows.h"
+
+namespace approx {
+
+// Whether a count is of the layers alone that are approximated, which exact training has none of.
+bool is_of_approximated(const ReportedValue& value);
+
+class PaperCells {
+ public:
+  // `grid` must outlive it; `contents`: of the experiment at the scale that it shows.
+  PaperCells(const PaperGrid& grid, Contents contents, bool include_tainted)
+      : grid_(grid), set_(std::move(contents), include_tainted) {}
+
+  // The row of the store there: one that is planned before others, of several the one with most
+  // results. nullptr without one.
+  const Row* find(Place at) const;
+
+  // Why a row is not the item's: what differs from what the scale shown plans there; "" if nothing
+  // does.
+  std::string other_settings(const Row& row, Place at) const;
+
+  // Ours of a quantity there, or why there is none.
+  Measured measure(const ReportedValue& value, Place at) const;
+
+  // A line for each group of cells of the store that are not looked at.
+  const std::vector<std::string>& excluded() const { return set_.contents().excluded; }
+
+ private:
+  bool as_planned(const Row& row, Place at) const;
+  Measured measure(const ReportedValue& value, const Row& row, Place at) const;
+  Measured loss(const Row& row, Place at, bool best) const;
+  std::string why_none(const ReportedValue& value, Place at) const;
+
+  const PaperGrid& grid_;
+  const RowSet set_;
+};
+
+}  // namespace approx

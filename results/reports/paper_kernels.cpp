@@ -1,0 +1,196 @@
+#include "results/reports/paper_kernels.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "results/reports/footnotes.h"
+#include "results/reports/paper_line.h"
+#include "results/reports/rows.h"
+#include "results/store/database.h"
+
+namespace approx {
+namespace {
+
+constexpr const char* kNoBenchmark = "no benchmark of it in the store";
+
+// One method on one shape in a stored benchmark.
+struct KernelResult {
+  std::string method, verdict, reason;
+  std::optional<double> ns, baseline_ns, plan_ns, ratio, lo, hi;
+  int64_t n = 0;  // samples
+};
+
+struct KernelShape {
+  std::string label;
+  std::vector<KernelResult> results;
+};
+
+// Of a place where a shape is, or will be.
+KernelShape& shape_of(std::vector<KernelShape>& shapes, const std::string& label) {
+  const auto found = std::find_if(shapes.begin(), shapes.end(),
+                                  [&](const auto& shape) { return shape.label == label; });
+  return found != shapes.end() ? *found : shapes.emplace_back(KernelShape{.label = label});
+}
+
+// Those of the paper in its order, then what else was measured in the last benchmark.
+std::vector<KernelShape> stored_shapes(const std::string& db, const Experiment& layout,
+                                       const Experiment& shown) {
+  std::vector<KernelShape> shapes;
+  for (const auto& label : layout.paper.labels) shapes.push_back({.label = label});
+  if (!std::filesystem::exists(db)) return shapes;
+  auto store = open_snapshot(db);
+  for_each_row(
+      store,
+      "SELECT label, shape, method, variant, verdict, reason, ns_median, baseline_ns_median, "
+      "plan_ns, ratio, ratio_lo, ratio_hi, n FROM v_kernel WHERE method <> 'dense' AND "
+      "kernel_run_id = (SELECT max(kernel_run_id) FROM kernel_run WHERE experiment = ?) "
+      "ORDER BY kernel_case_id",
+      [&](SQLite::Statement& row) {
+        const std::string label = text_at(row, 0);
+        shape_of(shapes, label.empty() ? text_at(row, 1) : label)
+            .results.push_back({.method = text_at(row, 2) + ", " + text_at(row, 3),
+                                .verdict = text_at(row, 4),
+                                .reason = text_at(row, 5),
+                                .ns = optional_real(row.getColumn(6)),
+                                .baseline_ns = optional_real(row.getColumn(7)),
+                                .plan_ns = optional_real(row.getColumn(8)),
+                                .ratio = optional_real(row.getColumn(9)),
+                                .lo = optional_real(row.getColumn(10)),
+                                .hi = optional_real(row.getColumn(11)),
+                                .n = row.getColumn(12).getInt64()});
+      },
+      shown.id);
+  return shapes;
+}
+
+// What a benchmark has of a number of the paper: a speedup, or the time, in ms, of what the number
+// defines as dense or approximated.
+Measured of_kernel(const ReportedValue& value, const KernelResult& result) {
+  Measured measured;
+  const auto take = [&](const std::optional<double>& number, double unit) {
+    if (!number) return;
+    measured.n = 1;
+    measured.pairs = result.n;
+    measured.value = *number / unit;
+  };
+  if (value.quantity == "speedup") {
+    take(result.ratio, 1);
+    measured.lo = result.lo, measured.hi = result.hi;
+  } else if (value.quantity == "time" && value.unit == "ms") {
+    if (value.definition == "dense") take(result.baseline_ns, 1e6);
+    if (value.definition == "approximated") take(result.ns, 1e6);
+  }
+  if (measured.n == 0) measured.why_none = result.reason.empty() ? result.verdict : result.reason;
+  return measured;
+}
+
+// What the paper prints of a quantity for its shape number `index`.
+ReportedNumber reported_at(const ReportedValue& value, size_t index) {
+  const bool any = index < value.paper.size() && !value.paper[index].empty();
+  return any ? value.paper[index][0] : ReportedNumber();
+}
+
+PaperLine kernel_paper_line(const Experiment& layout, const Experiment& shown,
+                            const ReportedValue& value, const KernelShape& shape, size_t index) {
+  PaperLine line{.item = shown.item,
+                 .scale = shown.scale,
+                 .row = shape.label,
+                 .value = &value,
+                 .number = reported_at(value, index)};
+  if (!value.not_run.empty()) {
+    line.measured.why_none = value.not_run;
+  } else if (shape.results.empty()) {
+    line.measured.why_none = kNoBenchmark;
+  } else {
+    line.measured = of_kernel(value, shape.results.front());
+  }
+  if (line.number.value || line.measured.n > 0) {
+    line.judgement = judge(value, line.number.value, line.measured, shown.scale,
+                           /*is_difference=*/false, layout.paper.margin);
+  }
+  return line;
+}
+
+// What people read: a line for each method on a shape, the paper's numbers beside the first.
+struct KernelTextLine {
+  const KernelShape* shape = nullptr;
+  size_t index = 0;                      // of the shape
+  const KernelResult* result = nullptr;  // nullptr for a shape without any
+
+  bool is_first() const { return result == nullptr || result == &shape->results.front(); }
+};
+
+std::string kernel_ms_text(const std::optional<double>& ns) {
+  return ns ? fixed(*ns / 1e6, 3) : std::string("–");
+}
+
+std::string kernel_speedup_text(const KernelResult& result, Footnotes& footnotes) {
+  const std::string mark = footnotes.mark(result.reason);
+  if (!result.ratio || !result.lo) return result.verdict + mark;
+  return fmt::format("{:.2f}× [{:.2f}, {:.2f}], {}{}", *result.ratio, *result.lo, *result.hi,
+                     result.verdict, mark);
+}
+
+Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, Footnotes& footnotes) {
+  using Line = KernelTextLine;
+  Columns<Line> columns = {{.header = "shape", .text = [](const Line& line) {
+                              return line.is_first() ? line.shape->label : "";
+                            }}};
+  for (const auto& value : paper.values) {
+    std::string header = value.definition.empty() ? value.quantity : value.definition;
+    if (!value.unit.empty()) header += ", " + value.unit;
+    columns.push_back({.header = std::move(header), .text = [&value](const Line& line) {
+                         return line.is_first() ? reported_at(value, line.index).printed : "";
+                       }});
+  }
+  const auto ours = [&](const char* what, auto text) {
+    columns.push_back({.header = fmt::format("ours: {}", what), .text = [text](const Line& line) {
+                         return line.result == nullptr ? std::string() : text(*line.result);
+                       }});
+  };
+  columns.push_back({.header = "ours: method", .text = [&footnotes](const Line& line) {
+                       return line.result != nullptr ? line.result->method
+                                                     : std::string(name(Verdict::kNotRun)) +
+                                                           footnotes.mark(kNoBenchmark);
+                     }});
+  ours("exact, ms", [](const KernelResult& result) { return kernel_ms_text(result.baseline_ns); });
+  ours("approximated, ms", [](const KernelResult& result) { return kernel_ms_text(result.ns); });
+  ours("of it choosing, ms",
+       [](const KernelResult& result) { return kernel_ms_text(result.plan_ns); });
+  ours("speedup",
+       [&footnotes](const KernelResult& result) { return kernel_speedup_text(result, footnotes); });
+  return columns;
+}
+
+}  // namespace
+
+Table paper_kernels_table(const std::string& db, const Experiment& layout,
+                          const Experiment& shown) {
+  const auto shapes = stored_shapes(db, layout, shown);
+  std::vector<PaperLine> lines;
+  std::vector<KernelTextLine> read;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    for (const auto& value : layout.paper.values) {
+      lines.push_back(kernel_paper_line(layout, shown, value, shapes[i], i));
+    }
+    if (shapes[i].results.empty()) read.push_back({.shape = &shapes[i], .index = i});
+    for (const auto& result : shapes[i].results) {
+      read.push_back({.shape = &shapes[i], .index = i, .result = &result});
+    }
+  }
+  Footnotes footnotes;
+  Table table = paper_table(item_title(shown));
+  fill(table, paper_columns(), lines);
+  fill_texts(table, kernel_text_columns(layout.paper, footnotes), read);
+  table.notes = finding_notes(layout);
+  add_notes(table, footnotes.lines());
+  add_notes(table, {"ours: medians; speedup of one product with its 95 % interval, choosing "
+                    "included. Times of different machines are NOT COMPARABLE"});
+  return table;
+}
+
+}  // namespace approx

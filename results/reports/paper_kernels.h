@@ -1,0 +1,15 @@
+// A table or figure of a paper that kernel benchmarks answer.
+#pragma once
+
+#include <string>
+
+#include "core/experiment/experiment.h"
+#include "results/render/table.h"
+
+namespace approx {
+
+// The last stored benchmark of the item, shape by shape, each time of the paper beside ours. The
+// store need not exist. `layout` and `shown` as report_paper has them.
+Table paper_kernels_table(const std::string& db, const Experiment& layout, const Experiment& shown);
+
+}  // namespace approx

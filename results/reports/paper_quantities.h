@@ -1,0 +1,22 @@
+// What kind of thing the quantities of papers are (core/experiment/item.h lists them).
+#pragma once
+
+#include <string_view>
+
+namespace approx {
+
+// What timing runs measure: steps of a method against exact ones.
+inline bool is_speed(std::string_view quantity) {
+  return quantity == "speedup" || quantity == "time_saved";
+}
+
+inline bool is_timing(std::string_view quantity) {
+  return is_speed(quantity) || quantity == "time" || quantity == "time_to_target";
+}
+
+// A speed or an accuracy against that of the exact training, which is its own reference.
+inline bool is_against_dense(std::string_view quantity) {
+  return is_speed(quantity) || quantity == "accuracy_loss";
+}
+
+}  // namespace approx

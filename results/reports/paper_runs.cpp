@@ -1,0 +1,149 @@
+#include "results/reports/paper_runs.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/reports/footnotes.h"
+#include "results/reports/paper_cells.h"
+#include "results/reports/paper_line.h"
+#include "results/reports/paper_quantities.h"
+#include "results/reports/paper_values.h"
+
+namespace approx {
+namespace {
+
+// Adds `piece` behind what is there.
+void add_piece(std::string& text, const char* between, const std::string& piece) {
+  if (piece.empty()) return;
+  if (!text.empty()) text += between;
+  text += piece;
+}
+
+class RunsTable {
+ public:
+  RunsTable(const PaperGrid& grid, const PaperCells& cells)
+      : grid_(grid), cells_(cells), values_(shown_values(grid)) {}
+
+  Table make() {
+    std::vector<std::string> headers = {grid_.layout().paper.rows};
+    for (size_t column = 0; column < grid_.columns().size(); ++column) {
+      for (const auto& value : values_) headers.push_back(value_header(grid_, value, column));
+    }
+    std::vector<std::vector<std::string>> texts;
+    for (size_t row = 0; row < grid_.rows().size(); ++row) {
+      texts.push_back({grid_.rows()[row]});
+      for (size_t column = 0; column < grid_.columns().size(); ++column) {
+        for (const auto& value : values_) texts.back().push_back(add_line(value, {row, column}));
+      }
+    }
+    Table table = paper_table(item_title(grid_.shown()));
+    fill(table, paper_columns(), lines_);
+    table.text_columns = std::move(headers);
+    table.text_rows = std::move(texts);
+    table.notes = finding_notes(grid_.layout());
+    add_notes(table, footnotes_.lines());
+    if (!table.rows.empty()) {
+      add_notes(table, {"±, [ ]: 95 % intervals. REPRODUCED: all of the interval lies within the "
+                        "tolerance of the paper's number; DIFFERS: none of it does"});
+    }
+    add_notes(table, cells_.excluded());
+    return table;
+  }
+
+ private:
+  // The line of a quantity at a place, if there is one; returns what people read there.
+  std::string add_line(const ShownValue& shown, Place at) {
+    const ReportedValue& value = shown.value;
+    const ReportedNumber number = PaperGrid::reported(value, at);
+    if (grid_.planned_in_full(at) == nullptr && number.printed.empty()) return "";
+    const bool reference = is_reference(value, at);
+    PaperLine line{.item = grid_.shown().item,
+                   .scale = grid_.shown().scale,
+                   .row = grid_.rows()[at.row],
+                   .column = grid_.columns()[at.column],
+                   .value = &value,
+                   .number = number};
+    if (!reference || value.quantity == "speedup") line.measured = cells_.measure(value, at);
+    if (!reference) {
+      line.judgement = judge(value, number.value, line.measured, grid_.scale_at(at),
+                             shown.is_difference, grid_.layout().paper.margin);
+    }
+    const std::string marks = line.measured.n > 0 ? add_remarks(line, shown, at) : "";
+    const std::string text = text_of_line(line, marks, reference);
+    lines_.push_back(std::move(line));
+    return text;
+  }
+
+  // Whether a cell is the exact training that others are compared with in this quantity.
+  bool is_reference(const ReportedValue& value, Place at) const {
+    return grid_.baseline(at) == at &&
+           (is_against_dense(value.quantity) || is_of_approximated(value));
+  }
+
+  // Why the runs there are not those of the item, or the dense ones that they are compared with.
+  std::string other_settings(const Row& row, const ShownValue& shown, Place at) const {
+    std::string others = cells_.other_settings(row, at);
+    const auto base = grid_.baseline(at);
+    const Row* dense = base && shown.is_difference ? cells_.find(*base) : nullptr;
+    if (!others.empty() || dense == nullptr) return others;
+    others = cells_.other_settings(*dense, *base);
+    return others.empty() ? "" : "its dense runs were " + others;
+  }
+
+  // What a measured line must be read with; where it is something else than the item, it is not
+  // judged. Returns the letters of the footnotes, "a,b".
+  std::string add_remarks(PaperLine& line, const ShownValue& shown, Place at) {
+    std::string marks;
+    const Row* row = cells_.find(at);
+    if (row == nullptr) return marks;
+    const std::string others = other_settings(*row, shown, at);
+    if (!others.empty() && line.judgement.verdict) {
+      line.judgement = {Verdict::kNotComparable, others};
+    } else if (!others.empty()) {
+      line.notes = others;
+      marks = footnotes_.letter(others);
+    }
+    for (int note = 0; note < kNotes; ++note) {
+      const bool of_time = note == kTainted || note == kOtherNetwork;
+      if (!row->notes[note] || (of_time && !is_timing(shown.value.quantity))) continue;
+      if (note == kShared) continue;  // no throughput here
+      add_piece(line.notes, "; ", kNoteNames[note]);
+      add_piece(marks, ",", footnotes_.letter(kNoteTexts[note]));
+    }
+    return marks;
+  }
+
+  // "paper 92.0%; ours 91.90 ± 0.21 (n=6) [a]; REPRODUCED [b]".
+  std::string text_of_line(const PaperLine& line, const std::string& marks, bool reference) {
+    std::string text;
+    if (!line.number.printed.empty()) text = "paper " + line.number.printed;
+    if (line.measured.n > 0) {
+      add_piece(text, "; ",
+                "ours " + measured_text(line.measured, *line.value) +
+                    (marks.empty() ? "" : " [" + marks + "]"));
+    } else if (reference) {
+      add_piece(text, "; ", "the reference");
+    }
+    if (line.judgement.verdict) {
+      add_piece(text, "; ", verdict_text(line.judgement) + footnotes_.mark(line.judgement.reason));
+    }
+    return text;
+  }
+
+  const PaperGrid& grid_;
+  const PaperCells& cells_;
+  const std::vector<ShownValue> values_;
+  std::vector<PaperLine> lines_;
+  Footnotes footnotes_;
+};
+
+}  // namespace
+
+Table paper_runs_table(const PaperGrid& grid, Contents contents, bool include_tainted) {
+  const PaperCells cells(grid, std::move(contents), include_tainted);
+  return RunsTable(grid, cells).make();
+}
+
+}  // namespace approx

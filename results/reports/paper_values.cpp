@@ -1,0 +1,98 @@
+#include "results/reports/paper_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/error.h"
+#include "results/reports/paper_quantities.h"
+#include "results/reports/rows.h"
+
+namespace approx {
+namespace {
+
+// The losses against dense that the paper's accuracies make; none where it prints no two of them.
+std::optional<ReportedValue> derived_loss(const PaperGrid& grid, const ReportedValue& accuracy) {
+  ReportedValue loss = accuracy;
+  loss.quantity = "accuracy_loss";
+  loss.unit = "pp";
+  loss.tolerance.reset();  // that of accuracies; a difference is judged by the item's margin
+  loss.note.clear();
+  for (auto& row : loss.paper) {
+    for (auto& number : row) number = {};
+  }
+  bool any = false;
+  for (size_t row = 0; row < grid.rows().size(); ++row) {
+    for (size_t column = 0; column < grid.columns().size(); ++column) {
+      const Place at{row, column};
+      const auto base = grid.baseline(at);
+      if (!base || *base == at) continue;
+      const auto dense = PaperGrid::reported(accuracy, *base).value;
+      const auto own = PaperGrid::reported(accuracy, at).value;
+      if (!dense || !own) continue;
+      // As many decimals as the paper prints.
+      const double difference = std::round(1000 * (*dense - *own)) / 1000;
+      loss.paper[row][column] = {fixed(difference, 2), difference};
+      any = true;
+    }
+  }
+  return any ? std::optional(loss) : std::nullopt;
+}
+
+int digits_of(const ReportedValue& value) {
+  return value.quantity == "time" ? 3 : value.quantity == "time_saved" ? 1 : 2;
+}
+
+}  // namespace
+
+std::vector<ShownValue> shown_values(const PaperGrid& grid) {
+  const auto& values = grid.layout().paper.values;
+  const bool prints_losses = std::any_of(values.begin(), values.end(), [](const auto& value) {
+    return value.quantity == "accuracy_loss";
+  });
+  std::vector<ShownValue> shown;
+  for (const auto& value : values) {
+    shown.push_back({.value = value, .is_difference = value.quantity == "accuracy_loss"});
+    if (value.quantity != "accuracy" || prints_losses) continue;
+    if (auto loss = derived_loss(grid, value)) {
+      shown.push_back({.value = std::move(*loss), .is_difference = true, .derived = true});
+    }
+  }
+  return shown;
+}
+
+std::string value_header(const PaperGrid& grid, const ShownValue& shown, size_t column) {
+  const ReportedValue& value = shown.value;
+  const bool best = value.quantity == "accuracy" && value.definition.starts_with("best");
+  std::string text = value.quantity;
+  std::replace(text.begin(), text.end(), '_', ' ');
+  if (shown.is_difference) text = "loss vs dense";
+  if (best) text = "best accuracy";
+  const auto& values = grid.layout().paper.values;
+  const auto alike = std::count_if(values.begin(), values.end(), [&](const auto& other) {
+    return other.quantity == value.quantity && other.basis == value.basis;
+  });
+  const bool named = best || value.definition == "final" || value.definition.empty();
+  if (alike > 1 && !named && !shown.derived) text += ", " + value.definition;
+  if (!value.unit.empty()) text += ", " + value.unit;
+  if (value.basis != "measured-e2e" && !shown.derived) text += fmt::format(" ({})", value.basis);
+  const std::string& label = grid.columns()[column];
+  return label.empty() ? text : fmt::format("{}: {}", label, text);
+}
+
+std::string measured_text(const Measured& measured, const ReportedValue& value) {
+  const int digits = digits_of(value);
+  std::string text = fixed(measured.value, digits);
+  if (measured.lo && measured.hi) {
+    if (is_timing(value.quantity)) {
+      text += fmt::format(" [{}, {}]", fixed(*measured.lo, digits), fixed(*measured.hi, digits));
+    } else {
+      text += fmt::format(" ± {}", fixed((*measured.hi - *measured.lo) / 2, digits));
+    }
+  }
+  if (measured.pairs == 0) return text + fmt::format(" (n={})", measured.n);
+  return text + fmt::format(" ({} pairs of blocks{})", measured.pairs,
+                            measured.n == 1 ? "" : fmt::format(" in {} runs", measured.n));
+}
+
+}  // namespace approx
