@@ -29,7 +29,7 @@ struct KernelShape {
   std::vector<KernelResult> results;
 };
 
-// Of a place where a shape is, or will be.
+// The shape of that label; a new one goes behind the others.
 KernelShape& shape_of(std::vector<KernelShape>& shapes, const std::string& label) {
   const auto found = std::find_if(shapes.begin(), shapes.end(),
                                   [&](const auto& shape) { return shape.label == label; });
