@@ -6,6 +6,8 @@
 // with an interval needs pairs, so each repetition is registered as a benchmark
 // of its own, in alternating order (exact, approximated; approximated, exact;
 // ...), with a number of iterations fixed beforehand.
+#include "cli/bench_kernel.h"
+
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -23,11 +25,12 @@
 #include "cli/command.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
-#include "cli/items.h"
+#include "cli/flags.h"
 #include "cli/shapes.h"
-#include "cli/sweep/coordinator.h"
+#include "cli/store.h"
 #include "cli/sweep/timing_lock.h"
 #include "cli/text.h"
+#include "results/render/text_table.h"
 #include "results/stats/stats.h"
 
 namespace approx {

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/text.h"
+#include "cli/flags.h"
 #include "core/config/catalogue.h"
 #include "core/config/schedule.h"
 #include "core/data/dataset.h"

@@ -8,9 +8,11 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/flags.h"
 #include "cli/text.h"
 #include "core/data/dataset.h"
 #include "core/data/fetch.h"
+#include "results/render/text_table.h"
 
 namespace approx {
 namespace {

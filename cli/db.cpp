@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "results/reports/export.h"
 #include "results/store/database.h"
 #include "results/store/maintenance.h"
 

@@ -19,10 +19,9 @@ namespace {
 
 constexpr const char* kLibrary = "libapproxtrain.so";
 
-// Some virtual machines announce AMX tiles and then describe none of them
-// (CPUID leaf 0x1D reads zero). oneDNN believes the announcement and its bf16
-// convolutions end in an illegal instruction, so it is told to stop short of
-// AMX there. It reads the variable at its first call.
+// Some virtual machines announce AMX tiles and then describe none of them (CPUID leaf 0x1D reads
+// zero). oneDNN believes the announcement and its bf16 convolutions end in an illegal instruction,
+// so it is told to stop short of AMX there. It reads the variable at its first call.
 void guard_onednn() {
 #if defined(__x86_64__)
   constexpr unsigned kAmxTile = 1u << 24;
@@ -52,8 +51,8 @@ Engine& open_engine() {
   guard_onednn();
   std::string tried;
   for (const auto& path : candidates()) {
-    // What is there but does not load (a missing LibTorch) is the answer; what
-    // is not there is looked for further on.
+    // What is there but does not load (a missing LibTorch) is the answer; what is not there is
+    // looked for further on.
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {
       const char* reason = dlerror();
@@ -71,10 +70,10 @@ Engine& open_engine() {
     }
     return *engine;
   }
-  throw Error(ErrorKind::kInternal, fmt::format("the computing library does not open ({}); install "
-                                                "it beside the program "
-                                                "or set APPROXTRAIN_ENGINE to its path",
-                                                tried));
+  throw Error(ErrorKind::kInternal,
+              fmt::format("the computing library does not open ({}); install it beside the program "
+                          "or set APPROXTRAIN_ENGINE to its path",
+                          tried));
 }
 
 }  // namespace

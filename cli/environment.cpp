@@ -31,7 +31,7 @@ std::string proc_value(const std::string& path, std::string_view key) {
   std::ifstream in(path);
   std::string line;
   while (std::getline(in, line)) {
-    if (line.rfind(key, 0) != 0) continue;
+    if (!line.starts_with(key)) continue;
     const size_t colon = line.find(':');
     if (colon == std::string::npos) continue;
     const size_t value = line.find_first_not_of(" \t", colon + 1);
@@ -49,8 +49,8 @@ std::vector<std::string> instruction_sets() {
   std::istringstream words(flags);
   std::string word;
   while (words >> word) {
-    const bool wanted = word.rfind("avx", 0) == 0 || word.rfind("amx", 0) == 0 || word == "fma" ||
-                        word == "f16c" || word == "sse4_2" || word.rfind("sve", 0) == 0 ||
+    const bool wanted = word.starts_with("avx") || word.starts_with("amx") || word == "fma" ||
+                        word == "f16c" || word == "sse4_2" || word.starts_with("sve") ||
                         word == "asimd" || word == "bf16" || word == "i8mm";
     if (wanted) found.push_back(word);
   }

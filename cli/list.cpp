@@ -5,11 +5,13 @@
 #include <map>
 
 #include "cli/command.h"
+#include "cli/flags.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/data/dataset.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/files.h"
+#include "results/render/text_table.h"
 #include "results/reports/stored_items.h"
 
 namespace approx {

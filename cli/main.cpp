@@ -1,5 +1,5 @@
-// The program: the option tree, and the one place that catches errors and turns
-// them into the exit codes of docs/cli.md.
+// The program: the option tree, and the one place that catches errors and turns them into the exit
+// codes of docs/cli.md.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/text.h"
 #include "cli/version.h"
@@ -21,8 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file opened in the place of a closed standard stream would receive our
-// output.
+// A file opened in the place of a closed standard stream would receive our output.
 void hold_standard_streams() {
   for (int descriptor = 0; descriptor < 3; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) >= 0) continue;
@@ -35,8 +35,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The user's data folder of this program. The XDG specification has relative
-// values ignored.
+// The user's data folder of this program. The XDG specification has relative values ignored.
 fs::path data_home() {
   const std::string xdg = environment("XDG_DATA_HOME");
   if (!xdg.empty() && xdg[0] == '/') return fs::path(xdg) / "approxtrain";
@@ -66,8 +65,7 @@ void complain(const std::string& message) {
   std::fputs(("approxtrain: " + printable(message) + "\n").c_str(), stderr);
 }
 
-// stdout is written to the end or the command has failed; a reader that left is
-// no failure.
+// stdout is written to the end or the command has failed; a reader that left is no failure.
 int flushed(int code) {
   errno = 0;
   const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
@@ -76,11 +74,29 @@ int flushed(int code) {
   return static_cast<int>(ErrorKind::kInternal);
 }
 
+std::string quoted(const std::string& argument) {
+  const bool plain =
+      !argument.empty() && argument.find_first_not_of(
+                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "@%+=:,./_-") == std::string::npos;
+  if (plain) return argument;
+  std::string text = "'";
+  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string command_line(int argc, char** argv) {
+  std::string words = "approxtrain";
+  for (int i = 1; i < argc; ++i) words += " " + quoted(argv[i]);
+  return printable(words);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Measures approximate training methods for neural networks", "approxtrain");
   app.fallthrough();
   app.set_help_flag("--help,-h", "this text");
   GlobalOptions options;
+  options.command_line = command_line(argc, argv);
   bool version = false;
   std::string version_format;
   app.add_option("--db", options.db, "database of results (APPROXTRAIN_DB)")->type_name("FILE");
@@ -89,7 +105,6 @@ int run(int argc, char** argv) {
   app.add_flag_callback(
       "--no-verify", [&] { options.verify_data = false; },
       "trust packed data sets without reading them through");
-  add_choice(app, "--color", options.color, {"auto", "always", "never"}, "default auto");
   add_choice(app, "--progress", options.progress, {"auto", "bar", "log", "json", "none"},
              "default auto");
   app.add_flag("--verbose,-v", options.verbose, "say more on stderr");
@@ -138,37 +153,12 @@ int run(int argc, char** argv) {
   }
 }
 
-std::string* the_command_line = nullptr;
-
-std::string quoted(const std::string& argument) {
-  const bool plain =
-      !argument.empty() && argument.find_first_not_of(
-                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "@%+=:,./_-") == std::string::npos;
-  if (plain) return argument;
-  std::string text = "'";
-  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 }  // namespace
-
-std::string command_line() { return *the_command_line; }
-
-bool use_color(const std::string& color, int fd) {
-  if (color != "auto") return color == "always";
-  return isatty(fd) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
-}
-
 }  // namespace approx
 
 int main(int argc, char** argv) {
   using approx::Error, approx::ErrorKind;
   approx::hold_standard_streams();
-  std::string words = "approxtrain";
-  for (int i = 1; i < argc; ++i) words += " " + approx::quoted(argv[i]);
-  words = approx::printable(words);
-  approx::the_command_line = &words;
   try {
     return approx::flushed(approx::run(argc, argv));
   } catch (const approx::Exit& exit) {

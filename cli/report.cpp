@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/command.h"
+#include "cli/flags.h"
 #include "cli/plot.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/flags.h"
 #include "cli/plot.h"
-#include "cli/text.h"
 #include "results/reports/schedule_picture.h"
 
 namespace approx {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/text.h"
+#include "cli/flags.h"
 #include "results/reports/run_details.h"
 
 namespace approx {

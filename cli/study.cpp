@@ -1,5 +1,7 @@
 // study: numbers about methods that need no training, or only a few steps of one. The studies and
 // their flags are the catalogue's.
+#include "cli/study.h"
+
 #include <cstdio>
 #include <map>
 
@@ -7,10 +9,11 @@
 #include "cli/command.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
-#include "cli/items.h"
-#include "cli/sweep/coordinator.h"
+#include "cli/flags.h"
+#include "cli/store.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
+#include "results/render/text_table.h"
 
 namespace approx {
 namespace {

@@ -1,20 +1,19 @@
 // sweep: the runs of an experiment file, or what they would be.
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 
 #include "base/error.h"
-#include "base/numbers.h"
 #include "cli/axes.h"
+#include "cli/bench_kernel.h"
 #include "cli/command.h"
-#include "cli/items.h"
+#include "cli/flags.h"
+#include "cli/store.h"
+#include "cli/study.h"
 #include "cli/sweep/controls.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep_flags.h"
-#include "cli/text.h"
+#include "results/render/text_table.h"
 #include "results/reports/stored_items.h"
 
 namespace approx {
@@ -42,6 +41,10 @@ std::vector<CellStatus> statuses(const Experiment& experiment, const std::string
   return known;
 }
 
+std::string stored_state(const CellStatus& status) {
+  return std::string(status.state ? name(*status.state) : "");
+}
+
 void print_plan(const Experiment& experiment, const GlobalOptions& options,
                 const SweepFlags& flags) {
   const auto known = statuses(experiment, options.db);
@@ -54,7 +57,7 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
                       {"method", run.method_label},
                       {"schedule", run.schedule_label},
                       {"network", run.network_label},
-                      {"state", known[i].state},
+                      {"state", stored_state(known[i])},
                       {"tainted", known[i].tainted},
                       {"to_do", !excluded && needs_run(known[i], flags.sweep.rerun)},
                       {"excluded", run.excluded},
@@ -71,14 +74,14 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
   int64_t to_do = 0, excluded = 0;
   for (size_t i = 0; i < known.size(); ++i) {
     const auto& run = experiment.runs[i];
-    std::string state = known[i].state.empty() ? "to do" : known[i].state;
+    std::string state = known[i].state ? stored_state(known[i]) : "to do";
     if (known[i].tainted) state += ", tainted";
     if (!run.excluded.empty()) {
       state = "excluded: " + run.excluded;
       ++excluded;
     } else if (needs_run(known[i], flags.sweep.rerun)) {
       ++to_do;
-      if (!known[i].state.empty()) state += ", to do again";
+      if (known[i].state) state += ", to do again";
     }
     rows.push_back({run.excluded.empty() ? run.key.substr(0, 12) : "-", run.method_label,
                     run.schedule_label, run.network_label, run.config.dataset,
@@ -92,87 +95,6 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
                          rows.size() - static_cast<size_t>(excluded), to_do, excluded)
                  .c_str(),
              stdout);
-}
-
-std::string count(int64_t number, const char* what) {
-  return number == 0 ? std::string() : fmt::format(", {} {}", number, what);
-}
-
-}  // namespace
-
-void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
-  static constexpr const char* kGroup = "How to run";
-  sweep.stall_timeout = std::chrono::minutes(30);
-  app.add_option_function<std::string>(
-         "--rerun",
-         [&sweep](const std::string& text) {
-           static const std::vector<std::string> known = {
-               RunState::kFinished, RunState::kDiverged,    RunState::kFailed, RunState::kOom,
-               RunState::kTimeout,  RunState::kInterrupted, RunState::kLost,   kTainted};
-           for (const auto& state : split_list(text)) {
-             if (std::find(known.begin(), known.end(), state) == known.end()) {
-               throw usage_error("--rerun: unknown state \"{}\"{}; known: {}", printable(state),
-                                 did_you_mean(state, known), fmt::join(known, ", "));
-             }
-             sweep.rerun.push_back(state);
-           }
-           if (sweep.rerun.empty()) {
-             throw usage_error("--rerun: no state; known: {}", fmt::join(known, ", "));
-           }
-         },
-         "do again what ended so: failed, oom, timeout, diverged, finished, tainted (timing runs "
-         "that were disturbed); interrupted and lost runs are done again anyway")
-      ->type_name("STATE,...")
-      ->group(kGroup);
-  add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer")->group(kGroup);
-  add_duration(app, "--stall-timeout", sweep.stall_timeout,
-               "end a run without a sign of life for so long (default 30m, 0: never)")
-      ->group(kGroup);
-  add_duration(app, "--grace", sweep.grace, "from asking a run to stop to killing it (default 10s)")
-      ->group(kGroup);
-  app.add_option_function<std::string>(
-         "--checkpoint-every",
-         [&sweep](const std::string& text) {
-           sweep.checkpoint_epochs = 0;
-           sweep.checkpoint_time = std::chrono::nanoseconds(0);
-           if (!text.ends_with("ep")) {
-             sweep.checkpoint_time = parse_duration(text, "--checkpoint-every");
-             return;
-           }
-           const auto number = std::string_view(text).substr(0, text.size() - 2);
-           sweep.checkpoint_epochs = parse_integer(number, 1).value_or(0);
-           if (sweep.checkpoint_epochs < 1) {
-             throw usage_error("--checkpoint-every: \"{}\" is no number of epochs such as 2ep",
-                               printable(text));
-           }
-         },
-         "save what an accuracy run would go on from: 10m, 2ep (default 5m, 0: never)")
-      ->type_name("TIME|Nep")
-      ->group(kGroup);
-}
-
-int finish_sweep(const Experiment& experiment, const SweepResult& result) {
-  const int64_t ended = result.finished + result.diverged + result.failed + result.interrupted;
-  std::string line =
-      fmt::format("{}: {} {} ended", experiment.id, ended, ended == 1 ? "run" : "runs");
-  if (ended == 0 && result.failed_before + result.elsewhere + result.not_started == 0) {
-    line = fmt::format("{}: nothing left to do", experiment.id);
-  }
-  line += count(result.finished, "finished") + count(result.diverged, "diverged") +
-          count(result.failed, "failed") + count(result.interrupted, "interrupted") +
-          count(result.done_before, "done before") +
-          count(result.tainted, "tainted (--rerun tainted times them again)") +
-          count(result.failed_before, "failed before (see --rerun)") +
-          count(result.excluded, "excluded") + count(result.elsewhere, "with another process") +
-          count(result.not_started, "not started");
-  std::fputs((line + "\n").c_str(), stderr);
-  if (!result.first_failure.empty()) {
-    std::fputs(fmt::format("approxtrain: first failure: {}\n", result.first_failure).c_str(),
-               stderr);
-  }
-  if (result.signal != 0) return 128 + result.signal;
-  if (result.device_lost) return static_cast<int>(ErrorKind::kDevice);
-  return result.failed + result.failed_before > 0 ? static_cast<int>(ErrorKind::kCells) : 0;
 }
 
 // An item that is no grid of trainings.
@@ -195,10 +117,9 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
   }
   {
     RunStore store = open_store(options);
-    const auto& rerun = flags.sweep.rerun;
-    const bool again = std::find(rerun.begin(), rerun.end(), RunState::kFinished) != rerun.end();
+    const bool again = flags.sweep.rerun.has(RunState::kFinished);
     if (!again && store.has_item_results(experiment.id)) return say("nothing left to do");
-    store.add_experiment(experiment, command_line());
+    store.add_experiment(experiment, options.command_line);
   }
   if (kernels) {
     run_kernel_item(experiment, options);
@@ -207,6 +128,8 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
   }
   say(what + " done");
 }
+
+}  // namespace
 
 void add_sweep(CLI::App& app, GlobalOptions& options) {
   auto* command = app.add_subcommand("sweep", "Run an experiment: what is missing of it");
@@ -253,7 +176,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     if (experiment.kind != ItemKind::kRuns) return sweep_item(experiment, options, *flags);
     if (flags->dry_run) return print_plan(experiment, options, *flags);
     if (flags->fail_fast) flags->sweep.max_failures = 1;
-    const SweepResult result = run_experiment(experiment, command_line(), options, flags->sweep);
+    const SweepResult result = run_experiment(experiment, options, flags->sweep);
     const int code = finish_sweep(experiment, result);
     if (code != 0) throw Exit{code};
   });

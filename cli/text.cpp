@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -13,9 +12,8 @@
 namespace approx {
 namespace {
 
-// Length of the valid UTF-8 sequence that `bytes` starts with, 0 if it starts
-// with none. Overlong forms, surrogates and code points above U+10FFFF are not
-// valid.
+// Length of the valid UTF-8 sequence that `bytes` starts with, 0 if it starts with none. Overlong
+// forms, surrogates and code points above U+10FFFF are not valid.
 size_t utf8_length(std::string_view bytes) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char lead = at(0);
@@ -35,26 +33,6 @@ size_t utf8_length(std::string_view bytes) {
   return overlong || surrogate || code > 0x10FFFF ? 0 : length;
 }
 
-size_t width(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-// A callback on the option's text instead of CLI11's own conversions: those
-// read 010 as octal and cut numbers that do not fit.
-template <typename Parse>
-CLI::Option* add_parsed(CLI::App& app, const std::string& flag, const std::string& type,
-                        const std::string& help, Parse parse) {
-  return app
-      .add_option_function<std::string>(
-          flag, [flag, parse](const std::string& text) { parse(text, flag); }, help)
-      ->type_name(type);
-}
-
-bool looks_numeric(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789.,+-eE%x() ") == std::string_view::npos;
-}
-
 }  // namespace
 
 Nanoseconds parse_duration(std::string_view text, std::string_view what) {
@@ -69,10 +47,8 @@ Nanoseconds parse_duration(std::string_view text, std::string_view what) {
   const double seconds = value * factor;
   if (factor < 0 || value < 0 || seconds > 10 * 365.25 * 86400) {
     throw usage_error(
-        "{}: \"{}\" is not a duration; expected a number with "
-        "ms, s, m, h or d, "
-        "such as 30m",
-        what, printable(text));
+        "{}: \"{}\" is not a duration; expected a number with ms, s, m, h or d, such as 30m", what,
+        printable(text));
   }
   return Nanoseconds(std::llround(seconds * 1e9));
 }
@@ -102,57 +78,11 @@ std::string printable(std::string_view bytes) {
   return text;
 }
 
-CLI::Option* add_integer(CLI::App& app, const std::string& flag, int64_t& value, int64_t min,
-                         int64_t max, const std::string& help) {
-  return add_parsed(app, flag, "N", help,
-                    [&value, min, max](const std::string& text, const std::string& name) {
-                      const auto parsed = parse_integer(text, min, max);
-                      if (!parsed) {
-                        throw usage_error("{}: \"{}\" is not a whole number from {} to {}", name,
-                                          printable(text), min, max);
-                      }
-                      value = *parsed;
-                    });
-}
-
-CLI::Option* add_real(CLI::App& app, const std::string& flag, double& value, double min, double max,
-                      const std::string& help) {
-  return add_parsed(app, flag, "X", help,
-                    [&value, min, max](const std::string& text, const std::string& name) {
-                      const auto parsed = parse_real(text, min, max);
-                      if (!parsed) {
-                        throw usage_error("{}: \"{}\" is not a number from {} to {}", name,
-                                          printable(text), min, max);
-                      }
-                      value = *parsed;
-                    });
-}
-
-CLI::Option* add_choice(CLI::App& app, const std::string& flag, std::string& value,
-                        const std::vector<std::string>& choices, const std::string& help) {
-  return add_parsed(app, flag, fmt::format("{}", fmt::join(choices, "|")), help,
-                    [&value, choices](const std::string& text, const std::string& name) {
-                      if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-                        throw usage_error("{}: unknown value \"{}\"{}; expected {}", name,
-                                          printable(text), did_you_mean(text, choices),
-                                          fmt::join(choices, ", "));
-                      }
-                      value = text;
-                    });
-}
-
-CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& value,
-                          const std::string& help) {
-  return add_parsed(app, flag, "TIME", help,
-                    [&value](const std::string& text, const std::string& name) {
-                      value = parse_duration(text, name);
-                    });
-}
-
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts;
   for (const auto piece : split(text, ",")) {
-    if (const auto part = trim(piece); !part.empty()) parts.emplace_back(part);
+    const auto part = trim(piece);
+    if (!part.empty()) parts.emplace_back(part);
   }
   return parts;
 }
@@ -175,58 +105,6 @@ std::vector<std::string> split_methods(const std::string& text) {
     }
   }
   return methods;
-}
-
-std::string markdown_table(const std::vector<std::string>& header,
-                           const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  std::vector<bool> numeric;
-  for (size_t column = 0; column < header.size(); ++column) {
-    size_t widest = std::max<size_t>(3, width(header[column]));
-    bool numbers = !rows.empty();
-    for (const auto& row : rows) {
-      widest = std::max(widest, width(row[column]));
-      numbers = numbers && (row[column].empty() || looks_numeric(row[column]));
-    }
-    widths.push_back(widest);
-    numeric.push_back(numbers);
-  }
-  std::string text;
-  const auto line = [&](const std::vector<std::string>& cells) {
-    for (size_t column = 0; column < cells.size(); ++column) {
-      const std::string pad(widths[column] - width(cells[column]), ' ');
-      text += numeric[column] ? "| " + pad + cells[column] + " " : "| " + cells[column] + pad + " ";
-    }
-    text += "|\n";
-  };
-  line(header);
-  for (size_t column = 0; column < header.size(); ++column) {
-    text += "|" + std::string(widths[column] + 1, '-') + (numeric[column] ? ":" : "-");
-  }
-  text += "|\n";
-  for (const auto& row : rows) line(row);
-  return text;
-}
-
-std::string csv_table(const std::vector<std::string>& header,
-                      const std::vector<std::vector<std::string>>& rows) {
-  std::string text;
-  const auto line = [&](const std::vector<std::string>& cells) {
-    for (size_t column = 0; column < cells.size(); ++column) {
-      if (column > 0) text += ',';
-      if (cells[column].find_first_of(",\"\r\n") == std::string::npos) {
-        text += cells[column];
-        continue;
-      }
-      text += '"';
-      for (const char c : cells[column]) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-      text += '"';
-    }
-    text += "\n";
-  };
-  line(header);
-  for (const auto& row : rows) line(row);
-  return text;
 }
 
 }  // namespace approx

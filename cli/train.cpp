@@ -5,10 +5,11 @@
 #include "base/error.h"
 #include "cli/axes.h"
 #include "cli/command.h"
+#include "cli/flags.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/worker.h"
 #include "cli/sweep_flags.h"
-#include "cli/text.h"
+#include "results/render/text_table.h"
 #include "results/reports/run_details.h"
 
 namespace approx {
@@ -106,7 +107,7 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
     throw usage_error("train: this run cannot be done: {}", experiment.runs[0].excluded);
   }
   const PlannedRun& planned = experiment.runs[0];
-  const SweepResult result = run_experiment(experiment, command_line(), options, flags.sweep);
+  const SweepResult result = run_experiment(experiment, options, flags.sweep);
   const int64_t run_id = RunStore(options.db, RunStore::Mode::kRead).status(planned.key).run_id;
   if (run_id > 0) print_row(planned, run_details(options.db, run_id), flags.format);
   if (result.done_before > 0) {

@@ -1,22 +1,19 @@
-// Runs the runs of an experiment, each in a process of its own, and records how
-// each one ended, whatever ended it.
+// Runs the runs of an experiment, each in a process of its own, and records how each one ended,
+// whatever ended it.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "cli/command.h"
+#include "cli/sweep/rerun.h"
 #include "core/experiment/experiment.h"
-#include "results/store/run_store.h"
 
 namespace approx {
 
 struct SweepOptions {
-  std::vector<std::string> rerun;             // whose runs are done again: states, and kTainted
+  Rerun rerun;
   int64_t jobs = 1;                           // runs at the same time; timing runs always one
   std::chrono::nanoseconds timeout{0};        // of one run, 0: none
   std::chrono::nanoseconds stall_timeout{0};  // without an event of a run, 0: none
@@ -41,47 +38,14 @@ struct SweepResult {
   std::string first_failure;  // one line: which run, why, where its output is
 };
 
-// Of --rerun: timing runs that finished but were disturbed, which no report counts.
-inline constexpr const char* kTainted = "tainted";
-
-// States after which a run is not done again unless --rerun names them.
-bool is_result(const std::string& state);  // finished, diverged
-// Whether a run is to be done, of which the store knows `status`.
-bool needs_run(const CellStatus& status, const std::vector<std::string>& rerun);
-
-// What was seen of a worker that is gone.
-struct Observed {
-  Json last;  // its "final" or "error" event, null if it sent none
-  std::optional<int> exit_code, signal;
-  bool asked_to_stop = false;       // by us, for the user
-  std::string overdue;              // by us, why: "no event for 10 min 00 s"
-  bool out_of_memory = false;       // the kernel killed something in our cgroup meanwhile
-  std::vector<std::string> output;  // its last lines, printable
-};
-
-// The state of its run, and why.
-RunEnd judge(const Observed& worker);
-
-// The directory of runs of a database: its path without extension, with
-// ".runs".
-std::string runs_directory(const std::string& db);
-
-// Where the accuracy run of that key keeps its checkpoints until it has a
-// result, whichever attempt works on it.
-std::string checkpoint_directory(const std::string& db, const std::string& run_key);
-
 // "topk_position:k=1, Schedule 1, resnet20, cifar10, seed 3".
 std::string describe(const PlannedRun& run);
 
-// The database for writing, waits for its lock told on stderr.
-RunStore open_store(const GlobalOptions& options);
-
-// Does what is missing of `experiment` in the store `options.db`, and returns
-// when all of it ended or SIGINT, SIGTERM or SIGHUP stopped it (once: workers
-// are asked to stop, twice: they are killed). Throws Error(kDatabase) when the
-// store fails, after its workers have been stopped; what they had reported is
-// in their run directories and is taken up by the next call.
-SweepResult run_experiment(const Experiment& experiment, const std::string& command_line,
-                           const GlobalOptions& options, const SweepOptions& sweep);
+// Does what is missing of `experiment` in the store `options.db`, and returns when all of it ended
+// or SIGINT, SIGTERM or SIGHUP stopped it (once: workers are asked to stop, twice: they are
+// killed). Throws Error(kDatabase) when the store fails, after its workers have been stopped; what
+// they had reported is in their run directories and is taken up by the next call.
+SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& options,
+                           const SweepOptions& sweep);
 
 }  // namespace approx

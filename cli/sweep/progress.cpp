@@ -121,7 +121,7 @@ void Progress::event(int64_t number, const Json& event) {
   }
 }
 
-void Progress::ended(int64_t number, const std::string& state, const std::string& summary) {
+void Progress::ended(int64_t number, RunState state, const std::string& summary) {
   const Active* run = find(number);
   if (run == nullptr) return;
   const auto took = Clock::now() - run->since;
@@ -132,11 +132,11 @@ void Progress::ended(int64_t number, const std::string& state, const std::string
                {"run", number},
                {"runs", total_},
                {"label", run->label},
-               {"state", state},
+               {"state", name(state)},
                {"summary", summary}}
               .dump(-1, ' ', false, Json::error_handler_t::replace));
   } else if (mode_ != Mode::kNone) {
-    print(fmt::format("[{}/{}] {}: {}{}{} ({})", number, total_, run->label, state,
+    print(fmt::format("[{}/{}] {}: {}{}{} ({})", number, total_, run->label, name(state),
                       summary.empty() ? "" : ": ", summary, format_duration(took)));
   }
   active_.erase(active_.begin() + (run - active_.data()));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/params.h"
+#include "results/store/run_state.h"
 
 namespace approx {
 
@@ -30,7 +31,7 @@ class Progress {
   void event(int64_t number, const Json& event);
 
   // Run `number` ended; `summary` is what is worth saying of it in one line.
-  void ended(int64_t number, const std::string& state, const std::string& summary);
+  void ended(int64_t number, RunState state, const std::string& summary);
 
   // A line that is not about progress, shown in every mode but json, where it
   // is an object.

@@ -16,18 +16,6 @@
 
 namespace approx {
 
-TimingLock::TimingLock(TimingLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-TimingLock& TimingLock::operator=(TimingLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-TimingLock::~TimingLock() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 std::optional<TimingLock> TimingLock::acquire(const std::function<bool()>& give_up,
                                               const std::function<void(const std::string&)>& note) {
   using Clock = std::chrono::steady_clock;
@@ -35,14 +23,14 @@ std::optional<TimingLock> TimingLock::acquire(const std::function<bool()>& give_
   const std::string path = runtime != nullptr && *runtime == '/'
                                ? std::string(runtime) + "/approxtrain-timing.lock"
                                : fmt::format("/tmp/approxtrain-timing-{}.lock", getuid());
-  TimingLock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (lock.descriptor_ < 0) {
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) {
     throw Error(ErrorKind::kInternal, fmt::format("{}: {}; timings need this lock file",
                                                   printable(path), std::strerror(errno)));
   }
   const auto since = Clock::now();
   bool told = false;
-  while (flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+  while (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (give_up()) return std::nullopt;
     if (!told && Clock::now() - since > std::chrono::seconds(2)) {
       note(fmt::format("waiting for another timing on this machine ({})", printable(path)));
@@ -50,7 +38,7 @@ std::optional<TimingLock> TimingLock::acquire(const std::function<bool()>& give_
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  return lock;
+  return TimingLock(std::move(file));
 }
 
 }  // namespace approx

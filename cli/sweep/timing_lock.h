@@ -4,27 +4,25 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+
+#include "base/files.h"
 
 namespace approx {
 
 class TimingLock {
  public:
-  // Waits until no other process of this user times anything; `note` is told
-  // once when that takes longer than two seconds. Nothing when `give_up` became
-  // true first. The file is $XDG_RUNTIME_DIR/approxtrain-timing.lock, else
-  // /tmp/approxtrain-timing-<uid>.lock. Throws Error(kInternal) when it cannot
-  // be made.
+  // Waits until no other process of this user times anything; `note` is told once when that takes
+  // longer than two seconds. Nothing when `give_up` became true first. The file is
+  // $XDG_RUNTIME_DIR/approxtrain-timing.lock, else /tmp/approxtrain-timing-<uid>.lock. Throws
+  // Error(kInternal) when it cannot be made.
   static std::optional<TimingLock> acquire(const std::function<bool()>& give_up,
                                            const std::function<void(const std::string&)>& note);
 
-  TimingLock(TimingLock&& other) noexcept;
-  TimingLock& operator=(TimingLock&& other) noexcept;
-  ~TimingLock();
-
  private:
-  explicit TimingLock(int descriptor) : descriptor_(descriptor) {}
+  explicit TimingLock(Descriptor file) : file_(std::move(file)) {}
 
-  int descriptor_;
+  Descriptor file_;
 };
 
 }  // namespace approx

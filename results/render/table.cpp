@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "results/render/text_table.h"
 
 namespace approx {
 namespace {
@@ -18,30 +19,13 @@ std::string rounded(const Field& field) {
   return std::abs(*real) >= 1000 ? fmt::format("{:.0f}", *real) : fmt::format("{:.4g}", *real);
 }
 
-std::string csv_field(const Field& field) {
-  const std::string text = text_of(field);
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted(1, '"');
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  quoted += '"';
-  return quoted;
-}
-
 std::string csv(const Table& table) {
-  std::string out;
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    if (i) out += ",";
-    out += csv_field(table.columns[i]);
-  }
-  out += "\n";
+  std::vector<TextRow> rows;
   for (const auto& row : table.rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (i) out += ",";
-      out += csv_field(row[i]);
-    }
-    out += "\n";
+    auto& cells = rows.emplace_back();
+    for (const auto& field : row) cells.push_back(text_of(field));
   }
-  return out;
+  return csv_table(table.columns, rows);
 }
 
 // Keys in the order of the columns, which readers of a line expect.
@@ -90,12 +74,6 @@ std::string jsonl(const Table& table) {
   return out;
 }
 
-// Columns on a screen: bytes that start a character (UTF-8).
-size_t width(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 std::string md_cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -107,26 +85,11 @@ std::string md_cell(const std::string& text) {
 
 std::string markdown(const Table& table) {
   auto [header, rows] = text_of(table);
-  std::vector<size_t> widths;
-  for (const auto& name : header) widths.push_back(std::max<size_t>(3, width(name)));
   for (auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      row[i] = md_cell(row[i]);
-      widths[i] = std::max(widths[i], width(row[i]));
-    }
+    for (auto& cell : row) cell = md_cell(cell);
   }
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string out = "|";
-    for (size_t i = 0; i < cells.size(); ++i) {
-      out += " " + cells[i] + std::string(widths[i] - width(cells[i]), ' ') + " |";
-    }
-    return out + "\n";
-  };
   std::string out = table.title.empty() ? "" : "### " + table.title + "\n\n";
-  out += line(header) + "|";
-  for (const size_t columns : widths) out += std::string(columns + 2, '-') + "|";
-  out += "\n";
-  for (const auto& row : rows) out += line(row);
+  out += markdown_table(header, rows, Alignment::kLeft);
   if (!table.notes.empty()) out += "\n";
   for (const auto& note : table.notes) out += "- " + note + "\n";
   return out;

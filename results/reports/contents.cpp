@@ -80,7 +80,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
                  run.attempt = row.getColumn(2).getInt64();
                  run.host_id = row.getColumn(3).getInt64();
                  run.dataset_id = row.getColumn(4).getInt64();
-                 run.state = text_at(row, 5);
+                 run.state = stored_run_state(text_at(row, 5));
                  run.lossy = row.getColumn(6).getInt() != 0;
                  run.dirty = row.getColumn(7).getInt() != 0;
                  run.timing_valid = row.getColumn(8).getInt() != 0;

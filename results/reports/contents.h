@@ -26,13 +26,13 @@ inline constexpr double kNsPerSecond = 1e9;
 // One attempt at a cell.
 struct Run {
   int64_t run_id = 0, attempt = 0, host_id = 0, dataset_id = 0;
-  std::string state;
+  RunState state = RunState::kRunning;
   bool lossy = false, dirty = false, timing_valid = false, tainted = false;
   std::optional<int64_t> train_ns;
   std::optional<double> step_ns_median;
   std::string host, git_sha, started_utc;
 
-  bool result() const { return state == RunState::kFinished || state == RunState::kDiverged; }
+  bool result() const { return is_result(state); }
   bool finished() const { return state == RunState::kFinished; }
 };
 

@@ -69,8 +69,7 @@ void check_pages(SQLite::Database& db, const std::string& path) {
   if (result == "ok") return;
   throw database_error(
       "{}: the database is damaged ({}); keep it, and go on with a copy made by `db backup` or "
-      "with "
-      "another --db",
+      "with another --db",
       path, result.substr(0, result.find('\n')));
 }
 

@@ -4,11 +4,9 @@
 
 #include <filesystem>
 
-#include "base/files.h"
 #include "base/params.h"
-#include "results/render/table.h"
 #include "results/store/database.h"
-#include "results/store/run_lock.h"
+#include "results/store/ending.h"
 
 namespace approx {
 namespace {
@@ -44,8 +42,8 @@ constexpr CheckRule kRules[] = {
     {"finished runs have an accuracy",
      "SELECT 'run ' || run_id || ' is finished without a test accuracy' FROM run r "
      "JOIN cell USING(cell_id) WHERE state = 'finished' AND purpose = 'accuracy' AND NOT EXISTS "
-     "(SELECT 1 FROM metric m WHERE m.run_id = r.run_id AND m.name = 'accuracy' AND split = "
-     "'test')"},
+     "(SELECT 1 FROM metric m "
+     "WHERE m.run_id = r.run_id AND m.name = 'accuracy' AND split = 'test')"},
     {"steps and times grow together",
      "SELECT 'run ' || a.run_id || ': ' || a.name || '/' || a.split || ' goes back in time after "
      "step ' || a.step FROM metric a JOIN metric b ON b.run_id = a.run_id AND b.name = a.name AND "
@@ -54,26 +52,24 @@ constexpr CheckRule kRules[] = {
      "WHERE b.train_ns < a.train_ns OR b.epoch < a.epoch"},
     {"one grid of evaluations",
      "WITH grid AS (SELECT c.*, m.run_id, group_concat(m.step) AS steps FROM v_final c JOIN "
-     "(SELECT run_id, step FROM metric WHERE name = 'accuracy' AND split = 'test' ORDER BY run_id, "
-     "step) m USING(run_id) GROUP BY m.run_id) "
-     "SELECT 'runs ' || min(run_id) || ' and ' || max(run_id) || ' of one comparison were "
-     "evaluated "
-     "at different steps' FROM grid GROUP BY " APPROX_GROUP " HAVING count(DISTINCT steps) > 1"},
+     "(SELECT run_id, step FROM metric WHERE name = 'accuracy' AND split = 'test' "
+     "ORDER BY run_id, step) m USING(run_id) GROUP BY m.run_id) "
+     "SELECT 'runs ' || min(run_id) || ' and ' || max(run_id) || "
+     "' of one comparison were evaluated at different steps' "
+     "FROM grid GROUP BY " APPROX_GROUP " HAVING count(DISTINCT steps) > 1"},
     {"parts do not exceed the whole",
-     "SELECT 'run ' || run_id || ': training, evaluation, data and warm-up take longer than the "
-     "run' "
+     "SELECT 'run ' || run_id || ': training, evaluation and warm-up take longer than the run' "
      "FROM run WHERE wall_ns IS NOT NULL AND coalesce(train_ns, 0) + coalesce(eval_ns, 0) + "
-     "coalesce(data_ns, 0) + coalesce(warmup_ns, 0) > 1.01 * wall_ns"},
+     "coalesce(warmup_ns, 0) > 1.01 * wall_ns"},
     {"no negative time",
      "SELECT 'run ' || run_id || ' has a negative time' FROM run "
-     "WHERE min(coalesce(train_ns, 0), coalesce(eval_ns, 0), coalesce(data_ns, 0), "
-     "coalesce(wall_ns, 0), coalesce(warmup_ns, 0)) < 0"},
+     "WHERE min(coalesce(train_ns, 0), coalesce(eval_ns, 0), coalesce(wall_ns, 0), "
+     "coalesce(warmup_ns, 0)) < 0"},
     {"seeds differ",
-     "WITH curve AS (SELECT run_id, count(*) AS points, group_concat(name || split || step || ':' "
-     "|| "
-     "value) AS text FROM (SELECT * FROM metric WHERE name IN ('loss', 'accuracy') ORDER BY "
-     "run_id, "
-     "name, split, step) GROUP BY run_id), "
+     "WITH curve AS (SELECT run_id, count(*) AS points, "
+     "group_concat(name || split || step || ':' || value) AS text "
+     "FROM (SELECT * FROM metric WHERE name IN ('loss', 'accuracy') "
+     "ORDER BY run_id, name, split, step) GROUP BY run_id), "
      "last AS (SELECT c.*, f.text, f.points FROM v_final c JOIN curve f USING(run_id)) "
      "SELECT 'runs ' || a.run_id || ' and ' || b.run_id || ' have different seeds and the same "
      "curves' FROM last a JOIN last b USING(" APPROX_GROUP ", method, schedule) "
@@ -93,11 +89,10 @@ constexpr CheckRule kRules[] = {
      "SELECT 'run ' || run_id || ' asked for ' || dataset || ' and read ' || name FROM run "
      "JOIN cell USING(cell_id) JOIN dataset USING(dataset_id) WHERE name <> dataset"},
     {"valid timings were alone",
-     "SELECT 'run ' || run_id || ' counts as a valid timing, although it was ' || CASE WHEN "
-     "purpose "
-     "<> 'timing' THEN 'an accuracy run' WHEN state <> 'finished' THEN state WHEN NOT isolated "
-     "THEN "
-     "'not isolated' ELSE 'disturbed' END FROM run JOIN cell USING(cell_id) WHERE timing_valid AND "
+     "SELECT 'run ' || run_id || ' counts as a valid timing, although it was ' || "
+     "CASE WHEN purpose <> 'timing' THEN 'an accuracy run' WHEN state <> 'finished' THEN state "
+     "WHEN NOT isolated THEN 'not isolated' ELSE 'disturbed' END "
+     "FROM run JOIN cell USING(cell_id) WHERE timing_valid AND "
      "(purpose <> 'timing' OR state <> 'finished' OR NOT isolated OR taint <> '[]')"},
     {"a time for each step",
      "SELECT 'run ' || run_id || ' has ' || length(step_ns) / 8 || ' step times for ' || steps || "
@@ -114,24 +109,22 @@ constexpr CheckRule kRules[] = {
      "SELECT 'run ' || run_id || ': accuracy ' || value || ' at step ' || step FROM metric "
      "WHERE name = 'accuracy' AND value NOT BETWEEN 0 AND 1"},
     {"layers add up",
-     "SELECT 'run ' || run_id || ': layer ' || layer || ' has an impossible count' FROM "
-     "layer_metric "
-     "WHERE calls < 0 OR exact_calls < 0 OR (method = 'dense' AND exact_calls <> calls) OR "
-     "macs_done < 0 OR macs_dense < 0"},
+     "SELECT 'run ' || run_id || ': layer ' || layer || ' has an impossible count' "
+     "FROM layer_metric WHERE calls < 0 OR exact_calls < 0 OR macs_done < 0 OR macs_dense < 0 OR "
+     "(method = 'dense' AND exact_calls <> calls)"},
     {"cells belong to an experiment",
      "SELECT 'cell ' || cell_id || ' is in no experiment' FROM cell "
      "WHERE cell_id NOT IN (SELECT cell_id FROM experiment_cell WHERE cell_id IS NOT NULL)"},
     {"views agree with tables",
-     "WITH base AS (SELECT count(*) AS n FROM (SELECT cell_id, state, row_number() OVER (PARTITION "
-     "BY "
-     "cell_id ORDER BY attempt DESC) AS nth, run_id FROM run WHERE state IN ('finished', "
-     "'diverged')) JOIN cell USING(cell_id) WHERE nth = 1 AND state = 'finished' AND purpose = "
-     "'accuracy' AND run_id IN (SELECT run_id FROM metric m WHERE name = 'accuracy' AND split = "
-     "'test' GROUP BY run_id HAVING sum(step = (SELECT max(step) FROM metric x WHERE x.run_id = "
-     "m.run_id AND x.name = 'accuracy' AND x.split = 'test') AND value IS NOT NULL) = 1)) "
-     "SELECT 'v_final has ' || (SELECT count(*) FROM v_final) || ' rows, the tables ' || n FROM "
-     "base "
-     "WHERE n <> (SELECT count(*) FROM v_final)"},
+     "WITH base AS (SELECT count(*) AS n FROM (SELECT cell_id, state, "
+     "row_number() OVER (PARTITION BY cell_id ORDER BY attempt DESC) AS nth, run_id "
+     "FROM run WHERE state IN ('finished', 'diverged')) JOIN cell USING(cell_id) "
+     "WHERE nth = 1 AND state = 'finished' AND purpose = 'accuracy' AND run_id IN "
+     "(SELECT run_id FROM metric m WHERE name = 'accuracy' AND split = 'test' GROUP BY run_id "
+     "HAVING sum(step = (SELECT max(step) FROM metric x WHERE x.run_id = m.run_id "
+     "AND x.name = 'accuracy' AND x.split = 'test') AND value IS NOT NULL) = 1)) "
+     "SELECT 'v_final has ' || (SELECT count(*) FROM v_final) || ' rows, the tables ' || n "
+     "FROM base WHERE n <> (SELECT count(*) FROM v_final)"},
 };
 
 // Columns that hold JSON, as table.column.
@@ -184,17 +177,13 @@ std::vector<std::string> check_store(const std::string& path) {
                      add(kJsonRule, fmt::format("{}.{} of row {}", table, column, number));
                    });
     }
-    for_each_row(db,
-                 "SELECT run_id, run_directory FROM run WHERE state = 'running' ORDER BY run_id",
-                 [&](SQLite::Statement& row) {
-                   const std::string directory = row.getColumn(1).getString();
-                   if (RunLock::held(directory, RunLock::kWorker) ||
-                       RunLock::held(directory, RunLock::kClaim)) {
-                     return;
-                   }
-                   add(kLockRule, fmt::format("run {} is lost; the next sweep settles it",
-                                              row.getColumn(0).getInt64()));
-                 });
+    for_each_row(
+        db, "SELECT run_id, run_directory FROM run WHERE state = 'running' ORDER BY run_id",
+        [&](SQLite::Statement& row) {
+          const RunningRow running{row.getColumn(0).getInt64(), text_at(row, 1)};
+          if (!gone(running)) return;
+          add(kLockRule, fmt::format("run {} is lost; the next sweep settles it", running.run_id));
+        });
   } catch (const SQLite::Exception& error) {
     throw_database_error(path, error);
   }
@@ -217,45 +206,6 @@ void backup_store(const std::string& path, const std::string& out) {
   }
   std::filesystem::rename(unfinished, out, error);
   if (error) throw database_error("{}: {}", out, error.message());
-}
-
-std::vector<std::string> export_store(const std::string& path, const std::string& folder) {
-  auto db = open_snapshot(path);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw usage_error("{}: cannot be made: {}", folder, error.message());
-  std::vector<std::string> names, paths;
-  for_each_row(db, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
-               [&](SQLite::Statement& row) { names.push_back(row.getColumn(0).getString()); });
-  for (const auto& name : names) {
-    Table table;
-    SQLite::Statement rows(db, fmt::format("SELECT * FROM \"{}\" ORDER BY 1, 2", name));
-    for (int i = 0; i < rows.getColumnCount(); ++i) table.columns.push_back(rows.getColumnName(i));
-    while (rows.executeStep()) {
-      auto& fields = table.rows.emplace_back();
-      for (int i = 0; i < rows.getColumnCount(); ++i) {
-        const auto column = rows.getColumn(i);
-        if (column.isNull()) {
-          fields.emplace_back();
-        } else if (column.isInteger()) {
-          fields.emplace_back(column.getInt64());
-        } else if (column.isFloat()) {
-          fields.emplace_back(column.getDouble());
-        } else if (column.isBlob()) {
-          std::string hex;
-          for (const char byte : column.getString()) {
-            hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-          }
-          fields.emplace_back(hex);
-        } else {
-          fields.emplace_back(column.getString());
-        }
-      }
-    }
-    paths.push_back(folder + "/" + name + ".csv");
-    write_file(paths.back(), render(table, "csv"));
-  }
-  return paths;
 }
 
 }  // namespace approx

@@ -18,8 +18,4 @@ std::vector<std::string> check_rules();
 // Error(kDatabase) when it cannot be written.
 void backup_store(const std::string& db, const std::string& out);
 
-// Every table as FOLDER/<table>.csv, raw samples as hexadecimal. Makes the folder, replaces files
-// of those names. Returns the paths. Throws Error(kUsage) when it cannot write.
-std::vector<std::string> export_store(const std::string& db, const std::string& folder);
-
 }  // namespace approx

@@ -2,14 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <thread>
-#include <utility>
 
 #include "base/error.h"
 
@@ -19,44 +17,30 @@ std::optional<RunLock> RunLock::acquire(const std::string& directory, const std:
   std::error_code ignored;
   std::filesystem::create_directories(directory, ignored);
   const std::string path = directory + "/" + name;
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file) {
     throw database_error("{}: the lock file cannot be made: {}", path, std::strerror(errno));
   }
-  RunLock lock(descriptor);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       throw database_error("{}: the file system refuses a lock: {}", path, std::strerror(errno));
     }
     if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  return lock;
+  return RunLock(std::move(file));
 }
 
 bool RunLock::held(const std::string& directory, const std::string& name) {
-  const int descriptor = ::open((directory + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
+  const Descriptor file(::open((directory + "/" + name).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return false;
   // Shared, so that two that look at the same time do not take each other for the holder.
   int result;
   do {
-    result = ::flock(descriptor, LOCK_SH | LOCK_NB);
+    result = ::flock(file.get(), LOCK_SH | LOCK_NB);
   } while (result != 0 && errno == EINTR);
-  const bool held = result != 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);
-  return held;
-}
-
-RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-RunLock& RunLock::operator=(RunLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-RunLock::~RunLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  return result != 0 && errno == EWOULDBLOCK;
 }
 
 }  // namespace approx

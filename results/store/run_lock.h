@@ -4,6 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+
+#include "base/files.h"
 
 namespace approx {
 
@@ -25,14 +28,10 @@ class RunLock {
   // file.
   static bool held(const std::string& directory, const std::string& name = kWorker);
 
-  RunLock(RunLock&& other) noexcept;
-  RunLock& operator=(RunLock&& other) noexcept;
-  ~RunLock();
-
  private:
-  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
+  explicit RunLock(Descriptor file) : file_(std::move(file)) {}
 
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace approx

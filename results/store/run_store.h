@@ -14,26 +14,13 @@
 #include "base/params.h"
 #include "core/experiment/experiment.h"
 #include "results/store/database.h"
+#include "results/store/run_state.h"
 
 namespace approx {
 
-// A run's states; all but running are terminal.
-// finished, diverged: a result. failed, oom, timeout, interrupted, lost: no result, run again on
-// demand (interrupted and lost ones without being asked).
-struct RunState {
-  static constexpr const char* kRunning = "running";
-  static constexpr const char* kFinished = "finished";
-  static constexpr const char* kDiverged = "diverged";
-  static constexpr const char* kFailed = "failed";
-  static constexpr const char* kOom = "oom";
-  static constexpr const char* kTimeout = "timeout";
-  static constexpr const char* kInterrupted = "interrupted";
-  static constexpr const char* kLost = "lost";
-};
-
 // How a run ended, seen from outside its process.
 struct RunEnd {
-  std::string state = RunState::kFinished;
+  RunState state = RunState::kFinished;  // or another good end, as its events say
   std::optional<int> exit_code, signal;
   std::string error;               // one line; with the last lines of its stderr where it crashed
   std::vector<std::string> taint;  // what disturbed its clock, besides what its events report
@@ -42,8 +29,8 @@ struct RunEnd {
 struct CellStatus {
   int64_t cell_id = 0;
   int64_t attempts = 0;
-  int64_t run_id = 0;  // of the last attempt, 0 when there is none
-  std::string state;   // likewise, ""
+  int64_t run_id = 0;             // of the last attempt, 0 when there is none
+  std::optional<RunState> state;  // likewise, nothing
   std::string error;
   bool tainted = false;  // a timing run that finished, but was disturbed or shared the machine
 };
@@ -72,7 +59,7 @@ class RunStore {
   // of another text only those that have runs stay. Returns the experiment's id.
   int64_t add_experiment(const Experiment& experiment, const std::string& command_line);
 
-  // attempts 0 and an empty state for a key that the store does not know.
+  // attempts 0 and no state for a key that the store does not know.
   CellStatus status(std::string_view run_key) const;
 
   // Adds the row of a run in state `running`: the next attempt of its cell, and holds the lock

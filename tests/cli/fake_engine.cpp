@@ -138,7 +138,6 @@ class FakeEngine final : public Engine {
           {"warmup_steps", 0},
           {"train_ns", 5'000'000},
           {"eval_ns", 1'000'000},
-          {"data_ns", 1000},
           {"wall_ns", 7'000'000},
           {"warmup_ns", 0},
           {"step_ns", step_ns},

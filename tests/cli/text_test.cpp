@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "results/render/text_table.h"
 
 namespace approx {
 namespace {

@@ -100,14 +100,13 @@ inline Json accuracy_event(int64_t epoch, double value, const std::string& split
 }
 
 // Steps of 10 ms but for one, evaluations after each epoch of one second.
-inline Json final_event(int64_t train_ns, const std::string& state = RunState::kFinished) {
+inline Json final_event(int64_t train_ns, RunState state = RunState::kFinished) {
   return {{"event", "final"},
-          {"state", state},
+          {"state", name(state)},
           {"steps", 4},
           {"warmup_steps", 1},
           {"train_ns", train_ns},
           {"eval_ns", 1000},
-          {"data_ns", 500},
           {"wall_ns", train_ns + 1700},
           {"warmup_ns", 200},
           {"step_ns", {10'000'000, 10'000'000, 10'000'000, 14'000'000}},
@@ -116,7 +115,7 @@ inline Json final_event(int64_t train_ns, const std::string& state = RunState::k
 
 // The events of a run with these test accuracies, one an epoch of a second.
 inline std::vector<Json> accuracy_events(const std::vector<double>& accuracies,
-                                         const std::string& state = RunState::kFinished) {
+                                         RunState state = RunState::kFinished) {
   std::vector<Json> events;
   for (size_t i = 0; i < accuracies.size(); ++i) {
     events.push_back(accuracy_event(static_cast<int64_t>(i) + 1, accuracies[i]));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "results/reports/export.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
 
@@ -124,7 +125,7 @@ TEST_F(MaintenanceTest, ABackupIsTheSameStore) {
   backup_store(path_, folder_ / "copy.db");
   EXPECT_EQ(check_store(folder_ / "copy.db"), std::vector<std::string>());
   RunStore copy(folder_ / "copy.db", RunStore::Mode::kWrite);
-  EXPECT_EQ(copy.status("accuracy/zero/1").state, "finished");
+  EXPECT_EQ(copy.status("accuracy/zero/1").state, RunState::kFinished);
   EXPECT_THROW(backup_store(path_, folder_ / "copy.db"), Error) << "replaces nothing";
   EXPECT_THROW(backup_store(path_, folder_ / "none/copy.db"), Error);
 }

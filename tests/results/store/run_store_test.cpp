@@ -108,7 +108,7 @@ TEST_F(StoreTest, AnExperimentAddsEachCellOnce) {
             (std::vector<std::string>{"dense||", "huge|all|needs more memory", "zero|all|"}));
   EXPECT_EQ(query(path_, "SELECT command_line FROM experiment WHERE experiment_id = 1"),
             std::vector<std::string>{"second"});
-  EXPECT_EQ(store.status("accuracy/zero/0").state, "");
+  EXPECT_EQ(store.status("accuracy/zero/0").state, std::nullopt);
   EXPECT_GT(store.status("accuracy/zero/0").cell_id, 0);
   EXPECT_EQ(store.status("no such key").cell_id, 0);
 }
@@ -136,7 +136,7 @@ TEST_F(StoreTest, ARunIsStoredWhole) {
   auto store = with({planned("zero", 3)});
   const auto id = store.begin("accuracy/zero/3", environment_of("box", true), directory("a"));
   ASSERT_TRUE(id);
-  EXPECT_EQ(store.status("accuracy/zero/3").state, "running");
+  EXPECT_EQ(store.status("accuracy/zero/3").state, RunState::kRunning);
 
   auto events = accuracy_events({0.5, 0.75});
   events.insert(events.begin(), {{"event", "progress"}, {"step", 1}});
@@ -170,18 +170,17 @@ TEST_F(StoreTest, ARunIsStoredWhole) {
                   "SELECT method, accuracy, batch_size, json_extract(recipe, '$.epochs') "
                   "FROM v_final"),
             std::vector<std::string>{"zero|0.75|100|1"});
-  EXPECT_EQ(store.status("accuracy/zero/3").state, "finished");
+  EXPECT_EQ(store.status("accuracy/zero/3").state, RunState::kFinished);
 }
 
 TEST_F(StoreTest, EveryEndHasItsState) {
-  const std::vector<std::string> states = {
-      RunState::kFinished, RunState::kDiverged,    RunState::kFailed, RunState::kOom,
-      RunState::kTimeout,  RunState::kInterrupted, RunState::kLost};
+  const auto states = kEndStates;
   std::vector<PlannedRun> runs;
   for (size_t i = 0; i < states.size(); ++i) runs.push_back(planned("zero", static_cast<int>(i)));
   auto store = with(runs);
   for (size_t i = 0; i < states.size(); ++i) {
-    const auto id = store.begin(runs[i].key, environment_of(), directory(states[i]));
+    const auto id =
+        store.begin(runs[i].key, environment_of(), directory(std::string(name(states[i]))));
     ASSERT_TRUE(id);
     store.finish(*id, accuracy_events({0.5}), {.state = states[i], .signal = 9, .error = "why"});
     EXPECT_EQ(store.status(runs[i].key).state, states[i]);
@@ -194,12 +193,12 @@ TEST_F(StoreTest, AGoodExitNeedsAFinalEvent) {
   auto store = with({planned("zero", 0), planned("zero", 1)});
   const auto silent = store.begin("accuracy/zero/0", environment_of(), directory("a"));
   store.finish(*silent, {accuracy_event(1, 0.5)}, {.exit_code = 0});
-  EXPECT_EQ(store.status("accuracy/zero/0").state, "failed");
+  EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kFailed);
   EXPECT_EQ(store.status("accuracy/zero/0").error, "it ended without a final event");
 
   const auto diverged = store.begin("accuracy/zero/1", environment_of(), directory("b"));
   store.finish(*diverged, accuracy_events({0.1}, RunState::kDiverged), {.exit_code = 0});
-  EXPECT_EQ(store.status("accuracy/zero/1").state, "diverged");
+  EXPECT_EQ(store.status("accuracy/zero/1").state, RunState::kDiverged);
 }
 
 TEST_F(StoreTest, NumbersThatAreNotFiniteAreMarked) {
@@ -238,7 +237,7 @@ TEST_F(StoreTest, MalformedEventsAreLeftOutAndCounted) {
   events.push_back(block_event(0, "other", 1, 1));
   events.push_back(block_event(0, "dense", 0, 1));
   store.finish(*id, events, {});
-  EXPECT_EQ(store.status("accuracy/zero/0").state, "finished");
+  EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kFinished);
   EXPECT_EQ(store.status("accuracy/zero/0").error, "5 malformed events were left out");
 }
 
@@ -248,8 +247,8 @@ TEST_F(StoreTest, TextThatIsNotUtf8IsStoredReplaced) {
   environment["engine"]["note"] = "\xff\xfe";
   const auto id = store.begin("accuracy/zero/0", environment, directory("a"));
   ASSERT_TRUE(id);
-  store.finish(*id, accuracy_events({0.5}), {.state = "failed", .error = "\xff"});
-  EXPECT_EQ(store.status("accuracy/zero/0").state, "failed");
+  store.finish(*id, accuracy_events({0.5}), {.state = RunState::kFailed, .error = "\xff"});
+  EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kFailed);
 }
 
 TEST_F(StoreTest, TimingIsValidOnlyAloneAndUndisturbed) {
@@ -330,7 +329,7 @@ TEST_F(StoreTest, ADestroyedCoordinatorLeavesLostRuns) {
   RunStore store(path_, Mode::kWrite);
   EXPECT_EQ(store.recover(), 1);
   EXPECT_EQ(store.recover(), 0);
-  EXPECT_EQ(store.status("accuracy/zero/0").state, "lost");
+  EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kLost);
   EXPECT_TRUE(store.begin("accuracy/zero/0", environment_of(), directory("b")));
 }
 
@@ -365,7 +364,7 @@ TEST_F(StoreTest, AKilledWorkerIsLostWithWhatItMeasured) {
   ::kill(worker, SIGKILL);
   ::waitpid(worker, nullptr, 0);
   EXPECT_EQ(store.recover(), 1);
-  EXPECT_EQ(store.status("accuracy/zero/0").state, "lost");
+  EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kLost);
   EXPECT_EQ(query(path_, "SELECT step, value FROM metric"), std::vector<std::string>{"600|0.25"});
 }
 
@@ -384,9 +383,9 @@ TEST_F(StoreTest, ALogWithAFinalEventIsAResult) {
   }
   RunStore store(path_, Mode::kWrite);
   EXPECT_EQ(store.recover(), 3);
-  EXPECT_EQ(store.status("accuracy/zero/0").state, "finished");
-  EXPECT_EQ(store.status("accuracy/zero/1").state, "diverged");
-  EXPECT_EQ(store.status("accuracy/zero/2").state, "failed");
+  EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kFinished);
+  EXPECT_EQ(store.status("accuracy/zero/1").state, RunState::kDiverged);
+  EXPECT_EQ(store.status("accuracy/zero/2").state, RunState::kFailed);
   EXPECT_EQ(store.status("accuracy/zero/2").error, "no data");
   EXPECT_EQ(query(path_, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
 }

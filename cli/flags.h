@@ -1,0 +1,29 @@
+// Flags by the type of their value. What cannot be read is Error(kUsage) that names the flag.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/text.h"
+
+namespace approx {
+
+// A whole number: decimal digits only, checked against [min, max] without overflow.
+CLI::Option* add_integer(CLI::App& app, const std::string& flag, int64_t& value, int64_t min,
+                         int64_t max, const std::string& help);
+
+// A finite number, with a decimal point in every locale.
+CLI::Option* add_real(CLI::App& app, const std::string& flag, double& value, double min, double max,
+                      const std::string& help);
+
+// One of a few words.
+CLI::Option* add_choice(CLI::App& app, const std::string& flag, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& help);
+
+// A duration, as parse_duration reads it.
+CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& value,
+                          const std::string& help);
+
+}  // namespace approx

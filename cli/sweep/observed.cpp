@@ -1,0 +1,60 @@
+#include "cli/sweep/observed.h"
+
+#include <signal.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "cli/text.h"
+
+namespace approx {
+namespace {
+
+// Of a worker that ended without a word.
+void end_silently(const Observed& worker, RunEnd& end) {
+  if (const auto signal = worker.process.signal) {
+    end.error = fmt::format("killed by signal {} ({})", *signal, strsignal(*signal));
+    if (*signal == SIGKILL || *signal == SIGTERM) end.state = RunState::kLost;
+    if (*signal == SIGKILL && worker.out_of_memory) end.state = RunState::kOom;
+  } else {
+    end.error = fmt::format("exited with code {} and without a final event",
+                            worker.process.exit_code.value_or(-1));
+  }
+  if (!worker.output.empty()) {
+    end.error += fmt::format("; output: {}", fmt::join(worker.output, " | "));
+  }
+}
+
+}  // namespace
+
+RunEnd end_of(const Observed& worker) {
+  RunEnd end{.state = RunState::kFailed,
+             .exit_code = worker.process.exit_code,
+             .signal = worker.process.signal};
+  const auto text = [&](const char* key) {
+    const auto value = worker.last.is_object() ? worker.last.value(key, Json()) : Json();
+    return value.is_string() ? value.get<std::string>() : std::string();
+  };
+  const std::string kind = text("event");
+  const auto state = find_run_state(text("state"));
+  if (kind == "final" && state && is_result(*state)) {
+    end.state = *state;
+  } else if (!worker.overdue.empty()) {
+    end.state = RunState::kTimeout;
+    end.error = worker.overdue;
+  } else if (worker.asked_to_stop || (kind == "final" && state == RunState::kInterrupted)) {
+    end.state = RunState::kInterrupted;
+    if (!worker.asked_to_stop) end.error = "its process was asked to stop";
+  } else if (kind == "error") {
+    if (state == RunState::kOom) end.state = RunState::kOom;
+    end.error = printable(text("message"));
+  } else if (kind == "final") {
+    end.error =
+        fmt::format("its final event has the unknown state \"{}\"", printable(text("state")));
+  } else {
+    end_silently(worker, end);
+  }
+  return end;
+}
+
+}  // namespace approx

@@ -1,0 +1,26 @@
+// What is seen of a worker from outside, and what that makes of its run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/params.h"
+#include "cli/sweep/process.h"
+#include "results/store/run_store.h"
+
+namespace approx {
+
+// What was seen of a worker that is gone.
+struct Observed {
+  Json last;  // its "final" or "error" event, null if it sent none
+  ProcessEnd process;
+  bool asked_to_stop = false;       // by us, for the user
+  std::string overdue;              // by us, why: "no event for 10 min 00 s"
+  bool out_of_memory = false;       // the kernel killed something in our cgroup meanwhile
+  std::vector<std::string> output;  // its last lines, printable
+};
+
+// The state of its run, and why.
+RunEnd end_of(const Observed& worker);
+
+}  // namespace approx

@@ -1,0 +1,57 @@
+// A worker as its coordinator has it: a process and two pipes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/files.h"
+
+namespace approx {
+
+// How a process ended; one of the two.
+struct ProcessEnd {
+  std::optional<int> exit_code, signal;
+};
+
+// `approxtrain train --worker DIRECTORY`, in a process group of its own. It does not outlive this
+// object, nor this process.
+class WorkerProcess {
+ public:
+  // Throws Error(kInternal) where the system gives no process or pipe.
+  explicit WorkerProcess(const std::string& directory);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // One read each, which does not wait: what there is of its events, and of what it prints. Whether
+  // there may be more.
+  using Use = std::function<void(std::string_view bytes)>;
+  bool read_events(const Use& use) { return read_some(events_, use); }
+  bool read_output(const Use& use) { return read_some(output_, use); }
+
+  // To be watched for something to read; negative when closed.
+  int events() const { return events_.get(); }
+  int output() const { return output_.get(); }
+
+  void send(int signal) const;  // to itself
+  void kill() const;            // with whatever it started
+
+  // How it ended, if it did; to be asked until then. What it left running is killed.
+  std::optional<ProcessEnd> ended();
+
+ private:
+  static bool read_some(Descriptor& pipe, const Use& use);
+
+  pid_t pid_ = -1;  // -1: ended
+  Descriptor events_, output_;
+};
+
+// How often the kernel has killed a process of our cgroup for its memory; -1 where it cannot say.
+int64_t oom_kills();
+
+}  // namespace approx

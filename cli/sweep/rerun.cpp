@@ -1,0 +1,49 @@
+#include "cli/sweep/rerun.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "cli/text.h"
+
+namespace approx {
+namespace {
+
+constexpr std::string_view kTaintedWord = "tainted";
+
+}  // namespace
+
+bool Rerun::has(RunState state) const {
+  return std::find(states.begin(), states.end(), state) != states.end();
+}
+
+Rerun parse_rerun(std::string_view text) {
+  std::vector<std::string> known;
+  for (const RunState state : kEndStates) known.emplace_back(name(state));
+  known.emplace_back(kTaintedWord);
+  Rerun rerun;
+  for (const auto& word : split_list(text)) {
+    const auto state = find_run_state(word);
+    if (word == kTaintedWord) {
+      rerun.tainted = true;
+    } else if (state && *state != RunState::kRunning) {
+      rerun.states.push_back(*state);
+    } else {
+      throw usage_error("--rerun: unknown state \"{}\"{}; known: {}", printable(word),
+                        did_you_mean(word, known), fmt::join(known, ", "));
+    }
+  }
+  if (rerun.states.empty() && !rerun.tainted) {
+    throw usage_error("--rerun: no state; known: {}", fmt::join(known, ", "));
+  }
+  return rerun;
+}
+
+bool needs_run(const CellStatus& status, const Rerun& rerun) {
+  if (!status.state) return true;
+  const RunState state = *status.state;
+  return state == RunState::kInterrupted || state == RunState::kLost || rerun.has(state) ||
+         (status.tainted && rerun.tainted);
+}
+
+}  // namespace approx

@@ -1,0 +1,50 @@
+#include "cli/sweep/run_paths.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "cli/text.h"
+
+namespace approx {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string short_key(const std::string& run_key) { return run_key.substr(0, 12); }
+
+}  // namespace
+
+std::string runs_directory(const std::string& db) {
+  return fs::path(db).replace_extension().string() + ".runs";
+}
+
+std::string make_run_directory(const std::string& db, const std::string& run_key, int64_t attempt) {
+  const std::string parent = runs_directory(db);
+  std::error_code error;
+  fs::create_directories(parent, error);
+  // A directory that is there already belongs to an attempt that never came to be recorded.
+  for (int64_t number = attempt; !error; ++number) {
+    const std::string path = fmt::format("{}/{}-{}", parent, short_key(run_key), number);
+    if (mkdir(path.c_str(), 0777) == 0) return path;
+    if (errno != EEXIST) error = std::error_code(errno, std::generic_category());
+  }
+  throw Error(ErrorKind::kInternal,
+              fmt::format("{}: {}; the folder beside the database must be writable",
+                          printable(parent), error.message()));
+}
+
+std::string checkpoint_directory(const std::string& db, const std::string& run_key) {
+  return fs::absolute(fmt::format("{}/{}.checkpoint", runs_directory(db), short_key(run_key)))
+      .string();
+}
+
+void remove_checkpoints(const std::string& db, const std::string& run_key) {
+  std::error_code ignored;
+  fs::remove_all(checkpoint_directory(db, run_key), ignored);
+}
+
+}  // namespace approx

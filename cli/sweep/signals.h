@@ -1,0 +1,33 @@
+// The signals of a process that has workers: the user's that stop it, the system's that a worker
+// ended.
+#pragma once
+
+#include <signal.h>
+
+#include <array>
+
+namespace approx {
+
+// Our handlers for as long as the object lives; one at a time. A signal that the caller had ignored
+// (nohup) stays ignored; SIGPIPE is, so that a terminal that closes does not end a sweep.
+class SignalScope {
+ public:
+  SignalScope();
+  ~SignalScope();
+  SignalScope(const SignalScope&) = delete;
+  SignalScope& operator=(const SignalScope&) = delete;
+
+  // How often SIGINT, SIGTERM or SIGHUP came, and which was the last, 0 for none.
+  int stop_count() const;
+  int stop_signal() const;
+
+  // Readable as soon as any signal came, until it is drained.
+  int descriptor() const;
+  void drain() const;
+
+ private:
+  static constexpr std::array<int, 5> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
+  std::array<struct sigaction, 5> before_{};
+};
+
+}  // namespace approx

@@ -1,0 +1,79 @@
+#include "cli/sweep_flags.h"
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "cli/flags.h"
+#include "cli/text.h"
+
+namespace approx {
+namespace {
+
+std::string counted(int64_t number, const char* what) {
+  return number == 0 ? std::string() : fmt::format(", {} {}", number, what);
+}
+
+}  // namespace
+
+void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
+  static constexpr const char* kGroup = "How to run";
+  sweep.stall_timeout = std::chrono::minutes(30);
+  app.add_option_function<std::string>(
+         "--rerun", [&sweep](const std::string& text) { sweep.rerun = parse_rerun(text); },
+         "do again what ended so: failed, oom, timeout, diverged, finished, tainted (timing runs "
+         "that were disturbed); interrupted and lost runs are done again anyway")
+      ->type_name("STATE,...")
+      ->group(kGroup);
+  add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer")->group(kGroup);
+  add_duration(app, "--stall-timeout", sweep.stall_timeout,
+               "end a run without a sign of life for so long (default 30m, 0: never)")
+      ->group(kGroup);
+  add_duration(app, "--grace", sweep.grace, "from asking a run to stop to killing it (default 10s)")
+      ->group(kGroup);
+  app.add_option_function<std::string>(
+         "--checkpoint-every",
+         [&sweep](const std::string& text) {
+           sweep.checkpoint_epochs = 0;
+           sweep.checkpoint_time = std::chrono::nanoseconds(0);
+           if (!text.ends_with("ep")) {
+             sweep.checkpoint_time = parse_duration(text, "--checkpoint-every");
+             return;
+           }
+           const auto number = std::string_view(text).substr(0, text.size() - 2);
+           sweep.checkpoint_epochs = parse_integer(number, 1).value_or(0);
+           if (sweep.checkpoint_epochs < 1) {
+             throw usage_error("--checkpoint-every: \"{}\" is no number of epochs such as 2ep",
+                               printable(text));
+           }
+         },
+         "save what an accuracy run would go on from: 10m, 2ep (default 5m, 0: never)")
+      ->type_name("TIME|Nep")
+      ->group(kGroup);
+}
+
+int finish_sweep(const Experiment& experiment, const SweepResult& result) {
+  const int64_t ended = result.finished + result.diverged + result.failed + result.interrupted;
+  std::string line =
+      fmt::format("{}: {} {} ended", experiment.id, ended, ended == 1 ? "run" : "runs");
+  if (ended == 0 && result.failed_before + result.elsewhere + result.not_started == 0) {
+    line = fmt::format("{}: nothing left to do", experiment.id);
+  }
+  line += counted(result.finished, "finished") + counted(result.diverged, "diverged") +
+          counted(result.failed, "failed") + counted(result.interrupted, "interrupted") +
+          counted(result.done_before, "done before") +
+          counted(result.tainted, "tainted (--rerun tainted times them again)") +
+          counted(result.failed_before, "failed before (see --rerun)") +
+          counted(result.excluded, "excluded") + counted(result.elsewhere, "with another process") +
+          counted(result.not_started, "not started");
+  std::fputs((line + "\n").c_str(), stderr);
+  if (!result.first_failure.empty()) {
+    std::fputs(fmt::format("approxtrain: first failure: {}\n", result.first_failure).c_str(),
+               stderr);
+  }
+  if (result.signal != 0) return 128 + result.signal;
+  if (result.device_lost) return static_cast<int>(ErrorKind::kDevice);
+  return result.failed + result.failed_before > 0 ? static_cast<int>(ErrorKind::kCells) : 0;
+}
+
+}  // namespace approx

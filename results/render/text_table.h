@@ -1,0 +1,21 @@
+// Rows of text as a table. Every row is as long as the header.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace approx {
+
+using TextRow = std::vector<std::string>;
+
+// A column of numbers is set to the right and marked so, or all are to the left and none is marked.
+enum class Alignment { kNumbersRight, kLeft };
+
+// Markdown, columns padded. The cells are taken as they are.
+std::string markdown_table(const TextRow& header, const std::vector<TextRow>& rows,
+                           Alignment alignment = Alignment::kNumbersRight);
+
+// RFC 4180, with line feeds.
+std::string csv_table(const TextRow& header, const std::vector<TextRow>& rows);
+
+}  // namespace approx

@@ -1,0 +1,50 @@
+#include "results/reports/export.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "results/render/table.h"
+#include "results/store/database.h"
+
+namespace approx {
+namespace {
+
+std::string hexadecimal(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+Field field_of(const SQLite::Column& column) {
+  if (column.isNull()) return {};
+  if (column.isInteger()) return column.getInt64();
+  if (column.isFloat()) return column.getDouble();
+  return column.isBlob() ? hexadecimal(column.getString()) : column.getString();
+}
+
+}  // namespace
+
+std::vector<std::string> export_store(const std::string& path, const std::string& folder) {
+  auto db = open_snapshot(path);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw usage_error("{}: cannot be made: {}", folder, error.message());
+  std::vector<std::string> names, paths;
+  for_each_row(db, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+               [&](SQLite::Statement& row) { names.push_back(row.getColumn(0).getString()); });
+  for (const auto& name : names) {
+    SQLite::Statement rows(db, fmt::format("SELECT * FROM \"{}\" ORDER BY 1, 2", name));
+    Table table;
+    for (int i = 0; i < rows.getColumnCount(); ++i) table.columns.push_back(rows.getColumnName(i));
+    while (rows.executeStep()) {
+      auto& fields = table.rows.emplace_back();
+      for (int i = 0; i < rows.getColumnCount(); ++i) fields.push_back(field_of(rows.getColumn(i)));
+    }
+    paths.push_back(folder + "/" + name + ".csv");
+    write_file(paths.back(), render(table, "csv"));
+  }
+  return paths;
+}
+
+}  // namespace approx

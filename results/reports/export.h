@@ -1,0 +1,13 @@
+// A store as files that anything reads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace approx {
+
+// Every table as FOLDER/<table>.csv, raw samples as hexadecimal. Makes the folder, replaces files
+// of those names. Returns the paths. Throws Error(kUsage) when it cannot write.
+std::vector<std::string> export_store(const std::string& db, const std::string& folder);
+
+}  // namespace approx

@@ -1,0 +1,139 @@
+#include "results/store/ending.h"
+
+#include "results/stats/stats.h"
+#include "results/store/origin.h"
+#include "results/store/run_lock.h"
+
+namespace approx {
+namespace {
+
+// What was known of a run when it began.
+struct Begun {
+  std::string purpose;
+  bool isolated = false;
+  Json environment;
+};
+
+Begun begun(SQLite::Database& db, int64_t run_id) {
+  std::optional<Begun> found;
+  for_each_row(
+      db,
+      "SELECT c.purpose, r.isolated, r.environment FROM run r JOIN cell c USING(cell_id) "
+      "WHERE r.run_id = ? AND r.state = 'running'",
+      [&](SQLite::Statement& row) {
+        found = Begun{.purpose = text_at(row, 0),
+                      .isolated = row.getColumn(1).getInt64() != 0,
+                      .environment = Json::parse(text_at(row, 2))};
+      },
+      run_id);
+  if (!found) {
+    throw Error(ErrorKind::kInternal, fmt::format("run {} is not running, it cannot end", run_id));
+  }
+  return std::move(*found);
+}
+
+// A worker says more of itself than was known when its run began.
+void update_start(SQLite::Database& db, int64_t run_id, const Json& start, Begun& run) {
+  run.environment.update(start);
+  run.isolated = environment_flag(run.environment, "isolated", run.isolated);
+  execute(db,
+          "UPDATE run SET environment = ?, isolated = ?, host_id = ?, build_id = ?, "
+          "dataset_id = ? WHERE run_id = ?",
+          to_text(run.environment), run.isolated, host_id(db, run.environment),
+          build_id(db, run.environment), dataset_id(db, run.environment), run_id);
+}
+
+void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome) {
+  for (const auto& metric : outcome.metrics) {
+    execute(db,
+            "INSERT OR REPLACE INTO metric(run_id, name, split, step, epoch, train_ns, value, "
+            "special) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+            run_id, metric.name, metric.split, metric.step, metric.epoch, metric.train_ns,
+            metric.number.value, metric.number.special);
+  }
+  for (const auto& layer : outcome.layers) {
+    execute(db,
+            "INSERT OR REPLACE INTO layer_metric(run_id, layer, product, method, calls, "
+            "exact_calls, macs_dense, macs_done, density) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            run_id, layer.layer, layer.product, layer.method, layer.calls, layer.exact_calls,
+            layer.macs_dense, layer.macs_done, layer.density);
+  }
+  for (const auto& block : outcome.blocks) {
+    execute(db,
+            "INSERT OR REPLACE INTO timing_block(run_id, pair, arm, block_order, steps, ns) "
+            "VALUES(?, ?, ?, ?, ?, ?)",
+            run_id, block.pair, block.arm, block.order, block.steps, block.ns);
+  }
+}
+
+}  // namespace
+
+RunEnd settle(RunEnd end, const Outcome& outcome) {
+  if (end.state == RunState::kFinished) {
+    const auto state = outcome.final ? find_run_state(text_or(*outcome.final, "state", ""))
+                                     : std::optional<RunState>();
+    if (state && (is_result(*state) || state == RunState::kInterrupted)) {
+      end.state = *state;
+    } else {
+      end.state = RunState::kFailed;
+      if (end.error.empty()) end.error = "it ended without a final event";
+    }
+  }
+  if (end.error.empty() && outcome.error) end.error = text_or(*outcome.error, "message", "");
+  if (outcome.malformed > 0) {
+    end.error += fmt::format("{}{} malformed events were left out", end.error.empty() ? "" : "; ",
+                             outcome.malformed);
+  }
+  end.taint.insert(end.taint.begin(), outcome.taint.begin(), outcome.taint.end());
+  return end;
+}
+
+void write_end(SQLite::Database& db, int64_t run_id, const Outcome& outcome, const RunEnd& end) {
+  Begun run = begun(db, run_id);
+  if (outcome.start) update_start(db, run_id, *outcome.start, run);
+  insert_details(db, run_id, outcome);
+
+  const Json final = outcome.final.value_or(Json::object());
+  const auto total = [&final](const char* key) { return integer_or_none(final, key); };
+  std::optional<double> median, q1, q3;
+  std::optional<Blob> step_ns;
+  if (!outcome.step_ns.empty()) {
+    const auto quarters = quartiles({outcome.step_ns.begin(), outcome.step_ns.end()});
+    median = quarters.median, q1 = quarters.q1, q3 = quarters.q3;
+    step_ns = to_blob(outcome.step_ns);
+  }
+  const bool timing_valid = run.purpose == name(Purpose::kTiming) &&
+                            end.state == RunState::kFinished && run.isolated && end.taint.empty();
+  const auto diverged_layer = text_or(final, "diverged_layer", "");
+  execute(db,
+          "UPDATE run SET state = ?, timing_valid = ?, taint = ?, ended_utc = ?, steps = ?, "
+          "warmup_steps = ?, train_ns = ?, eval_ns = ?, wall_ns = ?, warmup_ns = ?, "
+          "step_ns_median = ?, step_ns_q1 = ?, step_ns_q3 = ?, step_ns = ?, peak_rss_bytes = ?, "
+          "diverged_step = ?, diverged_layer = ?, exit_code = ?, signal = ?, error = ? "
+          "WHERE run_id = ?",
+          std::string(name(end.state)), timing_valid, to_text(Json(end.taint)), utc_now(),
+          total("steps"), total("warmup_steps"), total("train_ns"), total("eval_ns"),
+          total("wall_ns"), total("warmup_ns"), median, q1, q3, step_ns, total("peak_rss_bytes"),
+          total("diverged_step"),
+          diverged_layer.empty() ? std::nullopt : std::optional(diverged_layer), end.exit_code,
+          end.signal, end.error, run_id);
+}
+
+bool gone(const RunningRow& row) {
+  return !RunLock::held(row.run_directory, RunLock::kWorker) &&
+         !RunLock::held(row.run_directory, RunLock::kClaim);
+}
+
+void bury(SQLite::Database& db, const RunningRow& row) {
+  const Outcome outcome(read_events(row.run_directory));
+  RunEnd end;
+  if (!outcome.final && outcome.error) {
+    end.state = RunState::kFailed;
+  } else if (!outcome.final) {
+    end.state = RunState::kLost;
+    end.error = "its process ended without a trace";
+  }
+  write_end(db, row.run_id, outcome, settle(end, outcome));
+}
+
+}  // namespace approx

@@ -1,0 +1,48 @@
+// What the store takes out of the JSON of workers, who may write anything, and puts into columns.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/params.h"
+#include "results/store/database.h"
+
+namespace approx {
+
+// One line; what is not UTF-8 is replaced.
+std::string to_text(const Json& json);
+
+// The text under `key`, `fallback` where there is none.
+std::string text_or(const Json& json, const char* key, const std::string& fallback);
+
+// The number under `key` of an object as a whole one, nothing where there is none.
+std::optional<int64_t> integer_or_none(const Json& json, const char* key);
+
+// A number as the store keeps it: a value, or the name of what it is instead.
+struct StoredNumber {
+  std::optional<double> value;
+  std::optional<std::string> special;  // "nan", "+inf", "-inf"
+};
+
+// `json` is a number, or null and `special` says what it is instead (NaN if it does not). Throws
+// for anything else.
+StoredNumber to_number(const Json& json, const Json& special);
+
+// The list of nanoseconds under `key`, empty where there is none. Throws where it holds anything
+// else than numbers from 0 on.
+std::vector<int64_t> times_of(const Json& event, const char* key);
+
+// The numbers as they lie in memory, 8 bytes each.
+template <typename T>
+Blob to_blob(const std::vector<T>& values) {
+  static_assert(sizeof(T) == 8);
+  Blob blob;
+  blob.bytes.resize(values.size() * 8);
+  if (!values.empty()) std::memcpy(blob.bytes.data(), values.data(), blob.bytes.size());
+  return blob;
+}
+
+}  // namespace approx

@@ -1,0 +1,92 @@
+#include "results/store/outcome.h"
+
+#include <fstream>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+Json value_or_null(const Json& event, const char* key) {
+  return event.contains(key) ? event[key] : Json(nullptr);
+}
+
+Outcome::Metric metric_of(const Json& event) {
+  return {.name = event.at("name").get<std::string>(),
+          .split = text_or(event, "split", ""),
+          .step = event.at("step").get<int64_t>(),
+          .train_ns = event.value("train_ns", int64_t{0}),
+          .epoch = event.value("epoch", 0.0),
+          .number = to_number(value_or_null(event, "value"), value_or_null(event, "special"))};
+}
+
+Outcome::Layer layer_of(const Json& event) {
+  const Json density = value_or_null(event, "density");
+  return {.layer = event.at("layer").get<std::string>(),
+          .product = event.at("product").get<std::string>(),
+          .method = event.at("method").get<std::string>(),
+          .calls = event.at("calls").get<int64_t>(),
+          .exact_calls = event.at("exact_calls").get<int64_t>(),
+          .macs_dense = event.at("macs_dense").get<int64_t>(),
+          .macs_done = event.at("macs_done").get<int64_t>(),
+          .density = density.is_number() ? std::optional(density.get<double>()) : std::nullopt};
+}
+
+Outcome::Block block_of(const Json& event) {
+  Outcome::Block block{.pair = event.at("pair").get<int64_t>(),
+                       .arm = event.at("arm").get<std::string>(),
+                       .order = event.at("order").get<int64_t>(),
+                       .steps = event.at("steps").get<int64_t>(),
+                       .ns = event.at("ns").get<int64_t>()};
+  if ((block.arm != "dense" && block.arm != "approx") || block.steps <= 0 || block.ns <= 0) {
+    throw usage_error("not a block");
+  }
+  return block;
+}
+
+}  // namespace
+
+Outcome::Outcome(const std::vector<Json>& events) {
+  for (const auto& event : events) {
+    try {
+      add(event);
+    } catch (const std::exception&) {
+      ++malformed;
+    }
+  }
+}
+
+void Outcome::add(const Json& event) {
+  const auto kind = event.at("event").get<std::string>();
+  if (kind == "start") {
+    start = event;
+  } else if (kind == "metric") {
+    metrics.push_back(metric_of(event));
+  } else if (kind == "layer") {
+    layers.push_back(layer_of(event));
+  } else if (kind == "block") {
+    blocks.push_back(block_of(event));
+  } else if (kind == "final") {
+    step_ns = times_of(event, "step_ns");
+    if (event.contains("taint")) {
+      for (const auto& reason : event["taint"]) taint.push_back(reason.get<std::string>());
+    }
+    final = event;
+  } else if (kind == "error") {
+    error = event;
+  }
+}
+
+std::vector<Json> read_events(const std::string& run_directory) {
+  std::vector<Json> events;
+  std::ifstream in(run_directory + "/events.jsonl", std::ios::binary);
+  for (std::string line; std::getline(in, line);) {
+    if (in.eof()) break;  // cut off in the middle
+    Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (event.is_discarded() || !event.is_object()) continue;
+    if (text_or(event, "event", "") != "progress") events.push_back(std::move(event));
+  }
+  return events;
+}
+
+}  // namespace approx

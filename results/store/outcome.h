@@ -1,0 +1,53 @@
+// What the events of a worker come to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/params.h"
+#include "results/store/json_values.h"
+
+namespace approx {
+
+// The rows of a run, taken out of its events (docs/events.md). A worker may write anything: an
+// event with a field missing or of another type is counted and left out, and the others still
+// count.
+struct Outcome {
+  struct Metric {
+    std::string name, split;
+    int64_t step = 0, train_ns = 0;
+    double epoch = 0;
+    StoredNumber number;
+  };
+  struct Layer {
+    std::string layer, product, method;
+    int64_t calls = 0, exact_calls = 0, macs_dense = 0, macs_done = 0;
+    std::optional<double> density;
+  };
+  struct Block {
+    int64_t pair = 0;
+    std::string arm;
+    int64_t order = 0, steps = 0, ns = 0;
+  };
+
+  explicit Outcome(const std::vector<Json>& events);
+
+  std::optional<Json> start, final, error;
+  std::vector<Metric> metrics;
+  std::vector<Layer> layers;
+  std::vector<Block> blocks;
+  std::vector<int64_t> step_ns;
+  std::vector<std::string> taint;
+  int64_t malformed = 0;
+
+ private:
+  void add(const Json& event);
+};
+
+// The complete lines of the log in a run directory; "progress" lines, of which there may be very
+// many, are of no use afterwards.
+std::vector<Json> read_events(const std::string& run_directory);
+
+}  // namespace approx
