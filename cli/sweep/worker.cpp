@@ -74,15 +74,6 @@ Json error_event(ErrorKind kind, const std::string& message, RunState state) {
               {"state", name(state)}};
 }
 
-// LibTorch's own types are unknown on this side of the library; its texts are
-// not.
-RunState state_of(const std::string& message) {
-  for (const char* words : {"out of memory", "can't allocate memory", "std::bad_alloc"}) {
-    if (message.find(words) != std::string::npos) return RunState::kOom;
-  }
-  return RunState::kFailed;
-}
-
 void compute(const WorkerTask& task, EventLog& log) {
   Engine& engine = load_engine();
   Json environment = merged_environment(engine.environment());
@@ -136,12 +127,14 @@ int run_worker(const std::string& directory) {
     // Not through the destructors of LibTorch: everything of value is on disk.
     std::fflush(nullptr);
     _exit(0);
+  } catch (const OutOfMemory& error) {
+    problem = error_event(error.kind(), error.what(), RunState::kOom);
   } catch (const Error& error) {
-    problem = error_event(error.kind(), error.what(), state_of(error.what()));
+    problem = error_event(error.kind(), error.what(), RunState::kFailed);
   } catch (const std::bad_alloc& error) {
     problem = error_event(ErrorKind::kInternal, "out of memory", RunState::kOom);
   } catch (const std::exception& error) {
-    problem = error_event(ErrorKind::kInternal, error.what(), state_of(error.what()));
+    problem = error_event(ErrorKind::kInternal, error.what(), RunState::kFailed);
   }
   try {
     if (log) log->write(problem);

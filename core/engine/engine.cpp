@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/engine/library_catalogue.h"
+#include "core/engine/out_of_memory.h"
 #include "core/methods/method.h"
 #include "core/networks/network.h"
 #include "core/nn/phases.h"
@@ -125,7 +126,7 @@ class LibraryEngine final : public Engine {
   Json environment() const override { return library_environment(); }
 
   void train(const RunConfig& config, const Place& place, const EventSink& sink,
-             const std::atomic<bool>& stop) override {
+             const std::atomic<bool>& stop) override try {
     configure_threads(config.threads);
     open_device(config.device);  // says what is missing before the data are read
     const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
@@ -134,6 +135,9 @@ class LibraryEngine final : public Engine {
     } else {
       run_accuracy(config, dataset, place.checkpoints, sink, stop);
     }
+  } catch (const c10::Error& error) {
+    if (is_out_of_memory(error)) throw OutOfMemory(error.what());
+    throw;
   }
 
   std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,

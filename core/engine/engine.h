@@ -9,11 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/params.h"
 #include "core/config/catalogue.h"
 #include "core/config/run_config.h"
 
 namespace approx {
+
+// Memory ran out, of the machine or of its device. LibTorch's own types are unknown on the
+// program's side of the door; std::bad_alloc is not, and may come through as it is.
+class OutOfMemory : public Error {
+ public:
+  explicit OutOfMemory(const std::string& message) : Error(ErrorKind::kInternal, message) {}
+};
 
 // What a running computation reports: one JSON object per event, fields in docs/events.md. Called
 // from the computing thread.
@@ -86,7 +94,8 @@ class Engine {
   virtual Json environment() const = 0;
 
   // One accuracy or timing run. Returns when it ends, is stopped (`stop` set: after the current
-  // step) or diverges; the last event is always "final". Throws Error.
+  // step) or diverges; the last event is always "final". Throws Error;
+  // OutOfMemory or std::bad_alloc where memory ran out.
   virtual void train(const RunConfig& config, const Place& place, const EventSink& sink,
                      const std::atomic<bool>& stop) = 0;
 
