@@ -1,0 +1,91 @@
+// Enumerations and the words that files, flags, JSON, SQL and events know them by: one table each,
+// beside the enumeration. Text becomes a value where it enters and a value text where it leaves;
+// between the two borders a `switch` over the values is complete or does not compile.
+//
+//   enum class Scale { kFull, kSmoke };
+//   constexpr auto enum_texts(Scale) {
+//     return std::to_array<EnumText<Scale>>({{Scale::kFull, "full"}, {Scale::kSmoke, "smoke"}});
+//   }
+#pragma once
+
+#include <array>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace approx {
+
+template <typename E>
+struct EnumText {
+  E value;
+  std::string_view text;
+};
+
+// An enumeration with a table, found beside it by its type.
+template <typename E>
+concept NamedEnum = std::is_enum_v<E> && requires(E value) {
+  enum_texts(value);
+};
+
+// The word for a value.
+template <NamedEnum E>
+constexpr std::string_view name(E value) {
+  for (const auto& entry : enum_texts(E())) {
+    if (entry.value == value) return entry.text;
+  }
+  return "?";
+}
+
+// The value of a word, nothing for a word that is none of them.
+template <NamedEnum E>
+constexpr std::optional<E> find_named(std::string_view text) {
+  for (const auto& entry : enum_texts(E())) {
+    if (entry.text == text) return entry.value;
+  }
+  return std::nullopt;
+}
+
+// Every value, in the order of the table.
+template <NamedEnum E>
+constexpr auto all_of_enum() {
+  constexpr auto table = enum_texts(E());
+  std::array<E, table.size()> values{};
+  for (size_t i = 0; i < table.size(); ++i) values[i] = table[i].value;
+  return values;
+}
+
+// Every word, in the order of the table.
+template <NamedEnum E>
+std::vector<std::string> names_of_enum() {
+  std::vector<std::string> names;
+  for (const auto& entry : enum_texts(E())) names.emplace_back(entry.text);
+  return names;
+}
+
+// Throws Error(kUsage): `WHAT "TEXT" (did you mean "..."?); LIST a, b, c`. Of a long text only the
+// beginning is shown.
+[[noreturn]] void throw_unknown_name(std::string_view text, const std::vector<std::string>& names,
+                                     std::string_view what, std::string_view list);
+
+// The value of a word; throws as above. `what` says which word is wrong: "unknown product".
+template <NamedEnum E>
+E parse(std::string_view text, std::string_view what, std::string_view list = "known:") {
+  if (const auto value = find_named<E>(text)) return *value;
+  throw_unknown_name(text, names_of_enum<E>(), what, list);
+}
+
+// In JSON a value is its word. (Enumerations of unnamed namespaces are not seen: a number.)
+template <NamedEnum E>
+void to_json(nlohmann::json& json, E value) {
+  json = name(value);
+}
+
+template <NamedEnum E>
+void from_json(const nlohmann::json& json, E& value) {
+  value = parse<E>(json.template get_ref<const std::string&>(), "unknown word");
+}
+
+}  // namespace approx
