@@ -1,5 +1,7 @@
 #include "base/enum_text.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 
 namespace approx {
@@ -10,6 +12,10 @@ void throw_unknown_name(std::string_view text, const std::vector<std::string>& n
   throw usage_error("{} \"{}{}\"{}; {} {}", what, text.substr(0, kShown),
                     text.size() > kShown ? "..." : "", did_you_mean(text, names), list,
                     fmt::join(names, ", "));
+}
+
+const std::string& json_word(const nlohmann::json& json) {
+  return json.get_ref<const std::string&>();
 }
 
 }  // namespace approx

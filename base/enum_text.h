@@ -83,9 +83,11 @@ void to_json(nlohmann::json& json, E value) {
   json = name(value);
 }
 
+const std::string& json_word(const nlohmann::json& json);  // throws nlohmann's type_error
+
 template <NamedEnum E>
 void from_json(const nlohmann::json& json, E& value) {
-  value = parse<E>(json.template get_ref<const std::string&>(), "unknown word");
+  value = parse<E>(json_word(json), "unknown word");
 }
 
 }  // namespace approx

@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace approx {
@@ -19,6 +21,12 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
     begin = end + 1;
   }
   return pieces;
+}
+
+std::string quote(std::string_view text) {
+  constexpr size_t kShown = 80;
+  return text.size() <= kShown ? fmt::format("\"{}\"", text)
+                               : fmt::format("\"{}...\"", text.substr(0, kShown));
 }
 
 }  // namespace approx

@@ -1,6 +1,7 @@
 // Small operations on text that several rooms need alike.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,5 +13,8 @@ std::string_view trim(std::string_view text);
 // What stands between the characters of `separators`, in order and as it is: at least one piece,
 // each possibly empty. The pieces point into `text`.
 std::vector<std::string_view> split(std::string_view text, std::string_view separators);
+
+// Between quotation marks, for messages. Of a long text only the beginning.
+std::string quote(std::string_view text);
 
 }  // namespace approx

@@ -326,8 +326,8 @@ void bench(const BenchFlags& flags, const GlobalOptions& options) {
 
 }  // namespace
 
-void run_kernel_item(const Experiment& experiment, const GlobalOptions& options) {
-  const KernelItem& item = experiment.kernels;
+void run_kernel_item(const Experiment& experiment, const KernelItem& item,
+                     const GlobalOptions& options) {
   BenchFlags flags;
   flags.op = item.op;
   flags.shapes = item.shapes;

@@ -8,6 +8,7 @@ namespace approx {
 
 // Measures [kernels] of an experiment and stores the results with the experiment's id: what
 // `sweep @paper:item` does for an item that is no training.
-void run_kernel_item(const Experiment& experiment, const GlobalOptions& options);
+void run_kernel_item(const Experiment& experiment, const KernelItem& item,
+                     const GlobalOptions& options);
 
 }  // namespace approx

@@ -11,7 +11,8 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "core/config/catalogue.h"
-#include "core/config/schedule.h"
+#include "core/config/named_schedule.h"
+#include "core/config/run_config.h"
 #include "core/data/dataset.h"
 
 namespace approx {
@@ -49,15 +50,11 @@ std::vector<std::string> registered() {
 std::vector<std::string> values_of(const CLI::Option& option) {
   const auto& catalogue = Catalogue::embedded();
   std::map<std::string, std::vector<std::string>> named = {
-      {"--method", names_of(catalogue.methods)},
-      {"--network", names_of(catalogue.networks)},
-      {"--schedule", registered<ScheduleEntry>()},
-      {"--dataset", registered<DatasetEntry>()},
-      {"--precision", {"fp32", "tf32", "bf16", "fp16"}},
-      {"--device", {"cpu", "cuda"}},
-      {"--split", {"holdout", "paper"}},
-      {"--purpose", {"accuracy", "timing"}}};
-  named["--method"].emplace_back("dense");
+      {"--method", names_of(catalogue.methods)},   {"--network", names_of(catalogue.networks)},
+      {"--schedule", registered<ScheduleEntry>()}, {"--dataset", registered<DatasetEntry>()},
+      {"--precision", names_of_enum<Precision>()}, {"--device", names_of_enum<DeviceKind>()},
+      {"--split", names_of_enum<SplitKind>()},     {"--purpose", names_of_enum<Purpose>()}};
+  named["--method"].emplace_back(kDense);
   const auto found = named.find(option.get_name());
   if (found != named.end()) return found->second;
   const std::string type = option.get_type_name();

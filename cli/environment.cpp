@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "base/digest.h"
-#include "core/config/run_config.h"
 #include "generated/build_info.h"
 
 namespace approx {

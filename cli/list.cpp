@@ -8,6 +8,8 @@
 #include "cli/flags.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
+#include "core/config/dense.h"
+#include "core/config/named_schedule.h"
 #include "core/data/dataset.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/files.h"
@@ -72,8 +74,8 @@ Listing list_methods(const GlobalOptions& /*options*/) {
                             info.summary});
     listing.json.push_back(Json(info));
   };
-  add(catalogue.method("dense"));
-  add(catalogue.method("mixed"));
+  add(catalogue.method(kDense));
+  add(catalogue.method(kMixed));
   for (const auto& info : catalogue.methods) add(info);
   return listing;
 }
@@ -130,7 +132,7 @@ Listing list_experiments(const GlobalOptions& /*options*/) {
   for (const auto& [name, path] : known_experiments()) {
     try {
       const auto experiment = load_layout(path, Catalogue::embedded());
-      const auto runs = std::count_if(experiment.runs.begin(), experiment.runs.end(),
+      const auto runs = std::count_if(experiment.runs().begin(), experiment.runs().end(),
                                       [](const PlannedRun& run) { return run.excluded.empty(); });
       listing.rows.push_back({"@" + name, std::to_string(runs), experiment.title, printable(path)});
       listing.json.push_back(
@@ -144,13 +146,13 @@ Listing list_experiments(const GlobalOptions& /*options*/) {
 
 // "12 of 60 runs" of one scale, or why there are none.
 std::string state_text(const Experiment& item, const std::map<std::string, StoredItem>& stored) {
-  if (item.kind == ItemKind::kNotRun) return "NOT RUN";
-  if (item.kind == ItemKind::kPicture) return "a picture";
+  if (item.as<NotRunItem>()) return "NOT RUN";
+  if (item.as<PictureItem>()) return "a picture";
   const auto found = stored.find(item.id);
-  if (item.kind != ItemKind::kRuns) {
+  if (!item.as<Trainings>()) {
     return found != stored.end() && found->second.item_results > 0 ? "done" : "to do";
   }
-  const auto planned = std::count_if(item.runs.begin(), item.runs.end(),
+  const auto planned = std::count_if(item.runs().begin(), item.runs().end(),
                                      [](const PlannedRun& run) { return run.excluded.empty(); });
   return fmt::format("{} of {} runs", found == stored.end() ? 0 : found->second.finished, planned);
 }
@@ -176,9 +178,10 @@ Listing list_papers(const GlobalOptions& options) {
         row.push_back(state);
         json[std::string(approx::name(scale))] = has ? Json(state) : Json(nullptr);
       }
-      json["not_run"] = full.not_run;
-      row.push_back(full.not_run.empty() ? full.title
-                                         : fmt::format("{} ({})", full.title, full.not_run));
+      const auto* not_run = full.as<NotRunItem>();
+      json["not_run"] = not_run == nullptr ? "" : not_run->why;
+      row.push_back(not_run == nullptr ? full.title
+                                       : fmt::format("{} ({})", full.title, not_run->why));
       listing.rows.push_back(std::move(row));
       listing.json.push_back(std::move(json));
     } catch (const Error& error) {

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/plot.h"
+#include "core/config/named_schedule.h"
 #include "results/reports/schedule_picture.h"
 
 namespace approx {

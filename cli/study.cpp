@@ -13,6 +13,7 @@
 #include "cli/store.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
+#include "core/config/dense.h"
 #include "results/render/text_table.h"
 
 namespace approx {
@@ -45,7 +46,7 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
       .methods = flags.methods.empty() ? info.methods : split_methods(flags.methods),
       .place = {.data_dir = options.data_dir}};
   for (auto& method : request.methods) {
-    if (parse_spec(method).name == "mixed") throw usage_error("study: \"mixed\" is no method");
+    if (is_mixed(parse_spec(method).name)) throw usage_error("study: \"mixed\" is no method");
     method = Catalogue::embedded().method_params(method).to_string();
   }
   // Before minutes of computing rather than after them.
@@ -87,8 +88,8 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
 
 }  // namespace
 
-void run_study_item(const Experiment& experiment, const GlobalOptions& options) {
-  const StudyItem& item = experiment.study;
+void run_study_item(const Experiment& experiment, const StudyItem& item,
+                    const GlobalOptions& options) {
   std::vector<std::string> known;
   for (const auto& info : Catalogue::embedded().studies) {
     known.push_back(info.name);

@@ -31,12 +31,12 @@ struct SweepFlags {
 
 // What the store, where there is one, knows of the runs: a dry run writes nothing.
 std::vector<CellStatus> statuses(const Experiment& experiment, const std::string& db) {
-  std::vector<CellStatus> known(experiment.runs.size());
+  std::vector<CellStatus> known(experiment.runs().size());
   std::error_code error;
   if (!std::filesystem::exists(db, error)) return known;
   const RunStore store(db, RunStore::Mode::kRead);
   for (size_t i = 0; i < known.size(); ++i) {
-    if (experiment.runs[i].excluded.empty()) known[i] = store.status(experiment.runs[i].key);
+    if (experiment.runs()[i].excluded.empty()) known[i] = store.status(experiment.runs()[i].key);
   }
   return known;
 }
@@ -51,7 +51,7 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
   if (flags.format == "json") {
     Json runs = Json::array();
     for (size_t i = 0; i < known.size(); ++i) {
-      const auto& run = experiment.runs[i];
+      const auto& run = experiment.runs()[i];
       const bool excluded = !run.excluded.empty();
       runs.push_back({{"run_key", excluded ? Json(nullptr) : Json(run.key)},
                       {"method", run.method_label},
@@ -73,7 +73,7 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
   std::vector<std::vector<std::string>> rows;
   int64_t to_do = 0, excluded = 0;
   for (size_t i = 0; i < known.size(); ++i) {
-    const auto& run = experiment.runs[i];
+    const auto& run = experiment.runs()[i];
     std::string state = known[i].state ? stored_state(known[i]) : "to do";
     if (known[i].tainted) state += ", tainted";
     if (!run.excluded.empty()) {
@@ -103,14 +103,15 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
   const auto say = [&](const std::string& what) {
     std::fputs(fmt::format("{}: {}\n", experiment.id, what).c_str(), stderr);
   };
-  if (experiment.kind == ItemKind::kNotRun) return say("not run: " + experiment.not_run);
-  if (experiment.kind == ItemKind::kPicture) {
+  if (const auto* not_run = experiment.as<NotRunItem>()) return say("not run: " + not_run->why);
+  const auto* kernels = experiment.as<KernelItem>();
+  const auto* study = experiment.as<StudyItem>();
+  if (kernels == nullptr && study == nullptr) {
     return say("a picture drawn from the file; `report paper` shows it");
   }
-  const bool kernels = experiment.kind == ItemKind::kKernels;
-  const std::string what = kernels
-                               ? fmt::format("kernel benchmark of the {}", experiment.kernels.op)
-                               : fmt::format("study {}", experiment.study.name);
+  const std::string what = kernels != nullptr
+                               ? fmt::format("kernel benchmark of the {}", kernels->op)
+                               : fmt::format("study {}", study->name);
   if (flags.dry_run) {
     std::fputs(fmt::format("{}: {}\n", experiment.id, what).c_str(), stdout);
     return;
@@ -121,10 +122,10 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
     if (!again && store.has_item_results(experiment.id)) return say("nothing left to do");
     store.add_experiment(experiment, options.command_line);
   }
-  if (kernels) {
-    run_kernel_item(experiment, options);
+  if (kernels != nullptr) {
+    run_kernel_item(experiment, *kernels, options);
   } else {
-    run_study_item(experiment, options);
+    run_study_item(experiment, *study, options);
   }
   say(what + " done");
 }
@@ -173,7 +174,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
         std::fputs(fmt::format("no control for {}\n", line).c_str(), stderr);
       }
     }
-    if (experiment.kind != ItemKind::kRuns) return sweep_item(experiment, options, *flags);
+    if (!experiment.as<Trainings>()) return sweep_item(experiment, options, *flags);
     if (flags->dry_run) return print_plan(experiment, options, *flags);
     if (flags->fail_fast) flags->sweep.max_failures = 1;
     const SweepResult result = run_experiment(experiment, options, flags->sweep);

@@ -53,8 +53,16 @@ void add_throughput(CLI::App& app, GlobalOptions& options) {
   command->add_option("--network", config->network, "Network")->required();
   command->add_option("--batch-size", config->batch_size, "Examples in a batch");
   command->add_option("--threads", config->threads, "Threads");
-  command->add_option("--precision", config->precision, "fp32, bf16; cuda: tf32, fp16");
-  command->add_option("--device", config->device, "cpu or cuda");
+  command->add_option_function<std::string>(
+      "--precision",
+      [config](const std::string& text) {
+        config->precision = parse<Precision>(text, "precision");
+      },
+      "fp32, bf16; cuda: tf32, fp16");
+  command->add_option_function<std::string>(
+      "--device",
+      [config](const std::string& text) { config->device = parse<DeviceKind>(text, "device"); },
+      "cpu or cuda");
   command->add_option("--dataset", config->dataset, "Data set");
   auto phases = std::make_shared<bool>(false);
   command->add_flag("--phases", *phases, "Say where the time of a turn went");
@@ -62,7 +70,7 @@ void add_throughput(CLI::App& app, GlobalOptions& options) {
       "--augment",
       [config] {
         config->recipe.crop_padding = 4;
-        config->recipe.padding_mode = "reflect";
+        config->recipe.padding_mode = PaddingMode::kReflect;
         config->recipe.flip = true;
         config->recipe.label_smoothing = 0.1;
         config->recipe.nesterov = true;

@@ -9,6 +9,7 @@
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/worker.h"
 #include "cli/sweep_flags.h"
+#include "core/config/dense.h"
 #include "results/render/text_table.h"
 #include "results/reports/run_details.h"
 
@@ -94,19 +95,19 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
       throw usage_error("train: --{} is missing; see approxtrain list {}s", needed, needed);
     }
   }
-  if (!flags.has("method")) flags.overrides.axes.emplace_back("method", "dense");
+  if (!flags.has("method")) flags.overrides.axes.emplace_back("method", kDense);
   if (!flags.has("seeds")) flags.overrides.axes.emplace_back("seeds", "0");
   const Experiment experiment =
       parse_experiment("id = \"train\"\n", "train", flags.overrides, Catalogue::embedded(),
                        dataset_checksums(options.data_dir, /*may_be_missing=*/false));
-  if (experiment.runs.size() != 1) {
+  if (experiment.runs().size() != 1) {
     throw usage_error("train: these flags name {} runs; name one value each, or use sweep",
-                      experiment.runs.size());
+                      experiment.runs().size());
   }
-  if (!experiment.runs[0].excluded.empty()) {
-    throw usage_error("train: this run cannot be done: {}", experiment.runs[0].excluded);
+  if (!experiment.runs()[0].excluded.empty()) {
+    throw usage_error("train: this run cannot be done: {}", experiment.runs()[0].excluded);
   }
-  const PlannedRun& planned = experiment.runs[0];
+  const PlannedRun& planned = experiment.runs()[0];
   const SweepResult result = run_experiment(experiment, options, flags.sweep);
   const int64_t run_id = RunStore(options.db, RunStore::Mode::kRead).status(planned.key).run_id;
   if (run_id > 0) print_row(planned, run_details(options.db, run_id), flags.format);

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "cli/text.h"
+#include "core/config/dense.h"
+#include "core/config/run_key.h"
 #include "core/experiment/iso_time.h"
 
 namespace approx {
@@ -33,7 +35,7 @@ std::vector<std::string> add_controls(
   std::vector<std::string> left_out;
   std::set<std::string> said, keys;
   std::vector<PlannedRun> added;
-  for (const auto& run : experiment.runs) keys.insert(run.key);
+  for (const auto& run : experiment.runs()) keys.insert(run.key);
   const auto add = [&](PlannedRun run) {
     run.key = run_key(run.config, checksum(run.config.dataset), catalogue);
     if (keys.insert(run.key).second) added.push_back(std::move(run));
@@ -41,14 +43,14 @@ std::vector<std::string> add_controls(
   const auto say = [&](const std::string& what) {
     if (said.insert(what).second) left_out.push_back(what);
   };
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     const bool timing = run.config.purpose == Purpose::kTiming;
-    if (!run.excluded.empty() || (timing && run.config.method != "dense")) continue;
+    if (!run.excluded.empty() || (timing && !is_dense(run.config.method))) continue;
     PlannedRun control = run;
-    control.config.method = "dense";
+    control.config.method = kDense;
     control.config.schedule.clear();
     control.schedule_label.clear();
-    if (run.config.method == "dense") {
+    if (is_dense(run.config.method)) {
       if (controls.smaller_net.empty()) continue;
       control.config.network = catalogue.network_params(controls.smaller_net).full_text();
       if (control.config.network == run.config.network) continue;
@@ -77,8 +79,10 @@ std::vector<std::string> add_controls(
     control.method_label = std::string(kIsoTimePrefix) + what;
     add(std::move(control));
   }
-  experiment.runs.insert(experiment.runs.end(), std::make_move_iterator(added.begin()),
-                         std::make_move_iterator(added.end()));
+  if (auto* trainings = std::get_if<Trainings>(&experiment.work)) {
+    trainings->runs.insert(trainings->runs.end(), std::make_move_iterator(added.begin()),
+                           std::make_move_iterator(added.end()));
+  }
   return left_out;
 }
 

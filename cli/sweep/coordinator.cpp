@@ -351,7 +351,7 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
   std::vector<const PlannedRun*> elsewhere;
   std::set<std::string> keys;
   bool timing = false;
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     if (!run.excluded.empty()) {
       ++before.excluded;
       continue;

@@ -1,6 +1,7 @@
 #include "core/config/catalogue.h"
 
 #include "base/error.h"
+#include "core/config/dense.h"
 
 namespace approx {
 namespace {
@@ -122,14 +123,14 @@ void from_json(const Json& json, Catalogue& catalogue) {
 }
 
 const MethodInfo& Catalogue::method(std::string_view name) const {
-  static const auto word = [](const char* text, const char* summary) {
+  static const auto word = [](std::string_view text, const char* summary) {
     MethodInfo info;
     info.name = text;
     info.summary = summary;
     return info;
   };
-  static const MethodInfo dense = word("dense", "the exact computation");
-  static const MethodInfo mixed = word("mixed", "each rule of the schedule names its own method");
+  static const MethodInfo dense = word(kDense, "the exact computation");
+  static const MethodInfo mixed = word(kMixed, "each rule of the schedule names its own method");
   if (name == dense.name) return dense;
   if (name == mixed.name) return mixed;
   return find(methods, "method", name, {dense.name, mixed.name});

@@ -5,83 +5,17 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/params.h"
-#include "base/registry.h"
 #include "core/config/catalogue.h"
+#include "core/config/position.h"
+#include "core/config/rule.h"
+#include "core/config/slice.h"
 #include "kernels/product.h"
 
 namespace approx {
-
-// `start:stop:step` as in Python: stop is exclusive, each part may be left out; a single number n
-// is n:n+1. Layers count from 1, steps (training batches) from 0.
-struct Slice {
-  int64_t start = 0;
-  int64_t stop = -1;  // -1: open
-  int64_t step = 1;
-
-  bool contains(int64_t at) const {
-    return at >= start && (stop < 0 || at < stop) && (at - start) % step == 0;
-  }
-  bool operator==(const Slice&) const = default;
-};
-
-// `default_start` is what a missing start means. Throws Error(kUsage).
-Slice parse_slice(std::string_view text, int64_t default_start);
-
-// A point in a training: `300ba` (batches), `10ep` (epochs), `0.25dur` (share of the whole), or
-// `plateau:patience=5,delta=0.001`, the evaluation that is the 5th without a held-out accuracy more
-// than 0.001 above the best before (Wang et al. 2019, section 4: approximate first, exact after).
-struct Position {
-  enum class Unit { kBatches, kEpochs, kDuration, kPlateau };
-  double value = 0;
-  Unit unit = Unit::kBatches;
-  int64_t patience = 5;  // of a plateau
-  double delta = 0.001;  // likewise
-
-  // The step, or the largest number for a plateau, which is not known beforehand.
-  int64_t step(int64_t steps_per_epoch, int64_t total_steps) const;
-  bool operator==(const Position&) const = default;
-};
-
-Position parse_position(std::string_view text);  // throws Error(kUsage)
-
-// One rule. Where rules overlap on a product, the later one in the list decides.
-struct Rule {
-  // Terms joined by `,` or `+`: a slice or number over the convolutions; `kind=GLOB`;
-  // `name=GLOB`. A slice without a start begins at the second convolution and a kind passes the
-  // first one over: the first convolution is approximated only by its number or its name.
-  std::string layers = "::1";
-  std::string steps = "::1";
-  std::vector<Product> products;  // empty: every product that the method can approximate
-  std::string method;             // empty: the method of the run; "dense": exact
-  std::string from, until;        // positions; empty: from the start, to the end
-
-  bool operator==(const Rule&) const = default;
-};
-
-void to_json(Json& json, const Rule& rule);
-void from_json(const Json& json, Rule& rule);  // missing keys take defaults, unknown throw
-
-Product parse_product(std::string_view text);  // throws Error(kUsage)
-
-// What can be checked of a rule without a network: its selectors, its window and, where it names
-// one, its method. Throws Error(kUsage).
-void check_rule(const Rule& rule, const Catalogue& catalogue);
-
-// The one spelling of everything that means the same, for run keys: method and products are filled
-// in, selectors normalised. Throws Error(kUsage).
-Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue);
-
-// The rules of a matrix such as the paper's Figure 3: row i is the i-th convolution, column j the
-// steps congruent to j modulo the row length, `.` exact, `*` the run's method, any other letter a
-// method of `key`. Throws Error(kUsage) on unequal rows or an unknown letter.
-std::vector<Rule> matrix_rules(const std::vector<std::string>& rows,
-                               const std::vector<std::pair<char, std::string>>& key);
 
 // What is to be done for the three products of one layer at one step: an index into
 // Schedule::methods(), or kDense.
@@ -153,32 +87,4 @@ class Schedule {
   int64_t period_ = 1;
 };
 
-// A schedule by name: a function from parameters to rules, one .cpp in core/config/schedules/.
-struct ScheduleEntry : EntryInfo {
-  static constexpr const char* kWhat = "schedule";
-  std::vector<Rule> (*make)(const Params&) = nullptr;
-
-  ScheduleEntry& about(std::string text) { return summary = std::move(text), *this; }
-  ScheduleEntry& from_paper(std::string id, std::string at) {
-    return paper = std::move(id), paper_at = std::move(at), *this;
-  }
-  ScheduleEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
-};
-
-// Rules of `name:key=value,...`. Throws Error(kUsage).
-std::vector<Rule> make_schedule(std::string_view text);
-
-}  // namespace approx
-
-#define REGISTER_SCHEDULE(NAME, MAKE)                                               \
-  [[maybe_unused]] static ::approx::ScheduleEntry& APPROX_UNIQUE(schedule_entry_) = \
-      ::approx::register_schedule(NAME, MAKE)
-
-namespace approx {
-inline ScheduleEntry& register_schedule(std::string name,
-                                        std::vector<Rule> (*make)(const Params&)) {
-  auto& entry = Registry<ScheduleEntry>::instance().add(std::move(name));
-  entry.make = make;
-  return entry;
-}
 }  // namespace approx

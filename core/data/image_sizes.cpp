@@ -22,7 +22,7 @@ ImageSizes fixed_sizes(const Recipe& recipe, const LoadedDataset& dataset) {
   if (!own(recipe.image_size)) throw refuse("image_size", std::to_string(recipe.image_size));
   if (!own(recipe.eval_size)) throw refuse("eval_size", std::to_string(recipe.eval_size));
   if (recipe.start_size != 0) throw refuse("start_size", std::to_string(recipe.start_size));
-  if (recipe.crop != "padded") throw refuse("crop", recipe.crop);
+  if (recipe.crop != CropKind::kPadded) throw refuse("crop", std::string(name(recipe.crop)));
   return {.height = dataset.train.height, .width = dataset.train.width};
 }
 
@@ -49,7 +49,7 @@ std::vector<int64_t> ImageSizes::all() const {
 
 ImageSizes image_sizes(const Recipe& recipe, const LoadedDataset& dataset) {
   if (!dataset.has_photos()) return fixed_sizes(recipe, dataset);
-  if (recipe.crop == "padded" && recipe.crop_padding > 0) {
+  if (recipe.crop == CropKind::kPadded && recipe.crop_padding > 0) {
     throw usage_error(
         "recipe.crop_padding = {}: {} has photographs, which are not padded; set "
         "recipe.crop = random_resized",

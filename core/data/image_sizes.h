@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/config/run_config.h"
+#include "core/config/recipe.h"
 #include "core/data/dataset.h"
 
 namespace approx {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/digest.h"
-#include "core/config/run_config.h"
 #include "core/data/dataset.h"
 #include "kernels/rng.h"
 

@@ -151,7 +151,7 @@ class LibraryEngine final : public Engine {
                                        const std::vector<std::string>& methods,
                                        const std::string& device_name, int64_t threads) override {
     configure_threads(threads);
-    const auto device = open_device(device_name);
+    const auto device = open_device(parse<DeviceKind>(device_name, "device", "expected"));
     const auto operands = random_operands(shape, product, device);
     std::vector<KernelCase> cases = {dense_case(shape, operands, device)};
     for (const auto& text : methods) {

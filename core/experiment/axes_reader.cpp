@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/range.h"
+#include "core/config/named_schedule.h"
 #include "core/experiment/recipe_reader.h"
 #include "core/experiment/schedule_reader.h"
 
@@ -220,7 +221,7 @@ class Reader {
         network =
             source_.at(item, at, [&] { return catalogue_.network_params(network); }).full_text();
       }
-      value = Json(config)[key];
+      value = scalar_settings(config).at(key);
       if (std::count(values.begin(), values.end(), value) > 0) {
         throw source_.error(item, at, "{} is given twice", value.dump());
       }

@@ -54,29 +54,54 @@ class ExperimentReader {
     if (const auto* node = root.get("target")) experiment.target = read_target(*node);
     experiment.paper = read_item_report(source_);
     if (const auto* node = root.get("report")) experiment.report = to_json_value(*node);
-    experiment.kind = read_kind();
+    experiment.work = read_work();
+    return experiment;
+  }
 
-    Axes main;
-    switch (experiment.kind) {
-      case ItemKind::kStudy:
-        experiment.study = read_study_item(source_);
-        return experiment;
-      case ItemKind::kKernels:
-        experiment.kernels = read_kernel_item(source_);
-        return experiment;
-      case ItemKind::kNotRun:
-        experiment.not_run = source_.text(*root.get("not_run"), "not_run");
-        return experiment;
-      case ItemKind::kPicture:
-        read_axes(context_, root, "", main);
-        require(!main.networks.empty(), "network");
-        require(root.contains("schedule"), "schedule");
-        experiment.networks = main.networks;
-        experiment.schedules = main.schedules;
-        return experiment;
-      case ItemKind::kRuns:
-        break;
+ private:
+  Work read_work() {
+    const std::string_view key = chosen_key();
+    if (key.empty()) return read_trainings();
+    if (key == "picture") return read_picture();
+    for (const auto& axis : axis_keys()) {
+      const auto* node = source_.root().get(axis);
+      if (node != nullptr) throw source_.error(*node, axis, "has no meaning beside {}", key);
     }
+    if (key == "study") return read_study_item(source_);
+    if (key == "kernels") return read_kernel_item(source_);
+    return NotRunItem{source_.text(*source_.root().get(key), std::string(key))};
+  }
+
+  // The key that says what computes the file, "" for the axes of a grid.
+  std::string_view chosen_key() const {
+    std::string_view chosen;
+    for (const char* key : {"study", "kernels", "not_run", "picture"}) {
+      const auto* node = source_.root().get(key);
+      if (node == nullptr) continue;
+      if (!chosen.empty()) {
+        throw source_.error(*node, key, "stands beside {}; an item is one of them", chosen);
+      }
+      chosen = key;
+    }
+    return chosen;
+  }
+
+  PictureItem read_picture() {
+    const auto& root = source_.root();
+    const auto& node = *root.get("picture");
+    if (source_.text(node, "picture") != "schedule") {
+      throw source_.error(node, "picture", "only \"schedule\" is drawn from a file alone");
+    }
+    Axes axes;
+    read_axes(context_, root, "", axes);
+    require(!axes.networks.empty(), "network");
+    require(root.contains("schedule"), "schedule");
+    return {axes.networks, axes.schedules};
+  }
+
+  Trainings read_trainings() {
+    const auto& root = source_.root();
+    Axes main;
     read_axes(context_, root, "", main);
     require(!main.networks.empty(), "network");
     require(main.scalars.count("dataset") > 0, "dataset");
@@ -85,38 +110,7 @@ class ExperimentReader {
     if (const auto* node = root.get("extra")) read_extras(*node);
     for (const auto& block : grid_.blocks) read_checksums(block);
     if (const auto* node = root.get("exclude")) read_exclusions(*node);
-    experiment.runs = expand_grid();
-    return experiment;
-  }
-
- private:
-  ItemKind read_kind() const {
-    const auto& root = source_.root();
-    static const std::pair<const char*, ItemKind> kinds[] = {{"study", ItemKind::kStudy},
-                                                             {"kernels", ItemKind::kKernels},
-                                                             {"not_run", ItemKind::kNotRun},
-                                                             {"picture", ItemKind::kPicture}};
-    ItemKind kind = ItemKind::kRuns;
-    const char* chosen = nullptr;
-    for (const auto& [key, value] : kinds) {
-      const auto* node = root.get(key);
-      if (node == nullptr) continue;
-      if (chosen != nullptr) {
-        throw source_.error(*node, key, "stands beside {}; an item is one of them", chosen);
-      }
-      chosen = key, kind = value;
-      if (kind == ItemKind::kPicture && source_.text(*node, key) != "schedule") {
-        throw source_.error(*node, key, "only \"schedule\" is drawn from a file alone");
-      }
-    }
-    if (chosen == nullptr || kind == ItemKind::kPicture) return kind;
-    for (const auto& key : axis_keys()) {
-      const auto* node = root.get(key);
-      if (node != nullptr) {
-        throw source_.error(*node, key, "has no meaning beside {}", chosen);
-      }
-    }
-    return kind;
+    return {expand_grid()};
   }
 
   void require(bool present, const char* key) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/experiment/grid.h"
@@ -22,14 +23,25 @@ struct Target {
 // "accuracy>=0.915", a share above 0 and up to 1. None for anything else.
 std::optional<Target> parse_target(std::string_view text);
 
-// What computes an experiment: a grid of trainings, unless the file says otherwise.
-enum class ItemKind {
-  kRuns,
-  kStudy,    // [study]: what `approxtrain study` computes
-  kKernels,  // [kernels]: what `approxtrain bench-kernel` measures
-  kPicture,  // picture = "schedule": drawn from the file alone
-  kNotRun    // not_run = "why": nothing of ours computes it yet
+// A grid of trainings: what a file describes unless it says otherwise.
+struct Trainings {
+  std::vector<PlannedRun> runs;  // in the order they are to be run, excluded ones included
 };
+
+// picture = "schedule": drawn from the file alone.
+struct PictureItem {
+  std::vector<Labelled> networks;
+  std::vector<LabelledSchedule> schedules;
+};
+
+// not_run = "why": nothing of ours computes it yet.
+struct NotRunItem {
+  std::string why;
+};
+
+// What computes an experiment. A study ([study]) is what `approxtrain study` computes, a kernel
+// item ([kernels]) what `approxtrain bench-kernel` measures.
+using Work = std::variant<Trainings, StudyItem, KernelItem, PictureItem, NotRunItem>;
 
 struct Experiment {
   std::string id;    // "wang2019:table5", with ":reduced" or ":smoke" behind it at that scale
@@ -37,20 +49,26 @@ struct Experiment {
   Scale scale = Scale::kFull;
   std::string scale_note;                      // what was made smaller, "" at full scale
   std::vector<Scale> scales = {Scale::kFull};  // that the file declares
-  ItemKind kind = ItemKind::kRuns;
   std::string title;
   std::string source;  // path of the file, or "command line"
   std::string text;    // the file's text, stored with its results
   std::optional<Target> target;
-  std::vector<PlannedRun> runs;  // in the order they are to be run, excluded ones included
-  Json report;                   // the [report] table as JSON, null when absent
-  ItemReport paper;              // the same, read
-  StudyItem study;               // kStudy
-  KernelItem kernels;            // kKernels
-  std::string not_run;           // kNotRun: why
-  // kPicture: what is drawn.
-  std::vector<Labelled> networks;
-  std::vector<LabelledSchedule> schedules;
+  Json report;       // the [report] table as JSON, null when absent
+  ItemReport paper;  // the same, read
+  Work work;
+
+  // What computes it where that is an `Item`, else null.
+  template <typename Item>
+  const Item* as() const {
+    return std::get_if<Item>(&work);
+  }
+
+  // Its trainings, none where something else computes it.
+  const std::vector<PlannedRun>& runs() const {
+    static const std::vector<PlannedRun> none;
+    const auto* trainings = as<Trainings>();
+    return trainings == nullptr ? none : trainings->runs;
+  }
 };
 
 // Reads and expands a file. Errors are Error(kUsage) as `file:line:column: key: what is wrong`

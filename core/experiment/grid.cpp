@@ -8,12 +8,12 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "core/config/dense.h"
+#include "core/config/run_key.h"
+#include "core/config/schedule.h"
 
 namespace approx {
 namespace {
-
-// The method text is full: dense has no parameters.
-bool is_dense(const Labelled& method) { return method.text == "dense"; }
 
 // The seeds of `block` that runs of `purpose` have.
 std::vector<int64_t> seeds_of(const Axes& block, Purpose purpose) {
@@ -69,7 +69,7 @@ class Expander {
       for (const auto& method : block.methods) {
         for (const auto& schedule : block.schedules) {
           add(config, network, method, schedule);
-          if (is_dense(method)) break;
+          if (is_dense(method.text)) break;
         }
       }
     }
@@ -85,7 +85,7 @@ class Expander {
     run.network_label = network.label;
     run.method_label = method.label;
     run.excluded = why_unusable(run.config);
-    if (!is_dense(method)) {
+    if (!is_dense(method.text)) {
       run.config.schedule = schedule.rules;
       run.schedule_label = schedule.label;
       if (run.excluded.empty()) run.excluded = why_unusable(network, method, schedule);
@@ -132,7 +132,7 @@ class Expander {
     const auto names = [](const std::vector<std::string>& labels, const std::string& label) {
       return labels.empty() || std::count(labels.begin(), labels.end(), label) > 0;
     };
-    const Json config = grid_.exclusions.empty() ? Json() : Json(run.config);
+    const Json config = grid_.exclusions.empty() ? Json() : scalar_settings(run.config);
     for (size_t i = 0; i < grid_.exclusions.size(); ++i) {
       const auto& exclusion = grid_.exclusions[i];
       bool match = names(exclusion.methods, run.method_label) &&
@@ -155,7 +155,7 @@ class Expander {
   std::string why_none_can() const {
     std::string reason;
     for (const auto& run : result_.runs) {
-      if (run.config.method == "dense") continue;
+      if (is_dense(run.config.method)) continue;
       const auto found = unusable_.find(
           {parse_spec(run.config.network).name, run.config.method, run.schedule_label});
       if (found == unusable_.end() || found->second.empty()) return "";
@@ -200,7 +200,7 @@ double count_runs(const Grid& grid) {
   for (const auto& block : grid.blocks) {
     double cells = 0;
     for (const auto& method : block.methods) {
-      cells += is_dense(method) ? 1.0 : static_cast<double>(block.schedules.size());
+      cells += is_dense(method.text) ? 1.0 : static_cast<double>(block.schedules.size());
     }
     cells *= static_cast<double>(block.networks.size());
     for (const auto& [key, values] : block.scalars) cells *= static_cast<double>(values.size());

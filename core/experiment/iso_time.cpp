@@ -22,17 +22,18 @@ Recipe shortened(const Recipe& recipe, int64_t epochs) {
   const double factor = static_cast<double>(epochs) / static_cast<double>(recipe.epochs);
   shorter.epochs = epochs;
   shorter.eval_every = std::clamp<int64_t>(recipe.eval_every, 1, epochs);
-  if (recipe.lr_schedule == "exponential") shorter.decay = std::pow(recipe.decay, 1 / factor);
-  if (recipe.lr_schedule == "step") {
+  if (recipe.lr_schedule == RateSchedule::kExponential)
+    shorter.decay = std::pow(recipe.decay, 1 / factor);
+  if (recipe.lr_schedule == RateSchedule::kStep) {
     shorter.decay_epochs = std::max<int64_t>(1, scaled(recipe.decay_epochs, factor));
   }
-  if (recipe.lr_schedule == "milestones") {
+  if (recipe.lr_schedule == RateSchedule::kMilestones) {
     int64_t last = 0;
     for (auto& milestone : shorter.milestones) {
       milestone = last = std::max(last + 1, scaled(milestone, factor));
     }
   }
-  if (recipe.lr_schedule == "triangular") {
+  if (recipe.lr_schedule == RateSchedule::kTriangular) {
     shorter.peak_epoch = std::clamp<int64_t>(scaled(recipe.peak_epoch, factor), 1, epochs);
   }
   shorter.warmup_epochs = scaled(recipe.warmup_epochs, factor);

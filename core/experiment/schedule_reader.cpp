@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/config/named_schedule.h"
+
 namespace approx {
 namespace {
 

@@ -19,7 +19,7 @@ std::vector<std::pair<LayerInfo, Operands>> recorded_layers(const StudyRequest& 
   RunConfig config;
   config.network = params.text("network");
   config.dataset = params.text("dataset");
-  config.method = "dense";
+  config.method = kDense;
   config.batch_size = params.integer("batch-size");
   config.seed = params.integer("seed");
   config.recipe.learning_rate = params.real("learning-rate");

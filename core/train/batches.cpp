@@ -45,7 +45,7 @@ DeviceImages pick(const ImageSet& set, const at::Tensor& rows, at::Device device
 // the CPU has nothing else to do.
 int64_t loader_workers(const RunConfig& config) {
   const int64_t threads = std::max<int64_t>(1, config.threads);
-  return config.device == "cpu" ? (threads + 1) / 2 : threads;
+  return config.device == DeviceKind::kCpu ? (threads + 1) / 2 : threads;
 }
 
 constexpr int64_t kBatchesAhead = 2;
@@ -96,7 +96,7 @@ void cut_out(const at::Tensor& images, const at::Tensor& centre, int64_t side) {
 Split split_dataset(const LoadedDataset& dataset, const RunConfig& config, at::Device device) {
   const int64_t count = dataset.train.count;
   int64_t held_out = 0;
-  if (config.split == "holdout") held_out = count >= 50000 ? 5000 : count / 10;
+  if (config.split == SplitKind::kHoldout) held_out = count >= 50000 ? 5000 : count / 10;
   // Seed 0 of a stream of its own: the same division for every run.
   const auto order = from_vector(permutation(count, Rng{.seed = 0, .stream = kOrderStream}));
   int64_t train = count - held_out;
@@ -222,7 +222,7 @@ PhotoBatchPlan Batches::plan(int64_t step) {
   }
   plan.view = {
       .size = photos.sizes.at_epoch(epoch),
-      .random = recipe_.crop == "random_resized",
+      .random = recipe_.crop == CropKind::kRandomResized,
       .ranges = {recipe_.crop_scale_min, recipe_.crop_scale_max, recipe_.crop_ratio_min},
       .may_flip = recipe_.flip,
       .rng = {.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream}};
@@ -263,7 +263,7 @@ Batch Batches::fixed_size_batch(int64_t step) {
   const auto y = at::arange(size_y, whole).unsqueeze(0) + column(0);  // [B,H]
   auto x = at::arange(size_x, whole).unsqueeze(0);
   x = at::where(column(2) == 1, size_x - 1 - x, x) + column(1);  // [B,W]
-  const bool reflect = recipe_.padding_mode == "reflect";
+  const bool reflect = recipe_.padding_mode == PaddingMode::kReflect;
   const auto from_y = reflect ? reflected(y, size_y) : y.clamp(0, size_y - 1);
   const auto from_x = reflect ? reflected(x, size_x) : x.clamp(0, size_x - 1);
   // One flat index per pixel, whose row of C bytes index_select copies.

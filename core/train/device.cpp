@@ -14,9 +14,8 @@
 
 namespace approx {
 
-c10::Device open_device(const std::string& name) {
-  if (name == "cpu") return c10::Device(c10::kCPU);
-  if (name != "cuda") throw usage_error("device \"{}\": expected cpu or cuda", name);
+c10::Device open_device(DeviceKind kind) {
+  if (kind == DeviceKind::kCpu) return c10::Device(c10::kCPU);
   // RTLD_GLOBAL: its registrations must be seen by the libraries that are already loaded.
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     throw Error(ErrorKind::kDevice,

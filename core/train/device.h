@@ -1,18 +1,16 @@
-// Devices by name, and what a machine and its LibTorch can do.
+// Devices, and what a machine and its LibTorch can do.
 #pragma once
 
 #include <c10/core/Device.h>
 
-#include <string>
-
 #include "base/params.h"
+#include "core/config/run_config.h"
 
 namespace approx {
 
-// "cpu" or "cuda". The CUDA half of LibTorch takes longer to load than everything else together, so
-// it is opened here, when a run asks for it. Throws Error(kDevice) where it cannot be had, and
-// Error(kUsage) for another name.
-c10::Device open_device(const std::string& name);
+// The CUDA half of LibTorch takes longer to load than everything else together, so it is opened
+// here, when a run asks for it. Throws Error(kDevice) where it cannot be had.
+c10::Device open_device(DeviceKind kind);
 
 // Returns once all work given to the device is done.
 void synchronize_device(const c10::Device& device);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/error.h"
+
 namespace approx {
 namespace {
 
@@ -16,28 +18,31 @@ double scheduled(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
   const int64_t epoch = step / steps_per_epoch;
   const auto at = static_cast<double>(step);
   const auto total = static_cast<double>(recipe.epochs * steps_per_epoch);
-  if (recipe.lr_schedule == "exponential") {
-    return peak * std::pow(recipe.decay, static_cast<double>(epoch));
+  switch (recipe.lr_schedule) {
+    case RateSchedule::kConstant:
+      return peak;
+    case RateSchedule::kExponential:
+      return peak * std::pow(recipe.decay, static_cast<double>(epoch));
+    case RateSchedule::kStep:
+      return peak * std::pow(recipe.decay, static_cast<double>(epoch / recipe.decay_epochs));
+    case RateSchedule::kMilestones: {
+      const auto& milestones = recipe.milestones;
+      const auto passed = std::upper_bound(milestones.begin(), milestones.end(), epoch);
+      return peak * std::pow(recipe.decay, static_cast<double>(passed - milestones.begin()));
+    }
+    case RateSchedule::kCosine:
+      return half_cosine(peak, 0, at / total);
+    case RateSchedule::kOneCycle: {
+      const double rise = recipe.warmup * total;
+      if (at < rise) return peak / 25 + (peak - peak / 25) * at / rise;
+      return half_cosine(peak, peak / 1e4, (at - rise) / std::max(1.0, total - rise));
+    }
+    case RateSchedule::kTriangular: {
+      const auto rise = static_cast<double>(recipe.peak_epoch * steps_per_epoch);
+      return at < rise ? peak * at / rise : peak * (total - at) / (total - rise);
+    }
   }
-  if (recipe.lr_schedule == "step") {
-    return peak * std::pow(recipe.decay, static_cast<double>(epoch / recipe.decay_epochs));
-  }
-  if (recipe.lr_schedule == "milestones") {
-    const auto& milestones = recipe.milestones;
-    const auto passed = std::upper_bound(milestones.begin(), milestones.end(), epoch);
-    return peak * std::pow(recipe.decay, static_cast<double>(passed - milestones.begin()));
-  }
-  if (recipe.lr_schedule == "cosine") return half_cosine(peak, 0, at / total);
-  if (recipe.lr_schedule == "onecycle") {
-    const double rise = recipe.warmup * total;
-    if (at < rise) return peak / 25 + (peak - peak / 25) * at / rise;
-    return half_cosine(peak, peak / 1e4, (at - rise) / std::max(1.0, total - rise));
-  }
-  if (recipe.lr_schedule == "triangular") {
-    const auto rise = static_cast<double>(recipe.peak_epoch * steps_per_epoch);
-    return at < rise ? peak * at / rise : peak * (total - at) / (total - rise);
-  }
-  return peak;
+  throw Error(ErrorKind::kInternal, "a learning-rate schedule without a formula");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/config/run_config.h"
+#include "core/config/recipe.h"
 
 namespace approx {
 

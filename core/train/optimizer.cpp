@@ -9,6 +9,8 @@
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_sgd.h>
 
+#include "base/error.h"
+
 namespace approx {
 namespace {
 
@@ -124,8 +126,13 @@ void Optimizer::step(double learning_rate, LossScale* scale) {
 
 std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe,
                                           const std::vector<NamedTensor>& parameters) {
-  if (recipe.optimizer == "adam") return std::make_unique<Adam>(recipe, parameters);
-  return std::make_unique<Sgd>(recipe, parameters);
+  switch (recipe.optimizer) {
+    case UpdateRule::kSgd:
+      return std::make_unique<Sgd>(recipe, parameters);
+    case UpdateRule::kAdam:
+      return std::make_unique<Adam>(recipe, parameters);
+  }
+  throw Error(ErrorKind::kInternal, "an update rule without an optimizer");
 }
 
 }  // namespace approx

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/config/run_config.h"
+#include "core/config/recipe.h"
 #include "core/train/loss_scale.h"
 
 namespace approx {

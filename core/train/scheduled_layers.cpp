@@ -3,6 +3,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/config/dense.h"
+
 namespace approx {
 
 ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed)
@@ -106,7 +108,7 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
         add(schedule_.methods()[m], count.calls, count.macs(), density);
       }
       if (exact[p] > 0) {
-        add("dense", exact[p], macs * static_cast<double>(exact[p]), Json());
+        add(std::string(kDense), exact[p], macs * static_cast<double>(exact[p]), Json());
       }
     }
   }

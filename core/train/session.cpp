@@ -33,14 +33,29 @@ NetworkInput input_of(const LoadedDataset& dataset, const ImageSizes& sizes) {
   return {dataset.train.channels, sizes.height, dataset.classes};
 }
 
+// The type that autocast casts to, where the precision asks for it.
+std::optional<at::ScalarType> autocast_type(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return std::nullopt;
+    case Precision::kBf16:
+      return at::kBFloat16;
+    case Precision::kFp16:
+      return at::kHalf;
+  }
+  return std::nullopt;
+}
+
 // Autocast for the life of a scope, where the precision asks for it.
 class Autocast {
  public:
-  Autocast(const std::string& precision, at::DeviceType device) : device_(device) {
-    if (precision != "bf16" && precision != "fp16") return;
+  Autocast(Precision precision, at::DeviceType device) : device_(device) {
+    const auto type = autocast_type(precision);
+    if (!type) return;
     active_ = true;
     at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, precision == "bf16" ? at::kBFloat16 : at::kHalf);
+    at::autocast::set_autocast_dtype(device_, *type);
   }
   ~Autocast() {
     if (!active_) return;
@@ -65,8 +80,8 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
   check(config);
   if (device_.is_cuda()) {
     // LibTorch's own default differs between convolutions and matrix products.
-    at::globalContext().setAllowTF32CuDNN(config.precision == "tf32");
-    at::globalContext().setAllowTF32CuBLAS(config.precision == "tf32");
+    at::globalContext().setAllowTF32CuDNN(config.precision == Precision::kTf32);
+    at::globalContext().setAllowTF32CuBLAS(config.precision == Precision::kTf32);
   }
   std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
   const auto sizes = image_sizes(config.recipe, dataset);
@@ -84,7 +99,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
     throw usage_error(
         "the schedule waits for a plateau of the held-out accuracy, and split = {} holds nothing "
         "out; use split = holdout",
-        config.split);
+        name(config.split));
   }
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
                                               static_cast<uint64_t>(config.seed));
@@ -94,7 +109,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
     for (auto& buffer : named(network_->named_buffers())) tensors.push_back(std::move(buffer));
     average_ = std::make_unique<WeightAverage>(tensors, config.recipe.ema);
   }
-  if (config.precision == "fp16") loss_scale_ = std::make_unique<LossScale>(device_);
+  if (config.precision == Precision::kFp16) loss_scale_ = std::make_unique<LossScale>(device_);
   loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
   network_->train();
 }

@@ -95,7 +95,7 @@ class AccuracyRun {
         // The first steps allocate and choose algorithms. They train, but are not timed.
         warmup_(std::min<int64_t>(std::max<int64_t>(4, session_->period()),
                                   session_->total_steps() / 4)),
-        on_cpu_(config.device == "cpu"),
+        on_cpu_(config.device == DeviceKind::kCpu),
         energy_(on_cpu_ ? std::nullopt : std::optional(0)) {}
 
   void operator()() {
@@ -370,7 +370,7 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
                 const std::atomic<bool>& stop) {
   const auto began = Clock::now();
   RunConfig exact = config;
-  exact.method = "dense";
+  exact.method = kDense;
   exact.schedule.clear();
   const bool two_networks = !config.timed_against.empty();
   if (two_networks) exact.network = config.timed_against;
@@ -415,7 +415,7 @@ void run_timing(const RunConfig& config, const LoadedDataset& dataset, const Eve
   // Where the time of an exact step goes bounds what any approximation of it can save. Taken after
   // the blocks: products of a layer then run one after the other, so that each has a time of its
   // own.
-  if (config.device == "cpu" && !stop) {
+  if (config.device == DeviceKind::kCpu && !stop) {
     PhaseClock clock;
     Session& of_this_network = two_networks ? approx : dense;
     const auto before = Clock::now();

@@ -223,7 +223,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
   const RowSet set(db, options);
   std::vector<AdviceLine> lines;
   for (const auto& row : set.rows()) {
-    if (row.dense == &row || row.first->method == "dense") continue;
+    if (row.dense == &row || is_dense(*row.first)) continue;
     if (row.speedup.n == 0 && row.loss.n == 0) continue;
     lines.push_back(advice_line(set, row, options.margin));
   }

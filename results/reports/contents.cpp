@@ -175,9 +175,10 @@ Curves read_curves(SQLite::Database& db, const std::string& metric) {
 }  // namespace
 
 Settings settings_of(const RunConfig& config) {
-  return settings_of(config.split, std::to_string(config.train_examples),
-                     std::to_string(config.batch_size), config.precision,
-                     std::to_string(config.threads), config.device, Json(config.recipe).dump());
+  return settings_of(std::string(name(config.split)), std::to_string(config.train_examples),
+                     std::to_string(config.batch_size), std::string(name(config.precision)),
+                     std::to_string(config.threads), std::string(name(config.device)),
+                     Json(config.recipe).dump());
 }
 
 std::string experiment_name(SQLite::Database& db, const std::string& given) {

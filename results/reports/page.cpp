@@ -85,21 +85,21 @@ class PageMaker {
   void add_paper(const std::string& paper, PaperItem item) {
     const Experiment& layout = item.layout;
     const bool measured = stored_.contains(item.shown.id);
-    const bool picture = layout.kind == ItemKind::kPicture;
+    const auto* not_run = layout.as<NotRunItem>();
+    const auto* picture = layout.as<PictureItem>();
     HtmlSection section{.id = layout.item, .title = layout.title};
-    section.text =
-        layout.kind == ItemKind::kNotRun
-            ? "NOT RUN: " + layout.not_run
-            : fmt::format("{} scale{}{}", approx::name(item.shown.scale),
-                          item.shown.scale_note.empty() ? "" : ": ", item.shown.scale_note);
+    section.text = not_run != nullptr ? "NOT RUN: " + not_run->why
+                                      : fmt::format("{} scale{}{}", approx::name(item.shown.scale),
+                                                    item.shown.scale_note.empty() ? "" : ": ",
+                                                    item.shown.scale_note);
     section.attributes = {{"paper", paper},
-                          {"state", picture    ? "a picture"
-                                    : measured ? "measured"
-                                               : "not run"}};
-    if (picture) {
-      for (size_t i = 0; i < layout.schedules.size(); ++i) {
-        add_figure(section, layout.schedules[i].label,
-                   picture_drawing(item, i, *options_.catalogue));
+                          {"state", picture != nullptr ? "a picture"
+                                    : measured         ? "measured"
+                                                       : "not run"}};
+    if (picture != nullptr) {
+      for (const auto& schedule : picture->schedules) {
+        add_figure(section, schedule.label,
+                   picture_drawing(*picture, schedule, *options_.catalogue));
       }
     } else if (measured) {
       const auto drawing = paper_drawing(item, db_, options_, stored_);

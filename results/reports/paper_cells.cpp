@@ -73,7 +73,7 @@ Summary compute_reduction(const Contents& contents, const Row& row, bool approxi
     if (counts == contents.layers.end()) continue;
     double dense = 0, done = 0;
     for (const auto& count : counts->second) {
-      if (approximated && count.method == "dense") continue;
+      if (approximated && is_dense(count.method)) continue;
       dense += static_cast<double>(count.macs_dense);
       done += static_cast<double>(count.macs_done);
     }
@@ -110,7 +110,7 @@ bool is_of_approximated(const ReportedValue& value) {
 // A store also keeps the runs of an earlier text of the file, and those that flags made of it.
 bool PaperCells::as_planned(const Row& row, Place at) const {
   const Cell& cell = *row.first;
-  const auto& runs = grid_.shown().runs;
+  const auto& runs = grid_.shown().runs();
   return std::any_of(runs.begin(), runs.end(), [&](const PlannedRun& run) {
     return grid_.stands(run, at) && run.config.method == cell.method &&
            run.config.network == cell.network && run.config.dataset == cell.dataset &&

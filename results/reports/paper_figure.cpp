@@ -30,14 +30,14 @@ Table heat_table(const Table& paper) {
   return heat;
 }
 
-Drawing study_drawing(const PaperItem& item) {
+Drawing study_drawing(const StudyItem& study, const Table& table) {
   static const std::map<std::string, std::string> scripts = {{"matmul-error", "matmul_error"},
                                                              {"layer-times", "layer_times"},
                                                              {"pruned-channels", "pruned_channels"},
                                                              {"densities", "pruning_histogram"}};
-  const auto script = scripts.find(item.layout.study.name);
-  if (script == scripts.end() || item.table.rows.size() <= 1) return {};
-  return {script->second, item.table};
+  const auto script = scripts.find(study.name);
+  if (script == scripts.end() || table.rows.size() <= 1) return {};
+  return {script->second, table};
 }
 
 }  // namespace
@@ -54,9 +54,9 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
   return item;
 }
 
-Drawing picture_drawing(const PaperItem& item, size_t which, const Catalogue& catalogue) {
-  const auto& schedule = item.layout.schedules[which];
-  return {"schedule", schedule_picture(schedule.rules, item.layout.networks.at(0).text,
+Drawing picture_drawing(const PictureItem& picture, const LabelledSchedule& schedule,
+                        const Catalogue& catalogue) {
+  return {"schedule", schedule_picture(schedule.rules, picture.networks.at(0).text,
                                        stand_in_method(catalogue), catalogue, /*steps=*/8,
                                        /*steps_per_epoch=*/100, /*total_steps=*/1000)};
 }
@@ -65,10 +65,14 @@ Drawing paper_drawing(const PaperItem& item, const std::string& db, const Report
                       const std::map<std::string, StoredItem>& stored) {
   const auto& layout = item.layout;
   const bool measured = stored.contains(item.shown.id);
-  if (layout.kind == ItemKind::kStudy) return measured ? study_drawing(item) : Drawing{};
-  if (layout.kind == ItemKind::kKernels) return {"kernels", report_kernels(db)};
-  if (layout.kind == ItemKind::kPicture) return picture_drawing(item, 0, *options.catalogue);
-  if (layout.kind != ItemKind::kRuns || !measured) return {};
+  if (const auto* study = layout.as<StudyItem>()) {
+    return measured ? study_drawing(*study, item.table) : Drawing{};
+  }
+  if (layout.as<KernelItem>()) return {"kernels", report_kernels(db)};
+  if (const auto* picture = layout.as<PictureItem>()) {
+    return picture_drawing(*picture, picture->schedules.at(0), *options.catalogue);
+  }
+  if (!layout.as<Trainings>() || !measured) return {};
   ReportOptions only = options;
   only.experiment = item.shown.id;
   const auto& kind = layout.paper.kind;

@@ -36,7 +36,8 @@ struct Drawing {
 Drawing paper_drawing(const PaperItem& item, const std::string& db, const ReportOptions& options,
                       const std::map<std::string, StoredItem>& stored);
 
-// The schedule `which` of an item that is a picture, layer by step.
-Drawing picture_drawing(const PaperItem& item, size_t which, const Catalogue& catalogue);
+// One schedule of an item that is a picture, layer by step.
+Drawing picture_drawing(const PictureItem& picture, const LabelledSchedule& schedule,
+                        const Catalogue& catalogue);
 
 }  // namespace approx

@@ -20,7 +20,7 @@ const std::string& label_along(const std::string& axis, const C& cell) {
 std::vector<std::string> labels_along(const std::string& axis, const Experiment& layout) {
   if (axis.empty()) return {""};
   std::vector<std::string> labels;
-  for (const auto& run : layout.runs) {
+  for (const auto& run : layout.runs()) {
     const std::string& label = label_along(axis, run);
     if (label.empty() || std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
     labels.push_back(label);
@@ -65,7 +65,7 @@ bool PaperGrid::stands(const PlannedRun& run, Place at) const { return has_label
 bool PaperGrid::stands(const Cell& cell, Place at) const { return has_labels_of(cell, at); }
 
 const PlannedRun* PaperGrid::planned(const Experiment& experiment, Place at) const {
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     if (stands(run, at)) return &run;
   }
   return nullptr;
@@ -83,7 +83,7 @@ std::optional<Place> PaperGrid::baseline(Place at) const {
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (size_t column = 0; column < columns_.size(); ++column) {
       const auto* run = planned_in_full({row, column});
-      if (run == nullptr || run->config.method != "dense") continue;
+      if (run == nullptr || !is_dense(run->config.method)) continue;
       const bool beside = (!tells_trainings_apart(layout_.paper.rows) || row == at.row) &&
                           (!tells_trainings_apart(layout_.paper.columns) || column == at.column);
       if (beside) return Place{row, column};

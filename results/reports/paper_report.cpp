@@ -12,18 +12,10 @@ namespace approx {
 
 Table report_paper(const std::string& db, const Experiment& layout, const Experiment& shown,
                    const PaperOptions& options) {
-  switch (layout.kind) {
-    case ItemKind::kKernels:
-      return paper_kernels_table(db, layout, shown);
-    case ItemKind::kStudy:
-      return paper_study_table(db, layout, shown);
-    case ItemKind::kPicture:
-      return paper_picture_table(layout);
-    case ItemKind::kNotRun:
-      return paper_not_run_table(layout);
-    case ItemKind::kRuns:
-      break;
-  }
+  if (layout.as<KernelItem>()) return paper_kernels_table(db, layout, shown);
+  if (layout.as<StudyItem>()) return paper_study_table(db, layout, shown);
+  if (const auto* picture = layout.as<PictureItem>()) return paper_picture_table(layout, *picture);
+  if (const auto* not_run = layout.as<NotRunItem>()) return paper_not_run_table(layout, *not_run);
   Contents contents;
   if (stored_items(db).contains(shown.id)) {
     contents =

@@ -54,10 +54,10 @@ Columns<PaperLine> not_run_columns(const ItemReport& paper) {
 
 }  // namespace
 
-Table paper_picture_table(const Experiment& layout) {
+Table paper_picture_table(const Experiment& layout, const PictureItem& picture) {
   std::vector<PictureLine> lines;
-  for (const auto& network : layout.networks) {
-    for (const auto& schedule : layout.schedules) {
+  for (const auto& network : picture.networks) {
+    for (const auto& schedule : picture.schedules) {
       int64_t number = 0;
       for (const auto& rule : schedule.rules) {
         lines.push_back({&network, &schedule, ++number, &rule});
@@ -71,10 +71,10 @@ Table paper_picture_table(const Experiment& layout) {
   return table;
 }
 
-Table paper_not_run_table(const Experiment& layout) {
+Table paper_not_run_table(const Experiment& layout, const NotRunItem& item) {
   std::vector<PaperLine> lines;
   PaperLine line{.item = layout.item};
-  line.judgement = {Verdict::kNotRun, layout.not_run};
+  line.judgement = {Verdict::kNotRun, item.why};
   for (const auto& value : layout.paper.values) {
     line.value = &value;
     for (size_t row = 0; row < value.paper.size(); ++row) {
@@ -92,7 +92,7 @@ Table paper_not_run_table(const Experiment& layout) {
   Table table = paper_table(layout.title);
   fill(table, not_run_columns(layout.paper), lines);
   table.notes = finding_notes(layout);
-  add_notes(table, {"NOT RUN: " + layout.not_run});
+  add_notes(table, {"NOT RUN: " + item.why});
   return table;
 }
 

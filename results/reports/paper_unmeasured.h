@@ -7,9 +7,9 @@
 namespace approx {
 
 // A picture of a schedule: its rules.
-Table paper_picture_table(const Experiment& layout);
+Table paper_picture_table(const Experiment& layout, const PictureItem& picture);
 
 // What nothing of ours computes yet: what the paper prints, and why.
-Table paper_not_run_table(const Experiment& layout);
+Table paper_not_run_table(const Experiment& layout, const NotRunItem& item);
 
 }  // namespace approx

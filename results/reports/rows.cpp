@@ -115,7 +115,7 @@ void RowSet::count(Row& row) {
     row.notes[kDiverged] |= !run->finished();
     row.notes[kOtherNetwork] |= run->finished() && !cell->timed_against.empty();
   }
-  row.notes[kMixed] = hosts.size() > 1;
+  row.notes[kMixedHosts] = hosts.size() > 1;
 }
 
 const std::vector<CurvePoint>& RowSet::evaluations(const Run& run, const std::string& split) const {
@@ -269,7 +269,7 @@ void RowSet::judge_ceiling(Row& row) const {
         if (count.product != product) continue;
         dense += static_cast<double>(count.macs_dense);
         done += static_cast<double>(count.macs_done);
-        if (count.method != "dense") approximated += static_cast<double>(count.macs_dense);
+        if (!is_dense(count.method)) approximated += static_cast<double>(count.macs_dense);
       }
       if (dense <= 0) continue;
       touched += share->second * approximated / dense;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/dense.h"
 #include "results/render/table.h"
 #include "results/reports/contents.h"
 #include "results/reports/options.h"
@@ -22,7 +23,7 @@ enum Note {
   kLossy,
   kDirty,
   kShared,
-  kMixed,
+  kMixedHosts,
   kTainted,
   kResumed,
   kOtherNetwork,
@@ -66,7 +67,7 @@ struct Row {
 };
 
 // Whether a cell trains exactly.
-inline bool is_dense(const Cell& cell) { return cell.method == "dense"; }
+inline bool is_dense(const Cell& cell) { return is_dense(cell.method); }
 
 // The accuracy cell of `dense` that a run of `cell` is compared with: of its seed, run on the same
 // machine and data. None where there is none, or where `cell` has no run.

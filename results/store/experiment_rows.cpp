@@ -56,13 +56,14 @@ void write_cells(SQLite::Database& db, int64_t id, const std::vector<PlannedRun>
   int64_t position = 0;
   for (const auto& run : runs) {
     const auto& config = run.config;
-    const std::string purpose(name(config.purpose));
+    const std::string purpose(name(config.purpose)), split(name(config.split));
+    const std::string precision(name(config.precision)), device(name(config.device));
     if (run.excluded.empty()) {
       add_cell.reset();
       bind_all(add_cell, run.key, purpose, config.method, to_text(Json(config.schedule)),
-               config.network, config.dataset, config.seed, config.split, config.train_examples,
-               to_text(Json(config.recipe)), config.batch_size, config.precision, config.threads,
-               config.device, to_text(Json(config)));
+               config.network, config.dataset, config.seed, split, config.train_examples,
+               to_text(Json(config.recipe)), config.batch_size, precision, config.threads, device,
+               to_text(Json(config)));
       add_cell.exec();
     }
     add_member.reset();
@@ -84,7 +85,7 @@ int64_t write_experiment(SQLite::Database& db, const Experiment& experiment,
           "DELETE FROM experiment_cell WHERE experiment_id = ? AND (cell_id IS NULL OR (NOT ? AND "
           "NOT EXISTS (SELECT 1 FROM run WHERE run.cell_id = experiment_cell.cell_id)))",
           id, keep);
-  write_cells(db, id, experiment.runs);
+  write_cells(db, id, experiment.runs());
   execute(db,
           "DELETE FROM cell WHERE cell_id NOT IN (SELECT cell_id FROM run) AND cell_id NOT IN "
           "(SELECT cell_id FROM experiment_cell WHERE cell_id IS NOT NULL)");

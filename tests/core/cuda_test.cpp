@@ -2,6 +2,7 @@
 // where there is one.
 #include <optional>
 
+#include "core/config/named_schedule.h"
 #include "core/train/device.h"
 #include "core/train/session.h"
 #include "tests/reference.h"
@@ -15,7 +16,7 @@ const std::optional<at::Device>& cuda(std::string* reason = nullptr) {
   static std::string why;
   static const auto device = []() -> std::optional<at::Device> {
     try {
-      return open_device("cuda");
+      return open_device(DeviceKind::kCuda);
     } catch (const Error& error) {
       why = error.what();
       return std::nullopt;
@@ -74,7 +75,7 @@ TEST(Cuda, ATrainingStepRuns) {
     RunConfig config;
     config.network = "small_cnn:width=4";
     config.dataset = "toy";
-    config.device = "cuda";
+    config.device = DeviceKind::kCuda;
     config.batch_size = 16;
     config.threads = 1;
     config.method = method;

@@ -47,7 +47,7 @@ inline PlannedRun planned(const std::string& method, int64_t seed,
   run.config.purpose = purpose;
   run.config.network = "lenet";
   run.config.dataset = "mnist";
-  run.config.split = "paper";
+  run.config.split = SplitKind::kPaper;
   run.config.method = method;
   if (method != "dense") run.config.schedule = {Rule{}};
   run.config.seed = seed;
@@ -66,7 +66,7 @@ inline Experiment experiment_of(std::vector<PlannedRun> runs, const std::string&
   experiment.title = "A test";
   experiment.source = "test.toml";
   experiment.text = "# nothing";
-  experiment.runs = std::move(runs);
+  experiment.work = Trainings{std::move(runs)};
   return experiment;
 }
 

@@ -1,5 +1,6 @@
 // slice: one rule written as a schedule's name, for the command line: every part has a default.
-#include "core/config/schedule.h"
+#include "base/text.h"
+#include "core/config/named_schedule.h"
 
 namespace approx {
 namespace {
@@ -11,11 +12,10 @@ std::vector<Rule> one_slice(const Params& params) {
   rule.from = params.text("from");
   rule.until = params.text("until");
   const std::string& products = params.text("products");
-  size_t begin = 0;
-  while (!products.empty() && begin <= products.size()) {
-    const size_t end = std::min(products.find('+', begin), products.size());
-    rule.products.push_back(parse_product(products.substr(begin, end - begin)));
-    begin = end + 1;
+  if (!products.empty()) {
+    for (const auto product : split(products, "+")) {
+      rule.products.push_back(parse_product(product));
+    }
   }
   return {rule};
 }

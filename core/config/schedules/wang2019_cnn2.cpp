@@ -1,6 +1,6 @@
 // Wang et al. 2019, section 3: on the 2-layer CNN "the second convolutional layer every other
 // training batch". Which batch comes first is not stated: batch 0.
-#include "core/config/schedule.h"
+#include "core/config/named_schedule.h"
 
 namespace approx {
 namespace {

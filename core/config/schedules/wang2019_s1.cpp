@@ -1,6 +1,6 @@
 // Wang et al. 2019, section 3: "every fourth convolutional layer every training batch, starting
 // from the second convolutional layer": five layers of ResNet-20, four of VGG-19.
-#include "core/config/schedule.h"
+#include "core/config/named_schedule.h"
 
 namespace approx {
 namespace {

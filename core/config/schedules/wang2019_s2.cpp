@@ -1,6 +1,6 @@
 // Wang et al. 2019, section 3.4: "every other layer for every other batch". Which layer and which
 // batch come first is not stated: the second convolution, as in schedule 1, and batch 0.
-#include "core/config/schedule.h"
+#include "core/config/named_schedule.h"
 
 namespace approx {
 namespace {

@@ -1,7 +1,7 @@
 // Wang et al. 2019, section 3.4: "every layer for every fourth batch". The first convolution is
 // left exact here, because section 3 says that approximating it is difficult; first=true follows
 // the sentence to the letter. The batch is not stated: batch 0 and every fourth after it.
-#include "core/config/schedule.h"
+#include "core/config/named_schedule.h"
 
 namespace approx {
 namespace {

@@ -35,13 +35,13 @@ TEST(Controls, AreReadFromAFlag) {
 
 TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
   auto experiment = grid();
-  const size_t before = experiment.runs.size();
+  const size_t before = experiment.runs().size();
   const auto left_out =
       add_controls(experiment, {.iso_time = true},
                    {{{"Zero", "S", "wang_cnn2"}, 1.25}, {{"random", "S", "wang_cnn2"}, 1.01}},
                    test_catalogue(), controls_checksum);
-  ASSERT_EQ(experiment.runs.size(), before + 2);  // one a seed
-  const auto& control = experiment.runs.back();
+  ASSERT_EQ(experiment.runs().size(), before + 2);  // one a seed
+  const auto& control = experiment.runs().back();
   EXPECT_EQ(control.method_label, "dense in the time of Zero, S");
   EXPECT_EQ(control.config.method, "dense");
   EXPECT_TRUE(control.config.schedule.empty());
@@ -55,17 +55,17 @@ TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
   EXPECT_EQ(
       add_controls(untimed, {.iso_time = true}, {}, test_catalogue(), controls_checksum).size(),
       2u);
-  EXPECT_EQ(untimed.runs.size(), before);
+  EXPECT_EQ(untimed.runs().size(), before);
 }
 
 TEST(Controls, ASmallerNetworkForEachDenseRun) {
   auto experiment = grid();
-  const size_t before = experiment.runs.size();
+  const size_t before = experiment.runs().size();
   add_controls(experiment, {.smaller_net = "small_cnn"}, {}, test_catalogue(), controls_checksum);
-  ASSERT_EQ(experiment.runs.size(), before + 2);
-  EXPECT_EQ(experiment.runs.back().network_label, "small_cnn");
-  EXPECT_EQ(experiment.runs.back().method_label, "a smaller network, exactly");
-  EXPECT_EQ(experiment.runs.back().config.timed_against, "");
+  ASSERT_EQ(experiment.runs().size(), before + 2);
+  EXPECT_EQ(experiment.runs().back().network_label, "small_cnn");
+  EXPECT_EQ(experiment.runs().back().method_label, "a smaller network, exactly");
+  EXPECT_EQ(experiment.runs().back().config.timed_against, "");
   EXPECT_THROW(add_controls(experiment, {.smaller_net = "smal_cnn"}, {}, test_catalogue(),
                             controls_checksum),
                Error);
@@ -73,35 +73,35 @@ TEST(Controls, ASmallerNetworkForEachDenseRun) {
 
 TEST(Controls, ASmallerNetworkIsTimedAgainstTheLargerOne) {
   auto experiment = grid();
-  for (auto& run : experiment.runs) run.config.purpose = Purpose::kTiming;
-  const std::string larger = experiment.runs.front().config.network;
-  const size_t before = experiment.runs.size();
+  for (auto& run : std::get<Trainings>(experiment.work).runs) run.config.purpose = Purpose::kTiming;
+  const std::string larger = experiment.runs().front().config.network;
+  const size_t before = experiment.runs().size();
   add_controls(experiment, {.iso_time = true, .smaller_net = "small_cnn"}, {}, test_catalogue(),
                controls_checksum);
-  ASSERT_EQ(experiment.runs.size(), before + 2);
-  EXPECT_EQ(experiment.runs.back().config.purpose, Purpose::kTiming);
-  EXPECT_EQ(experiment.runs.back().config.timed_against, larger);
+  ASSERT_EQ(experiment.runs().size(), before + 2);
+  EXPECT_EQ(experiment.runs().back().config.purpose, Purpose::kTiming);
+  EXPECT_EQ(experiment.runs().back().config.timed_against, larger);
 }
 
 TEST(Shortened, TakesTheLearningRateThroughTheSameCourse) {
   Recipe recipe;
   recipe.epochs = 100;
-  recipe.lr_schedule = "exponential";
+  recipe.lr_schedule = RateSchedule::kExponential;
   recipe.decay = 0.95;
   const auto half = shortened(recipe, 50);
   EXPECT_EQ(half.epochs, 50);
   EXPECT_NEAR(std::pow(half.decay, 50), std::pow(recipe.decay, 100), 1e-12);
 
-  recipe.lr_schedule = "step";
+  recipe.lr_schedule = RateSchedule::kStep;
   recipe.decay_epochs = 30;
   EXPECT_EQ(shortened(recipe, 50).decay_epochs, 15);
   EXPECT_EQ(shortened(recipe, 1).decay_epochs, 1);
 
-  recipe.lr_schedule = "milestones";
+  recipe.lr_schedule = RateSchedule::kMilestones;
   recipe.milestones = {60, 61, 90};
   EXPECT_EQ(shortened(recipe, 50).milestones, (std::vector<int64_t>{30, 31, 45}));
 
-  recipe.lr_schedule = "triangular";
+  recipe.lr_schedule = RateSchedule::kTriangular;
   recipe.peak_epoch = 20;
   recipe.warmup_epochs = 10;
   recipe.eval_every = 80;

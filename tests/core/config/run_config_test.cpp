@@ -6,6 +6,9 @@
 #include <random>
 #include <set>
 
+#include "core/config/named_schedule.h"
+#include "core/config/run_key.h"
+#include "core/config/settings.h"
 #include "tests/core/config/test_catalogue.h"
 
 namespace approx {
@@ -43,7 +46,7 @@ class RandomConfigs {
     config.purpose = pick(0, 1) ? Purpose::kTiming : Purpose::kAccuracy;
     config.network = one_of<std::string>({"resnet20", "vgg19", "small_cnn"});
     config.dataset = one_of<std::string>({"cifar10", "mnist14"});
-    config.split = one_of<std::string>({"holdout", "paper"});
+    config.split = one_of<SplitKind>({SplitKind::kHoldout, SplitKind::kPaper});
     config.train_examples = pick(0, 3) * 100;
     config.method =
         one_of<std::string>({"dense", "zero", "random:std=0.25", "topk_position:scale=signed"});
@@ -54,15 +57,15 @@ class RandomConfigs {
       if (pick(0, 1)) rule.from = fmt::format("{}ep", pick(1, 9));
       config.schedule.push_back(rule);
     }
-    config.recipe.optimizer = one_of<std::string>({"sgd", "adam"});
+    config.recipe.optimizer = one_of<UpdateRule>({UpdateRule::kSgd, UpdateRule::kAdam});
     config.recipe.learning_rate = one_of<double>({0.1, 1e-3, 0.4});
     config.recipe.epochs = pick(1, 20);
     config.recipe.flip = pick(0, 1);
     config.seed = pick(0, 1000);
     config.batch_size = pick(1, 256);
-    config.precision = one_of<std::string>({"fp32", "bf16"});
+    config.precision = one_of<Precision>({Precision::kFp32, Precision::kBf16});
     config.threads = pick(1, 8);
-    config.device = one_of<std::string>({"cpu", "cuda"});
+    config.device = one_of<DeviceKind>({DeviceKind::kCpu, DeviceKind::kCuda});
     config.blocks = pick(1, 30);
     config.block_steps = pick(1, 30);
     return config;
@@ -119,7 +122,7 @@ TEST(RunKey, EachSingleChangeChangesIt) {
   const std::vector<Change> changes = {[](RunConfig& c) { c.purpose = Purpose::kTiming; },
                                        [](RunConfig& c) { c.network = "resnet14"; },
                                        [](RunConfig& c) { c.dataset = "mnist14"; },
-                                       [](RunConfig& c) { c.split = "paper"; },
+                                       [](RunConfig& c) { c.split = SplitKind::kPaper; },
                                        [](RunConfig& c) { c.train_examples = 10; },
                                        [](RunConfig& c) { c.method = "topk_position:k=2"; },
                                        [](RunConfig& c) { c.method = "dense"; },
@@ -131,9 +134,9 @@ TEST(RunKey, EachSingleChangeChangesIt) {
                                        [](RunConfig& c) { c.schedule.push_back(c.schedule[0]); },
                                        [](RunConfig& c) { c.seed = 1; },
                                        [](RunConfig& c) { c.batch_size = 64; },
-                                       [](RunConfig& c) { c.precision = "bf16"; },
+                                       [](RunConfig& c) { c.precision = Precision::kBf16; },
                                        [](RunConfig& c) { c.threads = 1; },
-                                       [](RunConfig& c) { c.device = "cuda"; }};
+                                       [](RunConfig& c) { c.device = DeviceKind::kCuda; }};
   std::set<std::string> keys = {key_of(example())};
   for (const auto& change : changes) {
     auto config = example();
@@ -180,6 +183,43 @@ TEST(Recipe, MilestonesAreATextOfRisingEpochs) {
   }
   from_json({{"milestones", "60"}, {"lr_schedule", "step"}}, recipe);
   EXPECT_THROW(check(recipe), Error) << "milestones that nothing reads";
+}
+
+// Settings as they were when the first results were stored, and with one that came later.
+struct Knob {
+  int64_t size = 3;
+  Precision precision = Precision::kFp32;
+  int64_t later = 7;
+};
+
+std::vector<Setting<Knob>> first_settings() {
+  std::vector<Setting<Knob>> settings;
+  settings.push_back(number_setting("size", &Knob::size, "", 0, 9));
+  settings.push_back(choice_setting("precision", &Knob::precision, ""));
+  return settings;
+}
+
+std::vector<Setting<Knob>> later_settings() {
+  auto settings = first_settings();
+  settings.push_back(number_setting("later", &Knob::later, "", 0, 9).late());
+  return settings;
+}
+
+TEST(Settings, ALateOneLeavesTheKeysOfEarlierRunsAsTheyWere) {
+  Knob knob{.size = 4};
+  EXPECT_EQ(settings_to_json(knob, later_settings()), settings_to_json(knob, first_settings()));
+  EXPECT_EQ(settings_to_json(knob, later_settings()).dump(), R"({"precision":"fp32","size":4})");
+  knob.later = 8;
+  const Json json = settings_to_json(knob, later_settings());
+  EXPECT_EQ(json.dump(), R"({"later":8,"precision":"fp32","size":4})");
+  Knob read;
+  settings_from_json(json, read, later_settings(), "knob");
+  EXPECT_EQ(read.later, 8);
+  // What was written before there was such a setting means its default.
+  read = Knob();
+  settings_from_json(Json{{"size", 5}}, read, later_settings(), "knob");
+  EXPECT_EQ(read.later, 7);
+  EXPECT_EQ(settings_to_json(read, later_settings(), /*late_too=*/true).at("later"), 7);
 }
 
 TEST(RunKey, HasBlocksForTimingRunsOnly) {

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "core/config/named_schedule.h"
 #include "tests/core/config/test_catalogue.h"
 
 namespace approx {

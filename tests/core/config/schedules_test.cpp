@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/config/named_schedule.h"
 #include "core/config/schedule.h"
 #include "tests/core/config/test_catalogue.h"
 

@@ -42,7 +42,7 @@ TEST(ImageSizes, ThoseOfOneSizeStayAsTheyAre) {
             "recipe.image_size = 24: small has images of one size, 32x32; only photographs are cut "
             "and scaled");
   recipe = {};
-  recipe.crop = "random_resized";
+  recipe.crop = CropKind::kRandomResized;
   EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "recipe.crop = random_resized");
   recipe = {};
   recipe.start_size = 16;
@@ -63,7 +63,7 @@ TEST(ImageSizes, PhotographsHaveTheirOwnUnlessTheRecipeSaysOther) {
   EXPECT_EQ(image_sizes(recipe, photographs()).all(), (std::vector<int64_t>{160, 256}));
   recipe.crop_padding = 4;
   EXPECT_CONTAINS(sizes_refusal(recipe, photographs()), "photographs, which are not padded");
-  recipe.crop = "random_resized";
+  recipe.crop = CropKind::kRandomResized;
   EXPECT_EQ(sizes_refusal(recipe, photographs()), "");
   recipe.crop_scale_max = 0.05;
   EXPECT_CONTAINS(sizes_refusal(recipe, photographs()), "crop_scale_min = 0.08 is above");

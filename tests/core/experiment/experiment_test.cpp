@@ -10,7 +10,9 @@
 #include <set>
 #include <sstream>
 
+#include "base/error.h"
 #include "base/range.h"
+#include "core/config/run_key.h"
 #include "core/experiment/files.h"
 #include "generated/source_dir.h"
 #include "tests/core/config/test_catalogue.h"
@@ -74,7 +76,7 @@ std::string with(const std::string& text) {
 
 std::vector<std::string> summary(const Experiment& experiment) {
   std::vector<std::string> rows;
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     rows.push_back(fmt::format("{} {} {} {} {}{}", run.config.seed, name(run.config.purpose),
                                run.network_label, run.method_label, run.schedule_label,
                                run.excluded.empty() ? "" : " excluded"));
@@ -164,7 +166,7 @@ schedule = ["wang2019_s1", {label = "all", layers = "::1"}])"));
                 "1 accuracy wang_cnn2 zero all", "1 accuracy small_cnn dense ",
                 "1 accuracy small_cnn zero wang2019_s1", "1 accuracy small_cnn zero all"}));
   std::set<std::string> keys;
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     EXPECT_EQ(run.key, run_key(run.config, "sha of mnist14", test_catalogue()));
     EXPECT_GE(run.config.threads, 1);
     keys.insert(run.key);
@@ -173,7 +175,7 @@ schedule = ["wang2019_s1", {label = "all", layers = "::1"}])"));
     }
   }
   // Schedule 1 and "all" are the same on two convolutions but not in their rules: all differ.
-  EXPECT_EQ(keys.size(), experiment.runs.size());
+  EXPECT_EQ(keys.size(), experiment.runs().size());
 }
 
 TEST(ParseExperiment, TimesTheFirstSeedUnlessToldOtherwise) {
@@ -183,20 +185,21 @@ TEST(ParseExperiment, TimesTheFirstSeedUnlessToldOtherwise) {
                                       "1 timing small_cnn zero wang2019_cnn2",
                                       "2 accuracy small_cnn zero wang2019_cnn2"}));
   EXPECT_EQ(
-      parse(with("seeds = \"1-3\"\npurpose = \"timing\"\ntiming_seeds = \"2-3\"")).runs.size(), 4u);
+      parse(with("seeds = \"1-3\"\npurpose = \"timing\"\ntiming_seeds = \"2-3\"")).runs().size(),
+      4u);
 }
 
 TEST(ParseExperiment, TakesListsOfScalarsAsAxes) {
   const auto experiment =
       parse(with("batch_size = [32, 64]\nprecision = [\"fp32\", \"bf16\"]\n"
                  "method = \"zero\"\nblocks = 3\ntrain_examples = 100"));
-  ASSERT_EQ(experiment.runs.size(), 4u);
-  EXPECT_EQ(experiment.runs[0].config.batch_size, 32);
-  EXPECT_EQ(experiment.runs[0].config.precision, "fp32");
-  EXPECT_EQ(experiment.runs[3].config.batch_size, 64);
-  EXPECT_EQ(experiment.runs[3].config.precision, "bf16");
-  EXPECT_EQ(experiment.runs[3].config.blocks, 3);
-  EXPECT_EQ(experiment.runs[3].config.train_examples, 100);
+  ASSERT_EQ(experiment.runs().size(), 4u);
+  EXPECT_EQ(experiment.runs()[0].config.batch_size, 32);
+  EXPECT_EQ(experiment.runs()[0].config.precision, Precision::kFp32);
+  EXPECT_EQ(experiment.runs()[3].config.batch_size, 64);
+  EXPECT_EQ(experiment.runs()[3].config.precision, Precision::kBf16);
+  EXPECT_EQ(experiment.runs()[3].config.blocks, 3);
+  EXPECT_EQ(experiment.runs()[3].config.train_examples, 100);
 }
 
 TEST(ParseExperiment, FillsInNamesTargetsAndReports) {
@@ -210,8 +213,8 @@ report = {rows = "method", columns = "schedule", value = {quantity = "accuracy"}
   EXPECT_EQ(experiment.report.dump(),
             R"({"columns":"schedule","paper":[[1,2.5,"–"]],"rows":"method",)"
             R"("value":{"quantity":"accuracy"}})");
-  EXPECT_EQ(experiment.runs[1].config.method, "zero:freeze=false");
-  EXPECT_EQ(experiment.runs[1].config.network, "small_cnn");
+  EXPECT_EQ(experiment.runs()[1].config.method, "zero:freeze=false");
+  EXPECT_EQ(experiment.runs()[1].config.network, "small_cnn");
   EXPECT_EQ(parse(with("")).target, std::nullopt);
   EXPECT_TRUE(parse(with("")).report.is_null());
 }
@@ -222,13 +225,13 @@ schedule = ["wang2019_s1", "wang2019_s2"]
 precision = ["fp32", "bf16"]
 exclude = [{method = "zero:freeze=false", schedule = "wang2019_s2", reason = "first"}, {method = ["Z", "random"], precision = "bf16", reason = "second"}])"));
   int excluded = 0;
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     const bool first = run.method_label == "Z" && run.schedule_label == "wang2019_s2";
-    const bool second = run.config.method != "dense" && run.config.precision == "bf16";
+    const bool second = run.config.method != "dense" && run.config.precision == Precision::kBf16;
     EXPECT_EQ(run.excluded, first ? "first" : second ? "second" : "");
     excluded += run.excluded.empty() ? 0 : 1;
   }
-  EXPECT_EQ(experiment.runs.size(), 10u);
+  EXPECT_EQ(experiment.runs().size(), 10u);
   EXPECT_EQ(excluded, 5);
 }
 
@@ -237,9 +240,9 @@ TEST(ParseExperiment, KeepsWhatCannotRunWithItsReason) {
       parse(with("network = [\"small_cnn\", \"resnet20\"]\n"
                  "method = [\"dense\", \"zero\", \"forward_only\"]\n"
                  "schedule = [\"wang2019_s1\", {label = \"deep\", layers = 9}]"));
-  EXPECT_EQ(experiment.runs.size(), 10u);
+  EXPECT_EQ(experiment.runs().size(), 10u);
   std::vector<std::string> reasons;
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     if (!run.excluded.empty()) reasons.push_back(run.excluded);
   }
   ASSERT_EQ(reasons.size(), 4u);
@@ -252,16 +255,16 @@ TEST(ParseExperiment, ReadsAMatrixThatMixesMethods) {
   const auto experiment = parse(with(R"(method = ["dense", "mixed"]
 network = "resnet20"
 schedule = {label = "Figure 3", matrix = [".ZRZ", "..R.", "A.R.", "A...", "AZ.Z"], key = {Z = "zero", R = "random", A = "topk_position"}, products = "weight_gradient"})"));
-  ASSERT_EQ(experiment.runs.size(), 2u);
-  EXPECT_EQ(experiment.runs[1].config.method, "mixed");
-  EXPECT_EQ(experiment.runs[1].config.schedule.size(), 10u);
-  EXPECT_EQ(experiment.runs[1].excluded, "");
+  ASSERT_EQ(experiment.runs().size(), 2u);
+  EXPECT_EQ(experiment.runs()[1].config.method, "mixed");
+  EXPECT_EQ(experiment.runs()[1].config.schedule.size(), 10u);
+  EXPECT_EQ(experiment.runs()[1].excluded, "");
 }
 
 TEST(ParseExperiment, ReadsRules) {
   const auto experiment = parse(with(R"(method = "zero"
 schedule = {label = "two", rules = [{layers = 2, steps = "::2", until = "0.5dur"}, {layers = "1", method = "random", products = ["weight_gradient"]}]})"));
-  EXPECT_EQ(experiment.runs[0].config.schedule,
+  EXPECT_EQ(experiment.runs()[0].config.schedule,
             (std::vector<Rule>{{"2", "::2", {}, "", "", "0.5dur"},
                                {"1", "::1", {Product::kWeightGradient}, "random", "", ""}}));
 }
@@ -282,9 +285,9 @@ extra = [{label = "Smaller", method = "Full", network = "resnet14", purpose = "a
 TEST(ParseExperiment, DefaultsToEveryConvolutionButTheFirst) {
   const auto experiment =
       parse("network = \"small_cnn\"\ndataset = \"mnist14\"\nmethod = \"zero\"");
-  ASSERT_EQ(experiment.runs.size(), 1u);
-  EXPECT_EQ(experiment.runs[0].schedule_label, "slice");
-  EXPECT_EQ(experiment.runs[0].config.schedule, std::vector<Rule>{Rule()});
+  ASSERT_EQ(experiment.runs().size(), 1u);
+  EXPECT_EQ(experiment.runs()[0].schedule_label, "slice");
+  EXPECT_EQ(experiment.runs()[0].config.schedule, std::vector<Rule>{Rule()});
 }
 
 TEST(Overrides, AxesReplaceAxesAndDropTheExtrasThatGiveThem) {
@@ -299,14 +302,14 @@ exclude = [{method = "zero", reason = "no"}])");
                     {"batch_size", "32,64"},
                     {"threads", "1"}};
   const auto experiment = parse(text, overrides);
-  EXPECT_EQ(experiment.runs.size(), 16u);
-  EXPECT_EQ(experiment.runs[0].config.method, "topk_position:k=2,scale=signed");
-  EXPECT_EQ(experiment.runs[0].schedule_label, "slice:layers=2::4,steps=::2");
-  EXPECT_EQ(experiment.runs[1].schedule_label, "wang2019_s1");
-  EXPECT_EQ(experiment.runs[2].config.method, "random:std=0.0078125");
-  EXPECT_EQ(experiment.runs[0].config.seed, 4);
-  EXPECT_EQ(experiment.runs[0].config.threads, 1);
-  EXPECT_EQ(experiment.runs[15].config.batch_size, 64);
+  EXPECT_EQ(experiment.runs().size(), 16u);
+  EXPECT_EQ(experiment.runs()[0].config.method, "topk_position:k=2,scale=signed");
+  EXPECT_EQ(experiment.runs()[0].schedule_label, "slice:layers=2::4,steps=::2");
+  EXPECT_EQ(experiment.runs()[1].schedule_label, "wang2019_s1");
+  EXPECT_EQ(experiment.runs()[2].config.method, "random:std=0.0078125");
+  EXPECT_EQ(experiment.runs()[0].config.seed, 4);
+  EXPECT_EQ(experiment.runs()[0].config.threads, 1);
+  EXPECT_EQ(experiment.runs()[15].config.batch_size, 64);
 }
 
 TEST(Overrides, AnExtraKeepsOfItsOwnSettingsWhatTheFlagNamesToo) {
@@ -319,7 +322,8 @@ extra = [{label = "A", method = "Full", network = "resnet14", seeds = "0-1", tim
     Overrides overrides;
     overrides.axes = std::move(axes);
     std::vector<std::string> found;
-    for (const auto& run : parse(text, overrides).runs) {
+    const auto experiment = parse(text, overrides);
+    for (const auto& run : experiment.runs()) {
       if (run.network_label != "resnet14") continue;
       found.push_back(fmt::format("{}{}{}{}", run.method_label, run.config.seed,
                                   run.config.purpose == Purpose::kTiming ? "t" : "a",
@@ -347,10 +351,11 @@ TEST(Overrides, SetReachesIntoARecipeByName) {
       {"recipe.epochs", "2"},       {"recipe.flip", "true"}, {"recipe.optimizer", "adam"},
       {"recipe.nesterov", "false"}, {"title", "a b"},        {"target", "accuracy>=0.5"}};
   const auto experiment = load_experiment(source, overrides, test_catalogue(), checksum);
-  EXPECT_EQ(experiment.runs[0].config.recipe.epochs, 2);
-  EXPECT_TRUE(experiment.runs[0].config.recipe.flip);
-  EXPECT_EQ(experiment.runs[0].config.recipe.optimizer, "adam");
-  EXPECT_EQ(experiment.runs[0].config.recipe.lr_schedule, "onecycle") << "from the file";
+  EXPECT_EQ(experiment.runs()[0].config.recipe.epochs, 2);
+  EXPECT_TRUE(experiment.runs()[0].config.recipe.flip);
+  EXPECT_EQ(experiment.runs()[0].config.recipe.optimizer, UpdateRule::kAdam);
+  EXPECT_EQ(experiment.runs()[0].config.recipe.lr_schedule, RateSchedule::kOneCycle)
+      << "from the file";
   EXPECT_EQ(experiment.title, "a b");
 }
 
@@ -457,10 +462,10 @@ TEST(LoadExperiment, ReadsTheCommittedOnes) {
         Case{"wang2019/table4.toml", 44, 11, 4}, Case{"wang2019/table5.toml", 110, 20, 0},
         Case{"wang2019/first_results.toml", 40, 4, 20}, Case{"quickstart.toml", 28, 4, 7}}) {
     const auto experiment = load_experiment(folder + file, {}, test_catalogue(), checksum);
-    EXPECT_EQ(experiment.runs.size(), runs) << file;
+    EXPECT_EQ(experiment.runs().size(), runs) << file;
     size_t n_dense = 0, n_timing = 0;
     std::set<std::string> keys;
-    for (const auto& run : experiment.runs) {
+    for (const auto& run : experiment.runs()) {
       n_dense += run.config.method == "dense" ? 1 : 0;
       n_timing += run.config.purpose == Purpose::kTiming ? 1 : 0;
       EXPECT_EQ(run.excluded, "") << file;
@@ -473,9 +478,9 @@ TEST(LoadExperiment, ReadsTheCommittedOnes) {
   }
   const auto table2 =
       load_experiment(folder + "wang2019/table2.toml", {}, test_catalogue(), checksum);
-  EXPECT_EQ(table2.runs[0].config.recipe.epochs, 500);
-  EXPECT_EQ(table2.runs[0].config.recipe.optimizer, "adam");
-  EXPECT_EQ(table2.runs[0].config.recipe.eval_every, 10);
+  EXPECT_EQ(table2.runs()[0].config.recipe.epochs, 500);
+  EXPECT_EQ(table2.runs()[0].config.recipe.optimizer, UpdateRule::kAdam);
+  EXPECT_EQ(table2.runs()[0].config.recipe.eval_every, 10);
 }
 
 TEST(LoadExperiment, FindsNamesAndSuggestsThem) {
@@ -521,7 +526,7 @@ TEST(LoadExperiment, RefusesFoldersAndHugeFilesQuickly) {
 TEST(ParseExperiment, SurvivesOddBytes) {
   std::string crlf;
   for (const auto& line : base_lines()) crlf += line + "\r\n";
-  EXPECT_EQ(parse("\xEF\xBB\xBF" + crlf).runs.size(), 2u);
+  EXPECT_EQ(parse("\xEF\xBB\xBF" + crlf).runs().size(), 2u);
   EXPECT_NE(experiment_message("\xFF\xFE" + crlf).find("x.toml:1:"), std::string::npos);
   EXPECT_NE(experiment_message(crlf + std::string("a\0b = 1", 7)).find("x.toml:5:"),
             std::string::npos);
@@ -572,8 +577,9 @@ TEST(ParseExperiment, SurvivesMutations) {
 TEST(ParseExperiment, IsTheSameTwice) {
   const auto text = with("seeds = \"0-3\"");
   const auto first = parse(text), second = parse(text);
-  ASSERT_EQ(first.runs.size(), second.runs.size());
-  for (size_t i = 0; i < first.runs.size(); ++i) EXPECT_EQ(first.runs[i].key, second.runs[i].key);
+  ASSERT_EQ(first.runs().size(), second.runs().size());
+  for (size_t i = 0; i < first.runs().size(); ++i)
+    EXPECT_EQ(first.runs()[i].key, second.runs()[i].key);
 }
 
 // The examples of docs/experiments.md: each ```toml block is a file, or lines of one.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "core/experiment/experiment.h"
 #include "tests/core/config/test_catalogue.h"
 
@@ -58,7 +59,7 @@ std::string item_message(const std::string& text, Scale scale = Scale::kFull) {
 TEST(Scale, ReplacesKeysOfTheFile) {
   const auto full = parse_item(kGrid);
   EXPECT_EQ(full.id, "wang2019:tableX");
-  EXPECT_EQ(full.runs.size(), 20u);
+  EXPECT_EQ(full.runs().size(), 20u);
   EXPECT_EQ(full.scale_note, "");
   EXPECT_EQ(full.scales, (std::vector<Scale>{Scale::kFull, Scale::kReduced, Scale::kSmoke}));
 
@@ -66,13 +67,13 @@ TEST(Scale, ReplacesKeysOfTheFile) {
   EXPECT_EQ(reduced.id, "wang2019:tableX:reduced");
   EXPECT_EQ(reduced.item, "wang2019:tableX");
   EXPECT_EQ(reduced.scale_note, "two seeds");
-  EXPECT_EQ(reduced.runs.size(), 4u);
+  EXPECT_EQ(reduced.runs().size(), 4u);
   // The runs of a smaller scale are runs of the full one where nothing else differs.
-  EXPECT_EQ(reduced.runs[0].key, full.runs[0].key);
+  EXPECT_EQ(reduced.runs()[0].key, full.runs()[0].key);
 
   const auto smoke = parse_item(kGrid, Scale::kSmoke);
-  ASSERT_EQ(smoke.runs.size(), 2u);
-  EXPECT_EQ(smoke.runs[0].network_label, "wang_cnn2");
+  ASSERT_EQ(smoke.runs().size(), 2u);
+  EXPECT_EQ(smoke.runs()[0].network_label, "wang_cnn2");
 }
 
 TEST(Scale, MistakesInItKeepTheirPlace) {
@@ -139,18 +140,19 @@ TEST(ItemReport, RefusesNumbersThatDoNotFitItsShape) {
 
 TEST(ItemKind, IsReadFromWhatTheFileHas) {
   const auto study = parse_item("[study]\nname = \"matmul-error\"\nparams = { runs = 10 }\n");
-  EXPECT_EQ(study.kind, ItemKind::kStudy);
-  EXPECT_EQ(study.study.params, (std::vector<std::pair<std::string, std::string>>{{"runs", "10"}}));
+  ASSERT_NE(study.as<StudyItem>(), nullptr);
+  EXPECT_EQ(study.as<StudyItem>()->params,
+            (std::vector<std::pair<std::string, std::string>>{{"runs", "10"}}));
   const auto kernels = parse_item("[kernels]\nshape = [\"N1,C1,K1,H3\"]\nmethod = \"zero\"\n");
-  EXPECT_EQ(kernels.kind, ItemKind::kKernels);
-  EXPECT_EQ(kernels.kernels.shape_texts.size(), 1u);
+  ASSERT_NE(kernels.as<KernelItem>(), nullptr);
+  EXPECT_EQ(kernels.as<KernelItem>()->shape_texts.size(), 1u);
   const auto missing = parse_item("not_run = \"no machine of that kind\"\n");
-  EXPECT_EQ(missing.kind, ItemKind::kNotRun);
-  EXPECT_EQ(missing.not_run, "no machine of that kind");
+  ASSERT_NE(missing.as<NotRunItem>(), nullptr);
+  EXPECT_EQ(missing.as<NotRunItem>()->why, "no machine of that kind");
   const auto picture =
       parse_item("picture = \"schedule\"\nnetwork = \"small_cnn\"\nschedule = \"wang2019_cnn2\"\n");
-  EXPECT_EQ(picture.kind, ItemKind::kPicture);
-  EXPECT_EQ(picture.schedules.size(), 1u);
+  ASSERT_NE(picture.as<PictureItem>(), nullptr);
+  EXPECT_EQ(picture.as<PictureItem>()->schedules.size(), 1u);
 
   EXPECT_NE(
       item_message("not_run = \"why\"\n[study]\nname = \"x\"\n").find("an item is one of them"),

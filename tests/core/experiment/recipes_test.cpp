@@ -18,7 +18,7 @@ Recipe recipe_named(const std::string& name) {
   const auto experiment =
       parse_experiment(text, std::string(APPROX_SOURCE_DIR) + "/experiments/x.toml", {},
                        test_catalogue(), [](const std::string&) { return "abc"; });
-  return experiment.runs.at(0).config.recipe;
+  return experiment.runs().at(0).config.recipe;
 }
 
 TEST(Recipes, EveryOneReads) {
@@ -40,13 +40,13 @@ TEST(Recipes, SayWhatTheirPapersSay) {
   EXPECT_EQ(wide.decay, 0.2);
   EXPECT_FALSE(wide.nesterov);
   const auto mcdanel = recipe_named("mcdanel2022_cifar10");
-  EXPECT_EQ(mcdanel.lr_schedule, "triangular");
+  EXPECT_EQ(mcdanel.lr_schedule, RateSchedule::kTriangular);
   EXPECT_EQ(mcdanel.cutout, 4);
   EXPECT_TRUE(mcdanel.test_flip);
   EXPECT_FALSE(recipe_named("mcdanel2022_imagenet_rn18").decay_norm);
   const auto mlp = recipe_named("adelman2021_mnist_mlp");
-  EXPECT_EQ(mlp.optimizer, "adam");
-  EXPECT_EQ(mlp.lr_schedule, "constant");
+  EXPECT_EQ(mlp.optimizer, UpdateRule::kAdam);
+  EXPECT_EQ(mlp.lr_schedule, RateSchedule::kConstant);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/config/named_schedule.h"
 #include "core/config/schedule.h"
 #include "core/engine/library_catalogue.h"
 #include "tests/testing.h"

@@ -90,7 +90,7 @@ TEST_P(NetworkTraining, TakesAStepUnderEveryMethod) {
   config.network = GetParam();
   config.dataset = dataset.name;
   config.method = "mixed";
-  config.split = "paper";
+  config.split = SplitKind::kPaper;
   config.batch_size = 2;
   config.recipe.learning_rate = 1e-3;
   config.recipe.momentum = 0;

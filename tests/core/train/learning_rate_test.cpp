@@ -12,7 +12,7 @@ Recipe ten_epochs(const std::string& schedule) {
   Recipe recipe;
   recipe.learning_rate = 0.4;
   recipe.epochs = 10;
-  recipe.lr_schedule = schedule;
+  recipe.lr_schedule = parse<RateSchedule>(schedule, "schedule");
   return recipe;
 }
 

@@ -88,7 +88,7 @@ TEST(Optimizer, SgdIsThatOfLibTorch) {
 TEST(Optimizer, AdamIsThatOfLibTorch) {
   for (const double decay : {0.0, 0.01}) {
     Recipe recipe;
-    recipe.optimizer = "adam";
+    recipe.optimizer = UpdateRule::kAdam;
     recipe.beta1 = 0.8;
     recipe.beta2 = 0.99;
     recipe.epsilon = 1e-6;
@@ -106,7 +106,7 @@ TEST(Optimizer, AdamIsThatOfLibTorch) {
 TEST(Optimizer, AGradientMayLieOtherwiseThanItsParameter) {
   for (const std::string rule : {"sgd", "adam"}) {
     Recipe recipe;
-    recipe.optimizer = rule;
+    recipe.optimizer = parse<UpdateRule>(rule, "rule");
     const auto a = parameters(1), b = parameters(1);
     const auto first = make_optimizer(recipe, named(a)), second = make_optimizer(recipe, named(b));
     give_gradients(a, 3);
@@ -166,7 +166,7 @@ TEST(Optimizer, ClipsTheNormOfTheWholeGradient) {
 TEST(Optimizer, GoesOnFromASavedState) {
   for (const std::string rule : {"sgd", "adam"}) {
     Recipe recipe;
-    recipe.optimizer = rule;
+    recipe.optimizer = parse<UpdateRule>(rule, "rule");
     const auto straight = parameters(1);
     const auto optimizer = make_optimizer(recipe, named(straight));
     std::vector<at::Tensor> resumed;
@@ -200,7 +200,7 @@ TEST(Optimizer, GoesOnFromASavedState) {
 TEST(LossScale, SkipsStepsThatOverflowAndHalves) {
   for (const std::string rule : {"sgd", "adam"}) {
     Recipe recipe;
-    recipe.optimizer = rule;
+    recipe.optimizer = parse<UpdateRule>(rule, "rule");
     recipe.clip_norm = 3;
     const auto plain = parameters(1), scaled = parameters(1);
     const auto first = make_optimizer(recipe, named(plain)),

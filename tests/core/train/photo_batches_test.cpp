@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "core/config/named_schedule.h"
 #include "core/train/session.h"
 #include "core/train/trainer.h"
 #include "tests/testing.h"
@@ -22,7 +23,7 @@ RunConfig photo_config() {
   RunConfig config;
   config.network = "resnet14";
   config.dataset = "photos";
-  config.recipe.crop = "random_resized";
+  config.recipe.crop = CropKind::kRandomResized;
   config.recipe.flip = true;
   config.recipe.learning_rate = 0.05;
   config.recipe.epochs = 2;
@@ -59,7 +60,7 @@ class PhotoBatches : public ::testing::Test {
 
 TEST_F(PhotoBatches, AreNormalisedSquaresWithTheirLabels) {
   auto config = photo_config();
-  config.split = "paper";
+  config.split = SplitKind::kPaper;
   const auto split = split_dataset(dataset_, config, at::kCPU);
   EXPECT_EQ(split.train.count(), 30);
   EXPECT_EQ(split.test.count(), 15);

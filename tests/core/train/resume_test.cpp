@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/digest.h"
+#include "core/config/named_schedule.h"
 #include "core/networks/network.h"
 #include "core/train/checkpoint.h"
 #include "core/train/session.h"
@@ -112,7 +113,7 @@ TEST(Resume, AScheduleThatWaitsForAPlateauGoesOn) {
 
 TEST(Resume, Bf16GoesOnBitForBit) {
   auto config = resumed_config("topk_position");
-  config.precision = "bf16";
+  config.precision = Precision::kBf16;
   expect_same_end(config);
 }
 

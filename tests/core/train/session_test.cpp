@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "core/config/named_schedule.h"
 #include "core/networks/network.h"
 #include "core/train/trainer.h"
 #include "tests/core/train/operators.h"
@@ -188,7 +189,7 @@ TEST(AccuracyRun, APlateauOfTheHeldOutAccuracyEndsARule) {
   EXPECT_EQ(approximated, reached);
   EXPECT_EQ(exact, steps - reached);
 
-  config.split = "paper";
+  config.split = SplitKind::kPaper;
   EXPECT_THROW(events_of(config), Error) << "nothing is held out";
 }
 
@@ -238,7 +239,7 @@ TEST(AccuracyRun, StopsAfterTheCurrentStep) {
 
 TEST(AccuracyRun, TheSplitOfThePaperHoldsNothingOut) {
   auto config = toy_config();
-  config.split = "paper";
+  config.split = SplitKind::kPaper;
   const auto events = events_of(config);
   EXPECT_EQ(events.front()["steps_per_epoch"], 16);
   for (const auto& event : of_kind(events, "metric")) EXPECT_NE(event["split"], "holdout");
@@ -246,7 +247,7 @@ TEST(AccuracyRun, TheSplitOfThePaperHoldsNothingOut) {
 
 TEST(AccuracyRun, Bf16Trains) {
   auto config = toy_config("topk_position", "slice:layers=1::1,steps=::2");
-  config.precision = "bf16";
+  config.precision = Precision::kBf16;
   EXPECT_GE(final_accuracy(config), 0.9);
 }
 
@@ -403,7 +404,7 @@ TEST(Batches, CropsFlipsAndCutoutsAreThoseOfTheSource) {
   config.recipe.crop_padding = 2;
   config.recipe.flip = true;
   for (const std::string mode : {"zero", "reflect"}) {
-    config.recipe.padding_mode = mode;
+    config.recipe.padding_mode = parse<PaddingMode>(mode, "mode");
     auto split = split_dataset(dataset, config, at::kCPU);
     const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
     auto plain_config = config;
@@ -452,13 +453,11 @@ TEST(Session, RefusesWhatDoesNotFit) {
   auto config = toy_config();
   config.network = "vgg19";
   EXPECT_THROW(Session(config, dataset), Error);
-  config = toy_config();
-  config.device = "tpu";
-  EXPECT_THROW(Session(config, dataset), Error);
-  for (const char* precision : {"fp16", "tf32"}) {
+  EXPECT_THROW(from_json({{"device", "tpu"}}, config), Error);
+  for (const auto precision : {Precision::kFp16, Precision::kTf32}) {
     config = toy_config();
     config.precision = precision;
-    EXPECT_THROW(Session(config, dataset), Error) << precision << " on a CPU";
+    EXPECT_THROW(Session(config, dataset), Error) << name(precision) << " on a CPU";
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/named_schedule.h"
 #include "core/methods/method.h"
 #include "core/networks/network.h"
 #include "core/train/session.h"
@@ -40,7 +41,7 @@ std::vector<std::string> operators_of_step(Session& session) {
 
 TEST(Step, OfADenseNetworkWaitsForNothingAndIsTheSameEveryTime) {
   const auto dataset = toy_dataset();
-  for (const char* optimizer : {"sgd", "adam"}) {
+  for (const auto optimizer : all_of_enum<UpdateRule>()) {
     auto config = busy_config();
     config.recipe.optimizer = optimizer;
     Session session(config, dataset);
@@ -49,10 +50,10 @@ TEST(Step, OfADenseNetworkWaitsForNothingAndIsTheSameEveryTime) {
     EXPECT_GT(second.size(), 100u) << "the operators were not recorded";
     // LibTorch's fused Adam for the CPU, and it alone, reads the counts of its steps: an item() and
     // what that is made of for each parameter.
-    const bool reads_counts = config.recipe.optimizer == "adam";
+    const bool reads_counts = optimizer == UpdateRule::kAdam;
     const size_t reads = reads_counts ? 2 * session.network().parameters().size() : 0;
-    EXPECT_EQ(Operators::waits().size(), reads) << optimizer;
-    EXPECT_EQ(operators_of_step(session), second) << optimizer;
+    EXPECT_EQ(Operators::waits().size(), reads) << name(optimizer);
+    EXPECT_EQ(operators_of_step(session), second) << name(optimizer);
   }
 }
 

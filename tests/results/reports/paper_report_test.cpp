@@ -17,6 +17,10 @@ ReportedValue accuracy_value() {
   return value;
 }
 
+std::vector<PlannedRun>& trainings_of(Experiment& experiment) {
+  return std::get<Trainings>(experiment.work).runs;
+}
+
 class PaperReport : public testing::Test {
  protected:
   // Dense at 90 % and zero two points below it, with some spread that is the same in both.
@@ -24,7 +28,7 @@ class PaperReport : public testing::Test {
     RunStore store(path_, RunStore::Mode::kWrite);
     store.add_experiment(experiment, "sweep");
     const auto environment = environment_of("box", false, lossy);
-    for (const auto& run : experiment.runs) {
+    for (const auto& run : experiment.runs()) {
       if (run.config.seed >= seeds) continue;
       const double base = 0.90 + 0.002 * static_cast<double>(run.config.seed % 3);
       const double accuracy = run.method_label == "dense" ? base : base - 0.02;
@@ -90,7 +94,8 @@ TEST_F(PaperReport, WithoutAStoreNothingIsRunAndThePaperIsThere) {
 
 TEST_F(PaperReport, JudgesAccuraciesAndTheirDifferencesFromDense) {
   auto experiment = item(6);
-  std::erase_if(experiment.runs, [](const auto& run) { return run.method_label == "random"; });
+  std::erase_if(trainings_of(experiment),
+                [](const auto& run) { return run.method_label == "random"; });
   const auto layout = item(6);
   fill(experiment, 6);
   const auto table = report_paper(path_, layout, experiment);
@@ -112,7 +117,7 @@ TEST_F(PaperReport, RunsThatASmallerScaleLeavesAsThePaperHasThemAreJudged) {
   const auto layout = item(6);
   auto shown = item(6);
   shown.scale = Scale::kReduced;
-  for (auto& run : shown.runs) {
+  for (auto& run : trainings_of(shown)) {
     if (run.method_label == "zero") run.key.front() = 'x';  // another setting
   }
   fill(shown, 6);
@@ -125,7 +130,8 @@ TEST_F(PaperReport, RunsThatASmallerScaleLeavesAsThePaperHasThemAreJudged) {
 
 TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow) {
   auto earlier = item(6);
-  for (auto& run : earlier.runs) run.config.recipe.learning_rate = 0.4, run.key += "-earlier";
+  for (auto& run : trainings_of(earlier))
+    run.config.recipe.learning_rate = 0.4, run.key += "-earlier";
   auto now = item(6);
   fill(earlier, 6);
   auto table = report_paper(path_, now, now);
@@ -143,7 +149,7 @@ TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow)
 // A loss is a difference of two rows: both must be those of the item.
 TEST_F(PaperReport, ADenseRowOfOtherSettingsJudgesNoLoss) {
   auto mixed = item(6);
-  for (auto& run : mixed.runs) {
+  for (auto& run : trainings_of(mixed)) {
     if (run.method_label == "dense") run.config.recipe.epochs = 7, run.key += "-earlier";
   }
   fill(mixed, 6);
@@ -172,10 +178,11 @@ TEST_F(PaperReport, ADerivedLossIsJudgedByTheMargin) {
 // Where a row has no exact training of its own, that of the same network and data serves.
 TEST_F(PaperReport, ABaselineMayStandInAnotherRow) {
   auto experiment = item(6);
-  for (auto& run : experiment.runs) {
+  for (auto& run : trainings_of(experiment)) {
     if (run.method_label == "random") run.network_label = "LeNet, less";
   }
-  std::erase_if(experiment.runs, [](const auto& run) { return run.method_label == "zero"; });
+  std::erase_if(trainings_of(experiment),
+                [](const auto& run) { return run.method_label == "zero"; });
   experiment.paper.rows = "network";
   experiment.paper.columns = "method";
   ReportedValue value = accuracy_value();
@@ -209,7 +216,7 @@ TEST_F(PaperReport, ACountMayBeOfTheApproximatedLayersAlone) {
                 {"method", method},  {"calls", 1},        {"exact_calls", 0},
                 {"macs_dense", 100}, {"macs_done", done}, {"density", nullptr}};
   };
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     if (run.method_label != "zero") continue;
     const auto id = store.begin(run.key, environment_of(), folder_ / "r");
     auto events = accuracy_events({0.5});
@@ -230,8 +237,8 @@ TEST_F(PaperReport, ACountMayBeOfTheApproximatedLayersAlone) {
 TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
   auto experiment = item(1);
   for (const char* method : {"dense", "zero", "random"}) {
-    experiment.runs.push_back(planned(method, 0, Purpose::kTiming));
-    auto& key = experiment.runs.back().key;
+    trainings_of(experiment).push_back(planned(method, 0, Purpose::kTiming));
+    auto& key = trainings_of(experiment).back().key;
     std::replace(key.begin(), key.end(), '/', '-');
   }
   ReportedValue speedup, target;
@@ -241,7 +248,7 @@ TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
   experiment.target = Target{"accuracy", 0.99};
   RunStore store(path_, RunStore::Mode::kWrite);
   store.add_experiment(experiment, "sweep");
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     const bool timing = run.config.purpose == Purpose::kTiming;
     const auto id = store.begin(run.key, environment_of(),
                                 folder_ / ("r" + run.method_label + (timing ? "t" : "a")));
@@ -272,7 +279,7 @@ TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
 TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
   Experiment experiment = experiment_of({}, "paper:kernels");
   experiment.item = experiment.id;
-  experiment.kind = ItemKind::kKernels;
+  experiment.work = KernelItem();
   experiment.paper.labels = {"8x8"};
   ReportedValue time, skipped;
   time.quantity = skipped.quantity = "time";
@@ -298,7 +305,7 @@ TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
 
 TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
   auto elsewhere = item(6);
-  for (auto& run : elsewhere.runs) run.config.threads = 7;
+  for (auto& run : trainings_of(elsewhere)) run.config.threads = 7;
   fill(elsewhere, 6);
   const auto here = item(6);
   EXPECT_EQ(at(report_paper(path_, here, here), "zero", "accuracy_loss", "verdict"),
@@ -307,11 +314,11 @@ TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
 
 TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
   auto experiment = item(1);
-  for (auto& run : experiment.runs) run.config.purpose = Purpose::kTiming;
+  for (auto& run : trainings_of(experiment)) run.config.purpose = Purpose::kTiming;
   experiment.paper.values[0].quantity = "speedup";
   RunStore store(path_, RunStore::Mode::kWrite);
   store.add_experiment(experiment, "sweep");
-  for (const auto& run : experiment.runs) {
+  for (const auto& run : experiment.runs()) {
     if (run.method_label == "random") continue;
     const auto id = store.begin(run.key, environment_of(), folder_ / ("r" + run.key.substr(9)));
     const RunEnd end{.taint = run.method_label == "zero" ? std::vector<std::string>{"load"}
@@ -374,8 +381,7 @@ TEST(MostMeasured, IsTheScaleThatIsShown) {
 TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
   Experiment experiment = experiment_of({}, "paper:figure");
   experiment.item = experiment.id;
-  experiment.kind = ItemKind::kStudy;
-  experiment.study.name = "matmul-error";
+  experiment.work = StudyItem{.name = "matmul-error"};
   EXPECT_EQ(std::get<std::string>(report_paper(path_, experiment, experiment).rows[0][1]),
             name(Verdict::kNotRun));
   {
@@ -410,8 +416,7 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
 TEST_F(PaperReport, AnItemThatCannotRunSaysWhy) {
   Experiment experiment = experiment_of({}, "paper:figure5");
   experiment.item = experiment.id;
-  experiment.kind = ItemKind::kNotRun;
-  experiment.not_run = "training on several machines is not written";
+  experiment.work = NotRunItem{"training on several machines is not written"};
   const auto table = report_paper(path_, experiment, experiment);
   const std::string text = render(table, "md");
   EXPECT_NE(text.find("NOT RUN: training on several machines is not written"), std::string::npos);

@@ -643,7 +643,7 @@ TEST_F(ReportTest, TheHeldOutPartChoosesTheBestEvaluation) {
           {accuracy_event(1, 0.25), accuracy_event(2, 0.5), accuracy_event(3, 0.375),
            accuracy_event(1, 0.9, "holdout"), accuracy_event(2, 0.2, "holdout"),
            accuracy_event(3, 0.3, "holdout"), final_event(3'000'000'000)}};
-  run.plan.config.split = "holdout";
+  run.plan.config.split = SplitKind::kHoldout;
   fill({run}, Target{"accuracy", 0.5});
   const Table table = report_table(path_);
   EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 37.5);

@@ -1,0 +1,34 @@
+// Points in a training, at which rules begin and end.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace approx {
+
+// The step of a point that is not known beforehand.
+inline constexpr int64_t kUnknownStep = std::numeric_limits<int64_t>::max();
+
+// A point in a training: `300ba` (batches), `10ep` (epochs), `0.25dur` (share of the whole), or
+// `plateau:patience=5,delta=0.001`, the evaluation that is the 5th without a held-out accuracy more
+// than 0.001 above the best before (Wang et al. 2019, section 4: approximate first, exact after).
+struct Position {
+  enum class Unit { kBatches, kEpochs, kDuration, kPlateau };
+  double value = 0;
+  Unit unit = Unit::kBatches;
+  int64_t patience = 5;  // of a plateau
+  double delta = 0.001;  // likewise
+
+  // The step, or kUnknownStep for a plateau.
+  int64_t step(int64_t steps_per_epoch, int64_t total_steps) const;
+  bool operator==(const Position&) const = default;
+};
+
+Position parse_position(std::string_view text);  // throws Error(kUsage)
+
+// The one spelling of everything that means the same.
+std::string to_text(const Position& position);
+
+}  // namespace approx

@@ -1,0 +1,99 @@
+#include "core/config/recipe.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "core/config/settings.h"
+
+namespace approx {
+namespace {
+
+const std::vector<Setting<Recipe>>& recipe_settings() {
+  using R = Recipe;
+  static const std::vector<Setting<R>> settings = {
+      choice_setting("optimizer", &R::optimizer, "update rule"),
+      number_setting("learning_rate", &R::learning_rate, "peak of the learning-rate schedule",
+                     1e-10, 1000),
+      number_setting("momentum", &R::momentum, "sgd", 0, 0.99999),
+      flag_setting("nesterov", &R::nesterov, "sgd: Nesterov's momentum"),
+      number_setting("weight_decay", &R::weight_decay, "L2, added to the gradient", 0, 10),
+      flag_setting("decay_norm", &R::decay_norm, "weight decay of biases and scales of norms too"),
+      number_setting("beta1", &R::beta1, "adam", 0, 0.99999),
+      number_setting("beta2", &R::beta2, "adam", 0, 0.9999999),
+      number_setting("epsilon", &R::epsilon, "adam", 1e-20, 1),
+      number_setting("clip_norm", &R::clip_norm, "largest norm of the gradient, 0 for any", 0, 1e9),
+      number_setting("ema", &R::ema, "decay of averaged weights a step, 0 for none", 0, 0.9999999),
+
+      choice_setting("lr_schedule", &R::lr_schedule, "how the learning rate moves"),
+      number_setting("decay", &R::decay, "exponential, step, milestones: factor", 1e-6, 1),
+      number_setting("decay_epochs", &R::decay_epochs, "step: epochs between two factors", 1,
+                     100'000),
+      list_setting("milestones", &R::milestones, "milestones: epochs before which a factor comes"),
+      number_setting("peak_epoch", &R::peak_epoch, "triangular: epochs that rise", 0, 100'000),
+      number_setting("warmup", &R::warmup, "onecycle: share of the steps that rise", 0, 1),
+      number_setting("warmup_epochs", &R::warmup_epochs, "epochs of a linear rise before", 0,
+                     100'000),
+
+      number_setting("epochs", &R::epochs, "passes over the training part", 1, 100'000),
+      number_setting("eval_every", &R::eval_every, "epochs between evaluations", 1, 100'000),
+      number_setting("label_smoothing", &R::label_smoothing, "share given to all classes", 0, 0.99),
+
+      number_setting("crop_padding", &R::crop_padding, "random crop: pixels added on each side", 0,
+                     64),
+      choice_setting("padding_mode", &R::padding_mode, "random crop: what is added"),
+      flag_setting("flip", &R::flip, "mirror half of the images"),
+      number_setting("cutout", &R::cutout, "side of the square that is blanked, 0 for none", 0,
+                     256),
+
+      flag_setting("test_flip", &R::test_flip, "evaluation: average over the mirror image"),
+
+      choice_setting("crop", &R::crop, "how a training image is cut"),
+      number_setting("crop_scale_min", &R::crop_scale_min,
+                     "random_resized: least share of the area", 1e-4, 1),
+      number_setting("crop_scale_max", &R::crop_scale_max,
+                     "random_resized: largest share of the area", 1e-4, 1),
+      number_setting("crop_ratio_min", &R::crop_ratio_min,
+                     "random_resized: least width to height; the largest is its inverse", 0.01, 1),
+      number_setting("image_size", &R::image_size,
+                     "photographs: side in training, 0 for the data set's own", 0, 4096),
+      number_setting("eval_size", &R::eval_size,
+                     "photographs: side in evaluation, 0 as in training", 0, 4096),
+      number_setting("start_size", &R::start_size,
+                     "photographs: side in the first epochs, 0 as later", 0, 4096),
+      number_setting("grow_from", &R::grow_from, "photographs: epoch from which start_size grows",
+                     0, 100'000),
+      number_setting("grow_until", &R::grow_until, "photographs: epoch from which it is image_size",
+                     0, 100'000)};
+  return settings;
+}
+
+}  // namespace
+
+std::vector<ParamSpec> recipe_specs() { return specs_of(recipe_settings()); }
+
+void check(const Recipe& recipe) {
+  if (recipe.nesterov && (recipe.optimizer != UpdateRule::kSgd || recipe.momentum == 0)) {
+    throw usage_error("nesterov = true needs optimizer = \"sgd\" and a momentum above 0");
+  }
+  const auto& milestones = recipe.milestones;
+  const bool by_milestones = recipe.lr_schedule == RateSchedule::kMilestones;
+  if (by_milestones == milestones.empty()) {
+    throw usage_error("lr_schedule = \"milestones\" and milestones = \"60,120\" go together");
+  }
+  const auto falls = std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal());
+  if (falls != milestones.end() || (!milestones.empty() && milestones.front() < 1)) {
+    throw usage_error("milestones = \"{}\": epochs must rise from 1 on",
+                      fmt::join(milestones, ","));
+  }
+}
+
+void to_json(Json& json, const Recipe& recipe) {
+  json = settings_to_json(recipe, recipe_settings());
+}
+
+void from_json(const Json& json, Recipe& recipe) {
+  settings_from_json(json, recipe, recipe_settings(), "recipe");
+}
+
+}  // namespace approx

@@ -1,0 +1,114 @@
+// How a network is trained: the settings of a recipe, and the words for those that are choices.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/enum_text.h"
+#include "base/params.h"
+
+namespace approx {
+
+// The update rule (core/train/optimizer.h).
+enum class UpdateRule { kSgd, kAdam };
+
+constexpr auto enum_texts(UpdateRule) {
+  return std::to_array<EnumText<UpdateRule>>(
+      {{UpdateRule::kSgd, "sgd"}, {UpdateRule::kAdam, "adam"}});
+}
+
+// How the learning rate moves; each is defined in core/train/learning_rate.h.
+enum class RateSchedule {
+  kConstant,
+  kExponential,
+  kStep,
+  kMilestones,
+  kCosine,
+  kOneCycle,
+  kTriangular
+};
+
+constexpr auto enum_texts(RateSchedule) {
+  return std::to_array<EnumText<RateSchedule>>({{RateSchedule::kConstant, "constant"},
+                                                {RateSchedule::kExponential, "exponential"},
+                                                {RateSchedule::kStep, "step"},
+                                                {RateSchedule::kMilestones, "milestones"},
+                                                {RateSchedule::kCosine, "cosine"},
+                                                {RateSchedule::kOneCycle, "onecycle"},
+                                                {RateSchedule::kTriangular, "triangular"}});
+}
+
+// What a random crop finds beyond the image.
+enum class PaddingMode { kZero, kReflect };
+
+constexpr auto enum_texts(PaddingMode) {
+  return std::to_array<EnumText<PaddingMode>>(
+      {{PaddingMode::kZero, "zero"}, {PaddingMode::kReflect, "reflect"}});
+}
+
+// How a training image is cut. kPadded: a photograph is cut out of its middle, as in evaluation.
+enum class CropKind { kPadded, kRandomResized };
+
+constexpr auto enum_texts(CropKind) {
+  return std::to_array<EnumText<CropKind>>(
+      {{CropKind::kPadded, "padded"}, {CropKind::kRandomResized, "random_resized"}});
+}
+
+// How a network is trained: data, read from experiments/recipes/*.toml. Defaults are those of a
+// missing key.
+struct Recipe {
+  UpdateRule optimizer = UpdateRule::kSgd;
+  double learning_rate = 0.1;         // > 0, the peak of the schedule
+  double momentum = 0.9;              // sgd
+  bool nesterov = false;              // sgd
+  double weight_decay = 0;            // L2, as LibTorch's optimizers define it
+  bool decay_norm = true;             // false: none for biases and the scales of norms
+  double beta1 = 0.9, beta2 = 0.999;  // adam
+  double epsilon = 1e-8;              // adam
+  double clip_norm = 0;               // largest norm of the whole gradient, 0: any
+  double ema = 0;                     // decay of the averaged weights a step, 0: no average
+
+  RateSchedule lr_schedule = RateSchedule::kConstant;
+  double decay = 1;                 // exponential, step, milestones
+  int64_t decay_epochs = 1;         // step
+  std::vector<int64_t> milestones;  // milestones: epochs counted from 0, rising; as text "60,120"
+  int64_t peak_epoch = 0;           // triangular
+  double warmup = 0.3;              // onecycle: share of all steps
+  int64_t warmup_epochs = 0;        // any: epochs of a linear rise from 0
+
+  int64_t epochs = 1;
+  int64_t eval_every = 1;  // epochs; the last epoch is always evaluated
+  double label_smoothing = 0;
+
+  // Augmentation (core/train/batches.h).
+  int64_t crop_padding = 0;  // random crop out of an image padded by this on each side
+  PaddingMode padding_mode = PaddingMode::kZero;
+  bool flip = false;   // horizontal, probability 1/2
+  int64_t cutout = 0;  // side of the square set to the mean, 0: none
+  // Photographs (core/data/image_sizes.h, core/data/photo_view.h).
+  CropKind crop = CropKind::kPadded;
+  double crop_scale_min = 0.08, crop_scale_max = 1;  // random_resized: share of the area
+  double crop_ratio_min = 0.75;                      // random_resized: to its inverse, w to h
+  int64_t image_size = 0;                            // side in training, 0: the data set's own
+  int64_t eval_size = 0;                             // side in evaluation, 0: as in training
+  int64_t start_size = 0;                            // side in the first epochs, 0: image_size
+  int64_t grow_from = 0, grow_until = 0;  // epochs between which start_size grows to image_size
+
+  // Evaluation.
+  bool test_flip = false;  // the mean of the logits of an image and of its mirror image
+
+  bool operator==(const Recipe&) const = default;
+};
+
+// The declarations of the settings: names, defaults, ranges, help.
+std::vector<ParamSpec> recipe_specs();
+
+// Throws Error(kUsage) where settings contradict each other.
+void check(const Recipe& recipe);
+
+// Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
+// or a value out of range.
+void to_json(Json& json, const Recipe& recipe);
+void from_json(const Json& json, Recipe& recipe);
+
+}  // namespace approx

@@ -1,0 +1,192 @@
+#include "core/config/rule.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "core/config/dense.h"
+#include "core/config/layer_selector.h"
+#include "core/config/position.h"
+#include "core/config/slice.h"
+
+namespace approx {
+
+Product parse_product(std::string_view text) {
+  std::vector<std::string> names;
+  for (const auto product : kAllProducts) {
+    if (name(product) == trim(text)) return product;
+    names.emplace_back(name(product));
+  }
+  throw usage_error("unknown product {}{}; expected {}", quote(text), did_you_mean(text, names),
+                    fmt::join(names, ", "));
+}
+
+void to_json(Json& json, const Rule& rule) {
+  json = Json{{"layers", rule.layers}, {"steps", rule.steps}, {"method", rule.method},
+              {"from", rule.from},     {"until", rule.until}, {"products", Json::array()}};
+  for (const auto product : rule.products) json["products"].push_back(name(product));
+}
+
+void from_json(const Json& json, Rule& rule) {
+  if (!json.is_object()) throw usage_error("rule: expected an object, got {}", json.type_name());
+  static const std::vector<std::string> kKeys = {"layers", "steps", "method",
+                                                 "from",   "until", "products"};
+  rule = Rule();
+  for (const auto& [key, value] : json.items()) {
+    if (key == "products") {
+      if (!value.is_array()) throw usage_error("products: expected a list of texts");
+      for (const auto& product : value) {
+        if (!product.is_string()) throw usage_error("products: expected a list of texts");
+        rule.products.push_back(parse_product(product.get_ref<const std::string&>()));
+      }
+      continue;
+    }
+    std::string* target = key == "layers"   ? &rule.layers
+                          : key == "steps"  ? &rule.steps
+                          : key == "method" ? &rule.method
+                          : key == "from"   ? &rule.from
+                          : key == "until"  ? &rule.until
+                                            : nullptr;
+    if (target == nullptr) {
+      throw usage_error("unknown key \"{}\" of a rule{}; known: {}", key, did_you_mean(key, kKeys),
+                        fmt::join(kKeys, ", "));
+    }
+    if (!value.is_string()) {
+      throw usage_error("{}: expected a text, got {}", key, value.type_name());
+    }
+    *target = value.get<std::string>();
+  }
+}
+
+std::string resolved_method(const Rule& rule, std::string_view method, const Catalogue& catalogue) {
+  const std::string_view text = rule.method.empty() ? method : std::string_view(rule.method);
+  if (is_mixed(trim(text))) {
+    throw usage_error("layers = {}: the method is \"mixed\", so each rule must name its own method",
+                      quote(rule.layers));
+  }
+  return catalogue.method_params(text).full_text();
+}
+
+std::vector<Product> resolved_products(const Rule& rule, const std::string& method,
+                                       const Catalogue& catalogue) {
+  const auto has = [](const std::vector<Product>& list, Product product) {
+    return std::find(list.begin(), list.end(), product) != list.end();
+  };
+  const bool dense = is_dense(method);
+  const auto* info = dense ? nullptr : &catalogue.method(parse_spec(method).name);
+  const std::vector<Product> able =
+      dense ? std::vector<Product>(kAllProducts.begin(), kAllProducts.end())
+            : info->products_with(catalogue.method_params(method));
+  std::vector<Product> products;
+  for (const auto product : kAllProducts) {
+    if (rule.products.empty() ? has(able, product) : has(rule.products, product)) {
+      if (!has(able, product)) {
+        std::vector<std::string_view> names;
+        for (const auto known : able) names.push_back(name(known));
+        throw usage_error("{} cannot approximate {}; it approximates {}",
+                          info->products_of_mode.empty() ? info->name : method, name(product),
+                          fmt::join(names, ", "));
+      }
+      products.push_back(product);
+    }
+  }
+  // A sample drawn in the forward product is what the gradients of the same mode go by.
+  const bool together = info != nullptr && !info->products_of_mode.empty() &&
+                        has(able, Product::kForward) && products.size() != able.size();
+  if (together) {
+    throw usage_error(
+        "{} draws one sample for all its products: leave products out, or take another mode",
+        method);
+  }
+  return products;
+}
+
+Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue) {
+  Rule canonical;
+  canonical.method = resolved_method(rule, method, catalogue);
+  canonical.products = resolved_products(rule, canonical.method, catalogue);
+  canonical.layers.clear();
+  for (const auto& term : parse_layers(rule.layers)) {
+    if (!canonical.layers.empty()) canonical.layers += '+';
+    canonical.layers += term.to_string();
+  }
+  canonical.steps = to_text(parse_steps(rule.steps));
+  if (!rule.from.empty()) {
+    const auto from = parse_position(rule.from);
+    if (from.value > 0 || from.unit == Position::Unit::kPlateau) canonical.from = to_text(from);
+  }
+  if (!rule.until.empty()) {
+    const auto until = parse_position(rule.until);
+    if (until != Position{1, Position::Unit::kDuration}) canonical.until = to_text(until);
+  }
+  return canonical;
+}
+
+void check_rule(const Rule& rule, const Catalogue& catalogue) {
+  if (!rule.method.empty()) catalogue.method_params(rule.method);
+  parse_layers(rule.layers);
+  parse_steps(rule.steps);
+  const auto position = [](const char* key, const std::string& text) -> std::optional<Position> {
+    if (text.empty()) return std::nullopt;
+    try {
+      return parse_position(text);
+    } catch (const Error& error) {
+      throw error.in(key);
+    }
+  };
+  const auto from = position("from", rule.from);
+  const auto until = position("until", rule.until);
+  const auto known = [](const std::optional<Position>& position_given) {
+    return position_given && position_given->unit != Position::Unit::kPlateau;
+  };
+  if (known(until) && until->value == 0) {
+    throw usage_error("until: {} is before the first step", rule.until);
+  }
+  const bool same = from && until && *from == *until;
+  if (same ||
+      (known(from) && known(until) && from->unit == until->unit && from->value >= until->value)) {
+    throw usage_error("until: {} does not lie after from = {}", rule.until, rule.from);
+  }
+}
+
+std::vector<Rule> matrix_rules(const std::vector<std::string>& rows,
+                               const std::vector<std::pair<char, std::string>>& key) {
+  if (rows.empty() || rows[0].empty()) {
+    throw usage_error("matrix: expected rows of letters, one row per convolution");
+  }
+  if (rows.size() * rows[0].size() > 10'000) {
+    throw usage_error("matrix: {} x {} is more than 10,000 cells", rows.size(), rows[0].size());
+  }
+  std::vector<Rule> rules;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].size() != rows[0].size()) {
+      throw usage_error("matrix: row {} has {} letters, row 1 has {}; make the rows equal", i + 1,
+                        rows[i].size(), rows[0].size());
+    }
+    for (size_t j = 0; j < rows[i].size(); ++j) {
+      const char letter = rows[i][j];
+      if (letter == '.') continue;
+      Rule rule;
+      rule.layers = fmt::format("{}", i + 1);
+      rule.steps = fmt::format("{}::{}", j, rows[i].size());
+      if (letter != '*') {
+        const auto found = std::find_if(
+            key.begin(), key.end(), [letter](const auto& pair) { return pair.first == letter; });
+        if (found == key.end()) {
+          std::string known = ".*";
+          for (const auto& pair : key) known += pair.first;
+          throw usage_error(
+              "matrix: row {}, column {}: '{}' is not in the key; known: {} (. is exact, * the "
+              "method of the run)",
+              i + 1, j + 1, letter, known);
+        }
+        rule.method = found->second;
+      }
+      rules.push_back(std::move(rule));
+    }
+  }
+  return rules;
+}
+
+}  // namespace approx

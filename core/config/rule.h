@@ -1,0 +1,57 @@
+// A rule of a schedule: which products of which layers at which steps are approximated, and how.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/params.h"
+#include "core/config/catalogue.h"
+#include "kernels/product.h"
+
+namespace approx {
+
+// One rule. Where rules overlap on a product, the later one in the list decides.
+struct Rule {
+  // Terms joined by `,` or `+`: a slice or number over the convolutions; `kind=GLOB`;
+  // `name=GLOB`. A slice without a start begins at the second convolution and a kind passes the
+  // first one over: the first convolution is approximated only by its number or its name.
+  std::string layers = "::1";
+  std::string steps = "::1";
+  std::vector<Product> products;  // empty: every product that the method can approximate
+  std::string method;             // empty: the method of the run; "dense": exact
+  std::string from, until;        // positions; empty: from the start, to the end
+
+  bool operator==(const Rule&) const = default;
+};
+
+void to_json(Json& json, const Rule& rule);
+void from_json(const Json& json, Rule& rule);  // missing keys take defaults, unknown throw
+
+Product parse_product(std::string_view text);  // throws Error(kUsage)
+
+// What can be checked of a rule without a network: its selectors, its window and, where it names
+// one, its method. Throws Error(kUsage).
+void check_rule(const Rule& rule, const Catalogue& catalogue);
+
+// The one spelling of everything that means the same, for run keys: method and products are filled
+// in, selectors normalised. Throws Error(kUsage).
+Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue);
+
+// The full text of the method that a rule means, "dense" for the exact one; `method` is the run's.
+// Throws Error(kUsage) for an unknown one, and for "mixed" where the rule names none of its own.
+std::string resolved_method(const Rule& rule, std::string_view method, const Catalogue& catalogue);
+
+// The products that a rule approximates with `method`, a full text. Throws Error(kUsage) for one
+// that the method cannot approximate.
+std::vector<Product> resolved_products(const Rule& rule, const std::string& method,
+                                       const Catalogue& catalogue);
+
+// The rules of a matrix such as the paper's Figure 3: row i is the i-th convolution, column j the
+// steps congruent to j modulo the row length, `.` exact, `*` the run's method, any other letter a
+// method of `key`. Throws Error(kUsage) on unequal rows or an unknown letter.
+std::vector<Rule> matrix_rules(const std::vector<std::string>& rows,
+                               const std::vector<std::pair<char, std::string>>& key);
+
+}  // namespace approx

@@ -1,0 +1,57 @@
+#include "core/config/run_key.h"
+
+#include <vector>
+
+#include "base/digest.h"
+
+namespace approx {
+namespace {
+
+// Raised when the trainer or what it records changes so that equal settings give other results.
+constexpr int64_t kResultFormat = 2;
+
+}  // namespace
+
+std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
+                    const Catalogue& catalogue) {
+  Json json = config;
+  json["network"] = catalogue.network_params(config.network).full_text();
+  const std::string method = catalogue.method_params(config.method).full_text();
+  json["method"] = method;
+  std::vector<Rule> rules;
+  if (!is_dense(method)) {
+    for (const auto& rule : config.schedule) {
+      rules.push_back(canonical_rule(rule, config.method, catalogue));
+    }
+  }
+  json["schedule"] = rules;
+  if (config.purpose != Purpose::kTiming) {
+    json.erase("blocks");
+    json.erase("block_steps");
+    json.erase("timed_against");
+  }
+  Json versions = Json::object();
+  const auto add_version = [&versions, &catalogue](const std::string& text) {
+    const auto& info = catalogue.method(parse_spec(text).name);
+    versions["method " + info.name] = info.version;
+  };
+  add_version(config.method);
+  for (const auto& rule : rules) add_version(rule.method);
+  const auto add_network = [&versions, &catalogue](const std::string& text) {
+    const auto& info = catalogue.network(parse_spec(text).name);
+    versions["network " + info.name] = info.version;
+  };
+  add_network(config.network);
+  if (json.contains("timed_against")) {
+    json["timed_against"] = catalogue.network_params(config.timed_against).full_text();
+    add_network(config.timed_against);
+  }
+  versions["result format"] = kResultFormat;
+  json["versions"] = versions;
+  json["dataset_sha256"] = dataset_sha256;
+  // nlohmann's objects keep their keys sorted and its doubles the shortest text that reads back as
+  // the same number: equal settings have one text.
+  return sha256_hex(json.dump());
+}
+
+}  // namespace approx
