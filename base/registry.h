@@ -30,6 +30,9 @@ class Registry {
     return entry;
   }
 
+  // In no order that anybody should rely on.
+  const std::deque<Entry>& entries() const { return entries_; }
+
   // Entries by name: the order of static initialisation is the linker's, not ours.
   std::vector<const Entry*> all() const {
     std::vector<const Entry*> sorted;

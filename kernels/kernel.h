@@ -1,23 +1,26 @@
-// Computing a plan. Each kind of plan has a folder here with its variants: `reference` (plain
-// loops, the definition), `simd`, ..., of which the fastest usable one is taken.
+// Computing a plan. Each kind of plan has a folder here with its variants, which register
+// themselves (kernels/variant.h): `reference` (plain loops in double precision, the definition),
+// `simd`, ...
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/operands.h"
 #include "kernels/plan.h"
+#include "kernels/plan_traits.h"
 
 namespace approx {
 
 // The product of `operands` under `plan`, in the precision of dy (forward: of x):
 //   forward [N,Co,Ho,Wo], data gradient [N,Ci,H,W], weight gradient [Co,Ci/groups,Kh,Kw].
 // Undefined for a frozen Skip. `variant` forces one ("reference", "simd", "densify"); empty takes
-// the fastest that can do it. Throws Error(kInternal) for a plan that the product does not have,
-// and for an unknown or unusable variant.
+// the one that is chosen for such a problem, never the reference. Throws Error(kInternal) for a
+// plan that the product does not have, and for an unknown or unusable variant.
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant = {});
 
 // Whether the exact products of a convolution are better computed by `run` and `dense_gradients`
@@ -28,13 +31,18 @@ bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geomet
 // Either may be left out (undefined).
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& operands, bool data, bool weight);
 
-// The variants that `run` would accept for this plan and product here and now, fastest first.
+// The variant that defines each kind of plan.
+inline constexpr std::string_view kReference = "reference";
+
+// The variants that `run` would accept for this plan and product here and now, fastest first, the
+// reference last.
 std::vector<std::string> variants(const Plan& plan, const Operands& operands);
 
-// Multiply-accumulates that the plan really needs, and those of the exact product. Of a PrunedDY
-// plan those of its nonzero entries, whose count is read from the device.
+// See PlanTraits. The multiply-accumulates of a PrunedDY plan are those of its nonzero entries,
+// whose count is read from the device.
 int64_t plan_macs(const Plan& plan, const Operands& operands);
-int64_t dense_macs(const Operands& operands);
+PrunedGradient pruned_gradient(const Plan& plan);
+at::Tensor used_gradient(const Plan& plan, const at::Tensor& dy);
 
 // The channels of x that a Sampled plan over the input channels needs, or x itself: what a layer
 // keeps for the weight gradient instead of x.

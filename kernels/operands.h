@@ -4,25 +4,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "kernels/plan.h"
-#include "kernels/product.h"
+#include "kernels/problem.h"
 
 namespace approx {
-
-// Square strides, paddings and dilations: no network here has others.
-struct Geometry {
-  int64_t stride = 1, padding = 0, dilation = 1, groups = 1;
-};
-
-// What one backward pass of a layer keeps between its two gradients: the plan of the first, for a
-// method that gives both the same.
-struct Scratch {
-  const void* owner = nullptr;
-  std::optional<Plan> plan;
-};
 
 // Letters as in cuDNN. Which tensors are defined depends on the product:
 //   forward          x, w
@@ -36,13 +22,14 @@ struct Operands {
   Geometry geometry;
   Product product = Product::kWeightGradient;
   std::vector<int64_t> input_sizes;  // N, Ci, H, W
-
-  // Of the layer: whether a batch normalisation follows it.
-  bool norm_follows = false;
-  // Gradients only: the plan of the forward product, null where that was exact.
-  const Plan* forward = nullptr;
-  // Gradients only, null outside a backward pass.
-  Scratch* scratch = nullptr;
 };
+
+// The numbers of it. w must be defined.
+Problem problem_of(const Operands& operands);
+Problem problem_of(Product product, at::IntArrayRef input_sizes, const at::Tensor& w,
+                   const Geometry& geometry);
+
+// [N,Co,Ho,Wo], [N,Ci,H,W] or [Co,Ci/groups,Kh,Kw]
+std::vector<int64_t> result_sizes(const Problem& problem);
 
 }  // namespace approx

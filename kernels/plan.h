@@ -37,6 +37,9 @@ struct SparseDY {
 
   // k entries in every row: `position` [N,Co,k] of any integer type, `value` [N,Co,k].
   static SparseDY from_topk(const at::Tensor& position, const at::Tensor& value);
+
+  // The entries among zeros, in the sizes, layout and precision of dy.
+  at::Tensor densified(const at::Tensor& dy) const;
 };
 
 // The exact product with another tensor in place of dY: one that was pruned, and holds zeros where

@@ -18,8 +18,8 @@ void multiplications(const std::vector<int64_t>& x, const std::vector<int64_t>& 
           for (int64_t ci = 0; ci < w[1]; ++ci) {
             for (int64_t r = 0; r < w[2]; ++r) {
               for (int64_t s = 0; s < w[3]; ++s) {
-                const int64_t iy = oy * g.stride - g.padding + r * g.dilation;
-                const int64_t ix = ox * g.stride - g.padding + s * g.dilation;
+                const int64_t iy = oy * g.stride.h - g.padding.h + r * g.dilation.h;
+                const int64_t ix = ox * g.stride.w - g.padding.w + s * g.dilation.w;
                 if (iy < 0 || iy >= x[2] || ix < 0 || ix >= x[3]) continue;
                 visit(n, co, oy, ox, co / per_group * w[1] + ci, ci, r, s, iy, ix);
               }
@@ -46,7 +46,9 @@ at::Tensor Array::tensor() const {
 
 Array forward(const Array& x, const Array& w, const Geometry& g) {
   const auto extent = [&](size_t d) {
-    return (x.sizes[d] + 2 * g.padding - g.dilation * (w.sizes[d] - 1) - 1) / g.stride + 1;
+    const auto stride = g.stride.both()[d - 2], padding = g.padding.both()[d - 2],
+               dilation = g.dilation.both()[d - 2];
+    return (x.sizes[d] + 2 * padding - dilation * (w.sizes[d] - 1) - 1) / stride + 1;
   };
   Array y({x.sizes[0], w.sizes[0], extent(2), extent(3)});
   multiplications(x.sizes, w.sizes, y.sizes, g,
@@ -157,10 +159,9 @@ Planned plan_as_layer(Method& method, const std::vector<Product>& products, Oper
     Rng stream = rng;
     stream.product = Product::kForward;
     planned.forward = method.plan(first, stream);
-    operands.forward = &*planned.forward;
   }
-  planned.plan = method.plan(operands, rng);
-  operands.forward = nullptr;
+  planned.plan = method.plan(operands, MethodCall(rng, /*norm_after=*/true,
+                                                  planned.forward ? &*planned.forward : nullptr));
   return planned;
 }
 

@@ -12,7 +12,7 @@ class Exact final : public Method {
  public:
   explicit Exact(const Params&) {}
 
-  Plan plan(const Operands&, const Rng&) override { return Dense{}; }
+  Plan plan(const Operands&, const MethodCall&) override { return Dense{}; }
 };
 
 REGISTER_METHOD("exact", Exact)

@@ -9,7 +9,7 @@
 
 #include "core/methods/pruning.h"
 #include "core/methods/sampling.h"
-#include "kernels/select/pruned_product.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {
@@ -22,7 +22,7 @@ class Meprop final : public PruningMethod {
         per_batch_(params.text("per") == "batch") {}
 
  private:
-  Plan prune(const Operands& o, const Rng&) override {
+  Plan prune(const Operands& o, const MethodCall&) override {
     const int64_t length = per_batch_ ? o.dy.size(1) : o.dy[0].numel();
     int64_t k = k_;
     if (ratio_ > 0) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,18 +28,48 @@ struct Finished {
   at::Tensor kept;
 };
 
+// What one backward pass of a layer keeps between its two gradients: the plan of the first, for a
+// method that gives both the same.
+struct Scratch {
+  const void* owner = nullptr;
+  std::optional<Plan> plan;
+};
+
+// What a method may know of a product beside its operands. Outside of a layer that is a stream of
+// draws alone.
+struct MethodCall {
+  Rng rng;
+
+  // Of the layer: whether a batch normalisation follows it.
+  bool norm_follows = false;
+  // Gradients only: the plan of the forward product, null where that was exact.
+  const Plan* forward = nullptr;
+  // Gradients only, null outside a backward pass.
+  Scratch* scratch = nullptr;
+
+  MethodCall(const Rng& stream) : rng(stream) {}  // NOLINT(google-explicit-constructor)
+  MethodCall(const Rng& stream, bool norm_after, const Plan* forward_plan = nullptr,
+             Scratch* of_pass = nullptr)
+      : rng(stream), norm_follows(norm_after), forward(forward_plan), scratch(of_pass) {}
+};
+
 class Method {
  public:
   virtual ~Method() = default;
 
   // The plan for `operands.product`, one of the products that the method registered. Operands are
-  // as kernels/operands.h says. Equal calls with equal `rng` give equal plans.
-  virtual Plan plan(const Operands& operands, const Rng& rng) = 0;
+  // as kernels/operands.h says. Equal calls with equal draws give equal plans.
+  virtual Plan plan(const Operands& operands, const MethodCall& call) = 0;
 
   // The result of that product as the layer hands it on. `result` is what the plan gave.
-  virtual Finished finish(const Operands& /*operands*/, at::Tensor result, const Rng& /*rng*/) {
+  virtual Finished finish(const Operands& /*operands*/, at::Tensor result,
+                          const MethodCall& /*call*/) {
     return {std::move(result), {}};
   }
+
+  // Whether the plan of a gradient depends on dY alone, so that it can be asked for what it makes
+  // of one without a layer around it.
+  virtual bool looks_at_dy_alone() const { return false; }
 
   // What the weight gradient needs of x. The layer lets the rest go after the forward pass.
   enum class Keep {

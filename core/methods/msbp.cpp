@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "core/methods/pruning.h"
-#include "kernels/select/pruned_product.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {
@@ -21,7 +21,7 @@ class Msbp final : public PruningMethod {
   at::Tensor* memory() override { return &memory_; }
 
  private:
-  Plan prune(const Operands& o, const Rng&) override {
+  Plan prune(const Operands& o, const MethodCall&) override {
     const int64_t batch = o.dy.size(0);
     const auto k = std::max<int64_t>(
         1, static_cast<int64_t>(std::floor(ratio_ * static_cast<double>(o.dy[0].numel()))));

@@ -7,20 +7,22 @@ namespace approx {
 
 class PruningMethod : public Method {
  public:
-  Plan plan(const Operands& operands, const Rng& rng) final {
-    auto* scratch = operands.scratch;
+  Plan plan(const Operands& operands, const MethodCall& call) final {
+    auto* scratch = call.scratch;
     if (scratch != nullptr && scratch->owner == this) return *scratch->plan;
     // One stream for both gradients, whichever comes first.
-    Rng common = rng;
-    common.product = Product::kDataGradient;
+    MethodCall common = call;
+    common.rng.product = Product::kDataGradient;
     Plan plan = prune(operands, common);
     if (scratch != nullptr) *scratch = {this, plan};
     return plan;
   }
 
+  bool looks_at_dy_alone() const final { return true; }
+
  protected:
-  // Looks at dy, w and geometry alone.
-  virtual Plan prune(const Operands& operands, const Rng& rng) = 0;
+  // Looks at dy alone.
+  virtual Plan prune(const Operands& operands, const MethodCall& call) = 0;
 };
 
 }  // namespace approx

@@ -9,7 +9,9 @@ class Random final : public Method {
  public:
   explicit Random(const Params& params) : stddev_(params.real("std")) {}
 
-  Plan plan(const Operands&, const Rng& rng) override { return Gaussian{0, stddev_, rng}; }
+  Plan plan(const Operands&, const MethodCall& call) override {
+    return Gaussian{0, stddev_, call.rng};
+  }
   Keep keep() const override { return Keep::kNothing; }
 
  private:

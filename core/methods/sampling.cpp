@@ -49,13 +49,13 @@ void SamplingMethod::declare(MethodEntry& entry) {
               .choices = {"both", "backward", "weight_gradient", "black_box"}});
 }
 
-Plan SamplingMethod::plan(const Operands& o, const Rng& rng) {
+Plan SamplingMethod::plan(const Operands& o, const MethodCall& call) {
   if (mode_ == Mode::kBoth && o.product != Product::kForward) {
-    if (o.forward == nullptr) {
+    if (call.forward == nullptr) {
       throw Error(ErrorKind::kInternal,
                   "under mode=both a gradient goes by the sample of its forward product");
     }
-    return *o.forward;
+    return *call.forward;
   }
   if (o.input_sizes[1] < min_channels_) return Dense{};
   const Axis axis = o.product == Product::kForward        ? Axis::kInputChannels
@@ -66,7 +66,7 @@ Plan SamplingMethod::plan(const Operands& o, const Rng& rng) {
   if (!of_pairs.isfinite().all().item<bool>()) return Dense{};
   const int64_t length = of_pairs.numel(), k = sample_size(length, of_pairs);
   if (k >= length) return Dense{};
-  Sampled sample = choose(of_pairs, k, rng);
+  Sampled sample = choose(of_pairs, k, call.rng);
   sample.axis = axis;
   return sample;
 }

@@ -23,7 +23,7 @@ class SamplingMethod : public Method {
 
   explicit SamplingMethod(const Params& params);
 
-  Plan plan(const Operands& operands, const Rng& rng) final;
+  Plan plan(const Operands& operands, const MethodCall& call) final;
   Keep keep() const final { return mode_ == Mode::kBoth ? Keep::kSample : Keep::kInput; }
 
   // The parameters `ratio`, `min_k`, `share`, `min_channels` and `mode`.

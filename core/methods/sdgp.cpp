@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "core/methods/pruning.h"
-#include "kernels/select/pruned_product.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {
@@ -39,9 +39,9 @@ class Sdgp final : public PruningMethod {
   }
 
  private:
-  Plan prune(const Operands& o, const Rng& rng) override {
+  Plan prune(const Operands& o, const MethodCall& call) override {
     if (choice_.n == choice_.m) return Dense{};
-    auto pruned = nm_pruned(o.dy, choice_, rng);
+    auto pruned = nm_pruned(o.dy, choice_, call.rng);
     if (rescale_ == Rescale::kSampleChannel) rescale(pruned.dy, o.dy, {2, 3});
     if (rescale_ == Rescale::kChannel) rescale(pruned.dy, o.dy, {0, 2, 3});
     return pruned;

@@ -19,7 +19,7 @@
 #include <numbers>
 
 #include "core/methods/pruning.h"
-#include "kernels/select/pruned_product.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {
@@ -38,20 +38,21 @@ class StochasticPruning final : public PruningMethod {
     tau_per_mean_ = normal * per_mean;
   }
 
-  Finished finish(const Operands& o, at::Tensor result, const Rng& rng) override {
-    if (o.product != Product::kDataGradient || prunes_output(o)) return {std::move(result), {}};
-    const auto pruned = stochastic_pruned(result, threshold(result), rng);
+  Finished finish(const Operands& o, at::Tensor result, const MethodCall& call) override {
+    if (o.product != Product::kDataGradient || prunes_output(call)) return {std::move(result), {}};
+    const auto pruned = stochastic_pruned(result, threshold(result), call.rng);
     return {pruned.dy, pruned.kept};
   }
 
  private:
-  Plan prune(const Operands& o, const Rng& rng) override {
-    if (!prunes_output(o)) return Dense{};
-    return stochastic_pruned(o.dy, threshold(o.dy), rng);
+  Plan prune(const Operands& o, const MethodCall& call) override {
+    if (!prunes_output(call)) return Dense{};
+    return stochastic_pruned(o.dy, threshold(o.dy), call.rng);
   }
 
-  bool prunes_output(const Operands& o) const {
-    return placement_ == Placement::kOutput || (placement_ == Placement::kAuto && o.norm_follows);
+  bool prunes_output(const MethodCall& call) const {
+    return placement_ == Placement::kOutput ||
+           (placement_ == Placement::kAuto && call.norm_follows);
   }
 
   at::Tensor threshold(const at::Tensor& g) const {

@@ -16,7 +16,7 @@
 #include <ATen/ops/where.h>
 
 #include "core/methods/method.h"
-#include "kernels/sparse_dy/sparse_dy_product.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {
@@ -30,7 +30,7 @@ class TopkPosition final : public Method {
         scale_(params.choice<Scale>("scale")),
         factor_(params.real("factor")) {}
 
-  Plan plan(const Operands& operands, const Rng& /*rng*/) override {
+  Plan plan(const Operands& operands, const MethodCall& /*call*/) override {
     const bool one_is_the_sum = scale_ == Scale::kEqual && k_ == 1;
     if (one_is_the_sum && operands.dy.is_cpu() && operands.dy.numel() > 0) {
       const auto [position, sum] = plane_peak(operands.dy);  // one pass over dY
@@ -38,6 +38,8 @@ class TopkPosition final : public Method {
     }
     return by_definition(operands.dy);
   }
+
+  bool looks_at_dy_alone() const override { return true; }
 
  private:
   SparseDY by_definition(const at::Tensor& dy) const {

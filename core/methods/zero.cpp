@@ -12,7 +12,7 @@ class Zero final : public Method {
  public:
   explicit Zero(const Params& params) : freeze_(params.flag("freeze")) {}
 
-  Plan plan(const Operands&, const Rng&) override { return Skip{freeze_}; }
+  Plan plan(const Operands&, const MethodCall&) override { return Skip{freeze_}; }
   Keep keep() const override { return Keep::kNothing; }
 
  private:

@@ -15,14 +15,15 @@
 #include <string>
 
 #include "base/error.h"
-#include "core/methods/pruning.h"
-#include "core/methods/sampling.h"
-#include "core/nn/layers.h"
+#include "core/methods/method.h"
+#include "core/nn/approximated_conv.h"
 #include "kernels/kernel.h"
-#include "kernels/sparse_dy/sparse_dy_product.h"
 
 namespace approx {
 namespace {
+
+// Nothing is known of the network: placement=auto prunes dY.
+constexpr bool kNormFollows = true;
 
 struct KnownMethod {
   std::shared_ptr<Method> method;  // null: dense
@@ -90,19 +91,17 @@ LayerSlot slot_of(const KnownMethod& known, int64_t seed) {
     slot.use[static_cast<size_t>(product)] = {known.method.get(), nullptr};
   }
   slot.seed = static_cast<uint64_t>(seed);
-  slot.norm_follows = true;  // nothing is known of the network: placement=auto prunes dY
+  slot.norm_follows = kNormFollows;
   slot.owner = known.method;
   return slot;
 }
 
-int64_t square(at::IntArrayRef values, const char* what, int64_t least) {
+Spatial spatial(at::IntArrayRef values, const char* what, int64_t least) {
   TORCH_CHECK_VALUE(values.size() == 1 || values.size() == 2, "approxtrain::conv2d: ", what,
                     " must have one or two numbers, got ", values);
-  TORCH_CHECK_VALUE(values.front() == values.back(), "approxtrain::conv2d: ", what,
-                    " must be the same in both directions, got ", values);
-  TORCH_CHECK_VALUE(values[0] >= least, "approxtrain::conv2d: ", what, " must be at least ", least,
-                    ", got ", values);
-  return values[0];
+  TORCH_CHECK_VALUE(values.front() >= least && values.back() >= least,
+                    "approxtrain::conv2d: ", what, " must be at least ", least, ", got ", values);
+  return {values.front(), values.back()};
 }
 
 at::Tensor conv2d(const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& bias,
@@ -118,12 +117,13 @@ at::Tensor conv2d(const at::Tensor& x, const at::Tensor& w, const std::optional<
   TORCH_CHECK_VALUE(groups >= 1 && w.size(0) % groups == 0 && x.size(1) == w.size(1) * groups, kOp,
                     ": x ", x.sizes(), " and w ", w.sizes(), " do not fit with ", groups,
                     " groups");
-  const Geometry geometry{square(stride, "stride", 1), square(padding, "padding", 0),
-                          square(dilation, "dilation", 1), groups};
-  for (int64_t d = 2; d < 4; ++d) {
-    TORCH_CHECK_VALUE(
-        w.size(d) >= 1 && x.size(d) + 2 * geometry.padding > geometry.dilation * (w.size(d) - 1),
-        kOp, ": the kernel of w ", w.sizes(), " is larger than the padded x ", x.sizes());
+  const Geometry geometry{spatial(stride, "stride", 1), spatial(padding, "padding", 0),
+                          spatial(dilation, "dilation", 1), groups};
+  for (size_t d = 0; d < 2; ++d) {
+    const int64_t taps = w.size(2 + static_cast<int64_t>(d));
+    const int64_t room = x.size(2 + static_cast<int64_t>(d)) + 2 * geometry.padding.both()[d];
+    TORCH_CHECK_VALUE(taps >= 1 && room > geometry.dilation.both()[d] * (taps - 1), kOp,
+                      ": the kernel of w ", w.sizes(), " is larger than the padded x ", x.sizes());
   }
   const at::Tensor b = bias.value_or(at::Tensor());
   check_bias(b, x, w, kOp);
@@ -180,26 +180,16 @@ at::Tensor prune(const at::Tensor& given, c10::string_view text, int64_t seed) {
   Operands o;
   o.dy = dy.dim() == 4 ? dy : dy.unsqueeze(-1).unsqueeze(-1);
   o.product = known.products.front();
-  o.norm_follows = true;
-  const Rng rng{.seed = static_cast<uint64_t>(seed), .product = Product::kDataGradient};
-  const bool looks_at_dy_alone = dynamic_cast<SamplingMethod*>(known.method.get()) == nullptr;
-  TORCH_CHECK_VALUE(looks_at_dy_alone && o.product != Product::kForward, kOp, ": ",
-                    std::string(text), " does not prune a gradient");
-  const Plan plan = known.method->plan(o, rng);
+  const MethodCall call({.seed = static_cast<uint64_t>(seed), .product = Product::kDataGradient},
+                        kNormFollows);
   at::Tensor pruned;
-  if (const auto* dense = std::get_if<PrunedDY>(&plan)) {
-    pruned = dense->dy;
-  } else if (const auto* sparse = std::get_if<SparseDY>(&plan)) {
-    pruned = densify(*sparse, o);
-  } else if (const auto* sampled = std::get_if<Sampled>(&plan)) {
-    auto mask = at::zeros({1, o.dy.size(1), 1, 1}, o.dy.options().memory_format(c10::nullopt));
-    mask.index_fill_(1, sampled->index, 1);
-    pruned = o.dy * mask;
-  } else if (std::holds_alternative<Dense>(plan)) {
-    pruned = known.method->finish(o, o.dy.clone(), rng).result;
-  } else {
-    TORCH_CHECK_VALUE(false, kOp, ": ", std::string(text), " does not prune a gradient");
+  if (known.method->looks_at_dy_alone()) {
+    const Plan plan = known.method->plan(o, call);
+    pruned = used_gradient(plan, o.dy);
+    // Where dY is used as it is, the method may still prune what is computed from it.
+    if (pruned.is_same(o.dy)) pruned = known.method->finish(o, o.dy.clone(), call).result;
   }
+  TORCH_CHECK_VALUE(pruned.defined(), kOp, ": ", std::string(text), " does not prune a gradient");
   return pruned.is_same(o.dy) ? dy.clone() : pruned.reshape(dy.sizes());
 }
 

@@ -10,7 +10,7 @@
 #include <numbers>
 
 #include "core/studies/recorded.h"
-#include "kernels/select/pruned_product.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/studies/recorded.h"
 #include "kernels/kernel.h"
@@ -43,15 +44,15 @@ StudyTable study_gradient_error(const StudyRequest& request) {
                   .layer = l,
                   .step = static_cast<uint64_t>(i),
                   .product = Product::kForward};
-          Plan forward;
+          std::optional<Plan> forward;
           if (product != Product::kForward && samples_forward) {
             Operands before = o;
             before.product = Product::kForward;
             forward = method->plan(before, rng);
-            o.forward = &forward;
           }
           rng.product = product;
-          const auto result = method->finish(o, run(method->plan(o, rng), o), rng).result;
+          const MethodCall call(rng, info.norm_follows, forward ? &*forward : nullptr);
+          const auto result = method->finish(o, run(method->plan(o, call), o), call).result;
           if (!result.defined()) break;  // frozen: there is no gradient
           draws.push_back(result.to(at::kDouble));
           if (i == 1 && at::equal(draws[0], draws[1])) {
@@ -59,7 +60,6 @@ StudyTable study_gradient_error(const StudyRequest& request) {
             break;
           }
         }
-        o.forward = nullptr;
         if (draws.empty()) continue;
         const auto count = static_cast<double>(draws.size());
         auto mean = at::zeros_like(exact);

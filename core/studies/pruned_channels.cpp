@@ -45,8 +45,8 @@ StudyTable study_pruned_channels(const StudyRequest& request) {
   add("exact", operands.dy);
   for (const auto& text : request.methods) {
     const auto method = make_method(text);
-    const auto plan =
-        method->plan(operands, Rng{.seed = static_cast<uint64_t>(request.params.integer("seed"))});
+    const Rng rng{.seed = static_cast<uint64_t>(request.params.integer("seed"))};
+    const auto plan = method->plan(operands, MethodCall(rng, info.norm_follows));
     const auto* pruned = std::get_if<PrunedDY>(&plan);
     if (pruned == nullptr) {
       throw usage_error("study: {} prunes no gradient; choose sdgp or stochastic_pruning", text);

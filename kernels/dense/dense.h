@@ -1,18 +1,13 @@
-// The exact products: LibTorch's own convolutions, or ours where those are slow.
+// The exact product on plain memory.
 #pragma once
 
-#include <utility>
-
-#include "kernels/operands.h"
+#include "kernels/variant.h"
 
 namespace approx {
 
-// The faster of the ways to compute it.
-at::Tensor dense_product(const Operands& operands);
-
-// LibTorch's, whatever the shape. See dense_gradients (kernels/kernel.h) for the second.
-at::Tensor libtorch_product(const Operands& operands);
-std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& operands, bool data,
-                                                     bool weight);
+template <typename Real>
+struct Arguments<Dense, Real> : Arrays<Real> {
+  static at::Tensor run(Loop<Dense, Real> loop, const Dense& plan, const Operands& operands);
+};
 
 }  // namespace approx

@@ -1,16 +1,34 @@
-#include "kernels/dense/matrix.h"
-
+// The exact products of 1x1 convolutions as plain matrix products: of linear layers, which come as
+// convolutions of maps of one pixel, and of small maps. Channels last in memory, the pixels of all
+// images are the rows of a matrix as they lie.
+//
+// oneDNN's convolutions take two to six times as long for linear layers, and on 2x2, 7x7 and 8x8
+// maps 1.1 to 1.3 times for the three products of a layer together (docs/performance.md).
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+
+#include "kernels/operands.h"
+#include "kernels/variant.h"
 
 namespace approx {
 namespace {
 
-bool has_one_pixel(at::IntArrayRef map) { return map[2] == 1 && map[3] == 1; }
+bool has_one_pixel(const Problem& p) { return p.h == 1 && p.w == 1; }
 
-bool matrix_shapes_fit(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& g) {
-  return weight[2] == 1 && weight[3] == 1 && g.groups == 1 && g.padding == 0 &&
-         (g.stride == 1 || has_one_pixel(input));
+// Whether the product is one matrix product: a 1x1 kernel in one group without padding, and without
+// a stride unless there is but one pixel.
+bool is_matrix_product(const Problem& p) {
+  const Geometry& g = p.geometry;
+  return p.kh == 1 && p.kw == 1 && g.groups == 1 && g.padding == Spatial(0) &&
+         (g.stride == Spatial(1) || has_one_pixel(p)) && p.n > 0;
+}
+
+// Whether that is faster than LibTorch's convolution: linear layers anywhere, other maps in single
+// precision on the CPU.
+bool matrix_pays(const Problem& p) {
+  constexpr int64_t kSmallMap = 64;  // pixels
+  return p.h * p.w <= kSmallMap &&
+         (has_one_pixel(p) || (p.device == Hardware::kCpu && p.element == ElementType::kFloat));
 }
 
 // [N,C,H,W] -> [N*H*W,C]: a view of a map with the channels last.
@@ -27,23 +45,8 @@ at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, at::IntArrayRef 
   return result;
 }
 
-}  // namespace
-
-bool matrix_fits(const Operands& o) {
-  return matrix_shapes_fit(o.input_sizes, o.w.sizes(), o.geometry) && o.input_sizes[0] > 0;
-}
-
-bool matrix_pays(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& g) {
-  constexpr int64_t kSmallMap = 64;  // pixels
-  return matrix_shapes_fit(input, weight, g) && input[2] * input[3] <= kSmallMap;
-}
-
-bool matrix_pays(const Operands& o) {
-  return o.input_sizes[0] > 0 && matrix_pays(o.input_sizes, o.w.sizes(), o.geometry) &&
-         (has_one_pixel(o.input_sizes) || (o.w.is_cpu() && o.w.scalar_type() == at::kFloat));
-}
-
-at::Tensor matrix_product(const Operands& o) {
+// With [pixels, channels] matrices: Y = X W^T, dX = dY W, dW = dY^T X.
+at::Tensor matrix_product(const Dense& /*plan*/, const Operands& o) {
   const auto w = o.w.flatten(1);
   const auto& in = o.input_sizes;
   switch (o.product) {
@@ -57,4 +60,7 @@ at::Tensor matrix_product(const Operands& o) {
   return {};
 }
 
+REGISTER_KERNEL(Dense, "matrix", matrix_product).where(is_matrix_product).pays(matrix_pays).rank(1);
+
+}  // namespace
 }  // namespace approx

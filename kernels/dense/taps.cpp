@@ -1,11 +1,18 @@
-#include "kernels/dense/taps.h"
-
+// The exact products as matrix products, one for each tap of the kernel.
+//
+// Direct convolutions lose on maps of a few pixels: their registers are filled along the width, and
+// much of what they multiply is padding (on a 2x2 map a 3x3 kernel meets 16 pixels and 20 zeros).
+// With the pixels outermost in memory, [H,W,N,C], the pixels that a tap joins to an output row are
+// neighbours, and every product is a sum of plain matrix products over what is really there.
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
 #include <algorithm>
 #include <cstdlib>
+
+#include "kernels/operands.h"
+#include "kernels/variant.h"
 
 namespace approx {
 namespace {
@@ -125,37 +132,35 @@ at::Tensor taps_weight_gradient(const at::Tensor& dy, const Operands& o) {
   return dw;
 }
 
-bool taps_shapes_fit(at::IntArrayRef weight, const Geometry& g) {
-  return g.stride == 1 && g.dilation == 1 && g.groups == 1 && weight[2] == weight[3] &&
-         weight[2] % 2 == 1 && weight[2] > 1 && 2 * g.padding == weight[2] - 1;
-}
-
-}  // namespace
-
-bool taps_fit(const Operands& o) {
-  return o.w.is_cpu() && o.w.scalar_type() == at::kFloat &&
-         taps_shapes_fit(o.w.sizes(), o.geometry) && o.input_sizes[0] > 0;
-}
-
-bool taps_pay(at::IntArrayRef input, at::IntArrayRef weight, const Geometry& geometry,
-              Product product) {
-  if (!taps_shapes_fit(weight, geometry)) return false;
-  const int64_t pixels = input[2] * input[3], channels = std::min(weight[0], weight[1]);
-  constexpr int64_t kManyRows = 64;  // images times the pixels of a row: matrices worth a BLAS
-  if (channels < 128 || input[0] * input[3] < kManyRows) return false;
-  if (product != Product::kWeightGradient) return pixels <= 9;
-  return pixels <= 16 || (channels >= 256 && pixels <= 256);
-}
-
-bool taps_pay(const Operands& o, Product product) {
-  return taps_fit(o) && taps_pay(o.input_sizes, o.w.sizes(), o.geometry, product);
-}
-
-at::Tensor taps_product(const Operands& o) {
+at::Tensor taps_product(const Dense& /*plan*/, const Operands& o) {
   if (o.product == Product::kForward) return taps_forward(o);
   const auto dy = pixels_first(o.dy);
   return o.product == Product::kDataGradient ? taps_data_gradient(dy, o)
                                              : taps_weight_gradient(dy, o);
 }
 
+// A square kernel of odd size in one group, whose padding keeps the size of the map.
+bool keeps_the_map(const Problem& p) {
+  const Geometry& g = p.geometry;
+  return g.stride == Spatial(1) && g.dilation == Spatial(1) && g.groups == 1 && p.kh == p.kw &&
+         p.kh % 2 == 1 && p.kh > 1 && g.padding == Spatial(p.kh / 2) && p.n > 0;
+}
+
+// Measured in docs/performance.md.
+bool taps_pay(const Problem& p) {
+  const int64_t pixels = p.h * p.w, channels = std::min(p.co, p.ci);
+  constexpr int64_t kManyRows = 64;  // images times the pixels of a row: matrices worth a BLAS
+  if (channels < 128 || p.n * p.w < kManyRows) return false;
+  if (p.product != Product::kWeightGradient) return pixels <= 9;
+  return pixels <= 16 || (channels >= 256 && pixels <= 256);
+}
+
+REGISTER_KERNEL(Dense, "taps", taps_product)
+    .on({Hardware::kCpu})
+    .reads({ElementType::kFloat})
+    .where(keeps_the_map)
+    .pays(taps_pay)
+    .rank(2);
+
+}  // namespace
 }  // namespace approx

@@ -3,11 +3,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
-#include "kernels/gaussian/gaussian_product.h"
+#include "kernels/operands.h"
+#include "kernels/plan.h"
 
 namespace approx {
 
-at::Tensor gaussian_product(const Gaussian& plan, const Operands& o, bool simd) {
+at::Tensor GaussianArgs::run(Loop<Gaussian, float> loop, const Gaussian& plan, const Operands& o) {
   // Drawn on the CPU in float and moved, so that every device and precision gets the same numbers.
   auto draws = at::empty(o.w.sizes(), at::TensorOptions().dtype(at::kFloat));
   const GaussianArgs args{static_cast<float>(plan.mean), static_cast<float>(plan.stddev), plan.rng,
@@ -15,7 +16,7 @@ at::Tensor gaussian_product(const Gaussian& plan, const Operands& o, bool simd) 
   const int64_t count = draws.numel();
   constexpr int64_t kGrain = 16 * 1024;  // numbers worth waking another thread for
   at::parallel_for(0, (count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {
-    (simd ? gaussian_simd : gaussian_reference)(args, 4 * begin, std::min(4 * end, count));
+    loop(args, 4 * begin, std::min(4 * end, count));
   });
   return draws.to(o.w.options());
 }

@@ -21,4 +21,8 @@ void gaussian_reference(const GaussianArgs& args, int64_t begin, int64_t end) {
   }
 }
 
+REGISTER_KERNEL(Gaussian, "reference", gaussian_reference)
+    .computes({Product::kWeightGradient})
+    .definition();
+
 }  // namespace approx

@@ -1,3 +1,5 @@
+#include "kernels/sampled/sampled.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -5,8 +7,9 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 
-#include "kernels/dense/dense.h"
-#include "kernels/sampled/sampled_product.h"
+#include "kernels/kernel.h"
+#include "kernels/loop_memory.h"
+#include "kernels/plan.h"
 
 namespace approx {
 namespace {
@@ -42,55 +45,13 @@ int64_t result_dim(const Sampled& plan, const Operands& o) {
   return -1;
 }
 
-std::vector<int64_t> result_sizes(const Operands& o) {
-  if (o.product == Product::kWeightGradient) return o.w.sizes().vec();
-  if (o.product == Product::kDataGradient) return o.input_sizes;
-  const auto& g = o.geometry;
-  std::vector<int64_t> sizes = {o.input_sizes[0], o.w.size(0), 0, 0};
-  for (size_t d = 2; d < 4; ++d) {
-    const auto kernel = o.w.size(static_cast<int64_t>(d));
-    sizes[d] = (o.input_sizes[d] + 2 * g.padding - g.dilation * (kernel - 1) - 1) / g.stride + 1;
-  }
-  return sizes;
-}
-
 at::Tensor zeros_of_result(const Operands& o) {
   const auto& like = o.product == Product::kForward ? o.x : o.dy;
-  return at::zeros(result_sizes(o), like.options().memory_format(at::MemoryFormat::ChannelsLast));
+  return at::zeros(result_sizes(problem_of(o)),
+                   like.options().memory_format(at::MemoryFormat::ChannelsLast));
 }
 
-at::Tensor take(const at::Tensor& tensor, int64_t dim, const at::Tensor& index) {
-  if (dim == 1) return take_channels(tensor, index);
-  return at::index_select(tensor, dim, index);
-}
-
-// `factor` along one dimension of a tensor with four.
-at::Tensor along(const at::Tensor& factor, int64_t dim, at::ScalarType type) {
-  std::vector<int64_t> sizes(4, 1);
-  sizes[static_cast<size_t>(dim)] = factor.numel();
-  return factor.to(type).view(sizes);
-}
-
-at::Tensor put_back(const at::Tensor& part, int64_t dim, const Sampled& plan, const Operands& o) {
-  auto whole = zeros_of_result(o);
-  whole.index_copy_(dim, plan.index, part);
-  return whole;
-}
-
-}  // namespace
-
-int64_t axis_size(Axis axis, const Operands& o) {
-  switch (axis) {
-    case Axis::kInputChannels:
-      return o.input_sizes[1];
-    case Axis::kOutputChannels:
-      return o.w.size(0);
-    case Axis::kExamples:
-      return o.input_sizes[0];
-  }
-  return 0;
-}
-
+// x[:, index] with the channels last in memory, [N,k,H,W].
 at::Tensor take_channels(const at::Tensor& x, const at::Tensor& index) {
   constexpr auto kLast = at::MemoryFormat::ChannelsLast;
   if (!x.is_cpu() || x.scalar_type() != at::kFloat) {
@@ -115,7 +76,27 @@ at::Tensor take_channels(const at::Tensor& x, const at::Tensor& index) {
   return taken;
 }
 
-at::Tensor sampled_product(const Sampled& plan, const Operands& o) {
+at::Tensor take(const at::Tensor& tensor, int64_t dim, const at::Tensor& index) {
+  if (dim == 1) return take_channels(tensor, index);
+  return at::index_select(tensor, dim, index);
+}
+
+// `factor` along one dimension of a tensor with four.
+at::Tensor along(const at::Tensor& factor, int64_t dim, at::ScalarType type) {
+  std::vector<int64_t> sizes(4, 1);
+  sizes[static_cast<size_t>(dim)] = factor.numel();
+  return factor.to(type).view(sizes);
+}
+
+at::Tensor put_back(const at::Tensor& part, int64_t dim, const Sampled& plan, const Operands& o) {
+  auto whole = zeros_of_result(o);
+  whole.index_copy_(dim, plan.index, part);
+  return whole;
+}
+
+// The exact product of the sampled slices, put back among zeros where the result carries the axis.
+// Its cost is that of the exact product times k over the length of the axis, and the copies.
+at::Tensor gathered_product(const Sampled& plan, const Operands& o) {
   if (plan.index.numel() == 0) return zeros_of_result(o);
   const Place place = place_of(plan.axis);
   Operands part = o;
@@ -138,33 +119,61 @@ at::Tensor sampled_product(const Sampled& plan, const Operands& o) {
     const int64_t at = place.w >= 0 ? place.w : place.y;
     scaled = at::mul(scaled, along(plan.scale, at, scaled.scalar_type()));
   }
-  auto result = dense_product(part);
+  auto result = run(Dense{}, part);
   if (!in_result) return result;
   if (plan.scale.defined()) result.mul_(along(plan.scale, dim, result.scalar_type()));
   return put_back(result, dim, plan, o);
 }
 
-at::Tensor masked_product(const Sampled& plan, const Operands& o) {
-  const int64_t length = axis_size(plan.axis, o);
-  auto factor = at::zeros({length}, plan.index.options().dtype(at::kFloat));
+// The length of an axis: Ci, Co or N.
+int64_t axis_size(Axis axis, const Operands& o) {
+  switch (axis) {
+    case Axis::kInputChannels:
+      return o.input_sizes[1];
+    case Axis::kOutputChannels:
+      return o.w.size(0);
+    case Axis::kExamples:
+      return o.input_sizes[0];
+  }
+  return 0;
+}
+
+// The factor of every entry of the axis, zero where it was left out: [length] float.
+at::Tensor factors_of(const Sampled& plan, const Operands& o) {
+  auto factor = at::zeros({axis_size(plan.axis, o)}, plan.index.options().dtype(at::kFloat));
   if (plan.scale.defined()) {
     factor.index_copy_(0, plan.index, plan.scale);
   } else {
     factor.index_fill_(0, plan.index, 1);
   }
+  return factor;
+}
+
+// x with all its channels, zero where a layer kept the sampled ones alone.
+at::Tensor whole_input(const Sampled& plan, const Operands& o) {
+  if (plan.axis != Axis::kInputChannels || !o.x.defined() || o.x.size(1) == o.input_sizes[1]) {
+    return o.x;
+  }
+  auto whole =
+      at::zeros(o.input_sizes, o.x.options().memory_format(at::MemoryFormat::ChannelsLast));
+  whole.index_copy_(1, plan.index, o.x);
+  return whole;
+}
+
+// The same by multiplying whole tensors with factors, zeros included: any group count, no saving.
+at::Tensor masked_product(const Sampled& plan, const Operands& o) {
+  const int64_t length = axis_size(plan.axis, o);
+  const auto factor = factors_of(plan, o);
   const int64_t dim = result_dim(plan, o);
   Operands part = o;
-  if (plan.axis == Axis::kInputChannels && o.x.defined() && o.x.size(1) != length) {
-    part.x = at::zeros(o.input_sizes, o.x.options().memory_format(at::MemoryFormat::ChannelsLast));
-    part.x.index_copy_(1, plan.index, o.x);
-  }
+  part.x = whole_input(plan, o);
   // Left-out entries are set to zero: multiplied, an infinity among them would become NaN.
   const auto scaled = [&](const at::Tensor& tensor, int64_t at) {
     const auto f = along(factor, at, tensor.scalar_type());
     return at::mul(tensor, f).masked_fill_(f == 0, 0);
   };
   if (dim >= 0) {
-    auto result = dense_product(part);
+    auto result = run(Dense{}, part);
     const int64_t groups = o.geometry.groups;
     if (o.product != Product::kWeightGradient || dim == 0 || groups == 1) {
       return scaled(result, dim);
@@ -186,7 +195,59 @@ at::Tensor masked_product(const Sampled& plan, const Operands& o) {
       part.dy = scaled(part.dy, 0);
       break;
   }
-  return dense_product(part);
+  return run(Dense{}, part);
 }
+
+REGISTER_KERNEL(Sampled, "gather", gathered_product)
+    .where([](const Problem& p) { return p.one_group(); })
+    .rank(1);
+
+REGISTER_KERNEL(Sampled, "mask", masked_product).rank(2);
+
+}  // namespace
+
+int64_t PlanTraits<Sampled>::macs(const Sampled& plan, const Operands& o) {
+  const int64_t whole = axis_size(plan.axis, o);
+  return whole == 0 ? 0 : dense_macs(o) / whole * plan.index.numel();
+}
+
+at::Tensor PlanTraits<Sampled>::gradient(const Sampled& plan, const at::Tensor& dy) {
+  if (plan.axis != Axis::kOutputChannels) return dy;
+  auto mask = at::zeros({1, dy.size(1), 1, 1}, dy.options().memory_format(c10::nullopt));
+  mask.index_fill_(1, plan.index, 1);
+  return dy * mask;
+}
+
+at::Tensor sampled_input(const at::Tensor& x, const Plan& plan, const Geometry& geometry) {
+  const auto* sampled = std::get_if<Sampled>(&plan);
+  const bool can = sampled != nullptr && sampled->axis == Axis::kInputChannels &&
+                   geometry.groups == 1 && sampled->index.numel() > 0;
+  return can ? take_channels(x, sampled->index) : x;
+}
+
+template <typename Real>
+at::Tensor Arguments<Sampled, Real>::run(Loop<Sampled, Real> loop, const Sampled& plan,
+                                         const Operands& o) {
+  LoopMemory<Real> memory(o);
+  Arguments args{memory.arrays(whole_input(plan, o), o.w, o.dy)};
+  const auto factors = factors_of(plan, o).cpu();
+  const auto* of_axis = factors.template const_data_ptr<float>();
+  switch (plan.axis) {
+    case Axis::kInputChannels:
+      args.input_channel = of_axis;
+      break;
+    case Axis::kOutputChannels:
+      args.output_channel = of_axis;
+      break;
+    case Axis::kExamples:
+      args.example = of_axis;
+      break;
+  }
+  in_parallel<Sampled, Real>(loop, args);
+  return memory.finished();
+}
+
+template struct Arguments<Sampled, float>;
+template struct Arguments<Sampled, double>;
 
 }  // namespace approx

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "kernels/draws.h"
-#include "kernels/select/pruned_product.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {
@@ -33,8 +33,9 @@ PrunedDY counted(at::Tensor pruned) {
   return {std::move(pruned), std::move(kept)};
 }
 
-PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rng& rng, bool loop) {
-  if (loop && loops(dy)) {
+PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rng& rng,
+                           Choosing how) {
+  if (how != Choosing::kTensors && loops(dy)) {
     const auto source = dy.contiguous(kLast);
     auto pruned = at::empty_like(source);
     const StochasticArgs args{dy.numel(), source.const_data_ptr<float>(),
@@ -52,8 +53,8 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
   return counted(at::where(size < tau, small, g).to(dy.scalar_type()).contiguous(kLast));
 }
 
-PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, bool loop) {
-  if (loop && loops(dy)) {
+PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, Choosing how) {
+  if (how != Choosing::kTensors && loops(dy)) {
     const auto source = dy.contiguous(kLast);
     auto pruned = at::empty_like(source);
     const NmArgs args{dy.size(0) * dy.size(2) * dy.size(3),

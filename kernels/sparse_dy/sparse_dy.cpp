@@ -1,24 +1,16 @@
 #include "kernels/sparse_dy/sparse_dy.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/repeat_interleave.h>
 #include <ATen/ops/zeros.h>
 
 #include <cassert>
 
-#include "kernels/sparse_dy/sparse_dy_product.h"
+#include "kernels/kernel.h"
+#include "kernels/loop_memory.h"
+#include "kernels/plan.h"
 
 namespace approx {
-namespace {
-
-// The kernels read float, channels last; a tensor that is so already is not copied.
-at::Tensor channels_last_float(const at::Tensor& tensor) {
-  return tensor.to(at::kFloat).contiguous(at::MemoryFormat::ChannelsLast);
-}
-
-}  // namespace
 
 SparseDY SparseDY::from_topk(const at::Tensor& position, const at::Tensor& value) {
   const int64_t rows = position.size(0) * position.size(1), k = position.size(2);
@@ -27,62 +19,45 @@ SparseDY SparseDY::from_topk(const at::Tensor& position, const at::Tensor& value
           value.to(at::kFloat).flatten().contiguous()};
 }
 
-at::Tensor densify(const SparseDY& plan, const Operands& o) {
-  const int64_t plane = o.dy.size(2) * o.dy.size(3);
-  auto dense = at::zeros({o.dy.size(0) * o.dy.size(1), plane}, plan.value.options());
-  const auto counts = plan.row_start.diff();
+at::Tensor SparseDY::densified(const at::Tensor& dy) const {
+  const int64_t plane = dy.size(2) * dy.size(3);
+  auto dense = at::zeros({dy.size(0) * dy.size(1), plane}, value.options());
+  const auto counts = row_start.diff();
   const auto row = at::repeat_interleave(counts);  // [entries]: the row of each entry
-  dense.index_put_({row, plan.position.to(at::kLong)}, plan.value);
-  return dense.view(o.dy.sizes()).to(o.dy.scalar_type()).contiguous(o.dy.suggest_memory_format());
+  dense.index_put_({row, position.to(at::kLong)}, value);
+  return dense.view(dy.sizes()).to(dy.scalar_type()).contiguous(dy.suggest_memory_format());
 }
 
-at::Tensor sparse_dy_weight_gradient(const SparseDY& plan, const Operands& o, bool simd) {
-  const auto x = channels_last_float(o.x);
-  SparseDYArgs args;
-  args.n = x.size(0);
-  args.ci = x.size(1);
-  args.h = x.size(2);
-  args.w = x.size(3);
-  args.co = o.dy.size(1);
-  args.ho = o.dy.size(2);
-  args.wo = o.dy.size(3);
-  args.kh = o.w.size(2);
-  args.kw = o.w.size(3);
-  args.stride = o.geometry.stride;
-  args.padding = o.geometry.padding;
-  args.dilation = o.geometry.dilation;
-  args.x = x.const_data_ptr<float>();
-  const auto row_start = plan.row_start.contiguous();
+template <typename Real>
+at::Tensor Arguments<SparseDY, Real>::run(Loop<SparseDY, Real> loop, const SparseDY& plan,
+                                          const Operands& o) {
+  LoopMemory<Real> memory(o);
+  Arguments args{memory.arrays(o.x, o.w, {})};
+  const auto row_start = plan.row_start.cpu().contiguous();
+  const auto position = plan.position.cpu(), value = plan.value.cpu();
+  assert(row_start.numel() == args.problem.n * args.problem.co + 1);
   args.row_start = row_start.const_data_ptr<int64_t>();
-  args.position = plan.position.const_data_ptr<int32_t>();
-  args.value = plan.value.const_data_ptr<float>();
-  assert(row_start.numel() == args.n * args.co + 1);
-
-  // [Co,Kh,Kw,Ci] in memory is [Co,Ci,Kh,Kw] with the channels last.
-  auto dw =
-      at::empty({args.co, args.kh, args.kw, args.ci}, x.options().memory_format(c10::nullopt));
-  args.dw = dw.mutable_data_ptr<float>();
-  at::parallel_for(0, args.co, 1, [&](int64_t begin, int64_t end) {
-    (simd ? sparse_dy_weight_gradient_simd : sparse_dy_weight_gradient_reference)(args, begin, end);
-  });
-  return dw.permute({0, 3, 1, 2}).to(o.w.scalar_type());
+  args.position = position.const_data_ptr<int32_t>();
+  args.value = value.template const_data_ptr<float>();
+  in_parallel<SparseDY, Real>(loop, args);
+  return memory.finished();
 }
 
-std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy, bool simd) {
-  const auto source = channels_last_float(dy);
-  const auto options = source.options().memory_format(c10::nullopt);
-  auto position = at::empty({dy.size(0), dy.size(1), 1}, options.dtype(at::kInt));
-  auto sum = at::empty({dy.size(0), dy.size(1), 1}, options);
-  const PeakArgs args{dy.size(0),
-                      dy.size(2) * dy.size(3),
-                      dy.size(1),
-                      source.const_data_ptr<float>(),
-                      position.mutable_data_ptr<int32_t>(),
-                      sum.mutable_data_ptr<float>()};
-  at::parallel_for(0, args.n, 1, [&](int64_t begin, int64_t end) {
-    (simd ? plane_peak_simd : plane_peak_reference)(args, begin, end);
-  });
-  return {position, sum};
+template struct Arguments<SparseDY, float>;
+template struct Arguments<SparseDY, double>;
+
+namespace {
+
+// Any product, device and precision: the exact product of the sparse dY written out.
+at::Tensor exact_product_of_densified(const SparseDY& plan, const Operands& o) {
+  Operands sparse = o;
+  sparse.dy = plan.densified(o.dy);
+  return approx::run(Dense{}, sparse);
 }
 
+REGISTER_KERNEL(SparseDY, "densify", exact_product_of_densified)
+    .computes({Product::kDataGradient, Product::kWeightGradient})
+    .rank(2);
+
+}  // namespace
 }  // namespace approx

@@ -1,52 +1,52 @@
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
+#include "kernels/multiplications.h"
 #include "kernels/sparse_dy/sparse_dy.h"
 
 namespace approx {
+namespace {
 
-void sparse_dy_weight_gradient_reference(const SparseDYArgs& a, int64_t begin, int64_t end) {
-  std::vector<double> row(static_cast<size_t>(a.kh * a.kw * a.ci));
-  for (int64_t c = begin; c < end; ++c) {
-    std::fill(row.begin(), row.end(), 0.0);
-    for (int64_t n = 0; n < a.n; ++n) {
-      for (int64_t e = a.row_start[n * a.co + c]; e < a.row_start[n * a.co + c + 1]; ++e) {
-        const int64_t top = a.position[e] / a.wo * a.stride - a.padding;
-        const int64_t left = a.position[e] % a.wo * a.stride - a.padding;
-        for (int64_t r = 0; r < a.kh; ++r) {
-          for (int64_t s = 0; s < a.kw; ++s) {
-            const int64_t y = top + r * a.dilation, x = left + s * a.dilation;
-            if (y < 0 || y >= a.h || x < 0 || x >= a.w) continue;  // the padding is zero
-            for (int64_t i = 0; i < a.ci; ++i) {
-              row[static_cast<size_t>((r * a.kw + s) * a.ci + i)] +=
-                  double{a.value[e]} * a.x[((n * a.h + y) * a.w + x) * a.ci + i];
+using Args = Arguments<SparseDY, double>;
+
+// Calls body(output pixel as row and column, value) for every entry of a row.
+template <typename Body>
+void for_entries(const Args& a, int64_t n, int64_t co, Body body) {
+  const int64_t row = n * a.problem.co + co, wo = a.problem.wo;
+  for (int64_t e = a.row_start[row]; e < a.row_start[row + 1]; ++e) {
+    body(a.position[e] / wo, a.position[e] % wo, double{a.value[e]});
+  }
+}
+
+// Each entry v of plane (n, co) adds v * x to the weight gradient, or v * w to the data gradient,
+// at all that its output pixel was computed from.
+void sparse_product(const Args& a, int64_t begin, int64_t end) {
+  const Problem& p = a.problem;
+  std::fill(a.slice(begin), a.slice(end), 0.0);
+  const bool of_weights = p.product == Product::kWeightGradient;
+  const int64_t inputs = p.group_inputs(), group_outputs = p.co / p.geometry.groups;
+  for (int64_t n = of_weights ? 0 : begin; n < (of_weights ? p.n : end); ++n) {
+    for (int64_t co = of_weights ? begin : 0; co < (of_weights ? end : p.co); ++co) {
+      const int64_t first = co / group_outputs * inputs;  // input channel of the group
+      for_entries(a, n, co, [&](int64_t oy, int64_t ox, double value) {
+        for_taps(p, oy, ox, [&](int64_t tap, int64_t y, int64_t x) {
+          const int64_t x_at = ((n * p.h + y) * p.w + x) * p.ci + first;
+          const int64_t w_at = (co * p.kh * p.kw + tap) * inputs;
+          for (int64_t i = 0; i < inputs; ++i) {
+            if (of_weights) {
+              a.out[w_at + i] += value * a.x[x_at + i];
+            } else {
+              a.out[x_at + i] += value * a.w[w_at + i];
             }
           }
-        }
-      }
-    }
-    for (size_t i = 0; i < row.size(); ++i) {
-      a.dw[c * static_cast<int64_t>(row.size()) + static_cast<int64_t>(i)] =
-          static_cast<float>(row[i]);
+        });
+      });
     }
   }
 }
 
-void plane_peak_reference(const PeakArgs& a, int64_t begin, int64_t end) {
-  for (int64_t n = begin; n < end; ++n) {
-    for (int64_t c = 0; c < a.co; ++c) {
-      const float* plane = a.dy + n * a.plane * a.co + c;
-      double sum = 0;
-      int64_t peak = 0;
-      for (int64_t p = 0; p < a.plane; ++p) {
-        sum += plane[p * a.co];
-        if (std::abs(plane[p * a.co]) > std::abs(plane[peak * a.co])) peak = p;
-      }
-      a.position[n * a.co + c] = static_cast<int32_t>(peak);
-      a.sum[n * a.co + c] = static_cast<float>(sum);
-    }
-  }
-}
+REGISTER_KERNEL(SparseDY, "reference", sparse_product)
+    .computes({Product::kDataGradient, Product::kWeightGradient})
+    .definition();
 
+}  // namespace
 }  // namespace approx

@@ -1,7 +1,6 @@
 // The exact products of 3x3 and 1x1 convolutions on small maps and of linear layers: LibTorch's
-// convolution in both layouts against the matrix products of kernels/dense/taps.h and matrix.h, in
-// turns. Where the rules in taps_pay and matrix_pays come from.
-// Usage: layer_benchmarks small_maps [THREADS]
+// convolution in both layouts against the matrix products of kernels/dense/taps.cpp and matrix.cpp,
+// in turns. Where their rules come from. Usage: layer_benchmarks small_maps [THREADS]
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -9,9 +8,8 @@
 #include <chrono>
 
 #include "core/train/device.h"
-#include "kernels/dense/matrix.h"
-#include "kernels/dense/taps.h"
 #include "kernels/kernel.h"
+#include "kernels/variant.h"
 #include "tests/benchmarks/benchmarks.h"
 
 namespace approx {
@@ -55,7 +53,7 @@ void compare(const MapShape& s) {
       std::sort(times[way].begin(), times[way].end());
       median[way] = times[way][times[way].size() / 2];
     }
-    const bool pays = pointwise ? matrix_pays(last) : taps_pay(last, product);
+    const bool pays = choose<Dense>(problem_of(last))->name != "libtorch";
     fmt::print("| {},{},{}x{},{},{} | {} | {:.1f} | {:.1f} | {:.1f} | {:.2f} | {} |\n", s.n, s.ci,
                s.size, s.size, s.co, s.kernel, name(product), median[0], median[1], median[2],
                std::min(median[0], median[1]) / median[2], pays ? "yes" : "");

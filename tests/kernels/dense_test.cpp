@@ -1,4 +1,4 @@
-#include "kernels/kernel.h"
+#include "tests/kernels/plan_contract.h"
 #include "tests/reference.h"
 
 namespace approx {
@@ -12,6 +12,39 @@ TEST(Dense, AgreesWithPlainLoopsOnEveryProduct) {
       o.product = product;
       EXPECT_CLOSE(run(Dense{}, o), reference::product(o).tensor()) << name(product);
     }
+  }
+}
+
+TEST(Dense, TheDefinitionIsThatOfTheTests) {
+  for (auto& o : uneven_operands(40, 42)) {
+    for (const auto product : kAllProducts) {
+      o.product = product;
+      EXPECT_TRUE(close(defined_result(Dense{}, o), reference::product(o).tensor(), 1e-12))
+          << name(product);
+      expect_variants_agree(Dense{}, o);
+    }
+  }
+}
+
+TEST(Dense, TheDefinitionIsTakenByItsNameAlone) {
+  auto o = random_operands({2, 3, 5, 7, 3, 1, 1});
+  for (const auto product : kAllProducts) {
+    o.product = product;
+    EXPECT_EQ(variants(Dense{}, o).back(), kReference);
+    EXPECT_TRUE(at::equal(run(Dense{}, o), run(Dense{}, o, "libtorch"))) << name(product);
+  }
+}
+
+TEST(Dense, GradientsOfUnevenGeometryComeTogether) {
+  for (auto& o : uneven_operands(20, 43)) {
+    const auto [dx, dw] = dense_gradients(o, true, true);
+    o.product = Product::kDataGradient;
+    EXPECT_CLOSE(dx, defined_result(Dense{}, o));
+    auto without_x = o;
+    without_x.x = at::Tensor();
+    EXPECT_CLOSE(dense_gradients(without_x, true, false).first, dx);
+    o.product = Product::kWeightGradient;
+    EXPECT_CLOSE(dw, defined_result(Dense{}, o));
   }
 }
 

@@ -30,11 +30,11 @@ at::Tensor with_tail(const at::Tensor& normalised, NormTail tail, const at::Tens
   return (tail == NormTail::kAddRelu ? normalised + residual : normalised).relu();
 }
 
-struct Problem {
+struct NormProblem {
   at::Tensor x, residual, dy, weight, bias;
 };
 
-Problem random_problem(const NormShape& s) {
+NormProblem random_problem(const NormShape& s) {
   at::manual_seed(s.n * 1000 + s.c);
   const auto map = [&] {
     return at::randn({s.n, s.c, s.h, s.w}).contiguous(at::MemoryFormat::ChannelsLast);
@@ -42,7 +42,7 @@ Problem random_problem(const NormShape& s) {
   return {map() * 3 + 20, map(), map(), at::randn({s.c}), at::randn({s.c})};
 }
 
-Outcome by_module(const Problem& p, NormTail tail) {
+Outcome by_module(const NormProblem& p, NormTail tail) {
   BatchNorm norm(p.x.size(1));
   {
     const at::NoGradGuard no_grad;
@@ -59,7 +59,7 @@ Outcome by_module(const Problem& p, NormTail tail) {
           norm->bias.grad(), norm->running_mean, norm->running_variance};
 }
 
-Outcome by_libtorch_in_double(const Problem& p, NormTail tail) {
+Outcome by_libtorch_in_double(const NormProblem& p, NormTail tail) {
   const auto wide = [](const at::Tensor& t) {
     return t.to(at::kDouble).detach().clone().requires_grad_();
   };

@@ -1,5 +1,4 @@
-#include "kernels/sparse_dy/sparse_dy_product.h"
-#include "tests/testing.h"
+#include "tests/kernels/plan_contract.h"
 
 namespace approx {
 namespace {
@@ -25,7 +24,8 @@ SparseDY random_plan(const Operands& o, uint64_t seed) {
 
 // The definition in plain loops over the operands as tensors, in double precision.
 at::Tensor definition(const SparseDY& plan, const Operands& o) {
-  const auto& [stride, padding, dilation, groups] = o.geometry;
+  const auto stride = o.geometry.stride.h, padding = o.geometry.padding.h,
+             dilation = o.geometry.dilation.h;
   const auto x = at::constant_pad_nd(o.x.to(at::kDouble), {padding, padding, padding, padding});
   auto dw = at::zeros(o.w.sizes(), at::kDouble);
   const int64_t reach = dilation * (o.w.size(2) - 1) + 1, co = o.dy.size(1), wo = o.dy.size(3);
@@ -69,10 +69,10 @@ TEST(SparseDY, DilationReadsTheRightPixels) {
 TEST(SparseDY, GroupsFallBackToTheExactProductOfTheSparseGradient) {
   const auto operands = random_operands({2, 8, 6, 12, 3, 1, 1, 4});
   const auto plan = random_plan(operands, 3);
-  EXPECT_EQ(variants(plan, operands), std::vector<std::string>{"densify"});
+  EXPECT_EQ(variants(plan, operands), (std::vector<std::string>{"densify", "reference"}));
   EXPECT_THROW(run(plan, operands, "simd"), Error);
   Operands sparse = operands;
-  sparse.dy = densify(plan, operands);
+  sparse.dy = plan.densified(operands.dy);
   EXPECT_CLOSE(run(plan, operands), double_product(sparse));
 }
 
@@ -80,7 +80,7 @@ TEST(SparseDY, ServesTheDataGradientToo) {
   auto operands = random_operands({3, 9, 8, 17, 3, 2, 1});
   const auto plan = random_plan(operands, 3);
   Operands sparse = operands;
-  sparse.dy = densify(plan, operands);
+  sparse.dy = plan.densified(operands.dy);
   operands.product = sparse.product = Product::kDataGradient;
   EXPECT_CLOSE(run(plan, operands), double_product(sparse));
   operands.x = at::Tensor();  // only its sizes are needed
@@ -111,34 +111,12 @@ TEST(SparseDY, AnyNumberOfThreadsGivesTheSameBits) {
   at::set_num_threads(threads);
 }
 
-TEST(PlanePeak, TiesGoToTheFirstAndTheSumIsSigned) {
-  const auto dy = at::tensor({1.f, -5.f, 5.f, 0.5f}).view({1, 1, 2, 2});
-  const auto [position, sum] = plane_peak(dy);
-  EXPECT_EQ(position.item<int64_t>(), 1);
-  EXPECT_FLOAT_EQ(sum.item<float>(), 1.5f);
-}
-
-TEST(PlanePeak, AllZeroAndAllEqualPlanesTakeTheFirstPosition) {
-  for (const float value : {0.0f, -2.0f}) {
-    for (int64_t channels : {1, 7, 8, 9, 33}) {
-      const auto [position, sum] = plane_peak(at::full({2, channels, 3, 3}, value));
-      EXPECT_EQ(position.abs().max().item<int64_t>(), 0);
-      EXPECT_CLOSE(sum, at::full({2, channels, 1}, 9 * value));
-    }
-  }
-}
-
-TEST(PlanePeak, SimdAgreesWithTheReferenceAndWithArgmax) {
-  for (int64_t channels : {1, 3, 4, 7, 8, 9, 16, 31, 32, 33, 64, 65, 100}) {
-    for (int64_t side : {1, 2, 5}) {
-      at::manual_seed(static_cast<uint64_t>(channels));
-      const auto dy = at::randn({2, channels, side, side});
-      const auto [position, sum] = plane_peak(dy);
-      const auto [reference_position, reference_sum] = plane_peak(dy, /*simd=*/false);
-      EXPECT_TRUE(at::equal(position, reference_position));
-      EXPECT_CLOSE(sum, reference_sum);
-      EXPECT_TRUE(at::equal(position.squeeze(-1).to(at::kLong), dy.flatten(2).abs().argmax(-1)));
-      EXPECT_CLOSE(sum.squeeze(-1), dy.flatten(2).sum(-1));
+TEST(SparseDY, EveryVariantAgreesWithTheDefinition) {
+  for (auto& o : uneven_operands(40, 101)) {
+    const auto plan = random_plan(o, 7);
+    for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+      o.product = product;
+      expect_variants_agree(plan, o);
     }
   }
 }

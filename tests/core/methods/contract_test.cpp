@@ -49,7 +49,6 @@ class MethodContract : public testing::TestWithParam<Case> {
   Operands operands_of(const TestShape& shape, const Method& method) const {
     auto o = random_operands(shape);
     o.product = GetParam().product;
-    o.norm_follows = true;
     const bool lets_x_go = method.keep() == Method::Keep::kNothing;
     if (lets_x_go && o.product == Product::kWeightGradient) o.x = at::Tensor();
     return o;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/select/pruned_product.h"
+#include "kernels/select/select.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 
@@ -15,7 +15,7 @@ const std::vector<Product> kGradients = {Product::kDataGradient, Product::kWeigh
 
 // The gradient that a plan computes with.
 at::Tensor pruned_by(Method& method, const Operands& o, const Rng& rng = {}) {
-  const auto plan = method.plan(o, rng);
+  const auto plan = method.plan(o, MethodCall(rng, /*norm_after=*/true));
   if (std::holds_alternative<Dense>(plan)) return o.dy;
   return std::get<PrunedDY>(plan).dy;
 }
@@ -23,7 +23,6 @@ at::Tensor pruned_by(Method& method, const Operands& o, const Rng& rng = {}) {
 Operands gradient_operands(const TestShape& shape, uint64_t seed = 1) {
   auto o = random_operands(shape, seed);
   o.product = Product::kDataGradient;
-  o.norm_follows = true;
   return o;
 }
 
@@ -103,7 +102,8 @@ TEST(Sdgp, LoopAndTensorOperationsAgreeToTheBit) {
     const Rng rng{.seed = 3, .layer = 2, .step = 9, .product = Product::kDataGradient};
     for (const bool random : {false, true}) {
       const NmChoice choice{.n = 2, .m = 5, .random = random};
-      const auto loop = nm_pruned(dy, choice, rng), tensors = nm_pruned(dy, choice, rng, false);
+      const auto loop = nm_pruned(dy, choice, rng),
+                 tensors = nm_pruned(dy, choice, rng, Choosing::kTensors);
       EXPECT_TRUE(at::equal(loop.dy, tensors.dy)) << shape;
       EXPECT_EQ(loop.kept.item<int64_t>(), tensors.kept.item<int64_t>());
     }
@@ -116,8 +116,8 @@ TEST(Sdgp, TiesKeepTheLowerChannelAndNaNStays) {
   EXPECT_TRUE(at::equal(tie.dy.flatten(), at::tensor({1.f, 1.f, 0.f, 0.f})));
   dy[0][3][0][0] = std::nan("");
   EXPECT_TRUE(std::isnan(nm_pruned(dy, {.n = 1, .m = 4}, Rng{}).dy[0][3][0][0].item<float>()));
-  EXPECT_TRUE(
-      std::isnan(nm_pruned(dy, {.n = 1, .m = 4}, Rng{}, false).dy[0][3][0][0].item<float>()));
+  EXPECT_TRUE(std::isnan(
+      nm_pruned(dy, {.n = 1, .m = 4}, Rng{}, Choosing::kTensors).dy[0][3][0][0].item<float>()));
 }
 
 TEST(Sdgp, RandomChannelsHaveEqualChances) {
@@ -189,7 +189,8 @@ TEST(StochasticPruning, EachEntryIsWhatItsDrawSays) {
       with.product = product;
       auto replaced = with;
       replaced.dy = expected.tensor().to(at::kFloat);
-      EXPECT_CLOSE(run(method->plan(with, rng), with), reference::product(replaced).tensor());
+      EXPECT_CLOSE(run(method->plan(with, MethodCall(rng, /*norm_after=*/true)), with),
+                   reference::product(replaced).tensor());
     }
   }
 }
@@ -200,7 +201,7 @@ TEST(StochasticPruning, LoopAndTensorOperationsAgreeToTheBit) {
     const auto tau = at::scalar_tensor(0.8f);
     const Rng rng{.seed = 3, .layer = 2, .step = 9};
     const auto loop = stochastic_pruned(dy, tau, rng);
-    const auto tensors = stochastic_pruned(dy, tau, rng, /*loop=*/false);
+    const auto tensors = stochastic_pruned(dy, tau, rng, Choosing::kTensors);
     EXPECT_TRUE(at::equal(loop.dy, tensors.dy)) << shape;
     EXPECT_EQ(loop.kept.item<int64_t>(), tensors.kept.item<int64_t>());
   }
@@ -212,7 +213,7 @@ TEST(StochasticPruning, LoopAndTensorOperationsAgreeToTheBit) {
 TEST(StochasticPruning, DensityOfNormalGradientsIsTheAnalyticOne) {
   at::manual_seed(3);
   Operands o = operands_with_dy(at::randn({10, 100, 25, 40}) * 1e-4);
-  o.norm_follows = true;
+  const MethodCall before_norm(Rng{.seed = 1}, /*norm_after=*/true);
   const double pi = std::acos(-1.0);
   for (const auto& [p, printed] :
        {std::pair{0.7, 0.620}, {0.8, 0.549}, {0.9, 0.460}, {0.99, 0.309}}) {
@@ -220,12 +221,12 @@ TEST(StochasticPruning, DensityOfNormalGradientsIsTheAnalyticOne) {
     const double analytic = 1 - p + 2 / z * (1 - std::exp(-z * z / 2)) / std::sqrt(2 * pi);
     EXPECT_NEAR(analytic, printed, 0.0006);
     const auto method = make_method(fmt::format("stochastic_pruning:p={}", p));
-    const auto plan = method->plan(o, Rng{.seed = 1});
+    const auto plan = method->plan(o, before_norm);
     const double density = std::get<PrunedDY>(plan).kept.item<double>() / 1e6;
     EXPECT_NEAR(density, analytic, 0.01 * analytic) << p;
   }
   // Eq. 2 as printed prunes less.
-  const auto plan = make_method("stochastic_pruning:p=0.9,sigma=printed")->plan(o, Rng{.seed = 1});
+  const auto plan = make_method("stochastic_pruning:p=0.9,sigma=printed")->plan(o, before_norm);
   EXPECT_NEAR(std::get<PrunedDY>(plan).kept.item<double>() / 1e6, 0.617, 0.005);
 }
 
@@ -256,9 +257,9 @@ TEST(StochasticPruning, PlacementFollowsTheNorm) {
   const auto automatic = make_method("stochastic_pruning"),
              output = make_method("stochastic_pruning:placement=output"),
              input = make_method("stochastic_pruning:placement=input");
-  EXPECT_TRUE(std::holds_alternative<PrunedDY>(automatic->plan(o, Rng{})));
-  EXPECT_TRUE(std::holds_alternative<Dense>(input->plan(o, Rng{})));
-  o.norm_follows = false;
+  const MethodCall before_norm(Rng{}, /*norm_after=*/true);
+  EXPECT_TRUE(std::holds_alternative<PrunedDY>(automatic->plan(o, before_norm)));
+  EXPECT_TRUE(std::holds_alternative<Dense>(input->plan(o, before_norm)));
   EXPECT_TRUE(std::holds_alternative<Dense>(automatic->plan(o, Rng{})));
   EXPECT_TRUE(std::holds_alternative<PrunedDY>(output->plan(o, Rng{})));
 
@@ -276,8 +277,7 @@ TEST(StochasticPruning, PlacementFollowsTheNorm) {
 
 TEST(StochasticPruning, NothingChangesWithoutAThreshold) {
   for (const auto& dy : {at::zeros({2, 3, 4, 4}), at::full({2, 3, 4, 4}, 1e-42f)}) {
-    auto o = operands_with_dy(dy);
-    o.norm_follows = true;
+    const auto o = operands_with_dy(dy);
     const auto pruned = pruned_by(*make_method("stochastic_pruning:p=0"), o);
     EXPECT_TRUE(at::equal(pruned, dy));
   }
@@ -390,10 +390,10 @@ TEST(Pruning, BothGradientsOfAPassGoByOneTensor) {
     const auto method = make_method(text);
     auto o = gradient_operands({2, 3, 5, 7, 3, 1, 1});
     Scratch scratch;
-    o.scratch = &scratch;
-    const auto data = method->plan(o, Rng{.product = Product::kDataGradient});
-    o.product = Product::kWeightGradient;
-    const auto weight = method->plan(o, Rng{.product = Product::kWeightGradient});
+    MethodCall call(Rng{.product = Product::kDataGradient}, true, nullptr, &scratch);
+    const auto data = method->plan(o, call);
+    o.product = call.rng.product = Product::kWeightGradient;
+    const auto weight = method->plan(o, call);
     EXPECT_TRUE(std::get<PrunedDY>(data).dy.is_same(std::get<PrunedDY>(weight).dy)) << text;
   }
 }

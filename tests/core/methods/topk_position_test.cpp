@@ -6,7 +6,8 @@ namespace {
 
 // Wang 2019, Algorithm 1, in plain loops and double precision: what k = 1 is held to.
 at::Tensor algorithm1(const Operands& o) {
-  const auto& [stride, padding, dilation, groups] = o.geometry;
+  const auto stride = o.geometry.stride.h, padding = o.geometry.padding.h,
+             dilation = o.geometry.dilation.h;
   const auto x = at::constant_pad_nd(o.x.to(at::kDouble), {padding, padding, padding, padding});
   auto dw = at::zeros(o.w.sizes(), at::kDouble);  // [Co,Ci,Kh,Kw]
   const auto reach = dilation * (dw.size(2) - 1) + 1;

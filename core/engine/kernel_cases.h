@@ -1,0 +1,19 @@
+// What bench-kernel measures.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+#include <vector>
+
+#include "core/engine/engine.h"
+
+namespace approx {
+
+// The cases of one shape (see Engine::kernel_cases): the fastest exact path at hand, then every
+// variant of every method that is named. Throws Error.
+std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
+                                        const std::vector<std::string>& methods,
+                                        c10::Device device);
+
+}  // namespace approx

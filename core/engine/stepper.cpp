@@ -1,0 +1,56 @@
+#include "core/engine/stepper.h"
+
+#include <chrono>
+#include <optional>
+
+#include "core/nn/phases.h"
+#include "core/train/session.h"
+
+namespace approx {
+namespace {
+
+class SessionStepper final : public Stepper {
+ public:
+  SessionStepper(const RunConfig& config, LoadedDataset dataset, bool phases)
+      : dataset_(std::move(dataset)), session_(config, dataset_) {
+    if (phases) clock_.emplace();
+  }
+
+  int64_t parameters() const override { return session_.parameters(); }
+
+  int64_t run(int64_t steps) override {
+    if (clock_) clock_->reset();
+    const auto before = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < steps; ++i) session_.step();
+    session_.synchronize();
+    last_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   std::chrono::steady_clock::now() - before)
+                   .count();
+    return last_ns_;
+  }
+
+  double mean_loss() override { return session_.take_mean_loss(); }
+
+  Json phases() const override {
+    Json shares = Json::object();
+    for (size_t i = 0; clock_ && i < kPhaseNames.size(); ++i) {
+      shares[std::string(kPhaseNames[i])] =
+          static_cast<double>(clock_->spent()[i]) / static_cast<double>(last_ns_);
+    }
+    return shares;
+  }
+
+ private:
+  LoadedDataset dataset_;
+  Session session_;
+  std::optional<PhaseClock> clock_;
+  int64_t last_ns_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Stepper> make_stepper(const RunConfig& config, LoadedDataset dataset, bool phases) {
+  return std::make_unique<SessionStepper>(config, std::move(dataset), phases);
+}
+
+}  // namespace approx

@@ -1,0 +1,14 @@
+// A network that trains for as many steps as it is told to.
+#pragma once
+
+#include <memory>
+
+#include "core/data/dataset.h"
+#include "core/engine/engine.h"
+
+namespace approx {
+
+// See Engine::stepper.
+std::unique_ptr<Stepper> make_stepper(const RunConfig& config, LoadedDataset dataset, bool phases);
+
+}  // namespace approx

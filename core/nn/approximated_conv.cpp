@@ -1,0 +1,157 @@
+#include "core/nn/approximated_conv.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include <optional>
+
+#include "base/error.h"
+#include "core/nn/phases.h"
+#include "kernels/kernel.h"
+
+namespace approx {
+namespace {
+
+// Computes one approximated product by its plan, and counts what it needed.
+at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& operands,
+                    const MethodCall& call) {
+  const auto& use = slot.of(operands.product);
+  if (use.count != nullptr) use.count->add(plan, operands);
+  if (slot.gradient != nullptr && operands.product == Product::kWeightGradient) {
+    if (const auto values = pruned_gradient(plan).values; values.defined()) {
+      slot.gradient->nonzero = values.count_nonzero();
+      slot.gradient->entries = operands.dy.numel();
+    }
+  }
+  auto finished = use.method->finish(operands, run(plan, operands), call);
+  if (use.count != nullptr) use.count->add_finished(finished);
+  return std::move(finished.result);
+}
+
+Rng draws_of(const LayerSlot& slot, uint32_t layer, Product product) {
+  return {slot.seed, layer, slot.step, product, 0};
+}
+
+// The backward of an approximated layer. A node of the autograd graph of our own rather than a
+// torch::autograd::Function, whose boxed arguments cost more than a small layer's dispatch.
+class ApproximatedConvBackward final : public torch::autograd::Node {
+ public:
+  std::string name() const override { return "ApproximatedConvBackward"; }
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    torch::autograd::variable_list result(3);
+    const auto& dy = gradients[0];
+    if (!dy.defined()) return result;
+    if (at::GradMode::is_enabled()) {
+      throw Error(ErrorKind::kUsage,
+                  "an approximated gradient has no gradient of its own: call backward without "
+                  "create_graph");
+    }
+    Operands operands{.x = x.unpack(),
+                      .w = w.unpack(),
+                      .dy = dy,
+                      .geometry = geometry,
+                      .product = Product::kDataGradient,
+                      .input_sizes = input_sizes};
+    Scratch scratch;
+    const auto planned = [&] {
+      const MethodCall call(draws_of(slot, layer, operands.product), slot.norm_follows,
+                            forward ? &*forward : nullptr, &scratch);
+      return computed(slot, slot.of(operands.product).method->plan(operands, call), operands, call);
+    };
+
+    const bool data = task_should_compute_output(0), weight = task_should_compute_output(1);
+    const bool data_planned = slot.of(Product::kDataGradient).method != nullptr;
+    const bool weight_planned = slot.of(Product::kWeightGradient).method != nullptr;
+    const bool exact_data = data && !data_planned, exact_weight = weight && !weight_planned;
+    if (exact_data && exact_weight && !PhaseClock::runs()) {
+      std::tie(result[0], result[1]) = dense_gradients(operands, true, true);
+    } else {
+      if (data) {
+        const PhaseScope phase(Phase::kDataGradient);
+        result[0] = data_planned ? planned() : dense_gradients(operands, true, false).first;
+      }
+      if (weight) {
+        const PhaseScope phase(Phase::kWeightGradient);
+        operands.product = Product::kWeightGradient;
+        result[1] = weight_planned ? planned() : dense_gradients(operands, false, true).second;
+      }
+    }
+    if (task_should_compute_output(2)) result[2] = dy.sum({0, 2, 3});
+    return result;
+  }
+
+  void release_variables() override {
+    x.reset_data();
+    w.reset_data();
+  }
+
+  torch::autograd::SavedVariable x, w;
+  Geometry geometry;
+  std::optional<Plan> forward;  // of the forward product, where that was not exact
+  LayerSlot slot;               // a copy: the layer's own belongs to its next step
+  uint32_t layer = 0;
+  std::vector<int64_t> input_sizes;
+};
+
+// Under autocast LibTorch casts the operands of its own convolutions; ours must be cast likewise.
+at::Tensor autocast(const at::Tensor& tensor) {
+  if (!tensor.defined() || !at::autocast::is_autocast_enabled(tensor.device().type()))
+    return tensor;
+  return at::autocast::cached_cast(at::autocast::get_autocast_dtype(tensor.device().type()), tensor,
+                                   tensor.device().type());
+}
+
+}  // namespace
+
+at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
+                             const at::Tensor& input_bias, const Geometry& geometry,
+                             const LayerSlot& slot, uint32_t layer) {
+  const auto x = autocast(input), w = autocast(weight), bias = autocast(input_bias);
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const auto* method = slot.of(Product::kWeightGradient).method;
+  at::Tensor y, kept = x;  // kept: what the weight gradient needs of x
+  std::optional<Plan> plan;
+  {
+    const at::NoGradGuard no_grad;
+    const PhaseScope phase(Phase::kForward);
+    Operands operands{.x = x,
+                      .w = w,
+                      .dy = {},
+                      .geometry = geometry,
+                      .product = Product::kForward,
+                      .input_sizes = x.sizes().vec()};
+    if (auto* forward = slot.of(Product::kForward).method) {
+      const MethodCall call(draws_of(slot, layer, Product::kForward), slot.norm_follows);
+      plan = forward->plan(operands, call);
+      if (method == forward && method->keep() == Method::Keep::kSample) {
+        kept = operands.x = sampled_input(x, *plan, geometry);
+      }
+      y = computed(slot, *plan, operands, call);
+    } else {
+      y = run(Dense{}, operands);
+    }
+    if (bias.defined()) y.add_(bias.view({1, -1, 1, 1}));
+  }
+  if (!at::GradMode::is_enabled() || !torch::autograd::any_variable_requires_grad({x, w, bias})) {
+    return y;
+  }
+  const auto node = std::shared_ptr<ApproximatedConvBackward>(new ApproximatedConvBackward(),
+                                                              torch::autograd::deleteNode);
+  node->set_next_edges(torch::autograd::collect_next_edges(x, w, bias));
+  const bool needed = method == nullptr || method->keep() != Method::Keep::kNothing;
+  if (w.requires_grad() && needed) {
+    node->x = torch::autograd::SavedVariable(kept, /*is_output=*/false);
+  }
+  node->forward = std::move(plan);
+  node->w = torch::autograd::SavedVariable(w, /*is_output=*/false);
+  node->geometry = geometry;
+  node->slot = slot;
+  node->layer = layer;
+  node->input_sizes = x.sizes().vec();
+  torch::autograd::set_history(y, node);
+  return y;
+}
+
+}  // namespace approx

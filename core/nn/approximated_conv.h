@@ -1,0 +1,16 @@
+// A convolution whose three products are open to methods, as a function with a gradient.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "core/nn/slot.h"
+
+namespace approx {
+
+// y = x (*) w + bias, each product as the slot says. The bias gradient is always exact. `layer` is
+// the number that keys random draws. Under autocast its operands are cast as LibTorch casts those
+// of its own convolutions.
+at::Tensor approximated_conv(const at::Tensor& x, const at::Tensor& w, const at::Tensor& bias,
+                             const Geometry& geometry, const LayerSlot& slot, uint32_t layer);
+
+}  // namespace approx

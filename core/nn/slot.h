@@ -1,0 +1,62 @@
+// What the schedule lets a layer do at a step, and what is counted of it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "core/methods/method.h"
+#include "kernels/operands.h"
+
+namespace approx {
+
+// What one method did for one product of one layer, summed over steps. Counts of entries that a
+// method kept of a gradient lie on its device: reading them waits for it, so that is left to
+// whoever asks, once in a while.
+struct UseCount {
+  int64_t calls = 0;
+  double host_macs = 0;      // really needed, besides those of kept entries
+  double entries = 0;        // of the gradients that were pruned
+  double host_kept = 0;      // of them, where the count is known without asking the device
+  at::Tensor device_kept;    // [] double, where it is not; undefined: none
+  double macs_per_kept = 0;  // multiply-accumulates that one entry of device_kept stands for
+
+  void add(const Plan& plan, const Operands& operands);
+  void add_finished(const Finished& finished);
+
+  double kept() const;
+  double macs() const;
+  // Of the pruned gradients; NaN where there were none.
+  double density() const;
+};
+
+struct MethodUse {
+  Method* method = nullptr;  // null: exact
+  UseCount* count = nullptr;
+};
+
+// How many entries are not zero of the gradient of a layer's output, as the weight gradient takes
+// it: behind a ReLU and after any pruning of it or of the data gradient that it comes from. This is
+// the gradient density of Ye et al. 2020, section 6.2.
+struct GradientCount {
+  at::Tensor nonzero;  // [] int64 on its device; undefined: no gradient came by
+  int64_t entries = 0;
+
+  void count(const at::Tensor& gradient);
+};
+
+struct LayerSlot {
+  std::array<MethodUse, 3> use;       // by Product
+  GradientCount* gradient = nullptr;  // where the step counts it; convolutions alone do
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  bool norm_follows = false;      // see MethodCall
+  std::shared_ptr<Method> owner;  // keeps the methods alive where no schedule does
+
+  bool exact() const { return !use[0].method && !use[1].method && !use[2].method; }
+  const MethodUse& of(Product product) const { return use[static_cast<size_t>(product)]; }
+};
+
+}  // namespace approx

@@ -1,0 +1,118 @@
+// The exact products by LibTorch's own convolutions: on any device, in any precision.
+#include <ATen/TensorIndexing.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+
+#include "kernels/kernel.h"
+#include "kernels/operands.h"
+#include "kernels/plan.h"
+#include "kernels/variant.h"
+
+namespace approx {
+namespace {
+
+// oneDNN's weight gradient of a 1x1 convolution with a stride writes past a workspace where a
+// channels-last x has fewer channels than a vector: wrong numbers, or it never returns
+// (uxlfoundation/oneDNN#6035). Without a stride, on every stride-th pixel, it is right.
+bool meets_the_workspace_bug(const Operands& o) {
+  constexpr int64_t kWidest = 16;  // floats of the widest vector
+  const auto& g = o.geometry;
+  return o.x.is_cpu() && o.w.size(2) == 1 && o.w.size(3) == 1 &&
+         (g.stride.h > 1 || g.stride.w > 1) && g.padding == Spatial(0) && o.w.size(1) < kWidest;
+}
+
+Operands on_every_stride_th_pixel(const Operands& o) {
+  Operands unit = o;
+  const auto taken = [&](int64_t d, int64_t stride) {
+    return at::indexing::Slice(0, (o.dy.size(d) - 1) * stride + 1, stride);
+  };
+  unit.x = o.x.index({at::indexing::Slice(), at::indexing::Slice(), taken(2, o.geometry.stride.h),
+                      taken(3, o.geometry.stride.w)})
+               .contiguous(at::MemoryFormat::ChannelsLast);
+  unit.geometry.stride = 1;
+  unit.input_sizes = unit.x.sizes().vec();
+  return unit;
+}
+
+// Either gradient may be left out (undefined).
+std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& o, bool data, bool weight) {
+  const auto& g = o.geometry;
+  if (weight && meets_the_workspace_bug(o)) {
+    return {data ? libtorch_gradients(o, true, false).first : at::Tensor(),
+            libtorch_gradients(on_every_stride_th_pixel(o), false, true).second};
+  }
+  const auto stride = g.stride.both(), padding = g.padding.both(), dilation = g.dilation.both();
+  if (data && !weight && !(o.x.defined() && o.x.sizes() == o.input_sizes)) {
+    // The transposed convolution is the same product (and as fast: docs/first-results.md) and needs
+    // nothing of x but its sizes, which the output padding restores where the stride does not
+    // divide them.
+    std::array<int64_t, 2> output_padding{};
+    for (size_t d = 0; d < 2; ++d) {
+      const auto dim = static_cast<int64_t>(d) + 2;
+      const int64_t reached =
+          (o.dy.size(dim) - 1) * stride[d] - 2 * padding[d] + dilation[d] * (o.w.size(dim) - 1) + 1;
+      output_padding[d] = o.input_sizes[d + 2] - reached;
+    }
+    return {at::convolution(o.dy, o.w, {}, stride, padding, dilation, /*transposed=*/true,
+                            output_padding, g.groups),
+            at::Tensor()};
+  }
+  auto [dx, dw, db] =
+      at::convolution_backward(o.dy, o.x, o.w, c10::nullopt, stride, padding, dilation,
+                               /*transposed=*/false, {0, 0}, g.groups, {data, weight, false});
+  return {dx, dw};
+}
+
+at::Tensor libtorch_product(const Dense& /*plan*/, const Operands& o) {
+  const auto& g = o.geometry;
+  switch (o.product) {
+    case Product::kForward:
+      return at::convolution(o.x, o.w, {}, g.stride.both(), g.padding.both(), g.dilation.both(),
+                             /*transposed=*/false, {0, 0}, g.groups);
+    case Product::kDataGradient:
+      return libtorch_gradients(o, /*data=*/true, /*weight=*/false).first;
+    case Product::kWeightGradient:
+      return libtorch_gradients(o, /*data=*/false, /*weight=*/true).second;
+  }
+  return {};
+}
+
+// Whether a variant of ours is chosen for a product.
+bool ours_pays(Problem problem, Product product) {
+  problem.product = product;
+  const auto* chosen = choose<Dense>(problem);
+  return chosen != nullptr && chosen->tensors != &libtorch_product;
+}
+
+REGISTER_KERNEL(Dense, "libtorch", libtorch_product).rank(3);
+
+}  // namespace
+
+bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry) {
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat || x.dim() != 4) return false;
+  const Problem problem = problem_of(Product::kForward, x.sizes(), w, geometry);
+  return std::any_of(kAllProducts.begin(), kAllProducts.end(),
+                     [&](Product product) { return ours_pays(problem, product); });
+}
+
+std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight) {
+  const Problem problem = problem_of(o);
+  const bool data_is_ours = data && ours_pays(problem, Product::kDataGradient);
+  const bool weight_is_ours = weight && ours_pays(problem, Product::kWeightGradient);
+  std::pair<at::Tensor, at::Tensor> result;
+  if ((data && !data_is_ours) || (weight && !weight_is_ours)) {
+    result = libtorch_gradients(o, data && !data_is_ours, weight && !weight_is_ours);
+  }
+  Operands part = o;
+  if (data_is_ours) {
+    part.product = Product::kDataGradient;
+    result.first = run(Dense{}, part);
+  }
+  if (weight_is_ours) {
+    part.product = Product::kWeightGradient;
+    result.second = run(Dense{}, part);
+  }
+  return result;
+}
+
+}  // namespace approx

@@ -1,0 +1,110 @@
+// What is known of each kind of plan beside how it is computed. A new kind (kernels/plan.h) adds
+// its own here, and nothing else asks which kind a plan is.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/operands.h"
+#include "kernels/plan.h"
+
+namespace approx {
+
+// The dY that a gradient is computed with, where it is not the operand's own.
+struct PrunedGradient {
+  // All of its entries that are not zero are among these; undefined: dY is used as it is.
+  at::Tensor values;
+  // How many were kept, those that happen to be zero included: known here, or, where `on_device` is
+  // defined, a number [] int64 on the device, which to read waits for it.
+  int64_t kept = 0;
+  at::Tensor on_device;
+};
+
+// Multiply-accumulates that one entry of dY, or of the result of the forward product, stands for.
+inline int64_t macs_per_output(const Operands& o) {
+  return o.w.size(1) * o.w.size(2) * o.w.size(3);
+}
+
+// Of the exact product. The three products have the same count.
+int64_t dense_macs(const Operands& operands);
+
+template <typename Kind>
+struct PlanTraits;
+// static constexpr std::string_view kName
+// static int64_t macs(const Kind&, const Operands&): multiply-accumulates that it really needs
+// static PrunedGradient pruned(const Kind&)
+// static at::Tensor gradient(const Kind&, const at::Tensor& dy): the dY that it computes with, in
+//   full; undefined where that is none
+
+// Of a plan that leaves dY alone.
+struct LeavesGradient {
+  template <typename Kind>
+  static PrunedGradient pruned(const Kind& /*plan*/) {
+    return {};
+  }
+};
+
+template <>
+struct PlanTraits<Dense> : LeavesGradient {
+  static constexpr std::string_view kName = "Dense";
+  static int64_t macs(const Dense& /*plan*/, const Operands& o) { return dense_macs(o); }
+  static at::Tensor gradient(const Dense& /*plan*/, const at::Tensor& dy) { return dy; }
+};
+
+// Plans that multiply nothing, and look at no dY.
+struct ComputesNothing : LeavesGradient {
+  template <typename Kind>
+  static int64_t macs(const Kind& /*plan*/, const Operands& /*operands*/) {
+    return 0;
+  }
+  template <typename Kind>
+  static at::Tensor gradient(const Kind& /*plan*/, const at::Tensor& /*dy*/) {
+    return {};
+  }
+};
+
+template <>
+struct PlanTraits<Skip> : ComputesNothing {
+  static constexpr std::string_view kName = "Skip";
+};
+
+template <>
+struct PlanTraits<Gaussian> : ComputesNothing {
+  static constexpr std::string_view kName = "Gaussian";
+};
+
+template <>
+struct PlanTraits<SparseDY> {
+  static constexpr std::string_view kName = "SparseDY";
+  static int64_t macs(const SparseDY& plan, const Operands& o) {
+    return plan.value.numel() * macs_per_output(o);
+  }
+  static PrunedGradient pruned(const SparseDY& plan) {
+    return {.values = plan.value, .kept = plan.value.numel(), .on_device = {}};
+  }
+  static at::Tensor gradient(const SparseDY& plan, const at::Tensor& dy) {
+    return plan.densified(dy);
+  }
+};
+
+template <>
+struct PlanTraits<PrunedDY> {
+  static constexpr std::string_view kName = "PrunedDY";
+  static int64_t macs(const PrunedDY& plan, const Operands& o) {
+    return plan.kept.item<int64_t>() * macs_per_output(o);
+  }
+  static PrunedGradient pruned(const PrunedDY& plan) {
+    return {.values = plan.dy, .kept = 0, .on_device = plan.kept};
+  }
+  static at::Tensor gradient(const PrunedDY& plan, const at::Tensor& /*dy*/) { return plan.dy; }
+};
+
+template <>
+struct PlanTraits<Sampled> : LeavesGradient {
+  static constexpr std::string_view kName = "Sampled";
+  static int64_t macs(const Sampled& plan, const Operands& o);
+  // Over the output channels; a sample of another axis leaves dY whole.
+  static at::Tensor gradient(const Sampled& plan, const at::Tensor& dy);
+};
+
+}  // namespace approx

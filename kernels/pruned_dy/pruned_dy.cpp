@@ -1,0 +1,33 @@
+#include "kernels/pruned_dy/pruned_dy.h"
+
+#include "kernels/kernel.h"
+#include "kernels/loop_memory.h"
+#include "kernels/plan.h"
+
+namespace approx {
+
+template <typename Real>
+at::Tensor Arguments<PrunedDY, Real>::run(Loop<PrunedDY, Real> loop, const PrunedDY& plan,
+                                          const Operands& o) {
+  LoopMemory<Real> memory(o);
+  in_parallel<PrunedDY, Real>(loop, {memory.arrays(o.x, o.w, plan.dy)});
+  return memory.finished();
+}
+
+template struct Arguments<PrunedDY, float>;
+template struct Arguments<PrunedDY, double>;
+
+namespace {
+
+at::Tensor exact_product_of_pruned(const PrunedDY& plan, const Operands& o) {
+  Operands replaced = o;
+  replaced.dy = plan.dy;
+  return approx::run(Dense{}, replaced);
+}
+
+// Named after what it is for most shapes; where an exact product of our own pays, that is taken.
+REGISTER_KERNEL(PrunedDY, "libtorch", exact_product_of_pruned)
+    .computes({Product::kDataGradient, Product::kWeightGradient});
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,13 @@
+// The exact product with a pruned tensor in place of dY, on plain memory: `dy` is that tensor.
+#pragma once
+
+#include "kernels/variant.h"
+
+namespace approx {
+
+template <typename Real>
+struct Arguments<PrunedDY, Real> : Arrays<Real> {
+  static at::Tensor run(Loop<PrunedDY, Real> loop, const PrunedDY& plan, const Operands& operands);
+};
+
+}  // namespace approx

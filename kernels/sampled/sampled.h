@@ -1,0 +1,19 @@
+// The exact product with a factor on each entry of one axis, on plain memory.
+#pragma once
+
+#include "kernels/variant.h"
+
+namespace approx {
+
+// One of the three is not null: the factors of that axis, zero for an entry that was not sampled.
+// Such entries are not read: where they are input channels, x may hold anything there.
+template <typename Real>
+struct Arguments<Sampled, Real> : Arrays<Real> {
+  const float* example = nullptr;         // [N]
+  const float* input_channel = nullptr;   // [Ci]
+  const float* output_channel = nullptr;  // [Co]
+
+  static at::Tensor run(Loop<Sampled, Real> loop, const Sampled& plan, const Operands& operands);
+};
+
+}  // namespace approx

@@ -1,0 +1,21 @@
+// The position that stands for a plane of dY, on plain memory.
+#pragma once
+
+#include <cstdint>
+
+namespace approx {
+
+// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: the position of its largest magnitude (the
+// first of equals) and the signed sum of the plane (Wang et al. 2019, Algorithm 1, lines 4 and 5).
+struct PeakArgs {
+  int64_t n = 0, plane = 0, co = 0;
+  const float* dy = nullptr;    // [N,plane,Co]
+  int32_t* position = nullptr;  // [N,Co]
+  float* sum = nullptr;         // [N,Co]
+};
+
+// For images n in [begin, end).
+void plane_peak_reference(const PeakArgs& args, int64_t begin, int64_t end);
+void plane_peak_simd(const PeakArgs& args, int64_t begin, int64_t end);
+
+}  // namespace approx

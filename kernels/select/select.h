@@ -1,0 +1,41 @@
+// Choosing what stays of a gradient, on tensors [N,C,H,W] of any device and precision.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <utility>
+
+#include "kernels/plan.h"
+#include "kernels/rng.h"
+
+namespace approx {
+
+// How a choice is made: by loops over memory where there are such (on the CPU in float), by their
+// definition, or by operations on tensors. All draw the same numbers.
+enum class Choosing { kFastest, kReference, kTensors };
+
+// What stays of a gradient, counted.
+PrunedDY counted(at::Tensor pruned);
+
+// See kernels/select/pruned.h. `tau` [] float, on the device of dy.
+PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rng& rng,
+                           Choosing how = Choosing::kFastest);
+
+struct NmChoice {
+  int64_t n = 2, m = 4;
+  bool random = false;
+  bool rescale_group = false;
+};
+PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
+                   Choosing how = Choosing::kFastest);
+
+// The k entries of largest magnitude of every example stay, of equal ones the first in the order
+// channel, row, column. Every NaN stays, beyond the k if need be: it must not vanish.
+PrunedDY largest_of_each_example(const at::Tensor& dy, int64_t k);
+
+// For every plane of dy on the CPU: the position of its largest magnitude [N,C,1] int32 (the first
+// of equals) and its signed sum [N,C,1] float.
+std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy,
+                                             Choosing how = Choosing::kFastest);
+
+}  // namespace approx

@@ -1,0 +1,30 @@
+#include "kernels/skip/skip.h"
+
+#include <ATen/ops/zeros_like.h>
+
+#include "kernels/loop_memory.h"
+#include "kernels/plan.h"
+
+namespace approx {
+
+template <typename Real>
+at::Tensor Arguments<Skip, Real>::run(Loop<Skip, Real> loop, const Skip& plan, const Operands& o) {
+  if (plan.freeze) return {};
+  LoopMemory<Real> memory(o);
+  in_parallel<Skip, Real>(loop, {memory.arrays({}, {}, {})});
+  return memory.finished();
+}
+
+template struct Arguments<Skip, float>;
+template struct Arguments<Skip, double>;
+
+namespace {
+
+at::Tensor nothing(const Skip& plan, const Operands& o) {
+  return plan.freeze ? at::Tensor() : at::zeros_like(o.w);
+}
+
+REGISTER_KERNEL(Skip, "skip", nothing).computes({Product::kWeightGradient});
+
+}  // namespace
+}  // namespace approx

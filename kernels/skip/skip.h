@@ -1,0 +1,13 @@
+// The weight gradient that is not computed, on plain memory.
+#pragma once
+
+#include "kernels/variant.h"
+
+namespace approx {
+
+template <typename Real>
+struct Arguments<Skip, Real> : Arrays<Real> {
+  static at::Tensor run(Loop<Skip, Real> loop, const Skip& plan, const Operands& operands);
+};
+
+}  // namespace approx

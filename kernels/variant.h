@@ -1,0 +1,164 @@
+// The ways to compute each kind of plan. A variant is one file in kernels/<plan>/ that ends in
+// REGISTER_KERNEL; the build finds it, `run` chooses it where it fits and pays, and bench-kernel
+// and the tests see it:
+//
+//   void multiply(const Arguments<SparseDY, float>& args, int64_t begin, int64_t end) { ... }
+//
+//   REGISTER_KERNEL(SparseDY, "simd", multiply)
+//       .computes({Product::kWeightGradient})
+//       .on({Hardware::kCpu})
+//       .where([](const Problem& p) { return p.one_group(); })
+//       .rank(1);
+//
+// Loops over plain memory see no header of LibTorch: operands reach them as Arguments, in the
+// precision that they read and with the channels last. An expression of tensors is registered by
+// the same line from a file that includes LibTorch.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/registry.h"
+#include "kernels/problem.h"
+
+namespace at {
+class Tensor;
+}
+
+namespace approx {
+
+// The kinds of plans (kernels/plan.h), and the operands as tensors (kernels/operands.h).
+struct Dense;
+struct Skip;
+struct Gaussian;
+struct SparseDY;
+struct PrunedDY;
+struct Sampled;
+struct Operands;
+
+// The operands in memory. Null where the product has no such operand.
+template <typename Real>
+struct Arrays {
+  Problem problem;
+  const Real* x = nullptr;   // [N,H,W,Ci]
+  const Real* w = nullptr;   // [Co,Kh,Kw,Ci/groups]
+  const Real* dy = nullptr;  // [N,Ho,Wo,Co]
+  Real* out = nullptr;       // [N,Ho,Wo,Co], [N,H,W,Ci] or [Co,Kh,Kw,Ci/groups], by product
+
+  // The slice of the result at `index`.
+  Real* slice(int64_t index) const { return out + index * problem.slice_size(); }
+};
+
+// A plan and its operands as a loop takes them: specialised in kernels/<plan>/<plan>.h, with
+//   static at::Tensor run(loop, const Plan&, const Operands&)
+// which prepares them from tensors, calls the loop for ranges of slices on as many threads as there
+// are, and hands the result back in the precision of the operands.
+template <typename Plan, typename Real>
+struct Arguments;
+
+// Writes slices [begin, end) of the result.
+template <typename Plan, typename Real>
+using Loop = void (*)(const Arguments<Plan, Real>& args, int64_t begin, int64_t end);
+
+template <typename Plan>
+using TensorFunction = at::Tensor (*)(const Plan& plan, const Operands& operands);
+
+template <typename Plan>
+struct Variant {
+  static constexpr const char* kWhat = "kernel";
+  using Rule = bool (*)(const Problem&);
+
+  std::string name;
+
+  // Chained onto REGISTER_KERNEL. What is left out is no limit.
+  Variant& computes(std::initializer_list<Product> list) { return products_ = list, *this; }
+  Variant& on(std::initializer_list<Hardware> list) { return devices_ = list, *this; }
+  Variant& reads(std::initializer_list<ElementType> list) { return elements_ = list, *this; }
+  Variant& lies(std::initializer_list<MapLayout> list) { return layouts_ = list, *this; }
+  Variant& where(Rule rule) { return fits_ = rule, *this; }
+  // A rule on the problem alone, so that equal runs take equal paths. Measured, not guessed.
+  Variant& pays(Rule rule) { return pays_ = rule, *this; }
+  // Of those that fit and pay the one of least rank is taken: the fastest first.
+  Variant& rank(int rank) { return rank_ = rank, *this; }
+  // The definition in plain loops, which the others must agree with: taken only by its name.
+  Variant& definition() { return is_definition_ = true, *this; }
+
+  bool fits(const Problem& p) const {
+    return allows(products_, p.product) && allows(devices_, p.device) &&
+           allows(elements_, p.element) && allows(layouts_, p.layout) &&
+           (fits_ == nullptr || fits_(p));
+  }
+  bool worth(const Problem& p) const {
+    return !is_definition_ && (pays_ == nullptr || pays_(p)) && fits(p);
+  }
+  bool before(const Variant& other) const {
+    if (is_definition_ != other.is_definition_) return other.is_definition_;
+    return rank_ != other.rank_ ? rank_ < other.rank_ : name < other.name;
+  }
+
+  // What computes it: a function of tensors, or a loop with what runs it on tensors.
+  TensorFunction<Plan> tensors = nullptr;
+  template <typename Real>
+  struct LoopOnTensors {
+    Loop<Plan, Real> loop = nullptr;
+    at::Tensor (*run)(Loop<Plan, Real> loop, const Plan& plan, const Operands& operands) = nullptr;
+  };
+  LoopOnTensors<float> floats;
+  LoopOnTensors<double> doubles;
+
+ private:
+  template <typename Kind>
+  static bool allows(const std::vector<Kind>& list, Kind kind) {
+    return list.empty() || std::find(list.begin(), list.end(), kind) != list.end();
+  }
+
+  std::vector<Product> products_;
+  std::vector<Hardware> devices_;
+  std::vector<ElementType> elements_;
+  std::vector<MapLayout> layouts_;
+  Rule fits_ = nullptr, pays_ = nullptr;
+  int rank_ = 0;
+  bool is_definition_ = false;
+};
+
+// The variant for a problem, null where none fits.
+template <typename Plan>
+const Variant<Plan>* choose(const Problem& problem) {
+  const Variant<Plan>* best = nullptr;
+  for (const auto& candidate : Registry<Variant<Plan>>::instance().entries()) {
+    if (best != nullptr && !candidate.before(*best)) continue;
+    if (candidate.worth(problem)) best = &candidate;
+  }
+  return best;
+}
+
+template <typename Plan>
+Variant<Plan>& register_kernel(std::string name, TensorFunction<Plan> function) {
+  auto& variant = Registry<Variant<Plan>>::instance().add(std::move(name));
+  variant.tensors = function;
+  return variant;
+}
+
+template <typename Plan>
+Variant<Plan>& register_kernel(std::string name, Loop<Plan, float> loop) {
+  auto& variant = Registry<Variant<Plan>>::instance().add(std::move(name));
+  variant.floats = {loop, &Arguments<Plan, float>::run};
+  return variant;
+}
+
+template <typename Plan>
+Variant<Plan>& register_kernel(std::string name, Loop<Plan, double> loop) {
+  auto& variant = Registry<Variant<Plan>>::instance().add(std::move(name));
+  variant.doubles = {loop, &Arguments<Plan, double>::run};
+  return variant;
+}
+
+}  // namespace approx
+
+#define REGISTER_KERNEL(PLAN, NAME, FUNCTION)                                       \
+  [[maybe_unused]] static ::approx::Variant<PLAN>& APPROX_UNIQUE(kernel_variant_) = \
+      ::approx::register_kernel<PLAN>(NAME, FUNCTION)
