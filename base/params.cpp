@@ -1,7 +1,6 @@
 #include "base/params.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <optional>
 
@@ -142,12 +141,9 @@ const Params::Entry& Params::entry(std::string_view name) const {
   throw Error(ErrorKind::kInternal, fmt::format("{} declares no parameter {}", owner_, name));
 }
 
-size_t Params::choice_index(std::string_view name) const {
-  const Entry& found = entry(name);
-  const auto& choices = found.spec.choices;
-  const auto at = std::find(choices.begin(), choices.end(), std::get<std::string>(found.value));
-  assert(at != choices.end());
-  return static_cast<size_t>(at - choices.begin());
+void Params::throw_unnamed(std::string_view name) const {
+  throw Error(ErrorKind::kInternal,
+              fmt::format("{}: {}={} is declared and has no meaning", owner_, name, text(name)));
 }
 
 std::string Params::text_of(bool defaults_too) const {

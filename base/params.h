@@ -2,6 +2,7 @@
 // everywhere (TOML, command line, Python, store): `name:key=value,key=value`.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,21 @@ struct ParamSpec {
   double max = std::numeric_limits<double>::infinity();   // inclusive, numbers only
   std::vector<std::string> choices;
 };
+
+// A value of an enumeration and its name: a constexpr array of them is what a parameter's choices
+// are declared by (`names_of`) and what its value is read by (Params::choice).
+template <typename Enum>
+struct Named {
+  std::string_view name;
+  Enum value;
+};
+
+template <typename Enum, size_t N>
+std::vector<std::string> names_of(const std::array<Named<Enum>, N>& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.emplace_back(value.name);
+  return names;
+}
 
 void to_json(Json& json, const ParamSpec& spec);
 void from_json(const Json& json, ParamSpec& spec);
@@ -54,10 +70,14 @@ class Params {
   double real(std::string_view name) const { return get<double>(name); }
   const std::string& text(std::string_view name) const { return get<std::string>(name); }
 
-  // The position of a text among its declared choices, as the enumeration that mirrors them.
-  template <typename Enum>
-  Enum choice(std::string_view name) const {
-    return static_cast<Enum>(choice_index(name));
+  // A text as the enumeration whose values have these names. Throws Error(kInternal) for a text
+  // that was declared and is not among them.
+  template <typename Enum, size_t N>
+  Enum choice(std::string_view name, const std::array<Named<Enum>, N>& values) const {
+    for (const auto& value : values) {
+      if (value.name == text(name)) return value.value;
+    }
+    throw_unnamed(name);
   }
 
   const std::string& owner() const { return owner_; }
@@ -78,7 +98,7 @@ class Params {
 
   const Entry& entry(std::string_view name) const;
   std::string text_of(bool defaults_too) const;
-  size_t choice_index(std::string_view name) const;
+  [[noreturn]] void throw_unnamed(std::string_view name) const;
 
   template <typename T>
   const T& get(std::string_view name) const {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "cli/text.h"
+#include "core/experiment/files.h"
 
 namespace approx {
 namespace {
@@ -16,22 +17,12 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kLargest = 1 << 20;  // of any letter
 
-std::vector<fs::path> shape_folders() {
-  std::vector<fs::path> folders = {"tests/shapes"};
-  std::error_code unreadable;
-  const auto program = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
-  if (!unreadable) {
-    folders.push_back(program / "../share/approxtrain/shapes");
-    folders.push_back(program / "../tests/shapes");
-  }
-  return folders;
-}
-
 fs::path find_shapes(const std::string& name) {
   std::error_code unreadable;
   if (fs::is_regular_file(name, unreadable)) return name;
   std::vector<std::string> known;
-  for (const auto& folder : shape_folders()) {
+  for (const auto& experiments : experiment_paths()) {
+    const fs::path folder = fs::path(experiments) / "shapes";
     const fs::path path = folder / (name + ".txt");
     if (name.find('/') == std::string::npos && fs::is_regular_file(path, unreadable)) return path;
     for (const auto& entry : fs::directory_iterator(folder, unreadable)) {

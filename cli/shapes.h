@@ -18,7 +18,7 @@ ConvShape parse_shape(std::string_view text);
 // The same as parse_shape reads, every letter written.
 std::string shape_text(const ConvShape& shape);
 
-// A path, or the name of a file in tests/shapes or share/approxtrain/shapes.
+// A path, or the name of a file in the folder "shapes" of the experiments.
 // Throws Error(kUsage) with file and line.
 std::vector<ConvShape> load_shapes(const std::string& path_or_name);
 

@@ -39,7 +39,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerInfo, name, kind, index, in_channels, ou
 
 namespace {
 
-Json names_of(const std::vector<Product>& products) {
+Json product_names(const std::vector<Product>& products) {
   Json names = Json::array();
   for (const auto product : products) names.push_back(name(product));
   return names;
@@ -58,23 +58,29 @@ std::vector<Product> products_from(const Json& names) {
 }  // namespace
 
 const std::vector<Product>& MethodInfo::products_with(const Params& given) const {
-  if (products_of_mode.empty()) return products;
-  return products_of_mode.at(static_cast<size_t>(given.choice<int>("mode")));
+  for (const auto& mode : products_of_mode) {
+    if (mode.choice == given.text(kMode)) return mode.products;
+  }
+  return products;
 }
 
 void to_json(Json& json, const MethodInfo& info) {
   info_to_json(json, info);
-  json["products"] = names_of(info.products);
+  json["products"] = product_names(info.products);
   auto& modes = json["products_of_mode"] = Json::array();
-  for (const auto& products : info.products_of_mode) modes.push_back(names_of(products));
+  for (const auto& mode : info.products_of_mode) modes.push_back(product_names(mode.products));
   json["remembers"] = info.remembers;
 }
 
 void from_json(const Json& json, MethodInfo& info) {
   info_from_json(json, info);
   info.products = products_from(json.at("products"));
-  for (const auto& mode : json.at("products_of_mode")) {
-    info.products_of_mode.push_back(products_from(mode));
+  const Json& modes = json.at("products_of_mode");
+  for (const auto& param : info.params) {
+    if (param.name != MethodInfo::kMode) continue;
+    for (size_t i = 0; i < modes.size(); ++i) {
+      info.products_of_mode.push_back({param.choices.at(i), products_from(modes[i])});
+    }
   }
   json.at("remembers").get_to(info.remembers);
 }

@@ -28,8 +28,13 @@ struct EntryInfo {
 struct MethodInfo : EntryInfo {
   std::vector<Product> products;  // those it can approximate
 
-  // Where a parameter named `mode` narrows them: one entry per choice of it, in the same order.
-  std::vector<std::vector<Product>> products_of_mode;
+  // Where the parameter kMode narrows them: those under each of its choices, in their order.
+  static constexpr const char* kMode = "mode";
+  struct Mode {
+    std::string choice;
+    std::vector<Product> products;
+  };
+  std::vector<Mode> products_of_mode;
 
   // Whether it keeps something from one step to the next. Stateless callers refuse it.
   bool remembers = false;

@@ -2,7 +2,6 @@
 
 #include "core/data/dataset.h"
 #include "core/engine/kernel_cases.h"
-#include "core/engine/library_catalogue.h"
 #include "core/engine/out_of_memory.h"
 #include "core/engine/stepper.h"
 #include "core/methods/method.h"
@@ -66,15 +65,6 @@ class LibraryEngine final : public Engine {
 };
 
 }  // namespace
-
-Catalogue library_methods() {
-  Catalogue catalogue;
-  for (const auto* entry : Registry<MethodEntry>::instance().all()) {
-    catalogue.methods.push_back(*entry);
-  }
-  return catalogue;
-}
-
 }  // namespace approx
 
 extern "C" approx::Engine* approxtrain_engine() {

@@ -125,7 +125,7 @@ std::vector<KernelCase> method_cases(const ConvShape& shape, Operands o, const s
   // The forward product's plan, by which its gradients go. Kept as long as the call.
   const auto forward = std::make_shared<Plan>(Dense{});
   MethodCall call(rng, kBeforeNorm);
-  const auto& all = entry.products_with(library_methods().method_params(text));
+  const auto& all = entry.products_with(Params(entry.params, parse_spec(text)));
   if (o.product != Product::kForward &&
       std::find(all.begin(), all.end(), Product::kForward) != all.end()) {
     Operands before = random_operands(shape, Product::kForward, device);

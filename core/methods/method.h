@@ -94,11 +94,10 @@ struct MethodEntry : MethodInfo {
     return paper = std::move(id), paper_at = std::move(at), *this;
   }
   MethodEntry& approximates(std::initializer_list<Product> list) { return products = list, *this; }
-  // The products under each choice of the parameter `mode`, in the order of the choices.
-  MethodEntry& modes(std::vector<std::vector<Product>> list) {
-    return products_of_mode = std::move(list), *this;
-  }
-  // Takes a choice of `mode` away again.
+  // Declares the parameter kMode, whose choices approximate fewer products than the method can; the
+  // first is its default.
+  MethodEntry& modes(std::vector<Mode> list, std::string help);
+  // Takes one of them away again.
   MethodEntry& without_mode(std::string_view choice);
   // What several methods declare alike.
   MethodEntry& with(void (*declare)(MethodEntry&)) { return declare(*this), *this; }
@@ -108,6 +107,9 @@ struct MethodEntry : MethodInfo {
 
 // The method of `name:key=value,...`. Throws Error(kUsage).
 std::unique_ptr<Method> make_method(std::string_view text);
+
+// The methods registered in this library, as a catalogue.
+Catalogue library_methods();
 
 template <typename Type>
 MethodEntry& register_method(std::string name) {

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
 #include <cmath>
 
 #include "base/error.h"
@@ -9,13 +10,11 @@
 namespace approx {
 namespace {
 
-// By name: a method may offer fewer than all.
-SamplingMethod::Mode mode_of(const std::string& text) {
-  if (text == "backward") return SamplingMethod::Mode::kBackward;
-  if (text == "weight_gradient") return SamplingMethod::Mode::kWeightGradient;
-  if (text == "black_box") return SamplingMethod::Mode::kBlackBox;
-  return SamplingMethod::Mode::kBoth;
-}
+constexpr auto kModes = std::to_array<Named<SamplingMethod::Mode>>(
+    {{"both", SamplingMethod::Mode::kBoth},
+     {"backward", SamplingMethod::Mode::kBackward},
+     {"weight_gradient", SamplingMethod::Mode::kWeightGradient},
+     {"black_box", SamplingMethod::Mode::kBlackBox}});
 
 at::ScalarType norm_type(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -24,7 +23,7 @@ at::ScalarType norm_type(const at::Tensor& tensor) {
 }  // namespace
 
 SamplingMethod::SamplingMethod(const Params& params)
-    : mode_(mode_of(params.text("mode"))),
+    : mode_(params.choice(MethodEntry::kMode, kModes)),
       ratio_(params.real("ratio")),
       share_(params.real("share")),
       min_k_(params.integer("min_k")),
@@ -32,10 +31,6 @@ SamplingMethod::SamplingMethod(const Params& params)
 
 void SamplingMethod::declare(MethodEntry& entry) {
   entry.approximates({Product::kForward, Product::kDataGradient, Product::kWeightGradient})
-      .modes({{Product::kForward, Product::kDataGradient, Product::kWeightGradient},
-              {Product::kDataGradient, Product::kWeightGradient},
-              {Product::kWeightGradient},
-              {Product::kForward}})
       .param({"ratio", 0.5, "share of the pairs that is taken: k = floor(ratio * n)", 0, 1})
       .param({"min_k", int64_t{1}, "at least so many pairs; all of n where n is not larger", 1})
       .param({"share", 0.0,
@@ -43,10 +38,11 @@ void SamplingMethod::declare(MethodEntry& entry) {
               "all; 0: go by ratio",
               0, 1})
       .param({"min_channels", int64_t{0}, "layers with fewer input channels are exact", 0})
-      .param({.name = "mode",
-              .fallback = std::string("both"),
-              .help = "which products are approximated, by which samples",
-              .choices = {"both", "backward", "weight_gradient", "black_box"}});
+      .modes({{"both", {Product::kForward, Product::kDataGradient, Product::kWeightGradient}},
+              {"backward", {Product::kDataGradient, Product::kWeightGradient}},
+              {"weight_gradient", {Product::kWeightGradient}},
+              {"black_box", {Product::kForward}}},
+             "which products are approximated, by which samples");
 }
 
 Plan SamplingMethod::plan(const Operands& o, const MethodCall& call) {

@@ -14,6 +14,8 @@
 // survive; here a sum of zero is left alone instead.
 #include <ATen/ATen.h>
 
+#include <array>
+
 #include "base/error.h"
 #include "core/methods/pruning.h"
 #include "kernels/select/select.h"
@@ -22,6 +24,11 @@ namespace approx {
 namespace {
 
 enum class Rescale { kSampleChannel, kChannel, kGroup, kNone };
+constexpr auto kRescales =
+    std::to_array<Named<Rescale>>({{"sample_channel", Rescale::kSampleChannel},
+                                   {"channel", Rescale::kChannel},
+                                   {"group", Rescale::kGroup},
+                                   {"none", Rescale::kNone}});
 
 class Sdgp final : public PruningMethod {
  public:
@@ -30,7 +37,7 @@ class Sdgp final : public PruningMethod {
                 .m = params.integer("m"),
                 .random = params.text("rank") == "random",
                 .rescale_group = false},
-        rescale_(choice_.random ? Rescale::kNone : params.choice<Rescale>("rescale")) {
+        rescale_(choice_.random ? Rescale::kNone : params.choice("rescale", kRescales)) {
     if (choice_.n > choice_.m) {
       throw usage_error("sdgp: n = {} of m = {}: at most m channels can stay", choice_.n,
                         choice_.m);
@@ -70,7 +77,7 @@ REGISTER_METHOD("sdgp", Sdgp)
     .param({.name = "rescale",
             .fallback = std::string("sample_channel"),
             .help = "over what the sum of magnitudes is kept; none under rank=random",
-            .choices = {"sample_channel", "channel", "group", "none"}});
+            .choices = names_of(kRescales)});
 
 }  // namespace
 }  // namespace approx

@@ -15,6 +15,7 @@
 // the layer.
 #include <ATen/ATen.h>
 
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -25,11 +26,13 @@ namespace approx {
 namespace {
 
 enum class Placement { kAuto, kOutput, kInput };
+constexpr auto kPlacements = std::to_array<Named<Placement>>(
+    {{"auto", Placement::kAuto}, {"output", Placement::kOutput}, {"input", Placement::kInput}});
 
 class StochasticPruning final : public PruningMethod {
  public:
   explicit StochasticPruning(const Params& params)
-      : placement_(params.choice<Placement>("placement")) {
+      : placement_(params.choice("placement", kPlacements)) {
     const double normal =
         std::numbers::sqrt2 *
         at::erfinv(at::scalar_tensor(params.real("p"), at::kDouble)).item<double>();
@@ -74,7 +77,7 @@ REGISTER_METHOD("stochastic_pruning", StochasticPruning)
         {.name = "placement",
          .fallback = std::string("auto"),
          .help = "prune dY (output), dX once computed (input), or as a batch norm follows or not",
-         .choices = {"auto", "output", "input"}})
+         .choices = names_of(kPlacements)})
     .param({.name = "sigma",
             .fallback = std::string("unbiased"),
             .help = "estimate of the standard deviation: without bias, or as Eq. 2 prints it",

@@ -15,6 +15,8 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
 
+#include <array>
+
 #include "core/methods/method.h"
 #include "kernels/select/select.h"
 
@@ -22,12 +24,16 @@ namespace approx {
 namespace {
 
 enum class Scale { kEqual, kSigned, kL1, kNone };
+constexpr auto kScales = std::to_array<Named<Scale>>({{"equal", Scale::kEqual},
+                                                      {"signed", Scale::kSigned},
+                                                      {"l1", Scale::kL1},
+                                                      {"none", Scale::kNone}});
 
 class TopkPosition final : public Method {
  public:
   explicit TopkPosition(const Params& params)
       : k_(params.integer("k")),
-        scale_(params.choice<Scale>("scale")),
+        scale_(params.choice("scale", kScales)),
         factor_(params.real("factor")) {}
 
   Plan plan(const Operands& operands, const MethodCall& /*call*/) override {
@@ -83,7 +89,7 @@ REGISTER_METHOD("topk_position", TopkPosition)
     .param({.name = "scale",
             .fallback = std::string("equal"),
             .help = "what the kept positions carry",
-            .choices = {"equal", "signed", "l1", "none"}})
+            .choices = names_of(kScales)})
     .param({"factor", 1.0, "multiplies the result; the paper's runs use 1/batch", 0});
 
 }  // namespace

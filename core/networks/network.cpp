@@ -1,11 +1,8 @@
 #include "core/networks/network.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/function.h>
 
-#include <algorithm>
-#include <map>
-#include <set>
+#include "core/nn/norm.h"
 
 namespace approx {
 
@@ -36,44 +33,18 @@ std::shared_ptr<Network> make_network(std::string_view text, const NetworkInput&
   return network;
 }
 
-namespace {
-
-// The nodes of a backward graph, each with the names of those that use its result.
-std::map<torch::autograd::Node*, std::vector<std::string>> users_of(torch::autograd::Node* root) {
-  std::map<torch::autograd::Node*, std::vector<std::string>> users;
-  std::set<torch::autograd::Node*> seen = {root};
-  std::vector<torch::autograd::Node*> waiting = {root};
-  while (!waiting.empty()) {
-    auto* node = waiting.back();
-    waiting.pop_back();
-    for (const auto& edge : node->next_edges()) {
-      if (!edge.function) continue;
-      users[edge.function.get()].push_back(node->name());
-      if (seen.insert(edge.function.get()).second) waiting.push_back(edge.function.get());
-    }
-  }
-  return users;
-}
-
-}  // namespace
-
 std::vector<LayerInfo> layer_infos(Network& network, const NetworkInput& input) {
   const at::AutoGradMode with_graph(true);
   const bool training = network.is_training();
   network.eval();
   const auto layers = network.layers();
   for (auto* layer : layers) layer->probing = true;
-  const auto y = network.forward(at::zeros({1, input.channels, input.size, input.size}));
+  const NormInputs norm_inputs;
+  network.forward(at::zeros({1, input.channels, input.size, input.size}));
   network.train(training);
-  const auto users = users_of(y.grad_fn().get());
   std::vector<LayerInfo> infos;
   for (auto* layer : layers) {
-    const auto found = users.find(layer->probe.y.grad_fn().get());
-    layer->info.norm_follows =
-        found != users.end() &&
-        std::any_of(found->second.begin(), found->second.end(), [](const std::string& user) {
-          return user.find("BatchNorm") != std::string::npos;
-        });
+    layer->info.norm_follows = norm_inputs.took(layer->probe.y);
     layer->probing = false;
     layer->probe = {};
     infos.push_back(layer->info);

@@ -10,7 +10,6 @@
 namespace approx {
 namespace {
 
-// The network's description is read off the graph, where "BatchNorm" in a name says what it is.
 class FusedBatchNormBackward final : public torch::autograd::Node {
  public:
   std::string name() const override { return "FusedBatchNormBackward"; }
@@ -64,7 +63,8 @@ at::Tensor BatchNormImpl::add_relu(const at::Tensor& x, const at::Tensor& residu
 }
 
 at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tensor& residual) {
-  // Evaluation with a graph (the networks' description) is left to LibTorch.
+  NormInputs::note(x);
+  // Evaluation with a graph is left to LibTorch.
   const bool fits = fused_norm_fits(x) && weight.scalar_type() == at::kFloat &&
                     (!residual.defined() || residual.scalar_type() == at::kFloat) &&
                     (is_training() || !at::GradMode::is_enabled());

@@ -6,9 +6,35 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <memory>
+#include <set>
+#include <utility>
+
 #include "kernels/norm/fused_norm.h"
 
 namespace approx {
+
+// While one lives, it notes the graph nodes whose results the batch norms of its thread take: how
+// the description of a network tells after which layers one follows.
+class NormInputs {
+ public:
+  NormInputs() : before_(std::exchange(current_, this)) {}
+  ~NormInputs() { current_ = before_; }
+  NormInputs(const NormInputs&) = delete;
+  NormInputs& operator=(const NormInputs&) = delete;
+
+  // Whether a batch norm took the result of the node that computed `tensor`.
+  bool took(const at::Tensor& tensor) const { return nodes_.contains(tensor.grad_fn()); }
+
+  static void note(const at::Tensor& x) {
+    if (current_ != nullptr && x.grad_fn()) current_->nodes_.insert(x.grad_fn());
+  }
+
+ private:
+  static inline thread_local NormInputs* current_ = nullptr;
+  NormInputs* before_;
+  std::set<std::shared_ptr<torch::autograd::Node>> nodes_;
+};
 
 struct BatchNormOptions {
   int64_t channels = 1;

@@ -5,7 +5,7 @@
 #include <ATen/autocast_mode.h>
 
 #include "base/error.h"
-#include "core/engine/library_catalogue.h"
+#include "core/methods/method.h"
 #include "core/networks/network.h"
 #include "core/networks/network_sizes.h"
 #include "core/nn/phases.h"

@@ -80,6 +80,18 @@ std::vector<float> to_vector(const at::Tensor& per_channel) {
   return {data, data + per_channel.numel()};
 }
 
+// The variant of that name; empty: the one of least rank. Throws Error(kUsage) for an unknown one.
+const NormPasses& passes_of(std::string_view variant) {
+  const auto& registry = Registry<NormVariant>::instance();
+  if (!variant.empty()) return registry.find(variant).passes;
+  const NormVariant* best = nullptr;
+  for (const auto& candidate : registry.entries()) {
+    if (candidate.is_definition) continue;
+    if (best == nullptr || candidate.order < best->order) best = &candidate;
+  }
+  return best->passes;
+}
+
 at::Tensor in_channels_last(const at::Tensor& tensor) {
   return tensor.contiguous(at::MemoryFormat::ChannelsLast);
 }
@@ -91,7 +103,8 @@ bool fused_norm_fits(const at::Tensor& x) {
          x.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-NormStatistics norm_statistics(const at::Tensor& x, double epsilon) {
+NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_view variant) {
+  const NormPasses& passes = passes_of(variant);
   const Rows rows(x);
   const int64_t channels = x.size(1);
   NormMoments args;
@@ -102,7 +115,7 @@ NormStatistics norm_statistics(const at::Tensor& x, double epsilon) {
   const auto shift = rows.repeated(first);
   args.shift = shift.data();
   const auto [sum, square] = rows.sums([&](int64_t begin, int64_t end, float* s, float* q) {
-    norm_moments_simd(args, begin, end, s, q);
+    passes.moments(args, begin, end, s, q);
   });
 
   const auto options = at::TensorOptions().dtype(at::kFloat);
@@ -148,7 +161,8 @@ struct Affine {
 
 at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                         const at::Tensor& mean, const at::Tensor& inverse_deviation, NormTail tail,
-                        const at::Tensor& residual) {
+                        const at::Tensor& residual, std::string_view variant) {
+  const NormPasses& passes = passes_of(variant);
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
   const auto added = tail == NormTail::kAddRelu ? in_channels_last(residual) : at::Tensor();
@@ -161,14 +175,15 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
   args.offset = affine.offset.data();
   if (added.defined()) args.residual = added.const_data_ptr<float>();
   args.y = y.mutable_data_ptr<float>();
-  rows.for_blocks([&](int64_t, int64_t begin, int64_t end) { norm_apply_simd(args, begin, end); });
+  rows.for_blocks([&](int64_t, int64_t begin, int64_t end) { passes.apply(args, begin, end); });
   return y;
 }
 
 NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                            NormTail tail) {
+                            NormTail tail, std::string_view variant) {
+  const NormPasses& passes = passes_of(variant);
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
   const auto dy = in_channels_last(gradient);
@@ -187,9 +202,8 @@ NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, con
   sums.offset = affine.offset.data();
   sums.mean = wide_mean.data();
   if (result.dresidual.defined()) sums.dresidual = result.dresidual.mutable_data_ptr<float>();
-  const auto [sum, product] = rows.sums([&](int64_t begin, int64_t end, float* s, float* q) {
-    norm_sums_simd(sums, begin, end, s, q);
-  });
+  const auto [sum, product] = rows.sums(
+      [&](int64_t begin, int64_t end, float* s, float* q) { passes.sums(sums, begin, end, s, q); });
 
   // dx = w inv (g - sum / M - (x - mean) inv^2 product / M), gathered by what it multiplies.
   result.dweight = at::empty_like(weight);
@@ -223,8 +237,7 @@ NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, con
   args.b = b.data();
   args.d = d.data();
   args.dx = result.dx.mutable_data_ptr<float>();
-  rows.for_blocks(
-      [&](int64_t, int64_t begin, int64_t end) { norm_gradient_simd(args, begin, end); });
+  rows.for_blocks([&](int64_t, int64_t begin, int64_t end) { passes.gradient(args, begin, end); });
   return result;
 }
 

@@ -1,7 +1,10 @@
-// Batch normalisation with its tail on tensors.
+// Batch normalisation with its tail on tensors. `variant` names one of kernels/norm/ ("simd",
+// "reference"); empty takes the fastest.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+
+#include <string_view>
 
 #include "kernels/norm/norm.h"
 
@@ -16,12 +19,12 @@ bool fused_norm_fits(const at::Tensor& x);
 struct NormStatistics {
   at::Tensor mean, variance, inverse_deviation;
 };
-NormStatistics norm_statistics(const at::Tensor& x, double epsilon);
+NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_view variant = {});
 
 // tail(weight * (x - mean) * inverse_deviation + bias). `residual` only with kAddRelu, shaped as x.
 at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                         const at::Tensor& mean, const at::Tensor& inverse_deviation, NormTail tail,
-                        const at::Tensor& residual);
+                        const at::Tensor& residual, std::string_view variant = {});
 
 // The gradients of `norm_forward` where mean and deviation are those of the batch (Ioffe & Szegedy
 // 2015, section 3). y, the forward result, is read with kAddRelu only; `dresidual` is defined then.
@@ -31,6 +34,6 @@ struct NormGradients {
 NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                            NormTail tail);
+                            NormTail tail, std::string_view variant = {});
 
 }  // namespace approx

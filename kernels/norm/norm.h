@@ -7,6 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/registry.h"
 
 namespace approx {
 
@@ -20,8 +24,6 @@ struct NormMoments {
   const float* x = nullptr;      // [rows,channels]
   const float* shift = nullptr;  // [channels]
 };
-void norm_moments_simd(const NormMoments& args, int64_t begin, int64_t end, float* sum,
-                       float* square);
 
 // y = tail(scale[c] * x + offset[c])
 struct NormApply {
@@ -32,7 +34,6 @@ struct NormApply {
   const float* residual = nullptr;                  // [rows,channels], kAddRelu only
   float* y = nullptr;                               // [rows,channels]
 };
-void norm_apply_simd(const NormApply& args, int64_t begin, int64_t end);
 
 // The gradient behind the tail is g = dy where the result y was not cut off, zero elsewhere. After
 // kRelu the sign of y is computed from x again, by the same operations: that costs nothing beside
@@ -48,7 +49,6 @@ struct NormSums {
   const float* mean = nullptr;                      // [channels]
   float* dresidual = nullptr;                       // [rows,channels], kAddRelu only
 };
-void norm_sums_simd(const NormSums& args, int64_t begin, int64_t end, float* sum, float* product);
 
 // dx = a[c] * g + b[c] * x + d[c]. After kAddRelu the caller passes what went to dresidual as dy,
 // and no relu.
@@ -60,6 +60,37 @@ struct NormGradient {
   const float *a = nullptr, *b = nullptr, *d = nullptr;  // [channels]
   float* dx = nullptr;
 };
-void norm_gradient_simd(const NormGradient& args, int64_t begin, int64_t end);
+
+// One way to compute the four, for rows [begin, end); registered in a file of its own as
+//   REGISTER_NORM("simd", {moments, apply, sums, gradient}).rank(1);
+// Of those that are no definition the one of least rank is taken.
+struct NormPasses {
+  void (*moments)(const NormMoments&, int64_t begin, int64_t end, float* sum, float* square);
+  void (*apply)(const NormApply&, int64_t begin, int64_t end);
+  void (*sums)(const NormSums&, int64_t begin, int64_t end, float* sum, float* product);
+  void (*gradient)(const NormGradient&, int64_t begin, int64_t end);
+};
+
+struct NormVariant {
+  static constexpr const char* kWhat = "norm kernel";
+  std::string name;
+  NormPasses passes{};
+  int order = 0;
+  bool is_definition = false;
+
+  NormVariant& rank(int least_first) { return order = least_first, *this; }
+  // In plain loops and double precision, which the others must agree with: taken only by its name.
+  NormVariant& definition() { return is_definition = true, *this; }
+};
+
+inline NormVariant& register_norm(std::string name, NormPasses passes) {
+  auto& variant = Registry<NormVariant>::instance().add(std::move(name));
+  variant.passes = passes;
+  return variant;
+}
 
 }  // namespace approx
+
+#define REGISTER_NORM(NAME, ...)                                                \
+  [[maybe_unused]] static ::approx::NormVariant& APPROX_UNIQUE(norm_variant_) = \
+      ::approx::register_norm(NAME, __VA_ARGS__)

@@ -170,22 +170,26 @@ HWY_EXPORT(apply);
 HWY_EXPORT(sums);
 HWY_EXPORT(gradient);
 
-void norm_moments_simd(const NormMoments& args, int64_t begin, int64_t end, float* sum,
-                       float* square) {
+namespace {
+
+void moments_simd(const NormMoments& args, int64_t begin, int64_t end, float* sum, float* square) {
   HWY_DYNAMIC_DISPATCH(moments)(args, begin, end, sum, square);
 }
 
-void norm_apply_simd(const NormApply& args, int64_t begin, int64_t end) {
+void apply_simd(const NormApply& args, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(apply)(args, begin, end);
 }
 
-void norm_sums_simd(const NormSums& args, int64_t begin, int64_t end, float* sum, float* product) {
+void sums_simd(const NormSums& args, int64_t begin, int64_t end, float* sum, float* product) {
   HWY_DYNAMIC_DISPATCH(sums)(args, begin, end, sum, product);
 }
 
-void norm_gradient_simd(const NormGradient& args, int64_t begin, int64_t end) {
+void gradient_simd(const NormGradient& args, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(gradient)(args, begin, end);
 }
 
+REGISTER_NORM("simd", {moments_simd, apply_simd, sums_simd, gradient_simd}).rank(1);
+
+}  // namespace
 }  // namespace approx
 #endif

@@ -4,11 +4,11 @@
 namespace approx {
 namespace {
 
-void exact_product_of_pruned(const Arguments<PrunedDY, double>& args, int64_t begin, int64_t end) {
+void pruned_definition(const Arguments<PrunedDY, double>& args, int64_t begin, int64_t end) {
   multiply_all(args, begin, end);
 }
 
-REGISTER_KERNEL(PrunedDY, "reference", exact_product_of_pruned)
+REGISTER_KERNEL(PrunedDY, "reference", pruned_definition)
     .computes({Product::kDataGradient, Product::kWeightGradient})
     .definition();
 

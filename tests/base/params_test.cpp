@@ -26,7 +26,10 @@ TEST(Params, FillsDefaultsAndSpellsThemOut) {
   EXPECT_EQ(read_method("topk_position:scale=l1,k=3").to_string(), "topk_position:k=3,scale=l1");
   EXPECT_EQ(read_method("random:std=1e-3").real("std"), 1e-3);
   EXPECT_TRUE(read_method("zero:freeze=true").flag("freeze"));
-  EXPECT_EQ(read_method("topk_position:scale=l1").choice<int>("scale"), 2);
+  constexpr auto kScales = std::to_array<Named<int>>({{"l1", 2}, {"equal", 0}});
+  EXPECT_EQ(read_method("topk_position:scale=l1").choice("scale", kScales), 2);
+  EXPECT_THROW(read_method("topk_position:scale=none").choice("scale", kScales), Error);
+  EXPECT_EQ(names_of(kScales), (std::vector<std::string>{"l1", "equal"}));
 }
 
 TEST(Params, FullTextReadsBackAsItself) {

@@ -27,7 +27,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-int benchmark_batch_norm(const Arguments& arguments) {
+int benchmark_batch_norm(const CommandLine& arguments) {
   configure_threads(arguments.empty() ? 2 : std::stoi(arguments[0]));
   fmt::print("| N,C,H,W | tail | LibTorch ms | fused ms | ratio |\n|---|---|---|---|---|\n");
   const std::vector<std::vector<int64_t>> shapes = {

@@ -7,10 +7,10 @@
 
 namespace approx {
 
-using Arguments = std::vector<std::string>;
+using CommandLine = std::vector<std::string>;
 
-int benchmark_batch_norm(const Arguments& arguments);
-int benchmark_dense_layer(const Arguments& arguments);
-int benchmark_small_maps(const Arguments& arguments);
+int benchmark_batch_norm(const CommandLine& arguments);
+int benchmark_dense_layer(const CommandLine& arguments);
+int benchmark_small_maps(const CommandLine& arguments);
 
 }  // namespace approx

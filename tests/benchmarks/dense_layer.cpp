@@ -42,7 +42,7 @@ double block(Layers& layers, const at::Tensor& x) {
 
 }  // namespace
 
-int benchmark_dense_layer(const Arguments& arguments) {
+int benchmark_dense_layer(const CommandLine& arguments) {
   const int pairs = arguments.empty() ? 60 : std::stoi(arguments[0]);
   const double step_ms = arguments.size() < 2 ? 400 : std::stod(arguments[1]);
   if (pairs < 2 || !(step_ms > 0)) {

@@ -5,7 +5,7 @@
 #include "tests/benchmarks/benchmarks.h"
 
 int main(int argc, char** argv) {
-  static const std::map<std::string, int (*)(const approx::Arguments&)> kBenchmarks = {
+  static const std::map<std::string, int (*)(const approx::CommandLine&)> kBenchmarks = {
       {"batch_norm", approx::benchmark_batch_norm},
       {"dense_layer", approx::benchmark_dense_layer},
       {"small_maps", approx::benchmark_small_maps}};

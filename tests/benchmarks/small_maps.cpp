@@ -62,7 +62,7 @@ void compare(const MapShape& s) {
 
 }  // namespace
 
-int benchmark_small_maps(const Arguments& arguments) {
+int benchmark_small_maps(const CommandLine& arguments) {
   configure_threads(arguments.empty() ? 2 : std::stoi(arguments[0]));
   fmt::print(
       "| N, Ci, map, Co, kernel | product | channels last ms | channels first ms | matrix products "

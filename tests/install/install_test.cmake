@@ -42,6 +42,11 @@ expect("dense" sweep @quickstart --dry-run)
 expect("topk_position" bench-kernel --shape N2,C4,K4,H5,R3 --method topk_position --repetitions 2
        --min-time 1ms --format csv --no-store)
 
+# The shapes that bench-kernel takes where it is given none.
+if(NOT EXISTS "${prefix}/share/approxtrain/experiments/shapes/wang2019_table1.txt")
+  message(FATAL_ERROR "the shapes of bench-kernel are not installed")
+endif()
+
 file(GLOB written ${elsewhere}/*)
 if(written)
   message(FATAL_ERROR "these commands write nothing, but left ${written}")

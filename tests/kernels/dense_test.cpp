@@ -16,7 +16,7 @@ TEST(Dense, AgreesWithPlainLoopsOnEveryProduct) {
 }
 
 TEST(Dense, TheDefinitionIsThatOfTheTests) {
-  for (auto& o : uneven_operands(40, 42)) {
+  for (auto& o : uneven_operands(20, 42)) {
     for (const auto product : kAllProducts) {
       o.product = product;
       EXPECT_TRUE(close(defined_result(Dense{}, o), reference::product(o).tensor(), 1e-12))

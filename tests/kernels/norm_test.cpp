@@ -96,6 +96,39 @@ TEST(BatchNorm, ForwardAndBackwardAreLibTorchsInDoublePrecision) {
   }
 }
 
+TEST(BatchNorm, EveryVariantAgreesWithTheDefinition) {
+  for (const auto& shape : kShapes) {
+    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+      SCOPED_TRACE(::testing::PrintToString(shape) + " tail " +
+                   std::to_string(static_cast<int>(tail)));
+      const auto p = random_problem(shape);
+      const auto truth = norm_statistics(p.x, 1e-5, "reference");
+      const auto forward = [&](std::string_view variant) {
+        return norm_forward(p.x, p.weight, p.bias, truth.mean, truth.inverse_deviation, tail,
+                            p.residual, variant);
+      };
+      const auto y = forward("reference");
+      const auto backward = [&](std::string_view variant) {
+        return norm_backward(p.dy, y, p.x, p.weight, p.bias, truth.mean, truth.inverse_deviation,
+                             tail, variant);
+      };
+      const auto expected = backward("reference");
+      for (const auto& variant : Registry<NormVariant>::instance().entries()) {
+        SCOPED_TRACE(variant.name);
+        const auto statistics = norm_statistics(p.x, 1e-5, variant.name);
+        EXPECT_TRUE(close(statistics.mean, truth.mean, 1e-5));
+        EXPECT_TRUE(close(statistics.inverse_deviation, truth.inverse_deviation, 1e-4));
+        EXPECT_TRUE(close(forward(variant.name), y, 1e-5));
+        // A sign that rounding decides lets one entry of the gradient through or not.
+        const auto found = backward(variant.name);
+        EXPECT_TRUE(at::allclose(found.dweight, expected.dweight, 1e-3, 1e-3));
+        EXPECT_TRUE(at::allclose(found.dbias, expected.dbias, 1e-3, 1e-3));
+        EXPECT_TRUE(at::allclose(found.dx, expected.dx, 1e-3, 1e-3));
+      }
+    }
+  }
+}
+
 TEST(BatchNorm, TheSameOnAnyNumberOfThreads) {
   const auto problem = random_problem({16, 20, 16, 16});
   const int before = at::get_num_threads();

@@ -9,7 +9,7 @@ PrunedDY random_pruned(const Operands& o) {
 }
 
 TEST(PrunedDY, EveryVariantAgreesWithTheDefinition) {
-  for (auto& o : uneven_operands(40, 71)) {
+  for (auto& o : uneven_operands(20, 71)) {
     const auto plan = random_pruned(o);
     for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
       o.product = product;

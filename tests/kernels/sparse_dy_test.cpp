@@ -1,3 +1,5 @@
+#include <ATen/Parallel.h>
+
 #include "tests/kernels/plan_contract.h"
 
 namespace approx {
@@ -112,7 +114,7 @@ TEST(SparseDY, AnyNumberOfThreadsGivesTheSameBits) {
 }
 
 TEST(SparseDY, EveryVariantAgreesWithTheDefinition) {
-  for (auto& o : uneven_operands(40, 101)) {
+  for (auto& o : uneven_operands(20, 101)) {
     const auto plan = random_plan(o, 7);
     for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
       o.product = product;

@@ -59,6 +59,30 @@ class Values(unittest.TestCase):
                                   gradients(torch.matmul, a, b2)):
                 close(one, other)
 
+    def test_directions_may_differ(self):
+        cases = [([2, 1], [0, 0], [1, 1], 1), ([1, 3], [2, 0], [1, 1], 1),
+                 ([1, 1], [1, 3], [2, 1], 2), ([2, 3], [0, 2], [1, 2], 2)]
+        for stride, padding, dilation, groups in cases:
+            for kernel in [(3, 3), (1, 4), (2, 1)]:
+                x, w, b = tensors((3, 4, 9, 12), (6, 4 // groups, *kernel), (6,))
+                expected = gradients(lambda x, w, b: functional.conv2d(
+                    x, w, b, stride, padding, dilation, groups), x, w, b)
+                # A sample of all pairs, and all entries of dY, are the exact product.
+                for method in ["dense", "exact", "topk_crs:ratio=1",
+                               "topk_crs:ratio=1,mode=backward", "meprop:k=100000",
+                               "topk_position:k=100000,scale=none"]:
+                    got = gradients(lambda x, w, b: ops.conv2d(
+                        x, w, b, stride, padding, dilation, groups, method, 7), x, w, b)
+                    for one, other in zip(got, expected):
+                        close(one, other)
+                sparse = "topk_position:k=2,scale=none"
+                _, _, dw, _ = gradients(lambda x, w, b: ops.conv2d(
+                    x, w, b, stride, padding, dilation, groups, sparse, 7), x, w, b)
+                seeded = torch.Generator().manual_seed(1)
+                upstream = torch.randn(expected[0].shape, generator=seeded)
+                y = functional.conv2d(x, w, b, stride, padding, dilation, groups)
+                close(dw, torch.autograd.grad(y, w, ops.prune(upstream, sparse, 7))[0])
+
     def test_topk_crs_multiplies_the_largest_pairs(self):
         a, b = tensors((6, 10), (10, 5))
         y, da, db = gradients(lambda a, b: ops.matmul(a, b, "topk_crs:ratio=0.4", 0), a, b)
@@ -157,7 +181,10 @@ class Behaviour(unittest.TestCase):
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "msbp", 0), ValueError, "remembers"),
             (lambda: ops.conv2d(x[0], w, None, 1, 1, 1, 1, "crs", 0), ValueError, "N,C,H,W"),
             (lambda: ops.conv2d(x, w[:, :2], None, 1, 1, 1, 1, "crs", 0), ValueError, "fit"),
-            (lambda: ops.conv2d(x, w, None, [1, 2], 1, 1, 1, "crs", 0), ValueError, "stride"),
+            (lambda: ops.conv2d(x, w, None, [1, 0], 1, 1, 1, "crs", 0), ValueError, "stride"),
+            (lambda: ops.conv2d(x, w, None, [1, 1, 1], 1, 1, 1, "crs", 0), ValueError, "stride"),
+            (lambda: ops.conv2d(x, w, None, 1, 1, [1, 0], 1, "crs", 0), ValueError, "dilation"),
+            (lambda: ops.conv2d(x, w, None, 1, [0, 1], [3, 1], 1, "crs", 0), ValueError, "larger"),
             (lambda: ops.conv2d(x, w, None, 0, 1, 1, 1, "crs", 0), ValueError, "stride"),
             (lambda: ops.conv2d(x, w, None, 1, -1, 1, 1, "crs", 0), ValueError, "padding"),
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 0, "crs", 0), ValueError, "groups"),

@@ -54,8 +54,9 @@ inline const Catalogue& test_catalogue() {
     ParamSpec mode{"mode", std::string("both"), ""};
     mode.choices = {"both", "backward"};
     add("sampler", {mode}, {kAllProducts.begin(), kAllProducts.end()});
-    made.methods.back().products_of_mode = {{kAllProducts.begin(), kAllProducts.end()},
-                                            {Product::kDataGradient, Product::kWeightGradient}};
+    made.methods.back().products_of_mode = {
+        {"both", {kAllProducts.begin(), kAllProducts.end()}},
+        {"backward", {Product::kDataGradient, Product::kWeightGradient}}};
     made.networks = {test_network("small_cnn", 2), test_network("wang_cnn2", 2),
                      test_network("resnet20", 19), test_network("resnet14", 13),
                      test_network("vgg19", 16)};

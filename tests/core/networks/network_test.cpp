@@ -7,7 +7,7 @@
 
 #include "core/config/named_schedule.h"
 #include "core/config/schedule.h"
-#include "core/engine/library_catalogue.h"
+#include "core/methods/method.h"
 #include "tests/testing.h"
 
 namespace approx {
