@@ -14,6 +14,7 @@
 #include "core/experiment/experiment.h"
 #include "core/experiment/files.h"
 #include "results/render/text_table.h"
+#include "results/render/verdict.h"
 #include "results/reports/stored_items.h"
 
 namespace approx {
@@ -126,14 +127,19 @@ Listing list_datasets(const GlobalOptions& /*options*/) {
   return listing;
 }
 
+// The trainings of an experiment without those that its file leaves out.
+int64_t count_planned(const Experiment& experiment) {
+  return std::count_if(experiment.runs().begin(), experiment.runs().end(),
+                       [](const PlannedRun& run) { return run.excluded.empty(); });
+}
+
 // A file that cannot be read is said so on stderr and hides no other.
 Listing list_experiments(const GlobalOptions& /*options*/) {
   Listing listing{{"experiment", "runs", "title", "file"}};
   for (const auto& [name, path] : known_experiments()) {
     try {
       const auto experiment = load_layout(path, Catalogue::embedded());
-      const auto runs = std::count_if(experiment.runs().begin(), experiment.runs().end(),
-                                      [](const PlannedRun& run) { return run.excluded.empty(); });
+      const auto runs = count_planned(experiment);
       listing.rows.push_back({"@" + name, std::to_string(runs), experiment.title, printable(path)});
       listing.json.push_back(
           Json{{"name", name}, {"runs", runs}, {"title", experiment.title}, {"file", path}});
@@ -146,44 +152,45 @@ Listing list_experiments(const GlobalOptions& /*options*/) {
 
 // "12 of 60 runs" of one scale, or why there are none.
 std::string state_text(const Experiment& item, const std::map<std::string, StoredItem>& stored) {
-  if (item.as<NotRunItem>()) return "NOT RUN";
+  if (item.as<NotRunItem>()) return std::string(name(Verdict::kNotRun));
   if (item.as<PictureItem>()) return "a picture";
   const auto found = stored.find(item.id);
-  if (!item.as<Trainings>()) {
-    return found != stored.end() && found->second.item_results > 0 ? "done" : "to do";
-  }
-  const auto planned = std::count_if(item.runs().begin(), item.runs().end(),
-                                     [](const PlannedRun& run) { return run.excluded.empty(); });
-  return fmt::format("{} of {} runs", found == stored.end() ? 0 : found->second.finished, planned);
+  const StoredItem has = found == stored.end() ? StoredItem() : found->second;
+  if (!item.as<Trainings>()) return has.item_results > 0 ? "done" : "to do";
+  return fmt::format("{} of {} runs", has.finished, count_planned(item));
 }
 
-// The items of papers (files whose [report] names one), with what the store has of each scale.
+// An item of a paper, `full` at full scale, with what the store has of each scale that its file
+// has.
+void add_paper(const std::string& name, const std::string& path, const Experiment& full,
+               const std::map<std::string, StoredItem>& stored, Listing& listing) {
+  std::vector<std::string> row = {"@" + name, full.paper.item};
+  Json json = {{"name", name}, {"item", full.paper.item}, {"title", full.title}};
+  for (const auto scale : kAllScales) {
+    auto& state = json[std::string(approx::name(scale))];
+    const bool has = std::find(full.scales.begin(), full.scales.end(), scale) != full.scales.end();
+    if (has && scale == Scale::kFull) {
+      state = state_text(full, stored);
+    } else if (has) {
+      state = state_text(load_layout(path, Catalogue::embedded(), scale), stored);
+    }
+    row.push_back(has ? state.get<std::string>() : "-");
+  }
+  const auto* not_run = full.as<NotRunItem>();
+  json["not_run"] = not_run == nullptr ? "" : not_run->why;
+  row.push_back(not_run == nullptr ? full.title : fmt::format("{} ({})", full.title, not_run->why));
+  listing.rows.push_back(std::move(row));
+  listing.json.push_back(std::move(json));
+}
+
+// The items of papers: files whose [report] names one.
 Listing list_papers(const GlobalOptions& options) {
   Listing listing{{"item", "of", "full", "reduced", "smoke", "title"}};
   const auto stored = stored_items(options.db);
   for (const auto& [name, path] : known_experiments()) {
     try {
       const auto full = load_layout(path, Catalogue::embedded());
-      if (full.paper.item.empty()) continue;
-      Json json = {{"name", name}, {"item", full.paper.item}, {"title", full.title}};
-      std::vector<std::string> row = {"@" + name, full.paper.item};
-      for (const auto scale : kAllScales) {
-        const bool has =
-            std::find(full.scales.begin(), full.scales.end(), scale) != full.scales.end();
-        const auto state = !has ? std::string("-")
-                                : state_text(scale == Scale::kFull
-                                                 ? full
-                                                 : load_layout(path, Catalogue::embedded(), scale),
-                                             stored);
-        row.push_back(state);
-        json[std::string(approx::name(scale))] = has ? Json(state) : Json(nullptr);
-      }
-      const auto* not_run = full.as<NotRunItem>();
-      json["not_run"] = not_run == nullptr ? "" : not_run->why;
-      row.push_back(not_run == nullptr ? full.title
-                                       : fmt::format("{} ({})", full.title, not_run->why));
-      listing.rows.push_back(std::move(row));
-      listing.json.push_back(std::move(json));
+      if (!full.paper.item.empty()) add_paper(name, path, full, stored, listing);
     } catch (const Error& error) {
       std::cerr << printable(error.what()) << '\n';
     }

@@ -40,7 +40,7 @@ void put(const std::string& text, const ReportFlags& flags) {
 }
 
 // `script`: the one that draws this table, or "".
-void write(const Table& table, const ReportFlags& flags, const std::string& script) {
+void write_table(const Table& table, const ReportFlags& flags, const std::string& script) {
   if (flags.format == "svg" || flags.format == "png") {
     if (script.empty()) {
       throw usage_error("--format {}: there is no picture of this table", flags.format);
@@ -57,7 +57,7 @@ void write(const Table& table, const ReportFlags& flags, const std::string& scri
 void write_paper(const ReportFlags& flags, const GlobalOptions& options) {
   const auto stored = stored_items(options.db);
   const auto item = paper_item(flags.item, flags.scale, options.db, flags.report, stored);
-  if (flags.format != "svg" && flags.format != "png") return write(item.table, flags, "");
+  if (flags.format != "svg" && flags.format != "png") return write_table(item.table, flags, "");
   const auto drawing = paper_drawing(item, options.db, flags.report, stored);
   if (drawing.empty()) {
     throw usage_error("{}: there is nothing to draw yet; see --format md", item.layout.item);
@@ -86,7 +86,7 @@ void write_comparison(const ReportFlags& flags) {
   }
   std::vector<Change> losses;
   const Table table = report_compare(flags.a, flags.b, flags.report, &losses);
-  write(table, flags, "");
+  write_table(table, flags, "");
   if (table.rows.empty() && !flags.fail_on.empty()) {
     std::fputs("approxtrain: --fail-on: the stores have no row in common, so nothing was checked\n",
                stderr);
@@ -180,10 +180,10 @@ void add_report(CLI::App& app, GlobalOptions& options) {
     if (html->parsed()) return write_page(*flags, options);
     for (const auto& [table, kind] : tables) {
       if (table->parsed()) {
-        return write(kind->make(options.db, flags->report), *flags, kind->script);
+        return write_table(kind->make(options.db, flags->report), *flags, kind->script);
       }
     }
-    write(report_table(options.db, flags->report), *flags, "");
+    write_table(report_table(options.db, flags->report), *flags, "");
   });
 }
 
