@@ -36,7 +36,7 @@ RunEnd end_of(const Observed& worker) {
     return value.is_string() ? value.get<std::string>() : std::string();
   };
   const std::string kind = text("event");
-  const auto state = find_run_state(text("state"));
+  const auto state = find_named<RunState>(text("state"));
   if (kind == "final" && state && is_result(*state)) {
     end.state = *state;
   } else if (!worker.overdue.empty()) {

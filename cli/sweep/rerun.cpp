@@ -23,7 +23,7 @@ Rerun parse_rerun(std::string_view text) {
   known.emplace_back(kTaintedWord);
   Rerun rerun;
   for (const auto& word : split_list(text)) {
-    const auto state = find_run_state(word);
+    const auto state = find_named<RunState>(word);
     if (word == kTaintedWord) {
       rerun.tainted = true;
     } else if (state && *state != RunState::kRunning) {

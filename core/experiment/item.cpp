@@ -168,20 +168,7 @@ ReportedValue read_value(const TomlSource& source, const toml::node& node, const
 
 }  // namespace
 
-std::string_view name(Scale scale) {
-  constexpr std::string_view names[] = {"full", "reduced", "smoke"};
-  return names[static_cast<size_t>(scale)];
-}
-
-Scale parse_scale(std::string_view text) {
-  Names known;
-  for (const auto scale : kAllScales) {
-    if (text == name(scale)) return scale;
-    known.emplace_back(name(scale));
-  }
-  throw usage_error("scale: \"{}\"{}; known: {}", text.substr(0, 80), did_you_mean(text, known),
-                    fmt::join(known, ", "));
-}
+Scale parse_scale(std::string_view text) { return parse<Scale>(text, "scale:"); }
 
 const Names& known_bases() {
   static const Names bases = {"measured-e2e", "measured-kernel", "measured-backward",

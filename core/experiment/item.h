@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/enum_text.h"
 #include "base/params.h"
 
 namespace approx {
@@ -20,9 +21,12 @@ class TomlSource;
 // that only show that it runs.
 enum class Scale { kFull, kReduced, kSmoke };
 
-inline constexpr Scale kAllScales[] = {Scale::kFull, Scale::kReduced, Scale::kSmoke};
+constexpr auto enum_texts(Scale) {
+  return std::to_array<EnumText<Scale>>(
+      {{Scale::kFull, "full"}, {Scale::kReduced, "reduced"}, {Scale::kSmoke, "smoke"}});
+}
 
-std::string_view name(Scale scale);  // "full", "reduced", "smoke"
+inline constexpr auto kAllScales = all_of_enum<Scale>();
 
 // Throws Error(kUsage) that names what there is.
 Scale parse_scale(std::string_view text);

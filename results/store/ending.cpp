@@ -70,7 +70,7 @@ void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome
 
 RunEnd settle(RunEnd end, const Outcome& outcome) {
   if (end.state == RunState::kFinished) {
-    const auto state = outcome.final ? find_run_state(text_or(*outcome.final, "state", ""))
+    const auto state = outcome.final ? find_named<RunState>(text_or(*outcome.final, "state", ""))
                                      : std::optional<RunState>();
     if (state && (is_result(*state) || state == RunState::kInterrupted)) {
       end.state = *state;

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string_view>
+
+#include "base/enum_text.h"
 
 namespace approx {
 
@@ -24,14 +25,20 @@ inline constexpr std::array kEndStates = {
     RunState::kFinished, RunState::kDiverged,    RunState::kFailed, RunState::kOom,
     RunState::kTimeout,  RunState::kInterrupted, RunState::kLost};
 
-// "oom": as the store, the events and the command line have it.
-std::string_view name(RunState state);
+// As the store, the events and the command line have them.
+constexpr auto enum_texts(RunState) {
+  return std::to_array<EnumText<RunState>>({{RunState::kRunning, "running"},
+                                            {RunState::kFinished, "finished"},
+                                            {RunState::kDiverged, "diverged"},
+                                            {RunState::kFailed, "failed"},
+                                            {RunState::kOom, "oom"},
+                                            {RunState::kTimeout, "timeout"},
+                                            {RunState::kInterrupted, "interrupted"},
+                                            {RunState::kLost, "lost"}});
+}
 
-// The state of that name, nothing where there is none.
-std::optional<RunState> find_run_state(std::string_view name);
-
-// The same of a text that is in a store. Throws Error(kDatabase) where there is none.
-RunState stored_run_state(std::string_view name);
+// The state of that name in a store. Throws Error(kDatabase) where there is none.
+RunState stored_run_state(std::string_view text);
 
 // Whether it is one that a report counts, and a sweep does not do again.
 constexpr bool is_result(RunState state) {
