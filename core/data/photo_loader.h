@@ -15,7 +15,7 @@
 
 namespace approx {
 
-// One batch: which photographs, and how each is cut (`view.index` is filled in by the loader).
+// One batch: which photographs, and how each is cut (`view.index` is that of the first).
 struct PhotoBatchPlan {
   std::vector<int64_t> images;  // indices into the set; none: there is no such batch
   PhotoView view;

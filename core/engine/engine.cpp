@@ -7,8 +7,9 @@
 #include "core/methods/method.h"
 #include "core/networks/network.h"
 #include "core/studies/study.h"
+#include "core/train/accuracy_run.h"
 #include "core/train/device.h"
-#include "core/train/trainer.h"
+#include "core/train/timing_run.h"
 
 namespace approx {
 namespace {

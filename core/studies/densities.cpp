@@ -50,13 +50,10 @@ StudyTable study_densities(const StudyRequest& request) {
   return table;
 }
 
-[[maybe_unused]] StudyEntry& densities_entry = []() -> StudyEntry& {
-  auto& made = register_study("densities", study_densities)
-                   .about("what stochastic pruning keeps of a network's gradients, by layer and p")
-                   .from_paper("ye2020", "Figure 2");
-  declare_training(made);
-  return made;
-}();
+REGISTER_STUDY("densities", study_densities)
+    .about("what stochastic pruning keeps of a network's gradients, by layer and p")
+    .from_paper("ye2020", "Figure 2")
+    .with(declare_training);
 
 }  // namespace
 }  // namespace approx

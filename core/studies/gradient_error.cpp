@@ -84,16 +84,13 @@ StudyTable study_gradient_error(const StudyRequest& request) {
   return table;
 }
 
-[[maybe_unused]] StudyEntry& gradient_error_entry = []() -> StudyEntry& {
-  auto& made = register_study("gradient-error", study_gradient_error)
-                   .about("distance of each method's products from the exact ones, by layer")
-                   .by_methods({"topk_position", "zero", "stochastic_pruning", "sdgp", "meprop",
-                                "crs:mode=backward", "bernoulli_crs:mode=backward",
-                                "topk_crs:mode=backward", "topk_crs"})
-                   .param({"draws", int64_t{20}, "of each random product", 2, 100000});
-  declare_training(made);
-  return made;
-}();
+REGISTER_STUDY("gradient-error", study_gradient_error)
+    .about("distance of each method's products from the exact ones, by layer")
+    .by_methods({"topk_position", "zero", "stochastic_pruning", "sdgp", "meprop",
+                 "crs:mode=backward", "bernoulli_crs:mode=backward", "topk_crs:mode=backward",
+                 "topk_crs"})
+    .param({"draws", int64_t{20}, "of each random product", 2, 100000})
+    .with(declare_training);
 
 }  // namespace
 }  // namespace approx

@@ -72,14 +72,11 @@ StudyTable study_layer_times(const StudyRequest& request) {
   return table;
 }
 
-[[maybe_unused]] StudyEntry& layer_times_entry = []() -> StudyEntry& {
-  auto& made = register_study("layer-times", study_layer_times)
-                   .about("time of the three exact products of each layer of a network")
-                   .from_paper("mcdanel2022", "Figure 9")
-                   .param({"rounds", int64_t{15}, "measurements of each product", 3});
-  declare_training(made);
-  return made;
-}();
+REGISTER_STUDY("layer-times", study_layer_times)
+    .about("time of the three exact products of each layer of a network")
+    .from_paper("mcdanel2022", "Figure 9")
+    .param({"rounds", int64_t{15}, "measurements of each product", 3})
+    .with(declare_training);
 
 }  // namespace
 }  // namespace approx

@@ -56,15 +56,12 @@ StudyTable study_pruned_channels(const StudyRequest& request) {
   return table;
 }
 
-[[maybe_unused]] StudyEntry& pruned_channels_entry = []() -> StudyEntry& {
-  auto& made = register_study("pruned-channels", study_pruned_channels)
-                   .about("four channels of a recorded gradient before and after pruning")
-                   .from_paper("mcdanel2022", "Figure 5")
-                   .by_methods({"sdgp:rank=random,rescale=none", "sdgp:rescale=none", "sdgp"})
-                   .param({"layer", int64_t{2}, "of the network, from 1", 1});
-  declare_training(made);
-  return made;
-}();
+REGISTER_STUDY("pruned-channels", study_pruned_channels)
+    .about("four channels of a recorded gradient before and after pruning")
+    .from_paper("mcdanel2022", "Figure 5")
+    .by_methods({"sdgp:rank=random,rescale=none", "sdgp:rescale=none", "sdgp"})
+    .param({"layer", int64_t{2}, "of the network, from 1", 1})
+    .with(declare_training);
 
 }  // namespace
 }  // namespace approx

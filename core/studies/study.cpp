@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace approx {
 
@@ -12,7 +13,7 @@ void StudyTable::add(std::vector<Json> row) {
     throw Error(ErrorKind::kInternal, "a row of a study does not have the table's columns");
   }
   for (auto& cell : row) {
-    if (cell.is_number_float() && !std::isfinite(cell.get<double>())) cell = nullptr;
+    if (cell.is_number_float()) cell = json_number(cell.get<double>());
   }
   rows_.push_back(std::move(row));
 }

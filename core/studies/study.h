@@ -37,6 +37,8 @@ struct StudyEntry : StudyInfo {
   // The methods it takes, and those that it does where none are named.
   StudyEntry& by_methods(std::vector<std::string> list) { return methods = std::move(list), *this; }
   StudyEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
+  // Parameters that several studies share.
+  StudyEntry& with(void (*declare)(StudyEntry&)) { return declare(*this), *this; }
 };
 
 // The method's text with `more` parameters in place of its own of that name.

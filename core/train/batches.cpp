@@ -134,12 +134,19 @@ at::Tensor normalised(const at::Tensor& pixels, const at::Tensor& mean, const at
   return pixels.to(at::kFloat).sub_(mean).mul_(scale).permute({0, 3, 1, 2});
 }
 
-Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunConfig& config)
+Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunConfig& config,
+                 World world)
     : images_(std::move(images)),
       recipe_(config.recipe),
       seed_(static_cast<uint64_t>(config.seed)),
       batch_size_(std::min(config.batch_size, images_.count())),
-      per_epoch_(std::max<int64_t>(1, images_.count() / batch_size_)) {
+      per_epoch_(std::max<int64_t>(1, images_.count() / batch_size_)),
+      share_(batch_size_ / world.size),
+      first_(world.rank * share_) {
+  if (batch_size_ % world.size != 0) {
+    throw usage_error("batches of {} images cannot be shared equally by {} processes", batch_size_,
+                      world.size);
+  }
   std::tie(mean_, scale_) = pixel_statistics(dataset, images_.labels.device());
   if (images_.photos) {
     loader_ = std::make_unique<PhotoLoader>(
@@ -195,7 +202,7 @@ void Batches::begin_epoch(int64_t epoch) {
 
 at::Tensor Batches::indices(int64_t step) {
   if (step / per_epoch_ != epoch_) begin_epoch(step / per_epoch_);
-  return order_.narrow(0, step % per_epoch_ * batch_size_, batch_size_);
+  return order_.narrow(0, begin_of(step), share_);
 }
 
 Batch Batches::at(int64_t step) {
@@ -216,8 +223,8 @@ PhotoBatchPlan Batches::plan(int64_t step) {
   const int64_t epoch = step / per_epoch_;
   const auto& order = order_of(orders_, epoch, images_.count(), seed_);
   PhotoBatchPlan plan;
-  const auto from = order.begin() + step % per_epoch_ * batch_size_;
-  for (auto row = from; row != from + batch_size_; ++row) {
+  const auto from = order.begin() + begin_of(step);
+  for (auto row = from; row != from + share_; ++row) {
     plan.images.push_back(photos.rows[static_cast<size_t>(*row)]);
   }
   plan.view = {
@@ -225,7 +232,8 @@ PhotoBatchPlan Batches::plan(int64_t step) {
       .random = recipe_.crop == CropKind::kRandomResized,
       .ranges = {recipe_.crop_scale_min, recipe_.crop_scale_max, recipe_.crop_ratio_min},
       .may_flip = recipe_.flip,
-      .rng = {.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream}};
+      .rng = {.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream},
+      .index = static_cast<uint32_t>(first_)};
   return plan;
 }
 
@@ -236,7 +244,7 @@ Batch Batches::photo_batch(int64_t step) {
   if (recipe_.cutout > 0) {
     const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream};
     std::vector<int64_t> centres;
-    for (int64_t i = 0; i < batch.count; ++i) {
+    for (int64_t i = first_; i < first_ + batch.count; ++i) {
       const auto words = rng.block(kPhotoBlocks * static_cast<uint32_t>(i) + kPhotoExtras);
       centres.push_back(Rng::below(static_cast<uint32_t>(batch.size * batch.size), words[1]));
     }
@@ -255,7 +263,7 @@ Batch Batches::fixed_size_batch(int64_t step) {
     return {normalised(images_.pixels.index_select(0, rows), mean_, scale_), labels};
   }
 
-  const auto draw = draws_.narrow(0, step % per_epoch_ * batch_size_, batch_size_);
+  const auto draw = draws_.narrow(0, begin_of(step), share_);
   const auto column = [&](int64_t i) { return draw.narrow(1, i, 1); };  // [B,1]
 
   // Crop and flip are one gather: source row and column of every pixel of the batch.
@@ -272,7 +280,7 @@ Batch Batches::fixed_size_batch(int64_t step) {
   const int64_t channels = images_.pixels.size(3);
   const auto pixels = images_.pixels.view({-1, channels})
                           .index_select(0, flat.flatten())
-                          .view({batch_size_, size_y, size_x, channels});
+                          .view({share_, size_y, size_x, channels});
   auto images = normalised(pixels, mean_, scale_);  // [B,C,H,W]
   if (!reflect && pad > 0) {
     // Outside the image there is the mean (zero once normalised), as if padded after normalising.

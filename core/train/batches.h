@@ -13,6 +13,7 @@
 #include "core/data/dataset.h"
 #include "core/data/image_sizes.h"
 #include "core/data/photo_loader.h"
+#include "core/train/world.h"
 
 namespace approx {
 
@@ -52,8 +53,11 @@ Split split_dataset(const LoadedDataset& dataset, const RunConfig& config, at::D
 
 class Batches {
  public:
-  // Keeps a reference to nothing; `images` shares its tensors.
-  Batches(DeviceImages images, const LoadedDataset& dataset, const RunConfig& config);
+  // Keeps a reference to nothing; `images` shares its tensors. Of several processes each gets its
+  // share of every batch, one after the other: together they see what one alone would see, with the
+  // same augmentation. Error(kUsage) where the batch does not divide into equal shares.
+  Batches(DeviceImages images, const LoadedDataset& dataset, const RunConfig& config,
+          World world = {});
   Batches(const Batches&) = delete;
   Batches& operator=(const Batches&) = delete;
 
@@ -73,6 +77,8 @@ class Batches {
   std::optional<int64_t> take_wait_ns();
 
  private:
+  // Where this process's share of a step's batch begins in the epoch's order.
+  int64_t begin_of(int64_t step) const { return step % per_epoch_ * batch_size_ + first_; }
   std::vector<int64_t> draws_of(int64_t epoch) const;
   void begin_epoch(int64_t epoch);
   at::Tensor indices(int64_t step);
@@ -85,6 +91,7 @@ class Batches {
   Recipe recipe_;
   uint64_t seed_;
   int64_t batch_size_, per_epoch_;
+  int64_t share_, first_;  // of a batch: how many images are this process's, from which on
   // Of the epoch that began last, on the device: a step takes its part and copies nothing to it.
   int64_t epoch_ = -1;
   at::Tensor order_;  // [N]

@@ -14,7 +14,7 @@
 
 namespace approx {
 
-c10::Device open_device(DeviceKind kind) {
+c10::Device open_device(DeviceKind kind, int64_t index) {
   if (kind == DeviceKind::kCpu) return c10::Device(c10::kCPU);
   // RTLD_GLOBAL: its registrations must be seen by the libraries that are already loaded.
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
@@ -24,7 +24,12 @@ c10::Device open_device(DeviceKind kind) {
   if (!torch::cuda::is_available()) {
     throw Error(ErrorKind::kDevice, "device cuda: no usable GPU or driver on this machine");
   }
-  return c10::Device(c10::kCUDA, 0);
+  const auto devices = static_cast<int64_t>(torch::cuda::device_count());
+  if (index < 0 || index >= devices) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("device cuda: there is none of index {}; {} are here", index, devices));
+  }
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
 void synchronize_device(const c10::Device& device) {

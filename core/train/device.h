@@ -8,9 +8,10 @@
 
 namespace approx {
 
-// The CUDA half of LibTorch takes longer to load than everything else together, so it is opened
-// here, when a run asks for it. Throws Error(kDevice) where it cannot be had.
-c10::Device open_device(DeviceKind kind);
+// The `index`-th device of that kind. The CUDA half of LibTorch takes longer to load than
+// everything else together, so it is opened here, when a run asks for it. Throws Error(kDevice)
+// where it cannot be had.
+c10::Device open_device(DeviceKind kind, int64_t index = 0);
 
 // Returns once all work given to the device is done.
 void synchronize_device(const c10::Device& device);

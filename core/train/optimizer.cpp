@@ -96,8 +96,7 @@ void Optimizer::zero_grad() {
   }
 }
 
-void Optimizer::step(double learning_rate, LossScale* scale) {
-  const at::NoGradGuard no_grad;
+void Optimizer::gather() {
   gradients_.clear();
   for (auto& [weight_decay, all, reached] : groups_) {
     reached.parameters.clear();
@@ -114,6 +113,11 @@ void Optimizer::step(double learning_rate, LossScale* scale) {
       gradients_.push_back(reached.gradients.back());
     }
   }
+}
+
+void Optimizer::step(double learning_rate, LossScale* scale) {
+  const at::NoGradGuard no_grad;
+  gather();
   if (gradients_.empty()) return;
   std::optional<at::Tensor> skip;
   if (scale != nullptr) skip = scale->unscale(gradients_);

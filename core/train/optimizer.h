@@ -58,6 +58,8 @@ class Optimizer {
   const Recipe recipe_;
 
  private:
+  // Fills `reached` and `gradients_` by what the backward pass left.
+  void gather();
   struct Group {
     double weight_decay = 0;
     Lists all, reached;  // `reached` by the backward pass; a member so that it keeps its capacity

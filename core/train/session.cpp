@@ -72,11 +72,13 @@ class Autocast {
 
 }  // namespace
 
-Session::Session(const RunConfig& config, const LoadedDataset& dataset)
+Session::Session(const RunConfig& config, const LoadedDataset& dataset, World world,
+                 std::unique_ptr<GradientReduction> reduction)
     : config_(config),
       device_(open_device(config.device)),
       split_(split_dataset(dataset, config, device_)),
-      batches_(split_.train, dataset, config) {
+      batches_(split_.train, dataset, config, world),
+      reduction_(reduction ? std::move(reduction) : std::make_unique<NoReduction>()) {
   check(config);
   if (device_.is_cuda()) {
     // LibTorch's own default differs between convolutions and matrix products.
@@ -103,9 +105,10 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset)
   }
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
                                               static_cast<uint64_t>(config.seed));
-  auto tensors = named(network_->named_parameters());
-  optimizer_ = make_optimizer(config.recipe, tensors);
+  parameters_ = named(network_->named_parameters());
+  optimizer_ = make_optimizer(config.recipe, parameters_);
   if (config.recipe.ema > 0) {
+    auto tensors = parameters_;
     for (auto& buffer : named(network_->named_buffers())) tensors.push_back(std::move(buffer));
     average_ = std::make_unique<WeightAverage>(tensors, config.recipe.ema);
   }
@@ -153,6 +156,7 @@ void Session::step() {
   (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
   {
     const PhaseScope phase(Phase::kOptimizer);
+    reduction_->reduce(parameters_);
     optimizer_->step(learning_rate(config_.recipe, step_, steps_per_epoch()), loss_scale_.get());
   }
   if (average_ != nullptr) average_->update(step_);
@@ -217,7 +221,7 @@ std::vector<NamedTensor> Session::state() const {
   const auto add = [&](const char* prefix, const std::vector<NamedTensor>& list) {
     for (const auto& [name, tensor] : list) tensors.emplace_back(prefix + name, tensor);
   };
-  add("parameter:", named(network_->named_parameters()));
+  add("parameter:", parameters_);
   add("buffer:", named(network_->named_buffers()));
   add("optimizer:", optimizer_->state());
   if (average_ != nullptr) add("average:", average_->state());

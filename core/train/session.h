@@ -15,21 +15,25 @@
 #include "core/config/run_config.h"
 #include "core/train/batches.h"
 #include "core/train/checkpoint.h"
+#include "core/train/gradient_reduction.h"
+#include "core/train/world.h"
 #include "kernels/operands.h"
 
 namespace approx {
 
 class LossScale;
 class Network;
-class Optimizer;
 class ScheduledLayers;
 class WeightAverage;
 
 class Session {
  public:
   // `dataset` must outlive the session. Throws Error(kUsage) where configuration, network and data
-  // do not fit, Error(kDevice) for a device that is not there.
-  Session(const RunConfig& config, const LoadedDataset& dataset);
+  // do not fit, Error(kDevice) for a device that is not there. Where several processes train the
+  // network, `world` says which this is and `reduction` averages their gradients; null: nothing is
+  // to be averaged.
+  Session(const RunConfig& config, const LoadedDataset& dataset, World world = {},
+          std::unique_ptr<GradientReduction> reduction = nullptr);
   ~Session();
 
   // One training step. Nothing of it waits for the device and its shapes are always the same, but
@@ -98,7 +102,7 @@ class Session {
   at::Tensor loss_of(const Batch& batch);
   at::Tensor test_logits(const at::Tensor& x);
   // The tensors that steps change in place, named.
-  std::vector<std::pair<std::string, at::Tensor>> state() const;
+  std::vector<NamedTensor> state() const;
 
   RunConfig config_;
   at::Device device_;
@@ -107,6 +111,8 @@ class Session {
   at::Tensor mean_, scale_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<ScheduledLayers> layers_;
+  std::vector<NamedTensor> parameters_;
+  std::unique_ptr<GradientReduction> reduction_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;  // null: none
   std::unique_ptr<LossScale> loss_scale_;   // null: none

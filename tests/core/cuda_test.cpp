@@ -68,6 +68,36 @@ TEST(Cuda, TiesOfThePositionsAreTheCpus) {
   }
 }
 
+// Under fp16 what is reduced is still scaled, so that all ranks see the same overflow.
+TEST(Cuda, GradientsAreReducedBeforeTheyAreUnscaled) {
+  SKIP_WITHOUT_CUDA();
+  class Largest final : public GradientReduction {
+   public:
+    explicit Largest(double& largest) : largest_(largest) {}
+    void reduce(const std::vector<NamedTensor>& parameters) override {
+      largest_ = 0;
+      for (const auto& [name, parameter] : parameters) {
+        largest_ = std::max(largest_, parameter.grad().abs().max().item<double>());
+      }
+    }
+
+   private:
+    double& largest_;
+  };
+  const auto dataset = toy_dataset();
+  RunConfig config;
+  config.network = "small_cnn:width=4";
+  config.dataset = "toy";
+  config.device = DeviceKind::kCuda;
+  config.batch_size = 16;
+  config.recipe.learning_rate = 0.05;
+  double plain = 0, scaled = 0;
+  Session(config, dataset, {}, std::make_unique<Largest>(plain)).step();
+  config.precision = Precision::kFp16;
+  Session(config, dataset, {}, std::make_unique<Largest>(scaled)).step();
+  EXPECT_GT(scaled, 1000 * plain);
+}
+
 TEST(Cuda, ATrainingStepRuns) {
   SKIP_WITHOUT_CUDA();
   const auto dataset = toy_dataset();

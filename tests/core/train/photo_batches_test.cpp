@@ -5,8 +5,8 @@
 #include <map>
 
 #include "core/config/named_schedule.h"
+#include "core/train/accuracy_run.h"
 #include "core/train/session.h"
-#include "core/train/trainer.h"
 #include "tests/testing.h"
 
 // Behind tests/testing.h, which means ::testing by `testing`.
@@ -130,6 +130,20 @@ TEST_F(PhotoBatches, CutoutBlanksASquare) {
     EXPECT_GE(hole.sum().item<int64_t>(), 16);  // a corner of it at least
     EXPECT_LE(hole.sum().item<int64_t>(), 64);
     EXPECT_TRUE(at::equal(a[i].masked_fill(hole, 0), b[i]));
+  }
+}
+
+TEST_F(PhotoBatches, RanksTakeSharesOfWhatOneProcessSees) {
+  auto config = photo_config();
+  config.recipe.cutout = 8;
+  const auto split = split_dataset(dataset_, config, at::kCPU);
+  Batches whole(split.train, dataset_, config);
+  Batches first(split.train, dataset_, config, {.rank = 0, .size = 2}),
+      second(split.train, dataset_, config, {.rank = 1, .size = 2});
+  for (const int64_t step : {0, 1, 5}) {
+    const auto a = first.at(step), b = second.at(step), both = whole.at(step);
+    EXPECT_TRUE(at::equal(at::cat({a.x, b.x}), both.x)) << step;
+    EXPECT_TRUE(at::equal(at::cat({a.labels, b.labels}), both.labels)) << step;
   }
 }
 

@@ -6,9 +6,9 @@
 #include "base/digest.h"
 #include "core/config/named_schedule.h"
 #include "core/networks/network.h"
+#include "core/train/accuracy_run.h"
 #include "core/train/checkpoint.h"
 #include "core/train/session.h"
-#include "core/train/trainer.h"
 #include "tests/testing.h"
 
 namespace approx {

@@ -2,11 +2,15 @@
 
 #include <torch/torch.h>
 
+#include <barrier>
+#include <cmath>
 #include <map>
+#include <thread>
 
 #include "core/config/named_schedule.h"
 #include "core/networks/network.h"
-#include "core/train/trainer.h"
+#include "core/train/accuracy_run.h"
+#include "core/train/timing_run.h"
 #include "tests/core/train/operators.h"
 #include "tests/testing.h"
 
@@ -384,6 +388,67 @@ TEST(Batches, AnEpochIsAPermutationAndTheNextIsAnother) {
   EXPECT_EQ(std::unique(first.begin(), first.end()), first.end());
 }
 
+// Which images of the training part a batch has.
+std::vector<int64_t> rows_of(const Batch& batch, const LoadedDataset& dataset) {
+  const auto& set = dataset.train;
+  const auto pixels = at::from_blob(const_cast<uint8_t*>(set.pixels.data()),
+                                    {set.count, set.height, set.width, set.channels}, at::kByte);
+  const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
+  const auto all = normalised(pixels, mean, scale);
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < batch.x.size(0); ++i) {
+    const auto distance = (all - batch.x[i]).abs().sum({1, 2, 3});
+    EXPECT_EQ(distance.min().item<double>(), 0);
+    rows.push_back(distance.argmin().item<int64_t>());
+  }
+  return rows;
+}
+
+TEST(Batches, OfOneProcessAreThoseOnRecord) {
+  const auto dataset = toy_dataset(20, 4);
+  auto config = toy_config();
+  config.split = SplitKind::kPaper;
+  config.batch_size = 5;
+  config.seed = 3;
+  Batches batches(split_dataset(dataset, config, at::kCPU).train, dataset, config);
+  using Rows = std::vector<int64_t>;
+  EXPECT_EQ(rows_of(batches.at(0), dataset), (Rows{6, 2, 13, 12, 15}));
+  EXPECT_EQ(rows_of(batches.at(3), dataset), (Rows{19, 17, 7, 16, 14}));
+  EXPECT_EQ(rows_of(batches.at(4), dataset), (Rows{13, 5, 7, 19, 17}));
+}
+
+TEST(Batches, RanksTakeSharesOfWhatOneProcessSees) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.recipe.crop_padding = 2;
+  config.recipe.flip = true;
+  config.recipe.cutout = 3;
+  config.batch_size = 12;
+  const auto split = split_dataset(dataset, config, at::kCPU);
+  Batches whole(split.train, dataset, config);
+  for (const int64_t size : {1, 2, 3, 12}) {
+    std::vector<std::unique_ptr<Batches>> ranks;
+    for (int64_t rank = 0; rank < size; ++rank) {
+      ranks.push_back(std::make_unique<Batches>(split.train, dataset, config,
+                                                World{.rank = rank, .size = size}));
+      EXPECT_EQ(ranks.back()->per_epoch(), whole.per_epoch());
+    }
+    for (const int64_t step : {int64_t{0}, int64_t{1}, whole.per_epoch() + 1}) {
+      std::vector<at::Tensor> x, labels;
+      for (const auto& rank : ranks) {
+        const auto batch = rank->at(step);
+        EXPECT_EQ(batch.x.size(0), 12 / size);
+        x.push_back(batch.x);
+        labels.push_back(batch.labels);
+      }
+      // Together the whole, in order, and so nothing twice.
+      EXPECT_TRUE(at::equal(at::cat(x), whole.at(step).x)) << size << " at " << step;
+      EXPECT_TRUE(at::equal(at::cat(labels), whole.at(step).labels)) << size << " at " << step;
+    }
+  }
+  EXPECT_THROW(Batches(split.train, dataset, config, World{.rank = 0, .size = 5}), Error);
+}
+
 TEST(Batches, HoldoutTrainAndTestAreDisjointAndFixed) {
   const auto dataset = toy_dataset();
   auto config = toy_config();
@@ -446,6 +511,106 @@ TEST(Batches, CropsFlipsAndCutoutsAreThoseOfTheSource) {
   const auto holes = (batches.at(3).x != whole.at(3).x).sum({1, 2, 3});
   EXPECT_LE(holes.max().item<int64_t>(), 9);
   EXPECT_GT(holes.max().item<int64_t>(), 3);
+}
+
+// What each call saw: the gradients, undefined ones included.
+class RecordingReduction final : public GradientReduction {
+ public:
+  explicit RecordingReduction(std::vector<std::vector<NamedTensor>>& calls) : calls_(calls) {}
+
+  void reduce(const std::vector<NamedTensor>& parameters) override {
+    auto& call = calls_.emplace_back();
+    for (const auto& [name, parameter] : parameters) {
+      const auto& gradient = parameter.grad();
+      call.emplace_back(name, gradient.defined() ? gradient.clone() : gradient);
+    }
+  }
+
+ private:
+  std::vector<std::vector<NamedTensor>>& calls_;
+};
+
+TEST(Session, GradientsAreReducedOnceAStepBeforeAnythingElse) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config("zero:freeze=true", "slice:layers=2");
+  config.recipe.clip_norm = 1e-3;
+  std::vector<std::vector<NamedTensor>> calls;
+  Session session(config, dataset, {}, std::make_unique<RecordingReduction>(calls));
+  for (int step = 0; step < 3; ++step) session.step();
+  ASSERT_EQ(calls.size(), 3u);
+  std::vector<std::string> names;
+  for (const auto& item : session.network().named_parameters()) names.push_back(item.key());
+  for (const auto& call : calls) {
+    ASSERT_EQ(call.size(), names.size());
+    double square = 0;
+    for (size_t i = 0; i < call.size(); ++i) {
+      const auto& [name, gradient] = call[i];
+      EXPECT_EQ(name, names[i]);
+      EXPECT_EQ(gradient.defined(), name != "conv2.weight") << name;
+      if (gradient.defined()) square += gradient.square().sum().item<double>();
+    }
+    EXPECT_GT(std::sqrt(square), 0.01) << "they are clipped already";
+  }
+}
+
+// The mean over processes that are threads here.
+class MeanOfThreads final : public GradientReduction {
+ public:
+  struct Shared {
+    explicit Shared(int64_t size) : sums(static_cast<size_t>(size)), barrier(size) {}
+    std::vector<std::vector<at::Tensor>> sums;  // by rank: its gradients
+    std::barrier<> barrier;
+  };
+  MeanOfThreads(Shared& shared, int64_t rank) : shared_(shared), rank_(rank) {}
+
+  void reduce(const std::vector<NamedTensor>& parameters) override {
+    auto& own = shared_.sums[static_cast<size_t>(rank_)];
+    own.clear();
+    for (const auto& [name, parameter] : parameters) own.push_back(parameter.grad().clone());
+    shared_.barrier.arrive_and_wait();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      auto mean = at::zeros_like(own[i]);
+      for (const auto& gradients : shared_.sums) mean += gradients[i];
+      parameters[i].second.grad().copy_(mean / static_cast<double>(shared_.sums.size()));
+    }
+    shared_.barrier.arrive_and_wait();
+  }
+
+ private:
+  Shared& shared_;
+  int64_t rank_;
+};
+
+TEST(Session, TwoProcessesTrainAsOneDoes) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.network = "mnist_mlp:hidden=8,dropout=0";  // a batch norm sees the share of its process
+  const auto weights = [](Session& session) {
+    std::vector<at::Tensor> flat;
+    for (const auto& parameter : session.network().parameters()) {
+      flat.push_back(parameter.detach().flatten().clone());
+    }
+    return at::cat(flat);
+  };
+  Session alone(config, dataset);
+  const auto before = weights(alone);
+  for (int step = 0; step < 20; ++step) alone.step();
+  MeanOfThreads::Shared shared(2);
+  std::vector<std::unique_ptr<Session>> ranks;
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    ranks.push_back(std::make_unique<Session>(config, dataset, World{.rank = rank, .size = 2},
+                                              std::make_unique<MeanOfThreads>(shared, rank)));
+  }
+  std::vector<std::thread> threads;
+  for (auto& session : ranks) {
+    threads.emplace_back([&session] {
+      for (int step = 0; step < 20; ++step) session->step();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_TRUE(at::equal(weights(*ranks[0]), weights(*ranks[1])));
+  EXPECT_TRUE(close(weights(*ranks[0]), weights(alone), 1e-4));
+  EXPECT_GT((weights(alone) - before).abs().max().item<double>(), 0.05);
 }
 
 TEST(Session, RefusesWhatDoesNotFit) {

@@ -1,4 +1,4 @@
-// Runs: what a worker process does with one RunConfig.
+// Timing runs: how much faster an approximated training step is than an exact one.
 #pragma once
 
 #include <atomic>
@@ -9,17 +9,10 @@
 
 namespace approx {
 
-// Trains for the recipe's epochs with evaluations; events as docs/events.md says. The result is the
-// same for the same configuration on the same machine and number of threads, in one go or in
-// several from the checkpoints between: a run that goes on reports the metrics of before once more.
-void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
-                  const Checkpoints& checkpoints, const EventSink& sink,
-                  const std::atomic<bool>& stop);
-
 // Holds the exact and the approximated network in one process and trains each for the same number
 // of steps in alternating blocks: `config.blocks` pairs, each block at least `config.block_steps`
 // steps and a whole number of the schedule's periods, the order inside a pair drawn at random.
-// Speed only: nothing is evaluated.
+// Speed only: nothing is evaluated. Events as docs/events.md says.
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
                 const std::atomic<bool>& stop);
 

@@ -1,67 +1,18 @@
-#include "core/train/trainer.h"
+#include "core/train/accuracy_run.h"
 
-#include <sys/resource.h>
-
-#include <chrono>
 #include <cmath>
 #include <memory>
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "core/nn/phases.h"
 #include "core/train/checkpoint.h"
 #include "core/train/energy.h"
 #include "core/train/learning_rate.h"
+#include "core/train/run_events.h"
 #include "core/train/session.h"
-#include "kernels/rng.h"
 
 namespace approx {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr int64_t kPhaseSteps = 6;
-
-int64_t nanoseconds(Clock::duration duration) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
-}
-
-int64_t peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
-}
-
-// A number as docs/events.md wants it: null with a marker where it is not finite.
-void put_value(Json& event, double value) {
-  event["value"] = json_number(value);
-  if (const auto special = special_name(value)) event["special"] = *special;
-}
-
-Json start_event(const Session& session, const LoadedDataset& data) {
-  return {{"event", "start"},
-          {"dataset",
-           {{"name", data.name},
-            {"variant", data.variant},
-            {"sha256", data.sha256},
-            {"n_train", data.train.count},
-            {"n_test", data.test.count},
-            {"lossy", data.lossy}}},
-          {"parameters", session.parameters()},
-          {"macs", session.macs()},
-          {"steps_per_epoch", session.steps_per_epoch()},
-          {"total_steps", session.total_steps()},
-          {"approximated_share", session.approximated_share()}};
-}
-
-// What every run ends with; the caller adds the rest.
-Json final_event(std::string_view state, int64_t steps, Clock::time_point began) {
-  return {{"event", "final"},
-          {"state", state},
-          {"steps", steps},
-          {"wall_ns", nanoseconds(Clock::now() - began)},
-          {"peak_rss_bytes", peak_rss_bytes()}};
-}
 
 // What an accuracy run has on record besides its session: saved with it.
 struct Record {
@@ -90,7 +41,6 @@ class AccuracyRun {
         checkpoints_(checkpoints),
         sink_(sink),
         stop_(stop),
-        began_(Clock::now()),
         session_(std::make_unique<Session>(config, dataset)),
         // The first steps allocate and choose algorithms. They train, but are not timed.
         warmup_(std::min<int64_t>(std::max<int64_t>(4, session_->period()),
@@ -102,8 +52,20 @@ class AccuracyRun {
     resume();
     sink_(start_event(*session_, dataset_));
     for (const auto& event : record_.metrics) sink_(event);
+    finish(train());
+  }
+
+ private:
+  static constexpr int64_t kLossEvery = 20;
+
+  // Trains to the end, until the run is to stop, or until the loss is no number any more.
+  Ending train() {
     const int64_t total = session_->total_steps(), per_epoch = session_->steps_per_epoch();
-    while (session_->steps_done() < total && !stop_ && state_ == "finished") {
+    while (session_->steps_done() < total) {
+      if (stop_) {
+        save();
+        return Ending::kInterrupted;
+      }
       timed_step();
       const int64_t done = session_->steps_done();
       const bool epoch_ends = done % per_epoch == 0;
@@ -111,21 +73,15 @@ class AccuracyRun {
       // stop a diverged run within a hundred steps.
       if (epoch_ends || done % kLossEvery == 0) look_at_loss(epoch_ends);
       if (!epoch_ends && done % kLossEvery == 0) read_energy(/*count=*/true);
-      if (epoch_ends && state_ == "finished") end_epoch(done / per_epoch);
-      if (state_ == "finished" && done < total && checkpoint_due(epoch_ends)) save();
+      if (epoch_ends && !divergence_) end_epoch(done / per_epoch);
+      if (divergence_) return Ending::kDiverged;
+      if (done < total && checkpoint_due(epoch_ends)) save();
     }
-    if (stop_ && session_->steps_done() < total && state_ == "finished") {
-      state_ = "interrupted";
-      save();
-    }
-    finish();
+    return Ending::kFinished;
   }
 
- private:
-  static constexpr int64_t kLossEvery = 20;
-
   void timed_step() {
-    const auto before = Clock::now();
+    const auto before = RunClock::now();
     std::optional<double> density;
     if (counts_gradients()) {
       density = session_->step_counting_gradients();
@@ -135,7 +91,7 @@ class AccuracyRun {
     const int64_t done = session_->steps_done();
     // Where steps are only queued, their single times mean nothing; epochs are timed instead.
     if (!on_cpu_ && done % session_->steps_per_epoch() == 0) session_->synchronize();
-    const int64_t ns = nanoseconds(Clock::now() - before);
+    const int64_t ns = nanoseconds(RunClock::now() - before);
     if (done <= warmup_) {
       record_.warmup_ns += ns;
       if (done == warmup_) session_->synchronize();
@@ -168,14 +124,10 @@ class AccuracyRun {
     report_progress(mean, epoch_ends);
   }
 
-  void diverge() {
-    state_ = "diverged";
-    diverged_step_ = session_->steps_done();
-    diverged_layer_ = session_->first_bad_layer();
-  }
+  void diverge() { divergence_ = {session_->steps_done(), session_->first_bad_layer()}; }
 
   void report_progress(double loss, bool force) {
-    const auto now = Clock::now();
+    const auto now = RunClock::now();
     if (!force && now - progress_at_ < std::chrono::milliseconds(250)) return;
     const int64_t trained_ns = record_.train_ns + record_.warmup_ns;
     const int64_t steps = session_->steps_done() - progress_step_;
@@ -228,13 +180,13 @@ class AccuracyRun {
     record_.epoch_loss_steps = 0;
     const bool last = epoch_number == config_.recipe.epochs;
     if (!last && epoch_number % config_.recipe.eval_every != 0) return;
-    const auto before = Clock::now();
+    const auto before = RunClock::now();
     if (session_->split().holdout.count() > 0) {
       const double accuracy = score("holdout", session_->split().holdout);
       if (session_->observe(accuracy)) metric("plateau", "holdout", accuracy);
     }
     score("test", session_->split().test);
-    record_.eval_ns += nanoseconds(Clock::now() - before);
+    record_.eval_ns += nanoseconds(RunClock::now() - before);
     read_energy(/*count=*/false);
   }
 
@@ -270,7 +222,7 @@ class AccuracyRun {
     if (epoch_ends) ++epochs_since_save_;
     return (checkpoints_.every_epochs > 0 && epochs_since_save_ >= checkpoints_.every_epochs) ||
            (checkpoints_.every_ns > 0 &&
-            nanoseconds(Clock::now() - saved_at_) >= checkpoints_.every_ns);
+            nanoseconds(RunClock::now() - saved_at_) >= checkpoints_.every_ns);
   }
 
   // A checkpoint that cannot be written costs what it would have saved, not the run.
@@ -281,13 +233,13 @@ class AccuracyRun {
       auto checkpoint = session_->save();
       checkpoint.state["config"] = config_;
       Record record = record_;
-      record.wall_ns += nanoseconds(Clock::now() - began_);
+      record.wall_ns += nanoseconds(RunClock::now() - began_);
       checkpoint.state["record"] = record;
       save_checkpoint(checkpoints_.folder, checkpoint);
     } catch (const Error& error) {
       note(fmt::format("no checkpoint after step {}: {}", session_->steps_done(), error.what()));
     }
-    saved_at_ = Clock::now();
+    saved_at_ = RunClock::now();
     epochs_since_save_ = 0;
   }
 
@@ -315,9 +267,9 @@ class AccuracyRun {
                      session_->total_steps()));
   }
 
-  void finish() {
+  void finish(Ending ending) {
     for (const auto& event : session_->layer_events()) sink_(event);
-    Json event = final_event(state_, session_->steps_done(), began_);
+    Json event = final_event(ending, session_->steps_done(), began_);
     event.update({{"warmup_steps", std::min(warmup_, session_->steps_done())},
                   {"train_ns", record_.train_ns},
                   {"eval_ns", record_.eval_ns},
@@ -329,10 +281,7 @@ class AccuracyRun {
       event["taint"] = {fmt::format("went on from a checkpoint: {} processes in turn worked on it",
                                     record_.segments)};
     }
-    if (state_ == "diverged") {
-      event["diverged_step"] = diverged_step_;
-      event["diverged_layer"] = diverged_layer_;
-    }
+    if (divergence_) put_divergence(event, *divergence_);
     sink_(event);
   }
 
@@ -341,20 +290,18 @@ class AccuracyRun {
   const Checkpoints& checkpoints_;
   const EventSink& sink_;
   const std::atomic<bool>& stop_;
-  Clock::time_point began_;
+  const RunClock::time_point began_ = RunClock::now();
   std::unique_ptr<Session> session_;
   int64_t warmup_;
   bool on_cpu_;
   EnergyMeter energy_;
   bool has_cpu_joules_ = false, has_gpu_joules_ = false;
-  std::string state_ = "finished";
   Record record_;
-  Clock::time_point saved_at_ = Clock::now();
+  RunClock::time_point saved_at_ = RunClock::now();
   int64_t epochs_since_save_ = 0;
-  Clock::time_point progress_at_{};
+  RunClock::time_point progress_at_{};
   int64_t progress_step_ = 0, progress_ns_ = 0;
-  int64_t diverged_step_ = 0;
-  std::string diverged_layer_;
+  std::optional<Divergence> divergence_;
 };
 
 }  // namespace
@@ -364,87 +311,6 @@ void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
                   const std::atomic<bool>& stop) {
   AccuracyRun run(config, dataset, checkpoints, sink, stop);
   run();
-}
-
-void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-                const std::atomic<bool>& stop) {
-  const auto began = Clock::now();
-  RunConfig exact = config;
-  exact.method = kDense;
-  exact.schedule.clear();
-  const bool two_networks = !config.timed_against.empty();
-  if (two_networks) exact.network = config.timed_against;
-  Session dense(exact, dataset), approx(config, dataset);
-  sink(start_event(approx, dataset));
-  const int64_t period = approx.period();
-  const int64_t steps = (config.block_steps + period - 1) / period * period;
-
-  const auto block = [&](Session& session) {
-    const auto before = Clock::now();
-    for (int64_t i = 0; i < steps && !stop; ++i) session.step();
-    session.synchronize();
-    return nanoseconds(Clock::now() - before);
-  };
-  int64_t warmup_ns = 0, train_ns = 0;
-  for (auto* session : {&dense, &approx}) warmup_ns += block(*session);
-
-  for (int64_t pair = 0; pair < config.blocks && !stop; ++pair) {
-    const Rng rng{.seed = static_cast<uint64_t>(config.seed),
-                  .step = static_cast<uint64_t>(pair),
-                  .stream = kBlockStream};
-    const bool dense_first = rng.block(0)[0] & 1;
-    for (int64_t order = 0; order < 2; ++order) {
-      const bool is_dense = dense_first == (order == 0);
-      const int64_t ns = block(is_dense ? dense : approx);
-      if (stop) break;  // the block was cut short
-      train_ns += ns;
-      sink({{"event", "block"},
-            {"pair", pair},
-            {"arm", is_dense ? "dense" : "approx"},
-            {"order", order},
-            {"steps", steps},
-            {"ns", ns}});
-    }
-    sink({{"event", "progress"},
-          {"pair", pair + 1},
-          {"pairs", config.blocks},
-          {"images_per_s", static_cast<double>(2 * (pair + 1) * steps * config.batch_size) /
-                               (1e-9 * static_cast<double>(train_ns))},
-          {"loss", nullptr}});
-  }
-  // Where the time of an exact step goes bounds what any approximation of it can save. Taken after
-  // the blocks: products of a layer then run one after the other, so that each has a time of its
-  // own.
-  if (config.device == DeviceKind::kCpu && !stop) {
-    PhaseClock clock;
-    Session& of_this_network = two_networks ? approx : dense;
-    const auto before = Clock::now();
-    for (int64_t i = 0; i < kPhaseSteps && !stop; ++i) of_this_network.step();
-    const auto total = static_cast<double>(nanoseconds(Clock::now() - before));
-    for (size_t phase = 0; phase < kPhaseNames.size() && !stop; ++phase) {
-      sink({{"event", "metric"},
-            {"name", "phase_share"},
-            {"split", kPhaseNames[phase]},
-            {"step", approx.steps_done()},
-            {"epoch", static_cast<double>(approx.steps_done()) /
-                          static_cast<double>(approx.steps_per_epoch())},
-            {"train_ns", train_ns},
-            {"value", static_cast<double>(clock.spent()[phase]) / total}});
-    }
-  }
-  for (const auto& event : approx.layer_events()) sink(event);
-  Json event = final_event(stop ? "interrupted" : "finished", approx.steps_done(), began);
-  event.update({{"warmup_steps", steps},
-                {"train_ns", train_ns},
-                {"eval_ns", 0},
-                {"warmup_ns", warmup_ns},
-                {"step_ns", Json::array()}});
-  if (!std::isfinite(approx.take_mean_loss())) {
-    event["state"] = "diverged";
-    event["diverged_step"] = approx.steps_done();
-    event["diverged_layer"] = approx.first_bad_layer();
-  }
-  sink(event);
 }
 
 }  // namespace approx

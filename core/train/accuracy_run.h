@@ -1,0 +1,19 @@
+// Accuracy runs: what a worker process does to see how well a network trains.
+#pragma once
+
+#include <atomic>
+
+#include "core/config/run_config.h"
+#include "core/data/dataset.h"
+#include "core/engine/engine.h"
+
+namespace approx {
+
+// Trains for the recipe's epochs with evaluations; events as docs/events.md says. The result is the
+// same for the same configuration on the same machine and number of threads, in one go or in
+// several from the checkpoints between: a run that goes on reports the metrics of before once more.
+void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
+                  const Checkpoints& checkpoints, const EventSink& sink,
+                  const std::atomic<bool>& stop);
+
+}  // namespace approx

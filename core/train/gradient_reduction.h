@@ -1,0 +1,35 @@
+// What processes that train one network together do with their gradients.
+#pragma once
+
+#include <vector>
+
+#include "core/train/optimizer.h"
+
+namespace approx {
+
+class GradientReduction {
+ public:
+  GradientReduction() = default;
+  virtual ~GradientReduction() = default;
+  GradientReduction(const GradientReduction&) = delete;
+  GradientReduction& operator=(const GradientReduction&) = delete;
+
+  // Overwrites the gradient of each parameter with its mean over all processes. Called once a step,
+  // between the backward pass and everything that looks at gradients: they are still multiplied by
+  // the loss scale and not yet clipped, so that all ranks see the same overflow, skip the same
+  // steps and clip alike. The parameters are all of the network's, in the same order every time.
+  //
+  // The gradient of a parameter that the backward pass did not reach is undefined: a frozen skip
+  // leaves it so. Which these are is decided by the schedule and the step alone, so all ranks leave
+  // out the same ones; an implementation that waits for the others must leave them out too, since
+  // none of them will come.
+  virtual void reduce(const std::vector<NamedTensor>& parameters) = 0;
+};
+
+// Of one process: its gradients are the mean.
+class NoReduction final : public GradientReduction {
+ public:
+  void reduce(const std::vector<NamedTensor>& /*parameters*/) override {}
+};
+
+}  // namespace approx

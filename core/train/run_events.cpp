@@ -1,0 +1,52 @@
+#include "core/train/run_events.h"
+
+#include <sys/resource.h>
+
+#include "base/numbers.h"
+
+namespace approx {
+namespace {
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace
+
+void put_value(Json& metric, double value) {
+  metric["value"] = json_number(value);
+  if (const auto special = special_name(value)) metric["special"] = *special;
+}
+
+Json start_event(const Session& session, const LoadedDataset& data) {
+  return {{"event", "start"},
+          {"dataset",
+           {{"name", data.name},
+            {"variant", data.variant},
+            {"sha256", data.sha256},
+            {"n_train", data.train.count},
+            {"n_test", data.test.count},
+            {"lossy", data.lossy}}},
+          {"parameters", session.parameters()},
+          {"macs", session.macs()},
+          {"steps_per_epoch", session.steps_per_epoch()},
+          {"total_steps", session.total_steps()},
+          {"approximated_share", session.approximated_share()}};
+}
+
+Json final_event(Ending ending, int64_t steps, RunClock::time_point began) {
+  return {{"event", "final"},
+          {"state", ending},
+          {"steps", steps},
+          {"wall_ns", nanoseconds(RunClock::now() - began)},
+          {"peak_rss_bytes", peak_rss_bytes()}};
+}
+
+void put_divergence(Json& event, const Divergence& divergence) {
+  event["diverged_step"] = divergence.step;
+  event["diverged_layer"] = divergence.layer;
+}
+
+}  // namespace approx

@@ -1,0 +1,45 @@
+// What the events of both kinds of runs have in common (docs/events.md).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "base/enum_text.h"
+#include "base/params.h"
+#include "core/data/dataset.h"
+#include "core/train/session.h"
+
+namespace approx {
+
+using RunClock = std::chrono::steady_clock;
+
+inline int64_t nanoseconds(RunClock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+}
+
+// How a run that was not cut off by an error ended.
+enum class Ending { kFinished, kDiverged, kInterrupted };
+constexpr auto enum_texts(Ending) {
+  return std::to_array<EnumText<Ending>>({{Ending::kFinished, "finished"},
+                                          {Ending::kDiverged, "diverged"},
+                                          {Ending::kInterrupted, "interrupted"}});
+}
+
+// Where the loss or a parameter stopped being a number.
+struct Divergence {
+  int64_t step = 0;   // steps that were done when it was noticed
+  std::string layer;  // the first with a parameter that is not finite, "" for none
+};
+
+// Puts `value` into a metric: null with a marker where it is not finite.
+void put_value(Json& metric, double value);
+
+Json start_event(const Session& session, const LoadedDataset& data);
+
+// What every run ends with; the caller adds the rest.
+Json final_event(Ending ending, int64_t steps, RunClock::time_point began);
+void put_divergence(Json& event, const Divergence& divergence);
+
+}  // namespace approx

@@ -1,0 +1,136 @@
+#include "core/train/timing_run.h"
+
+#include <cmath>
+
+#include "core/config/dense.h"
+#include "core/nn/phases.h"
+#include "core/train/run_events.h"
+#include "core/train/session.h"
+#include "kernels/rng.h"
+
+namespace approx {
+namespace {
+
+constexpr int64_t kPhaseSteps = 6;
+
+// What the approximated network is held against.
+RunConfig exact_of(RunConfig config) {
+  config.method = kDense;
+  config.schedule.clear();
+  if (!config.timed_against.empty()) config.network = config.timed_against;
+  return config;
+}
+
+class TimingRun {
+ public:
+  TimingRun(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
+            const std::atomic<bool>& stop)
+      : config_(config),
+        dataset_(dataset),
+        sink_(sink),
+        stop_(stop),
+        dense_(exact_of(config), dataset),
+        approx_(config, dataset),
+        block_steps_((config.block_steps + approx_.period() - 1) / approx_.period() *
+                     approx_.period()) {}
+
+  void operator()() {
+    sink_(start_event(approx_, dataset_));
+    for (auto* session : {&dense_, &approx_}) warmup_ns_ += block(*session);
+    for (int64_t pair = 0; pair < config_.blocks && !stop_; ++pair) time_pair(pair);
+    if (config_.device == DeviceKind::kCpu && !stop_) time_phases();
+    finish();
+  }
+
+ private:
+  // Nanoseconds that a block of steps takes; cut short where the run is to stop.
+  int64_t block(Session& session) {
+    const auto before = RunClock::now();
+    for (int64_t i = 0; i < block_steps_ && !stop_; ++i) session.step();
+    session.synchronize();
+    return nanoseconds(RunClock::now() - before);
+  }
+
+  void time_pair(int64_t pair) {
+    const Rng rng{.seed = static_cast<uint64_t>(config_.seed),
+                  .step = static_cast<uint64_t>(pair),
+                  .stream = kBlockStream};
+    const bool dense_first = rng.block(0)[0] & 1;
+    for (int64_t order = 0; order < 2; ++order) {
+      const bool is_dense = dense_first == (order == 0);
+      const int64_t ns = block(is_dense ? dense_ : approx_);
+      if (stop_) break;
+      train_ns_ += ns;
+      sink_({{"event", "block"},
+             {"pair", pair},
+             {"arm", is_dense ? "dense" : "approx"},
+             {"order", order},
+             {"steps", block_steps_},
+             {"ns", ns}});
+    }
+    sink_(
+        {{"event", "progress"},
+         {"pair", pair + 1},
+         {"pairs", config_.blocks},
+         {"images_per_s", static_cast<double>(2 * (pair + 1) * block_steps_ * config_.batch_size) /
+                              (1e-9 * static_cast<double>(train_ns_))},
+         {"loss", nullptr}});
+  }
+
+  // Where the time of an exact step goes bounds what any approximation of it can save. Taken after
+  // the blocks: products of a layer then run one after the other, so that each has a time of its
+  // own.
+  void time_phases() {
+    PhaseClock clock;
+    // Of two networks, the one that the run is about.
+    Session& timed = config_.timed_against.empty() ? dense_ : approx_;
+    const auto before = RunClock::now();
+    for (int64_t i = 0; i < kPhaseSteps && !stop_; ++i) timed.step();
+    const auto total = static_cast<double>(nanoseconds(RunClock::now() - before));
+    for (size_t phase = 0; phase < kPhaseNames.size() && !stop_; ++phase) {
+      sink_({{"event", "metric"},
+             {"name", "phase_share"},
+             {"split", kPhaseNames[phase]},
+             {"step", approx_.steps_done()},
+             {"epoch", static_cast<double>(approx_.steps_done()) /
+                           static_cast<double>(approx_.steps_per_epoch())},
+             {"train_ns", train_ns_},
+             {"value", static_cast<double>(clock.spent()[phase]) / total}});
+    }
+  }
+
+  void finish() {
+    for (const auto& event : approx_.layer_events()) sink_(event);
+    const bool diverged = !std::isfinite(approx_.take_mean_loss());
+    const auto ending = diverged ? Ending::kDiverged
+                        : stop_  ? Ending::kInterrupted
+                                 : Ending::kFinished;
+    Json event = final_event(ending, approx_.steps_done(), began_);
+    event.update({{"warmup_steps", block_steps_},
+                  {"train_ns", train_ns_},
+                  {"eval_ns", 0},
+                  {"warmup_ns", warmup_ns_},
+                  {"step_ns", Json::array()}});
+    if (diverged) put_divergence(event, {approx_.steps_done(), approx_.first_bad_layer()});
+    sink_(event);
+  }
+
+  const RunConfig& config_;
+  const LoadedDataset& dataset_;
+  const EventSink& sink_;
+  const std::atomic<bool>& stop_;
+  const RunClock::time_point began_ = RunClock::now();
+  Session dense_, approx_;
+  const int64_t block_steps_;  // a whole number of the schedule's periods
+  int64_t warmup_ns_ = 0, train_ns_ = 0;
+};
+
+}  // namespace
+
+void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
+                const std::atomic<bool>& stop) {
+  TimingRun run(config, dataset, sink, stop);
+  run();
+}
+
+}  // namespace approx
