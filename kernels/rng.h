@@ -30,18 +30,28 @@ struct Philox {
   }
 };
 
-// The random stream of one use: (seed, layer, step, product), and a number for further uses.
+// The random stream of one use: (seed, layer, step, product), and a number for further uses. Where
+// several processes train one network, each has streams of its own; those of rank 0 are those of a
+// process alone.
 struct Rng {
   uint64_t seed = 0;
   uint32_t layer = 0;  // below 2^16
-  uint64_t step = 0;   // below 2^32
+  uint64_t step = 0;   // below 2^48
   Product product = Product::kWeightGradient;
   uint32_t stream = 0;  // below 2^12: data order, augmentation, initialisation have their own
+  uint32_t rank = 0;    // below 2^16
+
+  // For a method whose ranks must draw alike.
+  Rng shared() const {
+    Rng same = *this;
+    same.rank = 0;
+    return same;
+  }
 
   // The counter of the i-th block of four words; its first word is i.
   std::array<uint32_t, 4> counter(uint32_t i) const {
     return {i, static_cast<uint32_t>(step), (layer << 16) | (stream << 4) | uint32_t(product),
-            static_cast<uint32_t>(step >> 32)};
+            (rank << 16) | static_cast<uint32_t>(step >> 32)};
   }
 
   std::array<uint32_t, 4> block(uint32_t i) const { return Philox::block(counter(i), seed); }

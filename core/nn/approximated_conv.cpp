@@ -30,7 +30,8 @@ at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& ope
 }
 
 Rng draws_of(const LayerSlot& slot, uint32_t layer, Product product) {
-  return {slot.seed, layer, slot.step, product, 0};
+  return {
+      .seed = slot.seed, .layer = layer, .step = slot.step, .product = product, .rank = slot.rank};
 }
 
 // The backward of an approximated layer. A node of the autograd graph of our own rather than a

@@ -52,6 +52,7 @@ struct LayerSlot {
   GradientCount* gradient = nullptr;  // where the step counts it; convolutions alone do
   uint64_t seed = 0;
   uint64_t step = 0;
+  uint32_t rank = 0;              // of several processes that train the network, see Rng
   bool norm_follows = false;      // see MethodCall
   std::shared_ptr<Method> owner;  // keeps the methods alive where no schedule does
 

@@ -7,8 +7,9 @@
 
 namespace approx {
 
-ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed)
-    : schedule_(std::move(schedule)), seed_(seed) {
+ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed,
+                                 uint32_t rank)
+    : schedule_(std::move(schedule)), seed_(seed), rank_(rank) {
   const size_t methods = schedule_.methods().size();
   for (auto* layer : layers) {
     layer->slot = LayerSlot{};
@@ -27,6 +28,7 @@ void ScheduledLayers::begin_step(int64_t step) {
     const Decision decision = schedule_.at(i, step);
     auto& slot = entry.layer->slot;
     slot.seed = seed_;
+    slot.rank = rank_;
     slot.step = static_cast<uint64_t>(step);
     const bool convolution = entry.layer->info.kind != "linear";
     slot.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;

@@ -18,7 +18,7 @@ namespace approx {
 class ScheduledLayers {
  public:
   // `layers` must outlive this object. `seed` keys every random draw of the methods.
-  ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed);
+  ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, uint32_t rank = 0);
 
   // Fills every layer's slot for `step`. Costs a few comparisons per layer and rule.
   void begin_step(int64_t step);
@@ -66,6 +66,7 @@ class ScheduledLayers {
   std::vector<std::pair<double, int64_t>> observed_;  // what observe() was told
   std::vector<PerLayer> layers_;
   uint64_t seed_;
+  uint32_t rank_;
   bool counts_gradients_ = false;
 };
 

@@ -104,7 +104,8 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset, World wo
         name(config.split));
   }
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
-                                              static_cast<uint64_t>(config.seed));
+                                              static_cast<uint64_t>(config.seed),
+                                              static_cast<uint32_t>(world.rank));
   parameters_ = named(network_->named_parameters());
   optimizer_ = make_optimizer(config.recipe, parameters_);
   if (config.recipe.ema > 0) {

@@ -33,6 +33,26 @@ TEST(Rng, EveryUseHasItsOwnStream) {
   EXPECT_EQ(counters.size(), 3u * 3 * 3 * 3);
 }
 
+TEST(Rng, OfRankZeroIsThatOfAProcessAlone) {
+  // Recorded before there were ranks.
+  const Rng rng{.seed = 3, .layer = 2, .step = 9};
+  EXPECT_EQ(rng.block(0), (Block{0xf00db9ea, 0x185f08c5, 0x35eda391, 0x741c7e1b}));
+  const Rng late{.seed = 3, .layer = 2, .step = (7ull << 32) | 9};
+  EXPECT_EQ(late.block(5), (Block{0xf6ad3f85, 0xb33a8484, 0xe6325577, 0xee048541}));
+}
+
+TEST(Rng, RanksDrawForThemselvesUnlessTheyShare) {
+  std::set<Block> counters;
+  for (uint32_t rank : {0u, 1u, 65535u}) {
+    for (uint64_t step : {0ull, 1ull, 1ull << 32, (1ull << 48) - 1}) {
+      const Rng rng{.step = step, .rank = rank};
+      counters.insert(rng.counter(0));
+      EXPECT_EQ(rng.shared().counter(0), Rng{.step = step}.counter(0));
+    }
+  }
+  EXPECT_EQ(counters.size(), 3u * 4);
+}
+
 TEST(Rng, UniformStaysInsideTheOpenInterval) {
   EXPECT_GT(Rng::uniform(0), 0.0f);
   EXPECT_LT(Rng::uniform(~0u), 1.0f);
