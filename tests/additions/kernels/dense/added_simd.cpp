@@ -1,0 +1,36 @@
+// The exact weight gradient in plain loops of single precision.
+#include <algorithm>
+
+#include "kernels/dense/dense.h"
+#include "kernels/multiplications.h"
+
+namespace approx {
+namespace {
+
+void added_weight_gradient(const Arguments<Dense, float>& args, int64_t begin, int64_t end) {
+  const Problem& p = args.problem;
+  std::fill(args.slice(begin), args.slice(end), 0.0f);
+  for (int64_t co = begin; co < end; ++co) {
+    for (int64_t n = 0; n < p.n; ++n) {
+      for (int64_t oy = 0; oy < p.ho; ++oy) {
+        for (int64_t ox = 0; ox < p.wo; ++ox) {
+          const float dy = args.dy[((n * p.ho + oy) * p.wo + ox) * p.co + co];
+          for_taps(p, oy, ox, [&](int64_t tap, int64_t y, int64_t x) {
+            const float* in = args.x + ((n * p.h + y) * p.w + x) * p.ci;
+            float* out = args.slice(co) + tap * p.ci;
+            for (int64_t i = 0; i < p.ci; ++i) out[i] += dy * in[i];
+          });
+        }
+      }
+    }
+  }
+}
+
+REGISTER_KERNEL(Dense, "added", added_weight_gradient)
+    .computes({Product::kWeightGradient})
+    .on({Hardware::kCpu})
+    .where([](const Problem& p) { return p.one_group(); })
+    .rank(1000);  // never the fastest
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,83 @@
+"""One file each is enough: what tests/additions/ holds is there in a program built with it.
+
+That program consists of the project's own objects and of the files of that folder; no list anywhere
+names them. Its working directory is the folder, so that its experiments are found.
+"""
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
+ENGINE = os.path.abspath(os.environ["APPROXTRAIN_ENGINE"])
+ADDITIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "additions")
+
+
+def run(folder, *arguments):
+    env = {key: value for key, value in os.environ.items() if not key.startswith("APPROXTRAIN_")}
+    env["APPROXTRAIN_ENGINE"] = ENGINE
+    done = subprocess.run(
+        [PROGRAM, *arguments, "--db", os.path.join(folder, "store.db"), "--data-dir", folder],
+        capture_output=True, text=True, cwd=ADDITIONS, env=env, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def names(folder, what):
+    listed = json.loads(run(folder, "list", what, "--format", "json"))
+    return {row["name"] for row in listed["rows"]}
+
+
+def main():
+    folder = tempfile.mkdtemp(prefix="approxtrain-additions-")
+    try:
+        for what, name in (("methods", "added_method"), ("schedules", "added_schedule"),
+                           ("networks", "added_network"), ("datasets", "added_dataset"),
+                           ("papers", "added:table1")):
+            known = names(folder, what)
+            assert name in known, f"list {what}: no {name} in {sorted(known)}"
+
+        # The paper's table: trained by the recipe, stored, and reported beside its numbers.
+        run(folder, "sweep", "@added:table1", "--progress", "none")
+        runs = rows(run(folder, "report", "runs", "--format", "csv"))
+        assert len(runs) == 4 and all(row["state"] == "finished" for row in runs), runs
+        table = rows(run(folder, "report", "paper", "added:table1", "--format", "csv"))
+        assert {row["row"] for row in table} == {"Exact", "Added"}, table
+        assert all(int(row["n"]) == 2 for row in table), table
+        layers = rows(run(folder, "report", "layers", "--format", "csv"))
+        approximated = {(row["layer"], row["product"]) for row in layers
+                        if row["method_label"] == "Added" and float(row["approximated"] or 0) > 0}
+        assert approximated == {("second", "weight_gradient")}, layers
+
+        study = rows(run(folder, "study", "added-study", "--most", "4", "--format", "csv"))
+        assert [row["mean"] for row in study] == [row["closed_form"] for row in study], study
+        assert len(study) == 4, study
+
+        # The report over what the sweep stored.
+        report = rows(run(folder, "report", "added-report", "--format", "csv"))
+        assert [row["method"] for row in report] == ["Exact", "Added"], report
+        assert all(row["seeds"] == "2" for row in report), report
+
+        # The kernel variant is measured, and agrees with the reference of its plan.
+        kernels = rows(run(folder, "bench-kernel", "--shape", "N2,C3,K4,H5", "--op",
+                           "weight_gradient", "--method", "added_method", "--repetitions", "2",
+                           "--min-time", "1ms", "--format", "csv"))
+        added = [row for row in kernels if row["variant"] == "added"]
+        assert added, kernels
+        assert all(float(row["max_rel_error"]) < 1e-5 for row in added), added
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
