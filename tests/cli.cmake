@@ -1,7 +1,7 @@
 # The engine that misbehaves on demand, and the tests of the program with it.
 add_library(fake_engine MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/fake_engine.cpp)
 set_target_properties(fake_engine PROPERTIES PREFIX "")
-target_link_libraries(fake_engine PRIVATE approx_base approx_digest approx_config)
+target_link_libraries(fake_engine PRIVATE approx_base approx_digest approx_config approx_catalogue)
 
 find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)
 function(approx_cli_test name timeout)

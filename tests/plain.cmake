@@ -4,7 +4,8 @@ file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   core/data/*_slow.cpp core/data/*_fuzz.cpp results/*_test.cpp cli/*_test.cpp)
 approx_test(plain_test
   SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp
-  LIBRARIES approx_base approx_digest approx_config approx_data approx_results CLI11::CLI11
+  LIBRARIES approx_base approx_digest approx_config approx_catalogue approx_data approx_results
+    CLI11::CLI11
   SLOW Cifar10.*:Imagenette.*
   FUZZ PhotoFuzz.*)
 # In a header and not on the command line, by which every clone would compile all tests anew.
