@@ -51,8 +51,8 @@ def main():
         run(folder, "sweep", "@added:table1", "--progress", "none")
         runs = rows(run(folder, "report", "runs", "--format", "csv"))
         assert len(runs) == 4 and all(row["state"] == "finished" for row in runs), runs
-        table = [row for row in rows(run(folder, "report", "paper", "added:table1", "--format", "csv"))
-                 if row["quantity"] == "accuracy"]
+        paper = rows(run(folder, "report", "paper", "added:table1", "--format", "csv"))
+        table = [row for row in paper if row["quantity"] == "accuracy"]
         assert [row["row"] for row in table] == ["Exact", "Added"], table
         assert all(int(row["n"]) == 2 for row in table), table
         layers = rows(run(folder, "report", "layers", "--format", "csv"))
