@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/enum_text.h"
 #include "base/numbers.h"
 
 namespace approx {
@@ -27,21 +28,6 @@ struct ParamSpec {
   double max = std::numeric_limits<double>::infinity();   // inclusive, numbers only
   std::vector<std::string> choices;
 };
-
-// A value of an enumeration and its name: a constexpr array of them is what a parameter's choices
-// are declared by (`names_of`) and what its value is read by (Params::choice).
-template <typename Enum>
-struct Named {
-  std::string_view name;
-  Enum value;
-};
-
-template <typename Enum, size_t N>
-std::vector<std::string> names_of(const std::array<Named<Enum>, N>& values) {
-  std::vector<std::string> names;
-  for (const auto& value : values) names.emplace_back(value.name);
-  return names;
-}
 
 void to_json(Json& json, const ParamSpec& spec);
 void from_json(const Json& json, ParamSpec& spec);
@@ -70,13 +56,12 @@ class Params {
   double real(std::string_view name) const { return get<double>(name); }
   const std::string& text(std::string_view name) const { return get<std::string>(name); }
 
-  // A text as the enumeration whose values have these names. Throws Error(kInternal) for a text
-  // that was declared and is not among them.
-  template <typename Enum, size_t N>
-  Enum choice(std::string_view name, const std::array<Named<Enum>, N>& values) const {
-    for (const auto& value : values) {
-      if (value.name == text(name)) return value.value;
-    }
+  // A text as the value that has it in the table of its enumeration (base/enum_text.h), from which
+  // the choices are declared (`names_of_enum`). Throws Error(kInternal) for a text that was
+  // declared and is not in it.
+  template <NamedEnum E>
+  E choice(std::string_view name) const {
+    if (const auto value = find_named<E>(text(name))) return *value;
     throw_unnamed(name);
   }
 

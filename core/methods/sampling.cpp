@@ -10,12 +10,6 @@
 namespace approx {
 namespace {
 
-constexpr auto kModes = std::to_array<Named<SamplingMethod::Mode>>(
-    {{"both", SamplingMethod::Mode::kBoth},
-     {"backward", SamplingMethod::Mode::kBackward},
-     {"weight_gradient", SamplingMethod::Mode::kWeightGradient},
-     {"black_box", SamplingMethod::Mode::kBlackBox}});
-
 at::ScalarType norm_type(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
@@ -23,7 +17,7 @@ at::ScalarType norm_type(const at::Tensor& tensor) {
 }  // namespace
 
 SamplingMethod::SamplingMethod(const Params& params)
-    : mode_(params.choice(MethodEntry::kMode, kModes)),
+    : mode_(params.choice<Mode>(MethodEntry::kMode)),
       ratio_(params.real("ratio")),
       share_(params.real("share")),
       min_k_(params.integer("min_k")),

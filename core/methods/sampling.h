@@ -45,6 +45,14 @@ class SamplingMethod : public Method {
   const int64_t min_k_, min_channels_;
 };
 
+constexpr auto enum_texts(SamplingMethod::Mode) {
+  return std::to_array<EnumText<SamplingMethod::Mode>>(
+      {{SamplingMethod::Mode::kBoth, "both"},
+       {SamplingMethod::Mode::kBackward, "backward"},
+       {SamplingMethod::Mode::kWeightGradient, "weight_gradient"},
+       {SamplingMethod::Mode::kBlackBox, "black_box"}});
+}
+
 // Norms of the slices of a tensor [A,B,H,W] along one of its first two dimensions, [n] double.
 at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim);
 

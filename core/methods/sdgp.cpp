@@ -24,11 +24,12 @@ namespace approx {
 namespace {
 
 enum class Rescale { kSampleChannel, kChannel, kGroup, kNone };
-constexpr auto kRescales =
-    std::to_array<Named<Rescale>>({{"sample_channel", Rescale::kSampleChannel},
-                                   {"channel", Rescale::kChannel},
-                                   {"group", Rescale::kGroup},
-                                   {"none", Rescale::kNone}});
+constexpr auto enum_texts(Rescale) {
+  return std::to_array<EnumText<Rescale>>({{Rescale::kSampleChannel, "sample_channel"},
+                                           {Rescale::kChannel, "channel"},
+                                           {Rescale::kGroup, "group"},
+                                           {Rescale::kNone, "none"}});
+}
 
 class Sdgp final : public PruningMethod {
  public:
@@ -37,7 +38,7 @@ class Sdgp final : public PruningMethod {
                 .m = params.integer("m"),
                 .random = params.text("rank") == "random",
                 .rescale_group = false},
-        rescale_(choice_.random ? Rescale::kNone : params.choice("rescale", kRescales)) {
+        rescale_(choice_.random ? Rescale::kNone : params.choice<Rescale>("rescale")) {
     if (choice_.n > choice_.m) {
       throw usage_error("sdgp: n = {} of m = {}: at most m channels can stay", choice_.n,
                         choice_.m);
@@ -77,7 +78,7 @@ REGISTER_METHOD("sdgp", Sdgp)
     .param({.name = "rescale",
             .fallback = std::string("sample_channel"),
             .help = "over what the sum of magnitudes is kept; none under rank=random",
-            .choices = names_of(kRescales)});
+            .choices = names_of_enum<Rescale>()});
 
 }  // namespace
 }  // namespace approx

@@ -26,13 +26,15 @@ namespace approx {
 namespace {
 
 enum class Placement { kAuto, kOutput, kInput };
-constexpr auto kPlacements = std::to_array<Named<Placement>>(
-    {{"auto", Placement::kAuto}, {"output", Placement::kOutput}, {"input", Placement::kInput}});
+constexpr auto enum_texts(Placement) {
+  return std::to_array<EnumText<Placement>>(
+      {{Placement::kAuto, "auto"}, {Placement::kOutput, "output"}, {Placement::kInput, "input"}});
+}
 
 class StochasticPruning final : public PruningMethod {
  public:
   explicit StochasticPruning(const Params& params)
-      : placement_(params.choice("placement", kPlacements)) {
+      : placement_(params.choice<Placement>("placement")) {
     const double normal =
         std::numbers::sqrt2 *
         at::erfinv(at::scalar_tensor(params.real("p"), at::kDouble)).item<double>();
@@ -77,7 +79,7 @@ REGISTER_METHOD("stochastic_pruning", StochasticPruning)
         {.name = "placement",
          .fallback = std::string("auto"),
          .help = "prune dY (output), dX once computed (input), or as a batch norm follows or not",
-         .choices = names_of(kPlacements)})
+         .choices = names_of_enum<Placement>()})
     .param({.name = "sigma",
             .fallback = std::string("unbiased"),
             .help = "estimate of the standard deviation: without bias, or as Eq. 2 prints it",

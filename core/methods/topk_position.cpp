@@ -24,16 +24,18 @@ namespace approx {
 namespace {
 
 enum class Scale { kEqual, kSigned, kL1, kNone };
-constexpr auto kScales = std::to_array<Named<Scale>>({{"equal", Scale::kEqual},
-                                                      {"signed", Scale::kSigned},
-                                                      {"l1", Scale::kL1},
-                                                      {"none", Scale::kNone}});
+constexpr auto enum_texts(Scale) {
+  return std::to_array<EnumText<Scale>>({{Scale::kEqual, "equal"},
+                                         {Scale::kSigned, "signed"},
+                                         {Scale::kL1, "l1"},
+                                         {Scale::kNone, "none"}});
+}
 
 class TopkPosition final : public Method {
  public:
   explicit TopkPosition(const Params& params)
       : k_(params.integer("k")),
-        scale_(params.choice("scale", kScales)),
+        scale_(params.choice<Scale>("scale")),
         factor_(params.real("factor")) {}
 
   Plan plan(const Operands& operands, const MethodCall& /*call*/) override {
@@ -89,7 +91,7 @@ REGISTER_METHOD("topk_position", TopkPosition)
     .param({.name = "scale",
             .fallback = std::string("equal"),
             .help = "what the kept positions carry",
-            .choices = names_of(kScales)})
+            .choices = names_of_enum<Scale>()})
     .param({"factor", 1.0, "multiplies the result; the paper's runs use 1/batch", 0});
 
 }  // namespace

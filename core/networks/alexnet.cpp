@@ -19,13 +19,15 @@ namespace approx {
 namespace {
 
 enum class AlexNetForm { kImagenet, kCifar };
-constexpr auto kAlexNetForms = std::to_array<Named<AlexNetForm>>(
-    {{"imagenet", AlexNetForm::kImagenet}, {"cifar", AlexNetForm::kCifar}});
+constexpr auto enum_texts(AlexNetForm) {
+  return std::to_array<EnumText<AlexNetForm>>(
+      {{AlexNetForm::kImagenet, "imagenet"}, {AlexNetForm::kCifar, "cifar"}});
+}
 
 class AlexNet final : public Network {
  public:
   AlexNet(const Params& params, const NetworkInput& input)
-      : form_(params.choice("form", kAlexNetForms)), dropout_(params.real("dropout")) {
+      : form_(params.choice<AlexNetForm>("form")), dropout_(params.real("dropout")) {
     const bool imagenet = form_ == AlexNetForm::kImagenet;
     if (imagenet && input.size < 63) {
       throw usage_error("{} needs images of at least 63x63 pixels, the data set's are {}x{}",
@@ -96,7 +98,7 @@ REGISTER_NETWORK("alexnet", AlexNet)
     .param({.name = "form",
             .fallback = std::string("imagenet"),
             .help = "for photographs, or for 32x32 images as in Ye et al. 2020",
-            .choices = names_of(kAlexNetForms)})
+            .choices = names_of_enum<AlexNetForm>()})
     .param({"dropout", 0.5, "share of the inputs of the first two linear layers left out", 0, 1});
 
 }  // namespace

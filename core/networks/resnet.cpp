@@ -49,8 +49,10 @@ class ResNetBottleneck final : public Bottleneck {
 };
 
 enum class ResNetForm { kImagenet, kCifar };
-constexpr auto kResNetForms = std::to_array<Named<ResNetForm>>(
-    {{"imagenet", ResNetForm::kImagenet}, {"cifar", ResNetForm::kCifar}});
+constexpr auto enum_texts(ResNetForm) {
+  return std::to_array<EnumText<ResNetForm>>(
+      {{ResNetForm::kImagenet, "imagenet"}, {ResNetForm::kCifar, "cifar"}});
+}
 
 ConvOptions stem_of(ResNetForm form, int64_t channels) {
   if (form == ResNetForm::kCifar)
@@ -62,7 +64,7 @@ template <typename Block, int64_t... kBlocks>
 class ResNet final : public Network {
  public:
   ResNet(const Params& params, const NetworkInput& input)
-      : form_(params.choice("form", kResNetForms)),
+      : form_(params.choice<ResNetForm>("form")),
         stem_(*this, "stem", stem_of(form_, input.channels)) {
     int64_t channels = 64, stage = 0;
     for (const int64_t blocks : {kBlocks...}) {
@@ -101,7 +103,7 @@ void declare_resnet(NetworkEntry& entry) {
       .param({.name = "form",
               .fallback = std::string("imagenet"),
               .help = "for photographs: 7x7 stem of stride 2, max-pooling; or for 32x32 images",
-              .choices = names_of(kResNetForms)})
+              .choices = names_of_enum<ResNetForm>()})
       .param({"blurpool", false, "low-pass filter before convolutions of stride 2, as in FFCV"})
       .param({"zero_init", false, "every block starts as its shortcut"});
 }

@@ -10,6 +10,14 @@ namespace {
 
 Params read_method(std::string_view text) { return test_catalogue().method_params(text); }
 
+// Two of the choices of topk_position's parameter, in another order.
+enum class SomeScales { kL1, kEqual };
+
+constexpr auto enum_texts(SomeScales) {
+  return std::to_array<EnumText<SomeScales>>(
+      {{SomeScales::kL1, "l1"}, {SomeScales::kEqual, "equal"}});
+}
+
 TEST(ParseSpec, CutsNameAndArguments) {
   const Spec spec = parse_spec(" a : k = 1 , b=x=y ");
   EXPECT_EQ(spec.name, "a");
@@ -26,10 +34,8 @@ TEST(Params, FillsDefaultsAndSpellsThemOut) {
   EXPECT_EQ(read_method("topk_position:scale=l1,k=3").to_string(), "topk_position:k=3,scale=l1");
   EXPECT_EQ(read_method("random:std=1e-3").real("std"), 1e-3);
   EXPECT_TRUE(read_method("zero:freeze=true").flag("freeze"));
-  constexpr auto kScales = std::to_array<Named<int>>({{"l1", 2}, {"equal", 0}});
-  EXPECT_EQ(read_method("topk_position:scale=l1").choice("scale", kScales), 2);
-  EXPECT_THROW(read_method("topk_position:scale=none").choice("scale", kScales), Error);
-  EXPECT_EQ(names_of(kScales), (std::vector<std::string>{"l1", "equal"}));
+  EXPECT_EQ(read_method("topk_position:scale=l1").choice<SomeScales>("scale"), SomeScales::kL1);
+  EXPECT_THROW(read_method("topk_position:scale=none").choice<SomeScales>("scale"), Error);
 }
 
 TEST(Params, FullTextReadsBackAsItself) {
