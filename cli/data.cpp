@@ -154,7 +154,7 @@ void verify(const DataOptions& options, const GlobalOptions& globals) {
       if (error.kind() != ErrorKind::kData) throw;
       if (names.size() == 1) throw;
       std::cout << fmt::format("{}: failed\n", name);
-      failures.push_back(error.what());
+      failures.emplace_back(error.what());
     }
   }
   for (size_t i = 0; i + 1 < failures.size(); ++i) std::cerr << printable(failures[i]) << '\n';

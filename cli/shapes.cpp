@@ -23,7 +23,7 @@ fs::path find_shapes(const std::string& name) {
   std::vector<std::string> known;
   for (const auto& experiments : experiment_paths()) {
     const fs::path folder = fs::path(experiments) / "shapes";
-    const fs::path path = folder / (name + ".txt");
+    fs::path path = folder / (name + ".txt");
     if (name.find('/') == std::string::npos && fs::is_regular_file(path, unreadable)) return path;
     for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
       if (entry.path().extension() == ".txt") known.push_back(entry.path().stem().string());

@@ -1,7 +1,6 @@
 #include "cli/sweep/observed.h"
 
-#include <signal.h>
-
+#include <csignal>
 #include <cstring>
 
 #include "base/error.h"

@@ -28,7 +28,7 @@ std::string make_run_directory(const std::string& db, const std::string& run_key
   fs::create_directories(parent, error);
   // A directory that is there already belongs to an attempt that never came to be recorded.
   for (int64_t number = attempt; !error; ++number) {
-    const std::string path = fmt::format("{}/{}-{}", parent, short_key(run_key), number);
+    std::string path = fmt::format("{}/{}-{}", parent, short_key(run_key), number);
     if (mkdir(path.c_str(), 0777) == 0) return path;
     if (errno != EEXIST) error = std::error_code(errno, std::generic_category());
   }

@@ -2,9 +2,8 @@
 // ended.
 #pragma once
 
-#include <signal.h>
-
 #include <array>
+#include <csignal>
 
 namespace approx {
 

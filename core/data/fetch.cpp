@@ -154,7 +154,7 @@ std::string fetch_file(const RemoteFile& file, const std::string& folder,
   }
   is_loopback(from.url);
   make_folder(folder);
-  const auto path = (fs::path(folder) / file.file_name).string();
+  auto path = (fs::path(folder) / file.file_name).string();
   const auto part = path + ".part";
   std::error_code error;
   if (fs::is_regular_file(path, error) && difference(from, path).empty()) return path;

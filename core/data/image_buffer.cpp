@@ -34,14 +34,15 @@ void compute_normalisation(const ImageSet& images, std::vector<double>& mean,
   const auto channels = static_cast<size_t>(images.channels);
   std::vector<uint64_t> sum(channels), squares(channels);
   const auto* pixel = images.pixels.data();
-  for (size_t i = 0; i < images.pixels.size() / channels; ++i) {
+  const size_t count = images.pixels.size() / channels;
+  for (size_t i = 0; i < count; ++i) {
     for (size_t c = 0; c < channels; ++c) {
       const uint64_t value = *pixel++;
       sum[c] += value;
       squares[c] += value * value;
     }
   }
-  const auto n = static_cast<double>(images.pixels.size() / channels);
+  const auto n = static_cast<double>(count);
   mean.clear();
   stddev.clear();
   for (size_t c = 0; c < channels; ++c) {

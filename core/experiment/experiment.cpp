@@ -121,7 +121,7 @@ class ExperimentReader {
   std::string read_id() const {
     const auto* node = source_.root().get("id");
     if (node == nullptr) return std::filesystem::path(source_.name()).stem().string();
-    const std::string id = source_.text(*node, "id");
+    std::string id = source_.text(*node, "id");
     const bool plain = std::all_of(id.begin(), id.end(), [](unsigned char c) {
       return std::isalnum(c) || c == '_' || c == '-' || c == '.' || c == ':';
     });

@@ -183,7 +183,7 @@ Settings settings_of(const RunConfig& config) {
 
 std::string experiment_name(SQLite::Database& db, const std::string& given) {
   if (given.empty()) return "";
-  const std::string name = given.starts_with("@") ? given.substr(1) : given;
+  std::string name = given.starts_with("@") ? given.substr(1) : given;
   std::vector<std::string> known;
   for_each_row(db, "SELECT name FROM experiment ORDER BY name",
                [&](SQLite::Statement& row) { known.push_back(text_at(row, 0)); });

@@ -36,7 +36,8 @@ std::vector<std::string> export_store(const std::string& path, const std::string
   for (const auto& name : names) {
     SQLite::Statement rows(db, fmt::format("SELECT * FROM \"{}\" ORDER BY 1, 2", name));
     Table table;
-    for (int i = 0; i < rows.getColumnCount(); ++i) table.columns.push_back(rows.getColumnName(i));
+    for (int i = 0; i < rows.getColumnCount(); ++i)
+      table.columns.emplace_back(rows.getColumnName(i));
     while (rows.executeStep()) {
       auto& fields = table.rows.emplace_back();
       for (int i = 0; i < rows.getColumnCount(); ++i) fields.push_back(field_of(rows.getColumn(i)));

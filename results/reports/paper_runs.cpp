@@ -71,7 +71,7 @@ class RunsTable {
                              shown.is_difference, grid_.layout().paper.margin);
     }
     const std::string marks = line.measured.n > 0 ? add_remarks(line, shown, at) : "";
-    const std::string text = text_of_line(line, marks, reference);
+    std::string text = text_of_line(line, marks, reference);
     lines_.push_back(std::move(line));
     return text;
   }

@@ -78,7 +78,7 @@ struct RunStore::Impl {
 
 RunStore::RunStore(const std::string& path, Mode mode, StoreOptions options) {
   auto db = mode == Mode::kWrite ? open_for_writing(path, options) : open_snapshot(path, options);
-  impl_.reset(new Impl{path, std::move(options), mode, std::move(db), {}});
+  impl_ = std::make_unique<Impl>(Impl{path, std::move(options), mode, std::move(db), {}});
 }
 
 RunStore::~RunStore() = default;
