@@ -27,7 +27,7 @@ TEST(ReadFile, SaysWhatIsWrong) {
 TEST(ForEachPiece, GivesTheWholeInOrder) {
   const TemporaryFolder folder;
   Buffer content;
-  for (int i = 0; i < (5 << 19); ++i) content.push_back(static_cast<uint8_t>(i * i / 7));
+  for (uint64_t i = 0; i < (5 << 19); ++i) content.push_back(static_cast<uint8_t>(i * i / 7));
   write_bytes(folder / "file", content);
   Buffer found;
   int pieces = 0;
