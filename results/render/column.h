@@ -15,6 +15,7 @@ namespace approx {
 // What a table shows of each of its lines. Programs and people do not always see the same columns:
 // a ratio and both ends of its interval may be one "1.09× [1.07, 1.11]" for people. A column
 // without a name is for people alone, one without a header for programs alone.
+// (The functions have no initializer `= {}`: GCC 12 ends in an internal error on them.)
 template <typename Line>
 struct Column {
   std::string name;    // in CSV and JSON, with its unit where it has one: "loss_pp"
