@@ -115,13 +115,14 @@ struct Advice {
 Advice advise(const Row& row, const NonInferiorityTest& test, double margin) {
   if (row.notes[kDiverged]) return {Worth::kNo, "runs diverged"};
   const std::string points = shortest(margin) + " points";
-  const bool slower = row.speedup.hi && *row.speedup.hi < 1;
-  const bool faster = row.speedup.lo && *row.speedup.lo > 1;
+  const std::string obstacle = speedup_obstacle(row);
+  const bool slower = obstacle.empty() && *row.speedup.hi < 1;
+  const bool faster = obstacle.empty() && *row.speedup.lo > 1;
   if (slower) return {Worth::kNo, "slower than dense"};
   if (test.verdict == NonInferiority::kInferior) return {Worth::kNo, "loses more than " + points};
-  if (row.speedup.n == 0) return {Worth::kUndecided, "its speed was not measured"};
+  if (!obstacle.empty()) return {Worth::kUndecided, obstacle};
   if (row.loss.n == 0) return {Worth::kUndecided, "its accuracy was not measured beside dense"};
-  const bool no_gain = row.speedup.hi && *row.speedup.hi < 1 + kLeastEffect;
+  const bool no_gain = *row.speedup.hi < 1 + kLeastEffect;
   if (no_gain) return {Worth::kNo, "no gain of 2 % or more"};
   if (!faster) return {Worth::kUndecided, "its speedup cannot be told from 1"};
   if (test.verdict == NonInferiority::kInconclusive) {

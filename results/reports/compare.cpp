@@ -72,9 +72,9 @@ Ratio ratio_of_ratios(const Ratio& a, const Ratio& b) {
   return ratio;
 }
 
-// None without an interval.
+// None without a ratio.
 std::optional<Change> change_of_speed(const Ratio& ratio) {
-  if (ratio.n == 0 || !ratio.lo) return std::nullopt;
+  if (ratio.n == 0) return std::nullopt;
   switch (speed_change(ratio)) {
     case SpeedChange::kFaster:
       return Change::kFaster;

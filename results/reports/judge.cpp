@@ -28,8 +28,12 @@ std::string obstacle(const ReportedValue& value, const Measured& measured, Scale
     if (scale != Scale::kFull) return "reduced scale: only differences from dense are judged";
     if (measured.lossy) return "lossy data: only differences from dense are judged";
   }
-  if (measured.n < kSeedsForAVerdict || !measured.lo || !measured.hi) {
-    return fmt::format("n = {}: fewer than {} seeds", measured.n, kSeedsForAVerdict);
+  if (measured.above_ceiling) return "above its own ceiling, where no saving can bring it";
+  const bool timed = is_speed(value.quantity);
+  const int64_t least = timed ? kProcessesForAVerdict : kSeedsForAVerdict;
+  if (measured.n < least || !measured.lo || !measured.hi) {
+    return fmt::format("n = {}: fewer than {} {}", measured.n, least,
+                       timed ? "processes" : "seeds");
   }
   return tolerance > 0 ? "" : "no tolerance is declared for it";
 }

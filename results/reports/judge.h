@@ -12,12 +12,12 @@ namespace approx {
 
 // What a verdict is made from.
 struct Measured {
-  int64_t n = 0;      // seeds, or runs of a timing
-  int64_t pairs = 0;  // of a timing: of its blocks or samples, which the interval is of
+  int64_t n = 0;  // seeds, or processes of a timing
   double value = 0;
   std::optional<double> lo, hi;
-  std::string why_none;  // where n is 0
-  bool lossy = false;    // from data that went through a lossy step
+  std::string why_none;        // where n is 0
+  bool lossy = false;          // from data that went through a lossy step
+  bool above_ceiling = false;  // a speedup beyond what its method can save
 };
 
 struct Judgement {
@@ -27,7 +27,8 @@ struct Judgement {
 
 // Compares one number of a paper with ours. Absolute values are judged at full scale and on data as
 // the paper had them, times on its hardware only; differences from dense at any scale but smoke,
-// within `margin`. A number stands on at least six seeds or is not judged; a count on one run.
+// within `margin`. A number stands on at least six seeds, a timing on ten processes, or is not
+// judged; a count on one run.
 Judgement judge(const ReportedValue& value, const std::optional<double>& reported,
                 const Measured& measured, Scale scale, bool is_difference, double margin);
 

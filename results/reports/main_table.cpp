@@ -57,8 +57,8 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, bool bo
           {.name = "loss_p_holm", .value = maybe(&Row::loss_p_holm)}});
   append(columns, ratio_columns<Row>("speedup", "speedup", &Row::speedup));
   append(columns,
-         {{.name = "speedup_block_pairs", .value = [](const Row& row) { return row.speedup.n; }},
-          {.name = "speedup_runs", .value = &Row::timing_runs},
+         {{.name = "speedup_block_pairs", .value = &Row::block_pairs},
+          {.name = "speedup_runs", .value = [](const Row& row) { return row.speedup.n; }},
           {.header = "ceiling",
            .text = [](const Row& row) { return row.ceiling ? fixed(*row.ceiling, 2) + "×" : "–"; },
            .shown = bounded},

@@ -55,8 +55,8 @@ Measured of_summary(const Summary& summary, const Row& row) {
 
 Measured of_timing(const Row& row, bool saved) {
   Measured measured;
-  measured.n = row.timing_runs;
-  measured.pairs = row.speedup.n;
+  measured.n = row.speedup.n;
+  measured.above_ceiling = row.notes[kAboveCeiling];
   if (measured.n == 0) return measured;
   const auto as = [saved](double ratio) { return saved ? 100 * (1 - 1 / ratio) : ratio; };
   measured.value = as(row.speedup.ratio);

@@ -74,7 +74,6 @@ Measured of_kernel(const ReportedValue& value, const KernelResult& result) {
   const auto take = [&](const std::optional<double>& number, double unit) {
     if (!number) return;
     measured.n = 1;
-    measured.pairs = result.n;
     measured.value = *number / unit;
   };
   if (value.quantity == "speedup") {

@@ -65,7 +65,8 @@ class RunsTable {
                    .column = grid_.columns()[at.column],
                    .value = &value,
                    .number = number};
-    if (!reference || value.quantity == "speedup") line.measured = cells_.measure(value, at);
+    // The reference's own time says what noise looks like.
+    if (!reference || is_speed(value.quantity)) line.measured = cells_.measure(value, at);
     if (!reference) {
       line.judgement = judge(value, number.value, line.measured, grid_.scale_at(at),
                              shown.is_difference, grid_.layout().paper.margin);
@@ -106,9 +107,11 @@ class RunsTable {
       marks = footnotes_.letter(others);
     }
     for (int note = 0; note < kNotes; ++note) {
-      const bool of_time = note == kTainted || note == kOtherNetwork;
+      const bool of_time = note == kTainted || note == kOtherNetwork || note == kFewProcesses ||
+                           note == kAboveCeiling;
       if (!row->notes[note] || (of_time && !is_timing(shown.value.quantity))) continue;
-      if (note == kShared) continue;  // no throughput here
+      if (note == kFew && is_speed(shown.value.quantity)) continue;  // it counts processes
+      if (note == kShared) continue;                                 // no throughput here
       add_piece(line.notes, "; ", kNoteNames[note]);
       add_piece(marks, ",", footnotes_.letter(kNoteTexts[note]));
     }

@@ -90,9 +90,8 @@ std::string measured_text(const Measured& measured, const ReportedValue& value) 
       text += fmt::format(" ± {}", fixed((*measured.hi - *measured.lo) / 2, digits));
     }
   }
-  if (measured.pairs == 0) return text + fmt::format(" (n={})", measured.n);
-  return text + fmt::format(" ({} pairs of blocks{})", measured.pairs,
-                            measured.n == 1 ? "" : fmt::format(" in {} runs", measured.n));
+  if (!is_speed(value.quantity)) return text + fmt::format(" (n={})", measured.n);
+  return text + fmt::format(" ({} {})", measured.n, measured.n == 1 ? "process" : "processes");
 }
 
 }  // namespace approx

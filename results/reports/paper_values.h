@@ -24,7 +24,7 @@ std::vector<ShownValue> shown_values(const PaperGrid& grid);
 // "90 %: best accuracy, %": the heading of a quantity in a column of the table.
 std::string value_header(const PaperGrid& grid, const ShownValue& shown, size_t column);
 
-// "91.20 ± 0.31 (n=6)", "1.09 [1.07, 1.11] (32 pairs of blocks)".
+// "91.20 ± 0.31 (n=6)", "1.09 [1.07, 1.11] (10 processes)".
 std::string measured_text(const Measured& measured, const ReportedValue& value);
 
 }  // namespace approx

@@ -14,7 +14,8 @@ const char* const kNoteNames[kNotes] = {"few seeds",      "diverged",
                                         "unpaired seeds", "lossy data",
                                         "dirty build",    "not isolated",
                                         "mixed hosts",    "tainted timing",
-                                        "resumed runs",   "timed against another network"};
+                                        "resumed runs",   "timed against another network",
+                                        "few processes",  "above its ceiling"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -26,7 +27,10 @@ const char* const kNoteTexts[kNotes] = {
     "timing runs that were disturbed or shared the machine are left out",
     "runs that were interrupted and went on from a checkpoint: their times are of several "
     "processes",
-    "its speedup is over the exact training of another network"};
+    "its speedup is over the exact training of another network",
+    "its speedup was timed in fewer than 5 processes; one process has no interval",
+    "its speedup lies wholly above its own ceiling, where no saving can bring it: no verdict rests "
+    "on it"};
 
 namespace {
 
@@ -36,6 +40,14 @@ constexpr int64_t kFewSeeds = 5;
 
 RowKey row_key(const Cell& cell) {
   return {cell.network, cell.dataset, cell.setting, cell.schedule, cell.method};
+}
+
+std::string speedup_obstacle(const Row& row) {
+  if (row.speedup.n == 0) return "its speed was not measured";
+  if (row.notes[kAboveCeiling]) return "its speedup lies above its own ceiling";
+  if (row.speedup.n >= kProcessesForAVerdict) return "";
+  return fmt::format("its speed was timed in {} {}, a verdict needs {}", row.speedup.n,
+                     row.speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
 }
 
 const Cell* partner(const Row* dense, const Cell& cell) {
@@ -184,7 +196,7 @@ void RowSet::judge_loss(Row& row) const {
     }
   }
   row.loss = paired_difference(losses(row, *row.dense, /*best=*/false));
-  row.speedup_shared = ratio_of_groups({logs});
+  row.speedup_shared = ratio_of_logs(logs);
   row.notes[kUnpaired] = row.loss.n < row.accuracy.n;
 }
 
@@ -245,9 +257,10 @@ void RowSet::judge_time(Row& row) const {
   for (const auto& pairs : block_pairs(row, &row.notes[kTainted])) {
     auto& group = logs.emplace_back();
     for (const auto& pair : pairs) group.push_back(std::log(pair.dense_ns / pair.approx_ns));
+    row.block_pairs += static_cast<int64_t>(group.size());
   }
-  row.speedup = ratio_of_groups(logs);
-  row.timing_runs = static_cast<int64_t>(logs.size());
+  row.speedup = ratio_of_processes(logs);
+  row.notes[kFewProcesses] = row.speedup.n > 0 && row.speedup.n < kProcessesForATiming;
 }
 
 void RowSet::judge_ceiling(Row& row) const {
@@ -282,6 +295,7 @@ void RowSet::judge_ceiling(Row& row) const {
   if (ceilings.empty()) return;
   row.ceiling = quantile(ceilings, 0.5);
   row.estimate = quantile(estimates, 0.5);
+  row.notes[kAboveCeiling] = row.speedup.lo && *row.speedup.lo > *row.ceiling;
 }
 
 void RowSet::judge_target(Row& row) const {

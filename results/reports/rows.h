@@ -27,6 +27,8 @@ enum Note {
   kTainted,
   kResumed,
   kOtherNetwork,
+  kFewProcesses,
+  kAboveCeiling,
   kNotes
 };
 
@@ -52,8 +54,9 @@ struct Row {
   Summary accuracy, best;  // percent
   PairedDifference loss;   // percentage points, positive: worse than dense
   std::optional<double> loss_p_holm;
-  Ratio speedup, speedup_shared;
-  int64_t timing_runs = 0;
+  Ratio speedup;            // over the processes that timed it
+  int64_t block_pairs = 0;  // of all of them
+  Ratio speedup_shared;
   // From the measured shares of an exact step that the three products take: what the speedup would
   // be if what is approximated took no time (Amdahl), and if each product took time in proportion
   // to the multiply-accumulates that are left, as papers estimate. Of timing runs that have both.
@@ -65,6 +68,9 @@ struct Row {
   std::optional<double> images_per_s;
   bool notes[kNotes] = {};
 };
+
+// Why no verdict may rest on the speedup of a row; "" where one may.
+std::string speedup_obstacle(const Row& row);
 
 // Whether a cell trains exactly.
 inline bool is_dense(const Cell& cell) { return is_dense(cell.method); }

@@ -116,38 +116,25 @@ Ratio ratio_of_pairs(std::span<const double> numerator, std::span<const double> 
   for (size_t i = 0; i < numerator.size(); ++i) {
     logs.push_back(std::log(numerator[i] / denominator[i]));
   }
-  return ratio_of_groups({logs}, confidence);
+  return ratio_of_logs(logs, confidence);
 }
 
-Ratio ratio_of_groups(const std::vector<std::vector<double>>& log_ratios, double confidence) {
-  Ratio result;
-  std::vector<double> means;
-  double squares = 0, weight = 0;  // sum of 1/n over the groups
-  for (const auto& group : log_ratios) {
-    if (group.empty()) continue;
-    const Summary summary = summarize(group, confidence);
-    means.push_back(summary.mean);
-    squares += squares_about(group, summary.mean);
-    weight += 1 / static_cast<double>(summary.n);
-    result.n += summary.n;
-  }
-  if (means.empty()) return result;
-
-  const Summary between = summarize(means, confidence);
-  std::optional<double> half = between.half;
-  const auto groups = static_cast<int64_t>(means.size());
-  if (result.n > groups) {
-    const auto degrees = static_cast<double>(result.n - groups);
-    const double error = std::sqrt(squares / degrees * weight) / static_cast<double>(groups);
-    const double within = t_quantile(degrees, confidence) * error;
-    half = half ? std::max(*half, within) : within;
-  }
-  result.ratio = std::exp(between.mean);
-  if (half) {
-    result.lo = std::exp(between.mean - *half);
-    result.hi = std::exp(between.mean + *half);
+Ratio ratio_of_logs(std::span<const double> log_ratios, double confidence) {
+  const Summary summary = summarize(log_ratios, confidence);
+  Ratio result{.n = summary.n, .ratio = std::exp(summary.mean)};
+  if (summary.half) {
+    result.lo = std::exp(summary.mean - *summary.half);
+    result.hi = std::exp(summary.mean + *summary.half);
   }
   return result;
+}
+
+Ratio ratio_of_processes(const std::vector<std::vector<double>>& log_ratios, double confidence) {
+  std::vector<double> means;
+  for (const auto& group : log_ratios) {
+    if (!group.empty()) means.push_back(summarize(group).mean);
+  }
+  return ratio_of_logs(means, confidence);
 }
 
 SpeedChange speed_change(const Ratio& ratio) {

@@ -45,7 +45,7 @@ std::vector<double> holm(const std::vector<double>& p);
 // A ratio of times with its interval, computed on logarithms, so that "twice as fast" and "twice as
 // slow" are equally far from 1.
 struct Ratio {
-  int64_t n = 0;  // pairs
+  int64_t n = 0;  // what the interval is over: pairs, or processes
   double ratio = 1;
   std::optional<double> lo, hi;
 };
@@ -54,13 +54,19 @@ struct Ratio {
 Ratio ratio_of_pairs(std::span<const double> numerator, std::span<const double> denominator,
                      double confidence = kConfidence);
 
-// The same from log-ratios in groups (the block pairs of several runs). The estimate is the mean of
-// the groups' means. With one group its interval is that of its pairs; with more it is the wider of
-// two: from the spread inside the groups, and from the spread between their means, since two runs
-// on one machine may agree by chance, and a thousand pairs of one run do not know how runs differ.
-// Empty groups are left out.
-Ratio ratio_of_groups(const std::vector<std::vector<double>>& log_ratios,
-                      double confidence = kConfidence);
+// The same from log-ratios.
+Ratio ratio_of_logs(std::span<const double> log_ratios, double confidence = kConfidence);
+
+// The ratio of step times from timing runs: a group of log-ratios for each process, one of each of
+// its pairs of blocks. Estimate and interval are those of the processes' means. One process has no
+// interval, for a thousand pairs of blocks do not know how processes differ: two of one program on
+// one machine lie some per cent apart. Empty groups are left out.
+Ratio ratio_of_processes(const std::vector<std::vector<double>>& log_ratios,
+                         double confidence = kConfidence);
+
+// A timing is at least so many processes, and so many where a verdict rests on it.
+inline constexpr int64_t kProcessesForATiming = 5;
+inline constexpr int64_t kProcessesForAVerdict = 10;
 
 // Smaller effects on time are not worth a verdict.
 inline constexpr double kLeastEffect = 0.02;

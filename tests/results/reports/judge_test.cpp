@@ -52,6 +52,13 @@ TEST(Judge, SaysWhyItCannot) {
   EXPECT_EQ(judge(value, 91.0, good, Scale::kFull, false, 1.0).verdict, Verdict::kReproduced);
   value.quantity = "speedup";
   EXPECT_EQ(reason(good, Scale::kFull, false), "measured on other hardware: Titan Xp");
+  value.hardware.clear();
+  EXPECT_EQ(reason(measured(91.0, 0.1, 9), Scale::kFull, false), "n = 9: fewer than 10 processes");
+  auto timed = measured(91.0, 0.1, 10);
+  EXPECT_EQ(judge(value, 91.0, timed, Scale::kFull, false, 1.0).verdict, Verdict::kReproduced);
+  timed.above_ceiling = true;
+  EXPECT_EQ(reason(timed, Scale::kFull, false),
+            "above its own ceiling, where no saving can bring it");
   value = judged_value();
   value.basis = "estimated";
   EXPECT_NE(reason(good, Scale::kFull, false).find("estimate"), std::string::npos);

@@ -273,7 +273,29 @@ TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
   // Dense is the reference of a speedup and not of a time.
   EXPECT_EQ(at(table, "dense", "time_to_target", "reason"), "no run reached the target");
   EXPECT_EQ(at(table, "random", "speedup", "n"), "1") << "one run of two pairs";
-  EXPECT_NE(render(table, "md").find("(2 pairs of blocks)"), std::string::npos);
+  EXPECT_NE(render(table, "md").find("| ours 2.00 (1 process) [b] "), std::string::npos)
+      << render(table, "md");
+}
+
+// How far the reference's own time lies from nothing saved is what noise looks like, in whatever
+// unit.
+TEST_F(PaperReport, TheReferenceOfATimeThatIsSavedIsMeasured) {
+  auto experiment = item(1);
+  for (auto& run : trainings_of(experiment)) run.config.purpose = Purpose::kTiming;
+  experiment.paper.values[0].quantity = "time_saved";
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  for (const auto& run : experiment.runs()) {
+    const auto id = store.begin(run.key, environment_of(), folder_ / ("r" + run.key.substr(9)));
+    store.finish(*id,
+                 {environment_of(), block_event(0, "dense", 10, 200),
+                  block_event(0, "approx", 10, 160), final_event(1)},
+                 {});
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "dense", "time_saved", "n"), "1");
+  EXPECT_EQ(at(table, "dense", "time_saved", "measured"), "20.000");
+  EXPECT_EQ(at(table, "dense", "time_saved", "verdict"), "") << "nothing to judge";
 }
 
 TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {

@@ -16,6 +16,7 @@
 #include "results/reports/run_details.h"
 #include "results/reports/runs.h"
 #include "results/reports/tta.h"
+#include "results/stats/stats.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
 
@@ -40,9 +41,9 @@ class ReportTest : public testing::Test {
     return {planned(method, seed), accuracy_events(curve)};
   }
 
-  // Four pairs of blocks at about `dense_ns` against 1000 for ten steps.
-  static Ran timing(const std::string& method, int64_t dense_ns) {
-    Ran ran{planned(method, 0, Purpose::kTiming), {}};
+  // One process: four pairs of blocks at about `dense_ns` against 1000 for ten steps.
+  static Ran timing(const std::string& method, int64_t dense_ns, int64_t seed = 0) {
+    Ran ran{planned(method, seed, Purpose::kTiming), {}};
     for (int64_t pair = 0; pair < 4; ++pair) {
       ran.events.push_back(block_event(pair, "dense", 10, dense_ns + pair));
       ran.events.push_back(block_event(pair, "approx", 10, 1000));
@@ -132,19 +133,21 @@ TEST_F(ReportTest, OneSeedHasNoInterval) {
 //   zero  68.75, 68.75, 81.25: mean 72.917, sd 12.5 / sqrt(3) = 7.2169, half 17.928
 //   losses 6.25, 12.5, 6.25: mean 8.3333, sd 3.6084, half 8.9639; of 8 sign patterns 2 reach the
 //   sum 25, p = 0.25
-//   blocks: ratios 2 and 4, ratio 2^1.5 = 2.8284; half = t(1) / sqrt(2) * sd = 12.7062 / 2 * ln 2
+//   two processes: ratios 2 and 4, ratio 2^1.5 = 2.8284; half = t(1) / sqrt(2) * sd = 12.7062 / 2 *
+//   ln 2
 //   target 0.8: dense at 2 s and 1 s, zero at 2 s, each after an epoch of 1 s
 class ThreeSeeds : public ReportTest {
  protected:
   void fill_three() {
-    auto timing =
-        Ran{planned("zero", 0, Purpose::kTiming),
-            {block_event(0, "dense", 10, 200'000'000), block_event(0, "approx", 10, 100'000'000),
-             block_event(1, "dense", 10, 400'000'000), block_event(1, "approx", 10, 100'000'000),
-             final_event(1)}};
+    const auto timing = [](int64_t seed, int64_t dense_ns) {
+      return Ran{planned("zero", seed, Purpose::kTiming),
+                 {block_event(0, "dense", 10, dense_ns), block_event(0, "approx", 10, 100'000'000),
+                  final_event(1)}};
+    };
     fill({accuracy("dense", 0, {0.5, 0.75}), accuracy("dense", 1, {0.5, 0.8125}),
           accuracy("dense", 2, {0.8125, 0.875}), accuracy("zero", 0, {0.5, 0.6875}),
-          accuracy("zero", 1, {0.75, 0.6875}), accuracy("zero", 2, {0.5, 0.8125}), timing},
+          accuracy("zero", 1, {0.75, 0.6875}), accuracy("zero", 2, {0.5, 0.8125}),
+          timing(0, 200'000'000), timing(1, 400'000'000)},
          Target{"accuracy", 0.8});
   }
 };
@@ -173,20 +176,21 @@ TEST_F(ThreeSeeds, NumbersAreThoseComputedByHand) {
   EXPECT_DOUBLE_EQ(real(table, "zero", "images_per_s"), 10000);
   EXPECT_EQ(count(table, "zero", "images_per_s_isolated"), 1);
   EXPECT_DOUBLE_EQ(real(table, "dense", "images_per_s"), 3750);  // median of 5000 and 2500
-  EXPECT_EQ(count(table, "zero", "planned"), 4);
-  EXPECT_EQ(count(table, "zero", "finished"), 4);
+  EXPECT_EQ(count(table, "zero", "planned"), 5);
+  EXPECT_EQ(count(table, "zero", "finished"), 5);
 }
 
 TEST_F(ThreeSeeds, Markdown) {
   fill_three();
   EXPECT_EQ(
       render(report_table(path_), "md"),
-      R"(| network | data set | schedule | method    | n   | accuracy %    | best %        | loss vs dense, pp    | speedup              | speedup (not isolated) | time to target      | images/s | runs |
-|---------|----------|----------|-----------|-----|---------------|---------------|----------------------|----------------------|------------------------|---------------------|----------|------|
-| LeNet   | mnist    |          | dense [a] | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                    | –                    | –                      | 1.5 s (2/3 reached) | 3750.0   | 3/3  |
-| LeNet   | mnist    | all      | zero [a]  | 3   | 72.92 ± 17.93 | 75.00 ± 15.53 | 8.33 ± 8.96 (p=0.25) | 2.83× [0.03, 231.22] | 1.00× [1.00, 1.00]     | 2.0 s (1/3 reached) | 10000.0  | 4/4  |
+      R"(| network | data set | schedule | method     | n   | accuracy %    | best %        | loss vs dense, pp    | speedup              | speedup (not isolated) | time to target      | images/s | runs |
+|---------|----------|----------|------------|-----|---------------|---------------|----------------------|----------------------|------------------------|---------------------|----------|------|
+| LeNet   | mnist    |          | dense [a]  | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                    | –                    | –                      | 1.5 s (2/3 reached) | 3750.0   | 3/3  |
+| LeNet   | mnist    | all      | zero [a,b] | 3   | 72.92 ± 17.93 | 75.00 ± 15.53 | 8.33 ± 8.96 (p=0.25) | 2.83× [0.03, 231.22] | 1.00× [1.00, 1.00]     | 2.0 s (1/3 reached) | 10000.0  | 5/5  |
 
 - a: fewer than 5 seeds; one seed has no interval
+- b: its speedup was timed in fewer than 5 processes; one process has no interval
 - target: 80 % accuracy
 - ±, [ ]: 95 % intervals; p: exact sign-flip test, Holm-adjusted over the table
 )");
@@ -209,7 +213,8 @@ TEST_F(ThreeSeeds, Csv) {
             "LeNet,mnist,,dense,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,0,0,,,,0.8,1.5,2,3,2,"
             "3750,1,3,3,0,0,0,few seeds,,\n"
             "LeNet,mnist,all,zero,,3,72.9166,17.9277,7.2168,75,15.5258,8.3333,8.9638,3,0.25,0.25,"
-            "2.8284,0.0345,231.2167,2,1,1,1,1,0.8,2,1,3,2,10000,1,4,4,0,0,0,few seeds,,\n");
+            "2.8284,0.0345,231.2167,2,2,1,1,1,0.8,2,1,3,2,10000,1,5,5,0,0,0,few seeds; few "
+            "processes,,\n");
 }
 
 TEST_F(ThreeSeeds, JsonHasTheSameRows) {
@@ -459,7 +464,11 @@ TEST_F(ReportTest, AdviceNeedsSpeedAndABoundOnTheLoss) {
     runs.push_back(accuracy("zero", seed, {base - 0.001 + 0.0002 * static_cast<double>(seed % 2)}));
     runs.push_back(accuracy("random", seed, {base - 0.03 + 0.001 * static_cast<double>(seed % 2)}));
   }
-  for (const char* method : {"zero", "random"}) runs.push_back(timing(method, 1200));
+  for (const char* method : {"zero", "random"}) {
+    for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+      runs.push_back(timing(method, 1200, seed));
+    }
+  }
   fill(runs);
   const Table table = report_advice(path_);
   ASSERT_EQ(table.rows.size(), 2u);
@@ -469,6 +478,69 @@ TEST_F(ReportTest, AdviceNeedsSpeedAndABoundOnTheLoss) {
   EXPECT_EQ(worth(1), "no") << std::get<std::string>(table.rows[1][7]);
   // A narrower margin than what was lost: no longer.
   EXPECT_EQ(std::get<std::string>(report_advice(path_, {.margin = 0.05}).rows[0][6]), "no");
+}
+
+TEST_F(ReportTest, AdviceRestsOnTenProcesses) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(accuracy("dense", seed, {0.9}));
+    runs.push_back(accuracy("zero", seed, {0.9}));
+  }
+  for (int64_t seed = 0; seed < 9; ++seed) runs.push_back(timing("zero", 1200, seed));
+  fill(runs);
+  const Table table = report_advice(path_);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "worth")), "undecided");
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "reason")),
+            "its speed was timed in 9 processes, a verdict needs 10");
+}
+
+// A single process cannot tell how processes differ: its estimate stands, marked.
+TEST_F(ReportTest, OneTimingProcessHasNoInterval) {
+  fill({timing("zero", 2000)});
+  const Table table = report_table(path_);
+  EXPECT_NEAR(real(table, "zero", "speedup"), 2, 0.01);
+  EXPECT_EQ(at(table, "zero", "speedup_lo").index(), 0u);
+  EXPECT_EQ(count(table, "zero", "speedup_block_pairs"), 4);
+  EXPECT_EQ(count(table, "zero", "speedup_runs"), 1);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")), "few processes");
+  EXPECT_NE(render(table, "md").find("| 2.00× (n=1) |"), std::string::npos);
+}
+
+// What is approximated takes a fifth of a step, so nothing can be more than 1.25 times as fast.
+TEST_F(ReportTest, ASpeedupAboveItsCeilingIsMarkedAndDecidesNothing) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(accuracy("dense", seed, {0.9}));
+    runs.push_back(accuracy("zero", seed, {0.9}));
+  }
+  for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+    auto& run = runs.emplace_back(timing("zero", 1500 + seed, seed));
+    run.events.push_back({{"event", "metric"},
+                          {"name", "phase_share"},
+                          {"split", "forward"},
+                          {"step", 8},
+                          {"epoch", 0.5},
+                          {"train_ns", 1},
+                          {"value", 0.2}});
+    run.events.push_back({{"event", "layer"},
+                          {"layer", "conv"},
+                          {"product", "forward"},
+                          {"method", "zero"},
+                          {"calls", 1},
+                          {"exact_calls", 0},
+                          {"macs_dense", 2},
+                          {"macs_done", 1},
+                          {"density", nullptr}});
+  }
+  fill(runs);
+  const Table table = report_table(path_);
+  EXPECT_NEAR(real(table, "zero", "speedup_ceiling"), 1.25, 1e-12);
+  EXPECT_GT(real(table, "zero", "speedup_lo"), 1.25);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")), "above its ceiling");
+  const Table advice = report_advice(path_);
+  EXPECT_EQ(std::get<std::string>(at(advice, "zero", "worth")), "undecided");
+  EXPECT_EQ(std::get<std::string>(at(advice, "zero", "reason")),
+            "its speedup lies above its own ceiling");
 }
 
 // The control that a row is held against has all of its settings but those that are shortened.
@@ -492,8 +564,10 @@ TEST_F(ReportTest, AControlOfOtherSettingsControlsNothing) {
     }
     runs.push_back(control(seed, 32, base + 0.05));
   }
-  runs.push_back(timing("zero", 2000));
-  runs.back().plan.config.recipe.epochs = 4;
+  for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+    runs.push_back(timing("zero", 2000, seed));
+    runs.back().plan.config.recipe.epochs = 4;
+  }
   fill(runs);
   EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "worth")), "yes");
   EXPECT_EQ(count(report_advice(path_), "zero", "iso_time_n"), 0);
@@ -610,7 +684,8 @@ TEST_F(ReportTest, ASmallerNetworksSpeedupIsOverTheLargerOnes) {
   fill({timing("", 110), timing("vgg19", 300)});
   const Table table = report_table(path_);
   EXPECT_DOUBLE_EQ(real(table, "dense", "speedup"), 3);
-  EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")), "timed against another network");
+  EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")),
+            "timed against another network; few processes");
 }
 
 TEST_F(ReportTest, RunsThatWentOnFromACheckpointAreNoted) {

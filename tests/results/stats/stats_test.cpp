@@ -58,9 +58,9 @@ TEST(Stats, OneValueHasNoSpreadAndNoneHasNothing) {
   EXPECT_FALSE(summarize(one).half);
   EXPECT_EQ(summarize({}).n, 0);
   EXPECT_FALSE(paired_difference(one).p);
-  EXPECT_FALSE(ratio_of_groups({}).lo);
-  EXPECT_DOUBLE_EQ(ratio_of_groups({{}, {}}).ratio, 1);
-  EXPECT_FALSE(ratio_of_groups({{0.1}}).lo);
+  EXPECT_FALSE(ratio_of_logs({}).lo);
+  EXPECT_EQ(ratio_of_processes({{}, {}}).n, 0);
+  EXPECT_DOUBLE_EQ(ratio_of_processes({{}, {}}).ratio, 1);
 }
 
 TEST(Stats, AValueThatIsNotFiniteIsRefused) {
@@ -124,18 +124,24 @@ TEST(Stats, RatioOfPairs) {
   EXPECT_NEAR(*inverse.lo * *ratio.hi, 1, 1e-12);
 }
 
-// Two runs whose means agree keep the interval of their pairs; two that differ get the wider one
-// of their means. By hand: groups {0, 0.2} and {0, 0.2}: mean 0.1, within sd = sqrt(0.04 / 2),
-// error = 0.141421 * sqrt(1/2 + 1/2) / 2, t(2) = 4.302653: half = 0.304243.
-TEST(Stats, RatioOfRunsTakesTheWiderInterval) {
-  const auto agree = ratio_of_groups({{0, 0.2}, {0, 0.2}});
-  EXPECT_EQ(agree.n, 4);
-  EXPECT_NEAR(std::log(agree.ratio), 0.1, 1e-12);
-  EXPECT_NEAR(std::log(*agree.hi) - 0.1, 0.304243, 1e-5);
+// Any number of pairs of blocks in one process says nothing of how processes differ.
+TEST(Stats, ATimingOfOneProcessHasNoInterval) {
+  const auto one = ratio_of_processes({{0.1, 0.1, 0.4}, {}});
+  EXPECT_EQ(one.n, 1);
+  EXPECT_NEAR(std::log(one.ratio), 0.2, 1e-12);
+  EXPECT_FALSE(one.lo);
+  EXPECT_FALSE(one.hi);
+}
 
-  // Means 0 and 1, nothing inside the groups: t(1) * sqrt(1/2) / sqrt(2) = 12.7062 / 2.
-  const auto differ = ratio_of_groups({{0, 0}, {1, 1}});
-  EXPECT_NEAR(std::log(*differ.hi) - 0.5, 6.3531, 1e-3);
+// By hand: means 0.1, 0.3, 0.2 of processes with one, two and three pairs: mean 0.2, sd 0.1, half =
+// t(2) * 0.1 / sqrt(3) = 4.302653 * 0.0577350 = 0.248414. How far the pairs of a process lie apart
+// does not matter.
+TEST(Stats, TheIntervalOfATimingIsOverItsProcesses) {
+  const auto ratio = ratio_of_processes({{0.1}, {-1.0, 1.6}, {0.1, 0.2, 0.3}});
+  EXPECT_EQ(ratio.n, 3);
+  EXPECT_NEAR(std::log(ratio.ratio), 0.2, 1e-12);
+  EXPECT_NEAR(std::log(*ratio.hi) - 0.2, 0.248414, 1e-6);
+  EXPECT_NEAR(std::log(*ratio.lo) - 0.2, -0.248414, 1e-6);
 }
 
 // R's default, type 7: quantile(c(1,2,3,4), c(.25,.5,.75)) prints 1.75 2.50 3.25.
