@@ -17,15 +17,21 @@ set(CMAKE_UNITY_BUILD_RELOCATABLE ON)  # so that one clone finds what another co
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
+# The compiler of CUDA takes options of its own (cmake/cuda.cmake).
+macro(approx_cxx_options)
+  foreach(option ${ARGN})
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${option}>)
+  endforeach()
+endmacro()
+approx_cxx_options(-Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  add_compile_options(-Wno-restrict)  # false alarms on std::string, GCC bug 105329
+  approx_cxx_options(-Wno-restrict)  # false alarms on std::string, GCC bug 105329
 endif()
 if(APPROX_WERROR)
-  add_compile_options(-Werror)
+  approx_cxx_options(-Werror)
 endif()
 if(APPROX_SANITIZE)
-  add_compile_options(-fsanitize=${APPROX_SANITIZE} -fno-omit-frame-pointer)
+  approx_cxx_options(-fsanitize=${APPROX_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${APPROX_SANITIZE})
 endif()
 
@@ -38,7 +44,7 @@ if(APPROX_CCACHE)
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       ${APPROX_CCACHE})
-  add_compile_options(-fpch-preprocess)
+  approx_cxx_options(-fpch-preprocess)
 endif()
 find_program(APPROX_MOLD mold)
 if(APPROX_MOLD AND NOT APPROX_SANITIZE)

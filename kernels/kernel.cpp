@@ -11,10 +11,8 @@ namespace {
 template <typename Kind>
 at::Tensor compute(const Variant<Kind>& variant, const Kind& plan, const Operands& operands) {
   if (variant.tensors != nullptr) return variant.tensors(plan, operands);
-  if (variant.floats.loop != nullptr) {
-    return variant.floats.run(variant.floats.loop, plan, operands);
-  }
-  return variant.doubles.run(variant.doubles.loop, plan, operands);
+  if (variant.floats.work) return variant.floats.run(variant.floats.work, plan, operands);
+  return variant.doubles.run(variant.doubles.work, plan, operands);
 }
 
 template <typename Kind>

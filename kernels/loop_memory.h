@@ -4,6 +4,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <vector>
@@ -13,20 +15,27 @@
 
 namespace approx {
 
-// Memory on the CPU in the precision `Real`, channels last. A tensor that is so already is not
+// Where the work wants its operands: a loop on the CPU, a launch on the device of their own.
+template <typename Plan, typename Real>
+c10::Device place_of(const Work<Plan, Real>& work, const Operands& operands) {
+  return work.launch != nullptr ? operands.w.device() : c10::Device(c10::kCPU);
+}
+
+// Memory in the precision `Real` at `place`, channels last. A tensor that is so already is not
 // copied. Pointers hold as long as the object.
 template <typename Real>
 class LoopMemory {
  public:
-  explicit LoopMemory(const Operands& operands)
-      : problem_(problem_of(operands)), like_(operands.w) {}
+  LoopMemory(const Operands& operands, c10::Device place)
+      : problem_(problem_of(operands)), like_(operands.w), place_(place) {}
 
   const Problem& problem() const { return problem_; }
+  c10::Device place() const { return place_; }
 
   // A tensor of four dimensions; null for an undefined one.
   const Real* read(const at::Tensor& tensor) {
     if (!tensor.defined()) return nullptr;
-    kept_.push_back(tensor.to(at::kCPU, kType).contiguous(at::MemoryFormat::ChannelsLast));
+    kept_.push_back(tensor.to(place_, kType).contiguous(at::MemoryFormat::ChannelsLast));
     return kept_.back().template const_data_ptr<Real>();
   }
 
@@ -41,9 +50,9 @@ class LoopMemory {
   }
 
   Real* result() {
-    result_ =
-        at::empty(result_sizes(problem_),
-                  at::TensorOptions().dtype(kType).memory_format(at::MemoryFormat::ChannelsLast));
+    result_ = at::empty(result_sizes(problem_),
+                        at::TensorOptions().dtype(kType).device(place_).memory_format(
+                            at::MemoryFormat::ChannelsLast));
     return result_.template mutable_data_ptr<Real>();
   }
 
@@ -55,15 +64,25 @@ class LoopMemory {
 
   Problem problem_;
   at::Tensor like_;
+  c10::Device place_;
   std::vector<at::Tensor> kept_;
   at::Tensor result_;
 };
 
-// Calls the loop for all slices, on as many threads as there are.
+// Launches in the current stream of `place`, after what was asked of it before.
 template <typename Plan, typename Real>
-void in_parallel(Loop<Plan, Real> loop, const Arguments<Plan, Real>& args) {
+void start(Launch<Plan, Real> launch, const Arguments<Plan, Real>& args, c10::Device place) {
+  const c10::DeviceGuard current(place);
+  const c10::impl::VirtualGuardImpl device(place.type());
+  launch(args, device.getStreamNativeHandle(device.getStream(place)));
+}
+
+// Has the work done at `place`: a launch, or a loop for all slices on as many threads as there are.
+template <typename Plan, typename Real>
+void complete(const Work<Plan, Real>& work, const Arguments<Plan, Real>& args, c10::Device place) {
+  if (work.launch != nullptr) return start<Plan, Real>(work.launch, args, place);
   at::parallel_for(0, args.problem.slices(), 1,
-                   [&](int64_t begin, int64_t end) { loop(args, begin, end); });
+                   [&](int64_t begin, int64_t end) { work.loop(args, begin, end); });
 }
 
 }  // namespace approx

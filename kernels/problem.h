@@ -18,6 +18,7 @@ enum class ElementType : uint8_t { kFloat, kDouble, kHalf, kBFloat16, kOther };
 // How their maps lie in memory: the channels of a pixel, or the pixels of a channel side by side.
 enum class MapLayout : uint8_t { kChannelsLast, kChannelsFirst, kOther };
 
+// (Its functions are constexpr so that kernels of a GPU may call them.)
 struct Problem {
   Product product = Product::kWeightGradient;
   Geometry geometry;
@@ -29,14 +30,14 @@ struct Problem {
   ElementType element = ElementType::kFloat;
   MapLayout layout = MapLayout::kChannelsLast;
 
-  bool one_group() const { return geometry.groups == 1; }
-  int64_t group_inputs() const { return ci / geometry.groups; }
+  constexpr bool one_group() const { return geometry.groups == 1; }
+  constexpr int64_t group_inputs() const { return ci / geometry.groups; }
 
   // Slices of the result that depend on nothing of each other, so that threads share them:
   // examples, or the output channels of a weight gradient.
-  int64_t slices() const { return product == Product::kWeightGradient ? co : n; }
+  constexpr int64_t slices() const { return product == Product::kWeightGradient ? co : n; }
   // Numbers in each of them.
-  int64_t slice_size() const {
+  constexpr int64_t slice_size() const {
     switch (product) {
       case Product::kForward:
         return ho * wo * co;

@@ -11,14 +11,16 @@
 //       .rank(1);
 //
 // Loops over plain memory see no header of LibTorch: operands reach them as Arguments, in the
-// precision that they read and with the channels last. An expression of tensors is registered by
-// the same line from a file that includes LibTorch.
+// precision that they read and with the channels last. What a GPU runs is registered by the same
+// line from a .cu file, whose function takes a stream instead of a range (kernels/library.h says
+// how it is found). An expression of tensors likewise, from a file that includes LibTorch.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -50,19 +52,34 @@ struct Arrays {
   Real* out = nullptr;       // [N,Ho,Wo,Co], [N,H,W,Ci] or [Co,Kh,Kw,Ci/groups], by product
 
   // The slice of the result at `index`.
-  Real* slice(int64_t index) const { return out + index * problem.slice_size(); }
+  constexpr Real* slice(int64_t index) const { return out + index * problem.slice_size(); }
 };
 
 // A plan and its operands as a loop takes them: specialised in kernels/<plan>/<plan>.h, with
-//   static at::Tensor run(loop, const Plan&, const Operands&)
-// which prepares them from tensors, calls the loop for ranges of slices on as many threads as there
-// are, and hands the result back in the precision of the operands.
+//   static at::Tensor run(const Work<Plan, Real>&, const Plan&, const Operands&)
+// which prepares them from tensors where the work wants them, has it done, and hands the result
+// back on the device and in the precision of the operands (kernels/loop_memory.h).
 template <typename Plan, typename Real>
 struct Arguments;
 
 // Writes slices [begin, end) of the result.
 template <typename Plan, typename Real>
 using Loop = void (*)(const Arguments<Plan, Real>& args, int64_t begin, int64_t end);
+
+// Starts what writes the whole result, on the GPU that is current and in its `stream` (a
+// cudaStream_t), and waits for nothing. The arguments' pointers are of that GPU's memory.
+template <typename Plan, typename Real>
+using Launch = void (*)(const Arguments<Plan, Real>& args, void* stream);
+
+// One of the two: ranges of slices on as many threads as there are, or a launch on the operands'
+// device.
+template <typename Plan, typename Real>
+struct Work {
+  Loop<Plan, Real> loop = nullptr;
+  Launch<Plan, Real> launch = nullptr;
+
+  explicit operator bool() const { return loop != nullptr || launch != nullptr; }
+};
 
 template <typename Plan>
 using TensorFunction = at::Tensor (*)(const Plan& plan, const Operands& operands);
@@ -100,15 +117,25 @@ struct Variant {
     return rank_ != other.rank_ ? rank_ < other.rank_ : name < other.name;
   }
 
-  // What computes it: a function of tensors, or a loop with what runs it on tensors.
+  // What computes it: a function of tensors, or work on plain memory with what has it done.
   TensorFunction<Plan> tensors = nullptr;
   template <typename Real>
-  struct LoopOnTensors {
-    Loop<Plan, Real> loop = nullptr;
-    at::Tensor (*run)(Loop<Plan, Real> loop, const Plan& plan, const Operands& operands) = nullptr;
+  struct WorkOnTensors {
+    Work<Plan, Real> work;
+    at::Tensor (*run)(const Work<Plan, Real>& work, const Plan& plan,
+                      const Operands& operands) = nullptr;
   };
-  LoopOnTensors<float> floats;
-  LoopOnTensors<double> doubles;
+  WorkOnTensors<float> floats;
+  WorkOnTensors<double> doubles;
+
+  template <typename Real>
+  WorkOnTensors<Real>& on_memory() {
+    if constexpr (std::is_same_v<Real, float>) {
+      return floats;
+    } else {
+      return doubles;
+    }
+  }
 
  private:
   template <typename Kind>
@@ -143,18 +170,31 @@ Variant<Plan>& register_kernel(std::string name, TensorFunction<Plan> function) 
   return variant;
 }
 
-template <typename Plan>
-Variant<Plan>& register_kernel(std::string name, Loop<Plan, float> loop) {
+template <typename Plan, typename Real>
+Variant<Plan>& register_work(std::string name, const Work<Plan, Real>& work) {
   auto& variant = Registry<Variant<Plan>>::instance().add(std::move(name));
-  variant.floats = {loop, &Arguments<Plan, float>::run};
-  return variant;
+  auto& held = variant.template on_memory<Real>();
+  held.work = work;
+  held.run = &Arguments<Plan, Real>::run;
+  // What is launched on a GPU computes nowhere else.
+  return work.launch != nullptr ? variant.on({Hardware::kCuda}) : variant;
 }
 
 template <typename Plan>
+Variant<Plan>& register_kernel(std::string name, Loop<Plan, float> loop) {
+  return register_work<Plan, float>(std::move(name), {loop, nullptr});
+}
+template <typename Plan>
 Variant<Plan>& register_kernel(std::string name, Loop<Plan, double> loop) {
-  auto& variant = Registry<Variant<Plan>>::instance().add(std::move(name));
-  variant.doubles = {loop, &Arguments<Plan, double>::run};
-  return variant;
+  return register_work<Plan, double>(std::move(name), {loop, nullptr});
+}
+template <typename Plan>
+Variant<Plan>& register_kernel(std::string name, Launch<Plan, float> launch) {
+  return register_work<Plan, float>(std::move(name), {nullptr, launch});
+}
+template <typename Plan>
+Variant<Plan>& register_kernel(std::string name, Launch<Plan, double> launch) {
+  return register_work<Plan, double>(std::move(name), {nullptr, launch});
 }
 
 }  // namespace approx

@@ -12,6 +12,14 @@ add_library(added_torch OBJECT ${added_torch})
 target_link_libraries(added_torch PUBLIC approx_headers approx_torch)
 add_library(added_reports OBJECT ${added_reports})
 target_link_libraries(added_reports PUBLIC approx_headers approx_store_dependencies)
+# What a GPU runs is a library of its own; core_test opens it (tests/kernels/variant_test.cpp).
+file(GLOB_RECURSE added_cuda CONFIGURE_DEPENDS additions/kernels/*.cu)
+if(APPROX_CUDA_FOUND)
+  approx_cuda_kernels(added_cuda ${added_cuda})
+  add_dependencies(core_test added_cuda)
+  target_compile_definitions(core_test PRIVATE
+    ADDED_CUDA_KERNELS="$<TARGET_FILE_NAME:added_cuda>")
+endif()
 include(program)
 approx_program(additions IN_BOTH added_plain IN_LIBRARY added_torch IN_PROGRAM added_reports)
 

@@ -18,6 +18,7 @@
 #include "core/methods/method.h"
 #include "core/nn/approximated_conv.h"
 #include "kernels/kernel.h"
+#include "kernels/library.h"
 
 namespace approx {
 namespace {
@@ -67,6 +68,10 @@ void check(const at::Tensor& tensor, const char* op, const char* what) {
   }
   TORCH_CHECK_TYPE(at::isFloatingType(tensor.scalar_type()), op, ": ", what,
                    " must be of a floating-point type, not ", tensor.scalar_type());
+  // A program of ours opens them with its device.
+  if (tensor.is_cuda()) {
+    [[maybe_unused]] static const bool opened = open_cuda_kernels();
+  }
 }
 
 void check_same(const at::Tensor& a, const at::Tensor& b, const char* op, const char* what) {

@@ -11,6 +11,7 @@
 #include <torch/version.h>
 
 #include "base/error.h"
+#include "kernels/library.h"
 
 namespace approx {
 
@@ -29,6 +30,7 @@ c10::Device open_device(DeviceKind kind, int64_t index) {
     throw Error(ErrorKind::kDevice,
                 fmt::format("device cuda: there is none of index {}; {} are here", index, devices));
   }
+  open_cuda_kernels();
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 

@@ -6,10 +6,10 @@
 namespace approx {
 
 template <typename Real>
-at::Tensor Arguments<Dense, Real>::run(Loop<Dense, Real> loop, const Dense& /*plan*/,
+at::Tensor Arguments<Dense, Real>::run(const Work<Dense, Real>& work, const Dense& /*plan*/,
                                        const Operands& o) {
-  LoopMemory<Real> memory(o);
-  in_parallel<Dense, Real>(loop, {memory.arrays(o.x, o.w, o.dy)});
+  LoopMemory<Real> memory(o, place_of(work, o));
+  complete<Dense, Real>(work, {memory.arrays(o.x, o.w, o.dy)}, memory.place());
   return memory.finished();
 }
 

@@ -7,7 +7,7 @@ namespace approx {
 
 template <typename Real>
 struct Arguments<Dense, Real> : Arrays<Real> {
-  static at::Tensor run(Loop<Dense, Real> loop, const Dense& plan, const Operands& operands);
+  static at::Tensor run(const Work<Dense, Real>& work, const Dense& plan, const Operands& operands);
 };
 
 }  // namespace approx

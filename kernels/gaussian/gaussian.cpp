@@ -3,20 +3,28 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
+#include "kernels/loop_memory.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
 
 namespace approx {
 
-at::Tensor GaussianArgs::run(Loop<Gaussian, float> loop, const Gaussian& plan, const Operands& o) {
-  // Drawn on the CPU in float and moved, so that every device and precision gets the same numbers.
-  auto draws = at::empty(o.w.sizes(), at::TensorOptions().dtype(at::kFloat));
-  const GaussianArgs args{static_cast<float>(plan.mean), static_cast<float>(plan.stddev), plan.rng,
-                          draws.mutable_data_ptr<float>()};
+at::Tensor GaussianArgs::run(const Work<Gaussian, float>& work, const Gaussian& plan,
+                             const Operands& o) {
+  // Drawn in float, by a loop on the CPU and moved, so that every device and precision gets the
+  // same numbers.
+  const auto place = place_of(work, o);
+  auto draws = at::empty(o.w.sizes(), at::TensorOptions().dtype(at::kFloat).device(place));
   const int64_t count = draws.numel();
+  const GaussianArgs args{static_cast<float>(plan.mean), static_cast<float>(plan.stddev), plan.rng,
+                          draws.mutable_data_ptr<float>(), count};
+  if (work.launch != nullptr) {
+    start<Gaussian, float>(work.launch, args, place);
+    return draws.to(o.w.options());
+  }
   constexpr int64_t kGrain = 16 * 1024;  // numbers worth waking another thread for
   at::parallel_for(0, (count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {
-    loop(args, 4 * begin, std::min(4 * end, count));
+    work.loop(args, 4 * begin, std::min(4 * end, count));
   });
   return draws.to(o.w.options());
 }

@@ -14,9 +14,12 @@ struct Arguments<Gaussian, float> {
   float mean = 0, stddev = 1;
   Rng rng;
   float* out = nullptr;  // in row-major order of w
+  int64_t count = 0;
 
-  // Loops fill out[begin, end); begin is a multiple of 4. The variants agree to float rounding.
-  static at::Tensor run(Loop<Gaussian, float> loop, const Gaussian& plan, const Operands& operands);
+  // Loops fill out[begin, end); begin is a multiple of 4. A launch fills all. The variants agree to
+  // float rounding.
+  static at::Tensor run(const Work<Gaussian, float>& work, const Gaussian& plan,
+                        const Operands& operands);
 };
 using GaussianArgs = Arguments<Gaussian, float>;
 

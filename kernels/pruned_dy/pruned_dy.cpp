@@ -7,10 +7,10 @@
 namespace approx {
 
 template <typename Real>
-at::Tensor Arguments<PrunedDY, Real>::run(Loop<PrunedDY, Real> loop, const PrunedDY& plan,
+at::Tensor Arguments<PrunedDY, Real>::run(const Work<PrunedDY, Real>& work, const PrunedDY& plan,
                                           const Operands& o) {
-  LoopMemory<Real> memory(o);
-  in_parallel<PrunedDY, Real>(loop, {memory.arrays(o.x, o.w, plan.dy)});
+  LoopMemory<Real> memory(o, place_of(work, o));
+  complete<PrunedDY, Real>(work, {memory.arrays(o.x, o.w, plan.dy)}, memory.place());
   return memory.finished();
 }
 

@@ -7,7 +7,8 @@ namespace approx {
 
 template <typename Real>
 struct Arguments<PrunedDY, Real> : Arrays<Real> {
-  static at::Tensor run(Loop<PrunedDY, Real> loop, const PrunedDY& plan, const Operands& operands);
+  static at::Tensor run(const Work<PrunedDY, Real>& work, const PrunedDY& plan,
+                        const Operands& operands);
 };
 
 }  // namespace approx

@@ -226,11 +226,11 @@ at::Tensor sampled_input(const at::Tensor& x, const Plan& plan, const Geometry& 
 }
 
 template <typename Real>
-at::Tensor Arguments<Sampled, Real>::run(Loop<Sampled, Real> loop, const Sampled& plan,
+at::Tensor Arguments<Sampled, Real>::run(const Work<Sampled, Real>& work, const Sampled& plan,
                                          const Operands& o) {
-  LoopMemory<Real> memory(o);
+  LoopMemory<Real> memory(o, place_of(work, o));
   Arguments args{memory.arrays(whole_input(plan, o), o.w, o.dy)};
-  const auto factors = factors_of(plan, o).cpu();
+  const auto factors = factors_of(plan, o).to(memory.place());
   const auto* of_axis = factors.template const_data_ptr<float>();
   switch (plan.axis) {
     case Axis::kInputChannels:
@@ -243,7 +243,7 @@ at::Tensor Arguments<Sampled, Real>::run(Loop<Sampled, Real> loop, const Sampled
       args.example = of_axis;
       break;
   }
-  in_parallel<Sampled, Real>(loop, args);
+  complete<Sampled, Real>(work, args, memory.place());
   return memory.finished();
 }
 

@@ -13,7 +13,8 @@ struct Arguments<Sampled, Real> : Arrays<Real> {
   const float* input_channel = nullptr;   // [Ci]
   const float* output_channel = nullptr;  // [Co]
 
-  static at::Tensor run(Loop<Sampled, Real> loop, const Sampled& plan, const Operands& operands);
+  static at::Tensor run(const Work<Sampled, Real>& work, const Sampled& plan,
+                        const Operands& operands);
 };
 
 }  // namespace approx

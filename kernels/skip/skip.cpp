@@ -8,10 +8,11 @@
 namespace approx {
 
 template <typename Real>
-at::Tensor Arguments<Skip, Real>::run(Loop<Skip, Real> loop, const Skip& plan, const Operands& o) {
+at::Tensor Arguments<Skip, Real>::run(const Work<Skip, Real>& work, const Skip& plan,
+                                      const Operands& o) {
   if (plan.freeze) return {};
-  LoopMemory<Real> memory(o);
-  in_parallel<Skip, Real>(loop, {memory.arrays({}, {}, {})});
+  LoopMemory<Real> memory(o, place_of(work, o));
+  complete<Skip, Real>(work, {memory.arrays({}, {}, {})}, memory.place());
   return memory.finished();
 }
 

@@ -7,7 +7,7 @@ namespace approx {
 
 template <typename Real>
 struct Arguments<Skip, Real> : Arrays<Real> {
-  static at::Tensor run(Loop<Skip, Real> loop, const Skip& plan, const Operands& operands);
+  static at::Tensor run(const Work<Skip, Real>& work, const Skip& plan, const Operands& operands);
 };
 
 }  // namespace approx

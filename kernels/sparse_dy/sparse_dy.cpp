@@ -29,17 +29,18 @@ at::Tensor SparseDY::densified(const at::Tensor& dy) const {
 }
 
 template <typename Real>
-at::Tensor Arguments<SparseDY, Real>::run(Loop<SparseDY, Real> loop, const SparseDY& plan,
+at::Tensor Arguments<SparseDY, Real>::run(const Work<SparseDY, Real>& work, const SparseDY& plan,
                                           const Operands& o) {
-  LoopMemory<Real> memory(o);
+  LoopMemory<Real> memory(o, place_of(work, o));
   Arguments args{memory.arrays(o.x, o.w, {})};
-  const auto row_start = plan.row_start.cpu().contiguous();
-  const auto position = plan.position.cpu(), value = plan.value.cpu();
+  const c10::Device place = memory.place();
+  const auto row_start = plan.row_start.to(place).contiguous();
+  const auto position = plan.position.to(place), value = plan.value.to(place);
   assert(row_start.numel() == args.problem.n * args.problem.co + 1);
   args.row_start = row_start.const_data_ptr<int64_t>();
   args.position = position.const_data_ptr<int32_t>();
   args.value = value.template const_data_ptr<float>();
-  in_parallel<SparseDY, Real>(loop, args);
+  complete<SparseDY, Real>(work, args, memory.place());
   return memory.finished();
 }
 

@@ -15,7 +15,8 @@ struct Arguments<SparseDY, Real> : Arrays<Real> {
   const int32_t* position = nullptr;   // [entries], h * Wo + w
   const float* value = nullptr;        // [entries]
 
-  static at::Tensor run(Loop<SparseDY, Real> loop, const SparseDY& plan, const Operands& operands);
+  static at::Tensor run(const Work<SparseDY, Real>& work, const SparseDY& plan,
+                        const Operands& operands);
 };
 
 }  // namespace approx

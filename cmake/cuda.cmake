@@ -1,0 +1,41 @@
+# CUDA is a language of the build where there is a compiler for it; a machine without one builds
+# everything else. Kernels see no header of LibTorch and link none of its libraries.
+option(APPROX_CUDA "Compile kernels/<plan>/*.cu where there is a CUDA compiler" ON)
+set(APPROX_CUDA_FOUND OFF)
+if(APPROX_CUDA)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(APPROX_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda
+                 PATH_SUFFIXES bin)
+    if(APPROX_NVCC)
+      set(CMAKE_CUDA_COMPILER ${APPROX_NVCC})
+    endif()
+  endif()
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures: 80, 90a, 100, 120; a list")
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    set(APPROX_CUDA_FOUND ON)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    if(APPROX_CCACHE)
+      set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+    endif()
+  endif()
+endif()
+
+# approx_cuda_kernels(NAME sources...): a library of kernels, opened while the program runs
+# (kernels/library.h). What it takes from the project it finds in the library that opens it. CUDA's
+# runtime is linked statically: the library loads where there is no driver, and computes with
+# LibTorch's memory and streams where there is one, since both use the device's one context.
+function(approx_cuda_kernels name)
+  add_library(${name} MODULE ${ARGN})
+  set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static UNITY_BUILD OFF)
+  target_link_libraries(${name} PRIVATE approx_headers)
+  target_compile_options(${name} PRIVATE -Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr)
+  if(APPROX_WERROR)
+    target_compile_options(${name} PRIVATE -Werror=all-warnings)
+  endif()
+endfunction()
