@@ -47,6 +47,11 @@ target_include_directories(approx_torch SYSTEM INTERFACE
   ${APPROX_TORCH_DIR}/include ${APPROX_TORCH_DIR}/include/torch/csrc/api/include)
 target_link_libraries(approx_torch INTERFACE
   ${APPROX_TORCH_DIR}/lib/libtorch_cpu.so ${APPROX_TORCH_DIR}/lib/libc10.so)
+# The wheel is a release build. Without NDEBUG its headers add fields to its classes, of which the
+# library knows nothing.
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_definitions(approx_torch INTERFACE NDEBUG)
+endif()
 # By its file: -fopenmp on the link line would name the compiler's own.
 file(GLOB APPROX_OPENMP_RUNTIME ${APPROX_TORCH_DIR}/lib/libgomp*.so*)
 if(NOT APPROX_OPENMP_RUNTIME)

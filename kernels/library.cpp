@@ -18,22 +18,26 @@ std::filesystem::path own_file() {
   return info.dli_fname;
 }
 
+std::filesystem::path beside_own(const std::string& file) {
+  return own_file().replace_filename(file);
+}
+
 }  // namespace
 
 void open_kernels(const std::string& file) {
   // Python opens a library for itself alone; what is opened next must see it. (RTLD_NOLOAD: only
   // the visibility changes. It fails for a program, which everybody sees anyway.)
   dlopen(own_file().c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
-  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+  const auto path = file.find('/') == std::string::npos ? beside_own(file).string() : file;
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
     throw Error(ErrorKind::kDevice, fmt::format("{}: {}", file, dlerror()));
   }
 }
 
 bool open_cuda_kernels() {
-  const auto file = own_file().replace_filename(kCudaKernels);
   std::error_code unreadable;
-  if (!std::filesystem::exists(file, unreadable)) return false;
-  open_kernels(file.string());
+  if (!std::filesystem::exists(beside_own(kCudaKernels), unreadable)) return false;
+  open_kernels(kCudaKernels);
   return true;
 }
 

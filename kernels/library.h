@@ -7,9 +7,10 @@
 
 namespace approx {
 
-// Opens a library whose variants (REGISTER_KERNEL) are then among those that `run` chooses from.
-// Its references to this library are resolved by this one, whoever opened it and how. A second call
-// for the same file does nothing. Throws Error(kDevice) with the loader's reason.
+// Opens a library whose variants (REGISTER_KERNEL) are then among those that `run` chooses from; a
+// name without a folder is one beside the library that this function is in. Its references to this
+// library are resolved by this one, whoever opened it and how. A second call for the same file does
+// nothing. Throws Error(kDevice) with the loader's reason.
 void open_kernels(const std::string& file);
 
 // Opens libapproxtrain_cuda.so, which lies beside the library that this function is in. Returns
