@@ -8,6 +8,8 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <vector>
 
 #include "kernels/operands.h"
@@ -77,10 +79,26 @@ void start(Launch<Plan, Real> launch, const Arguments<Plan, Real>& args, c10::De
   launch(args, device.getStreamNativeHandle(device.getStream(place)));
 }
 
-// Has the work done at `place`: a launch, or a loop for all slices on as many threads as there are.
+// LibTorch's threads. Items are taken one by one, since neighbours on a shared machine are slow at
+// times.
+class ThreadTeam : public Team {
+ public:
+  void share(int64_t items, const std::function<void(int64_t item)>& work) const override {
+    std::atomic<int64_t> next = 0;
+    const int64_t threads = std::min<int64_t>(items, at::get_num_threads());
+    at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t thread = begin; thread < end; ++thread) {
+        for (int64_t item = next++; item < items; item = next++) work(item);
+      }
+    });
+  }
+};
+
+// Has the work done at `place`: a launch, or loops on as many threads as there are.
 template <typename Plan, typename Real>
 void complete(const Work<Plan, Real>& work, const Arguments<Plan, Real>& args, c10::Device place) {
   if (work.launch != nullptr) return start<Plan, Real>(work.launch, args, place);
+  if (work.whole != nullptr) return work.whole(args, ThreadTeam());
   at::parallel_for(0, args.problem.slices(), 1,
                    [&](int64_t begin, int64_t end) { work.loop(args, begin, end); });
 }

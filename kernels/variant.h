@@ -11,9 +11,11 @@
 //       .rank(1);
 //
 // Loops over plain memory see no header of LibTorch: operands reach them as Arguments, in the
-// precision that they read and with the channels last. What a GPU runs is registered by the same
-// line from a .cu file, whose function takes a stream instead of a range (kernels/library.h says
-// how it is found). An expression of tensors likewise, from a file that includes LibTorch.
+// precision that they read and with the channels last. Where slices of the result are no good unit
+// of work, the function takes a team instead of a range and shares its work itself. What a GPU runs
+// is registered by the same line from a .cu file, whose function takes a stream instead of a range
+// (kernels/library.h says how it is found). An expression of tensors likewise, from a file that
+// includes LibTorch.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +28,7 @@
 
 #include "base/registry.h"
 #include "kernels/problem.h"
+#include "kernels/team.h"
 
 namespace at {
 class Tensor;
@@ -66,19 +69,25 @@ struct Arguments;
 template <typename Plan, typename Real>
 using Loop = void (*)(const Arguments<Plan, Real>& args, int64_t begin, int64_t end);
 
+// Writes the whole result, and shares what that takes among the team as it sees fit.
+template <typename Plan, typename Real>
+using Whole = void (*)(const Arguments<Plan, Real>& args, const Team& team);
+
 // Starts what writes the whole result, on the GPU that is current and in its `stream` (a
 // cudaStream_t), and waits for nothing. The arguments' pointers are of that GPU's memory.
 template <typename Plan, typename Real>
 using Launch = void (*)(const Arguments<Plan, Real>& args, void* stream);
 
-// One of the two: ranges of slices on as many threads as there are, or a launch on the operands'
-// device.
+// One of the three.
 template <typename Plan, typename Real>
 struct Work {
   Loop<Plan, Real> loop = nullptr;
+  Whole<Plan, Real> whole = nullptr;
   Launch<Plan, Real> launch = nullptr;
 
-  explicit operator bool() const { return loop != nullptr || launch != nullptr; }
+  explicit operator bool() const {
+    return loop != nullptr || whole != nullptr || launch != nullptr;
+  }
 };
 
 template <typename Plan>
@@ -182,19 +191,23 @@ Variant<Plan>& register_work(std::string name, const Work<Plan, Real>& work) {
 
 template <typename Plan>
 Variant<Plan>& register_kernel(std::string name, Loop<Plan, float> loop) {
-  return register_work<Plan, float>(std::move(name), {loop, nullptr});
+  return register_work<Plan, float>(std::move(name), {loop, nullptr, nullptr});
 }
 template <typename Plan>
 Variant<Plan>& register_kernel(std::string name, Loop<Plan, double> loop) {
-  return register_work<Plan, double>(std::move(name), {loop, nullptr});
+  return register_work<Plan, double>(std::move(name), {loop, nullptr, nullptr});
+}
+template <typename Plan>
+Variant<Plan>& register_kernel(std::string name, Whole<Plan, float> whole) {
+  return register_work<Plan, float>(std::move(name), {nullptr, whole, nullptr});
 }
 template <typename Plan>
 Variant<Plan>& register_kernel(std::string name, Launch<Plan, float> launch) {
-  return register_work<Plan, float>(std::move(name), {nullptr, launch});
+  return register_work<Plan, float>(std::move(name), {nullptr, nullptr, launch});
 }
 template <typename Plan>
 Variant<Plan>& register_kernel(std::string name, Launch<Plan, double> launch) {
-  return register_work<Plan, double>(std::move(name), {nullptr, launch});
+  return register_work<Plan, double>(std::move(name), {nullptr, nullptr, launch});
 }
 
 }  // namespace approx

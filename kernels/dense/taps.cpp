@@ -1,4 +1,4 @@
-// The exact products as matrix products, one for each tap of the kernel.
+// The exact forward product and data gradient as matrix products, one for each tap of the kernel.
 //
 // Direct convolutions lose on maps of a few pixels: their registers are filled along the width, and
 // much of what they multiply is padding (on a 2x2 map a 3x3 kernel meets 16 pixels and 20 zeros).
@@ -112,31 +112,9 @@ at::Tensor taps_data_gradient(const at::Tensor& dy, const Operands& o) {
       }));
 }
 
-at::Tensor taps_weight_gradient(const at::Tensor& dy, const Operands& o) {
-  const auto x = pixels_first(o.x);
-  auto dw = at::empty(o.w.sizes(), o.w.options().memory_format(at::MemoryFormat::ChannelsLast));
-  const int64_t reach = reach_of(dw);
-  for (int64_t s = -reach; s <= reach; ++s) {
-    const bool in_width = remaining(x.size(1), s) > 0;
-    const auto in = in_width ? input_columns(x, s).contiguous() : x;
-    const auto out = in_width ? output_columns(dy, s).contiguous() : dy;
-    for (int64_t r = -reach; r <= reach; ++r) {
-      auto tap = tap_of(dw, r, s);
-      if (in_width && remaining(x.size(0), r) > 0) {
-        at::mm_out(tap, output_rows(out, r).t(), input_rows(in, r));
-      } else {
-        tap.zero_();  // a kernel wider than the map
-      }
-    }
-  }
-  return dw;
-}
-
 at::Tensor taps_product(const Dense& /*plan*/, const Operands& o) {
-  if (o.product == Product::kForward) return taps_forward(o);
-  const auto dy = pixels_first(o.dy);
-  return o.product == Product::kDataGradient ? taps_data_gradient(dy, o)
-                                             : taps_weight_gradient(dy, o);
+  return o.product == Product::kForward ? taps_forward(o)
+                                        : taps_data_gradient(pixels_first(o.dy), o);
 }
 
 // A square kernel of odd size in one group, whose padding keeps the size of the map.
@@ -151,11 +129,11 @@ bool taps_pay(const Problem& p) {
   const int64_t pixels = p.h * p.w, channels = std::min(p.co, p.ci);
   constexpr int64_t kManyRows = 64;  // images times the pixels of a row: matrices worth a BLAS
   if (channels < 128 || p.n * p.w < kManyRows) return false;
-  if (p.product != Product::kWeightGradient) return pixels <= 9;
-  return pixels <= 16 || (channels >= 256 && pixels <= 256);
+  return pixels <= 9;
 }
 
 REGISTER_KERNEL(Dense, "taps", taps_product)
+    .computes({Product::kForward, Product::kDataGradient})
     .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where(keeps_the_map)

@@ -1,0 +1,115 @@
+// Every way to compute the exact products of the networks' layers, in turns: LibTorch's convolution
+// in both layouts, the matrix products of kernels/dense/taps.cpp and matrix.cpp, the packed loops.
+// Where their rules come from. Usage: layer_benchmarks exact_products [THREADS [PRODUCT]]
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "core/train/device.h"
+#include "kernels/kernel.h"
+#include "kernels/variant.h"
+#include "tests/benchmarks/benchmarks.h"
+
+namespace approx {
+namespace {
+
+struct LayerShape {
+  int64_t n, ci, size, co, kernel, stride, padding;
+};
+
+Operands operands_of(const LayerShape& s, Product product, at::MemoryFormat format) {
+  const auto draw = [&](at::IntArrayRef sizes) { return at::randn(sizes).contiguous(format); };
+  const int64_t out = output_size(s.size, s.kernel, s.stride, s.padding);
+  Operands o{.x = draw({s.n, s.ci, s.size, s.size}),
+             .w = draw({s.co, s.ci, s.kernel, s.kernel}),
+             .dy = draw({s.n, s.co, out, out}),
+             .geometry = {.stride = s.stride, .padding = s.padding},
+             .product = product};
+  o.input_sizes = o.x.sizes().vec();
+  return o;
+}
+
+double milliseconds(const Operands& o, const std::string& variant) {
+  const auto before = std::chrono::steady_clock::now();
+  const auto result = run(Dense{}, o, variant);
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before)
+      .count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void compare(const LayerShape& s, Product product) {
+  constexpr int kWarmUps = 2, kRounds = 11;
+  const auto last = operands_of(s, product, at::MemoryFormat::ChannelsLast);
+  const auto first = operands_of(s, product, at::MemoryFormat::Contiguous);
+  auto names = variants(Dense{}, last);
+  std::erase(names, kReference);
+  std::map<std::string, std::vector<double>> times;
+  std::vector<double> channels_first;
+  for (int round = 0; round < kWarmUps + kRounds; ++round) {
+    const double in_other_layout = milliseconds(first, "libtorch");
+    if (round >= kWarmUps) channels_first.push_back(in_other_layout);
+    for (const auto& name : names) {
+      const double time = milliseconds(last, name);
+      if (round >= kWarmUps) times[name].push_back(time);
+    }
+  }
+  const double flops = 2e-6 * static_cast<double>(dense_macs(last));
+  const double library = std::min(median(times["libtorch"]), median(channels_first));
+  const auto* taken = choose<Dense>(problem_of(last));
+  fmt::print("| {},{},{},{},{}x{}/{} | {} | {:.2f} | {:.2f} |", s.n, s.ci, s.size, s.co, s.kernel,
+             s.kernel, s.stride, name(product), median(times["libtorch"]), median(channels_first));
+  for (const auto* ours : {"matrix", "taps", "packed"}) {
+    if (!times.contains(ours)) {
+      fmt::print(" |");
+      continue;
+    }
+    const double time = median(times[ours]);
+    fmt::print(" {:.2f} ({:.2f}, {:.0f} GF/s) |", time, library / time, flops / time);
+  }
+  fmt::print(" {} |\n", taken->name);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int benchmark_exact_products(const CommandLine& arguments) {
+  configure_threads(arguments.empty() ? 2 : std::stoi(arguments[0]));
+  fmt::print(
+      "| N, Ci, map, Co, kernel/stride | product | libtorch ms | channels first | matrix ms (ratio "
+      "to "
+      "the better) | taps | packed | taken |\n|---|---|---|---|---|---|---|---|\n");
+  for (const auto product : kAllProducts) {
+    if (arguments.size() > 1 && name(product) != arguments[1]) continue;
+    for (const auto& shape :
+         std::vector<LayerShape>{{128, 3, 32, 16, 3, 1, 1},    {128, 16, 32, 16, 3, 1, 1},
+                                 {128, 16, 32, 32, 3, 2, 1},   {128, 32, 16, 32, 3, 1, 1},
+                                 {128, 32, 16, 64, 3, 2, 1},   {128, 64, 8, 64, 3, 1, 1},
+                                 {128, 3, 32, 64, 3, 1, 1},    {128, 64, 32, 64, 3, 1, 1},
+                                 {128, 64, 32, 128, 3, 2, 1},  {128, 128, 16, 128, 3, 1, 1},
+                                 {128, 64, 32, 128, 1, 2, 0},  {128, 128, 16, 256, 3, 2, 1},
+                                 {128, 256, 8, 256, 3, 1, 1},  {128, 128, 16, 256, 1, 2, 0},
+                                 {128, 256, 8, 512, 3, 2, 1},  {128, 512, 4, 512, 3, 1, 1},
+                                 {128, 256, 8, 512, 1, 2, 0},  {128, 64, 16, 128, 3, 1, 1},
+                                 {128, 256, 4, 512, 3, 1, 1},  {128, 512, 2, 512, 3, 1, 1},
+                                 {128, 64, 16, 64, 5, 1, 2},   {16, 160, 32, 160, 3, 1, 1},
+                                 {16, 320, 16, 320, 3, 1, 1},  {16, 640, 8, 640, 3, 1, 1},
+                                 {8, 64, 56, 64, 3, 1, 1},     {8, 128, 28, 128, 3, 1, 1},
+                                 {8, 256, 14, 256, 3, 1, 1},   {8, 512, 7, 512, 3, 1, 1},
+                                 {8, 64, 56, 256, 1, 1, 0},    {8, 512, 28, 128, 1, 1, 0},
+                                 {8, 1024, 14, 256, 1, 1, 0},  {8, 2048, 7, 512, 1, 1, 0},
+                                 {64, 9216, 1, 4096, 1, 1, 0}, {50, 784, 1, 500, 1, 1, 0},
+                                 {32, 512, 4, 512, 3, 1, 1},   {32, 64, 32, 64, 3, 1, 1}}) {
+      compare(shape, product);
+    }
+  }
+  return 0;
+}
+
+}  // namespace approx
