@@ -94,7 +94,10 @@ void compute(const WorkerTask& task, EventLog& log) {
           event["engine"] = environment;
           if (engine_says.is_object()) event["engine"].update(engine_says);
         } else if (kind == "final" && timing) {
-          event["taint"] = disturbance.taints();
+          // What the run saw of its own threads, then what the machine did beside it.
+          Json taint = event.value("taint", Json::array());
+          for (const auto& reason : disturbance.taints()) taint.push_back(reason);
+          event["taint"] = taint;
         }
         log.write(event);
       },

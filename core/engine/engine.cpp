@@ -35,7 +35,8 @@ class LibraryEngine final : public Engine {
     open_device(config.device);  // says what is missing before the data are read
     const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
     if (config.purpose == Purpose::kTiming) {
-      run_timing(config, dataset, sink, stop);
+      const bool on_cpu = config.device == DeviceKind::kCpu;
+      run_timing(config, dataset, sink, stop, on_cpu ? CoreProbe(FmaProbe()) : CoreProbe());
     } else {
       run_accuracy(config, dataset, place.checkpoints, sink, stop);
     }

@@ -1,12 +1,15 @@
 #include "core/train/timing_run.h"
 
 #include <cmath>
+#include <memory>
+#include <random>
+#include <utility>
 
 #include "core/config/dense.h"
 #include "core/nn/phases.h"
+#include "core/train/block_order.h"
 #include "core/train/run_events.h"
 #include "core/train/session.h"
-#include "kernels/rng.h"
 
 namespace approx {
 namespace {
@@ -24,25 +27,38 @@ RunConfig exact_of(RunConfig config) {
 class TimingRun {
  public:
   TimingRun(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-            const std::atomic<bool>& stop)
+            const std::atomic<bool>& stop, CoreProbe probe)
       : config_(config),
         dataset_(dataset),
         sink_(sink),
         stop_(stop),
-        dense_(exact_of(config), dataset),
-        approx_(config, dataset),
-        block_steps_((config.block_steps + approx_.period() - 1) / approx_.period() *
-                     approx_.period()) {}
+        timer_(std::move(probe), 2 * config.blocks, stop) {
+    // Where in memory a network lies depends on what was there before it, and must not favour the
+    // same one in every process.
+    if (exact_is_older()) make_exact();
+    approx_ = std::make_unique<Session>(config, dataset);
+    if (!exact_is_older()) make_exact();
+    block_steps_ =
+        (config.block_steps + approx_->period() - 1) / approx_->period() * approx_->period();
+  }
 
   void operator()() {
-    sink_(start_event(approx_, dataset_));
-    for (auto* session : {&dense_, &approx_}) warmup_ns_ += block(*session);
-    for (int64_t pair = 0; pair < config_.blocks && !stop_; ++pair) time_pair(pair);
+    Json start = start_event(*approx_, dataset_);
+    start["order_draw"] = draw_;
+    sink_(start);
+    for (auto* session : {dense_.get(), approx_.get()}) warmup_ns_ += block(*session);
+    const auto order = exact_first(config_.blocks, draw_);
+    for (int64_t pair = 0; pair < config_.blocks && !stop_; ++pair) {
+      time_pair(pair, order[static_cast<size_t>(pair)]);
+    }
     if (config_.device == DeviceKind::kCpu && !stop_) time_phases();
     finish();
   }
 
  private:
+  bool exact_is_older() const { return draw_ & 1; }
+  void make_exact() { dense_ = std::make_unique<Session>(exact_of(config_), dataset_); }
+
   // Nanoseconds that a block of steps takes; cut short where the run is to stop.
   int64_t block(Session& session) {
     const auto before = RunClock::now();
@@ -51,22 +67,19 @@ class TimingRun {
     return nanoseconds(RunClock::now() - before);
   }
 
-  void time_pair(int64_t pair) {
-    const Rng rng{.seed = static_cast<uint64_t>(config_.seed),
-                  .step = static_cast<uint64_t>(pair),
-                  .stream = kBlockStream};
-    const bool dense_first = rng.block(0)[0] & 1;
+  void time_pair(int64_t pair, bool dense_first) {
     for (int64_t order = 0; order < 2; ++order) {
       const bool is_dense = dense_first == (order == 0);
-      const int64_t ns = block(is_dense ? dense_ : approx_);
+      const TimedBlock timed = timer_.time([&] { return block(is_dense ? *dense_ : *approx_); });
       if (stop_) break;
-      train_ns_ += ns;
-      sink_({{"event", "block"},
-             {"pair", pair},
-             {"arm", is_dense ? "dense" : "approx"},
-             {"order", order},
-             {"steps", block_steps_},
-             {"ns", ns}});
+      train_ns_ += timed.ns;
+      Json event = {
+          {"event", "block"}, {"pair", pair},          {"arm", is_dense ? "dense" : "approx"},
+          {"order", order},   {"steps", block_steps_}, {"ns", timed.ns}};
+      if (timed.core_share) {
+        event.update({{"core_share", *timed.core_share}, {"repeats", timed.repeats}});
+      }
+      sink_(event);
     }
     sink_(
         {{"event", "progress"},
@@ -83,7 +96,7 @@ class TimingRun {
   void time_phases() {
     PhaseClock clock;
     // Of two networks, the one that the run is about.
-    Session& timed = config_.timed_against.empty() ? dense_ : approx_;
+    Session& timed = config_.timed_against.empty() ? *dense_ : *approx_;
     const auto before = RunClock::now();
     for (int64_t i = 0; i < kPhaseSteps && !stop_; ++i) timed.step();
     const auto total = static_cast<double>(nanoseconds(RunClock::now() - before));
@@ -91,27 +104,28 @@ class TimingRun {
       sink_({{"event", "metric"},
              {"name", "phase_share"},
              {"split", kPhaseNames[phase]},
-             {"step", approx_.steps_done()},
-             {"epoch", static_cast<double>(approx_.steps_done()) /
-                           static_cast<double>(approx_.steps_per_epoch())},
+             {"step", approx_->steps_done()},
+             {"epoch", static_cast<double>(approx_->steps_done()) /
+                           static_cast<double>(approx_->steps_per_epoch())},
              {"train_ns", train_ns_},
              {"value", static_cast<double>(clock.spent()[phase]) / total}});
     }
   }
 
   void finish() {
-    for (const auto& event : approx_.layer_events()) sink_(event);
-    const bool diverged = !std::isfinite(approx_.take_mean_loss());
+    for (const auto& event : approx_->layer_events()) sink_(event);
+    const bool diverged = !std::isfinite(approx_->take_mean_loss());
     const auto ending = diverged ? Ending::kDiverged
                         : stop_  ? Ending::kInterrupted
                                  : Ending::kFinished;
-    Json event = final_event(ending, approx_.steps_done(), began_);
+    Json event = final_event(ending, approx_->steps_done(), began_);
     event.update({{"warmup_steps", block_steps_},
                   {"train_ns", train_ns_},
                   {"eval_ns", 0},
                   {"warmup_ns", warmup_ns_},
                   {"step_ns", Json::array()}});
-    if (diverged) put_divergence(event, {approx_.steps_done(), approx_.first_bad_layer()});
+    if (const auto taint = timer_.taint(); !taint.empty()) event["taint"] = {taint};
+    if (diverged) put_divergence(event, {approx_->steps_done(), approx_->first_bad_layer()});
     sink_(event);
   }
 
@@ -120,16 +134,19 @@ class TimingRun {
   const EventSink& sink_;
   const std::atomic<bool>& stop_;
   const RunClock::time_point began_ = RunClock::now();
-  Session dense_, approx_;
-  const int64_t block_steps_;  // a whole number of the schedule's periods
+  // Drawn anew by every process, and reported.
+  const uint64_t draw_ = std::random_device()();
+  BlockTimer timer_;
+  std::unique_ptr<Session> dense_, approx_;
+  int64_t block_steps_ = 0;  // a whole number of the schedule's periods
   int64_t warmup_ns_ = 0, train_ns_ = 0;
 };
 
 }  // namespace
 
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-                const std::atomic<bool>& stop) {
-  TimingRun run(config, dataset, sink, stop);
+                const std::atomic<bool>& stop, CoreProbe probe) {
+  TimingRun run(config, dataset, sink, stop, std::move(probe));
   run();
 }
 

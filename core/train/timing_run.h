@@ -6,14 +6,18 @@
 #include "core/config/run_config.h"
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
+#include "core/train/core_probe.h"
 
 namespace approx {
 
 // Holds the exact and the approximated network in one process and trains each for the same number
 // of steps in alternating blocks: `config.blocks` pairs, each block at least `config.block_steps`
-// steps and a whole number of the schedule's periods, the order inside a pair drawn at random.
-// Speed only: nothing is evaluated. Events as docs/events.md says.
+// steps and a whole number of the schedule's periods, in the order of exact_first(). What one
+// process measures is one value of the cell's speedup: how processes differ, it cannot know.
+// `probe`, where there is one, is asked between blocks whether the threads have a core each
+// (BlockTimer); a run whose threads had not taints itself. Speed only: nothing is evaluated.
+// Events as docs/events.md says.
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-                const std::atomic<bool>& stop);
+                const std::atomic<bool>& stop, CoreProbe probe = {});
 
 }  // namespace approx

@@ -60,9 +60,10 @@ void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome
   }
   for (const auto& block : outcome.blocks) {
     execute(db,
-            "INSERT OR REPLACE INTO timing_block(run_id, pair, arm, block_order, steps, ns) "
-            "VALUES(?, ?, ?, ?, ?, ?)",
-            run_id, block.pair, block.arm, block.order, block.steps, block.ns);
+            "INSERT OR REPLACE INTO timing_block(run_id, pair, arm, block_order, steps, ns, "
+            "core_share, repeats) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+            run_id, block.pair, block.arm, block.order, block.steps, block.ns, block.core_share,
+            block.repeats);
   }
 }
 

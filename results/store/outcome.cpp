@@ -37,7 +37,9 @@ Outcome::Block block_of(const Json& event) {
                        .arm = event.at("arm").get<std::string>(),
                        .order = event.at("order").get<int64_t>(),
                        .steps = event.at("steps").get<int64_t>(),
-                       .ns = event.at("ns").get<int64_t>()};
+                       .ns = event.at("ns").get<int64_t>(),
+                       .repeats = event.value("repeats", int64_t{0})};
+  if (event.contains("core_share")) block.core_share = event["core_share"].get<double>();
   if ((block.arm != "dense" && block.arm != "approx") || block.steps <= 0 || block.ns <= 0) {
     throw usage_error("not a block");
   }

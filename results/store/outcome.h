@@ -29,7 +29,8 @@ struct Outcome {
   struct Block {
     int64_t pair = 0;
     std::string arm;
-    int64_t order = 0, steps = 0, ns = 0;
+    int64_t order = 0, steps = 0, ns = 0, repeats = 0;
+    std::optional<double> core_share;
   };
 
   explicit Outcome(const std::vector<Json>& events);

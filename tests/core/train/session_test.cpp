@@ -5,11 +5,13 @@
 #include <barrier>
 #include <cmath>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "core/config/named_schedule.h"
 #include "core/networks/network.h"
 #include "core/train/accuracy_run.h"
+#include "core/train/block_order.h"
 #include "core/train/timing_run.h"
 #include "tests/core/train/operators.h"
 #include "tests/testing.h"
@@ -323,6 +325,69 @@ TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
   EXPECT_GT(dense_first, 0);
   EXPECT_LT(dense_first, 6);
   EXPECT_EQ(events.back()["state"], "finished");
+}
+
+// A timing run whose probe shows `shares` in turn, then cores of its own.
+std::vector<Json> probed_events(std::vector<double> shares) {
+  auto config = toy_config("zero", "slice:steps=::2");
+  config.purpose = Purpose::kTiming;
+  config.blocks = 2;
+  config.block_steps = 2;
+  const auto dataset = toy_dataset();
+  std::vector<Json> events;
+  std::atomic<bool> stop = false;
+  size_t probes = 0;
+  run_timing(
+      config, dataset, [&](const Json& event) { events.push_back(event); }, stop,
+      [&] { return probes < shares.size() ? shares[probes++] : 1.0; });
+  return events;
+}
+
+TEST(TimingRun, ABlockWhoseThreadsSharedACoreIsTimedAgain) {
+  // Before the first block, after the first, after the second: that one is done again.
+  const auto events = probed_events({1.0, 1.0, 0.5});
+  const auto blocks = of_kind(events, "block");
+  ASSERT_EQ(blocks.size(), 4u);
+  EXPECT_EQ(blocks[1]["repeats"], 1);
+  for (const size_t i : {0, 2, 3}) EXPECT_EQ(blocks[i]["repeats"], 0) << i;
+  for (const auto& block : blocks) EXPECT_EQ(block["core_share"], 1.0);
+  EXPECT_FALSE(events.back().contains("taint"));
+}
+
+TEST(TimingRun, OneWhoseThreadsKeepSharingACoreSaysSo) {
+  const auto events = probed_events(std::vector<double>(500, 0.5));
+  EXPECT_EQ(events.back()["state"], "finished");
+  EXPECT_EQ(events.back()["taint"],
+            Json::array({"its threads shared cores in 4 of 4 blocks (0.50 of a core each at "
+                         "worst)"}));
+}
+
+TEST(TimingRun, TheOrderOfItsBlocksIsBalancedAndNotThatOfItsSeed) {
+  std::set<Json> draws;
+  for (int run = 0; run < 4; ++run) {
+    const auto events = probed_events({});
+    draws.insert(events.front()["order_draw"]);
+    int dense_first = 0;
+    for (const auto& block : of_kind(events, "block")) {
+      dense_first += block["order"] == 0 && block["arm"] == "dense";
+    }
+    EXPECT_EQ(dense_first, 1) << "of two pairs";
+  }
+  EXPECT_GT(draws.size(), 1u) << "four runs of one seed";
+}
+
+TEST(BlockOrder, EveryTwoPairsHaveBothOrders) {
+  std::set<std::vector<bool>> orders;
+  for (uint64_t draw = 0; draw < 64; ++draw) {
+    const auto order = exact_first(7, draw);
+    ASSERT_EQ(order.size(), 7u);
+    for (size_t pair = 0; pair + 1 < order.size(); pair += 2) {
+      EXPECT_NE(order[pair], order[pair + 1]);
+    }
+    EXPECT_EQ(exact_first(7, draw), order);
+    orders.insert(order);
+  }
+  EXPECT_EQ(orders.size(), 16u) << "all that there are";
 }
 
 TEST(TimingRun, ASmallerNetworkIsHeldAgainstALargerOne) {

@@ -276,6 +276,18 @@ TEST_F(StoreTest, TimingIsValidOnlyAloneAndUndisturbed) {
             std::vector<std::string>{"2.0"});
 }
 
+TEST_F(StoreTest, ABlockKnowsTheCoresOfItsThreads) {
+  const auto run = planned("zero", 0, Purpose::kTiming);
+  auto store = with({run});
+  const auto id = store.begin(run.key, environment_of(), directory("a"));
+  auto probed = block_event(0, "dense", 10, 2000), last = block_event(0, "approx", 10, 1000);
+  probed.update({{"core_share", 0.75}, {"repeats", 2}});
+  store.finish(*id, {probed, last, final_event(1)}, {});
+  EXPECT_EQ(query(path_, "SELECT arm, core_share, repeats FROM timing_block ORDER BY arm DESC"),
+            (std::vector<std::string>{"dense|0.75|2", "approx|NULL|0"}));
+  EXPECT_EQ(query(path_, "SELECT core_share FROM v_timing"), std::vector<std::string>{"NULL"});
+}
+
 TEST_F(StoreTest, PairsNeedEqualSettings) {
   auto other_batch = planned("dense", 1);
   other_batch.config.batch_size = 50;
