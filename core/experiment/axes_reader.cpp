@@ -43,7 +43,7 @@ bool keep_common(std::vector<T>& values, const std::vector<T>& wanted) {
   return !values.empty();
 }
 
-// Only seeds that are run are timed; where none of them is left, the first is, as without a list.
+// Leaves those that are run; where that is none, the first ones are, as without a list.
 void keep_timed_seeds(Axes& axes) {
   if (!keep_common(*axes.timing_seeds, axes.seeds)) axes.timing_seeds.reset();
 }
@@ -100,7 +100,7 @@ class Reader {
     if (const auto* node = table.get("seeds")) axes.seeds = read_seeds(*node, path + "seeds");
     if (const auto* node = table.get("timing_seeds")) {
       axes.timing_seeds = read_seeds(*node, path + "timing_seeds");
-      check_timing_seeds(*node, path + "timing_seeds", axes);
+      if (fewer_seeds_are_meant()) keep_timed_seeds(axes);
     }
     if (const auto* node = table.get("recipe"))
       axes.recipe = read_recipe(source_, *node, path + "recipe");
@@ -255,19 +255,12 @@ class Reader {
     return seeds;
   }
 
-  void check_timing_seeds(const toml::node& node, const std::string& path, Axes& axes) const {
-    auto& timed = *axes.timing_seeds;
-    const auto foreign = [&axes](int64_t seed) {
-      return std::count(axes.seeds.begin(), axes.seeds.end(), seed) == 0;
-    };
-    const auto found = std::find_if(timed.begin(), timed.end(), foreign);
-    if (found == timed.end()) return;
-    // With the seeds replaced by a flag or a scale, those that are left are meant.
-    const bool fewer = overridden_.keys.count("seeds") > 0 || overridden_.scale != Scale::kFull;
-    if (!fewer || overridden_.keys.count("timing_seeds") > 0) {
-      throw source_.error(node, path, "{} is not among seeds", *found);
-    }
-    keep_timed_seeds(axes);
+  // With the seeds alone replaced by a flag or a scale, only those are timed that are run.
+  bool fewer_seeds_are_meant() const {
+    if (overridden_.keys.contains("timing_seeds")) return false;
+    if (overridden_.keys.contains("seeds")) return true;
+    return overridden_.scale_keys.contains("seeds") &&
+           !overridden_.scale_keys.contains("timing_seeds");
   }
 
   // Leaves of the axis `key` of an extra what the flag that replaced it names; false where that

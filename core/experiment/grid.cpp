@@ -18,11 +18,9 @@ namespace {
 // The seeds of `block` that runs of `purpose` have.
 std::vector<int64_t> seeds_of(const Axes& block, Purpose purpose) {
   if (purpose != Purpose::kTiming) return block.seeds;
-  return block.timing_seeds.value_or(std::vector<int64_t>{block.seeds.front()});
-}
-
-bool has(const std::vector<int64_t>& seeds, int64_t seed) {
-  return std::find(seeds.begin(), seeds.end(), seed) != seeds.end();
+  if (block.timing_seeds) return *block.timing_seeds;
+  const auto first = block.seeds.begin();
+  return {first, first + static_cast<std::ptrdiff_t>(std::min(kTimingSeeds, block.seeds.size()))};
 }
 
 class Expander {
@@ -32,16 +30,20 @@ class Expander {
   Expansion run() {
     result_.used.assign(grid_.exclusions.size(), false);
     size_t most_seeds = 0;
-    for (const auto& block : grid_.blocks) most_seeds = std::max(most_seeds, block.seeds.size());
+    for (const auto& block : grid_.blocks) {
+      for (const auto purpose : block.purposes) {
+        most_seeds = std::max(most_seeds, seeds_of(block, purpose).size());
+      }
+    }
     for (size_t s = 0; s < most_seeds; ++s) {
       for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
         for (const auto& block : grid_.blocks) {
-          if (s >= block.seeds.size()) continue;
           if (std::count(block.purposes.begin(), block.purposes.end(), purpose) == 0) continue;
-          if (!has(seeds_of(block, purpose), block.seeds[s])) continue;
+          const auto seeds = seeds_of(block, purpose);
+          if (s >= seeds.size()) continue;
           RunConfig config;
           config.purpose = purpose;
-          config.seed = block.seeds[s];
+          config.seed = seeds[s];
           config.recipe = block.recipe;
           config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
           expand_scalars(block, block.scalars.begin(), config);

@@ -25,6 +25,9 @@ struct LabelledSchedule {
   std::vector<Rule> rules;
 };
 
+// A timing is this many processes if nothing else is said: one cannot know how processes differ.
+inline constexpr size_t kTimingSeeds = 5;
+
 // Every combination of the values of the axes is a cell. A dense method has no schedule and is one
 // cell whatever their number.
 struct Axes {
@@ -34,7 +37,8 @@ struct Axes {
   std::map<std::string, std::vector<Json>> scalars;  // further settings of RunConfig, by name
   std::vector<Purpose> purposes = {Purpose::kAccuracy};
   std::vector<int64_t> seeds = {0};
-  std::optional<std::vector<int64_t>> timing_seeds;  // else the first of `seeds`
+  // Each is a process of its own; else the first kTimingSeeds of `seeds`.
+  std::optional<std::vector<int64_t>> timing_seeds;
   Recipe recipe;
 };
 

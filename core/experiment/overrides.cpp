@@ -150,6 +150,7 @@ void apply_scale(TomlSource& source, Scale wanted, Overridden& overridden) {
   // Moved, not copied: a copy forgets its line.
   for (auto&& [key, value] : *found->as_table()) {
     if (key.str() == "note") continue;
+    overridden.scale_keys.insert(std::string(key.str()));
     value.visit(
         [&, &key = key](auto& typed) { root.insert_or_assign(key.str(), std::move(typed)); });
   }

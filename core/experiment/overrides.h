@@ -30,6 +30,7 @@ struct Overridden {
   std::string scale_note;                      // what was made smaller, "" at full scale
   std::vector<Scale> scales = {Scale::kFull};  // that the file declares
   std::set<std::string> keys;                  // of the top level, that axes and `set` replaced
+  std::set<std::string> scale_keys;            // of the top level, that the scale replaced
 };
 
 // The keys of the top level that are axes.

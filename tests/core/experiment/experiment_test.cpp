@@ -178,15 +178,36 @@ schedule = ["wang2019_s1", {label = "all", layers = "::1"}])"));
   EXPECT_EQ(keys.size(), experiment.runs().size());
 }
 
-TEST(ParseExperiment, TimesTheFirstSeedUnlessToldOtherwise) {
-  EXPECT_EQ(summary(parse(with("seeds = \"1-2\"\npurpose = [\"timing\", \"accuracy\"]\n"
-                               "method = \"zero\""))),
-            (std::vector<std::string>{"1 accuracy small_cnn zero wang2019_cnn2",
-                                      "1 timing small_cnn zero wang2019_cnn2",
-                                      "2 accuracy small_cnn zero wang2019_cnn2"}));
+TEST(ParseExperiment, ATimingIsFiveProcessesUnlessToldOtherwise) {
   EXPECT_EQ(
-      parse(with("seeds = \"1-3\"\npurpose = \"timing\"\ntiming_seeds = \"2-3\"")).runs().size(),
-      4u);
+      summary(parse(with("seeds = \"1-2\"\npurpose = [\"timing\", \"accuracy\"]\n"
+                         "method = \"zero\""))),
+      (std::vector<std::string>{
+          "1 accuracy small_cnn zero wang2019_cnn2", "1 timing small_cnn zero wang2019_cnn2",
+          "2 accuracy small_cnn zero wang2019_cnn2", "2 timing small_cnn zero wang2019_cnn2"}));
+  const auto timed = [](const std::string& lines, const Overrides& overrides = {}) {
+    std::string seeds;
+    const std::string head = "network = \"small_cnn\"\ndataset = \"mnist14\"\nmethod = \"zero\"\n";
+    const auto experiment = parse(head + lines, overrides);
+    for (const auto& run : experiment.runs()) {
+      if (run.config.purpose == Purpose::kTiming) seeds += fmt::format("{} ", run.config.seed);
+    }
+    return seeds;
+  };
+  EXPECT_EQ(timed("seeds = \"1-9\"\npurpose = \"timing\""), "1 2 3 4 5 ");
+  EXPECT_EQ(timed("seeds = \"1-3\"\npurpose = \"timing\"\ntiming_seeds = \"2-3\""), "2 3 ");
+  // They are processes, and may be more than there are seeds to train.
+  const std::string more =
+      "seeds = \"0-2\"\npurpose = [\"accuracy\", \"timing\"]\ntiming_seeds = \"0-4\"\n"
+      "[scale.reduced]\nnote = \"few\"\nseeds = \"0-1\"\n"
+      "[scale.smoke]\nnote = \"fewer\"\nseeds = 0\ntiming_seeds = \"3-4\"";
+  EXPECT_EQ(timed(more), "0 1 2 3 4 ");
+  // Fewer seeds by a flag or a scale are fewer processes, where it does not say how many.
+  EXPECT_EQ(timed(more, {.axes = {{"seeds", "1-2"}}}), "1 2 ");
+  EXPECT_EQ(timed(more, {.axes = {{"seeds", "7"}}}), "7 ");
+  EXPECT_EQ(timed(more, {.axes = {{"seeds", "1"}, {"timing_seeds", "0-1"}}}), "0 1 ");
+  EXPECT_EQ(timed(more, {.scale = Scale::kReduced}), "0 1 ");
+  EXPECT_EQ(timed(more, {.scale = Scale::kSmoke}), "3 4 ");
 }
 
 TEST(ParseExperiment, TakesListsOfScalarsAsAxes) {
@@ -279,7 +300,8 @@ extra = [{label = "Smaller", method = "Full", network = "resnet14", purpose = "a
                 "0 accuracy small_cnn Full ", "0 accuracy small_cnn zero wang2019_cnn2",
                 "0 accuracy resnet14 Smaller ", "0 timing small_cnn Full ",
                 "0 timing small_cnn zero wang2019_cnn2", "1 accuracy small_cnn Full ",
-                "1 accuracy small_cnn zero wang2019_cnn2", "1 accuracy resnet14 Smaller "}));
+                "1 accuracy small_cnn zero wang2019_cnn2", "1 accuracy resnet14 Smaller ",
+                "1 timing small_cnn Full ", "1 timing small_cnn zero wang2019_cnn2"}));
 }
 
 TEST(ParseExperiment, DefaultsToEveryConvolutionButTheFirst) {
@@ -334,11 +356,11 @@ extra = [{label = "A", method = "Full", network = "resnet14", seeds = "0-1", tim
   };
   using List = std::vector<std::string>;
   EXPECT_EQ(labels({{"purpose", "accuracy"}, {"seeds", "0"}}), (List{"A0a1", "C0a1", "C0a2"}));
-  // A timed seed that is not run any more is replaced by the first.
+  // Timed seeds none of which is run any more are replaced by the first.
   EXPECT_EQ(labels({{"purpose", "timing"}, {"seeds", "0"}}),
             (List{"A0t1", "B0t1", "C0t1", "C0t2"}));
   EXPECT_EQ(labels({{"purpose", "timing"}, {"seeds", "0-1"}}),
-            (List{"A1t1", "B0t1", "C0t1", "C0t2"}));
+            (List{"A1t1", "B0t1", "B1t1", "C0t1", "C0t2", "C1t1", "C1t2"}));
   EXPECT_EQ(labels({{"purpose", "accuracy"}, {"seeds", "3"}, {"threads", "2"}}), (List{"C3a2"}));
   EXPECT_EQ(labels({{"method", "zero"}}), List{}) << "the labels are gone";
   EXPECT_EQ(labels({{"network", "resnet20"}}), List{});
@@ -455,12 +477,12 @@ TEST(LoadExperiment, ReadsTheCommittedOnes) {
     const char* file;
     size_t runs, dense, timing;
   };
-  // table2..4: 4 methods x 10 seeds and one timing of each; table3 and 5: 10 of ResNet-14 more,
+  // table2..4: 4 methods x 10 seeds and five timings of each; table3 and 5: 10 of ResNet-14 more,
   // timed in table3; table5: dense and 3 methods x 3 schedules.
   for (const auto& [file, runs, dense, timing] :
-       {Case{"wang2019/table2.toml", 44, 11, 4}, Case{"wang2019/table3.toml", 55, 22, 5},
-        Case{"wang2019/table4.toml", 44, 11, 4}, Case{"wang2019/table5.toml", 110, 20, 0},
-        Case{"wang2019/first_results.toml", 40, 4, 20}, Case{"quickstart.toml", 28, 4, 7}}) {
+       {Case{"wang2019/table2.toml", 60, 15, 20}, Case{"wang2019/table3.toml", 75, 30, 25},
+        Case{"wang2019/table4.toml", 60, 15, 20}, Case{"wang2019/table5.toml", 110, 20, 0},
+        Case{"wang2019/first_results.toml", 120, 12, 100}, Case{"quickstart.toml", 56, 8, 35}}) {
     const auto experiment = load_experiment(folder + file, {}, test_catalogue(), checksum);
     EXPECT_EQ(experiment.runs().size(), runs) << file;
     size_t n_dense = 0, n_timing = 0;
