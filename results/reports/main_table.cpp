@@ -36,8 +36,24 @@ std::string loss_text(const Row& row) {
   return text;
 }
 
-// `bounded`: some row has a ceiling of its speedup.
-Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, bool bounded) {
+// What some row of the table has.
+struct Shown {
+  bool bounded = false;   // a ceiling of its speedup
+  bool realised = false;  // a saving of work beside its speedup
+};
+
+Field as_field(double value) { return value; }
+Field as_field(const std::optional<double>& value) { return field(value); }
+
+// A part of the realisation, nothing without one.
+template <typename T>
+std::function<Field(const Row&)> of_realisation(T Realisation::*part) {
+  return [part](const Row& row) {
+    return row.realisation ? as_field((*row.realisation).*part) : Field();
+  };
+}
+
+Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const Shown& shown) {
   const auto what = row_columns<Row>(set, &letters);
   Columns<Row> columns = {what.network, what.dataset, what.schedule, what.method, what.setting};
   append(columns,
@@ -61,13 +77,16 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, bool bo
           {.name = "speedup_runs", .value = [](const Row& row) { return row.speedup.n; }},
           {.header = "ceiling",
            .text = [](const Row& row) { return row.ceiling ? fixed(*row.ceiling, 2) + "×" : "–"; },
-           .shown = bounded},
+           .shown = shown.bounded},
           {.header = "*estimated*",
            .text =
                [](const Row& row) {
                  return row.estimate ? "*" + fixed(*row.estimate, 2) + "×*" : "–";
                },
-           .shown = bounded}});
+           .shown = shown.bounded},
+          {.header = "realised",
+           .text = [](const Row& row) { return realisation_text(row.realisation); },
+           .shown = shown.realised}});
   append(columns, ratio_columns<Row>("speedup_not_isolated", "speedup (not isolated)",
                                      &Row::speedup_shared));
   const auto if_target = [](auto value) {
@@ -105,7 +124,12 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, bool bo
        {.name = "missing", .value = &Row::missing},
        {.name = "notes", .value = [&letters](const Row& row) { return letters.names(row); }},
        {.name = "speedup_ceiling", .value = maybe(&Row::ceiling)},
-       {.name = "speedup_estimated", .value = maybe(&Row::estimate)}});
+       {.name = "speedup_estimated", .value = maybe(&Row::estimate)},
+       {.name = "compute_reduction_pct",
+        .value = [](const Row& row) { return mean_field(row.compute_reduction); }},
+       {.name = "realisation", .value = of_realisation(&Realisation::value)},
+       {.name = "realisation_lo", .value = of_realisation(&Realisation::lo)},
+       {.name = "realisation_hi", .value = of_realisation(&Realisation::hi)}});
   return columns;
 }
 
@@ -116,18 +140,19 @@ Table report_table(const std::string& db, const ReportOptions& options) {
   const auto& rows = set.rows();
   std::vector<const Row*> all;
   std::set<double> targets;
-  bool bounded = false;
+  Shown shown;
   for (const auto& row : rows) {
     all.push_back(&row);
     if (row.target) targets.insert(*row.target);
-    bounded |= row.ceiling.has_value();
+    shown.bounded |= row.ceiling.has_value();
+    shown.realised |= row.realisation.has_value();
   }
   const NoteLetters letters(all, 'a');
   Table table;
   table.name = "table";
   table.title =
       options.experiment.starts_with("@") ? options.experiment.substr(1) : options.experiment;
-  fill(table, main_columns(set, letters, bounded), rows);
+  fill(table, main_columns(set, letters, shown), rows);
   table.notes = letters.lines();
   for (const double target : targets) {
     table.notes.push_back(fmt::format("target: {} % accuracy", shortest(100 * target)));
@@ -136,7 +161,12 @@ Table report_table(const std::string& db, const ReportOptions& options) {
     table.notes.emplace_back(
         "±, [ ]: 95 % intervals; p: exact sign-flip test, Holm-adjusted over the table");
   }
-  if (bounded) {
+  if (shown.realised) {
+    table.notes.emplace_back(
+        "realised: the share of the time really saved over the share of the multiply-accumulates "
+        "that is left out");
+  }
+  if (shown.bounded) {
     table.notes.emplace_back(
         "ceiling: the speedup if what is approximated took no time; *estimated*: if it took time "
         "in proportion to its multiply-accumulates, as papers count; neither is measured");

@@ -36,7 +36,14 @@ class PageMaker {
     add_report("tta", "Time to target", "");
     add_papers();
     add_report("table", "All rows", "");
+    add_report(
+        "cascade", "From a product to a training",
+        "Where the speed of a product goes: into its layer, the step, the time to a target.");
     add_report("kernels", "Kernels", "One product of one layer at a time.");
+    add_report(
+        "cards", "What the methods' cards need",
+        "A card (docs/methods/) says where a method pays and where not; the last column says "
+        "what this store lacks for that.");
     page_.provenance = provenance_of(db_);
     return std::move(page_);
   }

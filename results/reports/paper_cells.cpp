@@ -64,20 +64,21 @@ Measured of_timing(const Row& row, bool saved) {
   return measured;
 }
 
-// Percent of the multiply-accumulates that were left out: of all layers and products, or of those
-// alone that are approximated.
-Summary compute_reduction(const Contents& contents, const Row& row, bool approximated) {
+Measured of_realisation(const Row& row) {
+  Measured measured;
+  if (!row.realisation) return measured;
+  measured.n = row.realisation->n;
+  measured.value = row.realisation->value;
+  measured.lo = row.realisation->lo, measured.hi = row.realisation->hi;
+  measured.above_ceiling = row.notes[kAboveCeiling];
+  return measured;
+}
+
+Summary reduction_summary(const Contents& contents, const Row& row, bool approximated) {
   std::vector<double> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto counts = contents.layers.find(run->run_id);
-    if (counts == contents.layers.end()) continue;
-    double dense = 0, done = 0;
-    for (const auto& count : counts->second) {
-      if (approximated && is_dense(count.method)) continue;
-      dense += static_cast<double>(count.macs_dense);
-      done += static_cast<double>(count.macs_done);
-    }
-    if (dense > 0) values.push_back(100 * (1 - done / dense));
+    const auto value = compute_reduction(contents, *run, approximated);
+    if (value) values.push_back(*value);
   }
   return summarize(values);
 }
@@ -149,6 +150,7 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
   const std::string& quantity = value.quantity;
   const bool best = value.definition.starts_with("best");
   const Contents& contents = set_.contents();
+  if (quantity == kRealisation) return of_realisation(row);
   if (is_speed(quantity)) return of_timing(row, /*saved=*/quantity == "time_saved");
   if (quantity == "accuracy_loss") return loss(row, at, best);
   if (quantity == "accuracy") return of_summary(best ? row.best : row.accuracy, row);
@@ -156,7 +158,7 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
   if (quantity == "loss") return of_summary(train_loss(contents, row), row);
   if (quantity == "time_to_target") return of_summary(row.time_to_target, row);
   if (quantity == "compute_reduction") {
-    return of_summary(compute_reduction(contents, row, is_of_approximated(value)), row);
+    return of_summary(reduction_summary(contents, row, is_of_approximated(value)), row);
   }
   return {};
 }
@@ -184,6 +186,7 @@ std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
     return timed ? "no timing run in the store" : "no finished run in the store";
   }
   if (timed) {
+    if (value.quantity == kRealisation && row->speedup.n > 0) return "its runs did not count it";
     return row->notes[kTainted] ? "its timing was disturbed: sweep --rerun tainted times it again"
                                 : "its timing runs have no pair of blocks";
   }

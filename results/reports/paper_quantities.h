@@ -5,9 +5,13 @@
 
 namespace approx {
 
+// The share of the time really saved over that of the multiply-accumulates saved, which no paper
+// prints: shown beside both.
+inline constexpr std::string_view kRealisation = "realisation";
+
 // What timing runs measure: steps of a method against exact ones.
 inline bool is_speed(std::string_view quantity) {
-  return quantity == "speedup" || quantity == "time_saved";
+  return quantity == "speedup" || quantity == "time_saved" || quantity == kRealisation;
 }
 
 inline bool is_timing(std::string_view quantity) {

@@ -39,6 +39,25 @@ std::optional<ReportedValue> derived_loss(const PaperGrid& grid, const ReportedV
   return any ? std::optional(loss) : std::nullopt;
 }
 
+// Where the paper has both a speed and a saving of work: how much of the one became the other.
+std::optional<ReportedValue> derived_realisation(const std::vector<ReportedValue>& values) {
+  const auto has = [&values](auto is) { return std::find_if(values.begin(), values.end(), is); };
+  const auto speed = has([](const ReportedValue& value) { return is_speed(value.quantity); });
+  const auto work =
+      has([](const ReportedValue& value) { return value.quantity == "compute_reduction"; });
+  if (speed == values.end() || work == values.end()) return std::nullopt;
+  ReportedValue value = *speed;
+  value.quantity = kRealisation;
+  value.definition.clear();
+  value.unit.clear();
+  value.note.clear();
+  value.basis = "measured-e2e";
+  for (auto& row : value.paper) {
+    for (auto& number : row) number = {};
+  }
+  return value;
+}
+
 int digits_of(const ReportedValue& value) {
   return value.quantity == "time" ? 3 : value.quantity == "time_saved" ? 1 : 2;
 }
@@ -57,6 +76,9 @@ std::vector<ShownValue> shown_values(const PaperGrid& grid) {
     if (auto loss = derived_loss(grid, value)) {
       shown.push_back({.value = std::move(*loss), .is_difference = true, .derived = true});
     }
+  }
+  if (auto value = derived_realisation(values)) {
+    shown.push_back({.value = std::move(*value), .derived = true});
   }
   return shown;
 }

@@ -13,12 +13,13 @@ namespace approx {
 struct ShownValue {
   ReportedValue value;
   bool is_difference = false;  // from dense
-  bool derived = false;        // computed from the paper's accuracies
+  bool derived = false;        // not printed by the paper as such
 };
 
 // What the paper prints. An accuracy of it also says how much each method loses against dense,
 // which can be judged on other data and at a smaller scale: that follows it, unless the paper
-// prints losses of its own.
+// prints losses of its own. Where it has both a speed and a saving of work, how much of the saving
+// became time stands last.
 std::vector<ShownValue> shown_values(const PaperGrid& grid);
 
 // "90 %: best accuracy, %": the heading of a quantity in a column of the table.

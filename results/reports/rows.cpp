@@ -73,6 +73,19 @@ std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
   return runs;
 }
 
+std::optional<double> compute_reduction(const Contents& contents, const Run& run,
+                                        bool approximated) {
+  const auto counts = contents.layers.find(run.run_id);
+  if (counts == contents.layers.end()) return std::nullopt;
+  double dense = 0, done = 0;
+  for (const auto& count : counts->second) {
+    if (approximated && is_dense(count.method)) continue;
+    dense += static_cast<double>(count.macs_dense);
+    done += static_cast<double>(count.macs_done);
+  }
+  return dense > 0 ? std::optional(100 * (1 - done / dense)) : std::nullopt;
+}
+
 RowSet::RowSet(const std::string& db, const ReportOptions& options)
     : RowSet(read_contents(db, options), options.include_tainted) {}
 
@@ -87,6 +100,7 @@ RowSet::RowSet(Contents contents, bool include_tainted)
     judge_target(row);
     judge_throughput(row);
     judge_ceiling(row);
+    judge_realisation(row);
   }
   adjust_p();
   find_differing();
@@ -298,6 +312,24 @@ void RowSet::judge_ceiling(Row& row) const {
   row.notes[kAboveCeiling] = row.speedup.lo && *row.speedup.lo > *row.ceiling;
 }
 
+void RowSet::judge_realisation(Row& row) const {
+  for (const char* purpose : {"accuracy", "timing"}) {
+    std::vector<double> reductions;
+    for (const auto* cell : row.cells) {
+      const Run* run = cell->run();
+      if (cell->purpose != purpose || run == nullptr || !run->finished()) continue;
+      if (const auto value = approx::compute_reduction(contents_, *run, /*approximated=*/false)) {
+        reductions.push_back(*value);
+      }
+    }
+    row.compute_reduction = summarize(reductions);
+    if (!reductions.empty()) break;
+  }
+  // What a smaller network saves is another thing than what is left out of its products.
+  if (row.notes[kOtherNetwork]) return;
+  row.realisation = realisation(row.speedup, row.compute_reduction.mean / 100);
+}
+
 void RowSet::judge_target(Row& row) const {
   for (const auto* cell : row.cells) {
     if (cell->target) row.target = cell->target;
@@ -398,6 +430,13 @@ std::string ratio_text(const Ratio& ratio) {
   const std::string value = fmt::format("{:.2f}×", ratio.ratio);
   if (!ratio.lo) return fmt::format("{} (n={})", value, ratio.n);
   return fmt::format("{} [{:.2f}, {:.2f}]", value, *ratio.lo, *ratio.hi);
+}
+
+std::string realisation_text(const std::optional<Realisation>& realisation) {
+  if (!realisation) return "–";
+  const std::string value = fixed(realisation->value, 2);
+  if (!realisation->lo) return fmt::format("{} (n={})", value, realisation->n);
+  return fmt::format("{} [{}, {}]", value, fixed(*realisation->lo, 2), fixed(*realisation->hi, 2));
 }
 
 std::string method_text(const Cell& cell) {

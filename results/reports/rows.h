@@ -57,6 +57,10 @@ struct Row {
   Ratio speedup;            // over the processes that timed it
   int64_t block_pairs = 0;  // of all of them
   Ratio speedup_shared;
+  // Percent of the multiply-accumulates of all layers and products that are left out, over the runs
+  // that count them: accuracy runs, or without any the timing runs.
+  Summary compute_reduction;
+  std::optional<Realisation> realisation;
   // From the measured shares of an exact step that the three products take: what the speedup would
   // be if what is approximated took no time (Amdahl), and if each product took time in proportion
   // to the multiply-accumulates that are left, as papers estimate. Of timing runs that have both.
@@ -87,6 +91,11 @@ struct AccuracyRun {
 
 // Those of a row that finished; with `diverged` also those that diverged.
 std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
+
+// Percent of the multiply-accumulates that a run left out: of all layers and products, or of those
+// alone that are `approximated`. None where it did not count.
+std::optional<double> compute_reduction(const Contents& contents, const Run& run,
+                                        bool approximated);
 
 // All rows of a store's contents, in the order of their first cells: what a report begins with.
 class RowSet {
@@ -131,6 +140,7 @@ class RowSet {
   void judge_target(Row& row) const;
   void judge_throughput(Row& row) const;
   void judge_ceiling(Row& row) const;
+  void judge_realisation(Row& row) const;
   void adjust_p();
   void find_differing();
 
@@ -164,6 +174,9 @@ std::string with_interval(const Summary& summary, int digits);
 
 // "1.09× [1.07, 1.11]", "1.09× (n=1)", "–".
 std::string ratio_text(const Ratio& ratio);
+
+// "0.31 [0.25, 0.37]", "0.31 (n=1)", "–".
+std::string realisation_text(const std::optional<Realisation>& realisation);
 
 // "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);

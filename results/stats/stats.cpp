@@ -137,6 +137,14 @@ Ratio ratio_of_processes(const std::vector<std::vector<double>>& log_ratios, dou
   return ratio_of_logs(means, confidence);
 }
 
+std::optional<Realisation> realisation(const Ratio& speedup, double saved) {
+  if (speedup.n == 0 || !(saved > 0)) return std::nullopt;
+  const auto of = [saved](double ratio) { return (1 - 1 / ratio) / saved; };
+  Realisation result{.n = speedup.n, .value = of(speedup.ratio), .lo = {}, .hi = {}};
+  if (speedup.lo && speedup.hi) result.lo = of(*speedup.lo), result.hi = of(*speedup.hi);
+  return result;
+}
+
 SpeedChange speed_change(const Ratio& ratio) {
   if (!ratio.lo || !ratio.hi) return SpeedChange::kUndecided;
   const double least = 1 + kLeastEffect;

@@ -68,6 +68,19 @@ Ratio ratio_of_processes(const std::vector<std::vector<double>>& log_ratios,
 inline constexpr int64_t kProcessesForATiming = 5;
 inline constexpr int64_t kProcessesForAVerdict = 10;
 
+// How much of a saving of work becomes a saving of time: (1 - 1 / speedup) / saved, `saved` being
+// the share of the multiply-accumulates that is left out. 1 where time falls as work does, 0 where
+// work is saved and no time, below 0 where the saving costs time. The interval is the speedup's,
+// since work is counted.
+struct Realisation {
+  int64_t n = 0;  // of the speedup
+  double value = 0;
+  std::optional<double> lo, hi;
+};
+
+// None without a speedup, and where nothing is saved.
+std::optional<Realisation> realisation(const Ratio& speedup, double saved);
+
 // Smaller effects on time are not worth a verdict.
 inline constexpr double kLeastEffect = 0.02;
 

@@ -64,7 +64,8 @@ def main():
             assert not state.startswith("0 of") and state != "to do", item
         # Again: nothing is left to do.
         run(folder, "sweep", "@wang2019:table5", "--scale", "smoke", "--progress", "none")
-        for kind in ("table", "tta", "pareto", "curves", "layers", "advice", "runs", "kernels"):
+        for kind in ("table", "tta", "pareto", "curves", "layers", "advice", "runs", "kernels",
+                     "cascade", "cards"):
             rows = list(csv.DictReader(io.StringIO(
                 run(folder, "report", kind, "--include-tainted", "--format", "csv"))))
             assert rows, f"report {kind} is empty"

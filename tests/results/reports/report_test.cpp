@@ -209,12 +209,13 @@ TEST_F(ThreeSeeds, Csv) {
             "speedup_runs,speedup_not_isolated,speedup_not_isolated_lo,speedup_not_isolated_hi,"
             "target,time_to_target_s,target_reached,target_runs,target_budget_s,images_per_s,"
             "images_per_s_isolated,planned,finished,diverged,failed,missing,notes,"
-            "speedup_ceiling,speedup_estimated\n"
+            "speedup_ceiling,speedup_estimated,compute_reduction_pct,realisation,realisation_lo,"
+            "realisation_hi\n"
             "LeNet,mnist,,dense,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,0,0,,,,0.8,1.5,2,3,2,"
-            "3750,1,3,3,0,0,0,few seeds,,\n"
+            "3750,1,3,3,0,0,0,few seeds,,,,,,\n"
             "LeNet,mnist,all,zero,,3,72.9166,17.9277,7.2168,75,15.5258,8.3333,8.9638,3,0.25,0.25,"
             "2.8284,0.0345,231.2167,2,2,1,1,1,0.8,2,1,3,2,10000,1,5,5,0,0,0,few seeds; few "
-            "processes,,\n");
+            "processes,,,,,,\n");
 }
 
 TEST_F(ThreeSeeds, JsonHasTheSameRows) {
@@ -298,6 +299,11 @@ TEST_F(ReportTest, TheCeilingAndTheEstimateOfASpeedup) {
   const std::string text = render(table, "md");
   EXPECT_NE(text.find("| ceiling | *estimated* |"), std::string::npos) << text;
   EXPECT_NE(text.find("*1.29×*"), std::string::npos) << text;
+  // 45 of 100 multiply-accumulates are left out, and a third of the time.
+  EXPECT_NEAR(real(table, "zero", "compute_reduction_pct"), 45, 1e-12);
+  EXPECT_NEAR(real(table, "zero", "realisation"), (1 - 1 / 1.5) / 0.45, 1e-12);
+  EXPECT_NE(text.find("| realised"), std::string::npos) << text;
+  EXPECT_NE(text.find("| 0.74 (n=1) |"), std::string::npos) << text;
 }
 
 TEST_F(ThreeSeeds, TimeToTargetCountsRunsThatNeverReachIt) {

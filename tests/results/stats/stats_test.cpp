@@ -144,6 +144,21 @@ TEST(Stats, TheIntervalOfATimingIsOverItsProcesses) {
   EXPECT_NEAR(std::log(*ratio.lo) - 0.2, -0.248414, 1e-6);
 }
 
+// 1.25 times as fast saves a fifth of the time; of two fifths of the work that is a half.
+TEST(Stats, RealisationIsTimeSavedOverWorkSaved) {
+  const auto half = realisation({.n = 5, .ratio = 1.25, .lo = 1, .hi = 5.0 / 3}, 0.4);
+  ASSERT_TRUE(half);
+  EXPECT_EQ(half->n, 5);
+  EXPECT_NEAR(half->value, 0.5, 1e-12);
+  EXPECT_NEAR(*half->lo, 0, 1e-12);
+  EXPECT_NEAR(*half->hi, 1, 1e-12);
+  EXPECT_NEAR(realisation({.n = 1, .ratio = 0.8, .lo = {}, .hi = {}}, 0.5)->value, -0.5, 1e-12)
+      << "it costs half of what it should save";
+  EXPECT_FALSE(realisation({.n = 1, .ratio = 0.8, .lo = {}, .hi = {}}, 0.5)->lo);
+  EXPECT_FALSE(realisation({.n = 5, .ratio = 1.25, .lo = {}, .hi = {}}, 0)) << "nothing is saved";
+  EXPECT_FALSE(realisation({}, 0.4));
+}
+
 // R's default, type 7: quantile(c(1,2,3,4), c(.25,.5,.75)) prints 1.75 2.50 3.25.
 TEST(Stats, QuartilesAreThoseOfR) {
   const auto result = quartiles({4, 1, 3, 2});

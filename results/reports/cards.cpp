@@ -1,0 +1,171 @@
+#include "results/reports/cards.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "core/config/catalogue.h"
+#include "results/render/column.h"
+#include "results/reports/report.h"
+#include "results/reports/rows.h"
+#include "results/reports/target_rows.h"
+
+namespace approx {
+namespace {
+
+constexpr int64_t kSeedsForACard = 6;  // fewer can never show a loss at 5 %
+
+struct Card {
+  std::string method;  // its name, without parameters
+  std::string paper;
+  int64_t shapes = 0;     // of benchmarks of its products
+  int64_t processes = 0;  // of its best timing
+  int64_t seeds = 0;      // beside dense, of its best row
+  bool to_target = false, clean = false, original = false;
+  std::set<std::string> faster, slower, open;  // "resnet20, Schedule 1", by timings that may judge
+
+  // What is still to be measured, in the order in which a card tells it.
+  std::vector<std::string> needs() const {
+    std::vector<std::string> needs;
+    if (shapes == 0) needs.emplace_back("a benchmark of its products");
+    if (processes < kProcessesForAVerdict) {
+      needs.push_back(
+          fmt::format("a timing of {} processes (has {})", kProcessesForAVerdict, processes));
+    }
+    if (seeds < kSeedsForACard) {
+      needs.push_back(fmt::format("{} seeds beside dense (has {})", kSeedsForACard, seeds));
+    }
+    if (!to_target) needs.emplace_back("a time to target beside dense");
+    if (!original) needs.emplace_back("runs on data that never went through JPEG");
+    if (!clean) needs.emplace_back("runs of committed sources");
+    return needs;
+  }
+};
+
+using Cards = std::map<std::string, Card>;
+
+// A schedule that names several is no method of its own.
+bool is_method(const Cell& cell) {
+  return !is_dense(cell) && !is_mixed(parse_spec(cell.method).name);
+}
+
+Card& card_of(Cards& cards, const std::string& method) {
+  const std::string name = parse_spec(method).name;
+  Card& card = cards[name];
+  card.method = name;
+  return card;
+}
+
+void add_row(Cards& cards, const Row& row) {
+  const Cell& cell = *row.first;
+  Card& card = card_of(cards, cell.method);
+  card.processes = std::max(card.processes, row.speedup.n);
+  card.seeds = std::max(card.seeds, row.loss.n);
+  const bool measured = row.speedup.n > 0 || row.loss.n > 0;
+  card.clean |= measured && !row.notes[kDirty];
+  card.original |= measured && !row.notes[kLossy];
+  if (!speedup_obstacle(row).empty()) return;
+  const std::string where = cell.schedule_label.empty()
+                                ? cell.network_label
+                                : cell.network_label + ", " + cell.schedule_label;
+  switch (speed_change(row.speedup)) {
+    case SpeedChange::kFaster:
+      card.faster.insert(where);
+      break;
+    case SpeedChange::kSlower:
+      card.slower.insert(where);
+      break;
+    case SpeedChange::kSame:
+    case SpeedChange::kUndecided:
+      card.open.insert(where);
+      break;
+  }
+}
+
+std::string list_text(const std::set<std::string>& places) {
+  return places.empty() ? "–" : fmt::format("{}", fmt::join(places, "; "));
+}
+
+std::string needs_text(const Card& card) {
+  const auto needs = card.needs();
+  return needs.empty() ? "nothing" : fmt::format("{}", fmt::join(needs, "; "));
+}
+
+Columns<Card> card_columns() {
+  const auto places = [](std::set<std::string> Card::*of) {
+    return [of](const Card& card) { return fmt::format("{}", fmt::join(card.*of, "; ")); };
+  };
+  const auto text = [](std::set<std::string> Card::*of) {
+    return [of](const Card& card) { return list_text(card.*of); };
+  };
+  return {
+      {.name = "method", .header = "method", .value = &Card::method},
+      {.name = "paper", .header = "paper", .value = &Card::paper},
+      {.name = "faster",
+       .header = "its steps are faster",
+       .value = places(&Card::faster),
+       .text = text(&Card::faster)},
+      {.name = "slower",
+       .header = "slower",
+       .value = places(&Card::slower),
+       .text = text(&Card::slower)},
+      {.name = "no_change",
+       .header = "neither was shown",
+       .value = places(&Card::open),
+       .text = text(&Card::open)},
+      {.name = "shapes", .header = "shapes", .value = &Card::shapes},
+      {.name = "processes", .header = "processes", .value = &Card::processes},
+      {.name = "seeds", .header = "seeds", .value = &Card::seeds},
+      {.name = "needs",
+       .header = "its card needs",
+       .value = [](const Card& card) { return fmt::format("{}", fmt::join(card.needs(), "; ")); },
+       .text = needs_text}};
+}
+
+}  // namespace
+
+Table report_cards(const std::string& path, const ReportOptions& options) {
+  Cards cards;
+  auto db = open_snapshot(path);
+  for_each_row(db,
+               "SELECT method, count(DISTINCT shape) FROM v_kernel WHERE ratio IS NOT NULL AND "
+               "method <> 'dense' GROUP BY method",
+               [&](SQLite::Statement& row) {
+                 int64_t& shapes = card_of(cards, text_at(row, 0)).shapes;
+                 shapes = std::max(shapes, row.getColumn(1).getInt64());
+               });
+  const RowSet set(path, options);
+  for (const auto& row : set.rows()) {
+    if (is_method(*row.first)) add_row(cards, row);
+  }
+  for (const auto& target : target_rows(set, options)) {
+    if (!is_method(*target.row->first) || target.speedup.n == 0) continue;
+    card_of(cards, target.row->first->method).to_target = true;
+  }
+  if (options.catalogue != nullptr && !cards.empty()) {
+    for (const auto& info : options.catalogue->methods) {
+      card_of(cards, info.name).paper = info.paper;
+    }
+  }
+  std::vector<Card> lines;
+  for (auto& [name, card] : cards) lines.push_back(std::move(card));
+  Table table;
+  table.name = "cards";
+  table.title = options.experiment;
+  fill(table, card_columns(), lines);
+  if (lines.empty()) return table;
+  table.notes = {fmt::format(
+      "faster, slower: by timings of at least {} processes, from 2 % on; a card says where a "
+      "method "
+      "does not pay as plainly as where it does, and needs the last column before it can",
+      kProcessesForAVerdict)};
+  return table;
+}
+
+REGISTER_REPORT("cards", report_cards)
+    .at(11)
+    .about("What the methods' cards can say, and what they need");
+
+}  // namespace approx

@@ -1,0 +1,377 @@
+#include "results/reports/cascade.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "base/error.h"
+#include "results/reports/report.h"
+#include "results/reports/row_columns.h"
+#include "results/reports/rows.h"
+#include "results/reports/target_rows.h"
+
+namespace approx {
+namespace {
+
+constexpr std::array kProducts = {"forward", "data_gradient", "weight_gradient"};
+
+// --- the products ---
+
+// What a product was benchmarked under.
+struct KernelPlace {
+  std::string op, method, device, precision, threads;
+  int64_t host_id = 0;
+
+  auto operator<=>(const KernelPlace&) const = default;
+};
+
+// By shape: how many times as fast as the exact product its fastest variant was when it was last
+// benchmarked.
+using ByShape = std::map<std::string, double>;
+using Kernels = std::map<KernelPlace, ByShape>;
+
+Kernels read_kernels(const std::string& path) {
+  // By variant first: a later benchmark takes the place of an earlier one of the same.
+  std::map<KernelPlace, std::map<std::pair<std::string, std::string>, double>> last;
+  auto db = open_snapshot(path);
+  for_each_row(db,
+               "SELECT op, method, device, precision, threads, host_id, shape, variant, ratio "
+               "FROM v_kernel WHERE ratio > 0 AND method <> 'dense' ORDER BY kernel_run_id",
+               [&](SQLite::Statement& row) {
+                 const KernelPlace place{text_at(row, 0), text_at(row, 1),
+                                         text_at(row, 2), text_at(row, 3),
+                                         text_at(row, 4), row.getColumn(5).getInt64()};
+                 last[place][{text_at(row, 6), text_at(row, 7)}] = row.getColumn(8).getDouble();
+               });
+  Kernels kernels;
+  for (const auto& [place, variants] : last) {
+    for (const auto& [at, ratio] : variants) {
+      double& best = kernels[place][at.first];
+      best = std::max(best, ratio);
+    }
+  }
+  return kernels;
+}
+
+double geometric_mean(const std::vector<double>& values) {
+  double logs = 0;
+  for (const double value : values) logs += std::log(value);
+  return std::exp(logs / static_cast<double>(values.size()));
+}
+
+std::string setting_of(const Cell& cell, const std::string& key) {
+  const auto found = std::find_if(cell.settings.begin(), cell.settings.end(),
+                                  [&](const auto& setting) { return setting.first == key; });
+  return found == cell.settings.end() ? "" : found->second;
+}
+
+// --- the layers ---
+
+// What became of one of the three products, over all layers of a network.
+struct ProductWork {
+  double macs = 0;                             // of exact training
+  std::map<std::string, double> approximated;  // of that, by method
+};
+
+using Work = std::map<std::string, ProductWork>;
+
+// Of the row's runs that count it: those of timing runs and of accuracy runs alike, whose schedules
+// are the same.
+Work work_of(const Row& row, const Contents& contents) {
+  Work work;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (run == nullptr || !run->finished()) continue;
+    const auto counts = contents.layers.find(run->run_id);
+    if (counts == contents.layers.end()) continue;
+    for (const auto& count : counts->second) {
+      ProductWork& product = work[count.product];
+      const auto macs = static_cast<double>(count.macs_dense);
+      product.macs += macs;
+      if (!is_dense(count.method)) product.approximated[count.method] += macs;
+    }
+  }
+  return work;
+}
+
+// What share of an exact step each product takes, all layers together: the mean over the row's
+// timing runs.
+std::map<std::string, double> shares_of(const RowSet& set, const Row& row) {
+  std::map<std::string, std::vector<double>> found;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
+    const auto phases = set.contents().phases.find(run->run_id);
+    if (phases == set.contents().phases.end()) continue;
+    for (const char* product : kProducts) {
+      const auto share = phases->second.find(product);
+      if (share != phases->second.end()) found[product].push_back(share->second);
+    }
+  }
+  std::map<std::string, double> shares;
+  for (const auto& [product, values] : found) shares[product] = summarize(values).mean;
+  return shares;
+}
+
+// The shares of a layer-times study of the network, whose sums stand in its last lines.
+std::map<std::string, double> studied_shares(SQLite::Database& db, const Cell& cell,
+                                             const Catalogue* catalogue) {
+  const auto full = [catalogue](const std::string& network) {
+    try {
+      return catalogue == nullptr ? network : catalogue->network_params(network).full_text();
+    } catch (const Error&) {
+      return network;  // of another version of the program
+    }
+  };
+  std::map<std::string, double> shares;
+  for_each_row(
+      db,
+      "SELECT params, content FROM v_study WHERE name = 'layer-times' "
+      "ORDER BY study_run_id",
+      [&](SQLite::Statement& row) {
+        const Json params = Json::parse(text_at(row, 0), nullptr, false);
+        const Json content = Json::parse(text_at(row, 1), nullptr, false);
+        if (!params.is_object() || !content.is_object()) return;
+        const Json network = params.value("network", Json());
+        if (!network.is_string() || full(network.get<std::string>()) != cell.network) {
+          return;
+        }
+        // layer_index, layer, product, ms, lo, hi, share: index 0 is all layers.
+        for (const auto& line : content.value("rows", Json::array())) {
+          if (line.size() > 6 && line[0] == 0 && line[2].is_string() && line[6].is_number()) {
+            shares[line[2].get<std::string>()] = line[6].get<double>();
+          }
+        }
+      });
+  return shares;
+}
+
+// --- a line ---
+
+struct CascadeLine {
+  const Row* row = nullptr;
+  // Of the approximated products: geometric mean over shapes, the least and the largest.
+  std::optional<double> product, product_least, product_most;
+  int64_t shapes = 0;
+  std::optional<double> layers;  // all three products of all layers
+  std::string layers_by;         // where the shares of the products are from
+  const TargetRow* target = nullptr;
+
+  Ratio to_target() const { return target == nullptr ? Ratio() : target->speedup; }
+  bool any() const { return product || row->speedup.n > 0 || to_target().n > 0; }
+};
+
+class Cascade {
+ public:
+  Cascade(const std::string& path, const ReportOptions& options)
+      : set_(path, options),
+        options_(options),
+        kernels_(read_kernels(path)),
+        db_(open_snapshot(path)),
+        targets_(target_rows(set_, options)) {}
+
+  const RowSet& set() const { return set_; }
+
+  std::vector<CascadeLine> lines() {
+    std::vector<CascadeLine> lines;
+    for (const auto& row : set_.rows()) {
+      if (is_dense(*row.first)) continue;
+      CascadeLine line = line_of(row);
+      if (line.any()) lines.push_back(line);
+    }
+    return lines;
+  }
+
+ private:
+  CascadeLine line_of(const Row& row) {
+    CascadeLine line{.row = &row};
+    const auto target = std::find_if(targets_.begin(), targets_.end(),
+                                     [&](const auto& each) { return each.row == &row; });
+    if (target != targets_.end()) line.target = &*target;
+    const Work work = work_of(row, set_.contents());
+    add_products(row, work, line);
+    auto shares = studied_shares(db_, *row.first, options_.catalogue);
+    line.layers_by = "layer-times study";
+    if (shares.empty()) shares = shares_of(set_, row), line.layers_by = "timing runs";
+    line.layers = layers_speedup(row, work, shares);
+    if (!line.layers) line.layers_by.clear();
+    return line;
+  }
+
+  // Those of the row's machine and settings; nullptr where the product was not benchmarked so.
+  const ByShape* kernels_of(const Row& row, const std::string& product,
+                            const std::string& method) const {
+    const Cell& cell = *row.first;
+    for (const auto* each : row.cells) {
+      if (each->run() == nullptr) continue;
+      const auto found =
+          kernels_.find({product, method, setting_of(cell, "device"), setting_of(cell, "precision"),
+                         setting_of(cell, "threads"), each->run()->host_id});
+      if (found != kernels_.end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  void add_products(const Row& row, const Work& work, CascadeLine& line) const {
+    std::vector<double> ratios;
+    for (const auto& [product, done] : work) {
+      for (const auto& [method, macs] : done.approximated) {
+        const ByShape* kernels = kernels_of(row, product, method);
+        if (kernels == nullptr) continue;
+        for (const auto& [shape, ratio] : *kernels) ratios.push_back(ratio);
+      }
+    }
+    if (ratios.empty()) return;
+    line.shapes = static_cast<int64_t>(ratios.size());
+    line.product = geometric_mean(ratios);
+    line.product_least = *std::min_element(ratios.begin(), ratios.end());
+    line.product_most = *std::max_element(ratios.begin(), ratios.end());
+  }
+
+  // What the three products take of a step when each approximated one is as many times as fast as
+  // its benchmark. None where one of them has none, or where their times are not known.
+  std::optional<double> layers_speedup(const Row& row, const Work& work,
+                                       const std::map<std::string, double>& shares) const {
+    double before = 0, after = 0;
+    bool any = false;
+    for (const auto& [product, share] : shares) {
+      before += share;
+      const auto done = work.find(product);
+      if (done == work.end() || done->second.macs <= 0) return std::nullopt;
+      double left = 1;  // of the product's time
+      for (const auto& [method, macs] : done->second.approximated) {
+        const ByShape* kernels = kernels_of(row, product, method);
+        if (kernels == nullptr) return std::nullopt;
+        std::vector<double> ratios;
+        for (const auto& [shape, ratio] : *kernels) ratios.push_back(ratio);
+        left -= macs / done->second.macs * (1 - 1 / geometric_mean(ratios));
+        any = true;
+      }
+      after += share * left;
+    }
+    return any && after > 0 ? std::optional(before / after) : std::nullopt;
+  }
+
+  const RowSet set_;
+  const ReportOptions& options_;
+  const Kernels kernels_;
+  SQLite::Database db_;
+  const std::vector<TargetRow> targets_;
+};
+
+constexpr const char* kNotMeasured = "not measured";
+
+std::string or_not_measured(const std::string& text) { return text == "–" ? kNotMeasured : text; }
+
+std::string product_text(const CascadeLine& line) {
+  if (!line.product) return kNotMeasured;
+  std::string text = fmt::format("{:.2f}×", *line.product);
+  if (line.shapes == 1) return text + " (1 shape)";
+  return text + fmt::format(" ({:.2f} to {:.2f}, {} shapes)", *line.product_least,
+                            *line.product_most, line.shapes);
+}
+
+std::string layers_text(const CascadeLine& line) {
+  return line.layers ? fmt::format("{:.2f}×", *line.layers) : kNotMeasured;
+}
+
+std::string reduction_text(const CascadeLine& line) {
+  const Summary& reduction = line.row->compute_reduction;
+  return reduction.n > 0 ? fixed(reduction.mean, 1) + " %" : kNotMeasured;
+}
+
+Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& letters) {
+  using Line = CascadeLine;
+  auto columns = row_columns<Line>(set, &letters).all();
+  append(columns, {{.name = "product",
+                    .header = "its products",
+                    .value = maybe(&Line::product),
+                    .text = product_text},
+                   {.name = "product_least", .value = maybe(&Line::product_least)},
+                   {.name = "product_most", .value = maybe(&Line::product_most)},
+                   {.name = "product_shapes", .value = &Line::shapes},
+                   {.name = "layers",
+                    .header = "→ products of all layers",
+                    .value = maybe(&Line::layers),
+                    .text = layers_text},
+                   {.name = "layers_by", .value = &Line::layers_by}});
+  auto step =
+      ratio_columns<Line>("step", "→ step", [](const Line& line) { return line.row->speedup; });
+  step.front().text = [](const Line& line) {
+    return or_not_measured(ratio_text(line.row->speedup));
+  };
+  append(columns, std::move(step));
+  auto target = ratio_columns<Line>("to_target", "→ time to target", &Line::to_target);
+  target.front().text = [](const Line& line) {
+    return or_not_measured(ratio_text(line.to_target()));
+  };
+  append(columns, std::move(target));
+  append(columns,
+         {{.name = "compute_reduction_pct",
+           .header = "work saved",
+           .value = [](const Line& line) { return mean_field(line.row->compute_reduction); },
+           .text = reduction_text},
+          {.name = "realisation",
+           .header = "realised",
+           .value =
+               [](const Line& line) {
+                 const auto& realised = line.row->realisation;
+                 return realised ? Field(realised->value) : Field();
+               },
+           .text =
+               [](const Line& line) {
+                 return or_not_measured(realisation_text(line.row->realisation));
+               }},
+          {.name = "realisation_lo",
+           .value =
+               [](const Line& line) {
+                 const auto& realised = line.row->realisation;
+                 return realised ? field(realised->lo) : Field();
+               }},
+          {.name = "realisation_hi",
+           .value =
+               [](const Line& line) {
+                 const auto& realised = line.row->realisation;
+                 return realised ? field(realised->hi) : Field();
+               }},
+          {.name = "notes",
+           .value = [&letters](const Line& line) { return letters.names(*line.row); }}});
+  return columns;
+}
+
+}  // namespace
+
+Table report_cascade(const std::string& db, const ReportOptions& options) {
+  Cascade cascade(db, options);
+  const auto lines = cascade.lines();
+  std::vector<const Row*> rows;
+  for (const auto& line : lines) rows.push_back(line.row);
+  const NoteLetters letters(rows, 'a', {kShared, kUnpaired});
+  Table table;
+  table.name = "cascade";
+  table.title = options.experiment;
+  fill(table, cascade_columns(cascade.set(), letters), lines);
+  if (lines.empty()) return table;
+  table.notes = letters.lines();
+  table.notes.emplace_back(
+      "each level is how many times as fast as exact: its products by bench-kernel on the same "
+      "machine, threads and precision (geometric mean over shapes, of each the fastest variant); "
+      "products of all layers: composed of that and of the time that each product takes (study "
+      "layer-times, else the timing runs); step: timing runs; time to target: steps and step times "
+      "together");
+  table.notes.emplace_back(
+      "realised: the share of the time of a step really saved over the share of the "
+      "multiply-accumulates that is left out");
+  return table;
+}
+
+REGISTER_REPORT("cascade", report_cascade)
+    .at(10)
+    .about("Product, layer, step, time to target: where a speedup goes");
+
+}  // namespace approx
