@@ -22,8 +22,14 @@ at::Tensor draws_like(const at::Tensor& dy, const Rng& rng) {
       .permute({0, 3, 1, 2});
 }
 
-at::Tensor count_tensor(int64_t count) {
-  return at::scalar_tensor(count, at::TensorOptions().dtype(at::kLong));
+// The sum of what `loop` returns for ranges of `count` elements that begin at multiples of `unit`.
+template <typename Loop>
+at::Tensor counted_in_parallel(int64_t count, int64_t unit, Loop loop) {
+  std::atomic<int64_t> kept = 0;
+  at::parallel_for(
+      0, (count + unit - 1) / unit, std::max<int64_t>(1, kGrain / unit),
+      [&](int64_t begin, int64_t end) { kept += loop(begin * unit, std::min(end * unit, count)); });
+  return at::scalar_tensor(kept.load(), at::TensorOptions().dtype(at::kLong));
 }
 
 }  // namespace
@@ -40,11 +46,10 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
     auto pruned = at::empty_like(source);
     const StochasticArgs args{dy.numel(), source.const_data_ptr<float>(),
                               pruned.mutable_data_ptr<float>(), *tau.const_data_ptr<float>(), rng};
-    std::atomic<int64_t> kept = 0;
-    at::parallel_for(0, (args.count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {
-      kept += stochastic_reference(args, 4 * begin, std::min(4 * end, args.count));
-    });
-    return {pruned, count_tensor(kept)};
+    const auto loop = how == Choosing::kFastest ? stochastic_simd : stochastic_reference;
+    return {pruned, counted_in_parallel(args.count, 4, [&](int64_t begin, int64_t end) {
+              return loop(args, begin, end);
+            })};
   }
   const auto g = dy.to(at::kFloat), size = g.abs();
   const auto raised = at::copysign(tau.to(at::kFloat), g);
@@ -66,11 +71,15 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
                       source.const_data_ptr<float>(),
                       pruned.mutable_data_ptr<float>(),
                       rng};
-    std::atomic<int64_t> kept = 0;
-    at::parallel_for(0, args.pixels,
-                     std::max<int64_t>(1, kGrain / std::max<int64_t>(1, dy.size(1))),
-                     [&](int64_t begin, int64_t end) { kept += nm_reference(args, begin, end); });
-    return {pruned, count_tensor(kept)};
+    if (how == Choosing::kFastest && args.channels % args.m == 0) {
+      return {pruned, counted_in_parallel(dy.numel(), 4 * args.m, [&](int64_t begin, int64_t end) {
+                return nm_simd(args, begin, end);
+              })};
+    }
+    const int64_t channels = std::max<int64_t>(1, args.channels);
+    return {pruned, counted_in_parallel(dy.numel(), channels, [&](int64_t begin, int64_t end) {
+              return nm_reference(args, begin / channels, end / channels);
+            })};
   }
   // Groups of m as the last dimension, filled up with keys below all others.
   const int64_t channels = dy.size(1), groups = (channels + choice.m - 1) / choice.m;

@@ -18,8 +18,10 @@ struct StochasticArgs {
   Rng rng;
 };
 
-// Elements [begin, end); begin a multiple of 4. Returns how many of them are not zero.
+// Elements [begin, end); begin a multiple of 4. Returns how many of them are not zero. Both give
+// the same bits.
 int64_t stochastic_reference(const StochasticArgs& args, int64_t begin, int64_t end);
+int64_t stochastic_simd(const StochasticArgs& args, int64_t begin, int64_t end);
 
 // N:M pruning (McDanel et al. 2022, Algorithm 1): of every m neighbouring channels of a pixel the n
 // of largest key stay, of equal keys the lower channel. A last group of r < m channels keeps
@@ -36,5 +38,9 @@ struct NmArgs {
 
 // Pixels [begin, end). Returns how many of their elements are not zero.
 int64_t nm_reference(const NmArgs& args, int64_t begin, int64_t end);
+
+// The same bits where m divides the channels, for elements [begin, end); both multiples of m, begin
+// also of 4.
+int64_t nm_simd(const NmArgs& args, int64_t begin, int64_t end);
 
 }  // namespace approx

@@ -1,0 +1,191 @@
+// The same numbers as the reference, bit for bit, a few vectors at a time, for every instruction
+// set that Highway knows.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/select/pruned_simd.cpp"
+#include <hwy/foreach_target.h>
+// clang-format off: must follow foreach_target.h
+#include <hwy/highway.h>
+
+#include "kernels/philox-inl.h"
+// clang-format on
+
+#include <algorithm>
+
+#include "kernels/select/pruned.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace approx {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Ints = hn::ScalableTag<int32_t>;
+using Vector = hn::Vec<Floats>;
+using IntVector = hn::Vec<Ints>;
+using Stream = PhiloxStream<4>;
+constexpr int kVectors = Stream::kVectors;
+
+// Not "unequal", which no comparison with a NaN is on some machines.
+HWY_INLINE size_t count_kept(Vector v) {
+  const Floats d;
+  return hn::Lanes(d) - hn::CountTrue(d, hn::Eq(v, hn::Zero(d)));
+}
+
+int64_t stochastic(const StochasticArgs& a, int64_t begin, int64_t end) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto step = kVectors * lanes;
+  const Stream stream(a.rng);
+  const auto tau = hn::Set(d, a.tau);
+  size_t kept = 0;
+  int64_t i = begin;
+  for (; i + step <= end; i += step) {
+    hn::Vec<hn::ScalableTag<uint32_t>> words[kVectors];
+    stream.words(static_cast<uint32_t>(i / 4), words);
+    for (int v = 0; v < kVectors; ++v) {
+      const auto g = hn::LoadU(d, a.dy + i + v * lanes);
+      const auto size = hn::Abs(g);
+      const auto chosen = hn::Gt(size, hn::Mul(uniform_of(words[v]), tau));
+      const auto small = hn::IfThenElseZero(chosen, hn::CopySignToAbs(tau, g));
+      const auto stays = hn::IfThenElse(hn::Lt(size, tau), small, g);
+      hn::StoreU(stays, d, a.pruned + i + v * lanes);
+      kept += count_kept(stays);
+    }
+  }
+  return static_cast<int64_t>(kept) + stochastic_reference(a, i, end);
+}
+
+using IntIndices = decltype(hn::SetTableIndices(Ints(), static_cast<const int32_t*>(nullptr)));
+using FloatIndices = decltype(hn::SetTableIndices(Floats(), static_cast<const int32_t*>(nullptr)));
+
+// Within groups of m lanes: where the lane that goes round by `by` is read from, and whether that
+// is an earlier one.
+struct Round {
+  IntIndices from;
+  IntVector earlier;  // 1 or 0
+};
+
+class GroupsOfLanes {
+ public:
+  explicit GroupsOfLanes(int64_t m) {
+    const Ints d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (int64_t by = 0; by < m; ++by) {
+      HWY_ALIGN int32_t rotated[kMost], earlier[kMost], member[kMost];
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const int64_t first = lane / m * m, own = lane % m, other = (own + by) % m;
+        rotated[lane] = static_cast<int32_t>(first + other);
+        earlier[lane] = other < own;
+        member[lane] = static_cast<int32_t>(first + by);
+      }
+      rounds_[by] = {hn::SetTableIndices(d, rotated), hn::Load(d, earlier)};
+      members_[by] = hn::SetTableIndices(Floats(), member);
+    }
+  }
+
+  const Round& round(int64_t by) const { return rounds_[by]; }
+  // Lane `index` of each group in all its lanes.
+  Vector member(Vector all, int64_t index) const {
+    return hn::TableLookupLanes(all, members_[index]);
+  }
+
+ private:
+  static constexpr int64_t kMost = static_cast<int64_t>(hn::MaxLanes(Ints()));
+
+  Round rounds_[kMost];
+  FloatIndices members_[kMost];
+};
+
+// Keys as whole numbers, in their order: not negative, so that their bits have it; every NaN the
+// same and above all.
+HWY_INLINE IntVector ordered(Vector keys) {
+  const Ints d;
+  constexpr int32_t kAboveInfinity = 0x7F800001;
+  return hn::Min(hn::BitCast(d, hn::Abs(keys)), hn::Set(d, kAboveInfinity));
+}
+
+// What stays of a vector of groups.
+HWY_INLINE Vector choose(const NmArgs& a, const GroupsOfLanes& groups, Vector g, IntVector key) {
+  const Floats d;
+  const Ints di;
+  auto before = hn::Zero(di);
+  for (int64_t by = 1; by < a.m; ++by) {
+    const auto& round = groups.round(by);
+    const auto other = hn::TableLookupLanes(key, round.from);
+    // Of equal keys the earlier goes first. A mask is -1 in each of its lanes.
+    const auto first = hn::Gt(hn::Add(other, round.earlier), key);
+    before = hn::Sub(before, hn::VecFromMask(di, first));
+  }
+  const auto stays = hn::RebindMask(d, hn::Lt(before, hn::Set(di, static_cast<int32_t>(a.n))));
+  auto kept = hn::IfThenElseZero(stays, g);
+  if (a.rescale_group) {
+    // In the order of the lanes, as the definition adds them.
+    const auto size = hn::Abs(g), left_size = hn::Abs(kept);
+    auto whole = groups.member(size, 0), left = groups.member(left_size, 0);
+    for (int64_t i = 1; i < a.m; ++i) {
+      whole = hn::Add(whole, groups.member(size, i));
+      left = hn::Add(left, groups.member(left_size, i));
+    }
+    const auto factor =
+        hn::IfThenElse(hn::Gt(left, hn::Zero(d)), hn::Div(whole, left), hn::Set(d, 1.0f));
+    kept = hn::Mul(kept, factor);
+  }
+  return kept;
+}
+
+int64_t groups(const NmArgs& a, int64_t begin, int64_t end) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (lanes % a.m != 0) {  // groups wider than a vector, or of a size that does not divide it
+    NmArgs groups_as_pixels = a;
+    groups_as_pixels.channels = a.m;
+    return nm_reference(groups_as_pixels, begin / a.m, end / a.m);
+  }
+  const auto step = kVectors * lanes;
+  const GroupsOfLanes lanes_of_groups(a.m);
+  const Stream stream(a.rng);
+  size_t kept = 0;
+  for (int64_t i = begin; i < end; i += step) {
+    hn::Vec<hn::ScalableTag<uint32_t>> words[kVectors];
+    if (a.random) stream.words(static_cast<uint32_t>(i / 4), words);
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t at = i + v * lanes;
+      const auto left = static_cast<size_t>(std::clamp<int64_t>(end - at, 0, lanes));
+      if (left == 0) break;
+      HWY_ALIGN float rest[hn::MaxLanes(Floats())] = {};
+      if (left < hn::Lanes(d)) std::copy_n(a.dy + at, left, rest);
+      const auto g = left < hn::Lanes(d) ? hn::Load(d, rest) : hn::LoadU(d, a.dy + at);
+      const auto key = ordered(a.random ? uniform_of(words[v]) : g);
+      const auto stays = choose(a, lanes_of_groups, g, key);
+      kept += count_kept(stays);
+      if (left < hn::Lanes(d)) {
+        hn::Store(stays, d, rest);
+        std::copy_n(rest, left, a.pruned + at);
+      } else {
+        hn::StoreU(stays, d, a.pruned + at);
+      }
+    }
+  }
+  return static_cast<int64_t>(kept);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace approx
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace approx {
+
+HWY_EXPORT(stochastic);
+HWY_EXPORT(groups);
+
+int64_t stochastic_simd(const StochasticArgs& args, int64_t begin, int64_t end) {
+  return HWY_DYNAMIC_DISPATCH(stochastic)(args, begin, end);
+}
+
+int64_t nm_simd(const NmArgs& args, int64_t begin, int64_t end) {
+  return HWY_DYNAMIC_DISPATCH(groups)(args, begin, end);
+}
+
+}  // namespace approx
+#endif
