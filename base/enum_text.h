@@ -51,9 +51,9 @@ constexpr std::optional<E> find_named(std::string_view text) {
 // Every value, in the order of the table.
 template <NamedEnum E>
 constexpr auto all_of_enum() {
-  constexpr auto table = enum_texts(E());
-  std::array<E, table.size()> values{};
-  for (size_t i = 0; i < table.size(); ++i) values[i] = table[i].value;
+  constexpr auto kTable = enum_texts(E());
+  std::array<E, kTable.size()> values{};
+  for (size_t i = 0; i < kTable.size(); ++i) values[i] = kTable[i].value;
   return values;
 }
 

@@ -15,7 +15,7 @@ std::string describe(const ParamSpec& spec) {
   if (std::holds_alternative<bool>(spec.fallback)) return "true or false";
   if (std::holds_alternative<std::string>(spec.fallback)) return "a text";
   const bool whole = std::holds_alternative<int64_t>(spec.fallback);
-  const std::string kind = whole ? "an integer" : "a number";
+  std::string kind = whole ? "an integer" : "a number";
   const auto bound = [whole](double value) {
     return whole ? fmt::format("{:.0f}", value) : fmt::format("{:g}", value);
   };

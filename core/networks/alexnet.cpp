@@ -68,7 +68,7 @@ class AlexNet final : public Network {
 
   void add_conv(ConvOptions options) {
     options.bias = true;
-    convs_.push_back(register_module(fmt::format("conv{}", convs_.size() + 1), Conv(options)));
+    convs_.emplace_back(register_module(fmt::format("conv{}", convs_.size() + 1), Conv(options)));
   }
 
   at::Tensor pooled(const at::Tensor& x) const {

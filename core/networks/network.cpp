@@ -53,7 +53,7 @@ std::vector<LayerInfo> layer_infos(Network& network, const NetworkInput& input) 
 }
 
 NetworkInfo describe(const NetworkEntry& entry) {
-  NetworkInfo info = entry;
+  auto info = static_cast<const NetworkInfo&>(entry);
   const ZeroWeights shapes_only;
   const auto network = make_network(entry.name, entry.input, /*seed=*/0);
   info.layers = layer_infos(*network, entry.input);

@@ -15,10 +15,10 @@ class SmallCnn final : public Network {
     int64_t channels = input.channels;
     for (int64_t i = 0; i < 3; ++i) {
       const int64_t next = width << std::min<int64_t>(i, 1);
-      convs_.push_back(register_module(
+      convs_.emplace_back(register_module(
           fmt::format("conv{}", i + 1),
           Conv(ConvOptions{.in_channels = channels, .out_channels = next, .padding = 1})));
-      norms_.push_back(register_module(fmt::format("norm{}", i + 1), BatchNorm(next)));
+      norms_.emplace_back(register_module(fmt::format("norm{}", i + 1), BatchNorm(next)));
       channels = next;
     }
     const int64_t side = input.size / 4;

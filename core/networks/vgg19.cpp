@@ -18,11 +18,11 @@ class Vgg19 final : public Network {
     for (size_t stage = 0; stage < 5; ++stage) {
       for (int64_t i = 0; i < kConvolutions[stage]; ++i) {
         const auto name = fmt::format("{}_{}", stage + 1, i + 1);
-        convs_.push_back(register_module(
+        convs_.emplace_back(register_module(
             "conv" + name,
             Conv(ConvOptions{
                 .in_channels = channels, .out_channels = kChannels[stage], .padding = 1})));
-        norms_.push_back(register_module("norm" + name, BatchNorm(kChannels[stage])));
+        norms_.emplace_back(register_module("norm" + name, BatchNorm(kChannels[stage])));
         pool_after_.push_back(i + 1 == kConvolutions[stage]);
         channels = kChannels[stage];
       }

@@ -61,8 +61,8 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
   const bool libtorch =
       used.exact() && !PhaseClock::runs() &&
       (at::autocast::is_autocast_enabled(x.device().type()) || !dense_pays(x, weight, g));
-  const auto y =
-      libtorch ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(), g.dilation.both(),
+  auto y = libtorch
+               ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(), g.dilation.both(),
                             g.groups)
                : approximated_conv(x, weight, bias, g, used, static_cast<uint32_t>(info.index));
   if (probing) watch(x, y, probe);

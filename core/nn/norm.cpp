@@ -103,8 +103,8 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tens
 
 at::Tensor BatchNormImpl::composed(const at::Tensor& x, NormTail tail,
                                    const at::Tensor& residual) const {
-  const auto y = at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(),
-                                momentum_, epsilon_, /*cudnn_enabled=*/true);
+  auto y = at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(), momentum_,
+                          epsilon_, /*cudnn_enabled=*/true);
   switch (tail) {
     case NormTail::kNone:
       return y;

@@ -17,8 +17,8 @@ StudyTable study_pruned_channels(const StudyRequest& request) {
   if (wanted > layers.size()) {
     throw usage_error("study: --layer {}: the network has {} layers", wanted, layers.size());
   }
-  const auto& [info, recorded] = layers[wanted - 1];
-  Operands operands = recorded;
+  const LayerInfo& info = layers[wanted - 1].first;
+  Operands operands = layers[wanted - 1].second;
   operands.product = Product::kDataGradient;
   if (info.kind == "linear") {
     throw usage_error("study: --layer {}: {} has no maps; choose a convolution", wanted, info.name);

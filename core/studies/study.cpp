@@ -23,13 +23,14 @@ Json StudyTable::json() const { return {{"columns", columns_}, {"rows", rows_}};
 std::string with_params(std::string_view method,
                         const std::vector<std::pair<std::string, std::string>>& more) {
   Spec spec = parse_spec(method);
-  for (const auto& [key, value] : more) {
-    const auto found = std::find_if(spec.arguments.begin(), spec.arguments.end(),
-                                    [&](const auto& argument) { return argument.first == key; });
+  for (const auto& given : more) {
+    const auto found =
+        std::find_if(spec.arguments.begin(), spec.arguments.end(),
+                     [&](const auto& argument) { return argument.first == given.first; });
     if (found == spec.arguments.end()) {
-      spec.arguments.emplace_back(key, value);
+      spec.arguments.push_back(given);
     } else {
-      found->second = value;
+      found->second = given.second;
     }
   }
   std::string text = spec.name;

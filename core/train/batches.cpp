@@ -292,9 +292,11 @@ Batch Batches::fixed_size_batch(int64_t step) {
 }
 
 EvalBatches::EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale)
-    : images_(std::move(images)), mean_(std::move(mean)), scale_(std::move(scale)) {
-  // Photographs make large maps: a batch of 64 takes what the activations of training take.
-  batch_size_ = images_.photos ? 64 : 500;
+    : images_(std::move(images)),
+      mean_(std::move(mean)),
+      scale_(std::move(scale)),
+      // Photographs make large maps: a batch of 64 takes what the activations of training take.
+      batch_size_(images_.photos ? 64 : 500) {
   if (!images_.photos) return;
   const auto plan = [photos = images_.photos, size = batch_size_](int64_t i) {
     PhotoBatchPlan plan;

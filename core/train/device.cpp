@@ -25,7 +25,7 @@ c10::Device open_device(DeviceKind kind, int64_t index) {
   if (!torch::cuda::is_available()) {
     throw Error(ErrorKind::kDevice, "device cuda: no usable GPU or driver on this machine");
   }
-  const auto devices = static_cast<int64_t>(torch::cuda::device_count());
+  const int64_t devices = static_cast<uint8_t>(torch::cuda::device_count());
   if (index < 0 || index >= devices) {
     throw Error(ErrorKind::kDevice,
                 fmt::format("device cuda: there is none of index {}; {} are here", index, devices));

@@ -23,8 +23,10 @@ double scheduled(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
       return peak;
     case RateSchedule::kExponential:
       return peak * std::pow(recipe.decay, static_cast<double>(epoch));
-    case RateSchedule::kStep:
-      return peak * std::pow(recipe.decay, static_cast<double>(epoch / recipe.decay_epochs));
+    case RateSchedule::kStep: {
+      const int64_t decays = epoch / recipe.decay_epochs;
+      return peak * std::pow(recipe.decay, static_cast<double>(decays));
+    }
     case RateSchedule::kMilestones: {
       const auto& milestones = recipe.milestones;
       const auto passed = std::upper_bound(milestones.begin(), milestones.end(), epoch);

@@ -93,11 +93,12 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
       const auto p = static_cast<size_t>(product);
       const Json common{
           {"event", "layer"}, {"layer", layer->info.name}, {"product", name(product)}};
+      const int64_t exact_calls = exact[p];
       const auto add = [&](const std::string& method, int64_t calls, double done, Json density) {
         Json event = common;
         event.update({{"method", method},
                       {"calls", calls},
-                      {"exact_calls", exact[p]},
+                      {"exact_calls", exact_calls},
                       {"macs_dense", macs * static_cast<double>(calls)},
                       {"macs_done", done},
                       {"density", std::move(density)}});
@@ -109,8 +110,8 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
         const Json density = count.entries == 0 ? Json() : Json(count.density());
         add(schedule_.methods()[m], count.calls, count.macs(), density);
       }
-      if (exact[p] > 0) {
-        add(std::string(kDense), exact[p], macs * static_cast<double>(exact[p]), Json());
+      if (exact_calls > 0) {
+        add(std::string(kDense), exact_calls, macs * static_cast<double>(exact_calls), Json());
       }
     }
   }

@@ -174,7 +174,7 @@ std::optional<double> Session::step_counting_gradients() {
 }
 
 at::Tensor Session::test_logits(const at::Tensor& x) {
-  const auto logits = network_->forward(x).to(at::kFloat);
+  auto logits = network_->forward(x).to(at::kFloat);
   if (!config_.recipe.test_flip) return logits;
   const auto mirrored = x.flip(3).contiguous(at::MemoryFormat::ChannelsLast);
   return (logits + network_->forward(mirrored).to(at::kFloat)) / 2;

@@ -22,7 +22,7 @@ at::Tensor GaussianArgs::run(const Work<Gaussian, float>& work, const Gaussian& 
     start<Gaussian, float>(work.launch, args, place);
     return draws.to(o.w.options());
   }
-  constexpr int64_t kGrain = 16 * 1024;  // numbers worth waking another thread for
+  constexpr int64_t kGrain = int64_t{16} * 1024;  // numbers worth waking another thread for
   at::parallel_for(0, (count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {
     work.loop(args, 4 * begin, std::min(4 * end, count));
   });

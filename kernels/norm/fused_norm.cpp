@@ -21,7 +21,7 @@ class Rows {
       fold_ *= 2;
       rows_ /= 2;
     }
-    constexpr int64_t kBlockNumbers = 16 * 1024;
+    constexpr int64_t kBlockNumbers = int64_t{16} * 1024;
     block_ = std::max<int64_t>(4, kBlockNumbers / width());
   }
 

@@ -12,7 +12,7 @@ namespace approx {
 namespace {
 
 constexpr auto kLast = at::MemoryFormat::ChannelsLast;
-constexpr int64_t kGrain = 16 * 1024;  // numbers worth waking another thread for
+constexpr int64_t kGrain = int64_t{16} * 1024;  // numbers worth waking another thread for
 
 bool loops(const at::Tensor& dy) { return dy.is_cpu() && dy.scalar_type() == at::kFloat; }
 

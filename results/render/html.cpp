@@ -66,13 +66,13 @@ std::string figure_html(const HtmlFigure& figure, const std::string& id, const s
 // A name that comes several times is one entry with all its values.
 std::string definitions(const HtmlAttributes& entries, const char* css_class) {
   HtmlAttributes merged;
-  for (const auto& [name, value] : entries) {
+  for (const auto& given : entries) {
     const auto same = std::find_if(merged.begin(), merged.end(),
-                                   [&](const auto& entry) { return entry.first == name; });
+                                   [&](const auto& entry) { return entry.first == given.first; });
     if (same == merged.end()) {
-      merged.emplace_back(name, html_with_labels(value));
+      merged.emplace_back(given.first, html_with_labels(given.second));
     } else {
-      same->second += ", " + html_with_labels(value);
+      same->second += ", " + html_with_labels(given.second);
     }
   }
   std::string out = fmt::format("<dl class=\"{}\">\n", css_class);

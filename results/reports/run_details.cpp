@@ -75,7 +75,7 @@ std::string render_run(const Json& details) {
     table.text_columns = {"", ""};
     if (object.is_object()) {
       for (const auto& [key, value] : object.items()) {
-        if (!value.is_null() && value != "") table.text_rows.push_back({key, text(value)});
+        if (!value.is_null() && value != Json("")) table.text_rows.push_back({key, text(value)});
       }
     }
     return render(table, "md") + "\n";

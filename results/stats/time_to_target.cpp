@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 #include "base/error.h"
@@ -51,14 +52,14 @@ std::vector<SurvivalStep> survival_curve(const std::vector<Attempt>& sorted) {
 std::pair<double, double> restricted_mean(const std::vector<SurvivalStep>& curve, double budget) {
   double area = 0, variance = 0, end = budget;
   // From the right, since Greenwood's formula weighs each step with the area behind it.
-  for (auto step = curve.rbegin(); step != curve.rend(); ++step) {
-    if (step->time >= budget) continue;
-    area += step->survival * (end - step->time);
-    end = step->time;
-    const auto left = static_cast<double>(step->at_risk - step->reached);
+  for (const auto& step : std::views::reverse(curve)) {
+    if (step.time >= budget) continue;
+    area += step.survival * (end - step.time);
+    end = step.time;
+    const auto left = static_cast<double>(step.at_risk - step.reached);
     if (left > 0) {
-      variance += area * area * static_cast<double>(step->reached) /
-                  (static_cast<double>(step->at_risk) * left);
+      variance += area * area * static_cast<double>(step.reached) /
+                  (static_cast<double>(step.at_risk) * left);
     }
   }
   return {area + end, variance};

@@ -56,8 +56,8 @@ inline at::Tensor defined_result(const Plan& plan, Operands o) {
 // Every variant that takes the operands, the chosen one and the definition in their own precision
 // agree with the definition in double precision.
 inline void expect_variants_agree(const Plan& plan, const Operands& o) {
-  SCOPED_TRACE(testing::Message() << name(o.product) << " x " << o.x.sizes() << " w " << o.w.sizes()
-                                  << " groups " << o.geometry.groups);
+  SCOPED_TRACE(::testing::Message() << name(o.product) << " x " << o.x.sizes() << " w "
+                                    << o.w.sizes() << " groups " << o.geometry.groups);
   const auto truth = defined_result(plan, o);
   const auto names = variants(plan, o);
   EXPECT_EQ(std::count(names.begin(), names.end(), kReference), 1);

@@ -33,7 +33,7 @@ reference::Array sdgp_by_definition(const at::Tensor& dy, int64_t n, int64_t m,
                                     const std::string& rescale) {
   const reference::Array g(dy);
   reference::Array kept(g.sizes);
-  const auto [N, C, H, W] = std::tuple{g.sizes[0], g.sizes[1], g.sizes[2], g.sizes[3]};
+  const int64_t N = g.sizes[0], C = g.sizes[1], H = g.sizes[2], W = g.sizes[3];
   const auto each_pixel = [&](const auto& visit) {
     for (int64_t i = 0; i < N; ++i) {
       for (int64_t y = 0; y < H; ++y) {

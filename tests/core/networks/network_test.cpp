@@ -91,8 +91,9 @@ TEST(Networks, WideResNetsHaveThePublishedSizes) {
 // By hand, from the layers and norms.
 TEST(Networks, ResNet9HasTheSizeOfItsLayers) {
   const auto& info = info_of("resnet9");
-  const int64_t weights = 9 * (3 * 64 + 2 * 128 * 128 + 128 * 256 + 2 * 256 * 256 + 256 * 128) +
-                          25 * 64 * 128 + 128 * 10;
+  const int64_t weights =
+      int64_t{9} * (3 * 64 + 2 * 128 * 128 + 128 * 256 + 2 * 256 * 256 + 256 * 128) +
+      25 * 64 * 128 + 128 * 10;
   EXPECT_EQ(info.parameters, weights + 2 * (64 + 4 * 128 + 3 * 256));
   EXPECT_EQ(convolutions(info), 8);
   EXPECT_EQ(info.layers.size(), 9u);

@@ -13,13 +13,14 @@ namespace fs = std::filesystem;
 
 // Files as the kernel shows RAPL's counters.
 class Energy : public testing::Test {
- protected:
+ public:
   Energy() {
     std::string pattern = (fs::temp_directory_path() / "approx-energy-XXXXXX").string();
     root_ = ::mkdtemp(pattern.data());
   }
   ~Energy() override { fs::remove_all(root_); }
 
+ protected:
   void set(const std::string& zone, uint64_t now, uint64_t range = 1'000'000'000) {
     fs::create_directories(root_ / zone);
     std::ofstream(root_ / zone / "max_energy_range_uj") << range << "\n";
