@@ -15,6 +15,16 @@ at::Tensor compute(const Variant<Kind>& variant, const Kind& plan, const Operand
   return variant.doubles.run(variant.doubles.work, plan, operands);
 }
 
+// The problem with what the plan knows of it.
+template <typename Kind>
+Problem problem_under(const Kind& plan, const Operands& operands) {
+  Problem problem = problem_of(operands);
+  if constexpr (requires { PlanTraits<Kind>::density(plan); }) {
+    problem.density = PlanTraits<Kind>::density(plan);
+  }
+  return problem;
+}
+
 template <typename Kind>
 const Variant<Kind>* named(std::string_view name, const Problem& problem) {
   for (const auto& variant : Registry<Variant<Kind>>::instance().entries()) {
@@ -26,9 +36,9 @@ const Variant<Kind>* named(std::string_view name, const Problem& problem) {
 }  // namespace
 
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant) {
-  const Problem problem = problem_of(operands);
   return std::visit(
       [&]<typename Kind>(const Kind& kind) {
+        const Problem problem = problem_under(kind, operands);
         const auto* found = variant.empty() ? choose<Kind>(problem) : named<Kind>(variant, problem);
         if (found != nullptr) return compute(*found, kind, operands);
         throw Error(ErrorKind::kInternal,

@@ -35,6 +35,7 @@ struct PlanTraits;
 // static PrunedGradient pruned(const Kind&)
 // static at::Tensor gradient(const Kind&, const at::Tensor& dy): the dY that it computes with, in
 //   full; undefined where that is none
+// static double density(const Kind&): the share of that dY that is not zero; left out where unknown
 
 // Of a plan that leaves dY alone.
 struct LeavesGradient {
@@ -97,6 +98,11 @@ struct PlanTraits<PrunedDY> {
     return {.values = plan.dy, .kept = 0, .on_device = plan.kept};
   }
   static at::Tensor gradient(const PrunedDY& plan, const at::Tensor& /*dy*/) { return plan.dy; }
+  static double density(const PrunedDY& plan) {
+    if (!plan.kept.is_cpu() || plan.dy.numel() == 0) return 1;
+    const auto kept = static_cast<double>(*plan.kept.const_data_ptr<int64_t>());
+    return kept / static_cast<double>(plan.dy.numel());
+  }
 };
 
 template <>

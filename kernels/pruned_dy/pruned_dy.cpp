@@ -27,7 +27,8 @@ at::Tensor exact_product_of_pruned(const PrunedDY& plan, const Operands& o) {
 
 // Named after what it is for most shapes; where an exact product of our own pays, that is taken.
 REGISTER_KERNEL(PrunedDY, "libtorch", exact_product_of_pruned)
-    .computes({Product::kDataGradient, Product::kWeightGradient});
+    .computes({Product::kDataGradient, Product::kWeightGradient})
+    .rank(1);
 
 }  // namespace
 }  // namespace approx

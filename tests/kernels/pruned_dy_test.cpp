@@ -1,4 +1,8 @@
+#include <limits>
+
+#include "kernels/select/select.h"
 #include "tests/kernels/plan_contract.h"
+#include "tests/reference.h"
 
 namespace approx {
 namespace {
@@ -40,6 +44,66 @@ TEST(PrunedDY, LinearLayersAndTapsTakeOurOwnExactProducts) {
       expect_variants_agree(plan, o);
     }
   }
+}
+
+// dY with a share of its entries.
+PrunedDY sparse(const at::Tensor& dy, double density) {
+  return counted(at::where(at::rand(dy.sizes()) < density, dy, at::zeros_like(dy))
+                     .contiguous(at::MemoryFormat::ChannelsLast));
+}
+
+TEST(PrunedDY, SparseRowsAgreeWithPlainLoops) {
+  // Blocks of four, two and one vectors of input channels; output channels that fill no vector and
+  // more than one block; several images together, with a rest; kernels of several widths.
+  at::manual_seed(21);
+  for (const auto& shape : {TestShape{3, 16, 9, 5, 3, 1, 1}, TestShape{2, 48, 7, 37, 3, 1, 1},
+                            TestShape{37, 112, 4, 130, 3, 1, 1}, TestShape{2, 64, 6, 20, 5, 1, 2},
+                            TestShape{2, 32, 6, 9, 1, 1, 0}, TestShape{2, 16, 8, 9, 3, 1, 0},
+                            TestShape{2, 16, 8, 9, 3, 1, 2}, TestShape{1, 16, 1, 3, 3, 1, 1}}) {
+    SCOPED_TRACE(shape);
+    auto o = random_operands(shape);
+    o.product = Product::kDataGradient;
+    for (const double density : {0.0, 0.05, 0.5, 1.0}) {
+      SCOPED_TRACE(density);
+      const auto plan = sparse(o.dy, density);
+      auto replaced = o;
+      replaced.dy = plan.dy;
+      EXPECT_CLOSE(run(plan, o, "sparse_rows"), reference::product(replaced).tensor());
+    }
+  }
+}
+
+TEST(PrunedDY, SparseRowsKeepWhatIsNoNumber) {
+  auto o = random_operands({1, 16, 5, 8, 3, 1, 1});
+  o.product = Product::kDataGradient;
+  o.dy.zero_();
+  o.dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+  const auto dx = run(counted(o.dy.contiguous(at::MemoryFormat::ChannelsLast)), o, "sparse_rows");
+  EXPECT_EQ(dx.isnan().sum().item<int64_t>(), 16 * 9);
+}
+
+TEST(PrunedDY, SparseRowsGiveTheSameBitsOnAnyNumberOfThreads) {
+  auto o = random_operands({9, 48, 6, 40, 3, 1, 1});
+  o.product = Product::kDataGradient;
+  const auto plan = sparse(o.dy, 0.2);
+  const int before = at::get_num_threads();
+  const auto several = run(plan, o, "sparse_rows");
+  for (const int threads : {1, 3}) {
+    at::set_num_threads(threads);
+    EXPECT_TRUE(at::equal(run(plan, o, "sparse_rows"), several)) << threads;
+  }
+  at::set_num_threads(before);
+}
+
+TEST(PrunedDY, SparseRowsAreTakenWhereLittleIsLeft) {
+  auto o = random_operands({4, 64, 8, 64, 3, 1, 1});
+  o.product = Product::kDataGradient;
+  const auto few = sparse(o.dy, 0.2), many = sparse(o.dy, 0.7);
+  EXPECT_TRUE(at::equal(run(few, o), run(few, o, "sparse_rows")));
+  EXPECT_TRUE(at::equal(run(many, o), run(many, o, "libtorch")));
+  o.geometry.stride = 2;
+  o.dy = o.dy.slice(2, 0, 4).slice(3, 0, 4).contiguous(at::MemoryFormat::ChannelsLast);
+  EXPECT_THROW(run(sparse(o.dy, 0.2), o, "sparse_rows"), Error);
 }
 
 }  // namespace
