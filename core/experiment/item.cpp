@@ -166,6 +166,20 @@ ReportedValue read_value(const TomlSource& source, const toml::node& node, const
   return value;
 }
 
+StatedDeparture read_departure(const TomlSource& source, const toml::node& node,
+                               const std::string& path) {
+  const auto& table = source.table(node, path);
+  source.check_keys(table, path, {"method", "schedule", "network", "reason"});
+  const TableReader reader(source, table, path);
+  StatedDeparture departure;
+  departure.methods = reader.texts("method");
+  departure.schedules = reader.texts("schedule");
+  departure.networks = reader.texts("network");
+  reader.text("reason", departure.reason);
+  if (departure.reason.empty()) throw source.error(node, path, "reason is missing");
+  return departure;
+}
+
 }  // namespace
 
 Scale parse_scale(std::string_view text) { return parse<Scale>(text, "scale:"); }
@@ -193,7 +207,7 @@ const Names& known_quantities() {
 
 ItemReport read_item_report(const TomlSource& source) {
   static const Names keys = {"item",   "kind",    "rows",   "columns", "value",
-                             "labels", "finding", "margin", "paper"};
+                             "labels", "finding", "margin", "paper",   "departs"};
   ItemReport report;
   const auto* node = source.root().get("report");
   if (node == nullptr) return report;
@@ -217,6 +231,11 @@ ItemReport read_item_report(const TomlSource& source) {
   if (const auto* values = reader.node("value")) {
     source.each(*values, "report.value", [&](const toml::node& item, const std::string& at) {
       report.values.push_back(read_value(source, item, at, has_columns));
+    });
+  }
+  if (const auto* departures = reader.node("departs")) {
+    source.each(*departures, "report.departs", [&](const toml::node& item, const std::string& at) {
+      report.departures.push_back(read_departure(source, item, at));
     });
   }
   // With one value its numbers may stand beside it.

@@ -68,6 +68,13 @@ struct ReportedValue {
   std::vector<std::vector<ReportedNumber>> paper;
 };
 
+// Runs of the full scale that the paper's own runs were made otherwise than, so that a loss of the
+// one is none of the other. An empty list of labels: all of them.
+struct StatedDeparture {
+  std::vector<std::string> methods, schedules, networks;  // labels
+  std::string reason;
+};
+
 struct ItemReport {
   std::string item;            // "Table 5"
   std::string kind = "table";  // table, curves, heat, bars, points, study, kernels, schedule
@@ -76,6 +83,7 @@ struct ItemReport {
   std::vector<std::string> labels;  // of the rows, where the file has no axis of them
   std::string finding;              // what the paper says it shows
   double margin = 1.0;              // points: differences from dense within it are called equal
+  std::vector<StatedDeparture> departures;
   std::vector<ReportedValue> values;
 };
 

@@ -6,15 +6,18 @@
 
 namespace approx {
 
-enum class Verdict { kReproduced, kDiffers, kNotComparable, kNotRun };
+enum class Verdict { kReproduced, kByConstruction, kDiffers, kNotComparable, kNotRun };
 
-inline constexpr Verdict kAllVerdicts[] = {Verdict::kReproduced, Verdict::kDiffers,
-                                           Verdict::kNotComparable, Verdict::kNotRun};
+inline constexpr Verdict kAllVerdicts[] = {Verdict::kReproduced, Verdict::kByConstruction,
+                                           Verdict::kDiffers, Verdict::kNotComparable,
+                                           Verdict::kNotRun};
 
 constexpr std::string_view name(Verdict verdict) {
   switch (verdict) {
     case Verdict::kReproduced:
       return "REPRODUCED";
+    case Verdict::kByConstruction:
+      return "BY CONSTRUCTION";
     case Verdict::kDiffers:
       return "DIFFERS";
     case Verdict::kNotComparable:

@@ -10,22 +10,30 @@ namespace {
 
 constexpr int64_t kSeedsForAVerdict = 6;  // fewer can never show a difference at 5 %
 
-// A count is the same at each run.
 bool is_count(const ReportedValue& value) {
   return value.basis == "count" || value.quantity == "compute_reduction";
 }
 
+bool is_by_construction(const ReportedValue& value, const Measured& measured) {
+  return is_count(value) && measured.same_in_all;
+}
+
 // Why the two numbers cannot be compared, "" where they can.
-std::string obstacle(const ReportedValue& value, const Measured& measured, Scale scale,
-                     bool is_difference, double tolerance) {
-  if (scale == Scale::kSmoke) return "smoke scale: it only shows that the item runs";
+std::string obstacle(const ReportedValue& value, const Measured& measured,
+                     const Circumstances& around, double tolerance) {
+  if (around.scale == Scale::kSmoke) return "smoke scale: it only shows that the item runs";
   if (!value.hardware.empty() && is_timing(value.quantity)) {
     return "measured on other hardware: " + value.hardware;
   }
   if (value.basis == "estimated") return "the paper's number is an estimate, ours is measured";
-  if (is_count(value)) return "";
-  if (!is_difference) {
-    if (scale != Scale::kFull) return "reduced scale: only differences from dense are judged";
+  const bool by_construction = is_by_construction(value, measured);
+  if ((around.is_difference || by_construction) && !around.departs.empty()) {
+    return around.departs;
+  }
+  if (by_construction) return "";
+  if (!around.is_difference) {
+    if (around.scale != Scale::kFull)
+      return "reduced scale: only differences from dense are judged";
     if (measured.lossy) return "lossy data: only differences from dense are judged";
   }
   if (measured.above_ceiling) return "above its own ceiling, where no saving can bring it";
@@ -41,18 +49,21 @@ std::string obstacle(const ReportedValue& value, const Measured& measured, Scale
 }  // namespace
 
 Judgement judge(const ReportedValue& value, const std::optional<double>& reported,
-                const Measured& measured, Scale scale, bool is_difference, double margin) {
+                const Measured& measured, const Circumstances& around) {
   if (measured.n == 0) return {Verdict::kNotRun, measured.why_none};
   if (!reported) return {};
-  const double fallback = is_difference ? margin : is_count(value) ? 1.0 : 0.0;
+  const double fallback = around.is_difference ? around.margin : is_count(value) ? 1.0 : 0.0;
   const double tolerance = value.tolerance.value_or(fallback);
-  const std::string why_not = obstacle(value, measured, scale, is_difference, tolerance);
+  const std::string why_not = obstacle(value, measured, around, tolerance);
   if (!why_not.empty()) return {Verdict::kNotComparable, why_not};
   const double lo = measured.lo.value_or(measured.value), hi = measured.hi.value_or(measured.value);
   const std::string within = fmt::format("{} {} around the paper's number", shortest(tolerance),
                                          value.unit.empty() ? "units" : value.unit);
   switch (agreement(lo, hi, *reported, tolerance)) {
     case Agreement::kAgrees:
+      if (is_by_construction(value, measured)) {
+        return {Verdict::kByConstruction, "the same in every run, within " + within};
+      }
       return {Verdict::kReproduced, "within " + within};
     case Agreement::kDiffers:
       return {Verdict::kDiffers, "outside " + within};

@@ -158,9 +158,11 @@ Table report_table(const std::string& db, const ReportOptions& options) {
     table.notes.push_back(fmt::format("target: {} % accuracy", shortest(100 * target)));
   }
   if (!rows.empty()) {
-    table.notes.emplace_back(
-        "±, [ ]: 95 % intervals; p: exact sign-flip test, Holm-adjusted over the table");
+    table.notes.emplace_back("±, [ ]: 95 % intervals");
   }
+  const auto tests = std::count_if(rows.begin(), rows.end(),
+                                   [](const Row& row) { return row.loss_p_holm.has_value(); });
+  if (tests > 0) table.notes.push_back(holm_note(tests));
   if (shown.realised) {
     table.notes.emplace_back(
         "realised: the share of the time really saved over the share of the multiply-accumulates "

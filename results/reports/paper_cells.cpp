@@ -74,23 +74,34 @@ Measured of_realisation(const Row& row) {
   return measured;
 }
 
-Summary reduction_summary(const Contents& contents, const Row& row, bool approximated) {
+// Of a number that is counted in every run.
+Measured of_counts(const std::vector<double>& values, const Row& row) {
+  Measured measured = of_summary(summarize(values), row);
+  measured.same_in_all =
+      values.size() > 1 && std::equal(values.begin() + 1, values.end(), values.begin());
+  return measured;
+}
+
+// Percent of the multiply-accumulates that were left out: of all layers and products, or of those
+// alone that are approximated; a value a run.
+std::vector<double> compute_reductions(const Contents& contents, const Row& row,
+                                       bool approximated) {
   std::vector<double> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const auto value = compute_reduction(contents, *run, approximated);
     if (value) values.push_back(*value);
   }
-  return summarize(values);
+  return values;
 }
 
 // Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.2).
-Summary gradient_density(const Contents& contents, const Row& row) {
+std::vector<double> gradient_density(const Contents& contents, const Row& row) {
   std::vector<double> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const auto found = contents.gradient_density.find(run->run_id);
     if (found != contents.gradient_density.end()) values.push_back(found->second);
   }
-  return summarize(values);
+  return values;
 }
 
 Summary train_loss(const Contents& contents, const Row& row) {
@@ -154,11 +165,11 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
   if (is_speed(quantity)) return of_timing(row, /*saved=*/quantity == "time_saved");
   if (quantity == "accuracy_loss") return loss(row, at, best);
   if (quantity == "accuracy") return of_summary(best ? row.best : row.accuracy, row);
-  if (quantity == "density") return of_summary(gradient_density(contents, row), row);
+  if (quantity == "density") return of_counts(gradient_density(contents, row), row);
   if (quantity == "loss") return of_summary(train_loss(contents, row), row);
   if (quantity == "time_to_target") return of_summary(row.time_to_target, row);
   if (quantity == "compute_reduction") {
-    return of_summary(reduction_summary(contents, row, is_of_approximated(value)), row);
+    return of_counts(compute_reductions(contents, row, is_of_approximated(value)), row);
   }
   return {};
 }
@@ -168,7 +179,10 @@ Measured PaperCells::loss(const Row& row, Place at, bool best) const {
   const Row* dense = base ? find(*base) : nullptr;
   if (dense == nullptr) return {.why_none = "no dense run to compare with"};
   if (dense == &row) return {};
-  return of_summary(paired_difference(set_.losses(row, *dense, best)), row);
+  const auto difference = paired_difference(set_.losses(row, *dense, best));
+  Measured measured = of_summary(difference, row);
+  measured.p = difference.p;
+  return measured;
 }
 
 std::string PaperCells::why_none(const ReportedValue& value, Place at) const {

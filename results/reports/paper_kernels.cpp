@@ -108,8 +108,8 @@ PaperLine kernel_paper_line(const Experiment& layout, const Experiment& shown,
     line.measured = of_kernel(value, shape.results.front());
   }
   if (line.number.value || line.measured.n > 0) {
-    line.judgement = judge(value, line.number.value, line.measured, shown.scale,
-                           /*is_difference=*/false, layout.paper.margin);
+    line.judgement = judge(value, line.number.value, line.measured,
+                           {.scale = shown.scale, .margin = layout.paper.margin});
   }
   return line;
 }

@@ -40,7 +40,9 @@ Columns<PaperLine> paper_columns() {
       {.name = "verdict", .value = [](const Line& line) { return verdict_text(line.judgement); }},
       {.name = "reason", .value = [](const Line& line) { return line.judgement.reason; }},
       {.name = "notes", .value = of_number([](const Line& line) { return line.notes; })},
-      {.name = "paper_note", .value = of_value(&ReportedValue::note)}};
+      {.name = "paper_note", .value = of_value(&ReportedValue::note)},
+      {.name = "p", .value = [](const Line& line) { return field(line.measured.p); }},
+      {.name = "p_holm", .value = [](const Line& line) { return field(line.measured.p_holm); }}};
 }
 
 std::string item_title(const Experiment& shown) {

@@ -1,15 +1,19 @@
 #include "results/reports/paper_runs.h"
 
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "results/reports/comparable.h"
 #include "results/reports/footnotes.h"
 #include "results/reports/paper_cells.h"
 #include "results/reports/paper_line.h"
 #include "results/reports/paper_quantities.h"
 #include "results/reports/paper_values.h"
+#include "results/stats/stats.h"
 
 namespace approx {
 namespace {
@@ -21,6 +25,8 @@ void add_piece(std::string& text, const char* between, const std::string& piece)
   text += piece;
 }
 
+constexpr const char* kNotThePapers = "not trained as in the paper: ";
+
 class RunsTable {
  public:
   RunsTable(const PaperGrid& grid, const PaperCells& cells)
@@ -31,11 +37,14 @@ class RunsTable {
     for (size_t column = 0; column < grid_.columns().size(); ++column) {
       for (const auto& value : values_) headers.push_back(value_header(grid_, value, column));
     }
+    measure();
     std::vector<std::vector<std::string>> texts;
     for (size_t row = 0; row < grid_.rows().size(); ++row) {
       texts.push_back({grid_.rows()[row]});
       for (size_t column = 0; column < grid_.columns().size(); ++column) {
-        for (const auto& value : values_) texts.back().push_back(add_line(value, {row, column}));
+        for (size_t i = 0; i < values_.size(); ++i) {
+          texts.back().push_back(add_line(i, {row, column}));
+        }
       }
     }
     Table table = paper_table(item_title(grid_.shown()));
@@ -48,13 +57,38 @@ class RunsTable {
       add_notes(table, {"±, [ ]: 95 % intervals. REPRODUCED: all of the interval lies within the "
                         "tolerance of the paper's number; DIFFERS: none of it does"});
     }
+    if (losses_ > 0) add_notes(table, {holm_note(losses_)});
     add_notes(table, cells_.excluded());
     return table;
   }
 
  private:
+  // Before any line is made: the p of a loss is adjusted over all losses of the table.
+  void measure() {
+    std::vector<Measured*> losses;
+    std::vector<double> p;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const ReportedValue& value = values_[i].value;
+      for (size_t row = 0; row < grid_.rows().size(); ++row) {
+        for (size_t column = 0; column < grid_.columns().size(); ++column) {
+          const Place at{row, column};
+          // The reference's own time says what noise looks like.
+          if (is_reference(value, at) && !is_speed(value.quantity)) continue;
+          Measured& measured = measured_[{i, row, column}] = cells_.measure(value, at);
+          if (!measured.p) continue;
+          losses.push_back(&measured);
+          p.push_back(*measured.p);
+        }
+      }
+    }
+    const auto adjusted = holm(p);
+    for (size_t i = 0; i < losses.size(); ++i) losses[i]->p_holm = adjusted[i];
+    losses_ = static_cast<int64_t>(losses.size());
+  }
+
   // The line of a quantity at a place, if there is one; returns what people read there.
-  std::string add_line(const ShownValue& shown, Place at) {
+  std::string add_line(size_t index, Place at) {
+    const ShownValue& shown = values_[index];
     const ReportedValue& value = shown.value;
     const ReportedNumber number = PaperGrid::reported(value, at);
     if (grid_.planned_in_full(at) == nullptr && number.printed.empty()) return "";
@@ -65,16 +99,42 @@ class RunsTable {
                    .column = grid_.columns()[at.column],
                    .value = &value,
                    .number = number};
-    // The reference's own time says what noise looks like.
-    if (!reference || is_speed(value.quantity)) line.measured = cells_.measure(value, at);
+    const auto measured = measured_.find({index, at.row, at.column});
+    if (measured != measured_.end()) line.measured = measured->second;
     if (!reference) {
-      line.judgement = judge(value, number.value, line.measured, grid_.scale_at(at),
-                             shown.is_difference, grid_.layout().paper.margin);
+      line.judgement = judge(value, number.value, line.measured, circumstances(shown, at));
     }
     const std::string marks = line.measured.n > 0 ? add_remarks(line, shown, at) : "";
     std::string text = text_of_line(line, marks, reference);
     lines_.push_back(std::move(line));
     return text;
+  }
+
+  Circumstances circumstances(const ShownValue& shown, Place at) const {
+    Circumstances around{.scale = grid_.scale_at(at),
+                         .is_difference = shown.is_difference,
+                         .margin = grid_.layout().paper.margin};
+    const auto* ours = grid_.planned_as_shown(at);
+    const auto* full = grid_.planned_in_full(at);
+    if (ours == nullptr || full == nullptr) return around;
+    around.departs = shown.is_difference ? loss_departs(*ours, *full, at)
+                                         : other_method(ours->config, full->config);
+    if (!around.departs.empty()) around.departs = kNotThePapers + around.departs;
+    return around;
+  }
+
+  // The same of a difference from dense, which two trainings decide.
+  std::string loss_departs(const PlannedRun& ours, const PlannedRun& full, Place at) const {
+    std::string departs = other_training(ours.config, full.config);
+    const auto base = grid_.baseline(at);
+    if (departs.empty() && base) {
+      const auto* our_base = grid_.planned_as_shown(*base);
+      const auto* full_base = grid_.planned_in_full(*base);
+      if (our_base != nullptr && full_base != nullptr) {
+        departs = other_training(our_base->config, full_base->config);
+      }
+    }
+    return departs.empty() ? stated_departure(grid_.layout().paper, full) : departs;
   }
 
   // Whether a cell is the exact training that others are compared with in this quantity.
@@ -138,6 +198,8 @@ class RunsTable {
   const PaperGrid& grid_;
   const PaperCells& cells_;
   const std::vector<ShownValue> values_;
+  std::map<std::tuple<size_t, size_t, size_t>, Measured> measured_;  // by value, row, column
+  int64_t losses_ = 0;                                               // that have a p
   std::vector<PaperLine> lines_;
   Footnotes footnotes_;
 };

@@ -112,8 +112,11 @@ std::string measured_text(const Measured& measured, const ReportedValue& value) 
       text += fmt::format(" ± {}", fixed((*measured.hi - *measured.lo) / 2, digits));
     }
   }
-  if (!is_speed(value.quantity)) return text + fmt::format(" (n={})", measured.n);
-  return text + fmt::format(" ({} {})", measured.n, measured.n == 1 ? "process" : "processes");
+  if (is_speed(value.quantity)) {
+    return text + fmt::format(" ({} {})", measured.n, measured.n == 1 ? "process" : "processes");
+  }
+  if (!measured.p_holm) return text + fmt::format(" (n={})", measured.n);
+  return text + fmt::format(" (n={}, p={:.2g})", measured.n, *measured.p_holm);
 }
 
 }  // namespace approx

@@ -439,6 +439,13 @@ std::string realisation_text(const std::optional<Realisation>& realisation) {
   return fmt::format("{} [{}, {}]", value, fixed(*realisation->lo, 2), fixed(*realisation->hi, 2));
 }
 
+std::string holm_note(int64_t rows) {
+  return fmt::format(
+      "p: exact sign-flip test against no difference from dense, Holm-adjusted over {} of the "
+      "table, which takes {} seeds before any can be below 0.05",
+      rows == 1 ? "the one loss" : fmt::format("the {} losses", rows), pairs_for_holm(rows));
+}
+
 std::string method_text(const Cell& cell) {
   return cell.schedule_label.empty() ? cell.method_label
                                      : cell.method_label + ", " + cell.schedule_label;

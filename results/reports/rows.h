@@ -178,6 +178,9 @@ std::string ratio_text(const Ratio& ratio);
 // "0.31 [0.25, 0.37]", "0.31 (n=1)", "–".
 std::string realisation_text(const std::optional<Realisation>& realisation);
 
+// What stands below a table with p-values of so many rows.
+std::string holm_note(int64_t rows);
+
 // "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);
 

@@ -107,6 +107,14 @@ std::vector<double> holm(const std::vector<double>& p) {
   return adjusted;
 }
 
+int64_t pairs_for_holm(int64_t tests, double level) {
+  if (tests <= 0) return 0;
+  int64_t pairs = 1;
+  double smallest = static_cast<double>(tests);  // of one pair: 2 / 2^1 for each test
+  for (; smallest >= level; smallest /= 2) ++pairs;
+  return pairs;
+}
+
 Ratio ratio_of_pairs(std::span<const double> numerator, std::span<const double> denominator,
                      double confidence) {
   if (numerator.size() != denominator.size()) {

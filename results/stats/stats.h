@@ -42,6 +42,11 @@ PairedDifference paired_difference(std::span<const double> differences,
 // compared with the level of the whole family.
 std::vector<double> holm(const std::vector<double>& p);
 
+// How many pairs the sign-flip test needs so that the smallest p of a family of `tests` can be
+// below `level` after Holm's adjustment: the smallest n with tests * 2 / 2^n < level. 0 for no
+// tests.
+int64_t pairs_for_holm(int64_t tests, double level = 1 - kConfidence);
+
 // A ratio of times with its interval, computed on logarithms, so that "twice as fast" and "twice as
 // slow" are equally far from 1.
 struct Ratio {

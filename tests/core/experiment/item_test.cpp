@@ -31,6 +31,10 @@ item = "Table X"
 rows = "method"
 margin = 0.5
 
+[[report.departs]]
+method = "zero"
+reason = "the paper's runs freeze the layer"
+
 [[report.value]]
 quantity = "accuracy"
 unit = "%"
@@ -107,6 +111,9 @@ TEST(ItemReport, ReadsWhatThePaperPrintsAndWhatItMeans) {
   EXPECT_EQ(value.basis, "measured-e2e");
   EXPECT_EQ(value.tolerance, 0.3);
   ASSERT_EQ(value.paper.size(), 2u);
+  ASSERT_EQ(paper.departures.size(), 1u);
+  EXPECT_EQ(paper.departures[0].methods, std::vector<std::string>{"zero"});
+  EXPECT_EQ(paper.departures[0].reason, "the paper's runs freeze the layer");
   EXPECT_EQ(value.paper[0][0].printed, "91 %");
   EXPECT_EQ(value.paper[0][0].value, 91);
   EXPECT_EQ(value.paper[1][0].printed, "90.5");  // "" says nothing else is printed
@@ -133,6 +140,8 @@ TEST(ItemReport, RefusesNumbersThatDoNotFitItsShape) {
             std::string::npos);
   EXPECT_NE(report("[report]\nrows = \"method\"\ncolumns = \"method\"\n")
                 .find("the rows are that already"),
+            std::string::npos);
+  EXPECT_NE(report("[report]\n[[report.departs]]\nmethod = \"dense\"\n").find("reason is missing"),
             std::string::npos);
   EXPECT_NE(report("[report]\n" + value + "paper = [true]\n").find("expected a number or a text"),
             std::string::npos);

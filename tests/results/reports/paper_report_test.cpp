@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "results/render/verdict.h"
 #include "results/reports/stored_items.h"
 #include "tests/results/filled_store.h"
@@ -144,6 +146,65 @@ TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow)
   table = report_paper(path_, now, now);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "1");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 1: fewer than 6 seeds");
+}
+
+// Points lost after four epochs of SGD say nothing of those lost after 250 of Adam.
+TEST_F(PaperReport, ALossOfAnotherTrainingIsNotThePapers) {
+  const auto layout = item(6);
+  const auto reason = [&](const std::function<void(RunConfig&)>& change, const char* of = "zero") {
+    auto shown = item(6);
+    shown.scale = Scale::kReduced;
+    for (auto& run : trainings_of(shown)) {
+      if (run.method_label == of || *of == '\0') change(run.config);
+      run.key += of;
+    }
+    std::filesystem::remove(path_);
+    fill(shown, 6);
+    return at(report_paper(path_, layout, shown), "zero", "accuracy_loss", "reason");
+  };
+  EXPECT_EQ(reason([](RunConfig&) {}), "within 1 pp around the paper's number");
+  EXPECT_EQ(reason([](RunConfig& run) { run.threads = 7, run.recipe.learning_rate = 0.3; }, ""),
+            "within 1 pp around the paper's number");
+  EXPECT_EQ(reason(
+                [](RunConfig& run) {
+                  run.recipe.optimizer = UpdateRule::kAdam;
+                  run.recipe.epochs = 4;
+                  run.train_examples = 5000;
+                },
+                ""),
+            "not trained as in the paper: optimizer=adam, not sgd; epochs=4, not 1; "
+            "train_examples=5000, not all");
+  EXPECT_EQ(reason([](RunConfig& run) { run.recipe.nesterov = true; }, ""),
+            "not trained as in the paper: nesterov=true, not false");
+  EXPECT_EQ(reason([](RunConfig& run) { run.method = "zero:freeze=true"; }),
+            "not trained as in the paper: method=zero:freeze=true, not zero");
+  EXPECT_EQ(reason([](RunConfig& run) { run.schedule.push_back({}); }),
+            "not trained as in the paper: another schedule");
+}
+
+// What the full scale itself does otherwise than the paper only its file can say.
+TEST_F(PaperReport, AStatedDepartureJudgesNoLoss) {
+  auto experiment = item(6);
+  experiment.paper.departures = {
+      {.methods = {"zero"}, .reason = "the paper's runs scale the gradient once more"}};
+  fill(experiment, 6);
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
+            "not trained as in the paper: the paper's runs scale the gradient once more");
+  EXPECT_EQ(at(table, "random", "accuracy_loss", "verdict"), name(Verdict::kDiffers));
+}
+
+TEST_F(PaperReport, LossesHaveTheAdjustedPOfTheTable) {
+  const auto experiment = item(6);
+  fill(experiment, 6);
+  const auto table = report_paper(path_, experiment, experiment);
+  // Six seeds that all lose: 2 of 64 sign patterns, times the two losses of the table.
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "p"), "0.031");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "p_holm"), "0.062");
+  EXPECT_EQ(at(table, "zero", "accuracy", "p_holm"), "");
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("(n=6, p=0.062)"), std::string::npos) << text;
+  EXPECT_NE(text.find("over the 2 losses of the table, which takes 7 seeds"), std::string::npos);
 }
 
 // A loss is a difference of two rows: both must be those of the item.

@@ -109,6 +109,15 @@ TEST(Stats, HolmIsThatOfR) {
   EXPECT_TRUE(holm({}).empty());
 }
 
+// 2 / 2^6 = 0.031 and 2 / 2^5 = 0.063; of twelve rows 24 / 2^9 = 0.047 and 24 / 2^8 = 0.094.
+TEST(Stats, PairsThatAHolmCorrectionNeeds) {
+  EXPECT_EQ(pairs_for_holm(0), 0);
+  EXPECT_EQ(pairs_for_holm(1), 6);
+  EXPECT_EQ(pairs_for_holm(2), 7);
+  EXPECT_EQ(pairs_for_holm(12), 9);
+  EXPECT_EQ(pairs_for_holm(1, 0.5), 3) << "0.5 itself is not below 0.5";
+}
+
 // By hand: ratios 2, 2, 8 have logs ln 2 * (1, 1, 3): mean 5/3 ln 2, so the ratio is 2^(5/3);
 // sd = ln 2 * sqrt(4/3), half = 4.30265 * sd / sqrt(3) = ln 2 * 2.868435.
 TEST(Stats, RatioOfPairs) {
