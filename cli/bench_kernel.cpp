@@ -49,8 +49,9 @@ struct BenchFlags {
   Nanoseconds min_time = std::chrono::milliseconds(20);
   double max_noise = 5;
   bool no_store = false;
-  bool quiet = false;      // print no table
-  std::string experiment;  // the id of the one that asks for it
+  bool quiet = false;              // print no table
+  std::string experiment;          // the id of the one that asks for it
+  std::vector<std::string> files;  // of that experiment
 };
 
 // Keeps the time of each benchmark by its name, and prints nothing.
@@ -320,6 +321,7 @@ void bench(const BenchFlags& flags, const GlobalOptions& options) {
     environment["threads"] = flags.threads;
     environment["device"] = flags.device;
     environment["isolated"] = true;
+    mark_changed(environment, changed_experiments(flags.files));
     store->add_kernel_results(environment, rows, flags.experiment);
   }
 }
@@ -338,6 +340,7 @@ void run_kernel_item(const Experiment& experiment, const KernelItem& item,
   if (experiment.scale == Scale::kSmoke) flags.min_time = std::chrono::milliseconds(1);
   flags.quiet = true;
   flags.experiment = experiment.id;
+  flags.files = experiment.files;
   bench(flags, options);
 }
 

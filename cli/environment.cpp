@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
 #include "base/digest.h"
+#include "base/error.h"
 #include "generated/build_info.h"
+#include "generated/experiment_digests.h"
 
 namespace approx {
 namespace {
@@ -106,6 +109,27 @@ Json program_environment() {
       {"flags", APPROX_BUILD_FLAGS},
       {"build_type", APPROX_BUILD_TYPE},
   };
+}
+
+std::vector<std::string> changed_experiments(const std::vector<std::string>& files) {
+  std::istringstream known(APPROX_EXPERIMENT_DIGESTS);
+  std::vector<std::string> changed;
+  std::string name, digest;
+  while (known >> name >> digest) {
+    for (const auto& file : files) {
+      std::error_code error;
+      const auto path = std::filesystem::absolute(file, error).lexically_normal().string();
+      if (error || !path.ends_with("/" + name) || !std::filesystem::exists(path, error)) continue;
+      if (file_digest_hex("sha256", path) != digest) changed.push_back(name);
+    }
+  }
+  return changed;
+}
+
+void mark_changed(Json& environment, const std::vector<std::string>& changed) {
+  if (changed.empty()) return;
+  environment["changed_files"] = changed;
+  environment["dirty"] = true;
 }
 
 Json merged_environment(const Json& engine) {

@@ -15,6 +15,7 @@
 #include "core/experiment/files.h"
 #include "results/render/text_table.h"
 #include "results/render/verdict.h"
+#include "results/reports/members.h"
 #include "results/reports/stored_items.h"
 
 namespace approx {
@@ -157,13 +158,16 @@ std::string state_text(const Experiment& item, const std::map<std::string, Store
   const auto found = stored.find(item.id);
   const StoredItem has = found == stored.end() ? StoredItem() : found->second;
   if (!item.as<Trainings>()) return has.item_results > 0 ? "done" : "to do";
-  return fmt::format("{} of {} runs", has.finished, count_planned(item));
+  return fmt::format("{} of {} runs", finished_runs(item, stored), count_planned(item));
 }
+
+using Checksums = std::function<std::string(const std::string& dataset)>;
 
 // An item of a paper, `full` at full scale, with what the store has of each scale that its file
 // has.
 void add_paper(const std::string& name, const std::string& path, const Experiment& full,
-               const std::map<std::string, StoredItem>& stored, Listing& listing) {
+               const std::map<std::string, StoredItem>& stored, const Checksums& checksums,
+               Listing& listing) {
   std::vector<std::string> row = {"@" + name, full.paper.item};
   Json json = {{"name", name}, {"item", full.paper.item}, {"title", full.title}};
   for (const auto scale : kAllScales) {
@@ -172,7 +176,7 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
     if (has && scale == Scale::kFull) {
       state = state_text(full, stored);
     } else if (has) {
-      state = state_text(load_layout(path, Catalogue::embedded(), scale), stored);
+      state = state_text(load_layout(path, Catalogue::embedded(), scale, checksums), stored);
     }
     row.push_back(has ? state.get<std::string>() : "-");
   }
@@ -187,10 +191,11 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
 Listing list_papers(const GlobalOptions& options) {
   Listing listing{{"item", "of", "full", "reduced", "smoke", "title"}};
   const auto stored = stored_items(options.db);
+  const Checksums checksums = stored_checksums(options.db);
   for (const auto& [name, path] : known_experiments()) {
     try {
-      const auto full = load_layout(path, Catalogue::embedded());
-      if (!full.paper.item.empty()) add_paper(name, path, full, stored, listing);
+      const auto full = load_layout(path, Catalogue::embedded(), Scale::kFull, checksums);
+      if (!full.paper.item.empty()) add_paper(name, path, full, stored, checksums, listing);
     } catch (const Error& error) {
       std::cerr << printable(error.what()) << '\n';
     }

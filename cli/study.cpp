@@ -25,8 +25,9 @@ struct StudyFlags {
   std::string format = "md";
   int64_t threads = 1;
   bool no_store = false;
-  bool quiet = false;      // print no table
-  std::string experiment;  // the id of the one that asks for it
+  bool quiet = false;              // print no table
+  std::string experiment;          // the id of the one that asks for it
+  std::vector<std::string> files;  // of that experiment
 };
 
 std::string cell_text(const Json& cell, bool exact) {
@@ -58,6 +59,7 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
     Json environment = merged_environment(engine.environment());
     environment["threads"] = flags.threads;
     environment["device"] = "cpu";
+    mark_changed(environment, changed_experiments(flags.files));
     Json params = Json::object();
     for (const auto& [name, value] : parse_spec(request.params.full_text()).arguments) {
       params[name] = value;
@@ -99,6 +101,7 @@ void run_study_item(const Experiment& experiment, const StudyItem& item,
     flags.methods = fmt::format("{}", fmt::join(item.methods, ","));
     flags.quiet = true;
     flags.experiment = experiment.id;
+    flags.files = experiment.files;
     return run_study(info, flags, options);
   }
   throw usage_error("{}: study.name: no study \"{}\"{}; known: {}", experiment.source, item.name,

@@ -168,7 +168,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
         load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
     if (!flags->controls.empty()) {
       const auto left_out = add_controls(experiment, parse_controls(flags->controls),
-                                         stored_speedups(options.db, experiment.id),
+                                         stored_rows(options.db, experiment.id).speedups,
                                          Catalogue::embedded(), checksums);
       for (const auto& line : left_out) {
         std::fputs(fmt::format("no control for {}\n", line).c_str(), stderr);

@@ -1,5 +1,6 @@
-# What --version says of the build: <build>/generated/build_info.h, looked at in every build and
-# rewritten only when something in it changed, so that a build without changes compiles nothing.
+# What --version says of the build, <build>/generated/build_info.h, and the experiment files that it
+# was built beside, <build>/generated/experiment_digests.h: looked at in every build and rewritten
+# only when something in them changed, so that a build without changes compiles nothing.
 # Included by CMakeLists.txt, and run as a script by the target it adds.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(sha "unknown")
@@ -25,22 +26,37 @@ if(CMAKE_SCRIPT_MODE_FILE)
   string(APPEND text "#define APPROX_BUILD_TYPE \"${TYPE}\"\n")
   string(APPEND text "#define APPROX_COMPILER \"${COMPILER}\"\n")
   string(APPEND text "#define APPROX_BUILD_FLAGS \"${FLAGS}\"\n")
-  set(old "")
-  if(EXISTS ${HEADER})
-    file(READ ${HEADER} old)
-  endif()
-  if(NOT old STREQUAL text)
-    file(WRITE ${HEADER} "${text}")
-  endif()
+  # Those of the commit, unless the build is dirty. A line each: "experiments/x.toml SHA256".
+  file(GLOB_RECURSE experiments RELATIVE ${SOURCE} ${SOURCE}/experiments/*.toml)
+  list(SORT experiments)
+  set(digests "#pragma once\n#define APPROX_EXPERIMENT_DIGESTS \\\n")
+  foreach(experiment ${experiments})
+    file(SHA256 ${SOURCE}/${experiment} digest)
+    string(APPEND digests "  \"${experiment} ${digest}\\n\" \\\n")
+  endforeach()
+  string(APPEND digests "  \"\"\n")
+  function(write_changed path text)
+    set(old "")
+    if(EXISTS ${path})
+      file(READ ${path} old)
+    endif()
+    if(NOT old STREQUAL text)
+      file(WRITE ${path} "${text}")
+    endif()
+  endfunction()
+  write_changed(${HEADER} "${text}")
+  write_changed(${DIGESTS} "${digests}")
 else()
   string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" type_flags)
   string(STRIP "${CMAKE_CXX_FLAGS} ${${type_flags}}" flags)
   add_custom_target(approx_build_info
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DVERSION=${PROJECT_VERSION}
-      -DHEADER=${CMAKE_BINARY_DIR}/generated/build_info.h -DTYPE=${CMAKE_BUILD_TYPE}
+      -DHEADER=${CMAKE_BINARY_DIR}/generated/build_info.h
+      -DDIGESTS=${CMAKE_BINARY_DIR}/generated/experiment_digests.h -DTYPE=${CMAKE_BUILD_TYPE}
       "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" "-DFLAGS=${flags}"
       -P ${CMAKE_SOURCE_DIR}/cmake/build_info.cmake
     BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/build_info.h
+      ${CMAKE_BINARY_DIR}/generated/experiment_digests.h
     VERBATIM
     COMMENT "Looking at the version")
 endif()

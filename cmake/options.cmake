@@ -35,6 +35,9 @@ if(APPROX_SANITIZE)
   add_link_options(-fsanitize=${APPROX_SANITIZE})
 endif()
 
+# Every run says which library made it, also where there is no repository (base/build_id.h).
+add_link_options(LINKER:--build-id=sha1)
+
 find_program(APPROX_CCACHE ccache)
 if(APPROX_CCACHE)
   # The precompiled header's timestamp differs in every clone; its content is what matters. Paths

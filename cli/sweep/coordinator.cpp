@@ -73,8 +73,16 @@ std::string summary(const EndedRun& ended) {
 class Coordinator {
  public:
   Coordinator(const GlobalOptions& options, const SweepOptions& sweep, RunStore& store,
-              const SignalScope& signals, Progress& progress)
-      : options_(options), sweep_(sweep), store_(store), signals_(signals), progress_(progress) {}
+              const SignalScope& signals, Progress& progress,
+              const std::vector<std::string>& changed_files)
+      : options_(options),
+        sweep_(sweep),
+        store_(store),
+        signals_(signals),
+        progress_(progress),
+        changed_files_(changed_files) {
+    mark_changed(environment_, changed_files_);
+  }
 
   // A run to be done, of which there have been `attempts`.
   void add(const PlannedRun* run, int64_t attempts) {
@@ -166,7 +174,8 @@ class Coordinator {
     WorkerTask task{.run_key = run.key,
                     .config = run.config,
                     .place = {.data_dir = options_.data_dir, .verify_data = options_.verify_data},
-                    .isolated = isolated_};
+                    .isolated = isolated_,
+                    .changed_files = changed_files_};
     const bool checkpoints = sweep_.checkpoint_time.count() > 0 || sweep_.checkpoint_epochs > 0;
     if (checkpoints && run.config.purpose == Purpose::kAccuracy) {
       task.place.checkpoints = {.folder = checkpoint_directory(options_.db, run.key),
@@ -320,7 +329,8 @@ class Coordinator {
   RunStore& store_;
   const SignalScope& signals_;
   Progress& progress_;
-  const Json environment_ = program_environment();
+  const std::vector<std::string> changed_files_;
+  Json environment_ = program_environment();
   std::deque<Waiting> queue_, elsewhere_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, int64_t> retries_;
@@ -383,7 +393,12 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
     timing_lock = TimingLock::acquire([&] { return signals.stop_count() > 0; },
                                       [&](const std::string& text) { progress.note(text); });
   }
-  Coordinator coordinator(options, sweep, store, signals, progress);
+  const auto changed = changed_experiments(experiment.files);
+  if (!changed.empty()) {
+    progress.note(fmt::format("not as the program was built with: {}; runs are marked as dirty",
+                              fmt::join(changed, ", ")));
+  }
+  Coordinator coordinator(options, sweep, store, signals, progress, changed);
   coordinator.result = before;
   for (const auto& [run, attempts] : todo) coordinator.add(run, attempts);
   for (const auto* run : elsewhere) coordinator.add_elsewhere(run);

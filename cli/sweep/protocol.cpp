@@ -50,11 +50,9 @@ std::string kind_of(const Json& event) {
 }  // namespace
 
 void write_task(const std::string& run_directory, const WorkerTask& task) {
-  Json json = {{"run_key", task.run_key},
-               {"config", task.config},
-               {"data_dir", task.place.data_dir},
-               {"verify_data", task.place.verify_data},
-               {"isolated", task.isolated}};
+  Json json = {{"run_key", task.run_key},         {"config", task.config},
+               {"data_dir", task.place.data_dir}, {"verify_data", task.place.verify_data},
+               {"isolated", task.isolated},       {"changed_files", task.changed_files}};
   const Checkpoints& checkpoints = task.place.checkpoints;
   if (!checkpoints.folder.empty()) {
     json["checkpoints"] = {{"folder", checkpoints.folder},
@@ -78,7 +76,8 @@ WorkerTask read_task(const std::string& run_directory) {
                   .config = json.at("config").get<RunConfig>(),
                   .place = {.data_dir = json.at("data_dir").get<std::string>(),
                             .verify_data = json.at("verify_data").get<bool>()},
-                  .isolated = json.value("isolated", false)};
+                  .isolated = json.value("isolated", false),
+                  .changed_files = json.value("changed_files", std::vector<std::string>())};
   if (const auto given = json.find("checkpoints"); given != json.end()) {
     auto& checkpoints = task.place.checkpoints;
     given->at("folder").get_to(checkpoints.folder);

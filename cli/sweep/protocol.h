@@ -27,7 +27,8 @@ struct WorkerTask {
   std::string run_key;
   RunConfig config;
   Place place;
-  bool isolated = false;  // nothing else is timed on this machine meanwhile
+  bool isolated = false;                   // nothing else is timed on this machine meanwhile
+  std::vector<std::string> changed_files;  // of the experiment (cli/environment.h)
 };
 
 // Throws Error(kInternal) where the file cannot be written.

@@ -80,6 +80,7 @@ void compute(const WorkerTask& task, EventLog& log) {
   environment["threads"] = task.config.threads;
   environment["device"] = task.config.device;
   environment["isolated"] = task.isolated;
+  mark_changed(environment, task.changed_files);
   const Disturbance disturbance;
   const bool timing = task.config.purpose == Purpose::kTiming;
 

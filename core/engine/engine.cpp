@@ -1,5 +1,6 @@
 #include "core/engine/engine.h"
 
+#include "base/build_id.h"
 #include "core/data/dataset.h"
 #include "core/engine/kernel_cases.h"
 #include "core/engine/out_of_memory.h"
@@ -27,7 +28,11 @@ class LibraryEngine final : public Engine {
     return catalogue;
   }
 
-  Json environment() const override { return library_environment(); }
+  Json environment() const override {
+    Json json = library_environment();
+    json["library"] = build_id_at(reinterpret_cast<const void*>(&approxtrain_engine));
+    return json;
+  }
 
   void train(const RunConfig& config, const Place& place, const EventSink& sink,
              const std::atomic<bool>& stop) override try {

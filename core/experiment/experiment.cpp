@@ -55,6 +55,8 @@ class ExperimentReader {
     experiment.paper = read_item_report(source_);
     if (const auto* node = root.get("report")) experiment.report = to_json_value(*node);
     experiment.work = read_work();
+    experiment.files = {source_.name()};
+    experiment.files.insert(experiment.files.end(), source_.read().begin(), source_.read().end());
     return experiment;
   }
 
@@ -228,11 +230,13 @@ Experiment load_experiment(const std::string& path_or_name, const Overrides& ove
                           dataset_sha256);
 }
 
-Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue, Scale scale) {
+Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue, Scale scale,
+                       const std::function<std::string(const std::string&)>& dataset_sha256) {
   Overrides overrides;
   overrides.scale = scale;
-  return load_experiment(path_or_name, overrides, catalogue,
-                         [](const std::string&) { return std::string(); });
+  return load_experiment(path_or_name, overrides, catalogue, [&](const std::string& dataset) {
+    return dataset_sha256 ? dataset_sha256(dataset) : std::string();
+  });
 }
 
 }  // namespace approx

@@ -50,8 +50,9 @@ struct Experiment {
   std::string scale_note;                      // what was made smaller, "" at full scale
   std::vector<Scale> scales = {Scale::kFull};  // that the file declares
   std::string title;
-  std::string source;  // path of the file, or "command line"
-  std::string text;    // the file's text, stored with its results
+  std::string source;              // path of the file, or "command line"
+  std::string text;                // the file's text, stored with its results
+  std::vector<std::string> files;  // paths of it and of the recipes that it names
   std::optional<Target> target;
   Json report;       // the [report] table as JSON, null when absent
   ItemReport paper;  // the same, read
@@ -79,10 +80,12 @@ Experiment load_experiment(const std::string& path_or_name, const Overrides& ove
                            const Catalogue& catalogue,
                            const std::function<std::string(const std::string&)>& dataset_sha256);
 
-// The same for its labels, layout and number of runs: no data set is asked for, so the keys of its
-// runs are not those of the store.
+// The same for its labels, layout and number of runs, on a machine that need not have the data: the
+// keys of its runs are those of a store where the checksums are (results/reports/members.h), and of
+// none without.
 Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue,
-                       Scale scale = Scale::kFull);
+                       Scale scale = Scale::kFull,
+                       const std::function<std::string(const std::string&)>& dataset_sha256 = {});
 
 // The same from text (tests, `train`); `source` stands for the file name in messages.
 Experiment parse_experiment(const std::string& text, const std::string& source,

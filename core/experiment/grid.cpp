@@ -45,6 +45,7 @@ class Expander {
           config.purpose = purpose;
           config.seed = seeds[s];
           config.recipe = block.recipe;
+          threads_of_machine_ = !block.scalars.contains("threads");
           config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
           expand_scalars(block, block.scalars.begin(), config);
         }
@@ -98,6 +99,7 @@ class Expander {
     run.key = usable ? run_key(run.config, checksum, catalogue_)
                      : sha256_hex(Json(run.config).dump() + checksum);
     if (usable) exclude(run);
+    run.threads_of_machine = threads_of_machine_;
     const bool is_new = seen_.emplace(run.key, run.labels()).second;
     if (is_new) result_.runs.push_back(std::move(run));
   }
@@ -178,6 +180,7 @@ class Expander {
   const Grid& grid_;
   const Catalogue& catalogue_;
   Expansion result_;
+  bool threads_of_machine_ = false;                  // of the block that is expanded
   std::set<std::pair<std::string, LabelKey>> seen_;  // keys of runs
   std::map<Combination, std::string> unusable_;      // the reason, or ""
 };

@@ -69,6 +69,8 @@ struct PlannedRun {
   std::string key;                                          // run_key
   std::string method_label, schedule_label, network_label;  // a dense run has no schedule: ""
   std::string excluded;  // the reason, where the file excludes it or it cannot run; else ""
+  // Whether nothing says how many threads it has, so that they are those of the machine at hand.
+  bool threads_of_machine = false;
 
   LabelKey labels() const { return {method_label, schedule_label, network_label}; }
 };

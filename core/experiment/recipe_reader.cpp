@@ -27,6 +27,7 @@ Recipe read_file(const TomlSource& asked_by, const toml::node& node, const std::
   const std::string name = asked_by.text(node, path);
   const auto file = asked_by.at(node, path, [&] { return find_recipe(name, asked_by.name()); });
   TomlSource source(file.string(), read_toml_file(file));
+  asked_by.add_read(file.string());
   if (const auto* base = source.root().get("base")) {
     throw source.error(*base, "base", "a recipe file stands alone; write its settings out");
   }

@@ -57,6 +57,10 @@ class TomlSource {
   const toml::table& root() const { return root_; }
   const std::string& name() const { return name_; }
 
+  // Another file that this one made its reader look into, and all of them.
+  void add_read(std::string path) const { read_.push_back(std::move(path)); }
+  const Names& read() const { return read_; }
+
   void add_flag(const std::string& path, std::string flag) { flags_[path] = std::move(flag); }
 
   std::string place(const toml::source_region& region, const std::string& path) const {
@@ -151,6 +155,7 @@ class TomlSource {
   std::string name_;
   toml::table root_;
   std::map<std::string, std::string> flags_;
+  mutable Names read_;  // by readers, which see a source that does not change
 };
 
 }  // namespace approx

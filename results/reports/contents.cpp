@@ -1,6 +1,7 @@
 #include "results/reports/contents.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "base/error.h"
@@ -32,7 +33,29 @@ Settings settings_of(const std::string& split, const std::string& train_examples
   return settings;
 }
 
-std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment) {
+// Which cells are read: those of an experiment ("": of all), and members of an item.
+struct Choice {
+  std::string experiment;
+  const Experiment* item = nullptr;
+  const Members* members = nullptr;
+};
+
+// Gives a cell that an item plans the labels and the place that it has there.
+void place_in(const Experiment& item, const PlannedRun& run, Cell& cell) {
+  cell.planned = true;
+  cell.method_label = run.method_label, cell.schedule_label = run.schedule_label;
+  cell.network_label = run.network_label;
+  cell.order = {0, &run - item.runs().data()};
+  cell.target.reset();
+  if (item.target) cell.target = item.target->value;
+}
+
+std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
+  const std::string& experiment = choice.experiment;
+  Json keys = Json::array();
+  if (choice.members != nullptr) {
+    for (const auto& [key, run] : *choice.members) keys.push_back(key);
+  }
   std::map<int64_t, Cell> cells;
   for_each_row(
       db,
@@ -41,9 +64,10 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
       "m.schedule_label, m.network_label, e.experiment_id, m.position, e.target_value, "
       "coalesce(json_extract(c.config, '$.timed_against'), ''), "
       "coalesce(json_extract(c.config, '$.blocks'), '') || 'x' || "
-      "coalesce(json_extract(c.config, '$.block_steps'), '') "
+      "coalesce(json_extract(c.config, '$.block_steps'), ''), c.run_key "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
-      "WHERE ?1 = '' OR e.name = ?1 ORDER BY e.experiment_id",
+      "WHERE ?1 = '' OR e.name = ?1 OR c.run_key IN (SELECT value FROM json_each(?2)) "
+      "ORDER BY e.name = ?1, e.experiment_id",
       [&](SQLite::Statement& row) {
         Cell& cell = cells[row.getColumn(0).getInt64()];
         const auto target = optional_real(row.getColumn(19));
@@ -55,6 +79,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
           cell.split = text_at(row, 7), cell.recipe = text_at(row, 9);
           cell.batch_size = row.getColumn(10).getInt64();
           cell.timed_against = text_at(row, 20), cell.blocks = text_at(row, 21);
+          cell.run_key = text_at(row, 22);
           cell.settings =
               settings_of(cell.split, text_at(row, 8), text_at(row, 10), text_at(row, 11),
                           text_at(row, 12), text_at(row, 13), cell.recipe);
@@ -65,11 +90,12 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
         cell.order = {row.getColumn(17).getInt64(), row.getColumn(18).getInt64()};
         if (target || !experiment.empty()) cell.target = target;
       },
-      experiment);
+      experiment, keys.dump());
   for_each_row(db,
                "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
                "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
-               "r.step_ns_median, r.taint <> '[]', h.hostname, b.git_sha, r.started_utc FROM run r "
+               "r.step_ns_median, r.taint <> '[]', h.hostname, b.git_sha, r.started_utc, "
+               "coalesce(json_extract(r.environment, '$.engine.library'), '') FROM run r "
                "JOIN build b USING(build_id) JOIN host h USING(host_id) "
                "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
                [&](SQLite::Statement& row) {
@@ -88,14 +114,25 @@ std::vector<Cell> read_cells(SQLite::Database& db, const std::string& experiment
                  run.step_ns_median = optional_real(row.getColumn(10));
                  run.tainted = row.getColumn(11).getInt() != 0;
                  run.host = text_at(row, 12), run.git_sha = text_at(row, 13);
-                 run.started_utc = text_at(row, 14);
+                 run.started_utc = text_at(row, 14), run.library = text_at(row, 15);
                });
   std::vector<Cell> sorted;
-  for (auto& [id, cell] : cells) sorted.push_back(std::move(cell));
+  for (auto& [id, cell] : cells) {
+    if (choice.item != nullptr) {
+      // What is under the item's name and not planned stands behind what is.
+      cell.order = {1, cell.order.second};
+      const auto member = choice.members->find(cell.run_key);
+      if (member != choice.members->end()) place_in(*choice.item, *member->second, cell);
+    }
+    sorted.push_back(std::move(cell));
+  }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Cell& a, const Cell& b) { return a.order < b.order; });
   return sorted;
 }
+
+// What is planned now is newer than what is not, then what was planned later.
+std::pair<bool, int64_t> age_of(const Cell& cell) { return {cell.planned, cell.cell_id}; }
 
 // A cell planned again under another key with the same settings is of a later version of the
 // method, the network or the data: what the earlier one measured is no further seed. Takes the
@@ -107,13 +144,15 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
     return Key{cell.network, cell.dataset, cell.setting, cell.schedule,     cell.method,
                cell.purpose, cell.seed,    cell.blocks,  cell.timed_against};
   };
-  std::map<Key, int64_t> newest;
+  std::map<Key, const Cell*> newest;
   for (const auto& cell : cells) {
-    auto& id = newest[key_of(cell)];
-    id = std::max(id, cell.cell_id);
+    auto& known = newest[key_of(cell)];
+    if (known == nullptr || age_of(*known) < age_of(cell)) known = &cell;
   }
   std::map<std::string, int64_t> dropped;
-  const auto is_old = [&](const Cell& cell) { return newest[key_of(cell)] != cell.cell_id; };
+  std::set<int64_t> kept;
+  for (const auto& [key, cell] : newest) kept.insert(cell->cell_id);
+  const auto is_old = [&](const Cell& cell) { return !kept.contains(cell.cell_id); };
   for (const auto& cell : cells) {
     if (is_old(cell) && !cell.runs.empty()) ++dropped[cell.method_label];
   }
@@ -130,21 +169,25 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
 
 // An experiment keeps what an earlier text of its file ran. Where that has the labels of what is
 // planned now but is something else, such as a schedule that was changed, its label says so.
-void mark_earlier(std::vector<Cell>& cells) {
+void mark_earlier(std::vector<Cell>& cells, bool of_item) {
   struct Newest {
-    int64_t cell_id = 0;
+    std::pair<bool, int64_t> age;
     std::string network, schedule, method;
   };
   using Key = std::tuple<int64_t, std::string, std::string, std::string, std::string, std::string>;
-  const auto key_of = [](const Cell& cell) {
-    return Key{cell.order.first, cell.network_label,  cell.dataset,
-               cell.setting,     cell.schedule_label, cell.method_label};
+  const auto key_of = [of_item](const Cell& cell) {
+    return Key{of_item ? 0 : cell.order.first,
+               cell.network_label,
+               cell.dataset,
+               cell.setting,
+               cell.schedule_label,
+               cell.method_label};
   };
   std::map<Key, Newest> newest;
   for (const auto& cell : cells) {
     auto& known = newest[key_of(cell)];
-    if (cell.cell_id > known.cell_id) {
-      known = {cell.cell_id, cell.network, cell.schedule, cell.method};
+    if (age_of(cell) > known.age) {
+      known = {age_of(cell), cell.network, cell.schedule, cell.method};
     }
   }
   for (auto& cell : cells) {
@@ -172,34 +215,12 @@ Curves read_curves(SQLite::Database& db, const std::string& metric) {
   return curves;
 }
 
-}  // namespace
-
-Settings settings_of(const RunConfig& config) {
-  return settings_of(std::string(name(config.split)), std::to_string(config.train_examples),
-                     std::to_string(config.batch_size), std::string(name(config.precision)),
-                     std::to_string(config.threads), std::string(name(config.device)),
-                     Json(config.recipe).dump());
-}
-
-std::string experiment_name(SQLite::Database& db, const std::string& given) {
-  if (given.empty()) return "";
-  std::string name = given.starts_with("@") ? given.substr(1) : given;
-  std::vector<std::string> known;
-  for_each_row(db, "SELECT name FROM experiment ORDER BY name",
-               [&](SQLite::Statement& row) { known.push_back(text_at(row, 0)); });
-  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
-  throw usage_error("no experiment \"{}\" in the store{}; it has: {}", name,
-                    did_you_mean(name, known),
-                    known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
-}
-
-Contents read_contents(const std::string& path, const ReportOptions& options) {
+Contents read_chosen(SQLite::Database& db, const Choice& choice) {
+  const std::string& experiment = choice.experiment;
   Contents contents;
-  auto db = open_snapshot(path);
-  const std::string experiment = experiment_name(db, options.experiment);
-  contents.cells = read_cells(db, experiment);
+  contents.cells = read_cells(db, choice);
   contents.excluded = drop_superseded(contents.cells);
-  mark_earlier(contents.cells);
+  mark_earlier(contents.cells, choice.item != nullptr);
   contents.accuracy = read_curves(db, "accuracy");
   contents.loss = read_curves(db, "loss");
   for_each_row(db,
@@ -257,6 +278,38 @@ Contents read_contents(const std::string& path, const ReportOptions& options) {
       },
       experiment);
   return contents;
+}
+
+}  // namespace
+
+Settings settings_of(const RunConfig& config) {
+  return settings_of(std::string(name(config.split)), std::to_string(config.train_examples),
+                     std::to_string(config.batch_size), std::string(name(config.precision)),
+                     std::to_string(config.threads), std::string(name(config.device)),
+                     Json(config.recipe).dump());
+}
+
+std::string experiment_name(SQLite::Database& db, const std::string& given) {
+  if (given.empty()) return "";
+  std::string name = given.starts_with("@") ? given.substr(1) : given;
+  std::vector<std::string> known;
+  for_each_row(db, "SELECT name FROM experiment ORDER BY name",
+               [&](SQLite::Statement& row) { known.push_back(text_at(row, 0)); });
+  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+  throw usage_error("no experiment \"{}\" in the store{}; it has: {}", name,
+                    did_you_mean(name, known),
+                    known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+}
+
+Contents read_contents(const std::string& path, const ReportOptions& options) {
+  auto db = open_snapshot(path);
+  return read_chosen(db, {.experiment = experiment_name(db, options.experiment)});
+}
+
+Contents read_item_contents(const std::string& path, const Experiment& item,
+                            const Members& members) {
+  auto db = open_snapshot(path);
+  return read_chosen(db, {.experiment = item.id, .item = &item, .members = &members});
 }
 
 }  // namespace approx

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "results/reports/members.h"
 #include "results/reports/options.h"
 #include "results/store/database.h"
 #include "results/store/run_store.h"
@@ -31,6 +32,7 @@ struct Run {
   std::optional<int64_t> train_ns;
   std::optional<double> step_ns_median;
   std::string host, git_sha, started_utc;
+  std::string library;  // the build id of what computed; "" of runs that did not say it
 
   bool result() const { return is_result(state); }
   bool finished() const { return state == RunState::kFinished; }
@@ -38,6 +40,8 @@ struct Run {
 
 struct Cell {
   int64_t cell_id = 0, seed = 0, batch_size = 0;
+  std::string run_key;
+  bool planned = false;  // read_item_contents: it is a run that the item plans now
   std::string purpose, method, schedule, network, dataset, split;
   std::string recipe, setting;  // setting: all that must be equal, as one text
   std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
@@ -90,6 +94,12 @@ struct Contents {
 
 // Reads it. Throws as report_table does.
 Contents read_contents(const std::string& path, const ReportOptions& options);
+
+// What the store has of an item: its members, whatever experiment asked for them, with the item's
+// labels, and beside them what the store keeps under the item's name of an earlier text of the
+// file or of flags. Throws as report_table does; the name need not be in the store.
+Contents read_item_contents(const std::string& path, const Experiment& item,
+                            const Members& members);
 
 // The name without its "@", checked against those in the store; "" stays "". Throws Error(kUsage)
 // that lists them.

@@ -41,8 +41,8 @@ struct Judgement {
 // Compares one number of a paper with ours. Absolute values are judged at full scale and on data as
 // the paper had them, times on its hardware only; differences from dense where both trainings are
 // the paper's in all that decides one, within the margin. A number stands on at least six seeds, a
-// timing on ten processes, or is not judged. A count that is the same in every run follows from the configuration: that it is
-// the paper's shows that the configuration is, and reproduces nothing.
+// timing on ten processes, or is not judged. A count that is the same in every run follows from the
+// configuration: that it is the paper's shows that the configuration is, and reproduces nothing.
 Judgement judge(const ReportedValue& value, const std::optional<double>& reported,
                 const Measured& measured, const Circumstances& around);
 

@@ -91,7 +91,7 @@ class PageMaker {
 
   void add_paper(const std::string& paper, PaperItem item) {
     const Experiment& layout = item.layout;
-    const bool measured = stored_.contains(item.shown.id);
+    const bool measured = stored_.contains(item.shown.id) || finished_runs(item.shown, stored_) > 0;
     const auto* not_run = layout.as<NotRunItem>();
     const auto* picture = layout.as<PictureItem>();
     HtmlSection section{.id = layout.item, .title = layout.title};

@@ -121,13 +121,8 @@ bool is_of_approximated(const ReportedValue& value) {
 
 // A store also keeps the runs of an earlier text of the file, and those that flags made of it.
 bool PaperCells::as_planned(const Row& row, Place at) const {
-  const Cell& cell = *row.first;
-  const auto& runs = grid_.shown().runs();
-  return std::any_of(runs.begin(), runs.end(), [&](const PlannedRun& run) {
-    return grid_.stands(run, at) && run.config.method == cell.method &&
-           run.config.network == cell.network && run.config.dataset == cell.dataset &&
-           Json(run.config.schedule).dump() == cell.schedule && differing(cell, run.config).empty();
-  });
+  return std::any_of(row.cells.begin(), row.cells.end(),
+                     [&](const Cell* cell) { return cell->planned && grid_.stands(*cell, at); });
 }
 
 const Row* PaperCells::find(Place at) const {
@@ -144,9 +139,14 @@ const Row* PaperCells::find(Place at) const {
 std::string PaperCells::other_settings(const Row& row, Place at) const {
   if (as_planned(row, at)) return "";
   const auto* run = grid_.planned_as_shown(at);
-  const std::string text = run == nullptr ? "" : differing(*row.first, run->config);
-  return text.empty() ? "made with other settings than the item's"
-                      : "made with other settings than the item's: " + text;
+  const Cell& cell = *row.first;
+  const std::string text = run == nullptr ? "" : differing(cell, run->config);
+  if (!text.empty()) return "made with other settings than the item's: " + text;
+  const bool same = run != nullptr && run->config.method == cell.method &&
+                    run->config.network == cell.network && run->config.dataset == cell.dataset &&
+                    Json(run->config.schedule).dump() == cell.schedule;
+  return same ? "made with an earlier version of the method, the network or the data"
+              : "made with other settings than the item's";
 }
 
 Measured PaperCells::measure(const ReportedValue& value, Place at) const {

@@ -15,7 +15,8 @@ bool is_of_approximated(const ReportedValue& value);
 
 class PaperCells {
  public:
-  // `grid` must outlive it; `contents`: of the experiment at the scale that it shows.
+  // `grid` must outlive it; `contents`: those of the item (read_item_contents) at the scale that it
+  // shows.
   PaperCells(const PaperGrid& grid, Contents contents, bool include_tainted)
       : grid_(grid), set_(std::move(contents), include_tainted) {}
 

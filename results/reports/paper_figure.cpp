@@ -5,6 +5,7 @@
 #include "core/experiment/files.h"
 #include "results/reports/curves.h"
 #include "results/reports/kernels.h"
+#include "results/reports/members.h"
 #include "results/reports/paper_report.h"
 #include "results/reports/pareto.h"
 #include "results/reports/schedule_picture.h"
@@ -46,11 +47,14 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
                      const ReportOptions& options,
                      const std::map<std::string, StoredItem>& stored) {
   PaperItem item;
-  item.layout = load_layout(name, *options.catalogue);
+  const auto checksums = stored_checksums(db);
+  item.layout = load_layout(name, *options.catalogue, Scale::kFull, checksums);
   const Scale chosen = scale.empty() ? most_measured(item.layout, stored) : parse_scale(scale);
-  item.shown = chosen == Scale::kFull ? item.layout : load_layout(name, *options.catalogue, chosen);
+  item.shown = chosen == Scale::kFull ? item.layout
+                                      : load_layout(name, *options.catalogue, chosen, checksums);
   item.table =
-      report_paper(db, item.layout, item.shown, {.include_tainted = options.include_tainted});
+      report_paper(db, item.layout, item.shown,
+                   {.include_tainted = options.include_tainted, .catalogue = options.catalogue});
   return item;
 }
 

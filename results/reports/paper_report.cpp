@@ -1,12 +1,13 @@
 #include "results/reports/paper_report.h"
 
+#include <filesystem>
+
 #include "results/reports/contents.h"
 #include "results/reports/paper_grid.h"
 #include "results/reports/paper_kernels.h"
 #include "results/reports/paper_runs.h"
 #include "results/reports/paper_study.h"
 #include "results/reports/paper_unmeasured.h"
-#include "results/reports/stored_items.h"
 
 namespace approx {
 
@@ -16,11 +17,9 @@ Table report_paper(const std::string& db, const Experiment& layout, const Experi
   if (layout.as<StudyItem>()) return paper_study_table(db, layout, shown);
   if (const auto* picture = layout.as<PictureItem>()) return paper_picture_table(layout, *picture);
   if (const auto* not_run = layout.as<NotRunItem>()) return paper_not_run_table(layout, *not_run);
+  const Members members = members_of(shown, db, options.catalogue);
   Contents contents;
-  if (stored_items(db).contains(shown.id)) {
-    contents =
-        read_contents(db, {.experiment = shown.id, .include_tainted = options.include_tainted});
-  }
+  if (std::filesystem::exists(db)) contents = read_item_contents(db, shown, members);
   return paper_runs_table(PaperGrid(layout, shown), std::move(contents), options.include_tainted);
 }
 

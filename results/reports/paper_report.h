@@ -10,10 +10,13 @@ namespace approx {
 
 struct PaperOptions {
   bool include_tainted = false;
+  // Recognizes runs on any number of threads where the item leaves them to the machine.
+  const Catalogue* catalogue = nullptr;
 };
 
 // `layout`: the item at full scale, which names its rows and columns and holds the paper's numbers;
-// `shown`: the same at the scale to show. The store need not exist: nothing is measured then. One
+// `shown`: the same at the scale to show, both loaded with the checksums of the store, by which its
+// runs are found. The store need not exist: nothing is measured then. One
 // row for each (row, column, quantity); for people a table in the paper's layout. Throws
 // Error(kDatabase) for a file that is no store.
 Table report_paper(const std::string& db, const Experiment& layout, const Experiment& shown,

@@ -10,12 +10,19 @@
 
 namespace approx {
 
-const char* const kNoteNames[kNotes] = {"few seeds",      "diverged",
-                                        "unpaired seeds", "lossy data",
-                                        "dirty build",    "not isolated",
-                                        "mixed hosts",    "tainted timing",
-                                        "resumed runs",   "timed against another network",
-                                        "few processes",  "above its ceiling"};
+const char* const kNoteNames[kNotes] = {"few seeds",
+                                        "diverged",
+                                        "unpaired seeds",
+                                        "lossy data",
+                                        "dirty build",
+                                        "not isolated",
+                                        "mixed hosts",
+                                        "tainted timing",
+                                        "resumed runs",
+                                        "timed against another network",
+                                        "few processes",
+                                        "above its ceiling",
+                                        "pairs of different builds"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -30,7 +37,8 @@ const char* const kNoteTexts[kNotes] = {
     "its speedup is over the exact training of another network",
     "its speedup was timed in fewer than 5 processes; one process has no interval",
     "its speedup lies wholly above its own ceiling, where no saving can bring it: no verdict rests "
-    "on it"};
+    "on it",
+    "in some pairs the dense run was made by another build of the program"};
 
 namespace {
 
@@ -48,6 +56,12 @@ std::string speedup_obstacle(const Row& row) {
   if (row.speedup.n >= kProcessesForAVerdict) return "";
   return fmt::format("its speed was timed in {} {}, a verdict needs {}", row.speedup.n,
                      row.speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
+}
+
+// A run of a program that did not say its library's build id is judged by its commit alone.
+bool same_build(const Run& a, const Run& b) {
+  return a.git_sha == b.git_sha && a.dirty == b.dirty &&
+         (a.library == b.library || a.library.empty() || b.library.empty());
 }
 
 const Cell* partner(const Row* dense, const Cell& cell) {
@@ -204,6 +218,7 @@ void RowSet::judge_loss(Row& row) const {
   for (const auto* cell : row.cells) {
     const Cell* dense = partner(row.dense, *cell);
     if (dense == nullptr || !final_accuracy(*cell) || !final_accuracy(*dense)) continue;
+    row.notes[kMixedBuilds] |= !same_build(*cell->run(), *dense->run());
     const auto ours = cell->run()->train_ns, theirs = dense->run()->train_ns;
     if (ours && theirs && *ours > 0 && *theirs > 0) {
       logs.push_back(std::log(static_cast<double>(*theirs) / static_cast<double>(*ours)));

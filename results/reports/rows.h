@@ -29,6 +29,7 @@ enum Note {
   kOtherNetwork,
   kFewProcesses,
   kAboveCeiling,
+  kMixedBuilds,
   kNotes
 };
 
@@ -82,6 +83,9 @@ inline bool is_dense(const Cell& cell) { return is_dense(cell.method); }
 // The accuracy cell of `dense` that a run of `cell` is compared with: of its seed, run on the same
 // machine and data. None where there is none, or where `cell` has no run.
 const Cell* partner(const Row* dense, const Cell& cell);
+
+// Whether both were made by the same build of the program and its library.
+bool same_build(const Run& a, const Run& b);
 
 // An accuracy run that counts, with its cell.
 struct AccuracyRun {

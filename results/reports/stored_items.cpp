@@ -1,11 +1,32 @@
 #include "results/reports/stored_items.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "results/reports/contents.h"
 #include "results/reports/rows.h"
 
 namespace approx {
+namespace {
+
+// Over the products that its runs approximated, weighted by their work.
+std::optional<double> density_of(const RowSet& set, const Row& row) {
+  double kept = 0, all = 0;
+  for (const auto* cell : row.cells) {
+    const Run* run = cell->run();
+    if (run == nullptr || !run->finished()) continue;
+    const auto counts = set.contents().layers.find(run->run_id);
+    if (counts == set.contents().layers.end()) continue;
+    for (const auto& count : counts->second) {
+      if (!count.density || is_dense(count.method)) continue;
+      kept += *count.density * static_cast<double>(count.macs_dense);
+      all += static_cast<double>(count.macs_dense);
+    }
+  }
+  return all > 0 ? std::optional(kept / all) : std::nullopt;
+}
+
+}  // namespace
 
 std::map<std::string, StoredItem> stored_items(const std::string& path) {
   std::map<std::string, StoredItem> items;
@@ -20,6 +41,12 @@ std::map<std::string, StoredItem> stored_items(const std::string& path) {
                  item.planned = row.getColumn(1).getInt64();
                  item.finished = row.getColumn(2).getInt64();
                });
+  for_each_row(
+      db,
+      "SELECT DISTINCT e.name, c.run_key FROM experiment e JOIN experiment_cell m "
+      "USING(experiment_id) JOIN cell c USING(cell_id) JOIN run r USING(cell_id) WHERE "
+      "r.state IN ('finished', 'diverged')",
+      [&](SQLite::Statement& row) { items[text_at(row, 0)].keys.insert(text_at(row, 1)); });
   for_each_row(db,
                "SELECT experiment, count(*) FROM (SELECT experiment FROM study_run UNION ALL "
                "SELECT experiment FROM kernel_run) WHERE experiment <> '' GROUP BY experiment",
@@ -29,30 +56,46 @@ std::map<std::string, StoredItem> stored_items(const std::string& path) {
   return items;
 }
 
+int64_t finished_runs(const Experiment& item, const std::map<std::string, StoredItem>& stored) {
+  const auto own = stored.find(item.id);
+  int64_t count = own == stored.end() ? 0 : own->second.finished;
+  for (const auto& run : item.runs()) {
+    const bool counted = own != stored.end() && own->second.keys.contains(run.key);
+    if (counted || !run.excluded.empty()) continue;
+    count += std::any_of(stored.begin(), stored.end(),
+                         [&](const auto& other) { return other.second.keys.contains(run.key); });
+  }
+  return count;
+}
+
 Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored) {
   Scale best = Scale::kFull;
   int64_t most = 0;
   for (const auto scale : layout.scales) {
     const auto id =
         scale == Scale::kFull ? layout.item : fmt::format("{}:{}", layout.item, name(scale));
+    if (scale == Scale::kSmoke && most > 0) continue;
     const auto found = stored.find(id);
-    if (found == stored.end() || (scale == Scale::kSmoke && most > 0)) continue;
-    const int64_t results = found->second.finished + found->second.item_results;
+    int64_t results = 0;
+    if (found != stored.end()) results = found->second.finished + found->second.item_results;
+    if (scale == Scale::kFull) results = std::max(results, finished_runs(layout, stored));
     if (results > most) best = scale, most = results;
   }
   return best;
 }
 
-std::map<LabelKey, double> stored_speedups(const std::string& db, const std::string& experiment) {
-  std::map<LabelKey, double> speedups;
-  if (!stored_items(db).contains(experiment)) return speedups;
+StoredRows stored_rows(const std::string& db, const std::string& experiment) {
+  StoredRows stored;
+  if (!stored_items(db).contains(experiment)) return stored;
   const RowSet set(db, {.experiment = experiment});
   for (const auto& row : set.rows()) {
-    if (row.speedup.n == 0 || row.dense == &row) continue;
+    if (row.dense == &row) continue;
     const Cell& cell = *row.first;
-    speedups[{cell.method_label, cell.schedule_label, cell.network_label}] = row.speedup.ratio;
+    const LabelKey key{cell.method_label, cell.schedule_label, cell.network_label};
+    if (row.speedup.n > 0) stored.speedups[key] = row.speedup.ratio;
+    if (const auto density = density_of(set, row)) stored.densities[key] = *density;
   }
-  return speedups;
+  return stored;
 }
 
 }  // namespace approx

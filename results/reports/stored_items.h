@@ -1,9 +1,9 @@
 // What a store has of experiments: what a listing counts, and a sweep or a report builds on.
-// on.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/experiment/experiment.h"
@@ -14,17 +14,27 @@ namespace approx {
 struct StoredItem {
   int64_t planned = 0, finished = 0;  // cells
   int64_t item_results = 0;           // studies and kernel benchmarks
+  std::set<std::string> keys;         // of the finished cells
 };
 
 // By the experiment's id. Empty where there is no store.
 std::map<std::string, StoredItem> stored_items(const std::string& db);
 
+// The cells with a result that are an item's: under its name, and under any other by their keys,
+// where it was loaded with the checksums of the store.
+int64_t finished_runs(const Experiment& item, const std::map<std::string, StoredItem>& stored);
+
 // The scale at which most of an item has been run; of equals the larger. Smoke counts where there
 // is nothing else, and full where there is nothing.
 Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored);
 
-// The speedups that timing runs of an experiment have measured. Empty where there is no store or no
-// such experiment in it.
-std::map<LabelKey, double> stored_speedups(const std::string& db, const std::string& experiment);
+// What the runs of an experiment's rows have shown, by the labels of the rows.
+struct StoredRows {
+  std::map<LabelKey, double> speedups;   // of timing runs
+  std::map<LabelKey, double> densities;  // what was kept of what was approximated, a share
+};
+
+// Empty where there is no store or no such experiment in it.
+StoredRows stored_rows(const std::string& db, const std::string& experiment);
 
 }  // namespace approx

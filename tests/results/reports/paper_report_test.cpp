@@ -5,7 +5,9 @@
 #include <functional>
 
 #include "results/render/verdict.h"
+#include "results/reports/members.h"
 #include "results/reports/stored_items.h"
+#include "tests/core/config/test_catalogue.h"
 #include "tests/results/filled_store.h"
 
 namespace approx {
@@ -146,6 +148,58 @@ TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow)
   table = report_paper(path_, now, now);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "1");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 1: fewer than 6 seeds");
+}
+
+// The same run asked for by another file is a run of this item.
+TEST_F(PaperReport, RunsAreFoundByTheirKeysWhateverAskedForThem) {
+  auto asked_for = item(6);
+  asked_for.id = "other:experiment";
+  for (auto& run : trainings_of(asked_for)) run.network_label += ", as called there";
+  fill(asked_for, 6);
+  const auto here = item(6);
+  const auto table = report_paper(path_, here, here);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kReproduced));
+  EXPECT_EQ(at(table, "dense", "accuracy", "n"), "6");
+  EXPECT_EQ(finished_runs(here, stored_items(path_)), 18);
+  EXPECT_EQ(most_measured(here, stored_items(path_)), Scale::kFull);
+
+  // Not what only looks like it: a run of another key, such as that of another version.
+  auto later = item(6);
+  for (auto& run : trainings_of(later)) run.key += "-2";
+  EXPECT_EQ(at(report_paper(path_, later, later), "zero", "accuracy", "reason"),
+            "no finished run in the store");
+  EXPECT_EQ(finished_runs(later, stored_items(path_)), 0);
+}
+
+TEST_F(PaperReport, RunsOfAnEarlierVersionAreShownAndNotJudged) {
+  fill(item(6), 6);
+  auto later = item(6);
+  for (auto& run : trainings_of(later)) run.key += "-2";
+  const auto table = report_paper(path_, later, later);
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
+  EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
+            "made with an earlier version of the method, the network or the data");
+}
+
+// Where a file leaves the threads open, its runs are those on any number of threads that was used.
+TEST_F(PaperReport, MembersOnThreadsOfAnyMachine) {
+  const auto parse = [&](const std::string& threads) {
+    return parse_experiment("network = \"small_cnn\"\ndataset = \"mnist14\"\n" + threads +
+                                "method = [\"dense\", \"zero\"]\nschedule = \"wang2019_cnn2\"",
+                            "x.toml", {}, test_catalogue(), stored_checksums(path_));
+  };
+  {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    store.add_experiment(parse("threads = 61\n"), "sweep");
+  }
+  const auto ran = parse("threads = 61\n"), open = parse(""), other = parse("threads = 62\n");
+  const auto is_member = [&](const Experiment& item, const Catalogue* catalogue) {
+    return members_of(item, path_, catalogue).contains(ran.runs()[1].key);
+  };
+  EXPECT_TRUE(is_member(ran, &test_catalogue()));
+  EXPECT_TRUE(is_member(open, &test_catalogue()));
+  EXPECT_FALSE(is_member(open, nullptr)) << "this machine has other threads";
+  EXPECT_FALSE(is_member(other, &test_catalogue()));
 }
 
 // Points lost after four epochs of SGD say nothing of those lost after 250 of Adam.

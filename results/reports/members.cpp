@@ -1,0 +1,46 @@
+#include "results/reports/members.h"
+
+#include <filesystem>
+#include <vector>
+
+#include "core/config/run_key.h"
+#include "results/store/database.h"
+
+namespace approx {
+
+std::function<std::string(const std::string& dataset)> stored_checksums(const std::string& path) {
+  std::map<std::string, std::string> newest;
+  if (std::filesystem::exists(path)) {
+    auto db = open_snapshot(path);
+    for_each_row(db, "SELECT name, sha256 FROM dataset ORDER BY dataset_id",
+                 [&](SQLite::Statement& row) { newest[text_at(row, 0)] = text_at(row, 1); });
+  }
+  return [newest](const std::string& dataset) {
+    const auto found = newest.find(dataset);
+    return found == newest.end() ? std::string() : found->second;
+  };
+}
+
+Members members_of(const Experiment& item, const std::string& path, const Catalogue* catalogue) {
+  Members members;
+  std::vector<int64_t> threads;
+  if (catalogue != nullptr && std::filesystem::exists(path)) {
+    auto db = open_snapshot(path);
+    for_each_row(db, "SELECT DISTINCT threads FROM cell ORDER BY threads",
+                 [&](SQLite::Statement& row) { threads.push_back(row.getColumn(0).getInt64()); });
+  }
+  const auto checksum = stored_checksums(path);
+  for (const auto& run : item.runs()) {
+    if (!run.excluded.empty()) continue;
+    members.emplace(run.key, &run);
+    if (!run.threads_of_machine) continue;
+    RunConfig config = run.config;
+    for (const int64_t count : threads) {
+      config.threads = count;
+      members.emplace(run_key(config, checksum(config.dataset), *catalogue), &run);
+    }
+  }
+  return members;
+}
+
+}  // namespace approx

@@ -1,0 +1,24 @@
+// Which runs of a store are those of an item: by their keys, whatever experiment asked for them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "core/experiment/experiment.h"
+
+namespace approx {
+
+// The data that a store's runs were made with, newest first of each name: what load_layout needs so
+// that the keys of an item's runs are those of the store. "" for data that it does not know.
+std::function<std::string(const std::string& dataset)> stored_checksums(const std::string& db);
+
+// The planned runs of an item by the keys that they may have in a store. They must outlive it.
+using Members = std::map<std::string, const PlannedRun*>;
+
+// `item` was loaded with stored_checksums(). Threads that it leaves to the machine are those of
+// whatever machine made a run, which takes the catalogue; without one they are this machine's.
+// Excluded runs are no members.
+Members members_of(const Experiment& item, const std::string& db, const Catalogue* catalogue);
+
+}  // namespace approx

@@ -1,0 +1,43 @@
+"""A run of an experiment or a recipe that was changed since the program was built is dirty."""
+
+import json
+import os
+import shutil
+
+from program import Folder, expect, expect_equal, finish
+
+EXPERIMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../experiments")
+
+
+def origin(folder, seed, spec="@quickstart"):
+    """What the run of that seed says: its changed files, and whether it is dirty."""
+    code, _, err = folder.run("sweep", spec, "--db", "t.db", "--seeds", str(seed), "--method",
+                              "dense", "--set", "purpose=accuracy", "--progress", "none")
+    expect_equal(code, 0, f"sweep of seed {seed} ({err})")
+    (environment, dirty), = folder.query(
+        "SELECT r.environment, b.dirty FROM run r JOIN build b USING(build_id) JOIN cell c "
+        f"USING(cell_id) WHERE c.seed = {seed}")
+    return json.loads(environment)["engine"].get("changed_files"), dirty
+
+
+with Folder() as folder:
+    shutil.copytree(EXPERIMENTS, folder.file("experiments"))
+    changed, built_dirty = origin(folder, 0)
+    expect_equal(changed, None, "as the program was built with")
+
+    recipe = folder.file("experiments/recipes/mnist14_sgd.toml")
+    with open(recipe, "a", encoding="utf-8") as out:
+        out.write("# changed\n")
+    changed, dirty = origin(folder, 1)
+    expect_equal(changed, ["experiments/recipes/mnist14_sgd.toml"], "a changed recipe")
+    expect_equal(dirty, 1, "a changed recipe is dirty")
+
+    with open(folder.file("experiments/quickstart.toml"), "a", encoding="utf-8") as out:
+        out.write("# changed as well\n")
+    expect_equal(origin(folder, 2)[0], ["experiments/quickstart.toml",
+                                        "experiments/recipes/mnist14_sgd.toml"], "both changed")
+
+with Folder() as folder:
+    changed, dirty = origin(folder, 0, "sweep.toml")
+    expect_equal((changed, dirty), (None, built_dirty), "a file of one's own is no changed one")
+finish()
