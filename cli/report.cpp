@@ -120,8 +120,20 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   report->add_option("--out", flags->out, "Write to a file, not to standard output");
   report->add_flag("--include-tainted", flags->report.include_tainted,
                    "Count timing runs that were disturbed or shared the machine");
-  add_real(*report, "--margin", flags->report.margin, 0.001, 100,
-           "Points of accuracy that a method may lose (default 0.5)");
+  report
+      ->add_option_function<std::string>(
+          "--margin",
+          [flags](const std::string& text) {
+            flags->report.margin = parse_margin(text);
+            if (flags->report.margin) return;
+            throw usage_error(
+                "--margin: \"{}\": expected points, 0.5 or 0.5pp, or a share of the dense error, "
+                "10%",
+                printable(text));
+          },
+          "What a method may lose, points (0.5pp) or a share of the dense error (10%); default 10% "
+          "for advice, else 0.5pp")
+      ->type_name("MARGIN");
   report
       ->add_option_function<std::string>(
           "--target",

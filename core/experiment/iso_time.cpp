@@ -12,6 +12,11 @@ int64_t scaled(int64_t epochs, double factor) {
 
 }  // namespace
 
+bool is_prefix_of_longer(const Recipe& recipe) {
+  return recipe.lr_schedule == RateSchedule::kConstant && recipe.warmup_epochs == 0 &&
+         recipe.start_size == 0;
+}
+
 int64_t iso_time_epochs(int64_t epochs, double speedup) {
   const double rounded = std::floor(static_cast<double>(epochs) / speedup + 0.5);
   return std::max<int64_t>(1, static_cast<int64_t>(rounded));

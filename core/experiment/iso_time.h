@@ -12,6 +12,10 @@ namespace approx {
 // the row named behind it takes.
 inline constexpr std::string_view kIsoTimePrefix = "dense in the time of ";
 
+// Whether a training of fewer epochs is the beginning of a longer one, so that its result can be
+// read there and no control need be run: nothing in the recipe looks at the number of epochs.
+bool is_prefix_of_longer(const Recipe& recipe);
+
 // How many epochs such a control has: those of the row over its speedup, rounded, at least one.
 int64_t iso_time_epochs(int64_t epochs, double speedup);
 

@@ -8,65 +8,19 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/numbers.h"
-#include "core/experiment/iso_time.h"
 #include "results/render/column.h"
 #include "results/reports/report.h"
 #include "results/reports/row_columns.h"
 #include "results/reports/rows.h"
+#include "results/reports/same_time.h"
+#include "results/reports/target_rows.h"
 #include "results/stats/stats.h"
 
 namespace approx {
 namespace {
 
-constexpr int64_t kSeedsForABound = 6;  // fewer say little of a loss
-
-// --- the control ---
-
-// None for the recipe of another version of the program.
-std::optional<Recipe> recipe_of(const Cell& cell) {
-  const Json json = Json::parse(cell.recipe, nullptr, /*allow_exceptions=*/false);
-  Recipe recipe;
-  try {
-    from_json(json, recipe);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-  return recipe;
-}
-
-// Whether two cells differ in nothing but method and recipe.
-bool same_but_recipe(const Cell& a, const Cell& b) {
-  const auto others = [](const Cell& cell) {
-    Settings settings;
-    for (const auto& setting : cell.settings) {
-      const auto& specs = recipe_specs();
-      const bool of_recipe = std::any_of(
-          specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == setting.first; });
-      if (!of_recipe) settings.push_back(setting);
-    }
-    return settings;
-  };
-  return a.network == b.network && a.dataset == b.dataset && others(a) == others(b);
-}
-
-// The control of a row: dense training that is as short as the row is fast. One serves all methods
-// that leave it the same epochs, so it goes by its recipe and not by the name in its label.
-const Row* iso_time_control(const RowSet& set, const Row& row) {
-  const auto recipe = recipe_of(*row.first);
-  if (row.speedup.n == 0 || !recipe) return nullptr;
-  const Recipe wanted = shortened(*recipe, iso_time_epochs(recipe->epochs, row.speedup.ratio));
-  for (const auto& other : set.rows()) {
-    const Cell& cell = *other.first;
-    if (cell.method_label.starts_with(kIsoTimePrefix) && other.accuracy.n > 0 &&
-        same_but_recipe(cell, *row.first) && recipe_of(cell) == wanted) {
-      return &other;
-    }
-  }
-  return nullptr;
-}
-
-// --- a line ---
+constexpr int64_t kSeedsForAWord = 6;  // fewer can never show a difference at 5 %
+constexpr Margin kWorthMargin = Margin::of_error(0.1);
 
 // Where and when the runs of a row and of its dense row were made.
 struct Origin {
@@ -106,75 +60,148 @@ std::string worth_text(Worth worth) {
   return "";
 }
 
-struct Advice {
+// One of the questions that a method has to pass.
+struct Part {
+  const char* name = "";
   Worth worth = Worth::kUndecided;
   std::string reason;
 };
 
-// By its speed and its loss against dense.
-Advice advise(const Row& row, const NonInferiorityTest& test, double margin) {
-  if (row.notes[kDiverged]) return {Worth::kNo, "runs diverged"};
-  const std::string points = shortest(margin) + " points";
-  const std::string obstacle = speedup_obstacle(row);
-  const bool slower = obstacle.empty() && *row.speedup.hi < 1;
-  const bool faster = obstacle.empty() && *row.speedup.lo > 1;
-  if (slower) return {Worth::kNo, "slower than dense"};
-  if (test.verdict == NonInferiority::kInferior) return {Worth::kNo, "loses more than " + points};
-  if (!obstacle.empty()) return {Worth::kUndecided, obstacle};
-  if (row.loss.n == 0) return {Worth::kUndecided, "its accuracy was not measured beside dense"};
-  const bool no_gain = *row.speedup.hi < 1 + kLeastEffect;
-  if (no_gain) return {Worth::kNo, "no gain of 2 % or more"};
-  if (!faster) return {Worth::kUndecided, "its speedup cannot be told from 1"};
-  if (test.verdict == NonInferiority::kInconclusive) {
-    if (row.loss.n >= kSeedsForABound) {
-      return {Worth::kUndecided, "faster, but the loss may be above " + points};
-    }
-    return {Worth::kUndecided, fmt::format("faster, but {} {} cannot bound the loss", row.loss.n,
-                                           row.loss.n == 1 ? "seed" : "seeds")};
-  }
-  return {Worth::kYes, "faster, and loses no more than " + points};
+struct Advice {
+  Worth worth = Worth::kUndecided;
+  std::string decided_by, reason;  // by the parts that made it so: all three where it is yes
+};
+
+// Is a step faster?
+Part speed_part(const Row& row) {
+  Part part{.name = "speed"};
+  part.reason = speedup_obstacle(row);
+  if (!part.reason.empty()) return part;
+  if (*row.speedup.hi < 1) return {part.name, Worth::kNo, "slower than dense"};
+  if (*row.speedup.hi < 1 + kLeastEffect) return {part.name, Worth::kNo, "no gain of 2 % or more"};
+  if (*row.speedup.lo > 1) return {part.name, Worth::kYes, "faster"};
+  part.reason = "its speedup cannot be told from 1";
+  return part;
 }
 
-// A shorter exact training is the method to beat. `against`: the control minus the method, points.
-Advice against_control(Advice advice, const PairedDifference& against) {
-  const bool no_better = against.half && against.mean - *against.half > 0;
-  const bool better = against.half && against.mean + *against.half < 0;
+std::string seeds_text(int64_t n) { return fmt::format("{} {}", n, n == 1 ? "seed" : "seeds"); }
+
+// Does it lose no more than the margin?
+Part loss_part(const Row& row, const NonInferiorityTest& test, double points) {
+  Part part{.name = "loss"};
+  const std::string margin = fixed(points, 2) + " points";
+  if (row.notes[kDiverged]) return {part.name, Worth::kNo, "runs diverged"};
+  if (row.loss.n == 0) {
+    part.reason = "its accuracy was not measured beside dense";
+  } else if (row.loss.n < kSeedsForAWord) {
+    part.reason =
+        fmt::format("{} cannot bound the loss, {} can", seeds_text(row.loss.n), kSeedsForAWord);
+  } else if (test.verdict == NonInferiority::kInferior) {
+    return {part.name, Worth::kNo, "loses more than " + margin};
+  } else if (test.verdict == NonInferiority::kNonInferior) {
+    return {part.name, Worth::kYes, "loses no more than " + margin};
+  } else {
+    part.reason = "the loss may be above " + margin;
+  }
+  return part;
+}
+
+// Does it beat the exact training of the same time?
+Part same_time_part(const SameTime& control) {
+  Part part{.name = "same time"};
+  const auto& advantage = control.advantage;
   const std::string result =
-      fmt::format("dense in the same time: {} points", with_interval(against, 2));
-  if (no_better && advice.worth != Worth::kNo) return {Worth::kNo, result + " above it"};
-  if (advice.worth != Worth::kYes) return advice;
-  if (!better) return {Worth::kUndecided, result + " against it"};
-  advice.reason += "; " + result + " against it";
+      fmt::format("dense in the same time: {} points", with_interval(advantage, 3));
+  if (control.source == SameTimeSource::kNone) {
+    part.reason = "no exact training of the same time (sweep --controls iso-time)";
+  } else if (advantage.n < kSeedsForAWord || !advantage.half) {
+    part.reason = fmt::format("{} of the exact training of the same time say too little, {} do not",
+                              seeds_text(advantage.n), kSeedsForAWord);
+  } else if (advantage.mean - *advantage.half > 0) {
+    return {part.name, Worth::kNo, result + " above it"};
+  } else if (advantage.mean + *advantage.half < 0) {
+    return {part.name, Worth::kYes, result + " against it"};
+  } else {
+    part.reason = result + " against it";
+  }
+  return part;
+}
+
+// No, where one part says so; yes, where all do.
+Advice advise(const std::vector<Part>& parts) {
+  Advice advice;
+  const auto says = [&](Worth worth) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [=](const Part& part) { return part.worth == worth; });
+  };
+  advice.worth = says(Worth::kNo)          ? Worth::kNo
+                 : says(Worth::kUndecided) ? Worth::kUndecided
+                                           : Worth::kYes;
+  const auto add = [](std::string& text, const char* between, const std::string& piece) {
+    text += (text.empty() ? "" : between) + piece;
+  };
+  for (const auto& part : parts) {
+    if (part.worth != advice.worth) continue;
+    add(advice.decided_by, ", ", part.name);
+    add(advice.reason, "; ", part.reason);
+  }
   return advice;
 }
 
 struct AdviceLine {
   const Row* row = nullptr;
   Origin origin;
-  NonInferiorityTest test;   // of its loss against dense
-  PairedDifference control;  // the control minus the method, points; empty without a control
+  double margin = 0;        // points
+  NonInferiorityTest test;  // of its loss against dense
+  SameTime control;
+  const TargetRow* target = nullptr;  // nullptr without one
   Advice advice;
 };
 
-AdviceLine advice_line(const RowSet& set, const Row& row, double margin) {
+AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
+                       const std::vector<TargetRow>& targets) {
   AdviceLine line{.row = &row, .origin = origin_of(row)};
   if (row.dense != nullptr) {
-    line.test = non_inferiority(set.losses(row, *row.dense, /*best=*/false), margin);
+    line.margin = margin.points(100 - row.dense->accuracy.mean);
+    line.test = non_inferiority(set.losses(row, *row.dense, /*best=*/false), line.margin);
   }
-  line.advice = advise(row, line.test, margin);
-  if (const Row* control = iso_time_control(set, row)) {
-    line.control = paired_difference(set.losses(row, *control, /*best=*/false));
-    line.advice = against_control(std::move(line.advice), line.control);
-  }
+  const auto target = std::find_if(targets.begin(), targets.end(),
+                                   [&](const TargetRow& each) { return each.row == &row; });
+  if (target != targets.end()) line.target = &*target;
+  line.control = same_time(
+      set, row, line.target == nullptr ? std::nullopt : std::optional(line.target->target.share));
+  line.advice = advise(
+      {speed_part(row), loss_part(row, line.test, line.margin), same_time_part(line.control)});
   return line;
 }
 
 std::string advice_loss_text(const AdviceLine& line) {
   const auto& loss = line.row->loss;
-  return with_interval(loss, 2) + (loss.half ? fmt::format(" (n={})", loss.n) : "");
+  if (!loss.half) return with_interval(loss, 2);
+  const auto& p = line.row->loss_p_holm;
+  return fmt::format("{} (n={}{})", with_interval(loss, 2), loss.n,
+                     p ? fmt::format(", p={:.2g}", *p) : "");
 }
 
-Columns<AdviceLine> advice_columns(const RowSet& set, double margin) {
+std::string same_time_text(const AdviceLine& line) {
+  const auto& control = line.control;
+  if (control.source == SameTimeSource::kNone) return "–";
+  return fmt::format("{} (n={}, {} epochs)", with_interval(control.advantage, 3),
+                     control.advantage.n, fixed(control.epochs, 1));
+}
+
+// "1.31× [1.20, 1.43]; reached 6/6, dense in the same time 4/6".
+std::string advice_target_text(const AdviceLine& line) {
+  if (line.target == nullptr) return "–";
+  std::string text = fmt::format("{}; reached {}/{}", ratio_text(line.target->speedup),
+                                 line.target->time.reached, line.target->time.n);
+  if (line.control.tried > 0) {
+    text += fmt::format(", dense in the same time {}/{}", line.control.reached, line.control.tried);
+  }
+  return text;
+}
+
+Columns<AdviceLine> advice_columns(const RowSet& set) {
   using Line = AdviceLine;
   const auto what = row_columns<Line>(set);
   Columns<Line> columns = {
@@ -192,6 +219,9 @@ Columns<AdviceLine> advice_columns(const RowSet& set, double margin) {
       {.name = "worth",
        .header = "worth it?",
        .value = [](const Line& line) { return worth_text(line.advice.worth); }},
+      {.name = "decided_by",
+       .header = "decided by",
+       .value = [](const Line& line) { return line.advice.decided_by; }},
       {.name = "reason", .value = [](const Line& line) { return line.advice.reason; }}};
   append(columns, ratio_columns<Line>("speedup", "speedup",
                                       [](const Line& line) { return line.row->speedup; }));
@@ -204,16 +234,51 @@ Columns<AdviceLine> advice_columns(const RowSet& set, double margin) {
        {.name = "loss_pp_lower", .value = [](const Line& line) { return field(line.test.lower); }},
        {.name = "loss_pp_upper", .value = [](const Line& line) { return field(line.test.upper); }},
        {.name = "n", .value = [](const Line& line) { return line.row->loss.n; }},
-       {.name = "margin_pp", .value = [margin](const Line&) { return margin; }},
+       {.name = "loss_p", .value = [](const Line& line) { return field(line.row->loss.p); }},
+       {.name = "loss_p_holm",
+        .value = [](const Line& line) { return field(line.row->loss_p_holm); }},
+       {.name = "margin_pp",
+        .header = "margin, pp",
+        .value = [](const Line& line) { return line.margin; },
+        .text = [](const Line& line) { return fixed(line.margin, 2); }},
        {.name = "measured_utc",
         .header = "measured",
         .value = [](const Line& line) { return line.origin.since; },
         .text = [](const Line& line) { return line.origin.since.substr(0, 10); }},
        {.name = "commit", .value = [](const Line& line) { return line.origin.commit; }},
-       {.name = "iso_time_pp", .value = [](const Line& line) { return mean_field(line.control); }},
+       {.name = "iso_time_pp",
+        .header = "dense in the same time, pp",
+        .value = [](const Line& line) { return mean_field(line.control.advantage); },
+        .text = same_time_text},
        {.name = "iso_time_pp_half",
-        .value = [](const Line& line) { return field(line.control.half); }},
-       {.name = "iso_time_n", .value = [](const Line& line) { return line.control.n; }},
+        .value = [](const Line& line) { return field(line.control.advantage.half); }},
+       {.name = "iso_time_n", .value = [](const Line& line) { return line.control.advantage.n; }},
+       {.name = "iso_time_epochs",
+        .value =
+            [](const Line& line) {
+              return line.control.source == SameTimeSource::kNone ? Field()
+                                                                  : Field(line.control.epochs);
+            }},
+       {.name = "iso_time_source",
+        .value = [](const Line& line) { return std::string(name(line.control.source)); }}});
+  append(columns, ratio_columns<Line>("target_speedup", "", [](const Line& line) {
+           return line.target == nullptr ? Ratio() : line.target->speedup;
+         }));
+  const auto of_target = [](auto value) {
+    return [=](const Line& line) { return line.target == nullptr ? Field() : Field(value(line)); };
+  };
+  append(
+      columns,
+      {{.name = "target_pct",
+        .value = of_target([](const Line& line) { return shown_percent(line.target->target); })},
+       {.name = "target_reached",
+        .header = "time to target",
+        .value = of_target([](const Line& line) { return line.target->time.reached; }),
+        .text = advice_target_text},
+       {.name = "target_runs",
+        .value = of_target([](const Line& line) { return line.target->time.n; })},
+       {.name = "iso_time_reached", .value = [](const Line& line) { return line.control.reached; }},
+       {.name = "iso_time_runs", .value = [](const Line& line) { return line.control.tried; }},
        {.header = "why", .text = [](const Line& line) { return line.advice.reason; }}});
   return columns;
 }
@@ -222,23 +287,32 @@ Columns<AdviceLine> advice_columns(const RowSet& set, double margin) {
 
 Table report_advice(const std::string& db, const ReportOptions& options) {
   const RowSet set(db, options);
+  const Margin margin = options.margin.value_or(kWorthMargin);
+  const auto targets = target_rows(set, options);
   std::vector<AdviceLine> lines;
   for (const auto& row : set.rows()) {
     if (row.dense == &row || is_dense(*row.first)) continue;
     if (row.speedup.n == 0 && row.loss.n == 0) continue;
-    lines.push_back(advice_line(set, row, options.margin));
+    lines.push_back(advice_line(set, row, margin, targets));
   }
   Table table;
   table.name = "advice";
   table.title = options.experiment;
-  fill(table, advice_columns(set, options.margin), lines);
+  fill(table, advice_columns(set), lines);
   if (lines.empty()) return table;
   table.notes = {
-      fmt::format("yes: its speedup's 95 % interval lies above 1, and the one-sided 95 % bound of "
-                  "its loss below {} points; no: slower, no gain of 2 %, or surely a larger loss; "
-                  "else undecided",
-                  shortest(options.margin)),
+      fmt::format("yes needs three things: speed, the 95 % interval of the speedup above 1; loss, "
+                  "its one-sided 95 % bound below {} by at least {} seeds; same time, better than "
+                  "the exact training that takes no longer. No: slower, no gain of 2 %, surely a "
+                  "larger loss, or surely no better than that training. Else undecided",
+                  margin.text(), kSeedsForAWord),
+      "dense in the same time: its accuracy minus the method's, in as many epochs as the speedup "
+      "leaves it: from the dense runs' own curves under a constant learning rate (the next "
+      "evaluation counts), else from runs of their own",
       "for the networks, data, settings and machines in the lines alone"};
+  const auto tests = std::count_if(set.rows().begin(), set.rows().end(),
+                                   [](const Row& row) { return row.loss_p_holm.has_value(); });
+  if (tests > 0) table.notes.push_back(holm_note(tests));
   const bool lossy = std::any_of(lines.begin(), lines.end(),
                                  [](const auto& line) { return line.row->notes[kLossy]; });
   if (lossy) table.notes.emplace_back("some of the data went through JPEG");

@@ -133,7 +133,7 @@ struct CompareLine {
   int64_t n_a = 0, n_b = 0;
 };
 
-CompareLine accuracy_line(const BySeed& a, const BySeed& b, double margin) {
+CompareLine accuracy_line(const BySeed& a, const BySeed& b, const Margin& margin) {
   const auto before = without_seeds(a), after = without_seeds(b);
   const auto mean_a = summarize(before), mean_b = summarize(after);
   const auto welch = welch_difference(after, before);
@@ -152,7 +152,7 @@ CompareLine accuracy_line(const BySeed& a, const BySeed& b, double margin) {
     line.lo = welch.difference - *welch.half;
     line.hi = welch.difference + *welch.half;
     line.difference_text += " ± " + fixed(*welch.half, 2);
-    line.change = change_of_accuracy(*line.lo, *line.hi, margin);
+    line.change = change_of_accuracy(*line.lo, *line.hi, margin.points(100 - line.a));
   }
   return line;
 }
@@ -186,7 +186,7 @@ struct Comparison {
   int64_t only_a = 0, only_b = 0;  // rows
 };
 
-void compare_rows(const RowSet& before, const RowSet& after, double margin,
+void compare_rows(const RowSet& before, const RowSet& after, const Margin& margin,
                   Comparison& comparison) {
   std::map<RowKey, const Row*> known;
   for (const auto& row : before.rows()) known[row_key(*row.first)] = &row;
@@ -274,7 +274,7 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
                      std::vector<Change>* losses) {
   const RowSet before(a, options), after(b, options);
   Comparison comparison;
-  compare_rows(before, after, options.margin, comparison);
+  compare_rows(before, after, options.margin.value_or(kUsualMargin), comparison);
   compare_kernels(a, b, comparison);
   if (losses != nullptr) {
     for (const auto& line : comparison.lines) {
@@ -291,9 +291,9 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
       fmt::format("speeds are compared through their own dense baselines, so A and B may come from "
                   "different machines; {} rows only in A, {} only in B",
                   comparison.only_a, comparison.only_b),
-      fmt::format("accuracy: Welch's 95 % interval against a margin of {} points; speed: faster or "
+      fmt::format("accuracy: Welch's 95 % interval against a margin of {}; speed: faster or "
                   "slower from 2 % on, the same if the whole interval lies within 2 %",
-                  shortest(options.margin))};
+                  options.margin.value_or(kUsualMargin).text())};
   return table;
 }
 

@@ -5,16 +5,21 @@
 #include <string>
 
 #include "core/config/catalogue.h"
+#include "results/reports/margin.h"
 
 namespace approx {
+
+inline constexpr Margin kUsualMargin = 0.5;  // points
 
 struct ReportOptions {
   std::string experiment;        // its name, "@" in front allowed; "": everything in the store
   bool include_tainted = false;  // timing runs that were disturbed or shared the machine, too
   // report_tta, report_profile: the share to reach, in place of the experiment's target. Without
-  // either it is the median of the dense runs' best accuracies less `margin`.
+  // either it is the median of the dense runs' best accuracies less the margin.
   std::optional<double> target;
-  double margin = 0.5;  // points that a method may lose (report_pareto, report_advice, report_tta)
+  // What a method may lose (report_advice, report_compare, report_tta). None: what each has of its
+  // own, report_advice a share of the dense error, the others kUsualMargin.
+  std::optional<Margin> margin;
   // report_layers: knows the order of the layers, which is by name without it.
   const Catalogue* catalogue = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "results/reports/target_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace approx {
 namespace {
@@ -20,10 +21,11 @@ std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
     best.push_back(highest);
   }
   if (best.empty()) return std::nullopt;
-  const double share = quantile(best, 0.5) - options.margin / 100;
-  return TargetChoice{share,
-                      fmt::format("median best of {} dense {} less {} points", best.size(),
-                                  best.size() == 1 ? "run" : "runs", shortest(options.margin))};
+  const Margin margin = options.margin.value_or(kUsualMargin);
+  const double median = quantile(best, 0.5);
+  const double share = median - margin.points(100 - 100 * median) / 100;
+  return TargetChoice{share, fmt::format("median best of {} dense {} less {}", best.size(),
+                                         best.size() == 1 ? "run" : "runs", margin.text())};
 }
 
 Efforts efforts_of(const RowSet& set, const Row& row, double share) {
@@ -85,6 +87,8 @@ void compare_with_dense(const RowSet& set, TargetRow& next) {
 const char* const kNotIsolated =
     "seconds are those of the accuracy runs, which may have shared the machine; only the "
     "step-time ratios of timing runs are isolated";
+
+double shown_percent(const TargetChoice& target) { return std::round(target.share * 1e12) / 1e10; }
 
 Group group_of(const Row& row) {
   return {row.first->network, row.first->dataset, row.first->setting};

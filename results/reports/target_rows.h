@@ -24,6 +24,9 @@ struct TargetChoice {
   std::string origin;  // why this one, for people
 };
 
+// As a percentage without the noise of its last bits: not 48.370000000000005.
+double shown_percent(const TargetChoice& target);
+
 // What the runs of a row took to reach a target.
 struct Efforts {
   std::vector<Attempt> seconds;

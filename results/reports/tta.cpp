@@ -59,40 +59,38 @@ Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters,
     return [=](const TargetRow& line) { return field(line.time.*member); };
   };
   auto columns = row_columns<TargetRow>(set, &letters).all();
-  append(
-      columns,
-      {{.name = "target_pct",
-        .header = "target",
-        // Not 48.370000000000005.
-        .value = [](const TargetRow& line) { return std::round(line.target.share * 1e12) / 1e10; },
-        .text = target_text_of},
-       {.name = "target_origin", .value = [](const TargetRow& line) { return line.target.origin; }},
-       {.name = "runs", .value = [](const TargetRow& line) { return line.time.n; }},
-       {.name = "reached",
-        .header = "reached",
-        .value = [](const TargetRow& line) { return line.time.reached; },
-        .text = reached_text},
-       {.name = "fraction", .value = of_time(&TargetTime::fraction)},
-       {.name = "fraction_lo",
-        .value = [](const TargetRow& line) { return line.time.fraction_interval.lo; }},
-       {.name = "fraction_hi",
-        .value = [](const TargetRow& line) { return line.time.fraction_interval.hi; }},
-       {.name = "median_s",
-        .header = "median",
-        .value = of_time(&TargetTime::median),
-        .text = [](const TargetRow& line) { return seconds_text(line.time.median); }},
-       {.name = "restricted_mean_s",
-        .header = "restricted mean",
-        .value = of_time(&TargetTime::restricted_mean),
-        .text = restricted_mean_text},
-       {.name = "restricted_mean_se", .value = of_time(&TargetTime::restricted_error)},
-       {.name = "budget_s", .value = &TargetRow::budget},
-       {.name = "restart_s",
-        .header = "with restarts",
-        .value = of_time(&TargetTime::expected_with_restarts),
-        .text = [](const TargetRow& line) {
-          return seconds_text(line.time.expected_with_restarts);
-        }}});
+  append(columns, {{.name = "target_pct",
+                    .header = "target",
+                    .value = [](const TargetRow& line) { return shown_percent(line.target); },
+                    .text = target_text_of},
+                   {.name = "target_origin",
+                    .value = [](const TargetRow& line) { return line.target.origin; }},
+                   {.name = "runs", .value = [](const TargetRow& line) { return line.time.n; }},
+                   {.name = "reached",
+                    .header = "reached",
+                    .value = [](const TargetRow& line) { return line.time.reached; },
+                    .text = reached_text},
+                   {.name = "fraction", .value = of_time(&TargetTime::fraction)},
+                   {.name = "fraction_lo",
+                    .value = [](const TargetRow& line) { return line.time.fraction_interval.lo; }},
+                   {.name = "fraction_hi",
+                    .value = [](const TargetRow& line) { return line.time.fraction_interval.hi; }},
+                   {.name = "median_s",
+                    .header = "median",
+                    .value = of_time(&TargetTime::median),
+                    .text = [](const TargetRow& line) { return seconds_text(line.time.median); }},
+                   {.name = "restricted_mean_s",
+                    .header = "restricted mean",
+                    .value = of_time(&TargetTime::restricted_mean),
+                    .text = restricted_mean_text},
+                   {.name = "restricted_mean_se", .value = of_time(&TargetTime::restricted_error)},
+                   {.name = "budget_s", .value = &TargetRow::budget},
+                   {.name = "restart_s",
+                    .header = "with restarts",
+                    .value = of_time(&TargetTime::expected_with_restarts),
+                    .text = [](const TargetRow& line) {
+                      return seconds_text(line.time.expected_with_restarts);
+                    }}});
   append(columns, ratio_columns<TargetRow>("steps_ratio", "steps ratio", &TargetRow::steps));
   auto step_time =
       ratio_columns<TargetRow>("step_time_ratio", "× step-time ratio", &TargetRow::step_time);

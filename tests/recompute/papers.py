@@ -1,0 +1,321 @@
+"""What `report paper` should say of our numbers and of their verdicts."""
+
+import itertools
+import json
+import os
+import subprocess
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # before Python 3.11
+    from pip._vendor import tomli as tomllib
+
+import numpy
+
+from samples import half_width, holm, mean, sign_flip_p
+from stored import Row, Store, in_state
+from tables import PROCESSES_FOR_A_WORD, SEEDS_FOR_A_WORD
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+
+
+SPEEDS = ("speedup", "time_saved")
+TIMES = SPEEDS + ("time", "time_to_target")
+OPTIMIZER = {"sgd": ("momentum", "nesterov"), "adam": ("beta1", "beta2", "epsilon")}
+
+
+class Item:
+    """An item of a paper at one scale, its file as TOML and its runs as the program plans them."""
+
+    def __init__(self, program, name, scale, path):
+        with open(os.path.join(ROOT, "experiments", *name.split(":")) + ".toml", "rb") as file:
+            self.toml = tomllib.load(file)
+        self.report = self.toml["report"]
+        self.scale = scale
+        self.id = self.toml["id"] + ("" if scale == "full" else ":" + scale)
+        self.full, self.shown = (self.plan(program, name, each) for each in ("full", scale))
+        self.rows, self.columns = self.labels("rows"), self.labels("columns")
+        target = {**self.toml, **self.toml.get("scale", {}).get(scale, {})}.get("target")
+        self.target = float(target.split(">=")[1]) if target else None
+        self.store = Store(path)
+        self.cells = self.own_cells(path)
+
+    @staticmethod
+    def plan(program, name, scale):
+        done = subprocess.run([program, "sweep", "@" + name, "--scale", scale, "--dry-run",
+                               "--format", "json", "--db", os.path.join(ROOT, "none.db")],
+                              capture_output=True, text=True, cwd=ROOT, check=True)
+        return [run for run in json.loads(done.stdout)["runs"] if not run["excluded"]]
+
+    def axis(self, which):
+        return self.report.get(which, "method" if which == "rows" else "")
+
+    def labels(self, which):
+        axis = self.axis(which)
+        if not axis:
+            return [""]
+        found = []
+        for run in self.full:
+            label = self.label(run, axis)
+            if label and label not in found:
+                found.append(label)
+        return found
+
+    @staticmethod
+    def label(run, axis):
+        return run["config"]["dataset"] if axis == "dataset" else run[axis]
+
+    def stands(self, run, place):
+        for which, labels, at in zip(("rows", "columns"), (self.rows, self.columns), place):
+            axis = self.axis(which)
+            if axis and self.label(run, axis) != labels[at] and not (
+                    axis == "schedule" and not self.label(run, axis) and at == 0):
+                return False
+        return True
+
+    def planned(self, plan, place):
+        return next((run for run in plan if self.stands(run, place)), None)
+
+    def baseline(self, place):
+        """Where the exact training stands that a cell is compared with."""
+        own, elsewhere = self.planned(self.full, place), None
+        apart = [self.axis(which) in ("network", "dataset") for which in ("rows", "columns")]
+        for at in itertools.product(range(len(self.rows)), range(len(self.columns))):
+            run = self.planned(self.full, at)
+            if run is None or run["config"]["method"] != "dense":
+                continue
+            if all(not fixed or here == there for fixed, here, there in zip(apart, at, place)):
+                return at
+            if own is not None and elsewhere is None and all(
+                    run["config"][key] == own["config"][key] for key in ("network", "dataset")):
+                elsewhere = at
+        return elsewhere
+
+    def own_cells(self, path):
+        """Cells that are planned now, whatever asked for them, and those under the item's name."""
+        # A configuration that leaves the threads open has those of this machine.
+        scales = self.toml.get("scale", {})
+        chosen = "threads" in self.toml or "threads" in scales.get(self.scale, {})
+
+        def identity(config):
+            # Blocks are of timing runs alone.
+            without = {"blocks", "block_steps"} if config["purpose"] == "accuracy" else set()
+            without |= set() if chosen else {"threads"}
+            return json.dumps({key: value for key, value in config.items() if key not in without},
+                              sort_keys=True)
+
+        wanted = {}
+        for run in self.shown:
+            wanted.setdefault(identity(run["config"]), run)
+        cells = {}
+        under_its_name = Store(path, self.id, superseded=True).cells
+        for cell in under_its_name + Store(path, superseded=True).cells:
+            run = wanted.get(identity(cell.config))
+            if cell.cell_id in cells or run is None and cell.experiment != self.id:
+                continue
+            cell.planned = run is not None
+            if run is not None:
+                cell.method_label, cell.schedule_label = run["method"], run["schedule"]
+                cell.network_label = run["network"]
+                cell.target_value = self.target
+            cells[cell.cell_id] = cell
+        newest = {}
+        for cell in cells.values():
+            known = newest.get(Store.identity(cell))
+            if known is None or (known.planned, known.cell_id) < (cell.planned, cell.cell_id):
+                newest[Store.identity(cell)] = cell
+        cells = list(newest.values())
+        latest = {}
+        for cell in cells:
+            names = (cell.network_label, cell.dataset, cell.setting, cell.schedule_label,
+                     cell.method_label)
+            cell.names = names
+            known = latest.get(names)
+            if known is None or (known.planned, known.cell_id) < (cell.planned, cell.cell_id):
+                latest[names] = cell
+
+        def what(cell):
+            return cell.schedule, cell.method, cell.network
+
+        return [cell for cell in cells if what(cell) == what(latest[cell.names])]
+
+    def table_rows(self):
+        groups = {}
+        for cell in self.cells:
+            groups.setdefault(cell.key, []).append(cell)
+        rows = [Row(self.store, cells) for cells in groups.values()]
+        for row in rows:
+            row.planned = any(cell.planned for cell in row.cells)
+            row.finished = in_state(row, "finished")
+            for other in rows:
+                if other.first.key[:3] == row.first.key[:3] and other.first.dense:
+                    row.dense = other
+        return rows
+
+    def find(self, rows, place):
+        best = None
+        for row in rows:
+            first = row.first
+            stands = self.stands({"method": first.method_label, "schedule": first.schedule_label,
+                                  "network": first.network_label,
+                                  "config": {"dataset": first.dataset}}, place)
+            rank = (row.finished > 0 and row.planned, row.finished)
+            if stands and (best is None or rank > best[0]):
+                best = rank, row
+        return best[1] if best else None
+
+    def value(self, quantity, definition):
+        found = [value for value in self.report.get("value", [])
+                 if value["quantity"] == quantity and value.get("definition", "") == definition]
+        return found[0] if found else {}
+
+    def departs(self, place):
+        """Whether a loss there is of another training than the paper's."""
+        ours, paper = self.planned(self.shown, place), self.planned(self.full, place)
+        if ours is None or paper is None:
+            return False
+        if other_training(ours["config"], paper["config"]):
+            return True
+        base = self.baseline(place)
+        if base is not None:
+            bases = self.planned(self.shown, base), self.planned(self.full, base)
+            if None not in bases and other_training(bases[0]["config"], bases[1]["config"]):
+                return True
+        for stated in self.report.get("departs", []):
+            if all(not stated.get(axis) or paper[axis] in numpy.atleast_1d(stated[axis])
+                   for axis in ("method", "schedule", "network")):
+                return True
+        return False
+
+
+def other_method(ours, paper):
+    return any(ours[key] != paper[key] for key in ("network", "method", "schedule"))
+
+
+def other_training(ours, paper):
+    if other_method(ours, paper):
+        return True
+    mine, theirs = ours["recipe"], paper["recipe"]
+    rule = ("optimizer",) + OPTIMIZER[mine["optimizer"]]
+    rule += ("weight_decay", "decay_norm", "clip_norm", "ema", "epochs")
+    return any(mine[key] != theirs[key] for key in rule) or any(
+        ours[key] != paper[key] for key in ("batch_size", "train_examples"))
+
+
+def counted(row, of_approximated):
+    """Percent of the multiply-accumulates that each run left out."""
+    values = []
+    for cell in row.trained():
+        rows = [layer for layer in row.store.layers[cell.run.run_id]
+                if not of_approximated or layer["method"] != "dense"]
+        dense = sum(layer["macs_dense"] for layer in rows)
+        if dense:
+            values.append(100 * (1 - sum(layer["macs_done"] for layer in rows) / dense))
+    return values
+
+
+def measured(item, rows, place, quantity, definition):
+    """(value, lo, hi, n, p, what else a verdict needs) of a cell; n is 0 where there is none."""
+    row = item.find(rows, place)
+    if row is None:
+        return None
+    best = definition.startswith("best")
+    values, extra = None, {"row": row, "same": False, "base": None}
+    if quantity in SPEEDS:
+        ratio, low, high, n = row.speedup()
+        ceiling, _ = row.bounds()
+        extra["above"] = ceiling is not None and low is not None and low > ceiling
+        if n and quantity == "time_saved":
+            ratio, low, high = (None if each is None else 100 * (1 - 1 / each)
+                                for each in (ratio, low, high))
+        return ratio, low, high, n, None, extra
+    if quantity == "accuracy":
+        values = row.bests() if best else row.finals()
+    elif quantity == "accuracy_loss":
+        base = item.baseline(place)
+        dense = item.find(rows, base) if base is not None else None
+        extra["base"] = dense
+        values = row.losses(dense, best) if dense is not None and dense is not row else []
+    elif quantity == "compute_reduction":
+        values = counted(row, definition == "of the approximated layers")
+        extra["same"] = len(values) > 1 and len(set(values)) == 1
+    elif quantity == "density":
+        curves = [row.store.curves[cell.run.run_id, "gradient_density", "train"]
+                  for cell in row.trained()]
+        values = [mean([point["value"] for point in curve]) for curve in curves if curve]
+        extra["same"] = len(values) > 1 and len(set(values)) == 1
+    elif quantity == "time_to_target":
+        values = row.times_to_target()[0]
+    elif quantity == "loss":
+        curves = [row.store.curves[cell.run.run_id, "loss", "train"] for cell in row.trained()]
+        values = [curve[-1]["value"] for curve in curves if curve]
+    assert values is not None, f"{quantity} is not computed here"
+    half = half_width(values)
+    value = mean(values)
+    low, high = (None, None) if half is None else (value - half, value + half)
+    p = sign_flip_p(values) if quantity == "accuracy_loss" else None
+    return value, low, high, len(values), p, extra
+
+
+def verdict(item, line, found, place):
+    quantity, definition = line["quantity"], line["definition"]
+    value = item.value(quantity, definition)
+    n = found[3] if found else 0
+    if n == 0:
+        return "NOT RUN"
+    middle, low, high, _, _, extra = found
+    if line["reported"] == "":
+        return ""
+    row, base = extra["row"], extra["base"]
+    ours, full = item.planned(item.shown, place), item.planned(item.full, place)
+    same_run = full is not None and ours is not None and full["config"] == ours["config"]
+    is_loss = quantity == "accuracy_loss"
+    is_count = line["basis"] == "count" or quantity == "compute_reduction"
+    by_construction = is_count and extra["same"]
+    least = PROCESSES_FOR_A_WORD if quantity in SPEEDS else SEEDS_FOR_A_WORD
+    tolerance = value.get("tolerance", item.report.get("margin", 1) if is_loss
+                          else 1 if is_count else 0)
+    obstacles = [
+        not row.planned or base is not None and not base.planned,
+        value.get("hardware") and quantity in TIMES,
+        line["basis"] == "estimated",
+        is_loss and item.departs(place),
+        by_construction and ours and full and other_method(ours["config"], full["config"]),
+    ]
+    if not by_construction:
+        if not is_loss:
+            lossy = any(cell.run is not None and cell.run.result and cell.run.lossy
+                        for cell in row.cells)
+            obstacles += [item.scale != "full" and not same_run, lossy]
+        obstacles += [extra.get("above"), n < least, low is None, tolerance <= 0]
+    if any(obstacles):
+        return "NOT COMPARABLE"
+    low, high = (middle, middle) if low is None else (low, high)
+    reported = float(line["reported"])
+    if low >= reported - tolerance and high <= reported + tolerance:
+        return "BY CONSTRUCTION" if by_construction else "REPRODUCED"
+    return "DIFFERS" if low > reported + tolerance or high < reported - tolerance \
+        else "NOT COMPARABLE"
+
+
+def expected_paper(item, printed):
+    rows = item.table_rows()
+    results = []
+    for line in printed:
+        place = item.rows.index(line["row"]), item.columns.index(line["column"])
+        quantity, definition = line["quantity"], line["definition"]
+        reference = item.baseline(place) == place and (
+            quantity in SPEEDS + ("accuracy_loss",) or definition == "of the approximated layers")
+        found = None
+        not_run = item.value(quantity, definition).get("not_run")
+        if not not_run and not (reference and quantity not in SPEEDS):
+            found = measured(item, rows, place, quantity, definition)
+        if found is not None and found[3] == 0:
+            found = None
+        word = "" if reference else verdict(item, line, found, place)
+        results.append((found or (None, None, None, 0, None), word))
+    adjusted = iter(holm([found[4] for found, _ in results if found[4] is not None]))
+    for found, word in results:
+        yield {"scale": item.scale, "measured": found[0], "measured_lo": found[1],
+               "measured_hi": found[2], "n": found[3], "verdict": word, "p": found[4],
+               "p_holm": None if found[4] is None else next(adjusted)}

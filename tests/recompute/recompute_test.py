@@ -1,0 +1,108 @@
+"""What the program prints of the committed databases, computed a second time by other means.
+
+Reads the tables of the databases themselves (no view, no code of the program), computes with NumPy
+and SciPy what docs/statistics.md says, and compares with the CSV of `report table`, `tta`, `advice`
+and `paper`, cell by cell. A column that this script does not know is an error, so that none is
+added without a second computation; those that only repeat what is stored are named at each table.
+
+  recompute_test.py PROGRAM DATABASE...
+"""
+
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+
+from papers import ROOT, Item, expected_paper
+from stored import Store, rows_of
+from tables import expected_advice, expected_table, expected_tta
+
+
+class Comparison:
+    def __init__(self, program):
+        self.program, self.cells, self.problems = program, 0, []
+
+    def csv(self, *arguments):
+        done = subprocess.run([self.program, *arguments, "--format", "csv"], capture_output=True,
+                              text=True, cwd=ROOT, check=False)
+        if done.returncode:
+            sys.exit(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr}")
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def rows(self, what, printed, expected, stored_text):
+        """Compares a table with what it should be; `stored_text`: columns without a computation."""
+        expected = list(expected)
+        if len(printed) != len(expected):
+            self.problems.append(f"{what}: {len(printed)} rows, not {len(expected)}")
+            return
+        for line, wanted in zip(printed, expected):
+            unknown = set(line) - set(wanted) - set(stored_text)
+            missing = set(wanted) - set(line)
+            if unknown or missing:
+                self.problems.append(f"{what}: columns {sorted(unknown)} are computed nowhere "
+                                     f"here, {sorted(missing)} are not in the table")
+                return
+            for column, value in wanted.items():
+                self.cells += 1
+                if not same(line[column], value):
+                    place = ", ".join(line.get(key, "") for key in ("schedule", "row", "column",
+                                                                    "method", "quantity"))
+                    self.problems.append(
+                        f"{what}: {place}: {column} is {line[column]!r}, should be {value!r}")
+
+
+def same(printed, value):
+    if value is None:
+        return printed == ""
+    if isinstance(value, str):
+        return printed.removesuffix(" (earlier)") == value
+    if printed == "":
+        return False
+    return math.isclose(float(printed), value, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def compare_database(comparison, path):
+    name, rows = os.path.basename(path), rows_of(Store(path))
+    comparison.rows(f"{name}: table", comparison.csv("report", "table", "--db", path),
+                    expected_table(rows), ("setting", "notes"))
+    comparison.rows(f"{name}: tta", comparison.csv("report", "tta", "--db", path),
+                    expected_tta(rows, lambda row: 0.5),
+                    ("setting", "target_origin", "step_time_source", "joules_to_target",
+                     "joules_runs", "notes"))
+    comparison.rows(f"{name}: advice", comparison.csv("report", "advice", "--db", path),
+                    expected_advice(rows, share_of_error=0.1),
+                    ("setting", "machine", "reason", "measured_utc", "commit"))
+    for item, scale in items_with_runs(comparison.program, path):
+        printed = comparison.csv("report", "paper", item, "--scale", scale, "--db", path)
+        comparison.rows(f"{name}: {item} {scale}", printed,
+                        expected_paper(Item(comparison.program, item, scale, path), printed),
+                        ("item", "row", "column", "quantity", "definition", "unit", "basis",
+                         "hardware", "printed", "reported", "reason", "notes", "paper_note"))
+
+
+def items_with_runs(program, path):
+    """(item, scale) of which the database has trainings."""
+    done = subprocess.run([program, "list", "papers", "--db", path, "--format", "json"],
+                          capture_output=True, text=True, cwd=ROOT, check=True)
+    for item in json.loads(done.stdout)["rows"]:
+        for scale in ("full", "reduced"):
+            if (item[scale] or "").endswith("runs") and not item[scale].startswith("0 of"):
+                yield item["name"], scale
+
+
+def main():
+    comparison = Comparison(os.path.abspath(sys.argv[1]))
+    for path in sys.argv[2:]:
+        compare_database(comparison, path)
+    for problem in comparison.problems:
+        print(problem)
+    print(f"{comparison.cells} cells of {len(sys.argv) - 2} databases, "
+          f"{len(comparison.problems)} of them otherwise")
+    sys.exit(1 if comparison.problems or not comparison.cells else 0)
+
+
+if __name__ == "__main__":
+    main()

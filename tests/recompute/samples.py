@@ -1,0 +1,64 @@
+"""The statistics of docs/statistics.md, of plain lists of numbers, by NumPy and SciPy."""
+
+import itertools
+import math
+
+import numpy
+import scipy.stats
+
+
+def half_width(values):
+    """Of the t-interval of a mean; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    low, high = scipy.stats.t.interval(0.95, len(values) - 1, loc=numpy.mean(values),
+                                       scale=scipy.stats.sem(values)) \
+        if numpy.std(values) > 0 else (0, 0)
+    return (high - low) / 2
+
+
+def mean(values):
+    return float(numpy.mean(values)) if len(values) else None
+
+
+def sign_flip_p(differences):
+    n = len(differences)
+    if not 2 <= n <= 20:
+        return None
+    signs = numpy.array(list(itertools.product((1, -1), repeat=n)))
+    sums = numpy.abs(signs @ numpy.array(differences))
+    observed = abs(sum(differences))
+    return float(numpy.mean(sums >= observed - 1e-12 * numpy.sum(numpy.abs(differences))))
+
+
+def holm(values):
+    """Adjusted p-values, in their order."""
+    order = numpy.argsort(values, kind="stable")
+    scaled = [(len(values) - rank) * values[at] for rank, at in enumerate(order)]
+    running = numpy.minimum(1, numpy.maximum.accumulate(scaled)) if len(values) else []
+    adjusted = [0.0] * len(values)
+    for rank, at in enumerate(order):
+        adjusted[at] = float(running[rank])
+    return adjusted
+
+
+def one_sided_bounds(values):
+    if len(values) < 2:
+        return None, None
+    reach = scipy.stats.t.ppf(0.95, len(values) - 1) * scipy.stats.sem(values)
+    return mean(values) - reach, mean(values) + reach
+
+
+def ratio_of_logs(logs):
+    """(ratio, lo, hi, n) by the mean of logarithms and its t-interval."""
+    if not len(logs):
+        return None, None, None, 0
+    middle, reach = mean(logs), half_width(logs)
+    if reach is None:
+        return math.exp(middle), None, None, len(logs)
+    return math.exp(middle), math.exp(middle - reach), math.exp(middle + reach), len(logs)
+
+
+def ratio_of_pairs(numerators, denominators):
+    return ratio_of_logs(numpy.log(numpy.array(numerators) / numpy.array(denominators))
+                         if numerators else [])

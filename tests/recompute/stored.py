@@ -1,0 +1,267 @@
+"""What a database holds, read from its tables and not from its views, and its rows: cells with
+equal settings, judged by the statistics in samples.py."""
+
+import collections
+import json
+import math
+import os
+import sqlite3
+
+import numpy
+
+from samples import holm, mean, ratio_of_logs, sign_flip_p
+
+RESULT = ("finished", "diverged")
+SECOND = 1e9  # ns
+PRODUCTS = ("forward", "data_gradient", "weight_gradient")
+
+
+class Run:
+    """The attempt of a cell that counts: its last with a result, else its last."""
+
+    def __init__(self, row):
+        self.__dict__.update(dict(row))
+        self.finished = self.state == "finished"
+        self.result = self.state in RESULT
+
+
+class Cell:
+    def __init__(self, row):
+        self.__dict__.update(dict(row))
+        self.config = json.loads(self.config)
+        self.run = None
+        setting = dict(self.config)
+        for key in ("seed", "purpose", "method", "schedule", "network", "dataset", "blocks",
+                    "block_steps", "timed_against"):
+            setting.pop(key, None)
+        self.setting = json.dumps(setting, sort_keys=True)
+        self.timed_against = self.config.get("timed_against", "")
+        self.key = (self.network, self.dataset, self.setting, self.schedule, self.method)
+
+    @property
+    def dense(self):
+        return self.method == "dense"
+
+
+class Store:
+    """Cells in the order of their experiments; those that a later version superseded only if asked
+    for."""
+
+    def __init__(self, path, experiment=None, superseded=False):
+        db = sqlite3.connect(f"file:{os.path.abspath(path)}?immutable=1", uri=True)
+        db.row_factory = sqlite3.Row
+        self.db = db
+        cells = {}
+        for row in db.execute(
+                "SELECT c.*, m.method_label, m.schedule_label, m.network_label, e.experiment_id, "
+                "m.position, e.name AS experiment, e.target_value FROM cell c "
+                "JOIN experiment_cell m USING(cell_id) "
+                "JOIN experiment e USING(experiment_id) WHERE ?1 IS NULL OR e.name = ?1 "
+                "ORDER BY e.experiment_id", (experiment,)):
+            before = cells.get(row["cell_id"])
+            cell = cells[row["cell_id"]] = Cell(row)
+            if before is not None and cell.target_value is None and experiment is None:
+                cell.target_value = before.target_value
+        for row in db.execute(
+                "SELECT r.*, coalesce(d.lossy, 0) AS lossy, b.dirty, b.git_sha, h.hostname "
+                "FROM run r "
+                "JOIN build b USING(build_id) JOIN host h USING(host_id) "
+                "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt"):
+            cell = cells.get(row["cell_id"])
+            if cell is None:
+                continue
+            run = Run(row)
+            if cell.run is None or run.result or not cell.run.result:
+                cell.run = run
+        newest = {}
+        for cell in cells.values():
+            identity = self.identity(cell)
+            newest[identity] = max(newest.get(identity, 0), cell.cell_id)
+        kept = [cell for cell in cells.values()
+                if superseded or newest[self.identity(cell)] == cell.cell_id]
+        self.cells = sorted(kept, key=lambda cell: (cell.experiment_id, cell.position))
+        self.curves = collections.defaultdict(list)
+        for row in db.execute("SELECT * FROM metric WHERE value IS NOT NULL ORDER BY step"):
+            self.curves[row["run_id"], row["name"], row["split"]].append(row)
+        self.blocks = collections.defaultdict(dict)
+        for row in db.execute("SELECT * FROM timing_block ORDER BY run_id, pair"):
+            pair = self.blocks[row["run_id"]].setdefault(row["pair"], {})
+            pair[row["arm"]] = row["ns"] / row["steps"]
+        self.layers = collections.defaultdict(list)
+        for row in db.execute("SELECT * FROM layer_metric"):
+            self.layers[row["run_id"]].append(row)
+
+    @staticmethod
+    def identity(cell):
+        timing = (cell.config.get("blocks"), cell.config.get("block_steps"), cell.timed_against)
+        return cell.key + (cell.purpose, cell.seed) + timing
+
+    def accuracies(self, run, split):
+        return self.curves[run.run_id, "accuracy", split]
+
+    def judged(self, cell):
+        held_out = self.accuracies(cell.run, "holdout") if cell.split == "holdout" else []
+        return held_out or self.accuracies(cell.run, "test")
+
+
+class Row:
+    def __init__(self, store, cells):
+        self.store, self.cells, self.first = store, cells, cells[0]
+        self.dense = None
+        targets = [cell.target_value for cell in cells if cell.target_value is not None]
+        self.target = targets[-1] if targets else None
+
+    def trained(self, diverged=False):
+        """Its accuracy cells with a run that finished; with `diverged` also those."""
+        return [cell for cell in self.cells if cell.purpose == "accuracy" and cell.run is not None
+                and (cell.run.finished or diverged and cell.run.result)]
+
+    def final(self, cell):
+        tests = self.store.accuracies(cell.run, "test")
+        return 100 * tests[-1]["value"] if tests else None
+
+    def best(self, cell):
+        """The test accuracy at the first evaluation that what judges calls best."""
+        by = self.store.judged(cell)
+        if not by:
+            return None
+        step = by[int(numpy.argmax([point["value"] for point in by]))]["step"]
+        at = [point for point in self.store.accuracies(cell.run, "test") if point["step"] == step]
+        return 100 * at[0]["value"] if at else None
+
+    def finals(self):
+        return [value for value in map(self.final, self.trained()) if value is not None]
+
+    def bests(self):
+        return [value for value in map(self.best, self.trained()) if value is not None]
+
+    def partner_of(self, cell, dense=None):
+        for other in (dense or self.dense).cells:
+            if (other is not cell and other.purpose == "accuracy" and other.run is not None and
+                    (other.seed, other.run.host_id, other.run.dataset_id) ==
+                    (cell.seed, cell.run.host_id, cell.run.dataset_id)):
+                return other
+        return None
+
+    def pairs(self, dense=None):
+        """(cell, dense cell) of one seed, machine and data, both of which finished."""
+        dense = dense or self.dense
+        if dense is None or dense is self:
+            return []
+        found = []
+        for cell in self.trained():
+            other = self.partner_of(cell, dense)
+            if other is not None and other.run.finished:
+                found.append((cell, other))
+        return found
+
+    def losses(self, dense=None, best=False):
+        value = self.best if best else self.final
+        pairs = [(value(cell), value(other)) for cell, other in self.pairs(dense)]
+        return [theirs - ours for ours, theirs in pairs if ours is not None and theirs is not None]
+
+    def times_to_target(self):
+        """(seconds of the runs that reached its target, how many tried, the longest training)."""
+        reached, tried, longest = [], 0, 0
+        for cell in self.trained(diverged=True):
+            tried += 1
+            longest = max(longest, (cell.run.train_ns or 0) / SECOND)
+            if self.target is None:
+                continue
+            hits = [point for point in self.store.judged(cell) if point["value"] >= self.target]
+            reached += [hits[0]["train_ns"] / SECOND] if hits else []
+        return reached, tried, longest
+
+    def timings(self):
+        """Its timing cells that count: not disturbed, and all of one kind of comparison."""
+        timed = [cell for cell in self.cells if cell.purpose == "timing" and cell.run is not None
+                 and cell.run.finished]
+        if any(cell.timed_against for cell in timed):
+            timed = [cell for cell in timed if cell.timed_against]
+        return [cell for cell in timed if cell.run.timing_valid]
+
+    def block_pairs(self):
+        """For each timing run that has any: its pairs of ns a step, (dense, approximated)."""
+        groups = []
+        for cell in self.timings():
+            pairs = [(pair["dense"], pair["approx"])
+                     for pair in self.store.blocks[cell.run.run_id].values() if len(pair) == 2]
+            if pairs:
+                groups.append(pairs)
+        return groups
+
+    def speedup(self):
+        """Over processes: one number each, the mean over its pairs of blocks."""
+        return ratio_of_logs([mean([math.log(dense / ours) for dense, ours in pairs])
+                              for pairs in self.block_pairs()])
+
+    def shared_speedup(self):
+        logs = [math.log(other.run.train_ns / cell.run.train_ns) for cell, other in self.pairs()
+                if (cell.run.train_ns or 0) > 0 and (other.run.train_ns or 0) > 0]
+        return ratio_of_logs(logs)
+
+    def bounds(self):
+        """(ceiling, estimate) of the speedup: medians over its timing runs that have counts."""
+        ceilings, estimates = [], []
+        if self.first.dense:
+            return None, None
+        for cell in self.cells:
+            run = cell.run
+            if cell.purpose != "timing" or run is None or not (run.finished and run.timing_valid):
+                continue
+            layers = self.store.layers[run.run_id]
+            touched = saved = phases = 0
+            for product in PRODUCTS:
+                shares = self.store.curves[run.run_id, "phase_share", product]
+                counts = [row for row in layers if row["product"] == product]
+                dense = sum(row["macs_dense"] for row in counts)
+                phases += len(shares)
+                if not shares or dense <= 0:
+                    continue
+                share = shares[-1]["value"]
+                done = sum(row["macs_done"] for row in counts)
+                methods = sum(row["macs_dense"] for row in counts if row["method"] != "dense")
+                touched += share * methods / dense
+                saved += share * (1 - done / dense)
+            if layers and phases and touched < 1 and saved < 1:
+                ceilings.append(1 / (1 - touched))
+                estimates.append(1 / (1 - saved))
+        if not ceilings:
+            return None, None
+        return float(numpy.median(ceilings)), float(numpy.median(estimates))
+
+    def images_per_s(self, rows):
+        """(median, whether it is of timing runs)."""
+        batch = self.first.batch_size
+        speeds = [batch * SECOND / ours for pairs in self.block_pairs() for _, ours in pairs]
+        if not speeds and self.dense is self:
+            speeds = [batch * SECOND / dense for row in rows if row.dense is self
+                      for pairs in row.block_pairs() for dense, _ in pairs]
+        isolated = bool(speeds)
+        if not speeds:
+            speeds = [batch * SECOND / cell.run.step_ns_median for cell in self.trained()
+                      if cell.run.step_ns_median]
+        return (float(numpy.median(speeds)), int(isolated)) if speeds else (None, None)
+
+
+def rows_of(store):
+    groups = {}
+    for cell in store.cells:
+        groups.setdefault(cell.key, []).append(cell)
+    rows = [Row(store, cells) for cells in groups.values()]
+    for row in rows:
+        for other in rows:
+            if other.first.key[:3] == row.first.key[:3] and other.first.dense:
+                row.dense = other
+    return rows
+
+
+def holm_over(rows):
+    """Each row's (p, adjusted p)."""
+    p = [sign_flip_p(row.losses()) for row in rows]
+    adjusted = iter(holm([value for value in p if value is not None]))
+    return [(value, None if value is None else next(adjusted)) for value in p]
+
+
+def in_state(row, *states):
+    return sum(cell.run is not None and cell.run.state in states for cell in row.cells)

@@ -1,0 +1,278 @@
+"""What `report table`, `tta` and `advice` should say: a dictionary a row."""
+
+import math
+
+import numpy
+import scipy.stats
+
+from samples import half_width, mean, one_sided_bounds, ratio_of_pairs
+from stored import SECOND, holm_over, in_state
+
+SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
+PROCESSES_FOR_A_WORD = 10
+LEAST_GAIN = 1.02
+
+
+def triple(name, ratio):
+    return {name: ratio[0], name + "_lo": ratio[1], name + "_hi": ratio[2]}
+
+
+def labels(row):
+    first = row.first
+    return {"network": first.network_label, "dataset": first.dataset,
+            "schedule": first.schedule_label, "method": first.method_label}
+
+
+def expected_table(rows):
+    tests = holm_over(rows)
+    for row, (p, adjusted) in zip(rows, tests):
+        finals, bests, losses = row.finals(), row.bests(), row.losses()
+        reached, tried, longest = row.times_to_target()
+        images, isolated = row.images_per_s(rows)
+        speedup, (ceiling, estimate) = row.speedup(), row.bounds()
+        has_target = row.target is not None
+        finished, diverged = in_state(row, "finished"), in_state(row, "diverged")
+        failed = in_state(row, "failed", "oom", "timeout")
+        yield {
+            **labels(row), "n": len(finals),
+            "accuracy_pct": mean(finals), "accuracy_pct_half": half_width(finals),
+            "accuracy_pct_sd": float(numpy.std(finals, ddof=1)) if len(finals) > 1 else None,
+            "best_accuracy_pct": mean(bests), "best_accuracy_pct_half": half_width(bests),
+            "loss_pp": mean(losses), "loss_pp_half": half_width(losses),
+            "loss_pairs": len(losses), "loss_p": p, "loss_p_holm": adjusted,
+            **triple("speedup", speedup), "speedup_runs": speedup[3],
+            "speedup_block_pairs": sum(len(pairs) for pairs in row.block_pairs()),
+            **triple("speedup_not_isolated", row.shared_speedup()),
+            "target": row.target, "time_to_target_s": mean(reached) if has_target else None,
+            "target_reached": len(reached) if has_target else None,
+            "target_runs": tried if has_target else None,
+            "target_budget_s": longest if has_target and tried else None,
+            "images_per_s": images, "images_per_s_isolated": isolated,
+            "planned": len(row.cells), "finished": finished, "diverged": diverged,
+            "failed": failed, "missing": len(row.cells) - finished - diverged - failed,
+            "speedup_ceiling": ceiling, "speedup_estimated": estimate,
+        }
+
+
+class TargetRow:
+    """The attempts of a row at a target, and how long all runs that finished were watched."""
+
+    def __init__(self, row, share):
+        self.row, self.share = row, share
+        self.times, self.arrived, self.diverged, self.watched, self.efforts = [], [], [], [], {}
+        for cell in row.trained(diverged=True):
+            points = row.store.judged(cell)
+            if not points:
+                continue
+            hits = [point for point in points if point["value"] >= share]
+            if cell.run.finished:
+                self.watched.append(points[-1]["train_ns"] / SECOND)
+            at = hits[0] if hits else points[-1]
+            seconds = at["train_ns"] / SECOND
+            self.times.append(seconds)
+            self.arrived.append(bool(hits))
+            self.diverged.append(not hits and not cell.run.finished)
+            if hits and seconds > 0 and at["step"] > 0:
+                self.efforts[cell.cell_id] = (at["step"], seconds)
+
+
+def target_share(row, points):
+    if row.target is not None:
+        return row.target
+    if row.dense is None:
+        return None
+    best = [max((point["value"] for point in row.store.judged(cell)), default=0)
+            for cell in row.dense.trained()]
+    return float(numpy.median(best)) - points(row) / 100 if best else None
+
+
+def wilson(successes, n):
+    interval = scipy.stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    return interval.low, interval.high
+
+
+def survival(times, arrived, budget):
+    """(median, restricted mean, its error) by Kaplan and Meier, Greenwood's variance."""
+    steps, survivors, points = [], 1.0, sorted(zip(times, arrived))
+    for time in sorted({time for time, hit in points if hit}):
+        risk = sum(other >= time for other, _ in points)
+        hits = sum(other == time and hit for other, hit in points)
+        survivors *= 1 - hits / risk
+        steps.append((time, survivors, risk, hits))
+    if steps:  # SciPy's curve is the same
+        censored = scipy.stats.CensoredData(
+            uncensored=[time for time, hit in points if hit],
+            right=[time for time, hit in points if not hit])
+        curve = scipy.stats.ecdf(censored).sf
+        for time, value, _, _ in steps:
+            assert abs(float(curve.evaluate(time)) - value) < 1e-12
+    median = next((time for time, value, _, _ in steps if value <= 0.5 + 1e-12), None)
+    if not times or not (budget <= max(times) or steps and steps[-1][1] == 0):
+        return median, None, None
+    edges = [0.0] + [time for time, *_ in steps if time < budget] + [budget]
+    heights = [1.0] + [value for time, value, *_ in steps if time < budget]
+    areas = [height * (right - left) for height, left, right in zip(heights, edges, edges[1:])]
+    variance = sum(sum(areas[at + 1:]) ** 2 * hits / (risk * (risk - hits))
+                   for at, (time, _, risk, hits) in enumerate(steps)
+                   if time < budget and risk > hits)
+    error = math.sqrt(variance) if len(times) > 1 and len(edges) > 2 else None
+    return median, sum(areas), error
+
+
+def product_of(first, second):
+    if first[0] is None or second[0] is None:
+        return None, None, None
+    middle = math.log(first[0] * second[0])
+    if first[1] is None or second[1] is None:
+        return math.exp(middle), None, None
+    low = math.hypot(math.log(first[0] / first[1]), math.log(second[0] / second[1]))
+    high = math.hypot(math.log(first[2] / first[0]), math.log(second[2] / second[0]))
+    return math.exp(middle), math.exp(middle - low), math.exp(middle + high)
+
+
+def target_rows(rows, points):
+    """TargetRow of each row that has a target, with its budget and its ratios against dense."""
+    found = []
+    for row in rows:
+        share = target_share(row, points)
+        if share is None:
+            continue
+        line = TargetRow(row, share)
+        if line.times:
+            found.append(line)
+    budgets, longest = {}, {}
+    for line in found:
+        group = line.row.first.key[:3]
+        longest[group] = max(longest.get(group, 0), max(line.times))
+        if line.watched:
+            budgets[group] = min(budgets.get(group, math.inf), min(line.watched))
+    found = [line for line in found if longest[line.row.first.key[:3]] > 0]
+    for line in found:
+        row, group = line.row, line.row.first.key[:3]
+        line.budget = budgets.get(group, longest[group])
+        line.times = [max(time, line.budget) if diverged else time
+                      for time, diverged in zip(line.times, line.diverged)]
+        line.steps = line.step_time = line.speedup = (None, None, None)
+        if row.dense is None or row.dense is row:
+            continue
+        reference = TargetRow(row.dense, line.share).efforts
+        pairs = []
+        for cell in row.cells:
+            if cell.cell_id not in line.efforts:
+                continue
+            other = row.partner_of(cell)
+            if other is not None and other.cell_id in reference:
+                pairs.append((reference[other.cell_id], line.efforts[cell.cell_id]))
+        line.steps = ratio_of_pairs([dense[0] for dense, _ in pairs], [own[0] for _, own in pairs])
+        timed = row.speedup()
+        if timed[0] is not None:
+            line.step_time = timed
+            line.speedup = product_of(line.steps, timed)
+        else:
+            line.step_time = ratio_of_pairs([dense[1] / dense[0] for dense, _ in pairs],
+                                            [own[1] / own[0] for _, own in pairs])
+            line.speedup = ratio_of_pairs([dense[1] for dense, _ in pairs],
+                                          [own[1] for _, own in pairs])
+    return found
+
+
+def expected_tta(rows, points):
+    for line in target_rows(rows, points):
+        n, reached = len(line.times), sum(line.arrived)
+        low, high = wilson(reached, n)
+        median, restricted, error = survival(line.times, line.arrived, line.budget)
+        yield {
+            **labels(line.row), "target_pct": 100 * line.share, "runs": n, "reached": reached,
+            "fraction": reached / n, "fraction_lo": low, "fraction_hi": high, "median_s": median,
+            "restricted_mean_s": restricted, "restricted_mean_se": error,
+            "budget_s": line.budget, "restart_s": sum(line.times) / reached if reached else None,
+            **triple("steps_ratio", line.steps), **triple("step_time_ratio", line.step_time),
+            **triple("speedup", line.speedup),
+        }
+
+
+def by_three(parts):
+    """(word, names of the parts that decided): no by one, yes by all."""
+    words = [word for _, word in parts]
+    word = "no" if "no" in words else "undecided" if "undecided" in words else "yes"
+    return word, ", ".join(name for name, own in parts if own == word)
+
+
+def speed_word(row):
+    _, low, high, processes = row.speedup()
+    ceiling, _ = row.bounds()
+    if processes < PROCESSES_FOR_A_WORD or ceiling is not None and low > ceiling:
+        return "undecided"
+    return "no" if high < LEAST_GAIN else "yes" if low > 1 else "undecided"
+
+
+def loss_word(row, margin):
+    losses = row.losses()
+    if any(cell.run is not None and cell.run.state == "diverged" for cell in row.cells):
+        return "no"
+    if len(losses) < SEEDS_FOR_A_WORD:
+        return "undecided"
+    low, high = one_sided_bounds(losses)
+    return "yes" if high < margin else "no" if low > margin else "undecided"
+
+
+def same_time(row, share):
+    """Dense minus method in points where the method's time is up, the epochs of dense that fit into
+    it, and how many dense runs reach the target until then. None where nothing says so."""
+    assert not row.first.method_label.startswith("dense in the time of "), "not computed here"
+    recipe, ratio = row.first.config["recipe"], row.speedup()[0]
+    if row.dense is None or ratio is None or ratio <= 1 or recipe["lr_schedule"] != "constant" \
+            or recipe["warmup_epochs"] or recipe["start_size"]:
+        return None
+    epochs = recipe["epochs"] / ratio
+    advantages, reached, tried = [], 0, 0
+    for cell, dense in row.pairs():
+        later = [point for point in row.store.accuracies(dense.run, "test")
+                 if point["epoch"] >= epochs - 1e-9]
+        if not later:
+            continue
+        advantages.append(100 * later[0]["value"] - row.final(cell))
+        if share is None:
+            continue
+        tried += 1
+        judged = row.store.judged(dense)
+        before = sum(point["epoch"] < epochs - 1e-9 for point in judged)
+        reached += any(point["value"] >= share for point in judged[:before + 1])
+    return advantages, epochs, reached, tried
+
+
+def same_time_word(advantages):
+    if advantages is None or len(advantages) < SEEDS_FOR_A_WORD:
+        return "undecided"
+    middle, reach = mean(advantages), half_width(advantages)
+    return "no" if middle - reach > 0 else "yes" if middle + reach < 0 else "undecided"
+
+
+def expected_advice(rows, share_of_error):
+    tests = holm_over(rows)
+    targets = {id(line.row): line for line in target_rows(rows, lambda row: 0.5)}
+    for row, (p, adjusted) in zip(rows, tests):
+        speedup, losses = row.speedup(), row.losses()
+        if row.first.dense or speedup[3] == 0 and not losses:
+            continue
+        target = targets.get(id(row))
+        dense = row.dense.finals() if row.dense else []
+        margin = share_of_error * (100 - (mean(dense) or 0)) if row.dense else 0
+        low, high = one_sided_bounds(losses)
+        control = same_time(row, target.share if target else None)
+        advantages, epochs, reached, tried = control or (None, None, 0, 0)
+        worth, decided_by = by_three([("speed", speed_word(row)), ("loss", loss_word(row, margin)),
+                                      ("same time", same_time_word(advantages))])
+        yield {
+            **labels(row), "worth": worth, "decided_by": decided_by, **triple("speedup", speedup),
+            "loss_pp": mean(losses), "loss_pp_lower": low, "loss_pp_upper": high, "n": len(losses),
+            "loss_p": p, "loss_p_holm": adjusted, "margin_pp": margin,
+            "iso_time_pp": mean(advantages or []), "iso_time_pp_half": half_width(advantages or []),
+            "iso_time_n": len(advantages or []), "iso_time_epochs": epochs,
+            "iso_time_source": "the dense runs' curves" if control else "",
+            **triple("target_speedup", target.speedup if target else (None, None, None)),
+            "target_pct": 100 * target.share if target else None,
+            "target_reached": sum(target.arrived) if target else None,
+            "target_runs": len(target.times) if target else None,
+            "iso_time_reached": reached, "iso_time_runs": tried,
+        }
