@@ -107,12 +107,14 @@ Part loss_part(const Row& row, const NonInferiorityTest& test, double points) {
 }
 
 // Does it beat the exact training of the same time?
-Part same_time_part(const SameTime& control) {
+Part same_time_part(const Row& row, const SameTime& control) {
   Part part{.name = "same time"};
   const auto& advantage = control.advantage;
   const std::string result =
       fmt::format("dense in the same time: {} points", with_interval(advantage, 3));
-  if (control.source == SameTimeSource::kNone) {
+  if (row.speedup.n > 0 && row.speedup.ratio <= 1) {
+    part.reason = "not faster, so that no exact training is shorter";
+  } else if (control.source == SameTimeSource::kNone) {
     part.reason = "no exact training of the same time (sweep --controls iso-time)";
   } else if (advantage.n < kSeedsForAWord || !advantage.half) {
     part.reason = fmt::format("{} of the exact training of the same time say too little, {} do not",
@@ -171,7 +173,7 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
   line.control = same_time(
       set, row, line.target == nullptr ? std::nullopt : std::optional(line.target->target.share));
   line.advice = advise(
-      {speed_part(row), loss_part(row, line.test, line.margin), same_time_part(line.control)});
+      {speed_part(row), loss_part(row, line.test, line.margin), same_time_part(row, line.control)});
   return line;
 }
 

@@ -19,7 +19,7 @@ from tables import PROCESSES_FOR_A_WORD, SEEDS_FOR_A_WORD
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 
 
-SPEEDS = ("speedup", "time_saved")
+SPEEDS = ("speedup", "time_saved", "realisation")
 TIMES = SPEEDS + ("time", "time_to_target")
 OPTIMIZER = {"sgd": ("momentum", "nesterov"), "adam": ("beta1", "beta2", "epsilon")}
 
@@ -98,11 +98,8 @@ class Item:
         chosen = "threads" in self.toml or "threads" in scales.get(self.scale, {})
 
         def identity(config):
-            # Blocks are of timing runs alone.
-            without = {"blocks", "block_steps"} if config["purpose"] == "accuracy" else set()
-            without |= set() if chosen else {"threads"}
-            return json.dumps({key: value for key, value in config.items() if key not in without},
-                              sort_keys=True)
+            return json.dumps({key: value for key, value in keyed(config).items()
+                               if chosen or key != "threads"}, sort_keys=True)
 
         wanted = {}
         for run in self.shown:
@@ -188,6 +185,13 @@ class Item:
         return False
 
 
+def keyed(config):
+    """What of a configuration is in the run's key: blocks are of timing runs alone."""
+    blocks = ("blocks", "block_steps", "timed_against")
+    return {key: value for key, value in config.items()
+            if config["purpose"] == "timing" or key not in blocks}
+
+
 def other_method(ours, paper):
     return any(ours[key] != paper[key] for key in ("network", "method", "schedule"))
 
@@ -202,18 +206,6 @@ def other_training(ours, paper):
         ours[key] != paper[key] for key in ("batch_size", "train_examples"))
 
 
-def counted(row, of_approximated):
-    """Percent of the multiply-accumulates that each run left out."""
-    values = []
-    for cell in row.trained():
-        rows = [layer for layer in row.store.layers[cell.run.run_id]
-                if not of_approximated or layer["method"] != "dense"]
-        dense = sum(layer["macs_dense"] for layer in rows)
-        if dense:
-            values.append(100 * (1 - sum(layer["macs_done"] for layer in rows) / dense))
-    return values
-
-
 def measured(item, rows, place, quantity, definition):
     """(value, lo, hi, n, p, what else a verdict needs) of a cell; n is 0 where there is none."""
     row = item.find(rows, place)
@@ -221,6 +213,11 @@ def measured(item, rows, place, quantity, definition):
         return None
     best = definition.startswith("best")
     values, extra = None, {"row": row, "same": False, "base": None}
+    if quantity == "realisation":
+        ceiling, _ = row.bounds()
+        low = row.speedup()[1]
+        extra["above"] = ceiling is not None and low is not None and low > ceiling
+        return row.realisation() + (None, extra)
     if quantity in SPEEDS:
         ratio, low, high, n = row.speedup()
         ceiling, _ = row.bounds()
@@ -237,7 +234,7 @@ def measured(item, rows, place, quantity, definition):
         extra["base"] = dense
         values = row.losses(dense, best) if dense is not None and dense is not row else []
     elif quantity == "compute_reduction":
-        values = counted(row, definition == "of the approximated layers")
+        values = row.reductions(definition == "of the approximated layers")
         extra["same"] = len(values) > 1 and len(set(values)) == 1
     elif quantity == "density":
         curves = [row.store.curves[cell.run.run_id, "gradient_density", "train"]
@@ -268,7 +265,7 @@ def verdict(item, line, found, place):
         return ""
     row, base = extra["row"], extra["base"]
     ours, full = item.planned(item.shown, place), item.planned(item.full, place)
-    same_run = full is not None and ours is not None and full["config"] == ours["config"]
+    same_run = None not in (full, ours) and keyed(full["config"]) == keyed(ours["config"])
     is_loss = quantity == "accuracy_loss"
     is_count = line["basis"] == "count" or quantity == "compute_reduction"
     by_construction = is_count and extra["same"]

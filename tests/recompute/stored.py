@@ -230,6 +230,29 @@ class Row:
             return None, None
         return float(numpy.median(ceilings)), float(numpy.median(estimates))
 
+    def left_out(self, cell, of_approximated=False):
+        """Percent of the multiply-accumulates that its run left out, None without counts."""
+        layers = [layer for layer in self.store.layers[cell.run.run_id]
+                  if not of_approximated or layer["method"] != "dense"]
+        dense = sum(layer["macs_dense"] for layer in layers)
+        return 100 * (1 - sum(layer["macs_done"] for layer in layers) / dense) if dense else None
+
+    def reductions(self, of_approximated=False, purpose="accuracy"):
+        values = [self.left_out(cell, of_approximated) for cell in self.cells
+                  if cell.purpose == purpose and cell.run is not None and cell.run.finished]
+        return [value for value in values if value is not None]
+
+    def realisation(self):
+        """Share of the time saved over share of the work saved, with the speedup's interval."""
+        saved = self.reductions() or self.reductions(purpose="timing")
+        ratio, low, high, n = self.speedup()
+        elsewhere = any(cell.timed_against and cell.run is not None and cell.run.finished
+                        for cell in self.cells)
+        if elsewhere or not n or not saved or mean(saved) <= 0:
+            return None, None, None, 0
+        return tuple(None if each is None else 100 * (1 - 1 / each) / mean(saved)
+                     for each in (ratio, low, high)) + (n,)
+
     def images_per_s(self, rows):
         """(median, whether it is of timing runs)."""
         batch = self.first.batch_size

@@ -51,6 +51,8 @@ def expected_table(rows):
             "planned": len(row.cells), "finished": finished, "diverged": diverged,
             "failed": failed, "missing": len(row.cells) - finished - diverged - failed,
             "speedup_ceiling": ceiling, "speedup_estimated": estimate,
+            "compute_reduction_pct": mean(row.reductions() or row.reductions(purpose="timing")),
+            **triple("realisation", row.realisation()),
         }
 
 
