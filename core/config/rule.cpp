@@ -91,15 +91,36 @@ std::vector<Product> resolved_products(const Rule& rule, const std::string& meth
       products.push_back(product);
     }
   }
-  // A sample drawn in the forward product is what the gradients of the same mode go by.
-  const bool together = info != nullptr && !info->products_of_mode.empty() &&
-                        has(able, Product::kForward) && products.size() != able.size();
-  if (together) {
+  if (products.size() != able.size() && draws_one_sample(method, catalogue)) {
     throw usage_error(
         "{} draws one sample for all its products: leave products out, or take another mode",
         method);
   }
   return products;
+}
+
+bool draws_one_sample(const std::string& method, const Catalogue& catalogue) {
+  if (is_dense(method)) return false;
+  const auto& info = catalogue.method(parse_spec(method).name);
+  const auto& products = info.products_with(catalogue.method_params(method));
+  return !info.products_of_mode.empty() && products.size() > 1 &&
+         std::find(products.begin(), products.end(), Product::kForward) != products.end();
+}
+
+WindowUnits window_units(const std::vector<Rule>& rules) {
+  WindowUnits units;
+  for (const auto& rule : rules) {
+    const Slice steps = parse_steps(rule.steps);
+    units.steps |= steps.stop >= 0 || steps.start >= steps.step;
+    for (const auto& text : {rule.from, rule.until}) {
+      if (text.empty()) continue;
+      const auto position = parse_position(text);
+      const bool is_end = position == Position{1, Position::Unit::kDuration};
+      if (position.unit == Position::Unit::kPlateau || position.value == 0 || is_end) continue;
+      (position.unit == Position::Unit::kBatches ? units.steps : units.shares) = true;
+    }
+  }
+  return units;
 }
 
 Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue) {

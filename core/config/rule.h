@@ -48,6 +48,17 @@ std::string resolved_method(const Rule& rule, std::string_view method, const Cat
 std::vector<Product> resolved_products(const Rule& rule, const std::string& method,
                                        const Catalogue& catalogue);
 
+// Whether a method, a full text, draws one sample in its forward product by which its gradients go:
+// then nothing else may compute one of its products.
+bool draws_one_sample(const std::string& method, const Catalogue& catalogue);
+
+// In which units rules say when they hold: in steps, in shares of the training (epochs are such).
+// Only the data decide how the two compare.
+struct WindowUnits {
+  bool steps = false, shares = false;
+};
+WindowUnits window_units(const std::vector<Rule>& rules);  // throws Error(kUsage)
+
 // The rules of a matrix such as the paper's Figure 3: row i is the i-th convolution, column j the
 // steps congruent to j modulo the row length, `.` exact, `*` the run's method, any other letter a
 // method of `key`. Throws Error(kUsage) on unequal rows or an unknown letter.

@@ -14,10 +14,11 @@ namespace approx {
 Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>& layers,
                    std::string_view method, const Catalogue& catalogue, int64_t steps_per_epoch,
                    int64_t total_steps)
-    : layers_(layers) {
+    : layers_(layers), total_steps_(total_steps) {
   for (const auto& rule : rules) {
     check_rule(rule, catalogue);
     Compiled compiled;
+    compiled.text = rule.layers;
     const std::string text = resolved_method(rule, method, catalogue);
     compiled.products = resolved_products(rule, text, catalogue);
     compiled.layers = select_layers(rule.layers, layers);
@@ -42,7 +43,10 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
     if (!is_dense(text)) {
       const auto found = std::find(methods_.begin(), methods_.end(), text);
       compiled.method = static_cast<int>(found - methods_.begin());
-      if (found == methods_.end()) methods_.push_back(text);
+      if (found == methods_.end()) {
+        methods_.push_back(text);
+        one_sample_.push_back(draws_one_sample(text, catalogue));
+      }
     }
     // A period beyond the run's end never comes round; the cap also keeps the product in range.
     const int64_t cap = std::max<int64_t>(total_steps, 1);
@@ -55,10 +59,7 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
 Decision Schedule::at(size_t layer, int64_t step) const {
   Decision decision;
   for (const auto& rule : rules_) {
-    if (!rule.layers.at(layer) || step < rule.from || step >= rule.until ||
-        !rule.steps.contains(step)) {
-      continue;
-    }
+    if (!rule.layers.at(layer) || !rule.holds(step)) continue;
     for (const auto product : rule.products) {
       decision.method[static_cast<size_t>(product)] = rule.method;
     }

@@ -60,14 +60,27 @@ class Schedule {
   // `steps` steps from the first, as if no plateau came.
   double approximated_share(int64_t steps) const;
 
+  // Throws Error(kUsage) where rules that overlap give a layer products that do not go together:
+  // where one of them has a product of a method that draws one sample for all of its own
+  // (draws_one_sample). Looks at every layer and every step at which decisions can differ: a period
+  // from each point at which a rule begins or ends, before and after every plateau. `names` are
+  // what the message calls the rules; empty: by their number and layers.
+  void check_together(const std::vector<std::string>& names = {}) const;
+
  private:
   struct Compiled {
+    std::string text;  // of its layers, for messages
     std::vector<bool> layers;
     Slice steps;
     int64_t from, until;
     std::vector<Product> products;
     int method;
+
+    bool holds(int64_t step) const { return step >= from && step < until && steps.contains(step); }
   };
+
+  // By product the rule that decides, -1 where none does.
+  using Deciding = std::array<int, 3>;
 
   // A plateau that rules wait for, and how far it has come.
   struct Plateau {
@@ -80,8 +93,23 @@ class Schedule {
 
   Plateau& plateau_of(const Position& position);
 
+  // Of the rules at `candidates`, which are all that select the layer.
+  static Deciding deciding(const std::vector<Compiled>& rules,
+                           const std::vector<size_t>& candidates, int64_t step);
+  // The rules as they stand when exactly these plateaus are reached, whenever that is.
+  std::vector<Compiled> rules_after(uint64_t plateaus) const;
+  // The steps to look at for rules that select one layer.
+  std::vector<int64_t> steps_to_check(const std::vector<Compiled>& rules,
+                                      const std::vector<size_t>& candidates) const;
+  void check_layer(size_t layer, const std::vector<Compiled>& rules,
+                   const std::vector<size_t>& candidates,
+                   const std::vector<std::string>& names) const;
+  std::string method_of(const Compiled& rule) const;
+
   std::vector<LayerInfo> layers_;
   std::vector<std::string> methods_;
+  std::vector<bool> one_sample_;  // by method: draws_one_sample
+  int64_t total_steps_;
   std::vector<Compiled> rules_;
   std::vector<Plateau> plateaus_;
   int64_t period_ = 1;

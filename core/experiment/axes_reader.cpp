@@ -80,7 +80,7 @@ class Reader {
         axes.schedules.push_back(std::move(schedule));
       });
     }
-    if (axes.schedules.empty()) axes.schedules.push_back({"slice", make_schedule("slice")});
+    if (axes.schedules.empty()) axes.schedules.push_back({"slice", make_schedule("slice"), {}});
     for (const auto& key : scalar_keys()) {
       if (const auto* node = table.get(key)) {
         axes.scalars[key] = read_scalars(*node, path + key, key);

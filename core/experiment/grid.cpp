@@ -88,10 +88,15 @@ class Expander {
     run.network_label = network.label;
     run.method_label = method.label;
     run.excluded = why_unusable(run.config);
+    std::string contradiction;
     if (!is_dense(method.text)) {
       run.config.schedule = schedule.rules;
       run.schedule_label = schedule.label;
-      if (run.excluded.empty()) run.excluded = why_unusable(network, method, schedule);
+      if (run.excluded.empty()) {
+        const auto& fit = fit_of(run.config, schedule);
+        run.excluded = fit.unusable;
+        contradiction = fit.contradiction;
+      }
     }
     const bool usable = run.excluded.empty();
     // A run that cannot be resolved has no canonical form; the text of its settings serves.
@@ -100,6 +105,9 @@ class Expander {
                      : sha256_hex(Json(run.config).dump() + checksum);
     if (usable) exclude(run);
     run.threads_of_machine = threads_of_machine_;
+    if (!contradiction.empty() && run.excluded.empty()) {
+      throw usage_error("{} ({} on {})", contradiction, method.label, network.label);
+    }
     const bool is_new = seen_.emplace(run.key, run.labels()).second;
     if (is_new) result_.runs.push_back(std::move(run));
   }
@@ -113,23 +121,44 @@ class Expander {
     return "";
   }
 
-  std::string why_unusable(const Labelled& network, const Labelled& method,
-                           const LabelledSchedule& schedule) {
-    const auto& info = catalogue_.network(parse_spec(network.text).name);
-    const Combination combination{info.name, method.text, schedule.label};
-    const auto known = unusable_.find(combination);
-    if (known != unusable_.end()) return known->second;
-    std::string reason;
+  // What a network makes of a method under a schedule, judged once.
+  struct Fit {
+    std::string unusable;       // why there is no such run, or ""
+    std::string contradiction;  // between rules of the schedule, or ""
+  };
+
+  const Fit& fit_of(const RunConfig& config, const LabelledSchedule& schedule) {
+    const auto [known, is_new] = fits_.try_emplace(combination(config, schedule.label));
+    Fit& fit = known->second;
+    if (!is_new) return fit;
     try {
-      // Windows depend on the number of steps, which only the data decide: the trainer judges them.
+      const auto& layers = catalogue_.network(parse_spec(config.network).name).layers;
+      const auto units = window_units(schedule.rules);
+      const bool comparable = !units.steps || !units.shares;
       auto rules = schedule.rules;
-      for (auto& rule : rules) rule.from = rule.until = "";
-      Schedule(rules, info.layers, method.text, catalogue_, /*steps_per_epoch=*/1,
-               /*total_steps=*/1);
+      // Only the data decide how many steps an epoch has. Where windows can be compared without
+      // knowing, a number serves that is large beside any period; where not, the trainer judges.
+      if (!comparable) {
+        for (auto& rule : rules) rule.from = rule.until = "";
+      }
+      constexpr int64_t kStepsPerEpoch = 10'000, kEndless = int64_t{1} << 40;
+      const int64_t total = units.shares ? kStepsPerEpoch * config.recipe.epochs : kEndless;
+      const Schedule made(rules, layers, config.method, catalogue_, kStepsPerEpoch, total);
+      if (comparable) fit.contradiction = contradiction_in(made, schedule.places);
     } catch (const Error& error) {
-      reason = error.what();
+      fit.unusable = error.what();
     }
-    return unusable_[combination] = reason;
+    return fit;
+  }
+
+  static std::string contradiction_in(const Schedule& schedule,
+                                      const std::vector<std::string>& places) {
+    try {
+      schedule.check_together(places);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
   }
 
   void exclude(PlannedRun& run) {
@@ -160,29 +189,34 @@ class Expander {
     std::string reason;
     for (const auto& run : result_.runs) {
       if (is_dense(run.config.method)) continue;
-      const auto found = unusable_.find(
-          {parse_spec(run.config.network).name, run.config.method, run.schedule_label});
-      if (found == unusable_.end() || found->second.empty()) return "";
+      const auto found = fits_.find(combination(run.config, run.schedule_label));
+      if (found == fits_.end() || found->second.unusable.empty()) return "";
       if (reason.empty()) {
-        reason = fmt::format("{} on {}: {}", run.method_label, run.network_label, found->second);
+        reason = fmt::format("{} on {}: {}", run.method_label, run.network_label,
+                             found->second.unusable);
       }
     }
     return reason;
   }
 
-  // What decides whether a network has the layers and products that are to be approximated.
+  // What decides it.
   struct Combination {
     std::string network, method, schedule;  // name, full text, label
+    int64_t epochs;
 
     auto operator<=>(const Combination&) const = default;
   };
+
+  static Combination combination(const RunConfig& config, const std::string& schedule_label) {
+    return {parse_spec(config.network).name, config.method, schedule_label, config.recipe.epochs};
+  }
 
   const Grid& grid_;
   const Catalogue& catalogue_;
   Expansion result_;
   bool threads_of_machine_ = false;                  // of the block that is expanded
   std::set<std::pair<std::string, LabelKey>> seen_;  // keys of runs
-  std::map<Combination, std::string> unusable_;      // the reason, or ""
+  std::map<Combination, Fit> fits_;
 };
 
 }  // namespace

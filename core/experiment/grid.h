@@ -23,6 +23,7 @@ struct Labelled {
 struct LabelledSchedule {
   std::string label;
   std::vector<Rule> rules;
+  std::vector<std::string> places;  // where each rule stands, for messages; empty: nowhere
 };
 
 // A timing is this many processes if nothing else is said: one cannot know how processes differ.
@@ -90,7 +91,8 @@ double count_runs(const Grid& grid);
 
 // Seeds change slowest, so that a sweep that is stopped early has every method at its first seed. A
 // cell that cannot run, because the network has no such layer or the method cannot approximate such
-// a product, is in it with its reason.
+// a product, is in it with its reason. Throws Error(kUsage) that names both rules where two of a
+// schedule contradict each other (Schedule::check_together) in a cell that nothing excludes.
 Expansion expand(const Grid& grid, const Catalogue& catalogue);
 
 }  // namespace approx

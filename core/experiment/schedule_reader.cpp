@@ -21,6 +21,7 @@ class ScheduleReader {
       schedule.rules = source_.at(node, path, [&] { return make_schedule(text); });
       check_rules(schedule.rules, node, path);
       schedule.label = trim(text);
+      stand_at(schedule, node, path);
       return schedule;
     }
     const auto& table = source_.table(node, path);
@@ -31,6 +32,7 @@ class ScheduleReader {
       source_.text(*name, path + ".schedule");  // no table in a table
       const auto named = read(*name, path + ".schedule");
       schedule.rules = named.rules;
+      schedule.places = named.places;
       if (label == nullptr) schedule.label = named.label;
       return schedule;
     }
@@ -45,17 +47,29 @@ class ScheduleReader {
       }
       source_.each(*rules, path + ".rules", [&](const toml::node& item, const std::string& at) {
         schedule.rules.push_back(read_rule(source_.table(item, at), at, {}));
+        schedule.places.push_back(source_.place(item.source(), at));
       });
     } else if (const auto* matrix = table.get("matrix")) {
       source_.check_keys(table, path, {"label", "matrix", "key", "products"});
       schedule.rules = read_matrix(table, *matrix, path);
+      stand_at(schedule, *matrix, path + ".matrix");
     } else {
       schedule.rules.push_back(read_rule(table, path, {"label", "schedule", "rules", "matrix"}));
+      stand_at(schedule, node, path);
     }
     return schedule;
   }
 
  private:
+  // Rules that one node stands for.
+  void stand_at(LabelledSchedule& schedule, const toml::node& node, const std::string& path) const {
+    const std::string place = source_.place(node.source(), path);
+    const bool several = schedule.rules.size() > 1;
+    for (size_t i = 0; i < schedule.rules.size(); ++i) {
+      schedule.places.push_back(several ? fmt::format("{}, rule {}", place, i + 1) : place);
+    }
+  }
+
   void check_rules(const std::vector<Rule>& rules, const toml::node& node,
                    const std::string& path) const {
     source_.at(node, path, [&] {

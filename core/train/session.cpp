@@ -95,6 +95,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset, World wo
 
   Schedule schedule(config.schedule, infos, config.method, library_methods(), steps_per_epoch(),
                     total_steps());
+  schedule.check_together();
   period_ = schedule.period();
   approximated_share_ = schedule.approximated_share(total_steps());
   if (schedule.watches_accuracy() && split_.holdout.count() == 0) {

@@ -395,5 +395,114 @@ TEST(Schedule, AModeNarrowsTheProducts) {
   EXPECT_NO_THROW(make({one}, "resnet20", "sampler:mode=backward"));
 }
 
+// What check_together says of rules on a network of 19 convolutions, "" where nothing.
+std::string contradiction(const std::vector<Rule>& rules,
+                          const std::vector<std::string>& names = {},
+                          int64_t steps_per_epoch = 10) {
+  const auto schedule = make(rules, "resnet20", "sampler", steps_per_epoch, 10 * steps_per_epoch);
+  const auto message = schedule_message([&] { schedule.check_together(names); });
+  return message == "no error" ? "" : message;
+}
+
+Rule rule_of(const std::string& layers, const std::string& method = "",
+             std::vector<Product> products = {}) {
+  Rule rule;
+  rule.layers = layers;
+  rule.method = method;
+  rule.products = std::move(products);
+  return rule;
+}
+
+TEST(RulesTogether, NothingElseHasAProductOfASample) {
+  // The gradients would go by a forward product that was never sampled, or by another's sample.
+  const auto dense = contradiction({rule_of("2::1"), rule_of("3", "dense", {Product::kForward})});
+  EXPECT_NE(dense.find("rule 2 (layers = \"3\") and rule 1 (layers = \"2::1\") overlap on "
+                       "stage1.conv3 at step 0: sampler:mode=both draws one sample for all its "
+                       "products, and its forward goes to dense"),
+            std::string::npos)
+      << dense;
+  EXPECT_NE(contradiction({rule_of("2::1"), rule_of("kind=conv*", "forward_only")}), "");
+  EXPECT_NE(contradiction({rule_of("name=fc"), rule_of("kind=linear", "zero")}), "");
+  EXPECT_NE(contradiction({rule_of("2::1"), rule_of("3", "sampler:mode=backward")}), "");
+  const auto named =
+      contradiction({rule_of("2::1"), rule_of("3", "zero")}, {"x.toml:3:1: a", "x.toml:4:1: b"});
+  EXPECT_EQ(named.substr(0, 34), "x.toml:4:1: b and x.toml:3:1: a ov") << named;
+}
+
+TEST(RulesTogether, WhatDoesNotOverlapIsNoContradiction) {
+  EXPECT_EQ(contradiction({rule_of("2::1")}), "");
+  EXPECT_EQ(contradiction({rule_of("2::2"), rule_of("3::2", "forward_only")}), "");
+  EXPECT_EQ(contradiction({rule_of("2::1"), rule_of("3", "dense")}), "") << "the whole layer";
+  EXPECT_EQ(contradiction({rule_of("2::1", "zero"), rule_of("3")}), "") << "all of it is sampled";
+  EXPECT_EQ(contradiction({rule_of("2::1"), rule_of("3", "zero"), rule_of("3")}), "")
+      << "taken back";
+  EXPECT_EQ(contradiction({rule_of("2::1"), rule_of("3")}), "") << "the same method twice";
+  EXPECT_EQ(contradiction({rule_of("2::1", "forward_only"), rule_of("3", "meprop")}), "");
+  EXPECT_EQ(contradiction({rule_of("2::1", "forward_only"),
+                           rule_of("3", "sampler:mode=backward", {Product::kWeightGradient})}),
+            "");
+}
+
+TEST(RulesTogether, StepsAndWindowsDecideWhetherRulesMeet) {
+  const auto met = [](const char* steps, const char* other_steps, const char* from = "",
+                      const char* until = "", const char* other_from = "",
+                      const char* other_until = "") {
+    auto first = rule_of("2::1"), second = rule_of("3", "zero");
+    first.steps = steps, first.from = from, first.until = until;
+    second.steps = other_steps, second.from = other_from, second.until = other_until;
+    return !contradiction({first, second}).empty();
+  };
+  EXPECT_TRUE(met("::2", "::3"));
+  EXPECT_FALSE(met("::2", "1::2"));
+  EXPECT_TRUE(met("::2", "1::3"));  // at step 4
+  EXPECT_TRUE(met("::7", "6::11"));
+  EXPECT_FALSE(met(":50", "50:"));
+  EXPECT_TRUE(met(":50", "49:"));
+  EXPECT_FALSE(met("::1", "::1", "", "5ep", "5ep") || met("::1", "::1", "", "0.5dur", "5ep"));
+  EXPECT_TRUE(met("::1", "::1", "", "5ep", "49ba"));
+  EXPECT_FALSE(met("::1", "::1", "", "5ep", "50ba"));
+  EXPECT_FALSE(met("::1", "::1", "", "plateau", "plateau"));
+  EXPECT_TRUE(met("::1", "::1", "", "", "plateau"));
+  EXPECT_TRUE(met("::1", "::1", "", "", "", "plateau"));
+  EXPECT_TRUE(met("::1", "::1", "", "plateau:patience=2", "plateau:patience=3"));
+}
+
+// Against the plainest reading: every step of the run, product by product.
+TEST(RulesTogether, AgreesWithANaiveReadingOnRandomRules) {
+  std::mt19937 rng(3);
+  const auto pick = [&rng](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(rng);
+  };
+  const std::vector<std::string> methods = {
+      "", "zero", "dense", "forward_only", "meprop", "sampler:mode=backward"};
+  int contradictions = 0;
+  for (int trial = 0; trial < 1000; ++trial) {
+    std::vector<Rule> rules;
+    for (int64_t n = pick(2, 4); n > 0; --n) {
+      auto rule = rule_of(fmt::format("{}::{}", pick(1, 19), pick(1, 2)), methods[pick(0, 5)]);
+      rule.steps = fmt::format("{}::{}", pick(0, 2), pick(1, 3));
+      const int64_t from = pick(0, 60);
+      rule.from = fmt::format("{}ba", from);
+      rule.until = fmt::format("{}ba", from + pick(1, 50));
+      rules.push_back(rule);
+    }
+    const auto schedule = make(rules, "resnet20", "sampler");
+    bool expected = false;
+    const auto& all = schedule.methods();
+    const auto both = std::find(all.begin(), all.end(), "sampler:mode=both") - all.begin();
+    for (size_t layer = 0; layer < layers_of("resnet20").size(); ++layer) {
+      for (int64_t step = 0; step < 100; ++step) {
+        const auto of = schedule.at(layer, step).method;
+        const auto sampled = std::count(of.begin(), of.end(), static_cast<int>(both));
+        expected |= sampled != 0 && sampled != 3;
+      }
+    }
+    EXPECT_EQ(!contradiction(rules).empty(), expected) << trial << Json(rules).dump();
+    contradictions += expected;
+  }
+  EXPECT_GT(contradictions, 50);
+  EXPECT_LT(contradictions, 500);
+}
+
 }  // namespace
 }  // namespace approx
