@@ -35,7 +35,7 @@ const Entry& find(const std::vector<Entry>& entries, std::string_view what, std:
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerInfo, name, kind, index, in_channels, out_channels, kernel,
                                    stride, padding, groups, in_size, out_size, parameters, macs,
-                                   norm_follows)
+                                   norm_follows, reads_images)
 
 namespace {
 

@@ -54,6 +54,7 @@ struct LayerInfo {
   int64_t parameters = 0;             // weights and bias
   int64_t macs = 0;                   // multiply-accumulates of one product for one example
   bool norm_follows = false;          // its output goes into a batch normalisation
+  bool reads_images = false;          // its input has no gradient: no data gradient is computed
   bool is_conv() const { return kind != "linear"; }
 };
 

@@ -13,7 +13,9 @@
 namespace approx {
 namespace {
 
-void watch(const at::Tensor& x, const at::Tensor& y, Layer::Probe& probe) {
+void watch(const at::Tensor& x, const at::Tensor& y, Layer& layer) {
+  layer.info.reads_images = !x.requires_grad();
+  auto& probe = layer.probe;
   probe = {x.detach(), y, {}};
   if (!y.requires_grad()) return;
   // Here, before anybody changes y in place.
@@ -65,7 +67,7 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
                ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(), g.dilation.both(),
                             g.groups)
                : approximated_conv(x, weight, bias, g, used, static_cast<uint32_t>(info.index));
-  if (probing) watch(x, y, probe);
+  if (probing) watch(x, y, *this);
   if (used.gradient != nullptr && y.requires_grad()) {
     y.register_hook([count = used.gradient](const at::Tensor& dy) { count->count(dy); });
   }
@@ -116,7 +118,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
   const auto& used = slot_in_use(slot, is_training());
   if (used.exact() && !PhaseClock::runs()) {
     auto y = at::linear(x, weight, bias);
-    if (probing) watch(x, y, probe);
+    if (probing) watch(x, y, *this);
     return y;
   }
   // The number that keys random draws tells linear layers from convolutions.

@@ -37,7 +37,8 @@ void ScheduledLayers::begin_step(int64_t step) {
       const int index = decision.of(product);
       if (index == Decision::kDense) {
         slot.use[p] = {};
-        ++entry.exact[p];
+        // Images have no gradient.
+        entry.exact[p] += product != Product::kDataGradient || !entry.layer->info.reads_images;
         continue;
       }
       auto& method = entry.methods[static_cast<size_t>(index)];

@@ -38,6 +38,7 @@ struct Choice {
   std::string experiment;
   const Experiment* item = nullptr;
   const Members* members = nullptr;
+  const Catalogue* catalogue = nullptr;
 };
 
 // Gives a cell that an item plans the labels and the place that it has there.
@@ -215,6 +216,28 @@ Curves read_curves(SQLite::Database& db, const std::string& metric) {
   return curves;
 }
 
+// Takes out the data gradients of layers that read the images: nobody computes them, and to count
+// them as exact work makes every share of work too large. Runs are no longer recorded with them.
+void drop_gradients_of_images(Contents& contents, const Catalogue& catalogue) {
+  for (const auto& cell : contents.cells) {
+    std::set<std::string> readers;
+    const std::string wanted = parse_spec(cell.network).name;
+    for (const auto& network : catalogue.networks) {
+      if (network.name != wanted) continue;
+      for (const auto& layer : network.layers) {
+        if (layer.reads_images) readers.insert(layer.name);
+      }
+    }
+    for (const auto& run : cell.runs) {
+      const auto counts = contents.layers.find(run.run_id);
+      if (counts == contents.layers.end()) continue;
+      std::erase_if(counts->second, [&](const LayerCount& count) {
+        return count.product == name(Product::kDataGradient) && readers.contains(count.layer);
+      });
+    }
+  }
+}
+
 Contents read_chosen(SQLite::Database& db, const Choice& choice) {
   const std::string& experiment = choice.experiment;
   Contents contents;
@@ -263,6 +286,7 @@ Contents read_chosen(SQLite::Database& db, const Choice& choice) {
                  count.macs_done = row.getColumn(7).getInt64();
                  count.density = optional_real(row.getColumn(8));
                });
+  if (choice.catalogue != nullptr) drop_gradients_of_images(contents, *choice.catalogue);
   for_each_row(
       db,
       "SELECT m.network_label, m.dataset, m.schedule_label, m.method_label, m.excluded, count(*) "
@@ -303,13 +327,15 @@ std::string experiment_name(SQLite::Database& db, const std::string& given) {
 
 Contents read_contents(const std::string& path, const ReportOptions& options) {
   auto db = open_snapshot(path);
-  return read_chosen(db, {.experiment = experiment_name(db, options.experiment)});
+  return read_chosen(db, {.experiment = experiment_name(db, options.experiment),
+                          .catalogue = options.catalogue});
 }
 
 Contents read_item_contents(const std::string& path, const Experiment& item,
-                            const Members& members) {
+                            const Members& members, const Catalogue* catalogue) {
   auto db = open_snapshot(path);
-  return read_chosen(db, {.experiment = item.id, .item = &item, .members = &members});
+  return read_chosen(
+      db, {.experiment = item.id, .item = &item, .members = &members, .catalogue = catalogue});
 }
 
 }  // namespace approx

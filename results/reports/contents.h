@@ -97,9 +97,10 @@ Contents read_contents(const std::string& path, const ReportOptions& options);
 
 // What the store has of an item: its members, whatever experiment asked for them, with the item's
 // labels, and beside them what the store keeps under the item's name of an earlier text of the
-// file or of flags. Throws as report_table does; the name need not be in the store.
-Contents read_item_contents(const std::string& path, const Experiment& item,
-                            const Members& members);
+// file or of flags. Throws as report_table does; the name need not be in the store. `catalogue` as
+// in ReportOptions.
+Contents read_item_contents(const std::string& path, const Experiment& item, const Members& members,
+                            const Catalogue* catalogue);
 
 // The name without its "@", checked against those in the store; "" stays "". Throws Error(kUsage)
 // that lists them.

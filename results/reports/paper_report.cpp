@@ -19,7 +19,9 @@ Table report_paper(const std::string& db, const Experiment& layout, const Experi
   if (const auto* not_run = layout.as<NotRunItem>()) return paper_not_run_table(layout, *not_run);
   const Members members = members_of(shown, db, options.catalogue);
   Contents contents;
-  if (std::filesystem::exists(db)) contents = read_item_contents(db, shown, members);
+  if (std::filesystem::exists(db)) {
+    contents = read_item_contents(db, shown, members, options.catalogue);
+  }
   return paper_runs_table(PaperGrid(layout, shown), std::move(contents), options.include_tainted);
 }
 

@@ -10,7 +10,8 @@ namespace approx {
 
 struct PaperOptions {
   bool include_tainted = false;
-  // Recognizes runs on any number of threads where the item leaves them to the machine.
+  // Recognizes runs on any number of threads where the item leaves them to the machine; and as in
+  // ReportOptions.
   const Catalogue* catalogue = nullptr;
 };
 

@@ -216,6 +216,25 @@ TEST(AccuracyRun, CountsWhatTheLayersDid) {
   EXPECT_TRUE(found);
 }
 
+// The multiply-accumulates of a dense step: three products of each layer, but no data gradient of
+// the one that reads the images.
+TEST(AccuracyRun, CountsNoGradientOfTheImages) {
+  for (const auto* method : {"dense", "zero"}) {
+    const auto events = events_of(toy_config(method, "slice:layers=2"));
+    std::map<std::string, double> layers;
+    double all = 0;
+    for (const auto& event : of_kind(events, "layer")) {
+      const double macs = event["macs_dense"].get<double>() / event["calls"].get<double>();
+      all += macs;
+      if (event["product"] == "forward") layers[event["layer"]] += macs;
+      EXPECT_FALSE(event["layer"] == "conv1" && event["product"] == "data_gradient");
+    }
+    double expected = -layers.at("conv1");
+    for (const auto& [layer, macs] : layers) expected += 3 * macs;
+    EXPECT_EQ(all, expected) << method;
+  }
+}
+
 TEST(AccuracyRun, ANetworkThatBlowsUpIsDivergedAtOnce) {
   auto config = toy_config();
   config.recipe.learning_rate = 1e30;

@@ -401,6 +401,36 @@ TEST_F(ReportTest, LayersStandInTheOrderOfTheNetwork) {
   EXPECT_EQ(names(nullptr), (std::vector<std::string>{"1 a_last", "2 added", "3 b_first"}));
 }
 
+// Runs of before counted the data gradient of the layer that reads the images, which nobody
+// computes.
+TEST_F(ReportTest, NoGradientOfTheImagesIsCounted) {
+  const auto layer = [](const char* name, const char* product) {
+    return Json{{"event", "layer"},  {"layer", name},  {"product", product},
+                {"method", "dense"}, {"calls", 1},     {"exact_calls", 1},
+                {"macs_dense", 2},   {"macs_done", 2}, {"density", nullptr}};
+  };
+  auto run = accuracy("zero", 0, {0.5});
+  for (const char* name : {"first", "second"}) {
+    for (const char* product : {"forward", "data_gradient"}) {
+      run.events.insert(run.events.begin(), layer(name, product));
+    }
+  }
+  fill({run});
+  Catalogue catalogue;
+  catalogue.networks.emplace_back().name = "lenet";
+  catalogue.networks[0].layers = {{.name = "first", .reads_images = true}, {.name = "second"}};
+  const auto lines = [&](const Catalogue* known) {
+    std::vector<std::string> found;
+    for (const auto& row : report_layers(path_, {.catalogue = known}).rows) {
+      found.push_back(std::get<std::string>(row[6]) + " " + std::get<std::string>(row[7]));
+    }
+    return found;
+  };
+  EXPECT_EQ(lines(nullptr).size(), 4u);
+  EXPECT_EQ(lines(&catalogue),
+            (std::vector<std::string>{"first forward", "second data_gradient", "second forward"}));
+}
+
 // A later version of a method, or other data under the same name, has another key.
 TEST_F(ReportTest, WhatAnEarlierVersionMeasuredIsNoFurtherSeed) {
   auto later = accuracy("zero", 0, {0.5});
