@@ -25,6 +25,9 @@ struct Gaussian {
   double mean = 0;
   double stddev = 1;
   Rng rng;
+  // What each draw is multiplied by before it is rounded to the precision of the result: [] float
+  // on the device of w; undefined: 1.
+  at::Tensor factor;
 };
 
 // The exact product with a sparse dY. Compressed rows: row (n, c), that is n * Co + c, keeps

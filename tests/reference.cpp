@@ -145,7 +145,7 @@ std::vector<TestShape> random_shapes(int64_t count, uint64_t seed) {
 }
 
 Planned plan_as_layer(Method& method, const std::vector<Product>& products, Operands& operands,
-                      const Rng& rng) {
+                      const Rng& rng, const at::Tensor& loss_scale) {
   Planned planned;
   const auto has = [&](Product product) {
     return std::find(products.begin(), products.end(), product) != products.end();
@@ -160,8 +160,9 @@ Planned plan_as_layer(Method& method, const std::vector<Product>& products, Oper
     stream.product = Product::kForward;
     planned.forward = method.plan(first, stream);
   }
-  planned.plan = method.plan(operands, MethodCall(rng, /*norm_after=*/true,
-                                                  planned.forward ? &*planned.forward : nullptr));
+  MethodCall call(rng, /*norm_after=*/true, planned.forward ? &*planned.forward : nullptr);
+  call.loss_scale = loss_scale;
+  planned.plan = method.plan(operands, call);
   return planned;
 }
 

@@ -60,6 +60,6 @@ struct Planned {
   Plan plan;
 };
 Planned plan_as_layer(Method& method, const std::vector<Product>& products, Operands& operands,
-                      const Rng& rng);
+                      const Rng& rng, const at::Tensor& loss_scale = {});
 
 }  // namespace approx

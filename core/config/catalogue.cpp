@@ -70,6 +70,7 @@ void to_json(Json& json, const MethodInfo& info) {
   auto& modes = json["products_of_mode"] = Json::array();
   for (const auto& mode : info.products_of_mode) modes.push_back(product_names(mode.products));
   json["remembers"] = info.remembers;
+  json["half_version"] = info.half_version;
 }
 
 void from_json(const Json& json, MethodInfo& info) {
@@ -83,6 +84,7 @@ void from_json(const Json& json, MethodInfo& info) {
     }
   }
   json.at("remembers").get_to(info.remembers);
+  json.at("half_version").get_to(info.half_version);
 }
 
 void to_json(Json& json, const NetworkInfo& info) {

@@ -39,6 +39,9 @@ struct MethodInfo : EntryInfo {
   // Whether it keeps something from one step to the next. Stateless callers refuse it.
   bool remembers = false;
 
+  // Raised when its results change under bf16 and fp16 alone; then part of the keys of such runs.
+  int64_t half_version = 1;
+
   // The products that it approximates with these parameters.
   const std::vector<Product>& products_with(const Params& given) const;
 };

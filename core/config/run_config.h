@@ -44,6 +44,11 @@ constexpr auto enum_texts(Precision) {
                                              {Precision::kFp16, "fp16"}});
 }
 
+// Whether products are computed in numbers of 16 bits.
+constexpr bool is_half(Precision precision) {
+  return precision == Precision::kBf16 || precision == Precision::kFp16;
+}
+
 enum class DeviceKind { kCpu, kCuda };
 
 constexpr auto enum_texts(DeviceKind) {

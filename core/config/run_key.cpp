@@ -31,9 +31,13 @@ std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
     json.erase("timed_against");
   }
   Json versions = Json::object();
-  const auto add_version = [&versions, &catalogue](const std::string& text) {
+  const bool half = is_half(config.precision);
+  const auto add_version = [&versions, &catalogue, half](const std::string& text) {
     const auto& info = catalogue.method(parse_spec(text).name);
     versions["method " + info.name] = info.version;
+    if (half && info.half_version > 1) {
+      versions["method " + info.name + " in half precision"] = info.half_version;
+    }
   };
   add_version(config.method);
   for (const auto& rule : rules) add_version(rule.method);

@@ -1,8 +1,27 @@
 #include "core/methods/method.h"
 
+#include <ATen/ATen.h>
+
 #include <utility>
 
 namespace approx {
+namespace {
+
+// Where sums and products of numbers of this type are made.
+at::ScalarType at_least_float(at::ScalarType type) {
+  return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
+}
+
+}  // namespace
+
+at::Tensor MethodCall::unscaled(const at::Tensor& gradient) const {
+  const auto wide = gradient.to(at_least_float(gradient.scalar_type()));
+  return loss_scale.defined() ? wide / loss_scale : wide;
+}
+
+at::Tensor MethodCall::scaled(const at::Tensor& gradient, at::ScalarType type) const {
+  return (loss_scale.defined() ? gradient * loss_scale : gradient).to(type);
+}
 
 MethodEntry& MethodEntry::modes(std::vector<Mode> list, std::string help) {
   products_of_mode = std::move(list);

@@ -46,11 +46,21 @@ struct MethodCall {
   const Plan* forward = nullptr;
   // Gradients only, null outside a backward pass.
   Scratch* scratch = nullptr;
+  // Gradients only: what every gradient of this pass is multiplied by, and the optimizer divides by
+  // again; [] float on their device, undefined: 1. It changes from step to step. A method whose
+  // plan follows dY in proportion need not know of it; one with numbers of its own, such as draws
+  // or a memory of earlier gradients, must give them in these units (`scaled`).
+  at::Tensor loss_scale;
 
   MethodCall(const Rng& stream) : rng(stream) {}  // NOLINT(google-explicit-constructor)
   MethodCall(const Rng& stream, bool norm_after, const Plan* forward_plan = nullptr,
              Scratch* of_pass = nullptr)
       : rng(stream), norm_follows(norm_after), forward(forward_plan), scratch(of_pass) {}
+
+  // A gradient of this pass in the units of the loss, in float where its own precision is less.
+  at::Tensor unscaled(const at::Tensor& gradient) const;
+  // The way back, rounded to `type` at the end.
+  at::Tensor scaled(const at::Tensor& gradient, at::ScalarType type) const;
 };
 
 class Method {
@@ -102,6 +112,8 @@ struct MethodEntry : MethodInfo {
   // What several methods declare alike.
   MethodEntry& with(void (*declare)(MethodEntry&)) { return declare(*this), *this; }
   MethodEntry& keeps_memory() { return remembers = true, *this; }
+  // That its results under bf16 and fp16 changed, and how often counted from 1.
+  MethodEntry& in_half_version(int64_t number) { return half_version = number, *this; }
   MethodEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
 };
 

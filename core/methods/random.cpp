@@ -1,5 +1,6 @@
 // random: fresh normal draws in place of the weight gradient (Wang, Nelaturu & Amarasinghe 2019,
-// section 2.2: standard deviation 1/128, the inverse of their batch size).
+// section 2.2: standard deviation 1/128, the inverse of their batch size). Of gradients that are
+// scaled the draws are scaled alike, so that what the optimizer sees has the deviation asked for.
 #include "core/methods/method.h"
 
 namespace approx {
@@ -10,7 +11,7 @@ class Random final : public Method {
   explicit Random(const Params& params) : stddev_(params.real("std")) {}
 
   Plan plan(const Operands&, const MethodCall& call) override {
-    return Gaussian{0, stddev_, call.rng};
+    return Gaussian{.mean = 0, .stddev = stddev_, .rng = call.rng, .factor = call.loss_scale};
   }
   Keep keep() const override { return Keep::kNothing; }
 
@@ -22,6 +23,7 @@ REGISTER_METHOD("random", Random)
     .about("weight gradient drawn from a normal distribution of mean 0, fresh at every step")
     .from_paper("wang2019", "section 2.2")
     .approximates({Product::kWeightGradient})
+    .in_half_version(2)
     .param({"std", 1.0 / 128, "standard deviation", 0});
 
 }  // namespace

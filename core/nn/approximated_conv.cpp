@@ -57,8 +57,9 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
                       .input_sizes = input_sizes};
     Scratch scratch;
     const auto planned = [&] {
-      const MethodCall call(draws_of(slot, layer, operands.product), slot.norm_follows,
-                            forward ? &*forward : nullptr, &scratch);
+      MethodCall call(draws_of(slot, layer, operands.product), slot.norm_follows,
+                      forward ? &*forward : nullptr, &scratch);
+      call.loss_scale = slot.loss_scale;
       return computed(slot, slot.of(operands.product).method->plan(operands, call), operands, call);
     };
 

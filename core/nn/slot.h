@@ -54,6 +54,7 @@ struct LayerSlot {
   uint64_t step = 0;
   uint32_t rank = 0;              // of several processes that train the network, see Rng
   bool norm_follows = false;      // see MethodCall
+  at::Tensor loss_scale;          // likewise
   std::shared_ptr<Method> owner;  // keeps the methods alive where no schedule does
 
   bool exact() const { return !use[0].method && !use[1].method && !use[2].method; }

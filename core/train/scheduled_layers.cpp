@@ -22,7 +22,7 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
   }
 }
 
-void ScheduledLayers::begin_step(int64_t step) {
+void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale) {
   for (size_t i = 0; i < layers_.size(); ++i) {
     auto& entry = layers_[i];
     const Decision decision = schedule_.at(i, step);
@@ -30,6 +30,7 @@ void ScheduledLayers::begin_step(int64_t step) {
     slot.seed = seed_;
     slot.rank = rank_;
     slot.step = static_cast<uint64_t>(step);
+    slot.loss_scale = loss_scale;
     const bool convolution = entry.layer->info.kind != "linear";
     slot.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;
     for (const auto product : kAllProducts) {

@@ -20,8 +20,9 @@ class ScheduledLayers {
   // `layers` must outlive this object. `seed` keys every random draw of the methods.
   ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, uint32_t rank = 0);
 
-  // Fills every layer's slot for `step`. Costs a few comparisons per layer and rule.
-  void begin_step(int64_t step);
+  // Fills every layer's slot for `step`. `loss_scale` as MethodCall has it, undefined: 1. Costs a
+  // few comparisons per layer and rule.
+  void begin_step(int64_t step, const at::Tensor& loss_scale = {});
 
   // See Schedule::observe.
   bool observe(double accuracy, int64_t steps_done);

@@ -151,7 +151,7 @@ Batch Session::next_batch() {
 }
 
 void Session::step() {
-  layers_->begin_step(step_);
+  layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale());
   const auto batch = next_batch();
   optimizer_->zero_grad();
   const at::Tensor loss = loss_of(batch);

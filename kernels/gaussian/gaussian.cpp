@@ -1,6 +1,7 @@
 #include "kernels/gaussian/gaussian.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 
 #include "kernels/loop_memory.h"
@@ -20,13 +21,15 @@ at::Tensor GaussianArgs::run(const Work<Gaussian, float>& work, const Gaussian& 
                           draws.mutable_data_ptr<float>(), count};
   if (work.launch != nullptr) {
     start<Gaussian, float>(work.launch, args, place);
-    return draws.to(o.w.options());
+  } else {
+    constexpr int64_t kGrain = int64_t{16} * 1024;  // numbers worth waking another thread for
+    at::parallel_for(0, (count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {
+      work.loop(args, 4 * begin, std::min(4 * end, count));
+    });
   }
-  constexpr int64_t kGrain = int64_t{16} * 1024;  // numbers worth waking another thread for
-  at::parallel_for(0, (count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {
-    work.loop(args, 4 * begin, std::min(4 * end, count));
-  });
-  return draws.to(o.w.options());
+  auto there = draws.to(o.w.device());
+  if (plan.factor.defined()) there = there * plan.factor;
+  return there.to(o.w.scalar_type());
 }
 
 }  // namespace approx

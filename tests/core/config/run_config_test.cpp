@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <random>
 #include <set>
 
@@ -270,6 +271,23 @@ TEST(RunKey, ChangesWithTheImplementationOfMethodAndNetwork) {
   EXPECT_NE(after, before);
   for (auto& network : catalogue.networks) ++network.version;
   EXPECT_NE(key(), after);
+}
+
+TEST(RunKey, ChangesInHalfPrecisionAloneWhereOnlyThatChanged) {
+  auto catalogue = test_catalogue();
+  auto config = example();
+  const auto key = [&](Precision precision) {
+    config.precision = precision;
+    return run_key(config, "abc", catalogue);
+  };
+  std::map<Precision, std::string> before;
+  for (const auto precision : all_of_enum<Precision>()) before[precision] = key(precision);
+  for (auto& method : catalogue.methods) {
+    if (method.name == "topk_position") ++method.half_version;
+  }
+  for (const auto precision : all_of_enum<Precision>()) {
+    EXPECT_EQ(key(precision) != before[precision], is_half(precision)) << name(precision);
+  }
 }
 
 TEST(RunConfigJson, RoundTrips) {

@@ -385,6 +385,46 @@ TEST(Msbp, SendsLaterWhatItDidNotSend) {
   }
 }
 
+MethodCall scaled_call(double scale) {
+  MethodCall call(Rng{}, /*norm_after=*/true);
+  call.loss_scale = at::scalar_tensor(scale, at::kFloat);
+  return call;
+}
+
+// A step that overflows is passed over by the optimizer: it leaves no trace in what is remembered,
+// be it that dY has no number for an entry or that what goes back has none.
+TEST(Msbp, AnOverflowIsNotRemembered) {
+  const auto method = make_method("msbp:ratio=0.1"), twin = make_method("msbp:ratio=0.1");
+  auto o = gradient_operands({4, 3, 5, 7, 3, 1, 1});
+  const auto dy = o.dy.to(at::kHalf);
+  const auto sent = [&](Method& by, const at::Tensor& gradient, double scale) {
+    o.dy = gradient;
+    return std::get<PrunedDY>(by.plan(o, scaled_call(scale))).dy;
+  };
+  sent(*method, dy * 8, 8);
+  sent(*twin, dy * 8, 8);
+  const auto before = method->memory()->clone();
+  for (const double bad : {double(INFINITY), -double(INFINITY), std::nan("")}) {
+    auto overflowed = dy * 8;
+    overflowed[1][2][0][0] = bad;
+    EXPECT_FALSE(at::isfinite(sent(*method, overflowed, 8)).all().item<bool>()) << bad;
+    EXPECT_TRUE(at::equal(*method->memory(), before)) << bad;
+  }
+  EXPECT_TRUE(at::equal(sent(*method, dy * 4, 4), sent(*twin, dy * 4, 4))) << "no trace";
+}
+
+TEST(Msbp, ASumBeyondTheTypeIsAnOverflowToo) {
+  const auto method = make_method("msbp:ratio=0.1");
+  auto o = gradient_operands({4, 3, 5, 7, 3, 1, 1});
+  o.dy = at::full_like(o.dy, 49152.0).to(at::kHalf);
+  const auto sent = [&] { return std::get<PrunedDY>(method->plan(o, scaled_call(1))).dy; };
+  EXPECT_TRUE(at::isfinite(sent()).all().item<bool>());
+  const auto before = method->memory()->clone();
+  EXPECT_EQ(before.max().item<double>(), 49152);
+  EXPECT_FALSE(at::isfinite(sent()).all().item<bool>()) << "49,152 and 0.8 of what was left";
+  EXPECT_TRUE(at::equal(*method->memory(), before));
+}
+
 TEST(Pruning, BothGradientsOfAPassGoByOneTensor) {
   for (const auto* text : {"stochastic_pruning:placement=output", "msbp", "meprop:k=5"}) {
     const auto method = make_method(text);
