@@ -39,6 +39,7 @@ REGISTER_METHOD("crs", Crs)
     .about("column-row pairs drawn with replacement by norm product, unbiased")
     .from_paper("adelman2021", "section 2.2")
     .with(SamplingMethod::declare)
+    .in_half_version(2)
     .param({"mix", 0.0, "share of the uniform distribution in the probabilities", 0, 1});
 
 }  // namespace

@@ -55,9 +55,11 @@ class Sdgp final : public PruningMethod {
     return pruned;
   }
 
+  // Sums and factors in float at least: 4,096 entries of 20 have a sum beyond fp16.
   static void rescale(at::Tensor& pruned, const at::Tensor& dy, at::IntArrayRef over) {
-    const auto all = at::linalg_vector_norm(dy, 1, over, /*keepdim=*/true);
-    const auto left = at::linalg_vector_norm(pruned, 1, over, /*keepdim=*/true);
+    const auto type = dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const auto all = at::linalg_vector_norm(dy, 1, over, /*keepdim=*/true, type);
+    const auto left = at::linalg_vector_norm(pruned, 1, over, /*keepdim=*/true, type);
     pruned.mul_(at::where(left > 0, all / left, at::ones_like(left)));
   }
 
@@ -69,6 +71,7 @@ REGISTER_METHOD("sdgp", Sdgp)
     .about("n of every m neighbouring channels of dY stay, for the data gradient")
     .from_paper("mcdanel2022", "Algorithm 1")
     .approximates({Product::kDataGradient})
+    .in_half_version(2)
     .param({"n", int64_t{2}, "channels that stay of each group", 1, 32})
     .param({"m", int64_t{4}, "channels of a group", 1, 32})
     .param({.name = "rank",

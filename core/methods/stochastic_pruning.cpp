@@ -74,6 +74,7 @@ REGISTER_METHOD("stochastic_pruning", StochasticPruning)
     .about("small entries of the activation gradient become zero or a threshold, unbiased")
     .from_paper("ye2020", "section 3.2")
     .approximates({Product::kDataGradient, Product::kWeightGradient})
+    .in_half_version(2)
     .param({"p", 0.9, "share of normal gradients that lies below the threshold", 0, 0.999999})
     .param(
         {.name = "placement",

@@ -81,11 +81,17 @@ at::Tensor take(const at::Tensor& tensor, int64_t dim, const at::Tensor& index) 
   return at::index_select(tensor, dim, index);
 }
 
-// `factor` along one dimension of a tensor with four.
-at::Tensor along(const at::Tensor& factor, int64_t dim, at::ScalarType type) {
+// `factor`, float, along one dimension of a tensor with four.
+at::Tensor along(const at::Tensor& factor, int64_t dim) {
   std::vector<int64_t> sizes(4, 1);
   sizes[static_cast<size_t>(dim)] = factor.numel();
-  return factor.to(type).view(sizes);
+  return factor.view(sizes);
+}
+
+// In the precision of the tensor, rounded once: a factor that is itself rounded to eight bits would
+// be wrong by the same share for all that it multiplies, and the estimate biased.
+at::Tensor times(const at::Tensor& tensor, const at::Tensor& factor) {
+  return at::mul(tensor, factor).to(tensor.scalar_type());
 }
 
 at::Tensor put_back(const at::Tensor& part, int64_t dim, const Sampled& plan, const Operands& o) {
@@ -117,11 +123,11 @@ at::Tensor gathered_product(const Sampled& plan, const Operands& o) {
     // On the smaller of the two tensors that share the axis; examples have no part in w.
     auto& scaled = place.w >= 0 ? part.w : part.dy;
     const int64_t at = place.w >= 0 ? place.w : place.y;
-    scaled = at::mul(scaled, along(plan.scale, at, scaled.scalar_type()));
+    scaled = times(scaled, along(plan.scale, at));
   }
   auto result = run(Dense{}, part);
   if (!in_result) return result;
-  if (plan.scale.defined()) result.mul_(along(plan.scale, dim, result.scalar_type()));
+  if (plan.scale.defined()) result.mul_(along(plan.scale, dim));
   return put_back(result, dim, plan, o);
 }
 
@@ -169,8 +175,8 @@ at::Tensor masked_product(const Sampled& plan, const Operands& o) {
   part.x = whole_input(plan, o);
   // Left-out entries are set to zero: multiplied, an infinity among them would become NaN.
   const auto scaled = [&](const at::Tensor& tensor, int64_t at) {
-    const auto f = along(factor, at, tensor.scalar_type());
-    return at::mul(tensor, f).masked_fill_(f == 0, 0);
+    const auto f = along(factor, at);
+    return times(tensor, f).masked_fill_(f == 0, 0);
   };
   if (dim >= 0) {
     auto result = run(Dense{}, part);
@@ -179,10 +185,10 @@ at::Tensor masked_product(const Sampled& plan, const Operands& o) {
       return scaled(result, dim);
     }
     // The second axis of w is that of one group's input channels.
-    const auto f = factor.to(result.scalar_type()).view({groups, 1, length / groups, 1, 1});
+    const auto f = factor.view({groups, 1, length / groups, 1, 1});
     const auto grouped = result.reshape(
         {groups, result.size(0) / groups, result.size(1), result.size(2), result.size(3)});
-    return at::mul(grouped, f).masked_fill_(f == 0, 0).reshape(result.sizes());
+    return times(grouped, f).masked_fill_(f == 0, 0).reshape(result.sizes());
   }
   switch (o.product) {
     case Product::kForward:

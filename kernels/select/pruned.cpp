@@ -52,10 +52,11 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
             })};
   }
   const auto g = dy.to(at::kFloat), size = g.abs();
-  const auto raised = at::copysign(tau.to(at::kFloat), g);
-  const auto stays = size > draws_like(dy, rng) * tau;
-  const auto small = at::where(stays, raised, at::zeros_like(g));
-  return counted(at::where(size < tau, small, g).to(dy.scalar_type()).contiguous(kLast));
+  // As the result can hold it. What stays with probability |g| / tau must become that very tau.
+  const auto written = tau.to(dy.scalar_type()).to(at::kFloat);
+  const auto stays = size > draws_like(dy, rng) * written;
+  const auto small = at::where(stays, at::copysign(written, g), at::zeros_like(g));
+  return counted(at::where(size < written, small, g).to(dy.scalar_type()).contiguous(kLast));
 }
 
 PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, Choosing how) {

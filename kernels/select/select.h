@@ -17,7 +17,8 @@ enum class Choosing { kFastest, kReference, kTensors };
 // What stays of a gradient, counted.
 PrunedDY counted(at::Tensor pruned);
 
-// See kernels/select/pruned.h. `tau` [] float, on the device of dy.
+// See kernels/select/pruned.h. `tau` [] float, on the device of dy; rounded to the precision of dy
+// before anything is compared with it, so that the result is unbiased in any precision.
 PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rng& rng,
                            Choosing how = Choosing::kFastest);
 
