@@ -1,16 +1,27 @@
 #include "kernels/draws.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/bitwise_and.h>
+#include <ATen/ops/bitwise_right_shift.h>
+#include <ATen/ops/bitwise_xor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
 
 namespace approx {
 
 at::Tensor uniform_draws(const Rng& rng, at::IntArrayRef sizes, at::Device device) {
+  const int64_t count = c10::multiply_integers(sizes), blocks = (count + 3) / 4;
+  if (!device.is_cpu()) {
+    const auto all = as_uniform(random_words(rng, blocks, device)).flatten();
+    return all.narrow(0, 0, count).view(sizes);
+  }
   auto draws = at::empty(sizes, at::TensorOptions().dtype(at::kFloat));
   auto* out = draws.mutable_data_ptr<float>();
-  const int64_t count = draws.numel();
   constexpr int64_t kGrain = 4096;  // blocks of four worth waking another thread for
-  at::parallel_for(0, (count + 3) / 4, kGrain, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, blocks, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto words = rng.block(static_cast<uint32_t>(i));
       for (int64_t j = 0; j < 4 && 4 * i + j < count; ++j) {
@@ -18,7 +29,38 @@ at::Tensor uniform_draws(const Rng& rng, at::IntArrayRef sizes, at::Device devic
       }
     }
   });
-  return draws.to(device);
+  return draws;
+}
+
+// Philox::block on tensors. Words are int64: a product of two of them wraps modulo 2^64, its high
+// word is the shifted product less the signs that the shift draws in, and its low word is not cut
+// off before somebody multiplies by it.
+at::Tensor random_words(const Rng& rng, int64_t blocks, at::Device device) {
+  constexpr int64_t kWord = 0xFFFFFFFF;
+  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
+  const auto first = rng.counter(0);
+  const auto word = [&](size_t i) { return at::full({blocks}, int64_t{first[i]}, options); };
+  const auto mixed = [](const at::Tensor& product, const at::Tensor& other, uint32_t key) {
+    const auto high = at::bitwise_right_shift(product, 32);
+    return at::bitwise_and(at::bitwise_xor(at::bitwise_xor(high, other), int64_t{key}), kWord);
+  };
+  at::Tensor c0 = at::arange(blocks, options), c1 = word(1), c2 = word(2), c3 = word(3);
+  auto k0 = static_cast<uint32_t>(rng.seed), k1 = static_cast<uint32_t>(rng.seed >> 32);
+  for (int round = 0; round < Philox::kRounds; ++round) {
+    const auto p0 = c0 * int64_t{Philox::kMultiplier0}, p1 = c2 * int64_t{Philox::kMultiplier1};
+    c0 = mixed(p1, c1, k0);
+    c2 = mixed(p0, c3, k1);
+    c1 = p1;
+    c3 = p0;
+    k0 += Philox::kWeyl0;
+    k1 += Philox::kWeyl1;
+  }
+  return at::bitwise_and(at::stack({c0, c1, c2, c3}, 1), kWord);
+}
+
+// Exact: 23 bits, the half between two of them, and a power of two.
+at::Tensor as_uniform(const at::Tensor& words) {
+  return (at::bitwise_right_shift(words, 9).to(at::kFloat) + 0.5) * (1.0 / 8388608.0);
 }
 
 }  // namespace approx

@@ -22,7 +22,7 @@ class BernoulliCrs final : public SamplingMethod {
     const auto share = at::where(total > 0, scores / total, at::zeros_like(scores));
     const auto p = (share * static_cast<double>(k)).clamp_max(1) * (1 - mix_) + mix_ / n;
     const auto u = uniform_draws(rng, {scores.numel()}, scores.device());
-    const auto index = (u < p).nonzero().flatten();
+    const auto index = (u < p).logical_or(scores.isfinite().logical_not()).nonzero().flatten();
     return {.index = index, .scale = p.index_select(0, index).reciprocal().to(at::kFloat)};
   }
 

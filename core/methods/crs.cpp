@@ -25,7 +25,10 @@ class Crs final : public SamplingMethod {
     const auto edges = p.cumsum(0);
     const auto u = uniform_draws(rng, {k}, scores.device()).to(at::kDouble) * edges[n - 1];
     const auto drawn = at::searchsorted(edges, u, /*out_int32=*/false, /*right=*/true);
-    const auto times = at::bincount(drawn.clamp(0, n - 1), {}, n);
+    // How often each was drawn, [n]; one that is no number counts as drawn. (bincount would ask the
+    // device for the largest.)
+    auto times = scores.isfinite().logical_not().to(at::kLong);
+    times.scatter_add_(0, drawn.clamp(0, n - 1), at::ones_like(drawn));
     const auto index = times.nonzero().flatten();
     const auto scale =
         times.index_select(0, index) / (p.index_select(0, index) * static_cast<double>(k));

@@ -52,8 +52,6 @@ Plan SamplingMethod::plan(const Operands& o, const MethodCall& call) {
                     : o.product == Product::kDataGradient ? Axis::kOutputChannels
                                                           : Axis::kExamples;
   const auto of_pairs = scores(o, axis);
-  // What is no number must not be lost by not being drawn.
-  if (!of_pairs.isfinite().all().item<bool>()) return Dense{};
   const int64_t length = of_pairs.numel(), k = sample_size(length, of_pairs);
   if (k >= length) return Dense{};
   Sampled sample = choose(of_pairs, k, call.rng);

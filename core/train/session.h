@@ -37,7 +37,7 @@ class Session {
   ~Session();
 
   // One training step. Nothing of it waits for the device and its shapes are always the same, but
-  // in methods that sample (core/methods/sampling.h), which ask whether their scores are finite.
+  // under methods whose draws decide how large their sample is (crs, bernoulli_crs, a `share`).
   void step();
 
   // The same step, which also counts the gradients of the convolutions' outputs as their weight

@@ -102,7 +102,10 @@ void gaussian_simd(const GaussianArgs& args, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(fill)(args, begin, end);
 }
 
-REGISTER_KERNEL(Gaussian, "simd", gaussian_simd).computes({Product::kWeightGradient}).rank(1);
+REGISTER_KERNEL(Gaussian, "simd", gaussian_simd)
+    .computes({Product::kWeightGradient})
+    .on({Hardware::kCpu})
+    .rank(1);
 
 }  // namespace approx
 #endif

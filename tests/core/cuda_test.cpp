@@ -5,6 +5,7 @@
 #include "core/config/named_schedule.h"
 #include "core/train/device.h"
 #include "core/train/session.h"
+#include "kernels/draws.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 
@@ -96,6 +97,48 @@ TEST(Cuda, GradientsAreReducedBeforeTheyAreUnscaled) {
   config.precision = Precision::kFp16;
   Session(config, dataset, {}, std::make_unique<Largest>(scaled)).step();
   EXPECT_GT(scaled, 1000 * plain);
+}
+
+TEST(Cuda, DrawsAreTheCpusBitForBit) {
+  SKIP_WITHOUT_CUDA();
+  for (const Rng& rng : {Rng{}, Rng{.seed = ~0ull, .layer = 0xFFFF, .step = (1ull << 48) - 1},
+                         Rng{.seed = 3, .layer = 2, .step = 9, .rank = 5}}) {
+    EXPECT_TRUE(at::equal(uniform_draws(rng, {3, 5, 2, 7}, *cuda()).cpu(),
+                          uniform_draws(rng, {3, 5, 2, 7}, at::kCPU)));
+    EXPECT_TRUE(
+        at::equal(random_words(rng, 1000, *cuda()).cpu(), random_words(rng, 1000, at::kCPU)));
+  }
+}
+
+// Under fp16 the optimizer divides by the loss scale, so the draws of `random` have it in them.
+TEST(Cuda, RandomGradientsAreScaledWithTheLoss) {
+  SKIP_WITHOUT_CUDA();
+  class Deviation final : public GradientReduction {
+   public:
+    explicit Deviation(double& deviation) : deviation_(deviation) {}
+    void reduce(const std::vector<NamedTensor>& parameters) override {
+      for (const auto& [name, parameter] : parameters) {
+        if (name == "conv2.weight") deviation_ = parameter.grad().std().item<double>();
+      }
+    }
+
+   private:
+    double& deviation_;
+  };
+  const auto dataset = toy_dataset();
+  RunConfig config;
+  config.network = "small_cnn:width=16";
+  config.dataset = "toy";
+  config.device = DeviceKind::kCuda;
+  config.batch_size = 16;
+  config.method = "random";
+  config.schedule = make_schedule("slice:layers=2");
+  double plain = 0, scaled = 0;
+  Session(config, dataset, {}, std::make_unique<Deviation>(plain)).step();
+  config.precision = Precision::kFp16;
+  Session(config, dataset, {}, std::make_unique<Deviation>(scaled)).step();
+  ASSERT_GT(plain, 0);
+  EXPECT_NEAR(scaled / plain, 65536, 65536 * 1e-3);
 }
 
 TEST(Cuda, ATrainingStepRuns) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/methods/method.h"
+#include "tests/core/train/operators.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 
@@ -143,6 +144,61 @@ TEST_P(MethodContract, LeavesItsOperandsAlone) {
     run(plan_of(*method, o), o);
     EXPECT_TRUE(!x.defined() || at::equal(x, o.x));
     EXPECT_TRUE(at::equal(w, o.w) && at::equal(dy, o.dy));
+  }
+}
+
+// What the optimizer gets, after it has divided by the loss scale, is what it gets without one:
+// also of a method that remembers earlier steps, when the scale changes. Scales are powers of two,
+// so nothing is rounded otherwise.
+TEST_P(MethodContract, ALossScaleCancels) {
+  if (GetParam().product == Product::kForward) GTEST_SKIP() << "not a gradient";
+  for (const auto& shape : random_shapes(6, 53)) {
+    SCOPED_TRACE(shape);
+    const auto method = make_method(GetParam().text), twin = make_method(GetParam().text);
+    for (const double factor : {1024.0, 256.0, 65536.0}) {
+      auto o = operands_of(shape, *method);
+      const Rng rng{.seed = kSeed, .layer = 3, .step = 5, .product = o.product};
+      const auto plain = run(plan_as_layer(*method, GetParam().products, o, rng).plan, o);
+      o.dy = o.dy * factor;
+      const auto scale = at::scalar_tensor(factor, at::kFloat);
+      const auto scaled = run(plan_as_layer(*twin, GetParam().products, o, rng, scale).plan, o);
+      EXPECT_CLOSE(scaled / factor, plain) << factor;
+    }
+  }
+}
+
+// A plan may have a size that its draws decide, and that is waited for (Step.OfWhichMethodsWaits);
+// a value of a tensor is never asked for.
+TEST_P(MethodContract, ReadsNoValueOfATensor) {
+  const auto read = [](const std::vector<std::string>& calls) {
+    for (const auto& call : calls) {
+      const auto name = call.substr(0, call.find(' '));
+      if (name == "aten::item" || name == "aten::_local_scalar_dense" ||
+          name == "aten::is_nonzero") {
+        return true;
+      }
+    }
+    return false;
+  };
+  for (const auto& shape : conv_shapes()) {
+    SCOPED_TRACE(shape);
+    const auto method = make_method(GetParam().text);
+    auto o = operands_of(shape, *method);
+    const Rng rng{.seed = kSeed, .layer = 3, .step = 5, .product = o.product};
+    for (const bool norm_follows : {false, true}) {
+      std::optional<Plan> forward, plan;
+      if (o.product != Product::kForward) forward = plan_of(*method, o);
+      const MethodCall call(rng, norm_follows, forward ? &*forward : nullptr);
+      {
+        const Operators operators;
+        plan = method->plan(o, call);
+        EXPECT_FALSE(read(Operators::calls())) << "plan";
+      }
+      const auto result = run(*plan, o);
+      const Operators operators;
+      method->finish(o, result, call);
+      EXPECT_FALSE(read(Operators::calls())) << "finish";
+    }
   }
 }
 
