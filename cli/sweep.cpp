@@ -154,8 +154,9 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
       ->excludes(fail_fast);
   command
       ->add_option("--controls", flags->controls,
-                   "add exact trainings to beat: iso-time (as short as each method is fast, by its "
-                   "timing runs in the store), smaller-net=NETWORK")
+                   "add what a method must beat: iso-time (exact training as short as it is fast, "
+                   "by its timing runs in the store), random (a random choice of the same "
+                   "density), smaller-net=NETWORK")
       ->type_name("CONTROL,...")
       ->group("What to run");
   auto* dry_run =
@@ -167,9 +168,9 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     Experiment experiment =
         load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
     if (!flags->controls.empty()) {
-      const auto left_out = add_controls(experiment, parse_controls(flags->controls),
-                                         stored_rows(options.db, experiment.id).speedups,
-                                         Catalogue::embedded(), checksums);
+      const auto left_out =
+          add_controls(experiment, parse_controls(flags->controls),
+                       stored_rows(options.db, experiment.id), Catalogue::embedded(), checksums);
       for (const auto& line : left_out) {
         std::fputs(fmt::format("no control for {}\n", line).c_str(), stderr);
       }

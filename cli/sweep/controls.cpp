@@ -3,87 +3,175 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "cli/text.h"
 #include "core/config/dense.h"
 #include "core/config/run_key.h"
 #include "core/experiment/iso_time.h"
 
 namespace approx {
+namespace {
+
+constexpr const char* kKnownControls = "iso-time, random, smaller-net=NETWORK";
+
+// "Top-k, second convolution".
+std::string row_text(const PlannedRun& run) {
+  return run.method_label + (run.schedule_label.empty() ? "" : ", " + run.schedule_label);
+}
+
+std::optional<double> find_in(const std::map<LabelKey, double>& map, const PlannedRun& run) {
+  const auto found = map.find(run.labels());
+  return found == map.end() ? std::nullopt : std::optional(found->second);
+}
+
+// Makes the controls of an experiment; what cannot have one is said once.
+class ControlMaker {
+ public:
+  ControlMaker(const Experiment& experiment, const Controls& controls, const StoredRows& stored,
+               const Catalogue& catalogue,
+               const std::function<std::string(const std::string&)>& checksum)
+      : controls_(controls), stored_(stored), catalogue_(catalogue), checksum_(checksum) {
+    for (const auto& run : experiment.runs()) keys_.insert(run.key);
+  }
+
+  void add_for(const PlannedRun& run) {
+    if (!run.excluded.empty()) return;
+    if (is_dense(run.config.method)) {
+      if (!controls_.smaller_net.empty()) add_smaller_net(run);
+      return;
+    }
+    if (controls_.random) add_random(run);
+    if (controls_.iso_time && run.config.purpose == Purpose::kAccuracy) add_iso_time(run);
+  }
+
+  std::vector<PlannedRun> runs;
+  std::vector<std::string> left_out;
+
+ private:
+  void add(PlannedRun run) {
+    run.key = run_key(run.config, checksum_(run.config.dataset), catalogue_);
+    if (keys_.insert(run.key).second) runs.push_back(std::move(run));
+  }
+
+  void say(const PlannedRun& run, const std::string& why) {
+    const std::string what = fmt::format("{} on {}: {}", row_text(run), run.network_label, why);
+    if (said_.insert(what).second) left_out.push_back(what);
+  }
+
+  void add_smaller_net(const PlannedRun& run) {
+    PlannedRun control = run;
+    control.config.network = catalogue_.network_params(controls_.smaller_net).full_text();
+    if (control.config.network == run.config.network) return;
+    control.network_label = controls_.smaller_net;
+    control.method_label = "a smaller network, exactly";
+    if (run.config.purpose == Purpose::kTiming) control.config.timed_against = run.config.network;
+    add(std::move(control));
+  }
+
+  void add_iso_time(const PlannedRun& run) {
+    const Recipe& recipe = run.config.recipe;
+    if (is_prefix_of_longer(recipe)) {
+      return say(run,
+                 "under a constant learning rate `report advice` reads it from the dense runs' "
+                 "own curves");
+    }
+    const auto speedup = find_in(stored_.speedups, run);
+    if (!speedup) {
+      return say(run, "no timing run in the store yet; sweep with --purpose timing first");
+    }
+    const int64_t epochs = iso_time_epochs(recipe.epochs, *speedup);
+    if (*speedup <= 1 || epochs >= recipe.epochs) {
+      return say(run, fmt::format("{:.2f}x of {} epochs saves less than half an epoch", *speedup,
+                                  recipe.epochs));
+    }
+    PlannedRun control = run;
+    control.config.method = kDense;
+    control.config.schedule.clear();
+    control.schedule_label.clear();
+    control.config.recipe = shortened(recipe, epochs);
+    control.method_label = std::string(kIsoTimePrefix) + row_text(run);
+    add(std::move(control));
+  }
+
+  void add_random(const PlannedRun& run) {
+    const RandomTwin twin =
+        random_twin(run.config.method, find_in(stored_.densities, run), catalogue_);
+    if (twin.method.empty()) return say(run, twin.why_none);
+    PlannedRun control = run;
+    control.config.method = twin.method;
+    control.method_label = "random in place of " + run.method_label;
+    add(std::move(control));
+  }
+
+  const Controls& controls_;
+  const StoredRows& stored_;
+  const Catalogue& catalogue_;
+  const std::function<std::string(const std::string&)>& checksum_;
+  std::set<std::string> said_, keys_;
+};
+
+}  // namespace
+
 Controls parse_controls(const std::string& text) {
   Controls controls;
   for (const auto& piece : split_list(text)) {
     constexpr std::string_view kSmaller = "smaller-net";
     if (piece == "iso-time") {
       controls.iso_time = true;
+    } else if (piece == "random") {
+      controls.random = true;
     } else if (piece.starts_with(kSmaller) && piece.size() > kSmaller.size() + 1 &&
                piece[kSmaller.size()] == '=') {
       controls.smaller_net = piece.substr(kSmaller.size() + 1);
     } else {
-      throw usage_error("--controls: \"{}\": known: iso-time, smaller-net=NETWORK",
-                        printable(piece));
+      throw usage_error("--controls: \"{}\": known: {}", printable(piece), kKnownControls);
     }
   }
-  if (!controls.iso_time && controls.smaller_net.empty()) {
-    throw usage_error("--controls: an empty value; known: iso-time, smaller-net=NETWORK");
+  if (!controls.iso_time && !controls.random && controls.smaller_net.empty()) {
+    throw usage_error("--controls: an empty value; known: {}", kKnownControls);
   }
   return controls;
 }
 
+RandomTwin random_twin(const std::string& method, std::optional<double> density,
+                       const Catalogue& catalogue) {
+  const MethodInfo& info = catalogue.method(parse_spec(method).name);
+  if (info.random_twin.empty()) return {.why_none = "it chooses nothing by looking"};
+  Spec twin = parse_spec(info.random_twin);
+  const auto has = [](const Spec& spec, const std::string& name) {
+    return std::any_of(spec.arguments.begin(), spec.arguments.end(),
+                       [&](const auto& argument) { return argument.first == name; });
+  };
+  const Spec given = parse_spec(catalogue.method_params(method).full_text());
+  bool by_density = info.twin_by_density;
+  for (const auto& [name, value] : given.arguments) {
+    if (name == "share") by_density |= parse_real(value).value_or(0) > 0;
+  }
+  if (by_density && !density) {
+    return {.why_none =
+                "how much it keeps follows from the data, and no run in the store says it "
+                "yet; sweep without --controls random first"};
+  }
+  if (by_density) twin.arguments.emplace_back("ratio", shortest(*density));
+  for (const auto& spec : catalogue.method(twin.name).params) {
+    if (has(twin, spec.name) || spec.name == "share") continue;
+    for (const auto& argument : given.arguments) {
+      if (argument.first == spec.name) twin.arguments.push_back(argument);
+    }
+  }
+  return {.method = Params(catalogue.method(twin.name).params, twin).to_string()};
+}
+
 std::vector<std::string> add_controls(
-    Experiment& experiment, const Controls& controls, const std::map<LabelKey, double>& speedups,
+    Experiment& experiment, const Controls& controls, const StoredRows& stored,
     const Catalogue& catalogue, const std::function<std::string(const std::string&)>& checksum) {
-  std::vector<std::string> left_out;
-  std::set<std::string> said, keys;
-  std::vector<PlannedRun> added;
-  for (const auto& run : experiment.runs()) keys.insert(run.key);
-  const auto add = [&](PlannedRun run) {
-    run.key = run_key(run.config, checksum(run.config.dataset), catalogue);
-    if (keys.insert(run.key).second) added.push_back(std::move(run));
-  };
-  const auto say = [&](const std::string& what) {
-    if (said.insert(what).second) left_out.push_back(what);
-  };
-  for (const auto& run : experiment.runs()) {
-    const bool timing = run.config.purpose == Purpose::kTiming;
-    if (!run.excluded.empty() || (timing && !is_dense(run.config.method))) continue;
-    PlannedRun control = run;
-    control.config.method = kDense;
-    control.config.schedule.clear();
-    control.schedule_label.clear();
-    if (is_dense(run.config.method)) {
-      if (controls.smaller_net.empty()) continue;
-      control.config.network = catalogue.network_params(controls.smaller_net).full_text();
-      if (control.config.network == run.config.network) continue;
-      control.network_label = controls.smaller_net;
-      control.method_label = "a smaller network, exactly";
-      if (timing) control.config.timed_against = run.config.network;
-      add(std::move(control));
-      continue;
-    }
-    if (!controls.iso_time) continue;
-    const std::string what =
-        run.method_label + (run.schedule_label.empty() ? "" : ", " + run.schedule_label);
-    const auto speedup = speedups.find(run.labels());
-    if (speedup == speedups.end()) {
-      say(fmt::format("{} on {}: no timing run in the store yet; sweep with --purpose timing first",
-                      what, run.network_label));
-      continue;
-    }
-    const int64_t epochs = iso_time_epochs(run.config.recipe.epochs, speedup->second);
-    if (speedup->second <= 1 || epochs >= run.config.recipe.epochs) {
-      say(fmt::format("{} on {}: {:.2f}x of {} epochs saves less than half an epoch", what,
-                      run.network_label, speedup->second, run.config.recipe.epochs));
-      continue;
-    }
-    control.config.recipe = shortened(run.config.recipe, epochs);
-    control.method_label = std::string(kIsoTimePrefix) + what;
-    add(std::move(control));
-  }
+  ControlMaker maker(experiment, controls, stored, catalogue, checksum);
+  for (const auto& run : experiment.runs()) maker.add_for(run);
   if (auto* trainings = std::get_if<Trainings>(&experiment.work)) {
-    trainings->runs.insert(trainings->runs.end(), std::make_move_iterator(added.begin()),
-                           std::make_move_iterator(added.end()));
+    trainings->runs.insert(trainings->runs.end(), std::make_move_iterator(maker.runs.begin()),
+                           std::make_move_iterator(maker.runs.end()));
   }
-  return left_out;
+  return maker.left_out;
 }
 
 }  // namespace approx

@@ -1,30 +1,46 @@
 // Controls that a method must beat before its speedup means anything: the exact training made as
-// short as the method is fast, and a smaller network trained exactly.
+// short as the method is fast, a choice at random of the same density, and a smaller network
+// trained exactly.
 #pragma once
 
 #include <functional>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/experiment/experiment.h"
+#include "results/reports/stored_items.h"
 
 namespace approx {
 
 struct Controls {
   bool iso_time = false;
+  bool random = false;
   std::string smaller_net;  // a network, "" for none
 };
 
-// "iso-time", "smaller-net=NETWORK", or both with a comma between. Throws Error(kUsage).
+// "iso-time", "random", "smaller-net=NETWORK", or several with commas between. Throws
+// Error(kUsage).
 Controls parse_controls(const std::string& text);
 
-// Adds the controls of `experiment` to its runs, each an exact accuracy run with the seeds of the
-// rows that it controls. A row's dense control in the same time is `epochs / speedup` long, by the
-// speedups of timing runs; rows that are not faster have none. Returns a line for each row that got
-// no control, and why.
+// The method that keeps as much as another and chooses it at random.
+struct RandomTwin {
+  std::string method;    // full text, "" where there is none
+  std::string why_none;  // then
+};
+
+// `density`: what runs of the method kept, where that was measured; needed where it follows from
+// the data and not from the parameters.
+RandomTwin random_twin(const std::string& method, std::optional<double> density,
+                       const Catalogue& catalogue);
+
+// Adds the controls of `experiment` to its runs, with the seeds of the rows that they control. A
+// row's dense control in the same time is an accuracy run `epochs / speedup` long, by the speedups
+// of timing runs; rows that are not faster have none, nor have those under a constant learning
+// rate, whose control the dense runs contain. A row's random twin is a row of the same purposes and
+// schedule. Returns a line for each row that got no control, and why.
 std::vector<std::string> add_controls(
-    Experiment& experiment, const Controls& controls, const std::map<LabelKey, double>& speedups,
+    Experiment& experiment, const Controls& controls, const StoredRows& stored,
     const Catalogue& catalogue, const std::function<std::string(const std::string&)>& checksum);
 
 }  // namespace approx

@@ -71,6 +71,8 @@ void to_json(Json& json, const MethodInfo& info) {
   for (const auto& mode : info.products_of_mode) modes.push_back(product_names(mode.products));
   json["remembers"] = info.remembers;
   json["half_version"] = info.half_version;
+  json["random_twin"] = info.random_twin;
+  json["twin_by_density"] = info.twin_by_density;
 }
 
 void from_json(const Json& json, MethodInfo& info) {
@@ -85,6 +87,8 @@ void from_json(const Json& json, MethodInfo& info) {
   }
   json.at("remembers").get_to(info.remembers);
   json.at("half_version").get_to(info.half_version);
+  json.at("random_twin").get_to(info.random_twin);
+  json.at("twin_by_density").get_to(info.twin_by_density);
 }
 
 void to_json(Json& json, const NetworkInfo& info) {

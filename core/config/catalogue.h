@@ -42,6 +42,13 @@ struct MethodInfo : EntryInfo {
   // Raised when its results change under bf16 and fp16 alone; then part of the keys of such runs.
   int64_t half_version = 1;
 
+  // The method that chooses at random what this one chooses by looking at operands, with settings
+  // of its own: "sdgp:rank=random"; parameters that both declare are this method's. "" where it
+  // chooses nothing. Where how much it keeps follows from the data and not from its parameters, the
+  // twin's `ratio` is what runs of it kept.
+  std::string random_twin;
+  bool twin_by_density = false;
+
   // The products that it approximates with these parameters.
   const std::vector<Product>& products_with(const Params& given) const;
 };

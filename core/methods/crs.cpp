@@ -43,6 +43,7 @@ REGISTER_METHOD("crs", Crs)
     .from_paper("adelman2021", "section 2.2")
     .with(SamplingMethod::declare)
     .in_half_version(2)
+    .controlled_by("crs:mix=1")  // as many draws, with replacement
     .param({"mix", 0.0, "share of the uniform distribution in the probabilities", 0, 1});
 
 }  // namespace

@@ -43,6 +43,7 @@ REGISTER_METHOD("meprop", Meprop)
     .about("the k largest entries of dY go back")
     .from_paper("sun2017", "section 2")
     .approximates({Product::kDataGradient, Product::kWeightGradient})
+    .controlled_by("random_entries")
     .param({"k", int64_t{30}, "entries that stay of an example, or channels of a batch", 1})
     .param({"ratio", 0.0, "share that stays, in place of k; 0: go by k", 0, 1})
     .param({.name = "per",

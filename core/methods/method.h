@@ -111,6 +111,9 @@ struct MethodEntry : MethodInfo {
   MethodEntry& without_mode(std::string_view choice);
   // What several methods declare alike.
   MethodEntry& with(void (*declare)(MethodEntry&)) { return declare(*this), *this; }
+  // The method that `sweep --controls random` puts beside it (MethodInfo::random_twin).
+  MethodEntry& controlled_by(std::string text) { return random_twin = std::move(text), *this; }
+  MethodEntry& at_its_density() { return twin_by_density = true, *this; }
   MethodEntry& keeps_memory() { return remembers = true, *this; }
   // That its results under bf16 and fp16 changed, and how often counted from 1.
   MethodEntry& in_half_version(int64_t number) { return half_version = number, *this; }

@@ -75,6 +75,8 @@ REGISTER_METHOD("stochastic_pruning", StochasticPruning)
     .from_paper("ye2020", "section 3.2")
     .approximates({Product::kDataGradient, Product::kWeightGradient})
     .in_half_version(2)
+    .controlled_by("random_entries")
+    .at_its_density()
     .param({"p", 0.9, "share of normal gradients that lies below the threshold", 0, 0.999999})
     .param(
         {.name = "placement",

@@ -19,7 +19,8 @@ class TopkCrs final : public SamplingMethod {
 REGISTER_METHOD("topk_crs", TopkCrs)
     .about("the column-row pairs of largest norm product, unscaled")
     .from_paper("adelman2021", "section 6")
-    .with(SamplingMethod::declare);
+    .with(SamplingMethod::declare)
+    .controlled_by("uniform_crs");
 
 }  // namespace
 }  // namespace approx

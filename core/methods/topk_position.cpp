@@ -87,6 +87,7 @@ REGISTER_METHOD("topk_position", TopkPosition)
     .about("weight gradient from the k largest positions of every plane of dY")
     .from_paper("wang2019", "Algorithm 1")
     .approximates({Product::kWeightGradient})
+    .controlled_by("random_position")
     .param({"k", int64_t{1}, "positions kept per image and output channel", 1})
     .param({.name = "scale",
             .fallback = std::string("equal"),

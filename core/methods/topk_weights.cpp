@@ -25,7 +25,8 @@ REGISTER_METHOD("topk_weights", TopkWeights)
     .from_paper("adelman2021", "section 6")
     .with(SamplingMethod::declare)
     .without_mode("backward")
-    .without_mode("weight_gradient");
+    .without_mode("weight_gradient")
+    .controlled_by("uniform_crs");
 
 }  // namespace
 }  // namespace approx

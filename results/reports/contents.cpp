@@ -327,12 +327,12 @@ std::string experiment_name(SQLite::Database& db, const std::string& given) {
 
 Contents read_contents(const std::string& path, const ReportOptions& options) {
   auto db = open_snapshot(path);
-  return read_chosen(db, {.experiment = experiment_name(db, options.experiment),
-                          .catalogue = options.catalogue});
+  return read_chosen(
+      db, {.experiment = experiment_name(db, options.experiment), .catalogue = options.catalogue});
 }
 
-Contents read_item_contents(const std::string& path, const Experiment& item,
-                            const Members& members, const Catalogue* catalogue) {
+Contents read_item_contents(const std::string& path, const Experiment& item, const Members& members,
+                            const Catalogue* catalogue) {
   auto db = open_snapshot(path);
   return read_chosen(
       db, {.experiment = item.id, .item = &item, .members = &members, .catalogue = catalogue});

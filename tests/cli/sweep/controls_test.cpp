@@ -28,6 +28,8 @@ TEST(Controls, AreReadFromAFlag) {
   const auto both = parse_controls("iso-time, smaller-net=small_cnn");
   EXPECT_TRUE(both.iso_time);
   EXPECT_EQ(both.smaller_net, "small_cnn");
+  EXPECT_FALSE(both.random);
+  EXPECT_TRUE(parse_controls("random").random);
   for (const char* wrong : {"", "iso", "smaller-net", "smaller-net=", "iso-time=2"}) {
     EXPECT_THROW(parse_controls(wrong), Error) << wrong;
   }
@@ -36,10 +38,10 @@ TEST(Controls, AreReadFromAFlag) {
 TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
   auto experiment = grid();
   const size_t before = experiment.runs().size();
-  const auto left_out =
-      add_controls(experiment, {.iso_time = true},
-                   {{{"Zero", "S", "wang_cnn2"}, 1.25}, {{"random", "S", "wang_cnn2"}, 1.01}},
-                   test_catalogue(), controls_checksum);
+  const auto left_out = add_controls(
+      experiment, {.iso_time = true},
+      {.speedups = {{{"Zero", "S", "wang_cnn2"}, 1.25}, {{"random", "S", "wang_cnn2"}, 1.01}}},
+      test_catalogue(), controls_checksum);
   ASSERT_EQ(experiment.runs().size(), before + 2);  // one a seed
   const auto& control = experiment.runs().back();
   EXPECT_EQ(control.method_label, "dense in the time of Zero, S");
@@ -56,6 +58,81 @@ TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
       add_controls(untimed, {.iso_time = true}, {}, test_catalogue(), controls_checksum).size(),
       2u);
   EXPECT_EQ(untimed.runs().size(), before);
+}
+
+// What a shorter training would show, the dense runs themselves show on their way.
+TEST(Controls, UnderAConstantRateNoShorterTrainingIsRun) {
+  auto experiment = grid();
+  for (auto& run : std::get<Trainings>(experiment.work).runs) {
+    run.config.recipe.lr_schedule = RateSchedule::kConstant;
+  }
+  const size_t before = experiment.runs().size();
+  const auto left_out = add_controls(experiment, {.iso_time = true},
+                                     {.speedups = {{{"Zero", "S", "wang_cnn2"}, 1.25}}},
+                                     test_catalogue(), controls_checksum);
+  EXPECT_EQ(experiment.runs().size(), before);
+  ASSERT_EQ(left_out.size(), 2u);
+  EXPECT_NE(left_out[0].find("Zero, S on wang_cnn2: under a constant learning rate"),
+            std::string::npos)
+      << left_out[0];
+}
+
+// A method that chooses and one that does at random, in a catalogue of their own.
+Catalogue twins() {
+  Catalogue catalogue = test_catalogue();
+  MethodInfo chooser, picker;
+  chooser.name = "chooser";
+  chooser.products = picker.products = {Product::kWeightGradient};
+  chooser.params = {{"k", int64_t{3}, "", 1},
+                    {"ratio", 0.0, "", 0, 1},
+                    {"share", 0.0, "", 0, 1},
+                    {"own", int64_t{0}, ""}};
+  chooser.random_twin = "picker:fixed=2";
+  picker.name = "picker";
+  picker.params = {{"k", int64_t{1}, "", 1},
+                   {"ratio", 0.0, "", 0, 1},
+                   {"share", 0.0, "", 0, 1},
+                   {"fixed", int64_t{0}, ""}};
+  catalogue.methods.push_back(chooser);
+  catalogue.methods.push_back(picker);
+  chooser.name = "data_chooser";
+  chooser.twin_by_density = true;
+  catalogue.methods.push_back(chooser);
+  return catalogue;
+}
+
+TEST(RandomTwin, HasTheParametersThatBothDeclare) {
+  const auto catalogue = twins();
+  const auto twin = [&](const std::string& method, std::optional<double> density = {}) {
+    const auto found = random_twin(method, density, catalogue);
+    return found.method.empty() ? found.why_none.substr(0, 20)
+                                : catalogue.method_params(found.method).full_text();
+  };
+  EXPECT_EQ(twin("chooser:k=7,own=1"), "picker:k=7,ratio=0,share=0,fixed=2");
+  EXPECT_EQ(twin("zero"), "it chooses nothing b");
+  // How much these keep no parameter says.
+  EXPECT_EQ(twin("data_chooser"), "how much it keeps fo");
+  EXPECT_EQ(twin("data_chooser", 0.25), "picker:k=3,ratio=0.25,share=0,fixed=2");
+  EXPECT_EQ(twin("chooser:share=0.9", 0.5), "picker:k=3,ratio=0.5,share=0,fixed=2");
+}
+
+TEST(Controls, ARandomChoiceIsARowOfItsOwn) {
+  auto experiment = grid();
+  for (auto& run : std::get<Trainings>(experiment.work).runs) {
+    if (run.method_label == "Zero") run.config.method = "chooser";
+    if (run.config.seed == 1) run.config.purpose = Purpose::kTiming;
+  }
+  const size_t before = experiment.runs().size();
+  const auto left_out = add_controls(experiment, {.random = true}, {}, twins(), controls_checksum);
+  ASSERT_EQ(experiment.runs().size(), before + 2) << "one a seed, accuracy and timing";
+  const auto& control = experiment.runs().back();
+  EXPECT_EQ(control.method_label, "random in place of Zero");
+  EXPECT_EQ(control.schedule_label, "S");
+  EXPECT_FALSE(control.config.schedule.empty());
+  EXPECT_EQ(control.config.method.substr(0, 6), "picker");
+  EXPECT_EQ(control.config.purpose, Purpose::kTiming);
+  ASSERT_EQ(left_out.size(), 1u);
+  EXPECT_NE(left_out[0].find("random, S on wang_cnn2: it chooses nothing"), std::string::npos);
 }
 
 TEST(Controls, ASmallerNetworkForEachDenseRun) {
