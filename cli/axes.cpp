@@ -1,5 +1,8 @@
 #include "cli/axes.h"
 
+#include <map>
+#include <memory>
+
 #include "base/error.h"
 #include "cli/text.h"
 #include "core/data/dataset.h"
@@ -79,16 +82,16 @@ void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists) {
 
 std::function<std::string(const std::string&)> dataset_checksums(const std::string& data_dir,
                                                                  bool may_be_missing) {
-  return [data_dir, may_be_missing](const std::string& name) {
-    std::string checksum = dataset_checksum(name, data_dir);
-    if (checksum.empty() && !may_be_missing) {
-      throw data_error(
-          "data set \"{}\" is not in {}; import it with: "
-          "approxtrain data import {} "
-          "PATH",
-          name, printable(data_dir), name);
+  // Asked for once per run, read once.
+  const auto known = std::make_shared<std::map<std::string, std::string>>();
+  return [data_dir, may_be_missing, known](const std::string& name) {
+    const auto [at, is_new] = known->try_emplace(name);
+    if (is_new) at->second = dataset_checksum(name, data_dir);
+    if (at->second.empty() && !may_be_missing) {
+      throw data_error("data set \"{}\" is not in {}; {}", name, printable(data_dir),
+                       how_to_get(name));
     }
-    return checksum;
+    return at->second;
   };
 }
 

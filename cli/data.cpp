@@ -18,8 +18,10 @@ namespace approx {
 namespace {
 
 struct DataOptions {
-  std::string name, from, mirror;
+  std::string name, path, from, mirror;
   bool skip_damaged = false;
+  int64_t shorter_side = 0, longer_side = 0;
+  bool has_shorter = false, has_longer = false;
   std::string format = "md";
   std::vector<std::string> names;
 };
@@ -93,9 +95,19 @@ void import(const DataOptions& options, const GlobalOptions& globals) {
     ++skipped;
     std::cerr << "skipped: " << printable(message) << '\n';
   };
-  const auto dataset =
-      import_dataset(options.name, options.from, globals.data_dir,
-                     {.skip_damaged = options.skip_damaged, .on_skipped = on_skipped});
+  if (options.path.empty() == options.from.empty()) {
+    throw usage_error("data import: {}; for example: approxtrain data import {} PATH",
+                      options.path.empty() ? "the folder or archive with the files is missing"
+                                           : "PATH and --from PATH mean the same; give one",
+                      options.name);
+  }
+  ImportOptions how{.skip_damaged = options.skip_damaged, .on_skipped = on_skipped};
+  if (options.has_shorter) how.limit = PhotoLimit{.side = options.shorter_side};
+  if (options.has_longer) {
+    how.limit = PhotoLimit{.side = options.longer_side, .of_longer = true};
+  }
+  const auto dataset = import_dataset(
+      options.name, options.path.empty() ? options.from : options.path, globals.data_dir, how);
   if (options.skip_damaged) std::cerr << fmt::format("{} files skipped\n", skipped);
   print_imported(dataset, globals.data_dir);
 }
@@ -166,7 +178,7 @@ void verify(const DataOptions& options, const GlobalOptions& globals) {
 void add_data(CLI::App& app, GlobalOptions& globals) {
   auto* data = app.add_subcommand("data", "Data sets: list, import, fetch and verify them");
   data->require_subcommand(1);
-  data->footer("approxtrain data import cifar10 --from cifar-10-binary.tar.gz");
+  data->footer("approxtrain data import cifar10 cifar-10-binary.tar.gz");
   const auto options = std::make_shared<DataOptions>();
 
   auto* list_command = data->add_subcommand("list", "What data sets there are and which are here");
@@ -176,16 +188,27 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
 
   auto* import_command =
       data->add_subcommand("import", "Read a data set's files into one packed file");
-  import_command->footer("approxtrain data import mnist --from downloads/mnist");
+  import_command->footer("approxtrain data import mnist downloads/mnist");
   import_command->add_option("name", options->name, "The data set, as `data list` names it")
       ->required();
-  import_command
-      ->add_option("--from", options->from, "The folder or archive with the data set's files")
-      ->required();
+  import_command->add_option("PATH", options->path,
+                             "The folder or archive with the data set's files");
+  import_command->add_option("--from", options->from, "The same as PATH");
+  auto* shorter =
+      add_integer(*import_command, "--shorter-side", options->shorter_side, 0, 1 << 20,
+                  "Photographs only: store larger ones with a shorter side of N pixels, written "
+                  "anew as JPEG; 0 stores every file as it is (default: the data set's own limit)");
+  auto* longer = add_integer(*import_command, "--longer-side", options->longer_side, 1, 1 << 20,
+                             "The same of the longer side, as FFCV does");
+  longer->excludes(shorter);
   import_command->add_flag("--skip-damaged", options->skip_damaged,
                            "Photographs only: leave out files that cannot be decoded, list them on "
                            "stderr and go on; without it the first one ends the import");
-  import_command->callback([options, &globals] { import(*options, globals); });
+  import_command->callback([options, &globals, shorter, longer] {
+    options->has_shorter = shorter->count() > 0;
+    options->has_longer = longer->count() > 0;
+    import(*options, globals);
+  });
 
   auto* fetch_command =
       data->add_subcommand("fetch", "Download a data set from its publisher and import it");

@@ -3,6 +3,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <span>
 
 #include "cli/command.h"
 #include "cli/flags.h"
@@ -13,6 +14,7 @@
 #include "core/data/dataset.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/files.h"
+#include "core/experiment/tuning.h"
 #include "results/render/text_table.h"
 #include "results/render/verdict.h"
 #include "results/reports/members.h"
@@ -130,8 +132,9 @@ Listing list_datasets(const GlobalOptions& /*options*/) {
 
 // The trainings of an experiment without those that its file leaves out.
 int64_t count_planned(const Experiment& experiment) {
-  return std::count_if(experiment.runs().begin(), experiment.runs().end(),
-                       [](const PlannedRun& run) { return run.excluded.empty(); });
+  return std::count_if(
+      experiment.runs().begin(), experiment.runs().end(),
+      [](const PlannedRun& run) { return run.excluded.empty() || run.excluded == kNotTuned; });
 }
 
 // A file that cannot be read is said so on stderr and hides no other.
@@ -167,7 +170,7 @@ using Checksums = std::function<std::string(const std::string& dataset)>;
 // has.
 void add_paper(const std::string& name, const std::string& path, const Experiment& full,
                const std::map<std::string, StoredItem>& stored, const Checksums& checksums,
-               Listing& listing) {
+               const std::string& db, Listing& listing) {
   std::vector<std::string> row = {"@" + name, full.paper.item};
   Json json = {{"name", name}, {"item", full.paper.item}, {"title", full.title}};
   for (const auto scale : kAllScales) {
@@ -176,7 +179,9 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
     if (has && scale == Scale::kFull) {
       state = state_text(full, stored);
     } else if (has) {
-      state = state_text(load_layout(path, Catalogue::embedded(), scale, checksums), stored);
+      auto shown = load_layout(path, Catalogue::embedded(), scale, checksums);
+      take_stored_rates(shown, db, Catalogue::embedded());
+      state = state_text(shown, stored);
     }
     row.push_back(has ? state.get<std::string>() : "-");
   }
@@ -195,7 +200,9 @@ Listing list_papers(const GlobalOptions& options) {
   for (const auto& [name, path] : known_experiments()) {
     try {
       const auto full = load_layout(path, Catalogue::embedded(), Scale::kFull, checksums);
-      if (!full.paper.item.empty()) add_paper(name, path, full, stored, checksums, listing);
+      if (!full.paper.item.empty()) {
+        add_paper(name, path, full, stored, checksums, options.db, listing);
+      }
     } catch (const Error& error) {
       std::cerr << printable(error.what()) << '\n';
     }
@@ -203,17 +210,48 @@ Listing list_papers(const GlobalOptions& options) {
   return listing;
 }
 
+struct Kind {
+  const char* name;
+  const char* help;
+  Listing (*make)(const GlobalOptions&);
+};
+
+// How many there are of each kind, the first of them, and the command that shows all.
+Listing overview(std::span<const Kind> kinds, const GlobalOptions& options) {
+  constexpr size_t kShown = 4;
+  Listing listing{{"what", "how many", "such as", "all of them"}};
+  for (const auto& kind : kinds) {
+    const auto all = kind.make(options);
+    std::vector<std::string> names;
+    for (const auto& row : all.rows) {
+      if (names.size() < kShown) names.push_back(row[0]);
+    }
+    const std::string command = fmt::format("approxtrain list {}", kind.name);
+    listing.rows.push_back(
+        {kind.name, std::to_string(all.rows.size()),
+         fmt::format("{}{}", fmt::join(names, ", "), all.rows.size() > names.size() ? ", ..." : ""),
+         command});
+    listing.json.push_back(
+        Json{{"what", kind.name}, {"count", all.rows.size()}, {"command", command}});
+  }
+  return listing;
+}
+
+void print(const Listing& listing, const std::string& format) {
+  if (format == "json") {
+    std::cout << Json{{"schema", "approxtrain.table/1"}, {"rows", listing.json}}.dump(2) << '\n';
+  } else {
+    std::cout << (format == "csv" ? csv_table(listing.header, listing.rows)
+                                  : markdown_table(listing.header, listing.rows));
+  }
+}
+
 }  // namespace
 
 void add_list(CLI::App& app, GlobalOptions& options) {
   auto* command = app.add_subcommand("list", "List what an experiment can name");
   command->footer("approxtrain list methods\napproxtrain list networks --format json");
-  command->require_subcommand(1);
-  struct Kind {
-    const char* name;
-    const char* help;
-    Listing (*make)(const GlobalOptions&);
-  };
+  command->require_subcommand(0, 1);
   static constexpr Kind kKinds[] = {
       {"methods", "Methods, their parameters and the products they approximate", list_methods},
       {"schedules", "Schedules and their parameters", list_schedules},
@@ -226,17 +264,11 @@ void add_list(CLI::App& app, GlobalOptions& options) {
     sub->footer(fmt::format("approxtrain list {} --format json", kind.name));
     auto format = std::make_shared<std::string>("md");
     add_choice(*sub, "--format", *format, {"md", "csv", "json"}, "md, csv or json (default md)");
-    sub->callback([format, make = kind.make, &options] {
-      const Listing listing = make(options);
-      if (*format == "json") {
-        std::cout << Json{{"schema", "approxtrain.table/1"}, {"rows", listing.json}}.dump(2)
-                  << '\n';
-      } else {
-        std::cout << (*format == "csv" ? csv_table(listing.header, listing.rows)
-                                       : markdown_table(listing.header, listing.rows));
-      }
-    });
+    sub->callback([format, make = kind.make, &options] { print(make(options), *format); });
   }
+  command->callback([command, &options] {
+    if (command->get_subcommands().empty()) print(overview(kKinds, options), "md");
+  });
 }
 
 }  // namespace approx

@@ -29,7 +29,7 @@ fs::path find_script(const std::string& name) {
     const auto path = folder / (name + ".gp");
     if (fs::is_regular_file(path, error)) return fs::absolute(path);
   }
-  throw usage_error("there is no script plots/{}.gp beside the program", name);
+  throw usage_error("the figure {}.gp is not beside the program", name);
 }
 
 // A folder that is removed with what is in it.
@@ -93,8 +93,8 @@ bool can_draw() {
 std::string draw(const std::string& script, const std::string& csv, const std::string& format) {
   const auto path = find_script(script);
   if (!can_draw()) {
-    throw usage_error("gnuplot is missing; install gnuplot-nox, or take --format csv and draw {}",
-                      printable(path.string()));
+    throw usage_error(
+        "gnuplot is missing; install it (apt-get install gnuplot-nox), or take --format csv");
   }
   const TemporaryFolder folder;
   const auto csv_path = folder / "data.csv";
@@ -107,7 +107,7 @@ std::string draw(const std::string& script, const std::string& csv, const std::s
   std::string figure = read_all(out);
   if (code != 0 || figure.empty()) {
     std::string said = read_all(folder / "log");
-    throw usage_error("gnuplot ended with {} on {}: {}", code, printable(path.string()),
+    throw usage_error("gnuplot ended with {} on {}.gp: {}", code, script,
                       printable(said.substr(0, 300)));
   }
   return figure;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/known_names.h"
 #include "base/numbers.h"
 #include "cli/text.h"
 #include "core/experiment/files.h"
@@ -29,8 +30,8 @@ fs::path find_shapes(const std::string& name) {
       if (entry.path().extension() == ".txt") known.push_back(entry.path().stem().string());
     }
   }
-  throw usage_error("--shapes: there is no file \"{}\"{}; known names: {}", printable(name),
-                    did_you_mean(name, known), fmt::join(known, ", "));
+  throw usage_error("--shapes: there is no file \"{}\"{}", printable(name),
+                    known_names(name, known));
 }
 
 }  // namespace

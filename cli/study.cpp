@@ -2,10 +2,12 @@
 // their flags are the catalogue's.
 #include "cli/study.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
 #include "base/error.h"
+#include "base/known_names.h"
 #include "cli/command.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
@@ -14,6 +16,7 @@
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/config/dense.h"
+#include "core/experiment/recipe_reader.h"
 #include "results/render/text_table.h"
 
 namespace approx {
@@ -28,6 +31,7 @@ struct StudyFlags {
   bool quiet = false;              // print no table
   std::string experiment;          // the id of the one that asks for it
   std::vector<std::string> files;  // of that experiment
+  std::string asked_by;            // its file: recipes are looked for beside it
 };
 
 std::string cell_text(const Json& cell, bool exact) {
@@ -46,6 +50,15 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
       .params = Params(info.params, spec),
       .methods = flags.methods.empty() ? info.methods : split_methods(flags.methods),
       .place = {.data_dir = options.data_dir}};
+  const auto given = [&](const char* param) {
+    const auto& params = info.params;
+    const bool known = std::any_of(params.begin(), params.end(),
+                                   [&](const auto& spec) { return spec.name == param; });
+    return known ? request.params.text(param) : std::string();
+  };
+  if (const auto recipe = given("recipe"); !recipe.empty()) {
+    request.recipe = load_recipe(recipe, flags.asked_by);
+  }
   for (auto& method : request.methods) {
     if (is_mixed(parse_spec(method).name)) throw usage_error("study: \"mixed\" is no method");
     method = Catalogue::embedded().method_params(method).to_string();
@@ -58,7 +71,8 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
   if (store) {
     Json environment = merged_environment(engine.environment());
     environment["threads"] = flags.threads;
-    environment["device"] = "cpu";
+    const auto device = given("device");
+    environment["device"] = device.empty() ? "cpu" : device;
     mark_changed(environment, changed_experiments(flags.files));
     Json params = Json::object();
     for (const auto& [name, value] : parse_spec(request.params.full_text()).arguments) {
@@ -102,10 +116,11 @@ void run_study_item(const Experiment& experiment, const StudyItem& item,
     flags.quiet = true;
     flags.experiment = experiment.id;
     flags.files = experiment.files;
+    flags.asked_by = experiment.source;
     return run_study(info, flags, options);
   }
-  throw usage_error("{}: study.name: no study \"{}\"{}; known: {}", experiment.source, item.name,
-                    did_you_mean(item.name, known), fmt::join(known, ", "));
+  throw usage_error("{}: study.name: no study \"{}\"{}", experiment.source, item.name,
+                    known_names(item.name, known));
 }
 
 void add_study(CLI::App& app, GlobalOptions& options) {

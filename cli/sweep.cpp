@@ -1,6 +1,8 @@
 // sweep: the runs of an experiment file, or what they would be.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "base/error.h"
@@ -13,11 +15,15 @@
 #include "cli/sweep/controls.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep_flags.h"
+#include "core/experiment/tuning.h"
 #include "results/render/text_table.h"
 #include "results/reports/stored_items.h"
+#include "results/store/held_out.h"
 
 namespace approx {
 namespace {
+
+using DataChecksums = std::function<std::string(const std::string&)>;
 
 struct SweepFlags {
   std::string file;
@@ -25,6 +31,7 @@ struct SweepFlags {
   SweepOptions sweep;
   bool dry_run = false;
   bool fail_fast = false;
+  bool tune = false;
   std::string controls;
   std::string format = "md";
 };
@@ -130,6 +137,40 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
   say(what + " done");
 }
 
+// Takes the learning rates of a tuned experiment from the store and says which they are.
+void take_rates(Experiment& experiment, const std::string& db, const DataChecksums& checksums) {
+  const auto lines =
+      take_tuned_rates(experiment, stored_accuracy(db), Catalogue::embedded(), checksums);
+  for (const auto& line : lines) {
+    std::fputs(fmt::format("{}: {}\n", experiment.id, line).c_str(), stderr);
+  }
+}
+
+// The runs to do: those that tune, or those that are evaluated with the rates that tuning found.
+Experiment planned(const SweepFlags& flags, const GlobalOptions& options,
+                   const DataChecksums& checksums) {
+  Experiment experiment =
+      load_experiment(flags.file, flags.overrides, Catalogue::embedded(), checksums);
+  if (flags.tune) {
+    if (!experiment.tuning) {
+      throw usage_error("--tune: {} has no [tune] at {} scale, or a flag gives the learning rate",
+                        experiment.id, name(experiment.scale));
+    }
+    return tuning_runs(experiment, Catalogue::embedded(), checksums);
+  }
+  take_rates(experiment, options.db, checksums);
+  const auto& runs = experiment.runs();
+  const auto untuned = std::count_if(runs.begin(), runs.end(),
+                                     [](const auto& run) { return run.excluded == kNotTuned; });
+  if (untuned > 0 && !flags.dry_run) {
+    throw usage_error(
+        "{} of {} runs have no learning rate yet; run the same with --tune first, or "
+        "give one with --set recipe.learning_rate=RATE",
+        untuned, runs.size());
+  }
+  return experiment;
+}
+
 }  // namespace
 
 void add_sweep(CLI::App& app, GlobalOptions& options) {
@@ -159,14 +200,19 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
                    "density), smaller-net=NETWORK")
       ->type_name("CONTROL,...")
       ->group("What to run");
+  command
+      ->add_flag(
+          "--tune", flags->tune,
+          "run what the file's [tune] asks for: every candidate of the learning rate, for each "
+          "row, on held-out images; sweep without it then takes the best of each")
+      ->group("What to run");
   auto* dry_run =
       command->add_flag("--dry-run", flags->dry_run, "show the runs; start and write nothing");
   add_choice(*command, "--format", flags->format, {"md", "json"}, "of --dry-run (default md)")
       ->needs(dry_run);
   command->callback([flags, &options] {
     const auto checksums = dataset_checksums(options.data_dir, flags->dry_run);
-    Experiment experiment =
-        load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
+    Experiment experiment = planned(*flags, options, checksums);
     if (!flags->controls.empty()) {
       const auto left_out =
           add_controls(experiment, parse_controls(flags->controls),
@@ -180,6 +226,10 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     if (flags->fail_fast) flags->sweep.max_failures = 1;
     const SweepResult result = run_experiment(experiment, options, flags->sweep);
     const int code = finish_sweep(experiment, result);
+    if (flags->tune) {
+      auto tuned = load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
+      take_rates(tuned, options.db, checksums);
+    }
     if (code != 0) throw Exit{code};
   });
 }

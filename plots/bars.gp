@@ -9,11 +9,11 @@ script = ARG0
 load folder(script) . "style.gp"
 
 usable(r) = known(number("measured")) || known(number("reported"))
-panel(r) = joined(text("quantity"), text("definition"))
-axis(r) = text("quantity") . (text("unit") eq "" ? "" : ", " . text("unit"))
+bar_panel(r) = joined(plain(text("quantity")), text("definition"))
+axis(r) = plain(text("quantity")) . (text("unit") eq "" ? "" : ", " . text("unit"))
 bar(r) = joined(text("column"), text("row"))
 panels = ""; bars = ""
-visit(r) = (usable(0) ? (panels = add(panels, panel(0)), bars = add(bars, bar(0)), 0) : 0)
+visit(r) = (usable(0) ? (panels = add(panels, bar_panel(0)), bars = add(bars, bar(0)), 0) : 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
 
@@ -30,7 +30,7 @@ unset grid
 set grid ytics linecolor rgb "#dddddd" linetype 1 linewidth 0.7
 do for [p = 1:count(panels)] {
   in = item(panels, p)
-  here(r) = usable(0) && panel(0) eq in
+  here(r) = usable(0) && bar_panel(0) eq in
   marks = ""; label_y = ""; ours = 0; theirs = 0; spread = 0
   visit(r) = (here(0) ? (marks = add(marks, bar(0)), label_y = axis(0), \
                        ours = larger(ours, known(number("measured"))), \

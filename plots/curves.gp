@@ -8,8 +8,14 @@ script = ARG0
 load folder(script) . "style.gp"
 
 kind(r) = text("metric") . "/" . text("split")
-groups = ""; kinds = ""; lines = ""; panels = ""
-visit(r) = (groups = add(groups, group(0)), kinds = add(kinds, kind(0)), \
+# What an axis says; accuracies are drawn in per cent.
+is_accuracy(kind) = strstrt(kind, "accuracy/") == 1
+where_words(split) = split eq "test" ? "test images" : split eq "holdout" ? "held-out images" : \
+                     split eq "train" ? "training images" : split
+axis_words(kind) = is_accuracy(kind) ? "accuracy on " . where_words(kind[10:]) . ", %" : \
+                   strstrt(kind, "loss/") == 1 ? "loss on " . where_words(kind[6:]) : kind
+kinds = ""; lines = ""
+visit(r) = (see_panel(""), kinds = add(kinds, kind(0)), \
            lines = add(lines, series(0)), 0)
 eval reading
 if (kinds eq "") { eval nothing; exit }
@@ -21,16 +27,20 @@ do for [name in "loss/train accuracy/test"] {
 everything = exists("metrics") ? metrics eq "all" : 0
 if (usual ne "" && !everything) { kinds = usual }
 
-across = count(kinds); down = count(groups)
+across = count(kinds); down = count(panels)
 entries = count(lines); letters = longest(lines)
+ml = 95 # room for "0.305" beside the words
+eval titles
 eval page
 set multiplot
 set xlabel "epoch"
-low(r) = strlen(text("lo")) ? number("lo") : number("min")
-high(r) = strlen(text("hi")) ? number("hi") : number("max")
+unit(r) = is_accuracy(kind(0)) ? 100 : 1
+mean(r) = unit(0) * number("mean")
+low(r) = unit(0) * (strlen(text("lo")) ? number("lo") : number("min"))
+high(r) = unit(0) * (strlen(text("hi")) ? number("hi") : number("max"))
 do for [g = 1:down] {
   do for [k = 1:across] {
-    in = item(groups, g); metric = item(kinds, k)
+    in = item(panels, g); metric = item(kinds, k)
     here(r) = group(0) eq in && kind(0) eq metric
     shown = ""; banded = ""
     visit(r) = (here(0) && known(number("mean")) ? (shown = add(shown, series(0)), 0) : 0, \
@@ -38,15 +48,15 @@ do for [g = 1:down] {
     eval reading
     at = (g - 1) * across + k - 1
     eval frame
-    set title in
-    set ylabel metric
+    set title title_of(g)
+    set ylabel axis_words(metric)
     if (shown ne "") {
       one(list, i) = here(0) && series(0) eq item(list, i)
       plot for [i = 1:count(banded)] table \
              using (one(banded, i) ? number("epoch") : NaN):(low(0)):(high(0)) \
              with filledcurves fillcolor rgb pale(place(lines, item(banded, i))) notitle, \
            for [i = 1:count(shown)] table \
-             using (one(shown, i) ? number("epoch") : NaN):(number("mean")) \
+             using (one(shown, i) ? number("epoch") : NaN):(mean(0)) \
              with linespoints pointtype 7 pointsize 0.35 linewidth 1.6 \
              linecolor rgb colour(place(lines, item(shown, i))) \
              dashtype dash(place(lines, item(shown, i))) notitle

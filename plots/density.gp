@@ -8,9 +8,9 @@ script = ARG0
 load folder(script) . "style.gp"
 
 usable(r) = known(number("density")) && known(number("layer_index"))
-panels = ""; lines = ""; layers = ""
-panel(r) = joined(group(0), text("product"))
-visit(r) = (usable(0) ? (panels = add(panels, panel(0)), lines = add(lines, series(0)), \
+lines = ""; layers = ""
+product(r) = plain(text("product"))
+visit(r) = (usable(0) ? (see_panel(product(0)), lines = add(lines, series(0)), \
                        layers = add(layers, layer(0)), 0) : 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
@@ -21,6 +21,7 @@ pw = larger(420, 17 * count(layers))
 if (named) { mb = 25 + int(6.2 * longest(layers)) }
 ml = 95
 entries = count(lines); letters = longest(lines)
+eval titles
 eval page
 set multiplot
 set ylabel "share of entries kept"
@@ -29,13 +30,13 @@ set xlabel named ? "" : "layer"
 set offsets 0.5, 0.5, 0, 0
 do for [p = 1:count(panels)] {
   in = item(panels, p)
-  here(r) = usable(0) && panel(0) eq in
+  here(r) = usable(0) && panel(product(0)) eq in
   shown = ""; marks = ""
   visit(r) = (here(0) ? (shown = add(shown, series(0)), marks = add(marks, layer(0)), 0) : 0)
   eval reading
   at = p - 1
   eval frame
-  set title in
+  set title title_of(p)
   if (named) {
     unset xtics
     set xtics nomirror rotate by 90 right ("" -1)

@@ -8,12 +8,12 @@ script = ARG0
 load folder(script) . "style.gp"
 
 usable(r) = known(number("speedup")) && known(number("loss_pp"))
-groups = ""; methods = ""; schedules = ""
-visit(r) = (usable(0) ? (groups = add(groups, group(0)), methods = add(methods, text("method")), \
+methods = ""; schedules = ""
+visit(r) = (usable(0) ? (see_panel(""), methods = add(methods, text("method")), \
                        schedules = text("schedule") eq "" ? schedules \
                                    : add(schedules, text("schedule")), 0) : 0)
 eval reading
-if (groups eq "") { eval nothing; exit }
+if (panels eq "") { eval nothing; exit }
 
 # Circle, square, triangles, diamond; the next number is the filled one.
 hollow(name) = name eq "" ? 6 : word("6 4 8 10 12", (place(schedules, name) - 1) % 5 + 1) + 0
@@ -21,21 +21,22 @@ shape(r) = hollow(text("schedule")) + (text("front") eq "yes")
 size(r) = text("front") eq "no" ? 0.8 : 1.4
 tint(r) = rgb(place(methods, text("method")))
 
-down = count(groups) > 1 ? int((count(groups) + 1) / 2) : 1
-across = smaller(count(groups), 2)
+down = count(panels) > 1 ? int((count(panels) + 1) / 2) : 1
+across = smaller(count(panels), 2)
 entries = count(methods) + count(schedules) + 3
 letters = larger(22, larger(longest(methods), longest(schedules)))
+eval titles
 eval page
 set multiplot
-set xlabel "speedup of a step over dense"
-set ylabel "accuracy lost against dense, points"
+set xlabel "speedup of a step over dense, times"
+set ylabel "accuracy lost against dense, percentage points"
 set xrange [*<0.98:1.02<*]
 set yrange [*<-0.1:0.1<*]
 set offsets graph 0.04, graph 0.04, graph 0.04, graph 0.04
 set arrow 1 from 1, graph 0 to 1, graph 1 nohead dashtype 2 linecolor rgb "#666666"
 set arrow 2 from graph 0, first 0 to graph 1, first 0 nohead dashtype 2 linecolor rgb "#666666"
-do for [g = 1:count(groups)] {
-  in = item(groups, g)
+do for [g = 1:count(panels)] {
+  in = item(panels, g)
   here(r) = usable(0) && group(0) eq in
   wide = 0; tall_bars = 0; fronts = 0
   visit(r) = (here(0) ? (wide = larger(wide, known(number("speedup_lo"))), \
@@ -44,7 +45,7 @@ do for [g = 1:count(groups)] {
   eval reading
   at = g - 1
   eval frame
-  set title in
+  set title title_of(g)
   x(r) = here(0) ? number("speedup") : NaN
   plot for [k = 1:(fronts > 1)] table \
          using (text("front") eq "yes" ? x(0) : NaN):(number("loss_pp")) smooth unique \

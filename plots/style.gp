@@ -55,16 +55,54 @@ tick(s) = strstrt(s, "%") ? s[:strstrt(s, "%")] . "%" . tick(s[strstrt(s, "%") +
 index(s) = s[:strstrt(s, " ") - 1] + 0
 name(s) = s[strstrt(s, " ") + 1:]
 
+# --- titles: what all panels have in common stands once, above them ---
+
+word_count(s) = s eq "" ? 0 : strstrt(s, " ") ? 1 + word_count(s[strstrt(s, " ") + 1:]) : 1
+has_word(s, w) = strstrt(" " . s . " ", " " . w . " ") > 0
+everywhere(list, w) = list eq "" ? 1 : has_word(first(list), w) && everywhere(rest(list), w)
+spaced(a, b) = a eq "" ? b : b eq "" ? a : a . " " . b
+# The words of `s` that every item of the list has (shared = 1) or not (0).
+some_words(s, list, shared) = s eq "" ? "" : \
+  spaced(everywhere(list, word(s, 1)) == shared ? word(s, 1) : "", \
+         some_words(word_count(s) > 1 ? s[strstrt(s, " ") + 1:] : "", list, shared))
+# In lines of at most n characters, broken at blanks.
+cut(s, i) = i < 2 ? 0 : s[i:i] eq " " ? i : cut(s, i - 1)
+wrapped(s, n) = strlen(s) <= n || !cut(s, n + 1) ? s : \
+  s[:cut(s, n + 1) - 1] . "\n" . wrapped(s[cut(s, n + 1) + 1:], n)
+lines_of(s) = strstrt(s, "\n") ? 1 + lines_of(s[strstrt(s, "\n") + 1:]) : 1
+
 # --- the row that is being read ---
 
 quoted(s) = strstrt(s, "\001") ? s[:strstrt(s, "\001") - 1] . "\"" . \
                                   quoted(s[strstrt(s, "\001") + 1:]) : s
 text(column_) = quoted(stringcolumn(column_))
 number(column_) = strlen(text(column_)) ? text(column_) + 0.0 : NaN
+plain(s) = strstrt(s, "_") ? s[:strstrt(s, "_") - 1] . " " . plain(s[strstrt(s, "_") + 1:]) : s
 joined(a, b) = a eq "" ? b : b eq "" ? a : a . ", " . b
 series(r) = joined(text("method"), text("schedule"))
 layer(r) = text("layer_index") . " " . text("layer")
 group(r) = joined(joined(text("network"), text("dataset")), text("setting"))
+
+# The panels, each a group of rows and what else tells it apart, and their parts. `eval titles` makes
+# title_of(g), what tells panel g from the others, and `heading`, what is common to all.
+panels = ""; networks = ""; datasets = ""; settings = ""; others = ""
+panel(other) = joined(group(0), other)
+see_panel(other) = strstrt("\n" . panels, "\n" . panel(other) . "\n") ? 0 : \
+  (panels = panels . panel(other) . "\n", networks = networks . text("network") . "\n", \
+   datasets = datasets . text("dataset") . "\n", settings = settings . text("setting") . "\n", \
+   others = others . other . "\n", 0)
+distinct(list) = list eq "" ? 0 : \
+  (strstrt("\n" . rest(list), "\n" . first(list) . "\n") ? 0 : 1) + distinct(rest(list))
+differs(list) = distinct(list) > 1
+own(list, g) = differs(list) ? item(list, g) : ""
+common(list) = differs(list) ? "" : first(list)
+title_of(g) = wrapped(joined(joined(joined(own(networks, g), own(datasets, g)), \
+  some_words(item(settings, g), settings, 0)), own(others, g)), int(pw / 7.5))
+titles = "heading = joined(joined(joined(common(networks), common(datasets)), \
+    some_words(first(settings), settings, 1)), common(others)); \
+  most_lines = 1; \
+  do for [g = 1:count(panels)] { most_lines = larger(most_lines, lines_of(title_of(g))) }; \
+  mt = mt + 16 * (most_lines - 1)"
 
 # `eval reading` calls visit() on every row. The last part keeps gnuplot content with a table that
 # has none.
@@ -79,12 +117,14 @@ reading = "if (lines_read > 0) { set table $seen; \
 
 ml = 80; mr = 25; mt = 40; mb = 55; pw = 420; ph = 300
 across = 1; down = 1
-entries = 0; letters = 0
+entries = 0; letters = 0; heading = ""
+crown = "if (head) { set label 99 above at screen 0.5, 1 - 14.0 / height center }"
 page = "cell = ml + pw + mr; tall = mt + ph + mb; \
   width = larger(cell * across, larger(480, 8 * letters + 80)); \
   keycols = larger(1, int(width / (letters * 8.0 + 60))); \
   keyrows = entries ? int((entries - 1) / keycols) + 1 : 0; \
-  legend = keyrows ? 20 * keyrows + 14 : 0; height = tall * down + legend; \
+  legend = keyrows ? 20 * keyrows + 14 : 0; above = wrapped(heading, int(width / 7.5)); \
+  head = heading eq '' ? 0 : 18 * lines_of(above) + 8; height = head + tall * down + legend; \
   if (ending eq '.svg') { \
     set terminal svg noenhanced size width, height font 'sans,13' background 'white' \
   } else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) { \
@@ -92,10 +132,12 @@ page = "cell = ml + pw + mr; tall = mt + ph + mb; \
   } else { \
     set terminal png noenhanced truecolor size width, height background '#ffffff' \
   } }; \
-  set output out"
+  set output out; \
+  eval crown"
 
 # Panel `at`, counted from 0 along the rows.
-frame = "x0 = (at % across) * cell + ml; y0 = int(at / across) * tall + mt; \
+frame = "x0 = (at % across) * cell + ml; y0 = head + int(at / across) * tall + mt; \
+  if (at) { unset label 99 } else { eval crown }; \
   set lmargin at screen x0 / real(width); set rmargin at screen (x0 + pw) / real(width); \
   set tmargin at screen 1 - y0 / real(height); \
   set bmargin at screen 1 - (y0 + ph) / real(height)"

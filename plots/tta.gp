@@ -7,12 +7,13 @@ folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
 script = ARG0
 load folder(script) . "style.gp"
 
-goal(r) = joined(group(0), text("target_pct") . " %")
+target(r) = "to " . text("target_pct") . " %"
+goal(r) = panel(target(0))
 span(r) = known(number("restricted_mean_se")) ? 1.96 * number("restricted_mean_se") : 0
 end(r) = known(number("restricted_mean_s")) ? number("restricted_mean_s") + span(0) : 0
 limit(r) = known(number("budget_s")) ? number("budget_s") : 0
-panels = ""; methods = ""; labels = ""; most = 0
-visit(r) = (panels = add(panels, goal(0)), methods = add(methods, text("method")), \
+methods = ""; labels = ""; most = 0
+visit(r) = (see_panel(target(0)), methods = add(methods, text("method")), \
            labels = add(labels, series(0)), 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
@@ -21,13 +22,14 @@ most = count(labels)
 ml = 30 + int(7.5 * longest(labels)); mr = 80; pw = 480; ph = 24 * most + 16
 mb = 70
 across = 1; down = count(panels)
+eval titles
 eval page
 set multiplot
 set style fill solid 0.85 noborder
 unset grid
 set grid xtics linecolor rgb "#dddddd" linetype 1 linewidth 0.7
 set border 1
-set xlabel "training time to the target, s (mean up to the budget)"
+set xlabel "training time to the target, seconds (mean up to the budget, dotted)"
 do for [g = 1:down] {
   in = item(panels, g)
   here(r) = goal(0) eq in
@@ -41,15 +43,15 @@ do for [g = 1:down] {
                        limits = larger(limits, limit(0) > 0), 0) : 0)
   eval reading
   at = g - 1
+  unset label
   eval frame
-  set title in
+  set title title_of(g)
   if (right == 0) { right = 1 }
   set xrange [0:right * 1.04]
   set yrange [-count(shown) - 0.5:-0.5]
   unset ytics
   set ytics scale 0
   set ytics ("" 0)
-  unset label
   do for [i = 1:count(shown)] {
     set ytics add (tick(item(shown, i)) -i)
     set label i item(tips, i) at graph 1.02, first -i

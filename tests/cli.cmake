@@ -30,6 +30,9 @@ set_tests_properties(cli.workers PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)
+approx_cli_test(hints 300 hints_test.py)
+approx_cli_test(plots 120 plots_test.py)
+set_tests_properties(cli.plots PROPERTIES SKIP_RETURN_CODE 77)
 approx_cli_test(docs 60 docs_test.py)
 approx_cli_test(latex 300 latex_test.py)
 set_tests_properties(cli.latex PROPERTIES SKIP_RETURN_CODE 77)
@@ -37,7 +40,7 @@ approx_cli_test(null_timings 60 null_timings_test.py)
 approx_cli_test(items 1800 items_test.py)
 set_tests_properties(cli.items PROPERTIES LABELS slow PROCESSORS 2)
 approx_cli_test(html_page 300
-  html_page_test.py ${CMAKE_SOURCE_DIR}/results/measured/amd-epyc-2core-2026-11-21/first_results.db)
+  html_page_test.py ${CMAKE_SOURCE_DIR}/results/measured/amd-epyc-2core-2026-11-21/wang2019.db)
 set_tests_properties(cli.html_page PROPERTIES SKIP_RETURN_CODE 77)
 # docs/results.md is made from the databases in results/measured/ and from nothing else.
 add_test(NAME cli.results_page

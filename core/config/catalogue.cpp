@@ -1,6 +1,7 @@
 #include "core/config/catalogue.h"
 
 #include "base/error.h"
+#include "base/known_names.h"
 #include "core/config/dense.h"
 
 namespace approx {
@@ -27,8 +28,7 @@ const Entry& find(const std::vector<Entry>& entries, std::string_view what, std:
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  throw usage_error("unknown {} \"{}\"{}; known: {}", what, name, did_you_mean(name, names),
-                    fmt::join(names, ", "));
+  throw usage_error("unknown {} \"{}\"{}", what, name, known_names(name, names));
 }
 
 }  // namespace

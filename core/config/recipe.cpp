@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "base/error.h"
 #include "core/config/settings.h"
@@ -86,6 +87,41 @@ void check(const Recipe& recipe) {
     throw usage_error("milestones = \"{}\": epochs must rise from 1 on",
                       fmt::join(milestones, ","));
   }
+}
+
+bool takes_part(const Recipe& recipe, std::string_view setting) {
+  using Has = std::function<bool(const Recipe&)>;
+  static const Has sgd = [](const Recipe& r) { return r.optimizer == UpdateRule::kSgd; };
+  static const Has adam = [](const Recipe& r) { return r.optimizer == UpdateRule::kAdam; };
+  static const Has random = [](const Recipe& r) { return r.crop == CropKind::kRandomResized; };
+  static const Has grows = [](const Recipe& r) { return r.start_size > 0; };
+  const auto under = [](RateSchedule schedule) -> Has {
+    return [schedule](const Recipe& r) { return r.lr_schedule == schedule; };
+  };
+  static const std::map<std::string_view, Has> conditions = {
+      {"momentum", sgd},
+      {"nesterov", sgd},
+      {"beta1", adam},
+      {"beta2", adam},
+      {"epsilon", adam},
+      {"decay_norm", [](const Recipe& r) { return r.weight_decay > 0; }},
+      {"decay",
+       [](const Recipe& r) {
+         return r.lr_schedule == RateSchedule::kExponential ||
+                r.lr_schedule == RateSchedule::kStep || r.lr_schedule == RateSchedule::kMilestones;
+       }},
+      {"decay_epochs", under(RateSchedule::kStep)},
+      {"milestones", under(RateSchedule::kMilestones)},
+      {"peak_epoch", under(RateSchedule::kTriangular)},
+      {"warmup", under(RateSchedule::kOneCycle)},
+      {"padding_mode", [](const Recipe& r) { return r.crop_padding > 0; }},
+      {"crop_scale_min", random},
+      {"crop_scale_max", random},
+      {"crop_ratio_min", random},
+      {"grow_from", grows},
+      {"grow_until", grows}};
+  const auto condition = conditions.find(setting);
+  return condition == conditions.end() || condition->second(recipe);
 }
 
 void to_json(Json& json, const Recipe& recipe) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/enum_text.h"
@@ -105,6 +106,9 @@ std::vector<ParamSpec> recipe_specs();
 
 // Throws Error(kUsage) where settings contradict each other.
 void check(const Recipe& recipe);
+
+// Whether a setting has a meaning beside the others: there is no momentum under Adam.
+bool takes_part(const Recipe& recipe, std::string_view setting);
 
 // Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
 // or a value out of range.

@@ -14,8 +14,10 @@ const std::vector<Setting<RunConfig>>& run_settings() {
       text_setting("network", &C::network, "name:key=value,..."),
       text_setting("dataset", &C::dataset, "name"),
       choice_setting("split", &C::split, "what judges choices"),
-      number_setting("train_examples", &C::train_examples,
-                     "first so many training images, 0 for all", 0, 1e9),
+      number_setting("train_examples", &C::train_examples, "so many training images, 0 for all", 0,
+                     1e9),
+      choice_setting("train_subset", &C::train_subset, "which these are: of each seed, or shared")
+          .late(),
       text_setting("method", &C::method, "name:key=value,..."),
       number_setting("seed", &C::seed, "of weights, order, augmentation and methods", 0,
                      4294967295.0),
@@ -30,6 +32,23 @@ const std::vector<Setting<RunConfig>>& run_settings() {
                    "timing, dense: another network that the times are held against")
           .late()};
   return settings;
+}
+
+// "layers=2::4 until=0.5dur + layers=19 method=dense": of each rule what is not the default.
+std::string rules_text(const std::vector<Rule>& rules) {
+  const Json defaults = Rule();
+  std::vector<std::string> texts;
+  for (const auto& rule : rules) {
+    std::vector<std::string> parts;
+    const Json json = rule;
+    for (const auto& [key, value] : json.items()) {
+      if (value == defaults.at(key)) continue;
+      parts.push_back(
+          fmt::format("{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+    texts.push_back(parts.empty() ? "any layer" : fmt::format("{}", fmt::join(parts, " ")));
+  }
+  return fmt::format("{}", fmt::join(texts, " + "));
 }
 
 bool needs_cuda(Precision precision) {
@@ -66,6 +85,28 @@ void check(const RunConfig& config) {
         "the exact training of its own network to be held against",
         config.method);
   }
+}
+
+std::vector<SettingText> settings_in_effect(const RunConfig& config) {
+  std::vector<SettingText> found;
+  const auto add = [&found](const auto& specs, const Json& values, const auto& has_part) {
+    for (const auto& spec : specs) {
+      if (!has_part(spec.name)) continue;
+      const Json& value = values.at(spec.name);
+      found.emplace_back(spec.name, value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  };
+  const bool timing = config.purpose == Purpose::kTiming;
+  add(run_specs(), scalar_settings(config), [&](std::string_view name) {
+    if (name == "seed" || name == "threads") return false;
+    if (name == "train_subset") return config.train_examples > 0;
+    if (name == "timed_against") return timing && !config.timed_against.empty();
+    return timing || (name != "blocks" && name != "block_steps");
+  });
+  if (!is_dense(config.method)) found.emplace_back("schedule", rules_text(config.schedule));
+  add(recipe_specs(), Json(config.recipe),
+      [&](std::string_view name) { return takes_part(config.recipe, name); });
+  return found;
 }
 
 void to_json(Json& json, const RunConfig& config) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/enum_text.h"
@@ -31,6 +32,16 @@ enum class SplitKind { kHoldout, kPaper };
 constexpr auto enum_texts(SplitKind) {
   return std::to_array<EnumText<SplitKind>>(
       {{SplitKind::kHoldout, "holdout"}, {SplitKind::kPaper, "paper"}});
+}
+
+// Which images `train_examples` are. kSeed: each seed draws its own, so that an interval over seeds
+// holds for subsets of that size. kShared: one draw serves all seeds, as it did in runs that were
+// stored before there was a choice.
+enum class SubsetKind { kShared, kSeed };
+
+constexpr auto enum_texts(SubsetKind) {
+  return std::to_array<EnumText<SubsetKind>>(
+      {{SubsetKind::kShared, "shared"}, {SubsetKind::kSeed, "seed"}});
 }
 
 // Of the products; weights stay in fp32. kTf32: inputs rounded to 10 bits of mantissa. kFp16: the
@@ -61,9 +72,10 @@ struct RunConfig {
   std::string network;  // full text, parameters included
   std::string dataset;
   SplitKind split = SplitKind::kHoldout;
-  int64_t train_examples = 0;  // first so many of the training part, 0: all
-  std::string method{kDense};  // full text
-  std::vector<Rule> schedule;  // empty for dense
+  int64_t train_examples = 0;                     // so many of the training part, 0: all
+  SubsetKind train_subset = SubsetKind::kShared;  // without meaning where all are trained on
+  std::string method{kDense};                     // full text
+  std::vector<Rule> schedule;                     // empty for dense
   Recipe recipe;
   int64_t seed = 0;
   int64_t batch_size = 128;
@@ -85,6 +97,14 @@ std::vector<ParamSpec> run_specs();
 
 // Throws Error(kUsage) where settings contradict each other, those of the recipe included.
 void check(const RunConfig& config);
+
+// One setting and its value as an experiment file has it.
+using SettingText = std::pair<std::string, std::string>;
+
+// The settings that take part in a run, those of its recipe among them, in the order of their
+// declarations: no momentum under Adam, no blocks in an accuracy run. Seed, threads and purpose are
+// not among them.
+std::vector<SettingText> settings_in_effect(const RunConfig& config);
 
 // Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
 // or a value out of range. Writing leaves out settings that came later and are at their defaults.

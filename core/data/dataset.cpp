@@ -40,6 +40,12 @@ DatasetShape shape_of(const LoadedDataset& dataset) {
           .n_test = dataset.test.count};
 }
 
+std::string how_to_get(std::string_view name) {
+  const bool published = !find_entry(name).files.empty();
+  return fmt::format("run: {}approxtrain data import {} PATH",
+                     published ? fmt::format("approxtrain data fetch {}, or: ", name) : "", name);
+}
+
 std::string packed_path(std::string_view name, const std::string& data_dir) {
   return (std::filesystem::path(data_dir) / fmt::format("{}.packed", name)).string();
 }
@@ -50,11 +56,8 @@ LoadedDataset open_dataset(std::string_view name, const std::string& data_dir, b
   const auto path = packed_path(name, data_dir);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
-    throw data_error(
-        "data set {0} is missing ({1} does not exist); run: approxtrain data import "
-        "{0} --from PATH{2}",
-        name, path,
-        entry.files.empty() ? std::string() : fmt::format(", or: approxtrain data fetch {}", name));
+    throw data_error("data set {} is missing ({} does not exist); {}", name, path,
+                     how_to_get(name));
   }
   auto dataset = open_packed(path, verify);
   if (dataset.name != entry.name) {
@@ -74,6 +77,9 @@ LoadedDataset import_dataset(std::string_view name, const std::string& path,
     const auto check = [&](const LoadedDataset& dataset) { check_shape(dataset, entry, path); };
     import_photos(path, entry, packed_path(name, data_dir), options, check);
     return open_dataset(name, data_dir, /*verify=*/true);
+  }
+  if (options.limit) {
+    throw usage_error("only photographs are reduced: {} has images of one size", name);
   }
   if (options.skip_damaged) {
     throw usage_error("only photographs can be skipped: {} is whole or it is not {}", path, name);

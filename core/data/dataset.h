@@ -69,9 +69,16 @@ struct DatasetShape {
   bool operator==(const DatasetShape&) const = default;
 };
 
+// How large photographs are stored: larger ones are reduced until the shorter side is `side`, or
+// with `of_longer` the longer one, as FFCV's writer does. 0: they stay as they are.
+struct PhotoLimit {
+  int64_t side = 0;
+  bool of_longer = false;
+};
+
 // How a data set of photographs is imported from an image folder (core/data/photo_import.h).
 struct PhotoFolder {
-  int64_t shorter_side = 0;          // larger images are reduced until it is this
+  int64_t shorter_side = 0;          // the limit, unless the import names another
   std::vector<std::string> classes;  // folders in the order of their labels; none: all, sorted
 };
 
@@ -80,6 +87,7 @@ struct ImportOptions {
   // names, instead of refusing the whole.
   bool skip_damaged = false;
   std::function<void(const std::string& message)> on_skipped;
+  std::optional<PhotoLimit> limit;  // photographs only; nothing: that of the data set
 };
 
 // A data set the program knows by name: one .cpp in core/datasets/.
@@ -135,6 +143,10 @@ LoadedDataset import_dataset(std::string_view name, const std::string& path,
 
 // `<data_dir>/<name>.packed`.
 std::string packed_path(std::string_view name, const std::string& data_dir);
+
+// What to run for a data set that is not here, for messages: "run: approxtrain data import mnist
+// PATH", and before it `data fetch` where its publisher's files can be downloaded.
+std::string how_to_get(std::string_view name);
 
 // The checksum in the header of the packed file, "" when the data set is not there.
 std::string dataset_checksum(std::string_view name, const std::string& data_dir);

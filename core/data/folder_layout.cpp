@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/known_names.h"
+
 namespace approx {
 
 std::optional<FolderName> parse_folder_name(std::string_view name) {
@@ -36,8 +38,8 @@ FolderName FolderLayout::check(const std::string& place, std::string_view name) 
   }
   if (!classes_.empty() &&
       std::find(classes_.begin(), classes_.end(), parsed.class_name) == classes_.end()) {
-    throw data_error("{}: unknown class folder \"{}\"{}; known: {}", place, parsed.class_name,
-                     did_you_mean(parsed.class_name, classes_), fmt::join(classes_, ", "));
+    throw data_error("{}: unknown class folder \"{}\"{}", place, parsed.class_name,
+                     known_names(parsed.class_name, classes_));
   }
   return parsed;
 }

@@ -60,9 +60,8 @@ struct Job {
 // Converts on threads of its own what the reading thread hands in, and collects the results.
 class Conversion {
  public:
-  Conversion(const PhotoFolder& folder, const ImportOptions& options,
-             const std::string& packed_path)
-      : folder_(folder),
+  Conversion(PhotoLimit limit, const ImportOptions& options, const std::string& packed_path)
+      : limit_(limit),
         options_(options),
         spool_(fmt::format("{}.files.{}", packed_path, ::getpid()), O_RDWR | O_CREAT | O_TRUNC) {
     // Without a name it is gone when this process is, however that ends.
@@ -104,6 +103,7 @@ class Conversion {
   Part train, test;
   PixelSums sums;  // of the training part
   bool rewrote = false;
+  int64_t shorter_side = 0;  // that no stored image exceeds
 
   int spool() const { return spool_.descriptor(); }
 
@@ -119,9 +119,10 @@ class Conversion {
   }
 
   void work() {
-    PhotoConverter converter(folder_.shorter_side);
+    PhotoConverter converter(limit_);
     PixelSums own;
     bool rewrote_any = false;
+    int64_t largest = 0;
     while (true) {
       Job job;
       {
@@ -136,6 +137,7 @@ class Conversion {
         const auto converted = converter.convert(job.content, job.place);
         if (!job.is_test) own.add(converter.raster());
         rewrote_any |= converter.rewrote();
+        largest = std::max(largest, std::min(converter.raster().height, converter.raster().width));
         store(job, converted);
       } catch (const Error& error) {
         if (options_.skip_damaged && error.kind() == ErrorKind::kData) {
@@ -150,6 +152,7 @@ class Conversion {
     const std::lock_guard lock(mutex_);
     sums.add(own);
     rewrote |= rewrote_any;
+    shorter_side = std::max(shorter_side, largest);
   }
 
   Part& part_of(const Job& job) { return job.is_test ? test : train; }
@@ -181,7 +184,7 @@ class Conversion {
     work_.notify_all();
   }
 
-  const PhotoFolder& folder_;
+  const PhotoLimit limit_;
   const ImportOptions& options_;
   OutputFile spool_;
   int64_t spooled_ = 0;
@@ -221,15 +224,18 @@ void set_normalisation(const PixelSums& sums, LoadedDataset& dataset) {
 
 Bytes PhotoConverter::convert(Bytes file, const std::string& place) {
   const auto header = read_photo_header(file, place);
-  const auto limit = static_cast<double>(shorter_side_);
   const auto height = static_cast<double>(header.height), width = static_cast<double>(header.width);
-  const bool too_large = header.shorter_side() > shorter_side_;
+  const int64_t side =
+      limit_.of_longer ? std::max(header.height, header.width) : header.shorter_side();
+  const bool too_large = limit_.side > 0 && side > limit_.side;
+  const double scale =
+      too_large ? static_cast<double>(limit_.side) / static_cast<double>(side) : 1.0;
   const int64_t shrink =
-      too_large ? PhotoDecoder::shrink_for(header, height, width, limit, limit) : 1;
+      too_large ? PhotoDecoder::shrink_for(header, height, width, height * scale, width * scale)
+                : 1;
   decoder_.decode(file, header, place, shrink, decoded_);
   raster_ = &decoded_;
   if (too_large) {
-    const double scale = limit / static_cast<double>(header.shorter_side());
     const auto by = static_cast<double>(shrink);
     const auto new_height = static_cast<int64_t>(std::lround(height * scale));
     const auto new_width = static_cast<int64_t>(std::lround(width * scale));
@@ -239,7 +245,10 @@ Bytes PhotoConverter::convert(Bytes file, const std::string& place) {
     raster_ = &reduced_;
   }
   using Kind = PhotoHeader::Kind;
-  rewrote_ = too_large || (header.kind != Kind::kGreyJpeg && header.kind != Kind::kColourJpeg);
+  // Without a limit even the few files of other kinds stay as their publisher has them.
+  const bool is_other =
+      limit_.side > 0 && (header.kind != Kind::kGreyJpeg && header.kind != Kind::kColourJpeg);
+  rewrote_ = too_large || is_other;
   return rewrote_ ? encoder_.encode(*raster_) : file;
 }
 
@@ -249,7 +258,8 @@ void import_photos(const std::string& path, const DatasetEntry& entry,
   const auto& folder = *entry.photos;
   const auto data_dir = std::filesystem::path(packed_path).parent_path();
   if (!data_dir.empty()) make_folder(data_dir.string());
-  Conversion conversion(folder, options, packed_path);
+  const auto limit = options.limit.value_or(PhotoLimit{.side = folder.shorter_side});
+  Conversion conversion(limit, options, packed_path);
   FolderLayout layout(folder.classes);
   visit_files(
       path, kPhotoLimits, [](std::string_view name) { return parse_folder_name(name).has_value(); },
@@ -269,11 +279,12 @@ void import_photos(const std::string& path, const DatasetEntry& entry,
   dataset.class_names =
       class_names(conversion.train.by_class, conversion.test.by_class, folder.classes, path);
   dataset.classes = static_cast<int64_t>(dataset.class_names.size());
-  dataset.shorter_side = folder.shorter_side;
+  dataset.shorter_side = limit.side > 0 && !limit.of_longer ? limit.side : conversion.shorter_side;
   // Files as they were are as good as the publisher's; written anew they have lost a little.
   dataset.lossy = conversion.rewrote;
-  dataset.variant = conversion.rewrote ? fmt::format("shorter side {}, JPEG quality {}",
-                                                     folder.shorter_side, PhotoEncoder::kQuality)
+  dataset.variant = conversion.rewrote ? fmt::format("{} side {}, JPEG quality {}",
+                                                     limit.of_longer ? "longer" : "shorter",
+                                                     limit.side, PhotoEncoder::kQuality)
                                        : "original files";
   set_normalisation(conversion.sums, dataset);
   for (const auto& [part, converted] :

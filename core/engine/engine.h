@@ -1,11 +1,12 @@
 // The door between the command-line program and libapproxtrain.so. The program opens the library
 // with dlopen only for commands that compute, so that everything else starts at once; this header
-// is all the two share beside the torch-free code under core/spec and core/data.
+// is all the two share beside the torch-free code under core/config and core/data.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ struct KernelCase {
 // What a study is to compute (core/studies/study.h).
 struct StudyRequest {
   Params params;
+  std::optional<Recipe> recipe;      // that a study's network is trained by; nothing: plain SGD
   std::vector<std::string> methods;  // full texts
   Place place;
 };

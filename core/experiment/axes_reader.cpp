@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/known_names.h"
 #include "base/range.h"
 #include "core/config/named_schedule.h"
 #include "core/experiment/recipe_reader.h"
@@ -97,9 +98,10 @@ class Reader {
         axes.purposes.push_back(purpose);
       });
     }
-    if (const auto* node = table.get("seeds")) axes.seeds = read_seeds(*node, path + "seeds");
+    if (const auto* node = table.get("seeds"))
+      axes.seeds = read_seeds(source_, *node, path + "seeds");
     if (const auto* node = table.get("timing_seeds")) {
-      axes.timing_seeds = read_seeds(*node, path + "timing_seeds");
+      axes.timing_seeds = read_seeds(source_, *node, path + "timing_seeds");
       if (fewer_seeds_are_meant()) keep_timed_seeds(axes);
     }
     if (const auto* node = table.get("recipe"))
@@ -109,7 +111,7 @@ class Reader {
   std::optional<Axes> read_extra(const toml::table& table, const std::string& path,
                                  const std::vector<Axes>& blocks) const {
     Names known = axis_keys();
-    known.push_back("label");
+    known.insert(known.end(), {"label", "tune"});
     source_.check_keys(table, path, known);
     // Its methods, schedules, networks and recipe are what its rows are about, and may be named by
     // labels that the flag took away.
@@ -120,6 +122,12 @@ class Reader {
     read(table, path + ".", axes);
     for (const auto& key : overridden_.keys) {
       if (table.contains(key) && !keep_wanted(key, blocks.front(), axes)) return std::nullopt;
+    }
+    if (const auto* tune = table.get("tune")) {
+      if (tune->value_exact<bool>() != false) {
+        throw source_.error(*tune, path + ".tune", "only false, where the file tunes the others");
+      }
+      axes.tuned = false;
     }
     if (const auto* label = table.get("label")) {
       if (axes.methods.size() != 1) {
@@ -230,31 +238,6 @@ class Reader {
     return values;
   }
 
-  std::vector<int64_t> read_seeds(const toml::node& node, const std::string& path) const {
-    std::vector<int64_t> seeds;
-    std::set<int64_t> seen;
-    source_.each(node, path, [&](const toml::node& item, const std::string& at) {
-      std::vector<int64_t> values;
-      if (const auto integer = item.value_exact<int64_t>()) {
-        values = {*integer};
-      } else if (item.is_string()) {
-        const auto text = source_.text(item, at);
-        values = source_.at(item, at, [&] { return parse_range(text); });
-      } else {
-        throw source_.error(item, at, "expected an integer or a range such as \"0-9\", got {}",
-                            type_name(item));
-      }
-      for (const auto seed : values) {
-        if (seed < 0 || seed > kMaxSeed) {
-          throw source_.error(item, at, "{}: a seed lies from 0 to {}", seed, kMaxSeed);
-        }
-        if (!seen.insert(seed).second) throw source_.error(item, at, "{} is given twice", seed);
-        seeds.push_back(seed);
-      }
-    });
-    return seeds;
-  }
-
   // With the seeds alone replaced by a flag or a scale, only those are timed that are run.
   bool fewer_seeds_are_meant() const {
     if (overridden_.keys.contains("timing_seeds")) return false;
@@ -303,8 +286,8 @@ class Reader {
         }
       }
       if (!any && overridden_.keys.empty()) {
-        throw source_.error(item, at, "\"{}\" is not in this experiment{}; known: {}", text,
-                            did_you_mean(text, labels), fmt::join(labels, ", "));
+        throw source_.error(item, at, "\"{}\" is not in this experiment{}", text,
+                            known_names(text, labels));
       }
       if (!any) found.push_back(text);
     });
@@ -322,6 +305,32 @@ class Reader {
 };
 
 }  // namespace
+
+std::vector<int64_t> read_seeds(const TomlSource& source, const toml::node& node,
+                                const std::string& path) {
+  std::vector<int64_t> seeds;
+  std::set<int64_t> seen;
+  source.each(node, path, [&](const toml::node& item, const std::string& at) {
+    std::vector<int64_t> values;
+    if (const auto integer = item.value_exact<int64_t>()) {
+      values = {*integer};
+    } else if (item.is_string()) {
+      const auto text = source.text(item, at);
+      values = source.at(item, at, [&] { return parse_range(text); });
+    } else {
+      throw source.error(item, at, "expected an integer or a range such as \"0-9\", got {}",
+                         type_name(item));
+    }
+    for (const auto seed : values) {
+      if (seed < 0 || seed > kMaxSeed) {
+        throw source.error(item, at, "{}: a seed lies from 0 to {}", seed, kMaxSeed);
+      }
+      if (!seen.insert(seed).second) throw source.error(item, at, "{} is given twice", seed);
+      seeds.push_back(seed);
+    }
+  });
+  return seeds;
+}
 
 void read_axes(const AxesContext& context, const toml::table& table, const std::string& path,
                Axes& axes) {

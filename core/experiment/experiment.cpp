@@ -19,8 +19,8 @@ constexpr int64_t kMaxRuns = 100'000;
 
 const Names& top_keys() {
   static const Names keys = [] {
-    Names names = {"id",    "title", "target",  "exclude", "extra",  "report",
-                   "scale", "study", "kernels", "not_run", "picture"};
+    Names names = {"id",    "title", "target",  "exclude", "extra",   "report",
+                   "scale", "study", "kernels", "not_run", "picture", "tune"};
     names.insert(names.end(), axis_keys().begin(), axis_keys().end());
     return names;
   }();
@@ -43,7 +43,6 @@ class ExperimentReader {
     experiment.source = source_.name();
     experiment.item = read_id();
     experiment.scale = overridden_.scale;
-    experiment.scale_note = overridden_.scale_note;
     experiment.scales = overridden_.scales;
     experiment.id = experiment.item;
     if (experiment.scale != Scale::kFull) {
@@ -55,6 +54,10 @@ class ExperimentReader {
     experiment.paper = read_item_report(source_);
     if (const auto* node = root.get("report")) experiment.report = to_json_value(*node);
     experiment.work = read_work();
+    if (const auto* node = root.get("tune")) {
+      auto tuning = read_tuning(*node);
+      if (!overridden_.learning_rate) experiment.tuning = std::move(tuning);
+    }
     experiment.files = {source_.name()};
     experiment.files.insert(experiment.files.end(), source_.read().begin(), source_.read().end());
     return experiment;
@@ -139,6 +142,41 @@ class ExperimentReader {
     if (const auto target = parse_target(text)) return *target;
     throw source_.error(node, "target", "\"{}\": expected accuracy>=SHARE, for example {}", text,
                         "accuracy>=0.915");
+  }
+
+  Tuning read_tuning(const toml::node& node) const {
+    const auto& table = source_.table(node, "tune");
+    source_.check_keys(table, "tune", {"learning_rate", "seeds"});
+    if (grid_.blocks.empty()) throw source_.error(node, "tune", "only trainings are tuned");
+    const auto present = [&](const char* key) -> const toml::node& {
+      if (const auto* found = table.get(key)) return *found;
+      throw source_.error(node, "tune", "{} is missing", key);
+    };
+    Tuning tuning;
+    const auto& rates = present("learning_rate");
+    source_.each(rates, "tune.learning_rate", [&](const toml::node& item, const std::string& at) {
+      Recipe recipe;  // what a rate may be
+      const Json rate = source_.scalar(item, at);
+      source_.at(item, at, [&] { set_field(recipe, "learning_rate", rate); });
+      tuning.learning_rates.push_back(recipe.learning_rate);
+    });
+    auto& found = tuning.learning_rates;
+    std::sort(found.begin(), found.end());
+    if (std::adjacent_find(found.begin(), found.end()) != found.end()) {
+      throw source_.error(rates, "tune.learning_rate", "the same rate twice");
+    }
+    const auto& seeds = present("seeds");
+    tuning.seeds = read_seeds(source_, seeds, "tune.seeds");
+    for (const auto& block : grid_.blocks) {
+      for (const auto seed : block.seeds) {
+        if (std::count(tuning.seeds.begin(), tuning.seeds.end(), seed) == 0) continue;
+        throw source_.error(seeds, "tune.seeds",
+                            "{} is among the seeds that are evaluated: what was chosen by a seed "
+                            "cannot be judged by it",
+                            seed);
+      }
+    }
+    return tuning;
   }
 
   void read_extras(const toml::node& node) {

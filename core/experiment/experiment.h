@@ -23,6 +23,13 @@ struct Target {
 // "accuracy>=0.915", a share above 0 and up to 1. None for anything else.
 std::optional<Target> parse_target(std::string_view text);
 
+// [tune]: the learning rate of every arm is the best of these on held-out images
+// (core/experiment/tuning.h).
+struct Tuning {
+  std::vector<double> learning_rates;  // rising
+  std::vector<int64_t> seeds;          // none of those that are evaluated
+};
+
 // A grid of trainings: what a file describes unless it says otherwise.
 struct Trainings {
   std::vector<PlannedRun> runs;  // in the order they are to be run, excluded ones included
@@ -47,15 +54,15 @@ struct Experiment {
   std::string id;    // "wang2019:table5", with ":reduced" or ":smoke" behind it at that scale
   std::string item;  // the same without the scale
   Scale scale = Scale::kFull;
-  std::string scale_note;                      // what was made smaller, "" at full scale
   std::vector<Scale> scales = {Scale::kFull};  // that the file declares
   std::string title;
   std::string source;              // path of the file, or "command line"
   std::string text;                // the file's text, stored with its results
   std::vector<std::string> files;  // paths of it and of the recipes that it names
   std::optional<Target> target;
-  Json report;       // the [report] table as JSON, null when absent
-  ItemReport paper;  // the same, read
+  std::optional<Tuning> tuning;  // its runs have the recipe's rate until take_tuned_rates()
+  Json report;                   // the [report] table as JSON, null when absent
+  ItemReport paper;              // the same, read
   Work work;
 
   // What computes it where that is an `Item`, else null.

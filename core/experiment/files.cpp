@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/known_names.h"
 #include "core/experiment/toml_source.h"
 
 namespace approx {
@@ -74,8 +75,10 @@ fs::path find_experiment(const std::string& path_or_name) {
   for (const auto& known : known_experiments()) names.push_back(known.first);
   std::string name = path_or_name;
   if (name.front() == '@') name.erase(0, 1);
-  throw usage_error("there is no experiment \"{}\"{}; known: {}; or give the path of a .toml file",
-                    name, did_you_mean(name, names), fmt::join(names, ", "));
+  throw usage_error(
+      "there is no experiment \"{}\"{}; `approxtrain list experiments` shows all, and the "
+      "path of a .toml file serves too",
+      name, did_you_mean(name, names));
 }
 
 fs::path find_recipe(const std::string& name, const fs::path& asked_by) {
@@ -94,8 +97,7 @@ fs::path find_recipe(const std::string& name, const fs::path& asked_by) {
   }
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  throw usage_error("there is no recipe \"{}\"{}; known: {}", name, did_you_mean(name, known),
-                    fmt::join(known, ", "));
+  throw usage_error("there is no recipe \"{}\"{}", name, known_names(name, known));
 }
 std::string read_toml_file(const fs::path& path) {
   std::error_code error;

@@ -47,6 +47,7 @@ class Expander {
           config.recipe = block.recipe;
           threads_of_machine_ = !block.scalars.contains("threads");
           config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+          config.train_subset = SubsetKind::kSeed;
           expand_scalars(block, block.scalars.begin(), config);
         }
       }
@@ -71,20 +72,22 @@ class Expander {
     for (const auto& network : block.networks) {
       for (const auto& method : block.methods) {
         for (const auto& schedule : block.schedules) {
-          add(config, network, method, schedule);
+          add(block, config, network, method, schedule);
           if (is_dense(method.text)) break;
         }
       }
     }
   }
 
-  void add(const RunConfig& config, const Labelled& network, const Labelled& method,
-           const LabelledSchedule& schedule) {
+  void add(const Axes& block, const RunConfig& config, const Labelled& network,
+           const Labelled& method, const LabelledSchedule& schedule) {
     PlannedRun run;
     run.config = config;
+    run.tuned = block.tuned;
     run.config.network = network.text;
     run.config.method = method.text;
     if (config.purpose != Purpose::kTiming) run.config.timed_against.clear();
+    if (config.train_examples == 0) run.config.train_subset = RunConfig().train_subset;
     run.network_label = network.label;
     run.method_label = method.label;
     run.excluded = why_unusable(run.config);

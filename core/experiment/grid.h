@@ -41,6 +41,7 @@ struct Axes {
   // Each is a process of its own; else the first kTimingSeeds of `seeds`.
   std::optional<std::vector<int64_t>> timing_seeds;
   Recipe recipe;
+  bool tuned = true;  // where the experiment tunes its learning rates
 };
 
 // What an exclusion selects: for each key, the values it names; empty: all.
@@ -72,6 +73,7 @@ struct PlannedRun {
   std::string excluded;  // the reason, where the file excludes it or it cannot run; else ""
   // Whether nothing says how many threads it has, so that they are those of the machine at hand.
   bool threads_of_machine = false;
+  bool tuned = true;  // where the experiment tunes its learning rates, this run's too
 
   LabelKey labels() const { return {method_label, schedule_label, network_label}; }
 };

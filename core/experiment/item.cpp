@@ -206,8 +206,8 @@ const Names& known_quantities() {
 }
 
 ItemReport read_item_report(const TomlSource& source) {
-  static const Names keys = {"item",   "kind",    "rows",   "columns", "value",
-                             "labels", "finding", "margin", "paper",   "departs"};
+  static const Names keys = {"item",    "kind",   "rows",  "columns", "value",    "labels",
+                             "finding", "margin", "paper", "departs", "reencoded"};
   ItemReport report;
   const auto* node = source.root().get("report");
   if (node == nullptr) return report;
@@ -219,6 +219,7 @@ ItemReport read_item_report(const TomlSource& source) {
   reader.one_of("rows", report.rows, known_axes());
   reader.one_of("columns", report.columns, known_axes());
   reader.text("finding", report.finding);
+  reader.text("reencoded", report.reencoded);
   report.labels = reader.texts("labels");
   if (const auto margin = reader.number("margin")) report.margin = *margin;
   if (report.margin <= 0) {

@@ -84,6 +84,9 @@ struct ItemReport {
   std::string finding;              // what the paper says it shows
   double margin = 1.0;              // points: differences from dense within it are called equal
   std::vector<StatedDeparture> departures;
+  // The variant of data that the paper's own loader makes of photographs: trained on these, its
+  // accuracies can be judged although the files were written anew.
+  std::string reencoded;
   std::vector<ReportedValue> values;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/known_names.h"
 #include "base/range.h"
 #include "base/text.h"
 #include "core/experiment/grid.h"
@@ -13,7 +14,7 @@ namespace {
 // What a scale may replace: all that decides what is run.
 const Names& scale_keys() {
   static const Names keys = [] {
-    Names names = {"note", "target", "exclude", "extra", "study", "kernels"};
+    Names names = {"tune", "target", "exclude", "extra", "study", "kernels"};
     names.insert(names.end(), axis_keys().begin(), axis_keys().end());
     return names;
   }();
@@ -64,8 +65,7 @@ void insert_value(toml::table& table, std::string_view key, const std::string& t
 
 void apply_axis(TomlSource& source, const std::string& key, const std::string& text) {
   if (!contains(axis_keys(), key)) {
-    throw usage_error("--{}: is no axis of an experiment{}; known: {}", key,
-                      did_you_mean(key, axis_keys()), fmt::join(axis_keys(), ", "));
+    throw usage_error("--{}: is no axis of an experiment{}", key, known_names(key, axis_keys()));
   }
   std::string flag = "--" + key;
   std::replace(flag.begin(), flag.end(), '_', '-');
@@ -134,12 +134,6 @@ void apply_scale(TomlSource& source, Scale wanted, Overridden& overridden) {
     const std::string path = fmt::format("scale.{}", name(scale));
     const auto& table = source.table(*found, path);
     source.check_keys(table, path, scale_keys());
-    const auto* note = table.get("note");
-    if (note == nullptr) {
-      throw source.error(*found, path, "note is missing: one line that says what is smaller");
-    }
-    const std::string text = source.text(*note, path + ".note");
-    if (scale == wanted) overridden.scale_note = text;
   }
   if (wanted == Scale::kFull) return;
   auto* found = node->as_table()->get(name(wanted));
@@ -149,7 +143,6 @@ void apply_scale(TomlSource& source, Scale wanted, Overridden& overridden) {
   overridden.scale = wanted;
   // Moved, not copied: a copy forgets its line.
   for (auto&& [key, value] : *found->as_table()) {
-    if (key.str() == "note") continue;
     overridden.scale_keys.insert(std::string(key.str()));
     value.visit(
         [&, &key = key](auto& typed) { root.insert_or_assign(key.str(), std::move(typed)); });
@@ -175,10 +168,12 @@ Overridden apply(const Overrides& overrides, TomlSource& source) {
   for (const auto& [key, text] : overrides.axes) {
     apply_axis(source, key, text);
     overridden.keys.insert(key);
+    overridden.learning_rate |= key == "recipe";
   }
   for (const auto& [key, text] : overrides.set) {
     apply_set(source, key, text);
     overridden.keys.insert(key.substr(0, key.find('.')));
+    overridden.learning_rate |= key == "recipe" || key == "recipe.learning_rate";
   }
   return overridden;
 }

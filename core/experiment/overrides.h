@@ -27,10 +27,10 @@ struct Overrides {
 // What was changed.
 struct Overridden {
   Scale scale = Scale::kFull;
-  std::string scale_note;                      // what was made smaller, "" at full scale
   std::vector<Scale> scales = {Scale::kFull};  // that the file declares
   std::set<std::string> keys;                  // of the top level, that axes and `set` replaced
   std::set<std::string> scale_keys;            // of the top level, that the scale replaced
+  bool learning_rate = false;                  // a flag says which it is
 };
 
 // The keys of the top level that are axes.

@@ -23,11 +23,8 @@ void read_table(const TomlSource& source, const toml::table& table, const std::s
   source.at(table, path, [&] { check(recipe); });
 }
 
-Recipe read_file(const TomlSource& asked_by, const toml::node& node, const std::string& path) {
-  const std::string name = asked_by.text(node, path);
-  const auto file = asked_by.at(node, path, [&] { return find_recipe(name, asked_by.name()); });
+Recipe read_file(const std::filesystem::path& file) {
   TomlSource source(file.string(), read_toml_file(file));
-  asked_by.add_read(file.string());
   if (const auto* base = source.root().get("base")) {
     throw source.error(*base, "base", "a recipe file stands alone; write its settings out");
   }
@@ -36,18 +33,29 @@ Recipe read_file(const TomlSource& asked_by, const toml::node& node, const std::
   return recipe;
 }
 
+Recipe read_named(const TomlSource& asked_by, const toml::node& node, const std::string& path) {
+  const std::string name = asked_by.text(node, path);
+  const auto file = asked_by.at(node, path, [&] { return find_recipe(name, asked_by.name()); });
+  asked_by.add_read(file.string());
+  return read_file(file);
+}
+
 }  // namespace
 
 Recipe read_recipe(const TomlSource& source, const toml::node& node, const std::string& path) {
-  if (node.is_string()) return read_file(source, node, path);
+  if (node.is_string()) return read_named(source, node, path);
   if (!node.is_table()) {
     throw source.error(node, path, "expected a recipe's name or a table, got {}", type_name(node));
   }
   const auto& table = *node.as_table();
   Recipe recipe;
-  if (const auto* base = table.get("base")) recipe = read_file(source, *base, path + ".base");
+  if (const auto* base = table.get("base")) recipe = read_named(source, *base, path + ".base");
   read_table(source, table, path, recipe);
   return recipe;
+}
+
+Recipe load_recipe(const std::string& name, const std::filesystem::path& asked_by) {
+  return read_file(find_recipe(name, asked_by));
 }
 
 }  // namespace approx

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/studies/recorded.h"
+#include "core/train/device.h"
 #include "kernels/kernel.h"
 
 namespace approx {
@@ -37,6 +38,7 @@ StudyTable study_layer_times(const StudyRequest& request) {
     for (auto& timed : products) {
       const auto before = std::chrono::steady_clock::now();
       run(Dense{}, timed.operands);
+      synchronize_device(timed.operands.x.device());
       const std::chrono::duration<double, std::milli> spent =
           std::chrono::steady_clock::now() - before;
       if (round >= 0) timed.ms.push_back(spent.count());

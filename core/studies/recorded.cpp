@@ -1,5 +1,6 @@
 #include "core/studies/recorded.h"
 
+#include "base/error.h"
 #include "core/data/dataset.h"
 #include "core/train/session.h"
 
@@ -10,7 +11,13 @@ void declare_training(StudyEntry& entry) {
       .param({"dataset", std::string("mnist14"), "that it is trained on"})
       .param({"steps", int64_t{50}, "of dense training before the recorded one", 0, 1e6})
       .param({"batch-size", int64_t{128}, "images in a step", 1, 65536})
-      .param({"learning-rate", 0.05, "of the training (momentum 0.9)", 0, 100})
+      .param({"recipe", std::string(), "that it is trained by, its name; none: SGD, momentum 0.9"})
+      .param(
+          {"learning-rate", 0.0, "in place of the recipe's; 0: that, or 0.05 without one", 0, 100})
+      .param({.name = "device",
+              .fallback = std::string(name(DeviceKind::kCpu)),
+              .help = "that it is trained on",
+              .choices = names_of_enum<DeviceKind>()})
       .param({"seed", int64_t{0}, "of the training and of the draws", 0});
 }
 
@@ -22,12 +29,24 @@ std::vector<std::pair<LayerInfo, Operands>> recorded_layers(const StudyRequest& 
   config.method = kDense;
   config.batch_size = params.integer("batch-size");
   config.seed = params.integer("seed");
-  config.recipe.learning_rate = params.real("learning-rate");
-  config.recipe.epochs = 1'000'000;  // as many as the steps need
+  config.device = params.choice<DeviceKind>("device");
+  if (request.recipe) {
+    config.recipe = *request.recipe;
+  } else {
+    config.recipe.learning_rate = 0.05;
+    config.recipe.epochs = 1'000'000;  // as many as the steps need
+  }
+  const double rate = params.real("learning-rate");
+  if (rate > 0) config.recipe.learning_rate = rate;
   const auto dataset =
       open_dataset(config.dataset, request.place.data_dir, request.place.verify_data);
   Session session(config, dataset);
-  for (int64_t i = 0; i < params.integer("steps"); ++i) session.step();
+  const int64_t steps = params.integer("steps");
+  if (steps >= session.total_steps()) {
+    throw usage_error("study: --steps {}: the recipe ends after {} steps", steps,
+                      session.total_steps());
+  }
+  for (int64_t i = 0; i < steps; ++i) session.step();
   std::vector<std::pair<LayerInfo, Operands>> layers;
   for (auto& layer : session.record()) {
     if (layer.second.dy.defined()) layers.push_back(std::move(layer));

@@ -50,6 +50,10 @@ int64_t loader_workers(const RunConfig& config) {
 
 constexpr int64_t kBatchesAhead = 2;
 
+// The order's stream numbers epochs from 0; beside them, as of another layer, is the one draw of a
+// seed's training examples.
+constexpr uint32_t kSubsetLayer = 1;
+
 DeviceImages pick_photos(const ImageSet& set, const at::Tensor& rows, const ImageSizes& sizes,
                          const RunConfig& config, at::Device device) {
   auto photos = std::make_shared<PhotoRows>();
@@ -99,21 +103,28 @@ Split split_dataset(const LoadedDataset& dataset, const RunConfig& config, at::D
   if (config.split == SplitKind::kHoldout) held_out = count >= 50000 ? 5000 : count / 10;
   // Seed 0 of a stream of its own: the same division for every run.
   const auto order = from_vector(permutation(count, Rng{.seed = 0, .stream = kOrderStream}));
-  int64_t train = count - held_out;
+  const auto held = order.narrow(0, 0, held_out);
+  auto rest = order.narrow(0, held_out, count - held_out);
+  int64_t train = rest.numel();
   if (config.train_examples > train) {
     throw usage_error("train_examples = {}: {} has {} training images left beside the {} held out",
                       config.train_examples, dataset.name, train, held_out);
   }
   if (config.train_examples > 0) train = config.train_examples;
   if (train < 1) throw usage_error("{} has no training images left", dataset.name);
+  if (train < rest.numel() && config.train_subset == SubsetKind::kSeed) {
+    const Rng rng{
+        .seed = static_cast<uint64_t>(config.seed), .layer = kSubsetLayer, .stream = kOrderStream};
+    rest = rest.index_select(0, from_vector(permutation(rest.numel(), rng)));
+  }
   const auto sizes = image_sizes(config.recipe, dataset);
   const auto take = [&](const ImageSet& set, const at::Tensor& rows) {
     return dataset.has_photos() ? pick_photos(set, rows, sizes, config, device)
                                 : pick(set, rows, device);
   };
   Split split;
-  split.holdout = take(dataset.train, order.narrow(0, 0, held_out));
-  split.train = take(dataset.train, order.narrow(0, held_out, train));
+  split.holdout = take(dataset.train, held);
+  split.train = take(dataset.train, rest.narrow(0, 0, train));
   split.test = take(dataset.test, at::arange(dataset.test.count, at::kLong));
   return split;
 }

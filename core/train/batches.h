@@ -40,7 +40,8 @@ struct DeviceImages {
 };
 
 // How the training part is divided. The held-out examples are chosen once for all seeds by a fixed
-// permutation, since files may be sorted by class.
+// permutation, since files may be sorted by class; the others are what each seed draws its own
+// `train_examples` from, unless the run's `train_subset` is the shared one.
 struct Split {
   DeviceImages train, holdout, test;  // holdout is empty for split = "paper"
 };

@@ -93,13 +93,13 @@ std::string section_html(const HtmlSection& section, const std::string& id, size
   std::replace(file.begin(), file.end(), ':', '-');
   if (!section.attributes.empty()) out += definitions(section.attributes, "facts");
   out += html_paragraphs(section.text, "");
-  for (size_t i = 0; i < section.tables.size(); ++i) {
-    out += html_table(section.tables[i], fmt::format("_s{}-t{}", number, i + 1),
-                      fmt::format("{}-table-{}", file, i + 1));
-  }
   for (size_t i = 0; i < section.figures.size(); ++i) {
     out += figure_html(section.figures[i], fmt::format("_s{}-p{}", number, i + 1),
                        fmt::format("{}-figure-{}", file, i + 1));
+  }
+  for (size_t i = 0; i < section.tables.size(); ++i) {
+    out += html_table(section.tables[i], fmt::format("_s{}-t{}", number, i + 1),
+                      fmt::format("{}-table-{}", file, i + 1));
   }
   return out + "</section>\n";
 }
@@ -115,19 +115,43 @@ std::string verdicts_of(const HtmlSection& section) {
   return out;
 }
 
+size_t count_folded(const HtmlPage& page) {
+  return static_cast<size_t>(std::count_if(page.sections.begin(), page.sections.end(),
+                                           [](const auto& section) { return section.folded; }));
+}
+
+// What stands on the fold of the sections without results.
+std::string fold_title(const HtmlPage& page) {
+  const size_t folded = count_folded(page);
+  return fmt::format("{} without results yet",
+                     folded == 1 ? "One item" : fmt::format("{} items", folded));
+}
+
 std::string contents_html(const HtmlPage& page, const std::vector<std::string>& ids,
                           const HtmlFilters& filters) {
+  const auto entries = [&](bool folded) {
+    std::string out;
+    for (size_t i = 0; i < page.sections.size(); ++i) {
+      const HtmlSection& section = page.sections[i];
+      if (section.folded != folded) continue;
+      out += fmt::format(
+          "<li class=\"entry{}\"><a href=\"#{}\">{}</a>{}</li>\n", filters.classes(section), ids[i],
+          html_escape(section.title.empty() ? section.id : section.title), verdicts_of(section));
+    }
+    return out;
+  };
   std::string out =
       "<details class=\"fold\">\n<summary>Contents</summary>\n<nav aria-label=\"Contents\">\n"
       "<ul>\n";
-  for (size_t i = 0; i < page.sections.size(); ++i) {
-    const HtmlSection& section = page.sections[i];
-    out += fmt::format(
-        "<li class=\"entry{}\"><a href=\"#{}\">{}</a>{}</li>\n", filters.classes(section), ids[i],
-        html_escape(section.title.empty() ? section.id : section.title), verdicts_of(section));
-  }
+  out += entries(false);
   if (!page.provenance.empty()) out += "<li><a href=\"#_provenance\">Provenance</a></li>\n";
-  return out + "</ul>\n</nav>\n</details>\n";
+  out += "</ul>\n";
+  if (count_folded(page) > 0) {
+    out +=
+        fmt::format("<details class=\"rest\">\n<summary>{}</summary>\n<ul>\n{}</ul>\n</details>\n",
+                    fold_title(page), entries(true));
+  }
+  return out + "</nav>\n</details>\n";
 }
 
 }  // namespace
@@ -151,7 +175,8 @@ std::string render_html(const HtmlPage& page) {
                      filters.rules());
   out += "<body id=\"_top\">\n<a class=\"skip\" href=\"#_report\">Skip to the results</a>\n";
   out += "<div class=\"page\">\n<header>\n<h1>" + title + "</h1>\n";
-  out += html_paragraphs(page.summary, "summary") + "</header>\n";
+  out += html_paragraphs(page.summary, "summary") + html_paragraphs(page.next, "next");
+  out += "</header>\n";
   if (!page.sections.empty()) {
     out += "<aside>\n" + contents_html(page, ids, filters);
     if (!filters.empty()) out += filters.form();
@@ -164,8 +189,17 @@ std::string render_html(const HtmlPage& page) {
         "<button type=\"reset\" form=\"_filters\">Show everything</button></p>\n";
   }
   if (page.sections.empty()) out += "<p class=\"none\">There is nothing to report yet.</p>\n";
-  for (size_t i = 0; i < page.sections.size(); ++i) {
-    out += section_html(page.sections[i], ids[i], i + 1, filters.classes(page.sections[i]));
+  const auto add_sections = [&](bool folded) {
+    for (size_t i = 0; i < page.sections.size(); ++i) {
+      if (page.sections[i].folded != folded) continue;
+      out += section_html(page.sections[i], ids[i], i + 1, filters.classes(page.sections[i]));
+    }
+  };
+  add_sections(false);
+  if (count_folded(page) > 0) {
+    out += fmt::format("<details class=\"rest\">\n<summary>{}</summary>\n", fold_title(page));
+    add_sections(true);
+    out += "</details>\n";
   }
   if (!page.provenance.empty()) {
     out += "<section id=\"_provenance\" aria-labelledby=\"_s0\">\n<h2 id=\"_s0\">Provenance</h2>\n";

@@ -26,11 +26,13 @@ struct HtmlSection {
   std::vector<Table> tables;
   std::vector<HtmlFigure> figures;
   HtmlAttributes attributes;  // what readers choose sections by: "paper" -> "wang2019"
+  bool folded = false;        // nothing to see yet: behind a fold, after all others
 };
 
 struct HtmlPage {
   std::string title;
   std::string summary;  // an empty line parts two paragraphs
+  std::string next;     // what to do next, one line
   std::vector<HtmlSection> sections;
   HtmlAttributes provenance;
 };

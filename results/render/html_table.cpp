@@ -31,6 +31,25 @@ std::string note_links(std::string_view marks, const Table& table, const std::st
   return "<sup>" + links + "</sup>";
 }
 
+// With blanks that no line breaks at inside brackets and around "±": an interval stays in one
+// piece.
+std::string unbroken(std::string_view text) {
+  constexpr std::string_view kPlusMinus = "\u00b1";
+  std::string out;
+  bool inside = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[' || text[i] == ']') inside = text[i] == '[';
+    const bool at_sign = text.substr(i + 1).starts_with(kPlusMinus) ||
+                         (i >= 2 && text.substr(i - 2, 2) == kPlusMinus);
+    if (text[i] == ' ' && (inside || at_sign)) {
+      out += "\u00a0";
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 // A cell, in which " [a,b]" becomes references where the table has such notes.
 std::string cell_html(std::string_view text, const Table& table, const std::string& id) {
   std::string html;
@@ -40,17 +59,18 @@ std::string cell_html(std::string_view text, const Table& table, const std::stri
     if (end == std::string_view::npos) break;
     const std::string links = note_links(text.substr(at + 2, end - at - 2), table, id);
     if (links.empty()) continue;
-    html += html_with_labels(text.substr(begin, at - begin)) + links;
+    html += html_with_labels(unbroken(text.substr(begin, at - begin))) + links;
     begin = end + 1;
   }
-  return html + html_with_labels(text.substr(begin));
+  return html + html_with_labels(unbroken(text.substr(begin)));
 }
 
 std::string class_attribute(std::string_view names) {
   return names.empty() ? std::string() : fmt::format(" class=\"{}\"", names);
 }
 
-// Numbers stand to the right. A longer header, or a column with longer texts, may break its lines.
+// Numbers stand to the right. A longer header, or a column with longer texts, may break its lines;
+// a column of short words or dates ("s") stays as it is.
 std::string header_class(const TableText& text, size_t column) {
   constexpr size_t kLongHeader = 16;
   const bool breaks = text.columns[column].size() > kLongHeader;
@@ -59,11 +79,11 @@ std::string header_class(const TableText& text, size_t column) {
 }
 
 std::string column_class(const TableText& text, size_t column) {
-  constexpr size_t kLongText = 36;
+  constexpr size_t kLongText = 36, kShortText = 12;
   if (holds_numbers(text, column)) return class_attribute("n");
-  const bool wide = std::any_of(text.rows.begin(), text.rows.end(),
-                                [&](const auto& row) { return row[column].size() > kLongText; });
-  return class_attribute(wide ? "w" : "");
+  size_t longest = 0;
+  for (const auto& row : text.rows) longest = std::max(longest, row[column].size());
+  return class_attribute(longest > kLongText ? "w" : longest <= kShortText ? "s" : "");
 }
 
 // The rows, with a line between groups of them where the first column says the same several times.
@@ -103,11 +123,13 @@ std::string notes_html(const std::vector<std::string>& notes, const std::string&
 }  // namespace
 
 std::string html_table(const Table& table, const std::string& id, const std::string& file) {
-  constexpr size_t kManyColumns = 9;  // more of them are set closer
+  constexpr size_t kManyColumns = 9, kCrowdedColumns = 14;  // more of them are set closer
   const TableText text = text_of(table);
   const std::string name = table.title.empty() ? table.name : table.title;
   std::string out = fmt::format("<figure class=\"table{}\">\n",
-                                text.columns.size() > kManyColumns ? " many" : "");
+                                text.columns.size() > kCrowdedColumns ? " many crowded"
+                                : text.columns.size() > kManyColumns  ? " many"
+                                                                      : "");
   if (!table.title.empty()) out += "<figcaption><h3>" + html_escape(name) + "</h3></figcaption>\n";
   out += fmt::format("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n",
                      html_escape(name.empty() ? "table" : name));

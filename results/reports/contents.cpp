@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/known_names.h"
 
 namespace approx {
 namespace {
@@ -23,12 +24,15 @@ void add_recipe(const std::string& recipe, Settings& settings) {
 
 // In the order in which tables name them.
 Settings settings_of(const std::string& split, const std::string& train_examples,
-                     const std::string& batch_size, const std::string& precision,
-                     const std::string& threads, const std::string& device,
-                     const std::string& recipe) {
-  Settings settings = {{"split", split},           {"train_examples", train_examples},
-                       {"batch_size", batch_size}, {"precision", precision},
-                       {"threads", threads},       {"device", device}};
+                     const std::string& train_subset, const std::string& batch_size,
+                     const std::string& precision, const std::string& threads,
+                     const std::string& device, const std::string& recipe) {
+  Settings settings = {{"split", split}, {"train_examples", train_examples}};
+  if (train_examples != "0") settings.emplace_back("train_subset", train_subset);
+  settings.insert(settings.end(), {{"batch_size", batch_size},
+                                   {"precision", precision},
+                                   {"threads", threads},
+                                   {"device", device}});
   add_recipe(recipe, settings);
   return settings;
 }
@@ -65,10 +69,11 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
       "m.schedule_label, m.network_label, e.experiment_id, m.position, e.target_value, "
       "coalesce(json_extract(c.config, '$.timed_against'), ''), "
       "coalesce(json_extract(c.config, '$.blocks'), '') || 'x' || "
-      "coalesce(json_extract(c.config, '$.block_steps'), ''), c.run_key "
+      "coalesce(json_extract(c.config, '$.block_steps'), ''), c.run_key, c.train_subset, "
+      "EXISTS(SELECT 1 FROM experiment t WHERE t.name = e.name || ':tune') "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
-      "WHERE ?1 = '' OR e.name = ?1 OR c.run_key IN (SELECT value FROM json_each(?2)) "
-      "ORDER BY e.name = ?1, e.experiment_id",
+      "WHERE (?1 = '' AND e.name NOT LIKE '%:tune') OR e.name = ?1 OR "
+      "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name = ?1, e.experiment_id",
       [&](SQLite::Statement& row) {
         Cell& cell = cells[row.getColumn(0).getInt64()];
         const auto target = optional_real(row.getColumn(19));
@@ -82,9 +87,15 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
           cell.timed_against = text_at(row, 20), cell.blocks = text_at(row, 21);
           cell.run_key = text_at(row, 22);
           cell.settings =
-              settings_of(cell.split, text_at(row, 8), text_at(row, 10), text_at(row, 11),
-                          text_at(row, 12), text_at(row, 13), cell.recipe);
-          for (const auto& [key, value] : cell.settings) cell.setting += key + "=" + value + ";";
+              settings_of(cell.split, text_at(row, 8), text_at(row, 23), text_at(row, 10),
+                          text_at(row, 11), text_at(row, 12), text_at(row, 13), cell.recipe);
+        }
+        // The rate of a tuned experiment belongs to the row, like its method: rows with rates of
+        // their own are compared.
+        const bool tuned = row.getColumn(24).getInt() != 0;
+        cell.setting.clear();
+        for (const auto& [key, value] : cell.settings) {
+          if (!tuned || key != "learning_rate") cell.setting += key + "=" + value + ";";
         }
         cell.method_label = text_at(row, 14), cell.schedule_label = text_at(row, 15);
         cell.network_label = text_at(row, 16);
@@ -96,7 +107,8 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
                "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
                "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
                "r.step_ns_median, r.taint <> '[]', h.hostname, b.git_sha, r.started_utc, "
-               "coalesce(json_extract(r.environment, '$.engine.library'), '') FROM run r "
+               "coalesce(json_extract(r.environment, '$.engine.library'), ''), "
+               "coalesce(d.variant, '') FROM run r "
                "JOIN build b USING(build_id) JOIN host h USING(host_id) "
                "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
                [&](SQLite::Statement& row) {
@@ -116,6 +128,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
                  run.tainted = row.getColumn(11).getInt() != 0;
                  run.host = text_at(row, 12), run.git_sha = text_at(row, 13);
                  run.started_utc = text_at(row, 14), run.library = text_at(row, 15);
+                 run.data_variant = text_at(row, 16);
                });
   std::vector<Cell> sorted;
   for (auto& [id, cell] : cells) {
@@ -308,9 +321,9 @@ Contents read_chosen(SQLite::Database& db, const Choice& choice) {
 
 Settings settings_of(const RunConfig& config) {
   return settings_of(std::string(name(config.split)), std::to_string(config.train_examples),
-                     std::to_string(config.batch_size), std::string(name(config.precision)),
-                     std::to_string(config.threads), std::string(name(config.device)),
-                     Json(config.recipe).dump());
+                     std::string(name(config.train_subset)), std::to_string(config.batch_size),
+                     std::string(name(config.precision)), std::to_string(config.threads),
+                     std::string(name(config.device)), Json(config.recipe).dump());
 }
 
 std::string experiment_name(SQLite::Database& db, const std::string& given) {
@@ -320,9 +333,8 @@ std::string experiment_name(SQLite::Database& db, const std::string& given) {
   for_each_row(db, "SELECT name FROM experiment ORDER BY name",
                [&](SQLite::Statement& row) { known.push_back(text_at(row, 0)); });
   if (std::find(known.begin(), known.end(), name) != known.end()) return name;
-  throw usage_error("no experiment \"{}\" in the store{}; it has: {}", name,
-                    did_you_mean(name, known),
-                    known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+  throw usage_error("no experiment \"{}\" in the store{}", name,
+                    known.empty() ? ", which has none" : known_names(name, known));
 }
 
 Contents read_contents(const std::string& path, const ReportOptions& options) {

@@ -32,7 +32,8 @@ struct Run {
   std::optional<int64_t> train_ns;
   std::optional<double> step_ns_median;
   std::string host, git_sha, started_utc;
-  std::string library;  // the build id of what computed; "" of runs that did not say it
+  std::string library;       // the build id of what computed; "" of runs that did not say it
+  std::string data_variant;  // "official"; of photographs what became of the files
 
   bool result() const { return is_result(state); }
   bool finished() const { return state == RunState::kFinished; }

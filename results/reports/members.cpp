@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "core/config/run_key.h"
+#include "core/experiment/tuning.h"
 #include "results/store/database.h"
+#include "results/store/held_out.h"
 
 namespace approx {
 
@@ -19,6 +21,10 @@ std::function<std::string(const std::string& dataset)> stored_checksums(const st
     const auto found = newest.find(dataset);
     return found == newest.end() ? std::string() : found->second;
   };
+}
+
+void take_stored_rates(Experiment& item, const std::string& db, const Catalogue& catalogue) {
+  if (item.tuning) take_tuned_rates(item, stored_accuracy(db), catalogue, stored_checksums(db));
 }
 
 Members members_of(const Experiment& item, const std::string& path, const Catalogue* catalogue) {

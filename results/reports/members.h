@@ -13,6 +13,10 @@ namespace approx {
 // that the keys of an item's runs are those of the store. "" for data that it does not know.
 std::function<std::string(const std::string& dataset)> stored_checksums(const std::string& db);
 
+// Gives the runs of a tuned item the learning rates that the store's tuning runs found
+// (core/experiment/tuning.h); rows that are not tuned are excluded. `item` as for members_of().
+void take_stored_rates(Experiment& item, const std::string& db, const Catalogue& catalogue);
+
 // The planned runs of an item by the keys that they may have in a store. They must outlive it.
 using Members = std::map<std::string, const PlannedRun*>;
 

@@ -1,5 +1,6 @@
 #include "results/reports/page.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -44,11 +45,22 @@ class PageMaker {
         "cards", "What the methods' cards need",
         "A card (docs/methods/) says where a method pays and where not; the last column says "
         "what this store lacks for that.");
+    page_.next = next_step();
     page_.provenance = provenance_of(db_);
     return std::move(page_);
   }
 
  private:
+  // The first item that two cores could measure and that is not in the store yet.
+  std::string next_step() const {
+    const std::string again = "make this page again with approxtrain report html.";
+    if (unmeasured_.empty()) return "What to do next: add seeds to an item, and " + again;
+    return fmt::format(
+        "What to do next: approxtrain sweep @{} --scale reduced measures another "
+        "item; then {}",
+        unmeasured_, again);
+  }
+
   void add_report(const char* name, const char* title, const char* text) {
     const Report& report = Registry<Report>::instance().find(name);
     Table table = report.make(db_, options_);
@@ -96,9 +108,7 @@ class PageMaker {
     const auto* picture = layout.as<PictureItem>();
     HtmlSection section{.id = layout.item, .title = layout.title};
     section.text = not_run != nullptr ? "NOT RUN: " + not_run->why
-                                      : fmt::format("{} scale{}{}", approx::name(item.shown.scale),
-                                                    item.shown.scale_note.empty() ? "" : ": ",
-                                                    item.shown.scale_note);
+                                      : fmt::format("{} scale", approx::name(item.shown.scale));
     section.attributes = {{"paper", paper},
                           {"state", picture != nullptr ? "a picture"
                                     : measured         ? "measured"
@@ -112,10 +122,16 @@ class PageMaker {
       const auto drawing = paper_drawing(item, db_, options_, stored_);
       if (!drawing.empty()) add_figure(section, layout.paper.item, drawing);
     }
+    section.folded = !measured && picture == nullptr;
+    const bool could_be =
+        section.folded && not_run == nullptr &&
+        std::count(layout.scales.begin(), layout.scales.end(), Scale::kReduced) > 0;
+    if (could_be && unmeasured_.empty()) unmeasured_ = layout.item;
     add_table(section, std::move(item.table));
     page_.sections.push_back(std::move(section));
   }
 
+  std::string unmeasured_;  // an item, "" for none
   const std::string db_;
   const ReportOptions& options_;
   const std::string scale_;

@@ -136,6 +136,13 @@ const Row* PaperCells::find(Place at) const {
   return best;
 }
 
+bool PaperCells::encoded_as_in_the_paper(const Row& row) const {
+  const auto runs = accuracy_runs(row, /*diverged=*/false);
+  return std::all_of(runs.begin(), runs.end(), [&](const auto& of) {
+    return !of.run->lossy || of.run->data_variant == grid_.layout().paper.reencoded;
+  });
+}
+
 std::string PaperCells::other_settings(const Row& row, Place at) const {
   if (as_planned(row, at)) return "";
   const auto* run = grid_.planned_as_shown(at);
@@ -152,7 +159,10 @@ std::string PaperCells::other_settings(const Row& row, Place at) const {
 Measured PaperCells::measure(const ReportedValue& value, Place at) const {
   const Row* row = find(at);
   Measured measured;
-  if (row != nullptr && value.not_run.empty()) measured = measure(value, *row, at);
+  if (row != nullptr && value.not_run.empty()) {
+    measured = measure(value, *row, at);
+    measured.lossy = measured.lossy && !encoded_as_in_the_paper(*row);
+  }
   if (measured.n == 0 && measured.why_none.empty()) measured.why_none = why_none(value, at);
   return measured;
 }

@@ -36,6 +36,8 @@ class PaperCells {
 
  private:
   bool as_planned(const Row& row, Place at) const;
+  // Whether what was written anew of the data of its runs is what the paper's own loader writes.
+  bool encoded_as_in_the_paper(const Row& row) const;
   Measured measure(const ReportedValue& value, const Row& row, Place at) const;
   Measured loss(const Row& row, Place at, bool best) const;
   std::string why_none(const ReportedValue& value, Place at) const;

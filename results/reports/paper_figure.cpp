@@ -52,6 +52,7 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
   const Scale chosen = scale.empty() ? most_measured(item.layout, stored) : parse_scale(scale);
   item.shown = chosen == Scale::kFull ? item.layout
                                       : load_layout(name, *options.catalogue, chosen, checksums);
+  take_stored_rates(item.shown, db, *options.catalogue);
   item.table =
       report_paper(db, item.layout, item.shown,
                    {.include_tainted = options.include_tainted, .catalogue = options.catalogue});

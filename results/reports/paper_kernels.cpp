@@ -185,7 +185,7 @@ Table paper_kernels_table(const std::string& db, const Experiment& layout,
   Table table = paper_table(item_title(shown));
   fill(table, paper_columns(), lines);
   fill_texts(table, kernel_text_columns(layout.paper, footnotes), read);
-  table.notes = finding_notes(layout);
+  table.notes = finding_notes(layout, shown);
   add_notes(table, footnotes.lines());
   add_notes(table, {"ours: medians; speedup of one product with its 95 % interval, choosing "
                     "included. Times of different machines are NOT COMPARABLE"});

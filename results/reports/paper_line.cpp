@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "core/experiment/departures.h"
 
 namespace approx {
 Columns<PaperLine> paper_columns() {
@@ -46,12 +47,11 @@ Columns<PaperLine> paper_columns() {
 }
 
 std::string item_title(const Experiment& shown) {
-  return fmt::format("{} ({} scale{}{})", shown.title, name(shown.scale),
-                     shown.scale_note.empty() ? "" : ": ", shown.scale_note);
+  return fmt::format("{} ({} scale)", shown.title, name(shown.scale));
 }
 
-std::vector<std::string> finding_notes(const Experiment& layout) {
-  std::vector<std::string> notes;
+std::vector<std::string> finding_notes(const Experiment& layout, const Experiment& shown) {
+  auto notes = departure_lines(layout, shown);
   if (!layout.paper.finding.empty()) notes.push_back("the paper: " + layout.paper.finding);
   for (const auto& value : layout.paper.values) {
     if (!value.note.empty()) notes.push_back(fmt::format("{}: {}", value.quantity, value.note));

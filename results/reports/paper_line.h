@@ -24,11 +24,11 @@ struct PaperLine {
 // For programs alone; people see such lines in the paper's layout.
 Columns<PaperLine> paper_columns();
 
-// "Table 5 (reduced scale: 4 of 200 epochs)".
+// "Table 5 (reduced scale)".
 std::string item_title(const Experiment& shown);
 
-// What the paper finds, and remarks on its numbers.
-std::vector<std::string> finding_notes(const Experiment& layout);
+// In what the item departs from its full setting, what the paper finds, and remarks on its numbers.
+std::vector<std::string> finding_notes(const Experiment& layout, const Experiment& shown);
 
 // An empty table of that title.
 Table paper_table(std::string title);

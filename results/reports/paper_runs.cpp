@@ -51,7 +51,7 @@ class RunsTable {
     fill(table, paper_columns(), lines_);
     table.text_columns = std::move(headers);
     table.text_rows = std::move(texts);
-    table.notes = finding_notes(grid_.layout());
+    table.notes = finding_notes(grid_.layout(), grid_.shown());
     add_notes(table, footnotes_.lines());
     if (!table.rows.empty()) {
       add_notes(table, {"±, [ ]: 95 % intervals. REPRODUCED: all of the interval lies within the "

@@ -93,7 +93,7 @@ Table paper_study_table(const std::string& db, const Experiment& layout, const E
     missing.judgement = {Verdict::kNotRun, "the study is not in the store"};
     fill(table, missing_columns(), std::vector{missing});
   }
-  add_notes(table, finding_notes(layout));
+  add_notes(table, finding_notes(layout, shown));
   add_notes(table, printed_notes(layout.paper));
   return table;
 }

@@ -66,7 +66,7 @@ Table paper_picture_table(const Experiment& layout, const PictureItem& picture) 
   }
   Table table = paper_table(layout.title);
   fill(table, picture_columns(), lines);
-  table.notes = finding_notes(layout);
+  table.notes = finding_notes(layout, layout);
   add_notes(table, {"drawn layer by step by `approxtrain schedule show`"});
   return table;
 }
@@ -91,7 +91,7 @@ Table paper_not_run_table(const Experiment& layout, const NotRunItem& item) {
   }
   Table table = paper_table(layout.title);
   fill(table, not_run_columns(layout.paper), lines);
-  table.notes = finding_notes(layout);
+  table.notes = finding_notes(layout, layout);
   add_notes(table, {"NOT RUN: " + item.why});
   return table;
 }

@@ -4,7 +4,7 @@
 -- Cells with the settings that decide which of them can be compared.
 CREATE VIEW v_cell AS
 SELECT cell_id, run_key, purpose, method, schedule, network, dataset, seed, split, train_examples,
-       recipe, batch_size, precision, threads, device
+       recipe, batch_size, precision, threads, device, train_subset
   FROM cell;
 
 -- The accuracy of every cell with a result: that of its last attempt with one. No row where that
@@ -30,8 +30,8 @@ SELECT a.method, a.schedule, a.network, a.dataset, a.split, a.train_examples, a.
        b.accuracy - a.accuracy AS accuracy_loss,
        CASE WHEN a.train_ns > 0 THEN 1.0 * b.train_ns / a.train_ns END AS speedup
   FROM v_final a
-  JOIN v_final b USING(network, dataset, split, train_examples, recipe, batch_size, precision,
-                       threads, device, host_id, seed, purpose)
+  JOIN v_final b USING(network, dataset, split, train_examples, train_subset, recipe, batch_size,
+                       precision, threads, device, host_id, seed, purpose)
  WHERE b.method = 'dense' AND a.method <> 'dense' AND a.dataset_id IS b.dataset_id;
 
 -- Interleaved block pairs of timing runs: the last finished attempt of each cell.

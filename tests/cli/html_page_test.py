@@ -23,6 +23,17 @@ PALE = """(() => {
     .filter(([e, a, b]) => Math.max(a, b) / Math.min(a, b) < 4.5)
     .map(([e, a, b]) => `pale: ${e.outerHTML.slice(0, 60)} ${Math.max(a, b) / Math.min(a, b)}`);
 })()"""
+# Tables of the summary that would have to be scrolled sideways.
+WIDE = """[...document.querySelectorAll("section:not([id*=':']) .scroll")]
+  .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  .map(e => `${e.closest("section").id}: a table ${e.scrollWidth} wide in ${e.clientWidth}`)"""
+# Figures come before tables, and items without results stand behind a fold.
+ORDER = """[...document.querySelectorAll("section .table ~ .picture")].map(e =>
+    `${e.closest("section").id}: a figure behind a table`).concat(
+  [...document.querySelectorAll("nav a")].filter(e => e.checkVisibility()).map(e =>
+    document.getElementById(e.getAttribute("href").slice(1))).filter(e => !e.checkVisibility())
+    .map(e => `${e.id}: in the contents, and not to be seen`)).concat(
+  document.querySelector(".next") ? [] : ["no line says what to do next"])"""
 SHOWN = "[...document.querySelectorAll('main > section')].filter(e => e.checkVisibility()).length"
 
 
@@ -85,6 +96,10 @@ def findings(browser, page):
         if (wide := browser.js("document.documentElement.scrollWidth")) > width:
             yield f"{wide} pixels wide in a window of {width}"
         yield from browser.js(PALE)
+    browser.call("Emulation.setDeviceMetricsOverride", width=1400, height=800, deviceScaleFactor=1,
+                 mobile=False)
+    yield from browser.js(WIDE)
+    yield from browser.js(ORDER)
     sections = browser.js(SHOWN)
     if not sections or not browser.js("document.querySelector('h1').innerText"):
         yield "no title or no sections"

@@ -36,8 +36,7 @@ TEST(Datasets, MissingOnesSayHowToGetThem) {
   const TemporaryFolder folder;
   EXPECT_EQ(data_error_of([&] { open_dataset("cifar10", folder.path()); }),
             fmt::format("data set cifar10 is missing ({}/cifar10.packed does not exist); run: "
-                        "approxtrain data import cifar10 --from PATH, or: approxtrain data fetch "
-                        "cifar10",
+                        "approxtrain data fetch cifar10, or: approxtrain data import cifar10 PATH",
                         folder.path()));
   EXPECT_EQ(dataset_checksum("cifar10", folder.path()), "");
 }
@@ -52,6 +51,7 @@ TEST(Datasets, UnknownOnesAreUsageErrors) {
   }
   EXPECT_THROW(dataset_checksum("cifar", ""), Error);
   EXPECT_THROW(import_dataset("mnist14", "x", "y"), Error);
+  EXPECT_THROW(import_dataset("mnist", "x", "y", {.limit = PhotoLimit{.side = 300}}), Error);
 }
 
 TEST(Mnist14, ComesWithTheProgram) {

@@ -73,7 +73,7 @@ TEST(PhotoFuzz, FilesAreDecodedOrRefused) {
       png(Buffer(40 * 56, 9), 56, 40, PNG_FORMAT_GRAY),
       png(Buffer(40 * 56 * 4, 9), 56, 40, PNG_FORMAT_RGBA),
   };
-  PhotoConverter converter(32);
+  PhotoConverter converter({.side = 32});
   PhotoViewer viewer;
   Buffer out(48 * 48 * 3);
   int64_t refused = 0, decoded = 0;

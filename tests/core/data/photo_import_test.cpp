@@ -16,8 +16,8 @@ std::vector<int64_t> photo_labels(const ImageSet& set) {
   return {set.labels.begin(), set.labels.end()};
 }
 
-Buffer converted(int64_t side, const Buffer& file, bool* rewrote = nullptr) {
-  PhotoConverter converter(side);
+Buffer converted(PhotoLimit limit, const Buffer& file, bool* rewrote = nullptr) {
+  PhotoConverter converter(limit);
   const auto bytes = converter.convert(file, "x");
   if (rewrote) *rewrote = converter.rewrote();
   return {bytes.begin(), bytes.end()};
@@ -28,7 +28,7 @@ TEST(PhotoConverter, KeepsTheBytesOfWhatIsSmallEnough) {
        {jpeg_of(waves(48, 90)), jpeg_of(waves(10, 12)), jpeg_of(waves(48, 48), TJFLAG_PROGRESSIVE),
         jpeg(Buffer(48 * 50, 7), 50, 48, TJPF_GRAY)}) {
     bool rewrote = true;
-    EXPECT_EQ(converted(48, file, &rewrote), file);
+    EXPECT_EQ(converted({.side = 48}, file, &rewrote), file);
     EXPECT_FALSE(rewrote);
   }
 }
@@ -41,7 +41,7 @@ TEST(PhotoConverter, ReducesTheShorterSide) {
                                                              {64, 3000, 48, 2250}}) {
     const auto picture = waves(height, width);
     bool rewrote = false;
-    const auto result = decoded(converted(48, jpeg_of(picture), &rewrote));
+    const auto result = decoded(converted({.side = 48}, jpeg_of(picture), &rewrote));
     EXPECT_TRUE(rewrote);
     EXPECT_EQ(result.height, new_height);
     EXPECT_EQ(result.width, new_width);
@@ -55,13 +55,52 @@ TEST(PhotoConverter, ReducesTheShorterSide) {
 
 TEST(PhotoConverter, WritesCmykAndPngAsJpeg) {
   const auto picture = waves(20, 30);
-  const auto from_png = converted(48, png(picture.pixels, 30, 20));
+  const auto from_png = converted({.side = 48}, png(picture.pixels, 30, 20));
   EXPECT_EQ(read_photo_header(from_png, "x").kind, PhotoHeader::Kind::kColourJpeg);
   EXPECT_LE(largest_difference(decoded(from_png).pixels, picture.pixels), 12);
   const auto inks = jpeg(Buffer(20 * 30 * 4, 100), 30, 20, TJPF_CMYK);
-  const auto from_cmyk = converted(48, inks);
+  const auto from_cmyk = converted({.side = 48}, inks);
   EXPECT_EQ(read_photo_header(from_cmyk, "x").kind, PhotoHeader::Kind::kColourJpeg);
   EXPECT_LE(largest_difference(decoded(from_cmyk).pixels, decoded(inks).pixels), 6);
+}
+
+TEST(PhotoConverter, ReducesTheLongerSideWhereAskedTo) {
+  for (const auto& [height, width, new_height, new_width] :
+       {std::array{300, 600, 250, 500}, {600, 450, 500, 375}, {501, 501, 500, 500}}) {
+    const auto result =
+        decoded(converted({.side = 500, .of_longer = true}, jpeg_of(waves(height, width))));
+    EXPECT_EQ(result.height, new_height);
+    EXPECT_EQ(result.width, new_width);
+  }
+  const auto fits = jpeg_of(waves(500, 375));
+  EXPECT_EQ(converted({.side = 500, .of_longer = true}, fits), fits);
+}
+
+TEST(PhotoConverter, WithoutALimitKeepsEveryKindOfFile) {
+  for (const auto& file : {jpeg_of(waves(600, 700)), png(waves(20, 30).pixels, 30, 20),
+                           jpeg(Buffer(20 * 30 * 4, 100), 30, 20, TJPF_CMYK)}) {
+    bool rewrote = true;
+    EXPECT_EQ(converted({}, file, &rewrote), file);
+    EXPECT_FALSE(rewrote);
+  }
+}
+
+TEST(PhotoImport, ALimitOfTheImportTakesThePlaceOfTheDataSets) {
+  const TemporaryFolder folder;
+  auto files = photo_files();
+  files.emplace_back("train/n01/large.JPEG", jpeg_of(waves(300, 400)));
+  const auto shorter = import_files(files, folder.path(), 48, {.limit = PhotoLimit{.side = 60}});
+  EXPECT_EQ(shorter.variant, "shorter side 60, JPEG quality 90");
+  EXPECT_EQ(shorter.shorter_side, 60);
+  EXPECT_TRUE(shorter.lossy);
+  const auto longer =
+      import_files(files, folder.path(), 48, {.limit = PhotoLimit{.side = 200, .of_longer = true}});
+  EXPECT_EQ(longer.variant, "longer side 200, JPEG quality 90");
+  EXPECT_EQ(longer.shorter_side, 150);
+  const auto whole = import_files(files, folder.path(), 48, {.limit = PhotoLimit{}});
+  EXPECT_EQ(whole.variant, "original files");
+  EXPECT_FALSE(whole.lossy);
+  EXPECT_EQ(whole.shorter_side, 300);
 }
 
 TEST(PhotoImport, OrdersByPlaceInClassThenClass) {

@@ -18,11 +18,9 @@ schedule = "wang2019_cnn2"
 seeds = "0-9"
 
 [scale.reduced]
-note = "two seeds"
 seeds = "0-1"
 
 [scale.smoke]
-note = "one seed of another network"
 seeds = 0
 network = "wang_cnn2"
 
@@ -64,13 +62,11 @@ TEST(Scale, ReplacesKeysOfTheFile) {
   const auto full = parse_item(kGrid);
   EXPECT_EQ(full.id, "wang2019:tableX");
   EXPECT_EQ(full.runs().size(), 20u);
-  EXPECT_EQ(full.scale_note, "");
   EXPECT_EQ(full.scales, (std::vector<Scale>{Scale::kFull, Scale::kReduced, Scale::kSmoke}));
 
   const auto reduced = parse_item(kGrid, Scale::kReduced);
   EXPECT_EQ(reduced.id, "wang2019:tableX:reduced");
   EXPECT_EQ(reduced.item, "wang2019:tableX");
-  EXPECT_EQ(reduced.scale_note, "two seeds");
   EXPECT_EQ(reduced.runs().size(), 4u);
   // The runs of a smaller scale are runs of the full one where nothing else differs.
   EXPECT_EQ(reduced.runs()[0].key, full.runs()[0].key);
@@ -86,14 +82,15 @@ TEST(Scale, MistakesInItKeepTheirPlace) {
     auto text = grid;
     return text.replace(text.find(what), what.size(), with);
   };
-  EXPECT_EQ(item_message(replaced("note = \"two seeds\"\n", "")),
-            "x.toml:9:1: scale.reduced: note is missing: one line that says what is smaller");
+  // What is smaller is derived, not typed.
+  EXPECT_EQ(item_message(replaced("seeds = \"0-1\"", "note = \"two seeds\"")).substr(0, 45),
+            "x.toml:10:1: scale.reduced.note: unknown key;");
   EXPECT_EQ(item_message(replaced("seeds = \"0-1\"", "sedes = 1")),
-            "x.toml:11:1: scale.reduced.sedes: unknown key (did you mean \"seeds\"?)");
+            "x.toml:10:1: scale.reduced.sedes: unknown key (did you mean \"seeds\"?)");
   // A value of a scale is only read when it is used; then it says where it stands.
   const auto wrong = replaced("network = \"wang_cnn2\"", "network = \"small_cmm\"");
   EXPECT_EQ(item_message(wrong), "no error");
-  EXPECT_NE(item_message(wrong, Scale::kSmoke).find("x.toml:16:11: network"), std::string::npos)
+  EXPECT_NE(item_message(wrong, Scale::kSmoke).find("x.toml:14:11: network"), std::string::npos)
       << item_message(wrong, Scale::kSmoke);
   EXPECT_NE(item_message("network = \"small_cnn\"\ndataset = \"mnist14\"\nmethod = \"dense\"",
                          Scale::kReduced)

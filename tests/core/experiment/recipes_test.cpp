@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "core/data/dataset.h"
+#include "core/data/photo_view.h"
 #include "core/experiment/experiment.h"
 #include "generated/source_dir.h"
 #include "tests/core/config/test_catalogue.h"
@@ -47,6 +49,19 @@ TEST(Recipes, SayWhatTheirPapersSay) {
   const auto mlp = recipe_named("adelman2021_mnist_mlp");
   EXPECT_EQ(mlp.optimizer, UpdateRule::kAdam);
   EXPECT_EQ(mlp.lr_schedule, RateSchedule::kConstant);
+}
+
+// An evaluation cuts its image out of the middle of what is stored: from a side that is shorter
+// than its result it would be enlarged.
+TEST(Recipes, NoEvaluationOnImageNetEnlargesWhatIsStored) {
+  const auto stored = Registry<DatasetEntry>::instance().find("imagenet").photos->shorter_side;
+  for (const char* name :
+       {"adelman2021_imagenet", "mcdanel2022_imagenet_regnet", "mcdanel2022_imagenet_rn18",
+        "mcdanel2022_imagenet_rn50", "ye2020_imagenet"}) {
+    const auto recipe = recipe_named(name);
+    const int64_t size = recipe.eval_size > 0 ? recipe.eval_size : recipe.image_size;
+    EXPECT_GE(centre_box(stored, 2 * stored, size).height, static_cast<double>(size)) << name;
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <barrier>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <thread>
@@ -582,6 +583,39 @@ TEST(Batches, HoldoutTrainAndTestAreDisjointAndFixed) {
   EXPECT_TRUE(at::equal(a.holdout.pixels, b.holdout.pixels));
   config.train_examples = 232;
   EXPECT_THROW(split_dataset(dataset, config, at::kCPU), Error);
+}
+
+// Which of the data set's training images a part has.
+std::set<int64_t> rows_in(const DeviceImages& part, const LoadedDataset& dataset) {
+  const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
+  const auto rows = rows_of({normalised(part.pixels, mean, scale), part.labels}, dataset);
+  return {rows.begin(), rows.end()};
+}
+
+TEST(Batches, EachSeedDrawsItsOwnSubsetOfTheTrainingPart) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.train_examples = 60;
+  const auto subset = [&](SubsetKind kind, int64_t seed) {
+    config.train_subset = kind;
+    config.seed = seed;
+    const auto split = split_dataset(dataset, config, at::kCPU);
+    const auto train = rows_in(split.train, dataset), held = rows_in(split.holdout, dataset);
+    EXPECT_EQ(train.size(), 60u);
+    for (const auto row : train) EXPECT_FALSE(held.contains(row)) << row;
+    return train;
+  };
+  // Runs that were stored before each seed drew its own keep theirs.
+  EXPECT_EQ(subset(SubsetKind::kShared, 0), subset(SubsetKind::kShared, 7));
+  const auto first = subset(SubsetKind::kSeed, 0), second = subset(SubsetKind::kSeed, 7);
+  EXPECT_EQ(first, subset(SubsetKind::kSeed, 0));
+  EXPECT_NE(first, subset(SubsetKind::kShared, 0));
+  // Two draws of 60 out of 231 share 60 * 60 / 231 = 15.6 on average, 2.9 the standard deviation.
+  std::vector<int64_t> common;
+  std::set_intersection(first.begin(), first.end(), second.begin(), second.end(),
+                        std::back_inserter(common));
+  EXPECT_GT(common.size(), 4u);
+  EXPECT_LT(common.size(), 28u);
 }
 
 // Augmentation against plain loops: every image must be one of the crops and flips of its source.

@@ -182,7 +182,7 @@ TEST(HtmlTest, ReferencesToNotesMayStandInsideACell) {
   page.sections = {{.id = "a", .tables = {small_table()}}};
   page.sections[0].tables[0].text_rows = {{"zero", "ours 2 [1, 3] [a]; NOT RUN [a,b]"}};
   EXPECT_TRUE(has(render_html(page),
-                  "ours 2 [1, 3]<sup><a href=\"#_s1-t1-a\">a</a></sup>; "
+                  "ours 2 [1,\u00a03]<sup><a href=\"#_s1-t1-a\">a</a></sup>; "
                   "<span class=\"verdict not-run\">NOT RUN</span><sup><a href=\"#_s1-t1-a\">a</a>,"
                   "<a href=\"#_s1-t1-b\">b</a></sup>"));
 }
@@ -194,9 +194,9 @@ TEST(HtmlTest, TablesHaveHeadersNumbersAndNotes) {
   EXPECT_TRUE(
       has(html, "<th scope=\"col\">method</th><th scope=\"col\" class=\"n\">accuracy %</th>"));
   EXPECT_TRUE(has(html,
-                  "<th scope=\"row\">dense<sup><a href=\"#_s1-t1-a\">a</a>,"
+                  "<th scope=\"row\" class=\"s\">dense<sup><a href=\"#_s1-t1-a\">a</a>,"
                   "<a href=\"#_s1-t1-b\">b</a></sup></th><td class=\"n\">50.00</td>"));
-  EXPECT_TRUE(has(html, "<th scope=\"row\">zero [a,c]</th>")) << "there is no note c";
+  EXPECT_TRUE(has(html, "<th scope=\"row\" class=\"s\">zero [a,c]</th>")) << "there is no note c";
   EXPECT_TRUE(has(html, "<li id=\"_s1-t1-b\"><sup>b</sup> lossy data</li>\n<li>±: intervals</li>"));
   EXPECT_TRUE(has(html,
                   "<a download=\"a-table-1.csv\" href=\"data:text/csv;charset=utf-8,"

@@ -6,6 +6,7 @@
 
 #include "results/render/verdict.h"
 #include "results/reports/members.h"
+#include "results/reports/rows.h"
 #include "results/reports/stored_items.h"
 #include "tests/core/config/test_catalogue.h"
 #include "tests/results/filled_store.h"
@@ -486,6 +487,47 @@ TEST_F(PaperReport, FewSeedsAndLossyDataHaveNoVerdict) {
             std::string::npos);
   const std::string text = render(table, "md");
   EXPECT_NE(text.find("lossy data: the images went through JPEG"), std::string::npos) << text;
+}
+
+// Photographs that the paper's own loader writes anew are no worse than the paper's.
+TEST_F(PaperReport, DataEncodedAsThePapersOwnLoaderDoesAreJudged) {
+  auto experiment = item(6);
+  fill(experiment, 6, /*lossy=*/true);
+  EXPECT_EQ(at(report_paper(path_, experiment, experiment), "dense", "accuracy", "reason"),
+            "lossy data: only differences from dense are judged");
+  experiment.paper.reencoded = "full";  // the variant of the stored data
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), name(Verdict::kDiffers));
+  EXPECT_NE(at(table, "dense", "accuracy", "notes").find("lossy data"), std::string::npos);
+  experiment.paper.reencoded = "longer side 500, JPEG quality 90";
+  EXPECT_EQ(at(report_paper(path_, experiment, experiment), "dense", "accuracy", "verdict"),
+            name(Verdict::kNotComparable));
+}
+
+// The rate of a tuned row is its own: it is compared with dense training at another.
+TEST_F(PaperReport, RowsOfATunedExperimentAreComparedAtTheirOwnRates) {
+  auto experiment = item(6);
+  for (auto& run : trainings_of(experiment)) {
+    if (run.method_label == "zero") run.config.recipe.learning_rate = 0.025;
+  }
+  fill(experiment, 6);
+  const auto loss = [&] {
+    const RowSet set(path_, {.experiment = experiment.id});
+    for (const auto& row : set.rows()) {
+      if (row.first->method_label == "zero") return row.loss.n;
+    }
+    return int64_t{-1};
+  };
+  EXPECT_EQ(loss(), 0);
+  auto trials = item(1);
+  trials.id = experiment.id + ":tune";
+  for (auto& run : trainings_of(trials)) run.key += "-trial", run.config.seed = 100;
+  RunStore(path_, RunStore::Mode::kWrite).add_experiment(trials, "sweep --tune");
+  EXPECT_EQ(loss(), 6);
+  // The trials themselves are shown where they are asked for, and nowhere else.
+  const RowSet all(path_, ReportOptions{});
+  for (const auto& row : all.rows()) EXPECT_NE(row.first->seed, 100);
+  EXPECT_FALSE(RowSet(path_, {.experiment = trials.id}).rows().empty());
 }
 
 TEST_F(PaperReport, CountsWhatTheStoreHas) {

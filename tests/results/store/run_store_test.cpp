@@ -291,13 +291,19 @@ TEST_F(StoreTest, ABlockKnowsTheCoresOfItsThreads) {
 TEST_F(StoreTest, PairsNeedEqualSettings) {
   auto other_batch = planned("dense", 1);
   other_batch.config.batch_size = 50;
-  auto store = with({planned("dense", 0), planned("zero", 0), planned("zero", 1), other_batch});
+  // Of one seed, but on a subset that all seeds share beside one of the seed's own.
+  auto other_subset = planned("zero", 2);
+  other_subset.config.train_subset = SubsetKind::kSeed;
+  auto store = with({planned("dense", 0), planned("zero", 0), planned("zero", 1), other_batch,
+                     planned("dense", 2), other_subset});
   const auto run = [&](const std::string& key, const std::string& host, double accuracy) {
     const auto id = store.begin(key, environment_of(host), directory("x"));
     ASSERT_TRUE(id) << key;
     store.finish(*id, accuracy_events({accuracy}), {});
   };
   run("accuracy/dense/0", "box", 0.75);
+  run("accuracy/dense/2", "box", 0.75);
+  run("accuracy/zero/2", "box", 0.5);
   run("accuracy/zero/0", "box", 0.5);
   run("accuracy/zero/1", "box", 0.5);  // its dense partner has another batch size
   run("accuracy/dense/1", "box", 0.75);

@@ -1,0 +1,75 @@
+"""The figures of reports, as gnuplot draws them: what all panels have in common stands once, titles
+fit their panels, and axes have words and units. Skipped (77) where there is no gnuplot."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from program import expect, expect_equal, finish
+
+PLOTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../plots")
+COMMON = "batch_size=50 momentum=0.9 split=holdout"
+LONG = ("optimizer=adam learning_rate=0.001 label_smoothing=0.1 weight_decay=0.0005 crop_padding=4 "
+        "padding_mode=reflect")
+PARETO = ["network,dataset,setting,schedule,method,speedup,speedup_lo,speedup_hi,loss_pp,"
+          "loss_pp_lo,loss_pp_hi,n,front"]
+CURVES = ["network,dataset,setting,schedule,method,metric,split,epoch,mean,lo,hi,min,max"]
+for network, setting in [("MLP", f"{COMMON} {LONG}"), ("CNN", f"{COMMON} optimizer=sgd")]:
+    for method, speedup in [("dense", 1), ("zero", 1.3)]:
+        PARETO.append(f"{network},mnist,{setting},,{method},{speedup},{speedup - .1},"
+                      f"{speedup + .1},0.5,0.3,0.7,6,yes")
+        for epoch in (1, 2, 3):
+            for metric, split, value in [("accuracy", "test", .9), ("loss", "train", .3)]:
+                CURVES.append(f"{network},mnist,{setting},,{method},{metric},{split},{epoch},"
+                              f"{value + .01 * epoch},,,{value},{value + .05}")
+
+
+def texts_of(script, lines):
+    """What is written in the figure that `script` makes of a CSV: its texts, and its width."""
+    with tempfile.TemporaryDirectory() as folder:
+        csv, svg = os.path.join(folder, "x.csv"), os.path.join(folder, "x.svg")
+        with open(csv, "w", encoding="utf-8") as out:
+            out.write("\n".join(lines) + "\n")
+        done = subprocess.run(["gnuplot", "-e", f"csv='{csv}'; out='{svg}'",
+                               os.path.join(PLOTS, script + ".gp")], capture_output=True, text=True,
+                              check=False)
+        expect_equal((done.returncode, done.stderr), (0, ""), script)
+        with open(svg, encoding="utf-8") as file:
+            drawn = file.read()
+    texts = [re.sub(r"<[^>]*>", "", text).strip()
+             for text in re.findall(r"<text[^>]*>(.*?)</text>", drawn, re.S)]
+    return [text for text in texts if text], int(re.search(r'width="(\d+)"', drawn)[1])
+
+
+def check(script, lines, axes):
+    texts, width = texts_of(script, lines)
+    written = " ".join(texts)
+    for word in ["mnist", *COMMON.split()]:
+        expect_equal(written.count(word), 1, f"{script}: {word} stands once: {texts}")
+    for word in ["MLP", "CNN", *LONG.split(), "optimizer=sgd"]:
+        expect(word in written, f"{script}: {word} is missing: {texts}")
+    for axis in axes:
+        expect(axis in texts, f"{script}: no axis says {axis!r}: {texts}")
+    # A panel is 420 pixels wide, a letter about 7.
+    for text in texts:
+        expect(len(text) * 7 <= (width if "mnist" in text else 430), f"{script}: long: {text!r}")
+
+
+def main():
+    if not shutil.which("gnuplot"):
+        print("gnuplot is missing: no figure was drawn")
+        sys.exit(77)
+    check("pareto", PARETO, ["speedup of a step over dense, times",
+                             "accuracy lost against dense, percentage points"])
+    check("curves", CURVES, ["epoch", "accuracy on test images, %", "loss on training images"])
+    # One panel needs no title of its own: all of it is common.
+    texts, _ = texts_of("pareto", PARETO[:3])
+    expect(any(text.startswith("MLP, mnist, ") for text in texts), f"one panel: {texts}")
+    finish()
+
+
+if __name__ == "__main__":
+    main()
