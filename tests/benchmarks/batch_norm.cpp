@@ -20,11 +20,6 @@ double milliseconds_of(const std::function<void()>& run) {
       .count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 int benchmark_batch_norm(const CommandLine& arguments) {

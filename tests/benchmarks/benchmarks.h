@@ -2,10 +2,16 @@
 // exit code.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 namespace approx {
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
 
 using CommandLine = std::vector<std::string>;
 

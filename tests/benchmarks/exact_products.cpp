@@ -39,11 +39,6 @@ double milliseconds(const Operands& o, const std::string& variant) {
       .count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void compare(const LayerShape& s, Product product) {
   constexpr int kWarmUps = 2, kRounds = 11;
   const auto last = operands_of(s, product, at::MemoryFormat::ChannelsLast);
