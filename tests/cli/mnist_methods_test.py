@@ -21,6 +21,9 @@ PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
 DATA = os.environ.get("APPROXTRAIN_TEST_DATA")
 SKIPPED = 77
 REACHED = 0.97
+# Controls choose blindly what others choose by looking, and are expected to lose by it: 30 entries of
+# an example, or one position of a map.
+BLIND = {"random_entries": 0.85, "random_position": 0.95}
 
 WIDER = {"crs": "crs:ratio=0.75", "topk_weights": "topk_weights:ratio=0.75"}
 
@@ -65,9 +68,10 @@ def main():
         for name, accuracy in sorted(accuracies.items(), key=lambda pair: -pair[1]):
             print(f"{name:20} {100 * accuracy:.2f} %")
         missing = [name for name in names if name not in accuracies]
-        short = [name for name, accuracy in accuracies.items() if not accuracy > REACHED]
+        short = [name for name, accuracy in accuracies.items()
+                 if not accuracy > BLIND.get(name, REACHED)]
         if missing or short:
-            sys.exit(f"not run: {missing}; not over {REACHED}: {short}")
+            sys.exit(f"not run: {missing}; not over {BLIND} or {REACHED}: {short}")
 
 
 if __name__ == "__main__":

@@ -90,6 +90,8 @@ class Store:
         self.layers = collections.defaultdict(list)
         for row in db.execute("SELECT * FROM layer_metric"):
             self.layers[row["run_id"]].append(row)
+        for run, rows in self.layers.items():
+            self.layers[run] = without_gradient_of_images(rows)
 
     @staticmethod
     def identity(cell):
@@ -102,6 +104,14 @@ class Store:
     def judged(self, cell):
         held_out = self.accuracies(cell.run, "holdout") if cell.split == "holdout" else []
         return held_out or self.accuracies(cell.run, "test")
+
+
+def without_gradient_of_images(rows):
+    """Older runs counted a data gradient of the layer that reads the images; nobody computes it."""
+    names = {row["layer"] for row in rows}
+    first = next((name for name in ("stem", "conv1", "conv1_1", "linear1") if name in names), None)
+    return [row for row in rows
+            if (row["layer"], row["product"]) != (first, "data_gradient")]
 
 
 class Row:

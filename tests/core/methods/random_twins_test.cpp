@@ -59,7 +59,7 @@ TEST(RandomEntries, KeepsTheShareAskedForWithoutBias) {
   const auto quarter = pruned("random_entries:ratio=0.25");
   const double n = static_cast<double>(dy.numel());
   EXPECT_NEAR(quarter.kept.item<double>(), n / 4, 4.5 * std::sqrt(n * 0.25 * 0.75));
-  EXPECT_CLOSE(quarter.dy.max(), at::tensor(12.0));
+  EXPECT_CLOSE(quarter.dy.max(), at::scalar_tensor(12.0));
   EXPECT_NEAR(quarter.dy.mean().item<double>(), 3, 4.5 * 12 * std::sqrt(0.25 * 0.75 / n));
   // 512 of an example's 2,048 entries are the same share.
   EXPECT_CLOSE(pruned("random_entries:k=512").dy, quarter.dy);
