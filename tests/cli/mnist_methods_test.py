@@ -21,8 +21,8 @@ PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
 DATA = os.environ.get("APPROXTRAIN_TEST_DATA")
 SKIPPED = 77
 REACHED = 0.97
-# Controls choose blindly what others choose by looking, and are expected to lose by it: 30 entries of
-# an example, or one position of a map.
+# Controls choose blindly what others choose by looking, and are expected to lose by it: 30 entries
+# of an example, or one position of a map.
 BLIND = {"random_entries": 0.85, "random_position": 0.95}
 
 WIDER = {"crs": "crs:ratio=0.75", "topk_weights": "topk_weights:ratio=0.75"}
