@@ -139,6 +139,7 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
 
 // Takes the learning rates of a tuned experiment from the store and says which they are.
 void take_rates(Experiment& experiment, const std::string& db, const DataChecksums& checksums) {
+  if (!experiment.tuning) return;
   const auto lines =
       take_tuned_rates(experiment, stored_accuracy(db), Catalogue::embedded(), checksums);
   for (const auto& line : lines) {

@@ -1,3 +1,5 @@
+#include <ATen/Parallel.h>
+
 #include <limits>
 
 #include "kernels/select/select.h"
