@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/studies/study.h"
 #include "tests/testing.h"
@@ -9,11 +10,13 @@ namespace {
 
 // The rows of a study as objects.
 std::vector<Json> rows_of(const std::string& name, const std::string& arguments,
-                          std::vector<std::string> methods = {}) {
+                          std::vector<std::string> methods = {},
+                          std::optional<Recipe> recipe = std::nullopt) {
   const auto& entry = Registry<StudyEntry>::instance().find(name);
   StudyRequest request;
   request.params = Params(entry.params, parse_spec(name + ":" + arguments));
   request.methods = methods.empty() ? entry.methods : methods;
+  request.recipe = std::move(recipe);
   const Json table = entry.run(request).json();
   std::vector<Json> rows;
   for (const auto& row : table["rows"]) {
@@ -166,6 +169,25 @@ TEST(PrunedChannelsStudy, ShowsWhatEachPruningLeaves) {
   EXPECT_LT(l1[random], l1[magnitude]);
   EXPECT_LT(l1[magnitude], 1);
   EXPECT_NEAR(l1["sdgp"], 1, 0.02);
+}
+
+TEST(Studies, TrainByTheRecipeTheyAreGiven) {
+  const std::string few = "steps=3,batch-size=8";
+  const auto tau = [](const std::vector<Json>& rows) { return rows.at(0).at("tau").get<double>(); };
+  const double plain = tau(rows_of("densities", few));
+  // Without one: SGD at 0.05, which a recipe that says the same gives too.
+  Recipe recipe;
+  recipe.learning_rate = 0.05;
+  EXPECT_EQ(tau(rows_of("densities", few, {}, recipe)), plain);
+  recipe.optimizer = UpdateRule::kAdam;
+  recipe.learning_rate = 1e-3;
+  const double adam = tau(rows_of("densities", few, {}, recipe));
+  EXPECT_NE(adam, plain);
+  EXPECT_NE(tau(rows_of("densities", few + ",learning-rate=0.01", {}, recipe)), adam);
+  EXPECT_EQ(tau(rows_of("densities", few + ",learning-rate=0.001", {}, recipe)), adam);
+  // One epoch of mnist14 in batches of 1000 has fewer than ten steps.
+  EXPECT_THROW(rows_of("densities", "steps=10,batch-size=1000", {}, recipe), Error);
+  EXPECT_THROW(rows_of("densities", few + ",device=tpu"), Error);
 }
 
 TEST(Studies, RefuseWhatTheyCannotDo) {
