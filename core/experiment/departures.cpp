@@ -124,7 +124,7 @@ std::string named_by(std::string LabelKey::*label, const Labels& some, const Lab
 std::string where(const Labels& some, const Labels& all) {
   if (some.size() == all.size()) return "";
   for (const auto label : {&LabelKey::network, &LabelKey::method, &LabelKey::schedule}) {
-    const auto names = named_by(label, some, all);
+    auto names = named_by(label, some, all);
     if (!names.empty()) return names;
   }
   std::vector<std::string> rows;
@@ -153,10 +153,11 @@ std::vector<std::string> training_lines(const Experiment& full, const Experiment
     const auto counterpart = full_cells.find(key);
     if (counterpart == full_cells.end()) continue;
     compared.insert(key.first);
-    for (auto& departure : values_of(shown, runs).from(values_of(full, counterpart->second))) {
+    for (const auto& departure :
+         values_of(shown, runs).from(values_of(full, counterpart->second))) {
       auto at = std::find_if(found.begin(), found.end(),
                              [&](const auto& known) { return known.first == departure; });
-      if (at == found.end()) at = found.insert(at, {std::move(departure), {}});
+      if (at == found.end()) at = found.insert(at, {departure, {}});
       at->second.insert(key.first);
     }
   }

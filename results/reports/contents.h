@@ -56,8 +56,8 @@ struct Cell {
 
   // The attempt that counts: the last with a result, else the last. None without attempts.
   const Run* run() const {
-    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-      if (run->result()) return &*run;
+    for (size_t i = runs.size(); i-- > 0;) {
+      if (runs[i].result()) return &runs[i];
     }
     return runs.empty() ? nullptr : &runs.back();
   }

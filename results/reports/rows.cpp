@@ -32,12 +32,13 @@ const char* const kNoteTexts[kNotes] = {
     "images/s of runs that may have shared the machine",
     "runs of several machines",
     "timing runs that were disturbed or shared the machine are left out",
-    "runs that were interrupted and went on from a checkpoint: their times are of several "
-    "processes",
+    ("runs that were interrupted and went on from a checkpoint: their times are of several "
+     "processes"),
     "its speedup is over the exact training of another network",
     "its speedup was timed in fewer than 5 processes; one process has no interval",
-    "its speedup lies wholly above its own ceiling, where no saving can bring it: no verdict rests "
-    "on it",
+    ("its speedup lies wholly above its own ceiling, where no saving can bring it: no verdict "
+     "rests "
+     "on it"),
     "in some pairs the dense run was made by another build of the program"};
 
 namespace {

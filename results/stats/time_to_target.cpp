@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "base/error.h"
@@ -52,7 +51,8 @@ std::vector<SurvivalStep> survival_curve(const std::vector<Attempt>& sorted) {
 std::pair<double, double> restricted_mean(const std::vector<SurvivalStep>& curve, double budget) {
   double area = 0, variance = 0, end = budget;
   // From the right, since Greenwood's formula weighs each step with the area behind it.
-  for (const auto& step : std::views::reverse(curve)) {
+  for (size_t i = curve.size(); i-- > 0;) {
+    const auto& step = curve[i];
     if (step.time >= budget) continue;
     area += step.survival * (end - step.time);
     end = step.time;
