@@ -52,7 +52,7 @@ int look_at(dl_phdr_info* object, size_t /*size*/, void* given) {
     if (segment.p_type == PT_LOAD) {
       inside |= search.address >= begin && search.address - begin < segment.p_memsz;
     } else if (segment.p_type == PT_NOTE && id.empty()) {
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader says where it is as a number
+      // The loader gives it as a number. NOLINTNEXTLINE(performance-no-int-to-ptr)
       id = id_in({reinterpret_cast<const char*>(begin), segment.p_filesz});
     }
   }

@@ -33,7 +33,10 @@ endif()
 function(approx_cuda_kernels name)
   add_library(${name} MODULE ${ARGN})
   set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static UNITY_BUILD OFF)
-  target_link_libraries(${name} PRIVATE approx_headers)
+  # Not the packages that approx_headers brings: their folder is /usr/include, and named as a folder of
+  # system headers it hides the C library's from the compiler of CUDA.
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/include)
   target_compile_options(${name} PRIVATE -Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr)
   if(APPROX_WERROR)
     target_compile_options(${name} PRIVATE -Werror=all-warnings)
