@@ -33,7 +33,7 @@ endif()
 function(approx_cuda_kernels name)
   add_library(${name} MODULE ${ARGN})
   set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static UNITY_BUILD OFF)
-  # Not the packages that approx_headers brings: their folder is /usr/include, and named as a folder of
+  # Not the packages that approx_headers brings: their folder is /usr/include, and named as one of
   # system headers it hides the C library's from the compiler of CUDA.
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/include)
