@@ -1,6 +1,7 @@
 #include "base/build_id.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 #include <link.h>
 
 #include <cstdint>
@@ -20,7 +21,6 @@ constexpr size_t aligned(size_t size) { return (size + 3) / 4 * 4; }
 // The id among the notes of one segment, "" without.
 std::string id_in(std::string_view notes) {
   constexpr std::string_view kOwner("GNU\0", 4);
-  static constexpr char kDigits[] = "0123456789abcdef";
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) note;
     std::memcpy(&note, notes.data(), sizeof note);
@@ -30,9 +30,7 @@ std::string id_in(std::string_view notes) {
     if (note.n_type == NT_GNU_BUILD_ID && notes.substr(sizeof note, note.n_namesz) == kOwner) {
       std::string text;
       for (const char c : notes.substr(content, note.n_descsz)) {
-        const auto byte = static_cast<unsigned char>(c);
-        text += kDigits[byte / 16];
-        text += kDigits[byte % 16];
+        text += fmt::format("{:02x}", static_cast<unsigned char>(c));
       }
       return text;
     }

@@ -19,6 +19,7 @@
 #include "results/render/verdict.h"
 #include "results/reports/members.h"
 #include "results/reports/stored_items.h"
+#include "results/store/held_out.h"
 
 namespace approx {
 namespace {
@@ -170,7 +171,7 @@ using Checksums = std::function<std::string(const std::string& dataset)>;
 // has.
 void add_paper(const std::string& name, const std::string& path, const Experiment& full,
                const std::map<std::string, StoredItem>& stored, const Checksums& checksums,
-               const std::string& db, Listing& listing) {
+               const HeldOutAccuracy& accuracies, Listing& listing) {
   std::vector<std::string> row = {"@" + name, full.paper.item};
   Json json = {{"name", name}, {"item", full.paper.item}, {"title", full.title}};
   for (const auto scale : kAllScales) {
@@ -180,7 +181,9 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
       state = state_text(full, stored);
     } else if (has) {
       auto shown = load_layout(path, Catalogue::embedded(), scale, checksums);
-      take_stored_rates(shown, db, Catalogue::embedded());
+      if (shown.tuning) {
+        take_tuned_rates(shown, accuracies, Catalogue::embedded(), checksums);
+      }
       state = state_text(shown, stored);
     }
     row.push_back(has ? state.get<std::string>() : "-");
@@ -197,11 +200,12 @@ Listing list_papers(const GlobalOptions& options) {
   Listing listing{{"item", "of", "full", "reduced", "smoke", "title"}};
   const auto stored = stored_items(options.db);
   const Checksums checksums = stored_checksums(options.db);
+  const HeldOutAccuracy accuracies = stored_accuracy(options.db);
   for (const auto& [name, path] : known_experiments()) {
     try {
       const auto full = load_layout(path, Catalogue::embedded(), Scale::kFull, checksums);
       if (!full.paper.item.empty()) {
-        add_paper(name, path, full, stored, checksums, options.db, listing);
+        add_paper(name, path, full, stored, checksums, accuracies, listing);
       }
     } catch (const Error& error) {
       std::cerr << printable(error.what()) << '\n';

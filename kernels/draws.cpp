@@ -3,11 +3,14 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/argsort.h>
 #include <ATen/ops/bitwise_and.h>
 #include <ATen/ops/bitwise_right_shift.h>
 #include <ATen/ops/bitwise_xor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/narrow.h>
+#include <ATen/ops/sort.h>
 #include <ATen/ops/stack.h>
 
 namespace approx {
@@ -30,6 +33,11 @@ at::Tensor uniform_draws(const Rng& rng, at::IntArrayRef sizes, at::Device devic
     }
   });
   return draws;
+}
+
+at::Tensor subset_draws(const Rng& rng, int64_t n, int64_t k, at::Device device) {
+  const auto order = uniform_draws(rng, {n}, device).argsort(/*stable=*/true, 0);
+  return std::get<0>(order.narrow(0, 0, k).sort());
 }
 
 // Philox::block on tensors. Words are int64: a product of two of them wraps modulo 2^64, its high

@@ -35,11 +35,9 @@ class RandomEntries final : public PruningMethod {
   // Any k output channels, scaled by how many there are of each.
   static Plan channels(const Operands& o, int64_t k, const Rng& rng) {
     const int64_t n = o.dy.size(1);
-    const auto draws = uniform_draws(rng, {n}, o.dy.device());
-    const auto order = std::get<1>(draws.sort(/*stable=*/true, 0, /*descending=*/false));
     const double scale = static_cast<double>(n) / static_cast<double>(k);
     return Sampled{.axis = Axis::kOutputChannels,
-                   .index = std::get<0>(order.narrow(0, 0, k).sort()),
+                   .index = subset_draws(rng, n, k, o.dy.device()),
                    .scale = at::full({k}, scale, o.dy.options().dtype(at::kFloat))};
   }
 

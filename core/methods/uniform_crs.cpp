@@ -17,10 +17,8 @@ class UniformCrs final : public SamplingMethod {
  private:
   Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const override {
     const int64_t n = scores.numel();
-    const auto draws = uniform_draws(rng, {n}, scores.device());
-    const auto order = std::get<1>(draws.sort(/*stable=*/true, 0, /*descending=*/false));
     const double scale = static_cast<double>(n) / static_cast<double>(k);
-    return {.index = std::get<0>(order.narrow(0, 0, k).sort()),
+    return {.index = subset_draws(rng, n, k, scores.device()),
             .scale = at::full({k}, scale, scores.options().dtype(at::kFloat))};
   }
 

@@ -169,11 +169,17 @@ class SparseDataGradient {
     const int64_t pad = p_.geometry.padding.h;
     for (int64_t b = 0; b < blocks_; ++b) {
       const int32_t* starts = begin.data() + b * (pixels + 1);
+      int32_t per_channel = 0;
       for (const auto& input : inputs_) {
-        // Where an entry's weights begin depends on how many vectors the block has.
-        const auto per_channel = static_cast<int32_t>(p_.kw * width_of(input));
-        for (int32_t e = 0; e < starts[pixels]; ++e) {
-          offset[static_cast<size_t>(e)] = channel[static_cast<size_t>(b * room + e)] * per_channel;
+        // Where an entry's weights begin depends on how many vectors the block has: as many as the
+        // block before, but at the end.
+        const auto own_width = static_cast<int32_t>(p_.kw * width_of(input));
+        if (own_width != per_channel) {
+          per_channel = own_width;
+          for (int32_t e = 0; e < starts[pixels]; ++e) {
+            offset[static_cast<size_t>(e)] =
+                channel[static_cast<size_t>(b * room + e)] * per_channel;
+          }
         }
         const auto add = kAddRow[p_.kw / 2][input.log_vectors];
         for (int64_t r = 0; r < p_.kh; ++r) {
