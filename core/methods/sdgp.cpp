@@ -50,17 +50,15 @@ class Sdgp final : public PruningMethod {
   Plan prune(const Operands& o, const MethodCall& call) override {
     if (choice_.n == choice_.m) return Dense{};
     auto pruned = nm_pruned(o.dy, choice_, call.rng);
-    if (rescale_ == Rescale::kSampleChannel) rescale(pruned.dy, o.dy, {2, 3});
-    if (rescale_ == Rescale::kChannel) rescale(pruned.dy, o.dy, {0, 2, 3});
+    if (rescale_ == Rescale::kSampleChannel || rescale_ == Rescale::kChannel) {
+      auto all = plane_magnitude(o.dy), left = plane_magnitude(pruned.dy);
+      if (rescale_ == Rescale::kChannel) {
+        all = all.sum(0, /*keepdim=*/true);
+        left = left.sum(0, /*keepdim=*/true);
+      }
+      pruned.dy.mul_(at::where(left > 0, all / left, at::ones_like(left)));
+    }
     return pruned;
-  }
-
-  // Sums and factors in float at least: 4,096 entries of 20 have a sum beyond fp16.
-  static void rescale(at::Tensor& pruned, const at::Tensor& dy, at::IntArrayRef over) {
-    const auto type = dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const auto all = at::linalg_vector_norm(dy, 1, over, /*keepdim=*/true, type);
-    const auto left = at::linalg_vector_norm(pruned, 1, over, /*keepdim=*/true, type);
-    pruned.mul_(at::where(left > 0, all / left, at::ones_like(left)));
   }
 
   NmChoice choice_;

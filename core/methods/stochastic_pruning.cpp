@@ -62,8 +62,8 @@ class StochasticPruning final : public PruningMethod {
 
   at::Tensor threshold(const at::Tensor& g) const {
     if (g.numel() == 0) return at::zeros({}, g.options().dtype(at::kFloat));
-    const auto sum = at::linalg_vector_norm(g, 1, c10::nullopt, /*keepdim=*/false, at::kFloat);
-    return sum * (tau_per_mean_ / static_cast<double>(g.numel()));
+    return plane_magnitude(g).sum().to(at::kFloat) *
+           (tau_per_mean_ / static_cast<double>(g.numel()));
   }
 
   const Placement placement_;

@@ -13,14 +13,13 @@
 //   multiplied, which on small maps is much (a 4x4 map under a 3x3 kernel: 44 of 144 are padding).
 // - With a stride the columns of X are split by their remainder, so that the pixels of a tap are
 //   neighbours again.
-//
-// Pixels are split into parts whose sums are added in order at the end. How many there are follows
-// from the problem alone, so the result is the same on any number of threads.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/dense/weight_gradient_simd.cpp"
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
+
+#include "kernels/weight_sums-inl.h"
 // clang-format on
 
 #include <hwy/aligned_allocator.h>
@@ -43,6 +42,7 @@ constexpr int64_t kPanel = 8;
 #else
 constexpr int64_t kPanel = 6;
 #endif
+constexpr int64_t kBlockVectors = 2;
 constexpr int64_t kTilePixels = 512;
 
 using Floats = hn::ScalableTag<float>;
@@ -122,21 +122,6 @@ std::vector<Range> panels_of(int64_t channels) {
   return panels;
 }
 
-// Input channels in blocks of two vectors, the last of one where that is enough.
-struct Block {
-  int64_t first, count;  // channels; the last block may have fewer than its vectors hold
-  int64_t vectors;
-};
-std::vector<Block> blocks_of(int64_t channels) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
-  std::vector<Block> blocks;
-  for (int64_t first = 0; first < channels; first += 2 * lanes) {
-    const int64_t count = std::min(2 * lanes, channels - first);
-    blocks.push_back({first, count, count > lanes ? 2 : 1});
-  }
-  return blocks;
-}
-
 int64_t floor_divide(int64_t a, int64_t b) { return (a >= 0 ? a : a - b + 1) / b; }
 
 // One direction of a tap: input pixel = output pixel * stride + offset.
@@ -165,8 +150,6 @@ class WeightGradient {
         p_(args.problem),
         stride_(p_.geometry.stride),
         panels_(panels_of(p_.co)),
-        blocks_(blocks_of(p_.ci)),
-        taps_(p_.kh * p_.kw),
         columns_((p_.w + stride_.w - 1) / stride_.w),
         rows_of_tile_(std::clamp<int64_t>(kTilePixels / p_.wo, 1, p_.ho)),
         images_of_tile_(rows_of_tile_ == p_.ho
@@ -182,59 +165,30 @@ class WeightGradient {
       shifts_.push_back(
           shift_of(s, stride_.w, p_.geometry.padding.w, p_.geometry.dilation.w, p_.w, p_.wo));
     }
-    int64_t at = 0;
-    for (const auto& block : blocks_) {
-      sums_at_.push_back(at);
-      at += p_.co * taps_ * width_of(block);
-    }
-    sums_ = at;
-    // Enough items for many threads, and no more memory for their sums than caches hold with ease.
-    constexpr int64_t kItems = 32, kMostSums = 2 << 20;
-    parts_ = std::clamp<int64_t>(kMostSums / sums_, 1, std::min(kItems, tiles_));
-    groups_ = std::clamp<int64_t>(kItems / parts_, 1, static_cast<int64_t>(blocks_.size()));
   }
 
   void compute(const Team& team) const {
-    auto sums = hwy::AllocateAligned<float>(static_cast<size_t>(parts_ * sums_));
-    team.share(parts_ * groups_, [&](int64_t item) {
-      const int64_t part = item / groups_, group = item % groups_;
-      const auto blocks = static_cast<int64_t>(blocks_.size());
-      sum_part(part, blocks * group / groups_, blocks * (group + 1) / groups_,
-               sums.get() + part * sums_);
-    });
-    team.share(p_.co, [&](int64_t channel) { add_parts(sums.get(), channel); });
+    const WeightSums sums(p_, kBlockVectors, tiles_);
+    const auto add = [&](const WeightSums::Item& item) { add_tiles(sums, item); };
+    sums.compute(team, add, args_.out);
   }
 
  private:
-  static int64_t width_of(const Block& block) {
-    return block.vectors * static_cast<int64_t>(hn::Lanes(Floats()));
-  }
-  // [channel][tap][lane] of a block.
-  int64_t sum_at(const Block& block, int64_t channel) const {
-    return channel * taps_ * width_of(block);
-  }
-
-  // The sums of one part of the tiles for blocks [first, last).
-  void sum_part(int64_t part, int64_t first, int64_t last, float* sums) const {
-    const int64_t begin = sums_at_[static_cast<size_t>(first)];
-    const int64_t end =
-        last < static_cast<int64_t>(blocks_.size()) ? sums_at_[static_cast<size_t>(last)] : sums_;
-    std::fill(sums + begin, sums + end, 0.0f);
-    // A tile reads the rows that its taps reach; the widest block has two vectors.
+  void add_tiles(const WeightSums& sums, const WeightSums::Item& item) const {
+    // A tile reads the rows that its taps reach.
     const int64_t reach =
         (rows_of_tile_ - 1) * stride_.h + (p_.kh - 1) * p_.geometry.dilation.h + 1;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
-    auto x = hwy::AllocateAligned<float>(static_cast<size_t>(
-        std::min(reach, p_.h) * stride_.w * columns_ * images_of_tile_ * 2 * lanes));
+    const int64_t width = sums.block(0).width();
+    auto x = hwy::AllocateAligned<float>(static_cast<size_t>(std::min(reach, p_.h) * stride_.w *
+                                                             columns_ * images_of_tile_ * width));
     auto dy = hwy::AllocateAligned<float>(
         static_cast<size_t>(rows_of_tile_ * p_.wo * images_of_tile_ * p_.co));
-    for (int64_t t = tiles_ * part / parts_; t < tiles_ * (part + 1) / parts_; ++t) {
+    for (int64_t t = item.first_tile; t < item.last_tile; ++t) {
       const Tile tile = tile_at(t);
       pack_dy(tile, dy.get());
-      for (int64_t b = first; b < last; ++b) {
-        const auto& block = blocks_[static_cast<size_t>(b)];
-        pack_x(tile, block, x.get());
-        multiply(tile, block, dy.get(), x.get(), sums + sums_at_[static_cast<size_t>(b)]);
+      for (size_t b = item.first_block; b < item.last_block; ++b) {
+        pack_x(tile, sums.block(b), x.get());
+        multiply(tile, sums.block(b), dy.get(), x.get(), sums.sums(item, b), sums.step(b));
       }
     }
   }
@@ -298,10 +252,10 @@ class WeightGradient {
   }
 
   // X under a tile, one block: [row][column % stride][column / stride][image][lane].
-  void pack_x(const Tile& tile, const Block& block, float* packed) const {
+  void pack_x(const Tile& tile, const InputChannels& block, float* packed) const {
     const Floats d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const int64_t width = width_of(block);
+    const int64_t width = block.width();
     const Range rows = input_rows(tile);
     for (int64_t y = 0; y < rows.count; ++y) {
       if (!is_read(rows.first + y)) continue;
@@ -336,10 +290,11 @@ class WeightGradient {
     return false;
   }
 
-  // sums += what the tile gives to each panel and tap of a block.
-  void multiply(const Tile& tile, const Block& block, const float* dy, const float* x,
-                float* sums) const {
-    const int64_t width = width_of(block), g = tile.images;
+  // sums += what the tile gives to each panel and tap of a block; sums_step numbers lie between
+  // those of two output channels.
+  void multiply(const Tile& tile, const InputChannels& block, const float* dy, const float* x,
+                float* sums, int64_t sums_step) const {
+    const int64_t width = block.width(), g = tile.images;
     const int64_t first_input_row = input_rows(tile).first;
     const int64_t row_size = stride_.w * columns_ * g * width;  // of packed X
     for (const auto& panel : panels_) {
@@ -365,25 +320,7 @@ class WeightGradient {
           // Whole rows that follow each other are one run.
           if (count * panel.count == dy_step && count * width == x_step) count *= rows, rows = 1;
           run(from_dy, from_x, rows, count, dy_step, x_step,
-              sums + sum_at(block, panel.first) + (r * p_.kw + s) * width, taps_ * width);
-        }
-      }
-    }
-  }
-
-  // One output channel of dW: the parts' sums, in their order.
-  void add_parts(const float* sums, int64_t channel) const {
-    float* out = args_.out + channel * taps_ * p_.ci;
-    for (size_t b = 0; b < blocks_.size(); ++b) {
-      const auto& block = blocks_[b];
-      const int64_t width = width_of(block);
-      const float* from = sums + sums_at_[b] + sum_at(block, channel);
-      for (int64_t tap = 0; tap < taps_; ++tap) {
-        float* to = out + tap * p_.ci + block.first;
-        std::copy_n(from + tap * width, block.count, to);
-        for (int64_t part = 1; part < parts_; ++part) {
-          const float* more = from + part * sums_ + tap * width;
-          for (int64_t i = 0; i < block.count; ++i) to[i] += more[i];
+              sums + panel.first * sums_step + (r * p_.kw + s) * width, sums_step);
         }
       }
     }
@@ -393,11 +330,8 @@ class WeightGradient {
   const Problem& p_;
   Spatial stride_;
   std::vector<Range> panels_;
-  std::vector<Block> blocks_;
-  std::vector<int64_t> sums_at_;  // of each block
   std::vector<Shift> rows_, shifts_;
-  int64_t taps_, columns_, rows_of_tile_, images_of_tile_, tiles_of_column_, tiles_;
-  int64_t sums_ = 0, parts_ = 1, groups_ = 1;
+  int64_t columns_, rows_of_tile_, images_of_tile_, tiles_of_column_, tiles_;
 };
 
 void packed_weight_gradient(const Arguments<Dense, float>& args, const Team& team) {

@@ -22,7 +22,7 @@ float fma_rounds(int64_t rounds) {
   hn::Vec<decltype(d)> chain[kChains];
   for (int i = 0; i < kChains; ++i) chain[i] = hn::Set(d, static_cast<float>(i));
   for (int64_t round = 0; round < rounds; ++round) {
-    for (int i = 0; i < kChains; ++i) chain[i] = hn::MulAdd(chain[i], factor, term);
+    for (auto& link : chain) link = hn::MulAdd(link, factor, term);
   }
   auto sum = chain[0];
   for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, chain[i]);

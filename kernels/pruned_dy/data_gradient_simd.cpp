@@ -14,6 +14,8 @@
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
+
+#include "kernels/pruned_dy/entries-inl.h"
 // clang-format on
 
 #include <hwy/aligned_allocator.h>
@@ -29,7 +31,6 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
-using Ints = hn::ScalableTag<int32_t>;
 using Vector = hn::Vec<Floats>;
 
 // The entries of a row of pixels for one block of output channels.
@@ -39,60 +40,90 @@ struct EntryRow {
   const int32_t* begin;    // of each pixel's entries, and the end of the last
 };
 
-// A row of dX, one block of input channels: pixel j at `pixels + j * step`.
-struct SumRow {
+// Neighbouring rows of dX, one block of input channels: pixel j of row r at
+// `pixels + r * row_step + j * step`.
+struct SumRows {
   float* pixels;
-  int64_t step, width;
-  bool fresh;  // nothing has been added yet, and what stands there is nothing
+  int64_t row_step, step, width;
+  bool on_map[3];  // of each row; the others are nowhere
+  bool fresh[3];   // nothing has been added yet, and what stands there is nothing
 };
 
-// Adds what one row of dY gives to one row of dX through one row of the kernel.
-template <int kTaps, int kVectors>
+// Adds what one row of dY gives to kRows rows of dX through as many rows of the kernel.
+template <int kRows, int kTaps, int kStride, int kVectors>
 HWY_NOINLINE void add_row(const EntryRow& entries, int64_t count, const float* HWY_RESTRICT weights,
-                          const SumRow& sums, int64_t padding) {
+                          const SumRows& sums, int64_t padding) {
   const Floats d;
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
-  const auto enter = [&](int64_t j, Vector(&sum)[kVectors]) {
-    const bool old = !sums.fresh && j >= 0 && j < sums.width;
-    for (int v = 0; v < kVectors; ++v) {
-      sum[v] = old ? hn::LoadU(d, sums.pixels + j * sums.step + v * kLanes) : hn::Zero(d);
+  constexpr int kLeaving = std::min(kTaps, kStride);  // when the window moves on
+  Vector sum[kRows][kTaps][kVectors];                 // of pixels `left` on
+  const auto place = [&](int r, int64_t j) {
+    return sums.pixels + r * sums.row_step + j * sums.step;
+  };
+  const auto enter = [&](int64_t j, int k) {
+    const bool inside = j >= 0 && j < sums.width;
+    for (int r = 0; r < kRows; ++r) {
+      const bool old = inside && sums.on_map[r] && !sums.fresh[r];
+      for (int v = 0; v < kVectors; ++v) {
+        sum[r][k][v] = old ? hn::LoadU(d, place(r, j) + v * kLanes) : hn::Zero(d);
+      }
     }
   };
-  const auto leave = [&](int64_t j, const Vector(&sum)[kVectors]) {
+  const auto leave = [&](int64_t j, int k) {
     if (j < 0 || j >= sums.width) return;
-    for (int v = 0; v < kVectors; ++v) {
-      hn::StoreU(sum[v], d, sums.pixels + j * sums.step + v * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      if (!sums.on_map[r]) continue;
+      for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[r][k][v], d, place(r, j) + v * kLanes);
     }
   };
-  Vector sum[kTaps][kVectors];  // of pixels j - padding on
-  for (int k = 0; k < kTaps; ++k) enter(k - padding, sum[k]);
+  int64_t left = -padding;
+  for (int k = 0; k < kTaps; ++k) enter(left + k, k);
   for (int64_t j = 0; j < count; ++j) {
     for (int32_t e = entries.begin[j]; e < entries.begin[j + 1]; ++e) {
       const auto value = hn::Set(d, entries.value[e]);
       const float* own = weights + entries.weights[e];
-#pragma GCC unroll 8
-      for (int k = 0; k < kTaps; ++k) {
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) {
-          sum[k][v] = hn::MulAdd(value, hn::Load(d, own + (k * kVectors + v) * kLanes), sum[k][v]);
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+        for (int k = 0; k < kTaps; ++k) {
+#pragma GCC unroll 4
+          for (int v = 0; v < kVectors; ++v, own += kLanes) {
+            sum[r][k][v] = hn::MulAdd(value, hn::Load(d, own), sum[r][k][v]);
+          }
         }
       }
     }
-    leave(j - padding, sum[0]);
-    for (int k = 0; k + 1 < kTaps; ++k) {
-      for (int v = 0; v < kVectors; ++v) sum[k][v] = sum[k + 1][v];
+    for (int k = 0; k < kLeaving; ++k) leave(left + k, k);
+    for (int r = 0; r < kRows; ++r) {
+      for (int k = 0; k + kStride < kTaps; ++k) {
+        for (int v = 0; v < kVectors; ++v) sum[r][k][v] = sum[r][k + kStride][v];
+      }
     }
-    enter(j - padding + kTaps, sum[kTaps - 1]);
+    left += kStride;
+    for (int k = kTaps - kLeaving; k < kTaps; ++k) enter(left + k, k);
   }
-  for (int k = 0; k < kTaps; ++k) leave(count - padding + k, sum[k]);
+  for (int k = 0; k < kTaps; ++k) leave(left + k, k);
 }
 
-using AddRow = void (*)(const EntryRow&, int64_t, const float*, const SumRow&, int64_t);
+using AddRow = void (*)(const EntryRow&, int64_t, const float*, const SumRows&, int64_t);
 
-// By [taps / 2][log2 of vectors]; five taps of four vectors are more than sixteen registers hold.
-constexpr AddRow kAddRow[3][3] = {{add_row<1, 1>, add_row<1, 2>, add_row<1, 4>},
-                                  {add_row<3, 1>, add_row<3, 2>, add_row<3, 4>},
-                                  {add_row<5, 1>, add_row<5, 2>, add_row<5, 2>}};
+// By [log2 of vectors]; five taps of four vectors are more than sixteen registers hold.
+template <int kTaps, int kStride>
+constexpr AddRow kAddRow[3] = {add_row<1, kTaps, kStride, 1>, add_row<1, kTaps, kStride, 2>,
+                               add_row<1, kTaps, kStride, kTaps == 5 ? 2 : 4>};
+
+AddRow add_row_of(const Problem& p, int64_t rows, int log_vectors) {
+  if (rows == 3) return add_row<3, 3, 1, 1>;
+  const bool moves_by_one = p.geometry.stride.w == 1;
+  switch (p.kw) {
+    case 1:
+      return (moves_by_one ? kAddRow<1, 1> : kAddRow<1, 2>)[log_vectors];
+    case 3:
+      return (moves_by_one ? kAddRow<3, 1> : kAddRow<3, 2>)[log_vectors];
+    default:
+      return (moves_by_one ? kAddRow<5, 1> : kAddRow<5, 2>)[log_vectors];
+  }
+}
 
 // Input channels [first, first + (1 << log_vectors) * lanes).
 struct InputBlock {
@@ -104,7 +135,10 @@ class SparseDataGradient {
  public:
   explicit SparseDataGradient(const Arguments<PrunedDY, float>& args)
       : args_(args), p_(args.problem), lanes_(static_cast<int64_t>(hn::Lanes(Floats()))) {
-    const int widest = p_.kw == 5 ? 1 : 2;
+    // Few channels: three rows of the kernel together, for fewer sums than eight leave
+    // multiply-adds waiting for each other.
+    if (p_.ci == 16 && p_.kh == 3 && p_.kw == 3 && p_.geometry.stride == Spatial(1)) rows_ = 3;
+    const int widest = rows_ == 3 ? 0 : p_.kw == 5 ? 1 : 2;
     for (int64_t first = 0; first < p_.ci;) {
       int log_vectors = widest;
       while (log_vectors > 0 && first + (lanes_ << log_vectors) > p_.ci) --log_vectors;
@@ -113,8 +147,8 @@ class SparseDataGradient {
     }
     // Weights of a block: a first-level cache of 48 KiB. Smaller blocks visit each pixel more
     // often, with fewer entries at a time.
-    constexpr int64_t kWeightFloats = 12 * 1024;
-    const int64_t per_channel = p_.kw * (lanes_ << inputs_.front().log_vectors);
+    constexpr int64_t kWeightFloats = 12 << 10;
+    const int64_t per_channel = rows_ * p_.kw * width_of(inputs_.front());
     block_ = std::clamp(kWeightFloats / per_channel / lanes_ * lanes_, lanes_,
                         (p_.co + lanes_ - 1) / lanes_ * lanes_);
     blocks_ = (p_.co + block_ - 1) / block_;
@@ -135,11 +169,12 @@ class SparseDataGradient {
   int64_t width_of(const InputBlock& block) const { return lanes_ << block.log_vectors; }
   int64_t channels_of(int64_t block) const { return std::min(block_, p_.co - block * block_); }
 
-  // Packed weights: [output block][input block][kernel row][output channel][tap][input channel].
+  // Packed weights: [output block][input block][kernel rows][output channel][row][tap][input
+  // channel].
   int64_t weights_at(int64_t block, const InputBlock& input, int64_t row) const {
     const int64_t channels = channels_of(block);
     return block * block_ * p_.kh * p_.kw * p_.ci + channels * p_.kh * p_.kw * input.first +
-           row * channels * p_.kw * width_of(input);
+           row / rows_ * rows_ * channels * p_.kw * width_of(input);
   }
 
   void pack_weights(int64_t channel, float* packed) const {
@@ -147,7 +182,8 @@ class SparseDataGradient {
     for (const auto& input : inputs_) {
       const int64_t width = width_of(input);
       for (int64_t r = 0; r < p_.kh; ++r) {
-        float* to = packed + weights_at(block, input, r) + channel % block_ * p_.kw * width;
+        float* to = packed + weights_at(block, input, r) +
+                    (channel % block_ * rows_ + r % rows_) * p_.kw * width;
         for (int64_t s = 0; s < p_.kw; ++s) {
           std::copy_n(args_.w + ((channel * p_.kh + r) * p_.kw + s) * p_.ci + input.first, width,
                       to + s * width);
@@ -166,14 +202,17 @@ class SparseDataGradient {
     std::vector<int32_t> begin(static_cast<size_t>(blocks_ * (pixels + 1)));
     compact(args_.dy + first * p_.ho * p_.wo * p_.co, pixels, room, value.get(), channel.get(),
             begin.data());
-    const int64_t pad = p_.geometry.padding.h;
+    const int64_t pad = p_.geometry.padding.h, stride = p_.geometry.stride.h;
+    const bool every_pixel = p_.geometry.stride == Spatial(1);  // is reached by some tap
+    float* maps = args_.out + first * p_.h * p_.w * p_.ci;
+    if (!every_pixel) std::fill_n(maps, count * p_.h * p_.w * p_.ci, 0.0f);
     for (int64_t b = 0; b < blocks_; ++b) {
       const int32_t* starts = begin.data() + b * (pixels + 1);
       int32_t per_channel = 0;
       for (const auto& input : inputs_) {
         // Where an entry's weights begin depends on how many vectors the block has: as many as the
         // block before, but at the end.
-        const auto own_width = static_cast<int32_t>(p_.kw * width_of(input));
+        const auto own_width = static_cast<int32_t>(rows_ * p_.kw * width_of(input));
         if (own_width != per_channel) {
           per_channel = own_width;
           for (int32_t e = 0; e < starts[pixels]; ++e) {
@@ -181,19 +220,27 @@ class SparseDataGradient {
                 channel[static_cast<size_t>(b * room + e)] * per_channel;
           }
         }
-        const auto add = kAddRow[p_.kw / 2][input.log_vectors];
-        for (int64_t r = 0; r < p_.kh; ++r) {
+        const auto add = add_row_of(p_, rows_, input.log_vectors);
+        for (int64_t r = 0; r < p_.kh; r += rows_) {
           const float* own = weights + weights_at(b, input, r);
           for (int64_t image = 0; image < count; ++image) {
-            float* map = args_.out + (first + image) * p_.h * p_.w * p_.ci + input.first;
-            const int64_t top = std::max<int64_t>(0, pad - r);
-            const int64_t bottom = std::min(p_.ho, p_.h + pad - r);
+            float* map = maps + image * p_.h * p_.w * p_.ci + input.first;
+            // Output rows of which one of the rows y, y + 1, ... is on the map.
+            const int64_t top = std::max<int64_t>(0, (pad - r - rows_ + stride) / stride);
+            const int64_t bottom = std::min(p_.ho, (p_.h + pad - r + stride - 1) / stride);
             for (int64_t i = top; i < bottom; ++i) {
-              const int64_t y = i - pad + r;
-              // Rows of the kernel come in order: the first that reaches y finds it fresh.
-              const bool fresh = b == 0 && r == std::max<int64_t>(0, y + pad - p_.ho + 1);
+              const int64_t y = i * stride - pad + r;
+              SumRows sums = {map + y * p_.w * p_.ci, p_.w * p_.ci, p_.ci, p_.w, {}, {}};
+              for (int64_t k = 0; k < rows_; ++k) {
+                sums.on_map[k] = y + k >= 0 && y + k < p_.h;
+                // The first that reaches a row: of several rows of the kernel the one of the first
+                // output row, else the first row of the kernel.
+                const int64_t first_row = std::max<int64_t>(0, y + pad - p_.ho + 1);
+                const bool first_time = rows_ > 1 ? k == p_.kh - 1 || i == 0 : r == first_row;
+                sums.fresh[k] = every_pixel && b == 0 && first_time;
+              }
               add({value.get() + b * room, offset.get(), starts + (image * p_.ho + i) * p_.wo},
-                  p_.wo, own, {map + y * p_.w * p_.ci, p_.ci, p_.w, fresh}, p_.geometry.padding.w);
+                  p_.wo, own, sums, p_.geometry.padding.w);
             }
           }
         }
@@ -205,32 +252,13 @@ class SparseDataGradient {
   // block, in the order of the pixels.
   void compact(const float* dy, int64_t pixels, int64_t room, float* value, int32_t* channel,
                int32_t* begin) const {
-    const Floats d;
-    const Ints di;
     std::vector<int32_t> count(static_cast<size_t>(blocks_));
-    const auto iota = hn::Iota(di, 0);
     for (int64_t pixel = 0; pixel < pixels; ++pixel, dy += p_.co) {
       for (int64_t b = 0; b < blocks_; ++b) {
-        int32_t at = count[static_cast<size_t>(b)];
+        int32_t& at = count[static_cast<size_t>(b)];
         begin[b * (pixels + 1) + pixel] = at;
-        const int64_t channels = channels_of(b);
-        const float* from = dy + b * block_;
-        int64_t c = 0;
-        for (; c + lanes_ <= channels; c += lanes_) {
-          const auto v = hn::LoadU(d, from + c);
-          const auto kept = hn::Not(hn::Eq(v, hn::Zero(d)));
-          const auto own = hn::Add(iota, hn::Set(di, static_cast<int32_t>(c)));
-          // Not CompressStore: to memory the instruction is a slow one on some machines.
-          hn::StoreU(hn::Compress(v, kept), d, value + b * room + at);
-          hn::StoreU(hn::Compress(own, hn::RebindMask(di, kept)), di, channel + b * room + at);
-          at += static_cast<int32_t>(hn::CountTrue(d, kept));
-        }
-        for (; c < channels; ++c) {
-          value[b * room + at] = from[c];
-          channel[b * room + at] = static_cast<int32_t>(c);
-          at += from[c] != 0;
-        }
-        count[static_cast<size_t>(b)] = at;
+        at += HWY_NAMESPACE::compact<false>(dy + b * block_, channels_of(b), value + b * room + at,
+                                            channel + b * room + at);
       }
     }
     for (int64_t b = 0; b < blocks_; ++b) {
@@ -241,6 +269,7 @@ class SparseDataGradient {
   const Arguments<PrunedDY, float>& args_;
   const Problem& p_;
   int64_t lanes_;
+  int64_t rows_ = 1;  // of the kernel, together
   std::vector<InputBlock> inputs_;
   int64_t block_ = 0, blocks_ = 0;  // output channels together, and how often
   int64_t images_ = 1;              // together
@@ -265,17 +294,21 @@ void sparse_data_gradient_anywhere(const Arguments<PrunedDY, float>& args, const
   HWY_DYNAMIC_DISPATCH(sparse_data_gradient)(args, team);
 }
 
-// Whole vectors of input channels on every instruction set, and no row of dX that no tap reaches.
+// Whole vectors of input channels on every instruction set, and no row of dX that no tap reaches
+// unless a stride leaves some out.
 bool rows_fit(const Problem& p) {
   const Geometry& g = p.geometry;
-  return p.one_group() && g.stride == Spatial(1) && g.dilation == Spatial(1) && p.ci % 16 == 0 &&
-         (p.kw == 1 || p.kw == 3 || p.kw == 5) && g.padding.w < p.kw && g.padding.h < p.kh &&
-         p.n * p.ho * p.wo > 0;
+  return p.one_group() && g.stride.h <= 2 && g.stride.w <= 2 && g.dilation == Spatial(1) &&
+         p.ci % 16 == 0 && (p.kw == 1 || p.kw == 3 || p.kw == 5) && g.padding.w < p.kw &&
+         g.padding.h < p.kh && p.n * p.ho * p.wo > 0;
 }
 
-// Measured in docs/performance.md.
+// Measured, docs/performance.md: the largest share of dY at which no layer is slower.
 bool sparse_rows_pay(const Problem& p) {
-  return p.density <= 0.45 && p.kh * p.kw >= 9 && p.ci >= 32 && p.co >= 32 && p.ho * p.wo >= 16;
+  if (p.co < 16 || p.ho * p.wo < 4) return false;
+  if (p.kh * p.kw < 9) return p.ci >= 64 && p.density <= 0.3;
+  if (p.co < 32 || (p.ci < 32 && p.geometry.stride.w == 1)) return p.density <= 0.25;
+  return p.density <= (p.ci >= 64 ? 0.5 : 0.45);
 }
 
 REGISTER_KERNEL(PrunedDY, "sparse_rows", sparse_data_gradient_anywhere)

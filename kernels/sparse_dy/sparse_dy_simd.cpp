@@ -51,7 +51,7 @@ void weight_gradient(const Arguments<SparseDY, float>& a, int64_t begin, int64_t
   const auto& [stride, padding, dilation, groups] = p.geometry;
   const int64_t row_size = p.kh * p.kw * p.ci;
   // Half of a small second-level cache for the rows, the rest for the images streaming past.
-  constexpr int64_t kRowsBytes = 128 * 1024;
+  constexpr int64_t kRowsBytes = 128 << 10;
   const int64_t group = std::max<int64_t>(1, kRowsBytes / (row_size * int64_t{sizeof(float)}));
   for (int64_t first = begin; first < end; first += group) {
     const int64_t last = std::min(first + group, end);

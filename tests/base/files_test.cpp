@@ -85,7 +85,7 @@ TEST(Descriptor, IsClosedOnceAndMoves) {
   {
     Descriptor first(pipe_ends[0]);
     Descriptor second(std::move(first));
-    EXPECT_FALSE(first);
+    EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that it is empty is the point
     EXPECT_TRUE(is_open(second.get()));
     second = Descriptor(pipe_ends[1]);
     EXPECT_FALSE(is_open(pipe_ends[0]));

@@ -1,57 +1,32 @@
 // Every way to compute the exact products of the networks' layers, in turns: LibTorch's convolution
 // in both layouts, the matrix products of kernels/dense/taps.cpp and matrix.cpp, the packed loops.
 // Where their rules come from. Usage: layer_benchmarks exact_products [THREADS [PRODUCT]]
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "core/train/device.h"
 #include "kernels/kernel.h"
 #include "kernels/variant.h"
-#include "tests/benchmarks/benchmarks.h"
+#include "tests/benchmarks/layers.h"
 
 namespace approx {
 namespace {
 
-struct LayerShape {
-  int64_t n, ci, size, co, kernel, stride, padding;
-};
-
-Operands operands_of(const LayerShape& s, Product product, at::MemoryFormat format) {
-  const auto draw = [&](at::IntArrayRef sizes) { return at::randn(sizes).contiguous(format); };
-  const int64_t out = output_size(s.size, s.kernel, s.stride, s.padding);
-  Operands o{.x = draw({s.n, s.ci, s.size, s.size}),
-             .w = draw({s.co, s.ci, s.kernel, s.kernel}),
-             .dy = draw({s.n, s.co, out, out}),
-             .geometry = {.stride = s.stride, .padding = s.padding},
-             .product = product};
-  o.input_sizes = o.x.sizes().vec();
-  return o;
-}
-
-double milliseconds(const Operands& o, const std::string& variant) {
-  const auto before = std::chrono::steady_clock::now();
-  const auto result = run(Dense{}, o, variant);
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before)
-      .count();
-}
-
-void compare(const LayerShape& s, Product product) {
+void compare_exact(const LayerShape& s, Product product) {
   constexpr int kWarmUps = 2, kRounds = 11;
-  const auto last = operands_of(s, product, at::MemoryFormat::ChannelsLast);
-  const auto first = operands_of(s, product, at::MemoryFormat::Contiguous);
+  const auto last = layer_operands(s, product, at::MemoryFormat::ChannelsLast);
+  const auto first = layer_operands(s, product, at::MemoryFormat::Contiguous);
   auto names = variants(Dense{}, last);
   std::erase(names, kReference);
   std::map<std::string, std::vector<double>> times;
   std::vector<double> channels_first;
   for (int round = 0; round < kWarmUps + kRounds; ++round) {
-    const double in_other_layout = milliseconds(first, "libtorch");
+    const double in_other_layout = milliseconds(Dense{}, first, "libtorch");
     if (round >= kWarmUps) channels_first.push_back(in_other_layout);
     for (const auto& name : names) {
-      const double time = milliseconds(last, name);
+      const double time = milliseconds(Dense{}, last, name);
       if (round >= kWarmUps) times[name].push_back(time);
     }
   }
@@ -101,7 +76,7 @@ int benchmark_exact_products(const CommandLine& arguments) {
                                  {8, 1024, 14, 256, 1, 1, 0},  {8, 2048, 7, 512, 1, 1, 0},
                                  {64, 9216, 1, 4096, 1, 1, 0}, {50, 784, 1, 500, 1, 1, 0},
                                  {32, 512, 4, 512, 3, 1, 1},   {32, 64, 32, 64, 3, 1, 1}}) {
-      compare(shape, product);
+      compare_exact(shape, product);
     }
   }
   return 0;

@@ -16,11 +16,11 @@
 //   stubborn    goes on with events; ignores being stopped
 //   no-final    returns without a final event
 //   once:WORD   WORD in the first attempt (told by APPROXTRAIN_FAKE_MARK, a path), then finishes
-#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -54,23 +54,31 @@ PrunedDY sparse(const at::Tensor& dy, double density) {
                      .contiguous(at::MemoryFormat::ChannelsLast));
 }
 
+// What the product of a plan should be, from plain loops in double precision.
+at::Tensor by_definition(const PrunedDY& plan, const Operands& o) {
+  auto replaced = o;
+  replaced.dy = plan.dy;
+  return reference::product(replaced).tensor();
+}
+
 TEST(PrunedDY, SparseRowsAgreeWithPlainLoops) {
   // Blocks of four, two and one vectors of input channels; output channels that fill no vector and
-  // more than one block; several images together, with a rest; kernels of several widths.
+  // more than one block; several images together, with a rest; kernels of several widths; strides
+  // that leave pixels out.
   at::manual_seed(21);
   for (const auto& shape : {TestShape{3, 16, 9, 5, 3, 1, 1}, TestShape{2, 48, 7, 37, 3, 1, 1},
                             TestShape{37, 112, 4, 130, 3, 1, 1}, TestShape{2, 64, 6, 20, 5, 1, 2},
                             TestShape{2, 32, 6, 9, 1, 1, 0}, TestShape{2, 16, 8, 9, 3, 1, 0},
-                            TestShape{2, 16, 8, 9, 3, 1, 2}, TestShape{1, 16, 1, 3, 3, 1, 1}}) {
+                            TestShape{2, 16, 8, 9, 3, 1, 2}, TestShape{1, 16, 1, 3, 3, 1, 1},
+                            TestShape{2, 32, 8, 9, 3, 2, 1}, TestShape{3, 48, 7, 20, 3, 2, 0},
+                            TestShape{2, 64, 9, 5, 1, 2, 0}, TestShape{2, 16, 11, 7, 5, 2, 2}}) {
     SCOPED_TRACE(shape);
     auto o = random_operands(shape);
     o.product = Product::kDataGradient;
     for (const double density : {0.0, 0.05, 0.5, 1.0}) {
       SCOPED_TRACE(density);
       const auto plan = sparse(o.dy, density);
-      auto replaced = o;
-      replaced.dy = plan.dy;
-      EXPECT_CLOSE(run(plan, o, "sparse_rows"), reference::product(replaced).tensor());
+      EXPECT_CLOSE(run(plan, o, "sparse_rows"), by_definition(plan, o));
     }
   }
 }
@@ -84,27 +92,67 @@ TEST(PrunedDY, SparseRowsKeepWhatIsNoNumber) {
   EXPECT_EQ(dx.isnan().sum().item<int64_t>(), 16 * 9);
 }
 
-TEST(PrunedDY, SparseRowsGiveTheSameBitsOnAnyNumberOfThreads) {
-  auto o = random_operands({9, 48, 6, 40, 3, 1, 1});
-  o.product = Product::kDataGradient;
-  const auto plan = sparse(o.dy, 0.2);
-  const int before = at::get_num_threads();
-  const auto several = run(plan, o, "sparse_rows");
-  for (const int threads : {1, 3}) {
-    at::set_num_threads(threads);
-    EXPECT_TRUE(at::equal(run(plan, o, "sparse_rows"), several)) << threads;
+TEST(PrunedDY, SparseListsAgreeWithPlainLoops) {
+  // All windows of taps; channels that fill no vector; tiles of some rows and of several images,
+  // with a rest; strides, and padding up to the whole map.
+  at::manual_seed(22);
+  for (const auto& shape : {TestShape{3, 16, 9, 5, 3, 1, 1}, TestShape{2, 37, 40, 9, 3, 1, 1},
+                            TestShape{37, 112, 4, 33, 3, 1, 1}, TestShape{2, 64, 6, 20, 5, 1, 2},
+                            TestShape{2, 20, 6, 3, 5, 2, 1}, TestShape{2, 12, 9, 4, 7, 2, 3},
+                            TestShape{2, 128, 6, 9, 1, 1, 0}, TestShape{2, 72, 6, 9, 1, 2, 0},
+                            TestShape{2, 33, 5, 4, 2, 1, 1}, TestShape{1, 3, 1, 3, 3, 1, 1}}) {
+    SCOPED_TRACE(shape);
+    auto o = random_operands(shape);
+    for (const double density : {0.0, 0.05, 0.5, 1.0}) {
+      SCOPED_TRACE(density);
+      const auto plan = sparse(o.dy, density);
+      EXPECT_CLOSE(run(plan, o, "sparse_lists"), by_definition(plan, o));
+    }
   }
-  at::set_num_threads(before);
 }
 
-TEST(PrunedDY, SparseRowsAreTakenWhereLittleIsLeft) {
+TEST(PrunedDY, SparseListsKnowDilationAndEachDirection) {
+  for (auto& o : uneven_operands(30, 73)) {
+    if (o.geometry.groups != 1) continue;
+    const auto plan = sparse(o.dy, 0.3);
+    EXPECT_CLOSE(run(plan, o, "sparse_lists"), by_definition(plan, o));
+  }
+}
+
+TEST(PrunedDY, SparseListsKeepWhatIsNoNumber) {
+  auto o = random_operands({1, 16, 5, 8, 3, 1, 1});
+  o.dy.zero_();
+  o.dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+  const auto dw = run(counted(o.dy.contiguous(at::MemoryFormat::ChannelsLast)), o, "sparse_lists");
+  EXPECT_EQ(dw.isnan().sum().item<int64_t>(), 16 * 9);
+}
+
+TEST(PrunedDY, SparseKernelsGiveTheSameBitsOnAnyNumberOfThreads) {
+  auto o = random_operands({9, 48, 6, 40, 3, 1, 1});
+  const auto plan = sparse(o.dy, 0.2);
+  const int before = at::get_num_threads();
+  for (const auto& [product, variant] : {std::pair{Product::kDataGradient, "sparse_rows"},
+                                         std::pair{Product::kWeightGradient, "sparse_lists"}}) {
+    o.product = product;
+    const auto several = run(plan, o, variant);
+    for (const int threads : {1, 3}) {
+      at::set_num_threads(threads);
+      EXPECT_TRUE(at::equal(run(plan, o, variant), several)) << variant << " " << threads;
+    }
+    at::set_num_threads(before);
+  }
+}
+
+TEST(PrunedDY, SparseKernelsAreTakenWhereLittleIsLeft) {
   auto o = random_operands({4, 64, 8, 64, 3, 1, 1});
-  o.product = Product::kDataGradient;
   const auto few = sparse(o.dy, 0.2), many = sparse(o.dy, 0.7);
+  EXPECT_TRUE(at::equal(run(few, o), run(few, o, "sparse_lists")));
+  EXPECT_TRUE(at::equal(run(many, o), run(many, o, "libtorch")));
+  o.product = Product::kDataGradient;
   EXPECT_TRUE(at::equal(run(few, o), run(few, o, "sparse_rows")));
   EXPECT_TRUE(at::equal(run(many, o), run(many, o, "libtorch")));
-  o.geometry.stride = 2;
-  o.dy = o.dy.slice(2, 0, 4).slice(3, 0, 4).contiguous(at::MemoryFormat::ChannelsLast);
+  o.geometry.stride = 3;
+  o.dy = o.dy.slice(2, 0, 3).slice(3, 0, 3).contiguous(at::MemoryFormat::ChannelsLast);
   EXPECT_THROW(run(sparse(o.dy, 0.2), o, "sparse_rows"), Error);
 }
 

@@ -40,6 +40,23 @@ TEST(PlanePeak, SimdAgreesWithTheReferenceAndWithArgmax) {
   }
 }
 
+TEST(PlaneMagnitude, EveryWayGivesTheSumOfTheDefinition) {
+  for (int64_t channels : {1, 7, 16, 33, 64, 100, 128, 200}) {
+    for (int64_t side : {1, 6}) {
+      at::manual_seed(static_cast<uint64_t>(channels));
+      const auto dy = at::randn({3, channels, side, side});
+      const auto sum = plane_magnitude(dy);
+      EXPECT_CLOSE(sum, dy.abs().sum({2, 3}, /*keepdim=*/true));
+      EXPECT_CLOSE(sum, plane_magnitude(dy, Choosing::kReference));
+      EXPECT_CLOSE(sum, plane_magnitude(dy, Choosing::kTensors));
+    }
+  }
+  EXPECT_TRUE(plane_magnitude(at::full({1, 20, 2, 2}, std::numeric_limits<float>::quiet_NaN()))
+                  .isnan()
+                  .all()
+                  .item<bool>());
+}
+
 // Odd counts, so that vectors have a rest; zeros of both signs, equal entries, denormals, what is
 // no number.
 at::Tensor difficult_gradient(int64_t n, int64_t channels, int64_t side) {

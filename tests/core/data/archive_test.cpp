@@ -25,7 +25,7 @@ ArchivedFiles read_all(const std::string& path, const ArchiveLimits& limits = {}
 std::string archive_refusal(const Buffer& archive, const ArchiveLimits& limits = {}) {
   const TemporaryFolder folder;
   write_bytes(folder / "bad.tar", archive);
-  const auto message = data_error_of([&] { read_all(folder / "bad.tar", limits); });
+  auto message = data_error_of([&] { read_all(folder / "bad.tar", limits); });
   EXPECT_CONTAINS(message, "bad.tar");
   EXPECT_EQ(folder.files(), 1) << "something was extracted";
   return message;

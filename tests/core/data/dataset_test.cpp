@@ -74,7 +74,7 @@ TEST(Import, RefusesWhatIsNotThatDataSet) {
   const TemporaryFolder folder;
   fs::create_directories(folder / "empty");
   const auto error = [&](const char* name, const std::string& from) {
-    const auto message = data_error_of([&] { import_dataset(name, from, folder / "data"); });
+    auto message = data_error_of([&] { import_dataset(name, from, folder / "data"); });
     EXPECT_FALSE(fs::exists(folder / "data")) << "something was written";
     return message;
   };

@@ -25,8 +25,10 @@ class Server {
     std::string redirect;
   };
 
-  Server(Buffer content, Faults faults) : content_(std::move(content)), faults_(faults) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM, 0);
+  Server(Buffer content, Faults faults)
+      : content_(std::move(content)),
+        faults_(faults),
+        listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

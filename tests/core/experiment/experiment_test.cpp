@@ -94,7 +94,7 @@ TEST(ParseExperiment, RefusesMalformedFilesWithPlaceAndReason) {
   std::string text, line;
   int cases = 0;
   while (std::getline(in, line)) {
-    if (line.rfind("#", 0) == 0) {
+    if (line.starts_with('#')) {
       out << line << "\n";
       continue;
     }

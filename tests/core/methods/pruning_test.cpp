@@ -33,18 +33,18 @@ reference::Array sdgp_by_definition(const at::Tensor& dy, int64_t n, int64_t m,
                                     const std::string& rescale) {
   const reference::Array g(dy);
   reference::Array kept(g.sizes);
-  const int64_t N = g.sizes[0], C = g.sizes[1], H = g.sizes[2], W = g.sizes[3];
+  const int64_t images = g.sizes[0], channels = g.sizes[1], rows = g.sizes[2], columns = g.sizes[3];
   const auto each_pixel = [&](const auto& visit) {
-    for (int64_t i = 0; i < N; ++i) {
-      for (int64_t y = 0; y < H; ++y) {
-        for (int64_t x = 0; x < W; ++x) visit(i, y, x);
+    for (int64_t i = 0; i < images; ++i) {
+      for (int64_t y = 0; y < rows; ++y) {
+        for (int64_t x = 0; x < columns; ++x) visit(i, y, x);
       }
     }
   };
   each_pixel([&](int64_t i, int64_t y, int64_t x) {
-    for (int64_t first = 0; first < C; first += m) {
+    for (int64_t first = 0; first < channels; first += m) {
       std::vector<int64_t> group;
-      for (int64_t c = first; c < std::min(C, first + m); ++c) group.push_back(c);
+      for (int64_t c = first; c < std::min(channels, first + m); ++c) group.push_back(c);
       const auto all = group;
       std::stable_sort(group.begin(), group.end(), [&](int64_t a, int64_t b) {
         return std::abs(g.at(i, a, y, x)) > std::abs(g.at(i, b, y, x));
@@ -59,18 +59,18 @@ reference::Array sdgp_by_definition(const at::Tensor& dy, int64_t n, int64_t m,
   });
   if (rescale != "channel" && rescale != "sample_channel") return kept;
   const bool per_sample = rescale == "sample_channel";
-  std::vector<double> whole(static_cast<size_t>(N * C)), left(whole);
+  std::vector<double> whole(static_cast<size_t>(images * channels)), left(whole);
   const auto slot = [&](int64_t i, int64_t c) {
-    return static_cast<size_t>(per_sample ? i * C + c : c);
+    return static_cast<size_t>(per_sample ? i * channels + c : c);
   };
   each_pixel([&](int64_t i, int64_t y, int64_t x) {
-    for (int64_t c = 0; c < C; ++c) {
+    for (int64_t c = 0; c < channels; ++c) {
       whole[slot(i, c)] += std::abs(g.at(i, c, y, x));
       left[slot(i, c)] += std::abs(kept.at(i, c, y, x));
     }
   });
   each_pixel([&](int64_t i, int64_t y, int64_t x) {
-    for (int64_t c = 0; c < C; ++c) {
+    for (int64_t c = 0; c < channels; ++c) {
       if (left[slot(i, c)] > 0) kept.at(i, c, y, x) *= whole[slot(i, c)] / left[slot(i, c)];
     }
   });

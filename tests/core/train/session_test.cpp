@@ -600,7 +600,8 @@ TEST(Batches, EachSeedDrawsItsOwnSubsetOfTheTrainingPart) {
     config.train_subset = kind;
     config.seed = seed;
     const auto split = split_dataset(dataset, config, at::kCPU);
-    const auto train = rows_in(split.train, dataset), held = rows_in(split.holdout, dataset);
+    auto train = rows_in(split.train, dataset);
+    const auto held = rows_in(split.holdout, dataset);
     EXPECT_EQ(train.size(), 60u);
     for (const auto row : train) EXPECT_FALSE(held.contains(row)) << row;
     return train;

@@ -100,9 +100,10 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
     fill();
     damage(sql);
     const auto violations = check_store(path_);
-    const bool found = std::any_of(violations.begin(), violations.end(), [&](const auto& line) {
-      return line.starts_with(rule + ": ") && line.find('\n') == std::string::npos;
-    });
+    const bool found =
+        std::any_of(violations.begin(), violations.end(), [broken = rule + ": "](const auto& line) {
+          return line.starts_with(broken) && line.find('\n') == std::string::npos;
+        });
     EXPECT_TRUE(found) << rule << " after " << sql
                        << "\nfound: " << fmt::format("{}", fmt::join(violations, "\n"));
   }

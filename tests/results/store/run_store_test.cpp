@@ -1,12 +1,12 @@
 #include "results/store/run_store.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <atomic>
+#include <csignal>
 #include <limits>
 #include <thread>
 
@@ -43,7 +43,7 @@ std::string store_refusal(const std::string& path, Mode mode, StoreOptions optio
     RunStore store(path, mode, std::move(options));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDatabase);
-    const std::string what = error.what();
+    std::string what = error.what();
     EXPECT_EQ(what.find('\n'), std::string::npos) << what;
     EXPECT_TRUE(what.starts_with(path)) << what;
     return what;
@@ -519,8 +519,7 @@ TEST_F(StoreTest, ANewerSchemaIsRefusedUntouched) {
   const auto known = store_migrations().back().version;
   sqlite(path_, fmt::format("PRAGMA user_version = {}", known + 1));
   expect_refused_untouched(
-      path_,
-      fmt::format("newer program (schema {}, this program knows {})", known + 1, known).c_str());
+      path_, fmt::format("newer program (schema {}, this program knows {})", known + 1, known));
 }
 
 TEST_F(StoreTest, DamagedFilesAreRefusedUntouched) {

@@ -1,0 +1,78 @@
+// The entries of a dY that are not zero, found by vectors. Included once for each instruction set
+// that Highway compiles for.
+#if defined(APPROX_KERNELS_PRUNED_DY_ENTRIES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef APPROX_KERNELS_PRUNED_DY_ENTRIES_INL_H_
+#undef APPROX_KERNELS_PRUNED_DY_ENTRIES_INL_H_
+#else
+#define APPROX_KERNELS_PRUNED_DY_ENTRIES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace approx {
+namespace HWY_NAMESPACE {
+
+// By the bits of a mask of eight lanes (or four): where its true lanes are, in their order.
+struct TrueLanes {
+  uint8_t at[256][8] = {};
+  constexpr TrueLanes() {
+    for (int mask = 0; mask < 256; ++mask) {
+      for (int lane = 0, found = 0; lane < 8; ++lane) {
+        if ((mask >> lane & 1) != 0) at[mask][found++] = static_cast<uint8_t>(lane);
+      }
+    }
+  }
+};
+constexpr TrueLanes kTrueLanes;
+
+// Copies those of the `channels` numbers of a pixel that are not zero to `value`, and where they
+// stand to `channel`, in their order and without a branch; returns how many. A NaN is not zero. Up
+// to a vector behind the last is written over. If kPlaces, `at` becomes `place` for each of them.
+template <bool kPlaces>
+HWY_INLINE int32_t compact(const float* HWY_RESTRICT from, int64_t channels,
+                           float* HWY_RESTRICT value, int32_t* HWY_RESTRICT channel,
+                           int32_t* HWY_RESTRICT at = nullptr, int32_t place = 0) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<float>()));
+  int32_t found = 0;
+  int64_t c = 0;
+  for (; c + kLanes <= channels; c += kLanes) {
+    const auto v = hn::LoadU(d, from + c);
+    const auto kept = hn::Not(hn::Eq(v, hn::Zero(d)));
+    const auto first = hn::Set(di, static_cast<int32_t>(c));
+    if constexpr (kLanes > 8) {
+      // Not CompressStore: to memory the instruction is a slow one on some machines.
+      hn::StoreU(hn::Compress(v, kept), d, value + found);
+      const auto lanes = hn::Compress(hn::Iota(di, 0), hn::RebindMask(di, kept));
+      hn::StoreU(hn::Add(lanes, first), di, channel + found);
+    } else {
+      // Not Compress: without an instruction for it Highway copies its table at each call.
+      uint8_t bits[8];
+      hn::StoreMaskBits(d, kept, bits);
+      const hn::Rebind<uint8_t, decltype(di)> bytes;
+      const auto lanes = hn::PromoteTo(di, hn::LoadU(bytes, kTrueLanes.at[bits[0]]));
+      hn::StoreU(hn::TableLookupLanes(v, hn::IndicesFromVec(d, lanes)), d, value + found);
+      hn::StoreU(hn::Add(lanes, first), di, channel + found);
+    }
+    if constexpr (kPlaces) hn::StoreU(hn::Set(di, place), di, at + found);
+    found += static_cast<int32_t>(hn::CountTrue(d, kept));
+  }
+  for (; c < channels; ++c) {
+    value[found] = from[c];
+    channel[found] = static_cast<int32_t>(c);
+    if constexpr (kPlaces) at[found] = place;
+    found += from[c] != 0;
+  }
+  return found;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace approx
+HWY_AFTER_NAMESPACE();
+
+#endif

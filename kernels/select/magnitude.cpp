@@ -1,0 +1,26 @@
+#include "kernels/select/magnitude.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_vector_norm.h>
+
+#include "kernels/select/select.h"
+
+namespace approx {
+
+at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
+  if (how == Choosing::kTensors || !dy.is_cpu() || dy.scalar_type() != at::kFloat) {
+    const auto type = dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    return at::linalg_vector_norm(dy, 1, at::IntArrayRef{2, 3}, /*keepdim=*/true, type);
+  }
+  const auto source = dy.contiguous(at::MemoryFormat::ChannelsLast);
+  auto sum = at::empty({dy.size(0), dy.size(1), 1, 1},
+                       source.options().memory_format(at::MemoryFormat::Contiguous));
+  const MagnitudeArgs args{dy.size(0), dy.size(2) * dy.size(3), dy.size(1),
+                           source.const_data_ptr<float>(), sum.mutable_data_ptr<float>()};
+  const auto loop = how == Choosing::kFastest ? plane_magnitude_simd : plane_magnitude_reference;
+  at::parallel_for(0, args.n, 1, [&](int64_t begin, int64_t end) { loop(args, begin, end); });
+  return sum;
+}
+
+}  // namespace approx

@@ -1,0 +1,20 @@
+// How large the planes of dY are, on plain memory.
+#pragma once
+
+#include <cstdint>
+
+namespace approx {
+
+// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: the sum of its magnitudes, which is the
+// same whoever computes it, since the order of the pixels is.
+struct MagnitudeArgs {
+  int64_t n = 0, plane = 0, co = 0;
+  const float* dy = nullptr;  // [N,plane,Co]
+  float* sum = nullptr;       // [N,Co]
+};
+
+// For images n in [begin, end).
+void plane_magnitude_reference(const MagnitudeArgs& args, int64_t begin, int64_t end);
+void plane_magnitude_simd(const MagnitudeArgs& args, int64_t begin, int64_t end);
+
+}  // namespace approx

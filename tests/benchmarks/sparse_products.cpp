@@ -1,0 +1,74 @@
+// The gradients of a dY that holds many zeros, by the kernels that leave them out, in turns with
+// the exact product of a full one. Where the rules of kernels/pruned_dy come from. Usage:
+// layer_benchmarks sparse_products [THREADS [PRODUCT]]
+#include <ATen/ops/rand.h>
+#include <fmt/format.h>
+
+#include "core/train/device.h"
+#include "kernels/select/select.h"
+#include "tests/benchmarks/layers.h"
+
+namespace approx {
+namespace {
+
+constexpr double kDensities[] = {0.6, 0.5, 0.45, 0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.01};
+
+void compare_sparse(const LayerShape& s, Product product) {
+  constexpr int kWarmUps = 2, kRounds = 9;
+  const auto o = layer_operands(s, product, at::MemoryFormat::ChannelsLast);
+  const std::string ours = product == Product::kDataGradient ? "sparse_rows" : "sparse_lists";
+  std::vector<Plan> plans;
+  for (const double density : kDensities) {
+    const auto kept = at::rand(o.dy.sizes()).contiguous(at::MemoryFormat::ChannelsLast) < density;
+    plans.emplace_back(counted(o.dy * kept));
+  }
+  const auto names = variants(plans.front(), o);
+  if (std::find(names.begin(), names.end(), ours) == names.end()) return;
+  std::vector<double> dense;
+  std::vector<std::vector<double>> sparse(plans.size());
+  for (int round = 0; round < kWarmUps + kRounds; ++round) {
+    const double exact = milliseconds(Dense{}, o, {});
+    if (round >= kWarmUps) dense.push_back(exact);
+    for (size_t i = 0; i < plans.size(); ++i) {
+      const double time = milliseconds(plans[i], o, ours);
+      if (round >= kWarmUps) sparse[i].push_back(time);
+    }
+  }
+  fmt::print("| {},{},{},{},{}x{}/{} | {} | {:.2f} |", s.n, s.ci, s.size, s.co, s.kernel, s.kernel,
+             s.stride, name(product), median(dense));
+  for (const auto& times : sparse) {
+    fmt::print(" {:.2f} ({:.2f}) |", median(times), median(dense) / median(times));
+  }
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int benchmark_sparse_products(const CommandLine& arguments) {
+  configure_threads(arguments.empty() ? 2 : std::stoi(arguments[0]));
+  fmt::print("| N, Ci, map, Co, kernel/stride | product | exact ms | ms (ratio) at a density of");
+  for (const double density : kDensities) fmt::print(" {} |", density);
+  fmt::print("\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+    if (arguments.size() > 1 && name(product) != arguments[1]) continue;
+    for (const auto& shape :
+         std::vector<LayerShape>{{128, 64, 32, 64, 3, 1, 1},   {128, 128, 16, 128, 3, 1, 1},
+                                 {128, 256, 8, 256, 3, 1, 1},  {128, 512, 4, 512, 3, 1, 1},
+                                 {128, 512, 2, 512, 3, 1, 1},  {128, 16, 32, 16, 3, 1, 1},
+                                 {128, 32, 16, 32, 3, 1, 1},   {128, 64, 8, 64, 3, 1, 1},
+                                 {128, 16, 32, 32, 3, 2, 1},   {128, 32, 16, 64, 3, 2, 1},
+                                 {128, 64, 32, 128, 3, 2, 1},  {128, 128, 16, 256, 3, 2, 1},
+                                 {128, 256, 8, 512, 3, 2, 1},  {128, 128, 16, 256, 1, 2, 0},
+                                 {64, 64, 27, 192, 5, 1, 2},   {64, 192, 13, 384, 3, 1, 1},
+                                 {32, 64, 56, 256, 1, 1, 0},   {32, 256, 56, 64, 1, 1, 0},
+                                 {32, 1024, 14, 256, 1, 1, 0}, {32, 512, 7, 2048, 1, 1, 0},
+                                 {8, 64, 56, 64, 3, 1, 1},     {8, 512, 7, 512, 3, 1, 1},
+                                 {16, 160, 32, 160, 3, 1, 1},  {16, 640, 8, 640, 3, 1, 1}}) {
+      compare_sparse(shape, product);
+    }
+  }
+  return 0;
+}
+
+}  // namespace approx
