@@ -117,7 +117,6 @@ class SparseWeightGradient {
     // of 32 where they have 32.
     const int64_t room = 640 * InputChannels{0, 0, 1}.width();
     const auto floats = [&](int64_t rows) { return rows_read(rows) * columns_ * width_; };
-    rows_ = 1;
     while (rows_ < p_.ho && floats(rows_ + 1) <= room) ++rows_;
     tiles_of_column_ = (p_.ho + rows_ - 1) / rows_;
     rows_ = (p_.ho + tiles_of_column_ - 1) / tiles_of_column_;
