@@ -9,7 +9,7 @@ import shutil
 from program import Folder, expect, expect_equal, finish
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-STORED = "results/measured/amd-epyc-2core-2026-11-21/quickstart.db"
+STORED = "results/measured/amd-epyc-2core-2026-11-22/quickstart.db"
 
 
 def write_cifar10(folder):
