@@ -74,41 +74,50 @@ def wait_for_checkpoint(folder, process):
         time.sleep(0.01)
 
 
-def disturbed(how, rng, wanted, layers):
+def sweep_to_its_end(folder, how, rng):
+    """How often a run was disturbed, and how often one went on from a checkpoint."""
     disturbances = 0
     went_on = 0
-    with RealFolder(SWEEP) as folder:
-        code = None
-        for _ in range(20 * KILLS):
-            process = folder.start(*folder.command())
-            if disturbances < KILLS:
-                if rng.random() < 0.8:
-                    wait_for_checkpoint(folder, process)
-                time.sleep(rng.uniform(0, 0.5))
-                targets = children_of(process.pid) if how == "worker" else [process.pid]
-                number = signal.SIGINT if how == "interrupted" else signal.SIGKILL
-                for target in targets:
-                    if process.poll() is None:
-                        try:
-                            os.kill(target, number)
-                            disturbances += 1
-                        except ProcessLookupError:
-                            pass
-            _, err = process.communicate(timeout=600)
-            went_on += err.decode().count("goes on after step")
-            code = process.returncode
-            if code == 0:
-                break
-        expect_equal(code, 0, f"{how}: the sweep never came to its end")
-        expect(disturbances > 0, f"{how}: nothing was disturbed")
-        expect(went_on > 0, f"{how}: nothing went on from a checkpoint")
-        folder.check_database()
-        expect_equal(folder.metrics(), wanted, f"{how}: metrics")
-        expect_equal(folder.layers(), layers, f"{how}: layers")
-        taints = folder.query("SELECT count(*) FROM run WHERE state = 'finished' AND "
-                              "taint LIKE '%went on from a checkpoint%' AND NOT timing_valid")
-        expect(taints[0][0] > 0, f"{how}: no run says that it went on")
-        expect_equal(folder.checkpoints(), [], f"{how}: checkpoints left")
+    code = None
+    for _ in range(20 * KILLS):
+        process = folder.start(*folder.command())
+        if disturbances < KILLS:
+            if rng.random() < 0.8:
+                wait_for_checkpoint(folder, process)
+            time.sleep(rng.uniform(0, 0.5))
+            targets = children_of(process.pid) if how == "worker" else [process.pid]
+            number = signal.SIGINT if how == "interrupted" else signal.SIGKILL
+            for target in targets:
+                if process.poll() is None:
+                    try:
+                        os.kill(target, number)
+                        disturbances += 1
+                    except ProcessLookupError:
+                        pass
+        _, err = process.communicate(timeout=600)
+        went_on += err.decode().count("goes on after step")
+        code = process.returncode
+        if code == 0:
+            break
+    expect_equal(code, 0, f"{how}: the sweep never came to its end")
+    return disturbances, went_on
+
+
+def disturbed(how, rng, wanted, layers):
+    # A fast machine can be done before it is disturbed, or between checkpoints: then once more.
+    for _ in range(8):
+        with RealFolder(SWEEP) as folder:
+            disturbances, went_on = sweep_to_its_end(folder, how, rng)
+            folder.check_database()
+            expect_equal(folder.metrics(), wanted, f"{how}: metrics")
+            expect_equal(folder.layers(), layers, f"{how}: layers")
+            expect_equal(folder.checkpoints(), [], f"{how}: checkpoints left")
+            taints = folder.query("SELECT count(*) FROM run WHERE state = 'finished' AND "
+                                  "taint LIKE '%went on from a checkpoint%' AND NOT timing_valid")
+            expect(went_on == 0 or taints[0][0] > 0, f"{how}: no run says that it went on")
+        if disturbances > 0 and went_on > 0:
+            return
+    expect(False, f"{how}: nothing went on from a checkpoint")
 
 
 def bad_intervals():
