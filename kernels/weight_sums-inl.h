@@ -31,6 +31,21 @@ struct InputChannels {
   }
 };
 
+// The channels of a block of one pixel, filled up with zeros.
+HWY_INLINE void copy_block(const float* HWY_RESTRICT pixel, const InputChannels& block,
+                           float* HWY_RESTRICT to) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t width = block.width();
+  if (block.count == width) {
+    for (int64_t l = 0; l < width; l += lanes) hn::Store(hn::LoadU(d, pixel + l), d, to + l);
+  } else {
+    std::copy_n(pixel, block.count, to);
+    std::fill(to + block.count, to + width, 0.0f);
+  }
+}
+
 // Pixels are split into parts that have sums of their own, input channels into blocks. How many
 // parts there are follows from the problem alone and they are added in their order, so the result
 // is the same on any number of threads.

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "kernels/dense/dense.h"
+#include "kernels/pixel_tiles.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -138,11 +139,6 @@ Shift shift_of(int64_t tap, int64_t stride, int64_t padding, int64_t dilation, i
   return {offset, {first, last - first}};
 }
 
-// A tile of pixels: `rows` output rows from `top` of `images` images from `image`.
-struct Tile {
-  int64_t image, images, top, rows;
-};
-
 class WeightGradient {
  public:
   explicit WeightGradient(const Arguments<Dense, float>& args)
@@ -151,12 +147,7 @@ class WeightGradient {
         stride_(p_.geometry.stride),
         panels_(panels_of(p_.co)),
         columns_((p_.w + stride_.w - 1) / stride_.w),
-        rows_of_tile_(std::clamp<int64_t>(kTilePixels / p_.wo, 1, p_.ho)),
-        images_of_tile_(rows_of_tile_ == p_.ho
-                            ? std::clamp<int64_t>(kTilePixels / (p_.ho * p_.wo), 1, p_.n)
-                            : 1),
-        tiles_of_column_((p_.ho + rows_of_tile_ - 1) / rows_of_tile_),
-        tiles_((p_.n + images_of_tile_ - 1) / images_of_tile_ * tiles_of_column_) {
+        tiles_(p_, kTilePixels / p_.wo, kTilePixels / (p_.ho * p_.wo)) {
     for (int64_t r = 0; r < p_.kh; ++r) {
       rows_.push_back(
           shift_of(r, stride_.h, p_.geometry.padding.h, p_.geometry.dilation.h, p_.h, p_.ho));
@@ -168,7 +159,7 @@ class WeightGradient {
   }
 
   void compute(const Team& team) const {
-    const WeightSums sums(p_, kBlockVectors, tiles_);
+    const WeightSums sums(p_, kBlockVectors, tiles_.count());
     const auto add = [&](const WeightSums::Item& item) { add_tiles(sums, item); };
     sums.compute(team, add, args_.out);
   }
@@ -177,14 +168,14 @@ class WeightGradient {
   void add_tiles(const WeightSums& sums, const WeightSums::Item& item) const {
     // A tile reads the rows that its taps reach.
     const int64_t reach =
-        (rows_of_tile_ - 1) * stride_.h + (p_.kh - 1) * p_.geometry.dilation.h + 1;
+        (tiles_.rows() - 1) * stride_.h + (p_.kh - 1) * p_.geometry.dilation.h + 1;
     const int64_t width = sums.block(0).width();
     auto x = hwy::AllocateAligned<float>(static_cast<size_t>(std::min(reach, p_.h) * stride_.w *
-                                                             columns_ * images_of_tile_ * width));
+                                                             columns_ * tiles_.images() * width));
     auto dy = hwy::AllocateAligned<float>(
-        static_cast<size_t>(rows_of_tile_ * p_.wo * images_of_tile_ * p_.co));
+        static_cast<size_t>(tiles_.rows() * p_.wo * tiles_.images() * p_.co));
     for (int64_t t = item.first_tile; t < item.last_tile; ++t) {
-      const Tile tile = tile_at(t);
+      const PixelTile tile = tiles_[t];
       pack_dy(tile, dy.get());
       for (size_t b = item.first_block; b < item.last_block; ++b) {
         pack_x(tile, sums.block(b), x.get());
@@ -193,15 +184,8 @@ class WeightGradient {
     }
   }
 
-  Tile tile_at(int64_t index) const {
-    const int64_t image = index / tiles_of_column_ * images_of_tile_;
-    const int64_t top = index % tiles_of_column_ * rows_of_tile_;
-    return {image, std::min(images_of_tile_, p_.n - image), top,
-            std::min(rows_of_tile_, p_.ho - top)};
-  }
-
   // The input rows that a tile reads.
-  Range input_rows(const Tile& tile) const {
+  Range input_rows(const PixelTile& tile) const {
     const int64_t first = std::max<int64_t>(0, tile.top * stride_.h - p_.geometry.padding.h);
     const int64_t last =
         std::min(p_.h, (tile.top + tile.rows - 1) * stride_.h - p_.geometry.padding.h +
@@ -210,7 +194,7 @@ class WeightGradient {
   }
 
   // dY of a tile by panels: [panel][row][column][image][channel].
-  void pack_dy(const Tile& tile, float* packed) const {
+  void pack_dy(const PixelTile& tile, float* packed) const {
     const int64_t pixels = tile.rows * p_.wo;
     for (int64_t i = 0; i < tile.images; ++i) {
       const float* image = args_.dy + ((tile.image + i) * p_.ho + tile.top) * p_.wo * p_.co;
@@ -252,9 +236,7 @@ class WeightGradient {
   }
 
   // X under a tile, one block: [row][column % stride][column / stride][image][lane].
-  void pack_x(const Tile& tile, const InputChannels& block, float* packed) const {
-    const Floats d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  void pack_x(const PixelTile& tile, const InputChannels& block, float* packed) const {
     const int64_t width = block.width();
     const Range rows = input_rows(tile);
     for (int64_t y = 0; y < rows.count; ++y) {
@@ -266,15 +248,7 @@ class WeightGradient {
           float* to = packed + (((y * stride_.w + phase) * columns_) * tile.images + i) * width;
           for (int64_t column = phase; column < p_.w;
                column += stride_.w, to += tile.images * width) {
-            const float* pixel = from + column * p_.ci;
-            if (block.count == width) {
-              for (int64_t l = 0; l < width; l += lanes) {
-                hn::Store(hn::LoadU(d, pixel + l), d, to + l);
-              }
-            } else {
-              std::copy_n(pixel, block.count, to);
-              std::fill(to + block.count, to + width, 0.0f);
-            }
+            copy_block(from + column * p_.ci, block, to);
           }
         }
       }
@@ -292,7 +266,7 @@ class WeightGradient {
 
   // sums += what the tile gives to each panel and tap of a block; sums_step numbers lie between
   // those of two output channels.
-  void multiply(const Tile& tile, const InputChannels& block, const float* dy, const float* x,
+  void multiply(const PixelTile& tile, const InputChannels& block, const float* dy, const float* x,
                 float* sums, int64_t sums_step) const {
     const int64_t width = block.width(), g = tile.images;
     const int64_t first_input_row = input_rows(tile).first;
@@ -331,7 +305,8 @@ class WeightGradient {
   Spatial stride_;
   std::vector<Range> panels_;
   std::vector<Shift> rows_, shifts_;
-  int64_t columns_, rows_of_tile_, images_of_tile_, tiles_of_column_, tiles_;
+  int64_t columns_;
+  PixelTiles tiles_;
 };
 
 void packed_weight_gradient(const Arguments<Dense, float>& args, const Team& team) {

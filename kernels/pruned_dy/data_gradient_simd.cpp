@@ -7,8 +7,8 @@
 // sums of the input pixels that an output pixel reaches with one row of the kernel, kTaps of them
 // by up to four vectors of input channels, stay in registers while the pixel moves along its row.
 // An entry then costs a broadcast and one multiply-add for each vector of weights, which lie in the
-// first-level cache: a block of output channels, one kernel row, one block of input channels at a
-// time, for all rows of an image (of several, where images are small).
+// first-level cache: a block of output channels, one kernel row (or three), one block of input
+// channels at a time, for all rows of an image (of several, where images are small).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pruned_dy/data_gradient_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -134,10 +134,13 @@ struct InputBlock {
 class SparseDataGradient {
  public:
   explicit SparseDataGradient(const Arguments<PrunedDY, float>& args)
-      : args_(args), p_(args.problem), lanes_(static_cast<int64_t>(hn::Lanes(Floats()))) {
+      : args_(args),
+        p_(args.problem),
+        lanes_(static_cast<int64_t>(hn::Lanes(Floats()))),
+        every_pixel_(p_.geometry.stride == Spatial(1)) {
     // Few channels: three rows of the kernel together, for fewer sums than eight leave
     // multiply-adds waiting for each other.
-    if (p_.ci == 16 && p_.kh == 3 && p_.kw == 3 && p_.geometry.stride == Spatial(1)) rows_ = 3;
+    if (p_.ci == 16 && p_.kh == 3 && p_.kw == 3 && every_pixel_) rows_ = 3;
     const int widest = rows_ == 3 ? 0 : p_.kw == 5 ? 1 : 2;
     for (int64_t first = 0; first < p_.ci;) {
       int log_vectors = widest;
@@ -203,9 +206,8 @@ class SparseDataGradient {
     compact(args_.dy + first * p_.ho * p_.wo * p_.co, pixels, room, value.get(), channel.get(),
             begin.data());
     const int64_t pad = p_.geometry.padding.h, stride = p_.geometry.stride.h;
-    const bool every_pixel = p_.geometry.stride == Spatial(1);  // is reached by some tap
     float* maps = args_.out + first * p_.h * p_.w * p_.ci;
-    if (!every_pixel) std::fill_n(maps, count * p_.h * p_.w * p_.ci, 0.0f);
+    if (!every_pixel_) std::fill_n(maps, count * p_.h * p_.w * p_.ci, 0.0f);
     for (int64_t b = 0; b < blocks_; ++b) {
       const int32_t* starts = begin.data() + b * (pixels + 1);
       int32_t per_channel = 0;
@@ -230,15 +232,7 @@ class SparseDataGradient {
             const int64_t bottom = std::min(p_.ho, (p_.h + pad - r + stride - 1) / stride);
             for (int64_t i = top; i < bottom; ++i) {
               const int64_t y = i * stride - pad + r;
-              SumRows sums = {map + y * p_.w * p_.ci, p_.w * p_.ci, p_.ci, p_.w, {}, {}};
-              for (int64_t k = 0; k < rows_; ++k) {
-                sums.on_map[k] = y + k >= 0 && y + k < p_.h;
-                // The first that reaches a row: of several rows of the kernel the one of the first
-                // output row, else the first row of the kernel.
-                const int64_t first_row = std::max<int64_t>(0, y + pad - p_.ho + 1);
-                const bool first_time = rows_ > 1 ? k == p_.kh - 1 || i == 0 : r == first_row;
-                sums.fresh[k] = every_pixel && b == 0 && first_time;
-              }
+              const SumRows sums = rows_from(map, y, r, b == 0);
               add({value.get() + b * room, offset.get(), starts + (image * p_.ho + i) * p_.wo},
                   p_.wo, own, sums, p_.geometry.padding.w);
             }
@@ -246,6 +240,20 @@ class SparseDataGradient {
         }
       }
     }
+  }
+
+  // The rows of a map from y on, which rows r and on of the kernel reach. A row is fresh when the
+  // first rows of the kernel that reach it do so from the first output row.
+  SumRows rows_from(float* map, int64_t y, int64_t r, bool first_block) const {
+    const int64_t pad = p_.geometry.padding.h;
+    SumRows sums = {map + y * p_.w * p_.ci, p_.w * p_.ci, p_.ci, p_.w, {}, {}};
+    for (int64_t k = 0; k < rows_; ++k, ++y) {
+      const int64_t first = std::max<int64_t>(0, y + pad - p_.ho + 1) / rows_ * rows_;
+      sums.on_map[k] = y >= 0 && y < p_.h;
+      sums.fresh[k] = every_pixel_ && first_block && r == first &&
+                      r + k == std::min(first + rows_ - 1, y + pad);
+    }
+    return sums;
   }
 
   // The entries of `pixels` pixels that are not zero: [block][entry] values and channels inside the
@@ -270,6 +278,7 @@ class SparseDataGradient {
   const Problem& p_;
   int64_t lanes_;
   int64_t rows_ = 1;  // of the kernel, together
+  bool every_pixel_;  // of dX is reached by some tap
   std::vector<InputBlock> inputs_;
   int64_t block_ = 0, blocks_ = 0;  // output channels together, and how often
   int64_t images_ = 1;              // together

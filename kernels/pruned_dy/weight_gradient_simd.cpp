@@ -24,6 +24,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/pixel_tiles.h"
 #include "kernels/pruned_dy/pruned_dy.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -112,42 +113,35 @@ class SparseWeightGradient {
         p_(args.problem),
         window_(window_of(p_)),
         width_(InputChannels{0, 0, window_.vectors}.width()),
-        columns_((p_.wo - 1) * p_.geometry.stride.w + (p_.kw - 1) * p_.geometry.dilation.w + 1) {
-    // What a tile of X takes of a first-level cache: 40 of 48 KiB where vectors have 64 bytes, 20
-    // of 32 where they have 32.
-    const int64_t room = 640 * InputChannels{0, 0, 1}.width();
-    const auto floats = [&](int64_t rows) { return rows_read(rows) * columns_ * width_; };
-    while (rows_ < p_.ho && floats(rows_ + 1) <= room) ++rows_;
-    tiles_of_column_ = (p_.ho + rows_ - 1) / rows_;
-    rows_ = (p_.ho + tiles_of_column_ - 1) / tiles_of_column_;
-    images_ = rows_ == p_.ho ? std::clamp<int64_t>(room / floats(rows_), 1, p_.n) : 1;
-    tiles_ = (p_.n + images_ - 1) / images_ * tiles_of_column_;
-  }
+        columns_((p_.wo - 1) * p_.geometry.stride.w + (p_.kw - 1) * p_.geometry.dilation.w + 1),
+        tiles_(tiles_of_cache()) {}
 
   void compute(const Team& team) const {
-    std::vector<Lists> lists(static_cast<size_t>(tiles_));
-    const int64_t shares = std::min<int64_t>(tiles_, 64);
+    const int64_t tiles = tiles_.count();
+    std::vector<Lists> lists(static_cast<size_t>(tiles));
+    const int64_t shares = std::min<int64_t>(tiles, 64);
     team.share(shares, [&](int64_t share) {
-      Entries entries(images_ * rows_ * p_.wo * p_.co);
-      for (int64_t t = tiles_ * share / shares; t < tiles_ * (share + 1) / shares; ++t) {
-        compact_tile(tile_at(t), entries);
+      Entries entries(tiles_.images() * tiles_.rows() * p_.wo * p_.co);
+      for (int64_t t = tiles * share / shares; t < tiles * (share + 1) / shares; ++t) {
+        compact_tile(tiles_[t], entries);
         lists[static_cast<size_t>(t)] = lists_of(entries);
       }
     });
-    const WeightSums sums(p_, window_.vectors, tiles_);
+    const WeightSums sums(p_, window_.vectors, tiles);
     const auto add = [&](const WeightSums::Item& item) { add_tiles(sums, item, lists); };
     sums.compute(team, add, args_.out);
   }
 
  private:
-  // A tile of pixels: `rows` output rows from `top` of `images` images from `image`.
-  struct Tile {
-    int64_t image, images, top, rows;
-  };
-  Tile tile_at(int64_t index) const {
-    const int64_t image = index / tiles_of_column_ * images_;
-    const int64_t top = index % tiles_of_column_ * rows_;
-    return {image, std::min(images_, p_.n - image), top, std::min(rows_, p_.ho - top)};
+  // As large as a first-level cache holds of X: 40 of 48 KiB where vectors have 64 bytes, 20 of 32
+  // where they have 32.
+  PixelTiles tiles_of_cache() const {
+    const int64_t room = 640 * InputChannels{0, 0, 1}.width();
+    int64_t rows = 1;
+    while (rows < p_.ho && rows_read(rows + 1) * row_size() <= room) ++rows;
+    const int64_t of_column = (p_.ho + rows - 1) / rows;  // of about the same size
+    rows = (p_.ho + of_column - 1) / of_column;
+    return {p_, rows, room / (rows_read(rows) * row_size())};
   }
 
   // Rows of X, padding counted, that so many output rows read.
@@ -156,7 +150,7 @@ class SparseWeightGradient {
   }
 
   int64_t row_size() const { return columns_ * width_; }
-  int64_t image_size() const { return rows_read(rows_) * row_size(); }
+  int64_t image_size() const { return rows_read(tiles_.rows()) * row_size(); }
 
   // Room for the entries of a tile, pixel after pixel.
   struct Entries {
@@ -172,7 +166,7 @@ class SparseWeightGradient {
     int32_t count = 0;
   };
 
-  void compact_tile(const Tile& tile, Entries& entries) const {
+  void compact_tile(const PixelTile& tile, Entries& entries) const {
     entries.count = 0;
     for (int64_t image = 0; image < tile.images; ++image) {
       const float* dy = args_.dy + ((tile.image + image) * p_.ho + tile.top) * p_.wo * p_.co;
@@ -212,10 +206,10 @@ class SparseWeightGradient {
   // Adds what the tiles of an item give to its blocks of input channels.
   void add_tiles(const WeightSums& sums, const WeightSums::Item& item,
                  const std::vector<Lists>& lists) const {
-    auto x = hwy::AllocateAligned<float>(static_cast<size_t>(images_ * image_size()));
+    auto x = hwy::AllocateAligned<float>(static_cast<size_t>(tiles_.images() * image_size()));
     for (size_t b = item.first_block; b < item.last_block; ++b) {
       for (int64_t t = item.first_tile; t < item.last_tile; ++t) {
-        pack_x(tile_at(t), sums.block(b), x.get());
+        pack_x(tiles_[t], sums.block(b), x.get());
         add_tile(lists[static_cast<size_t>(t)], x.get(), sums.sums(item, b), sums.step(b));
       }
     }
@@ -232,7 +226,7 @@ class SparseWeightGradient {
   }
 
   // X under a tile, one block of its channels, the padding as zeros: [image][row][column][lane].
-  void pack_x(const Tile& tile, const InputChannels& block, float* packed) const {
+  void pack_x(const PixelTile& tile, const InputChannels& block, float* packed) const {
     const Geometry& g = p_.geometry;
     const int64_t top = tile.top * g.stride.h - g.padding.h;
     const int64_t left = std::min(g.padding.w, columns_);
@@ -246,23 +240,11 @@ class SparseWeightGradient {
           continue;
         }
         std::fill_n(row, left * width_, 0.0f);
-        copy_pixels(map + (y * p_.w + left - g.padding.w) * p_.ci, block.count, row + left * width_,
-                    right - left);
+        const float* pixel = map + (y * p_.w + left - g.padding.w) * p_.ci;
+        for (int64_t column = left; column < right; ++column, pixel += p_.ci) {
+          copy_block(pixel, block, row + column * width_);
+        }
         std::fill(row + right * width_, row + row_size(), 0.0f);
-      }
-    }
-  }
-
-  // `count` channels of each of `pixels` neighbours, filled up with zeros.
-  void copy_pixels(const float* from, int64_t count, float* to, int64_t pixels) const {
-    const Floats d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (int64_t i = 0; i < pixels; ++i, from += p_.ci, to += width_) {
-      if (count == width_) {
-        for (int64_t l = 0; l < width_; l += lanes) hn::Store(hn::LoadU(d, from + l), d, to + l);
-      } else {
-        std::copy_n(from, count, to);
-        std::fill(to + count, to + width_, 0.0f);
       }
     }
   }
@@ -272,7 +254,7 @@ class SparseWeightGradient {
   Window window_;
   int64_t width_;    // of a pixel of packed X: the block's vectors
   int64_t columns_;  // of packed X
-  int64_t rows_ = 1, images_ = 1, tiles_of_column_ = 1, tiles_ = 1;
+  PixelTiles tiles_;
 };
 
 void sparse_weight_gradient(const Arguments<PrunedDY, float>& args, const Team& team) {

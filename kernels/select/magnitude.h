@@ -5,8 +5,8 @@
 
 namespace approx {
 
-// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: the sum of its magnitudes, which is the
-// same whoever computes it, since the order of the pixels is.
+// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: the sum of its magnitudes, added in the
+// order of the pixels (by vectors in float, by the definition in double).
 struct MagnitudeArgs {
   int64_t n = 0, plane = 0, co = 0;
   const float* dy = nullptr;  // [N,plane,Co]

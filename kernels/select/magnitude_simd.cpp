@@ -28,8 +28,8 @@ void add_magnitudes(const MagnitudeArgs& a, int64_t image, int64_t first) {
       sum[v] = hn::Add(sum[v], hn::Abs(hn::LoadU(d, pixel + v * lanes)));
     }
   }
-  for (int v = 0; v < kVectors; ++v)
-    hn::StoreU(sum[v], d, a.sum + image * a.co + first + v * lanes);
+  float* to = a.sum + image * a.co + first;
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, to + v * lanes);
 }
 
 void magnitudes(const MagnitudeArgs& a, int64_t begin, int64_t end) {

@@ -33,8 +33,8 @@ void compare_exact(const LayerShape& s, Product product) {
   const double flops = 2e-6 * static_cast<double>(dense_macs(last));
   const double library = std::min(median(times["libtorch"]), median(channels_first));
   const auto* taken = choose<Dense>(problem_of(last));
-  fmt::print("| {},{},{},{},{}x{}/{} | {} | {:.2f} | {:.2f} |", s.n, s.ci, s.size, s.co, s.kernel,
-             s.kernel, s.stride, name(product), median(times["libtorch"]), median(channels_first));
+  print_layer(s, product);
+  fmt::print(" {:.2f} | {:.2f} |", median(times["libtorch"]), median(channels_first));
   for (const auto* ours : {"matrix", "taps", "packed"}) {
     if (!times.contains(ours)) {
       fmt::print(" |");
@@ -44,7 +44,6 @@ void compare_exact(const LayerShape& s, Product product) {
     fmt::print(" {:.2f} ({:.2f}, {:.0f} GF/s) |", time, library / time, flops / time);
   }
   fmt::print(" {} |\n", taken->name);
-  std::fflush(stdout);
 }
 
 }  // namespace
@@ -55,30 +54,20 @@ int benchmark_exact_products(const CommandLine& arguments) {
       "| N, Ci, map, Co, kernel/stride | product | libtorch ms | channels first | matrix ms (ratio "
       "to "
       "the better) | taps | packed | taken |\n|---|---|---|---|---|---|---|---|\n");
-  for (const auto product : kAllProducts) {
-    if (arguments.size() > 1 && name(product) != arguments[1]) continue;
-    for (const auto& shape :
-         std::vector<LayerShape>{{128, 3, 32, 16, 3, 1, 1},    {128, 16, 32, 16, 3, 1, 1},
-                                 {128, 16, 32, 32, 3, 2, 1},   {128, 32, 16, 32, 3, 1, 1},
-                                 {128, 32, 16, 64, 3, 2, 1},   {128, 64, 8, 64, 3, 1, 1},
-                                 {128, 3, 32, 64, 3, 1, 1},    {128, 64, 32, 64, 3, 1, 1},
-                                 {128, 64, 32, 128, 3, 2, 1},  {128, 128, 16, 128, 3, 1, 1},
-                                 {128, 64, 32, 128, 1, 2, 0},  {128, 128, 16, 256, 3, 2, 1},
-                                 {128, 256, 8, 256, 3, 1, 1},  {128, 128, 16, 256, 1, 2, 0},
-                                 {128, 256, 8, 512, 3, 2, 1},  {128, 512, 4, 512, 3, 1, 1},
-                                 {128, 256, 8, 512, 1, 2, 0},  {128, 64, 16, 128, 3, 1, 1},
-                                 {128, 256, 4, 512, 3, 1, 1},  {128, 512, 2, 512, 3, 1, 1},
-                                 {128, 64, 16, 64, 5, 1, 2},   {16, 160, 32, 160, 3, 1, 1},
-                                 {16, 320, 16, 320, 3, 1, 1},  {16, 640, 8, 640, 3, 1, 1},
-                                 {8, 64, 56, 64, 3, 1, 1},     {8, 128, 28, 128, 3, 1, 1},
-                                 {8, 256, 14, 256, 3, 1, 1},   {8, 512, 7, 512, 3, 1, 1},
-                                 {8, 64, 56, 256, 1, 1, 0},    {8, 512, 28, 128, 1, 1, 0},
-                                 {8, 1024, 14, 256, 1, 1, 0},  {8, 2048, 7, 512, 1, 1, 0},
-                                 {64, 9216, 1, 4096, 1, 1, 0}, {50, 784, 1, 500, 1, 1, 0},
-                                 {32, 512, 4, 512, 3, 1, 1},   {32, 64, 32, 64, 3, 1, 1}}) {
-      compare_exact(shape, product);
-    }
-  }
+  const std::vector<LayerShape> shapes = {
+      {128, 3, 32, 16, 3, 1, 1},    {128, 16, 32, 16, 3, 1, 1},   {128, 16, 32, 32, 3, 2, 1},
+      {128, 32, 16, 32, 3, 1, 1},   {128, 32, 16, 64, 3, 2, 1},   {128, 64, 8, 64, 3, 1, 1},
+      {128, 3, 32, 64, 3, 1, 1},    {128, 64, 32, 64, 3, 1, 1},   {128, 64, 32, 128, 3, 2, 1},
+      {128, 128, 16, 128, 3, 1, 1}, {128, 64, 32, 128, 1, 2, 0},  {128, 128, 16, 256, 3, 2, 1},
+      {128, 256, 8, 256, 3, 1, 1},  {128, 128, 16, 256, 1, 2, 0}, {128, 256, 8, 512, 3, 2, 1},
+      {128, 512, 4, 512, 3, 1, 1},  {128, 256, 8, 512, 1, 2, 0},  {128, 64, 16, 128, 3, 1, 1},
+      {128, 256, 4, 512, 3, 1, 1},  {128, 512, 2, 512, 3, 1, 1},  {128, 64, 16, 64, 5, 1, 2},
+      {16, 160, 32, 160, 3, 1, 1},  {16, 320, 16, 320, 3, 1, 1},  {16, 640, 8, 640, 3, 1, 1},
+      {8, 64, 56, 64, 3, 1, 1},     {8, 128, 28, 128, 3, 1, 1},   {8, 256, 14, 256, 3, 1, 1},
+      {8, 512, 7, 512, 3, 1, 1},    {8, 64, 56, 256, 1, 1, 0},    {8, 512, 28, 128, 1, 1, 0},
+      {8, 1024, 14, 256, 1, 1, 0},  {8, 2048, 7, 512, 1, 1, 0},   {64, 9216, 1, 4096, 1, 1, 0},
+      {50, 784, 1, 500, 1, 1, 0},   {32, 512, 4, 512, 3, 1, 1},   {32, 64, 32, 64, 3, 1, 1}};
+  compare_layers(arguments, kAllProducts, shapes, compare_exact);
   return 0;
 }
 

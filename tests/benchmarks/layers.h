@@ -2,9 +2,12 @@
 #pragma once
 
 #include <ATen/ops/randn.h>
+#include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <string>
+#include <vector>
 
 #include "kernels/kernel.h"
 #include "tests/benchmarks/benchmarks.h"
@@ -33,6 +36,26 @@ inline double milliseconds(const Plan& plan, const Operands& o, const std::strin
   const auto result = run(plan, o, variant);
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before)
       .count();
+}
+
+// The first cells of a layer's row.
+inline void print_layer(const LayerShape& s, Product product) {
+  fmt::print("| {},{},{},{},{}x{}/{} | {} |", s.n, s.ci, s.size, s.co, s.kernel, s.kernel, s.stride,
+             name(product));
+}
+
+// Calls `compare` with every shape for each product, or for the one that the arguments name:
+// [THREADS [PRODUCT]].
+template <typename Products, typename Compare>
+void compare_layers(const CommandLine& arguments, const Products& products,
+                    const std::vector<LayerShape>& shapes, const Compare& compare) {
+  for (const auto product : products) {
+    if (arguments.size() > 1 && name(product) != arguments[1]) continue;
+    for (const auto& shape : shapes) {
+      compare(shape, product);
+      std::fflush(stdout);
+    }
+  }
 }
 
 }  // namespace approx

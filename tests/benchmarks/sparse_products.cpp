@@ -4,6 +4,8 @@
 #include <ATen/ops/rand.h>
 #include <fmt/format.h>
 
+#include <array>
+
 #include "core/train/device.h"
 #include "kernels/select/select.h"
 #include "tests/benchmarks/layers.h"
@@ -34,13 +36,12 @@ void compare_sparse(const LayerShape& s, Product product) {
       if (round >= kWarmUps) sparse[i].push_back(time);
     }
   }
-  fmt::print("| {},{},{},{},{}x{}/{} | {} | {:.2f} |", s.n, s.ci, s.size, s.co, s.kernel, s.kernel,
-             s.stride, name(product), median(dense));
+  print_layer(s, product);
+  fmt::print(" {:.2f} |", median(dense));
   for (const auto& times : sparse) {
     fmt::print(" {:.2f} ({:.2f}) |", median(times), median(dense) / median(times));
   }
   fmt::print("\n");
-  std::fflush(stdout);
 }
 
 }  // namespace
@@ -50,24 +51,17 @@ int benchmark_sparse_products(const CommandLine& arguments) {
   fmt::print("| N, Ci, map, Co, kernel/stride | product | exact ms | ms (ratio) at a density of");
   for (const double density : kDensities) fmt::print(" {} |", density);
   fmt::print("\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-  for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
-    if (arguments.size() > 1 && name(product) != arguments[1]) continue;
-    for (const auto& shape :
-         std::vector<LayerShape>{{128, 64, 32, 64, 3, 1, 1},   {128, 128, 16, 128, 3, 1, 1},
-                                 {128, 256, 8, 256, 3, 1, 1},  {128, 512, 4, 512, 3, 1, 1},
-                                 {128, 512, 2, 512, 3, 1, 1},  {128, 16, 32, 16, 3, 1, 1},
-                                 {128, 32, 16, 32, 3, 1, 1},   {128, 64, 8, 64, 3, 1, 1},
-                                 {128, 16, 32, 32, 3, 2, 1},   {128, 32, 16, 64, 3, 2, 1},
-                                 {128, 64, 32, 128, 3, 2, 1},  {128, 128, 16, 256, 3, 2, 1},
-                                 {128, 256, 8, 512, 3, 2, 1},  {128, 128, 16, 256, 1, 2, 0},
-                                 {64, 64, 27, 192, 5, 1, 2},   {64, 192, 13, 384, 3, 1, 1},
-                                 {32, 64, 56, 256, 1, 1, 0},   {32, 256, 56, 64, 1, 1, 0},
-                                 {32, 1024, 14, 256, 1, 1, 0}, {32, 512, 7, 2048, 1, 1, 0},
-                                 {8, 64, 56, 64, 3, 1, 1},     {8, 512, 7, 512, 3, 1, 1},
-                                 {16, 160, 32, 160, 3, 1, 1},  {16, 640, 8, 640, 3, 1, 1}}) {
-      compare_sparse(shape, product);
-    }
-  }
+  const std::vector<LayerShape> shapes = {
+      {128, 64, 32, 64, 3, 1, 1},   {128, 128, 16, 128, 3, 1, 1}, {128, 256, 8, 256, 3, 1, 1},
+      {128, 512, 4, 512, 3, 1, 1},  {128, 512, 2, 512, 3, 1, 1},  {128, 16, 32, 16, 3, 1, 1},
+      {128, 32, 16, 32, 3, 1, 1},   {128, 64, 8, 64, 3, 1, 1},    {128, 16, 32, 32, 3, 2, 1},
+      {128, 32, 16, 64, 3, 2, 1},   {128, 64, 32, 128, 3, 2, 1},  {128, 128, 16, 256, 3, 2, 1},
+      {128, 256, 8, 512, 3, 2, 1},  {128, 128, 16, 256, 1, 2, 0}, {64, 64, 27, 192, 5, 1, 2},
+      {64, 192, 13, 384, 3, 1, 1},  {32, 64, 56, 256, 1, 1, 0},   {32, 256, 56, 64, 1, 1, 0},
+      {32, 1024, 14, 256, 1, 1, 0}, {32, 512, 7, 2048, 1, 1, 0},  {8, 64, 56, 64, 3, 1, 1},
+      {8, 512, 7, 512, 3, 1, 1},    {16, 160, 32, 160, 3, 1, 1},  {16, 640, 8, 640, 3, 1, 1}};
+  compare_layers(arguments, std::array{Product::kDataGradient, Product::kWeightGradient}, shapes,
+                 compare_sparse);
   return 0;
 }
 

@@ -69,6 +69,15 @@ TEST(Cuda, TiesOfThePositionsAreTheCpus) {
   }
 }
 
+RunConfig toy_run(const std::string& network) {
+  RunConfig config;
+  config.network = network;
+  config.dataset = "toy";
+  config.device = DeviceKind::kCuda;
+  config.batch_size = 16;
+  return config;
+}
+
 // Under fp16 what is reduced is still scaled, so that all ranks see the same overflow.
 TEST(Cuda, GradientsAreReducedBeforeTheyAreUnscaled) {
   SKIP_WITHOUT_CUDA();
@@ -86,11 +95,7 @@ TEST(Cuda, GradientsAreReducedBeforeTheyAreUnscaled) {
     double& largest_;
   };
   const auto dataset = toy_dataset();
-  RunConfig config;
-  config.network = "small_cnn:width=4";
-  config.dataset = "toy";
-  config.device = DeviceKind::kCuda;
-  config.batch_size = 16;
+  auto config = toy_run("small_cnn:width=4");
   config.recipe.learning_rate = 0.05;
   double plain = 0, scaled = 0;
   Session(config, dataset, {}, std::make_unique<Largest>(plain)).step();
@@ -126,11 +131,7 @@ TEST(Cuda, RandomGradientsAreScaledWithTheLoss) {
     double& deviation_;
   };
   const auto dataset = toy_dataset();
-  RunConfig config;
-  config.network = "small_cnn:width=16";
-  config.dataset = "toy";
-  config.device = DeviceKind::kCuda;
-  config.batch_size = 16;
+  auto config = toy_run("small_cnn:width=16");
   config.method = "random";
   config.schedule = make_schedule("slice:layers=2");
   double plain = 0, scaled = 0;
@@ -145,11 +146,7 @@ TEST(Cuda, ATrainingStepRuns) {
   SKIP_WITHOUT_CUDA();
   const auto dataset = toy_dataset();
   for (const auto* method : {"zero", "random", "topk_position"}) {
-    RunConfig config;
-    config.network = "small_cnn:width=4";
-    config.dataset = "toy";
-    config.device = DeviceKind::kCuda;
-    config.batch_size = 16;
+    auto config = toy_run("small_cnn:width=4");
     config.threads = 1;
     config.method = method;
     config.schedule = make_schedule("slice:steps=::2");

@@ -61,6 +61,27 @@ at::Tensor by_definition(const PrunedDY& plan, const Operands& o) {
   return reference::product(replaced).tensor();
 }
 
+void expect_definition(const TestShape& shape, Product product, const std::string& variant) {
+  SCOPED_TRACE(shape);
+  auto o = random_operands(shape);
+  o.product = product;
+  for (const double density : {0.0, 0.05, 0.5, 1.0}) {
+    SCOPED_TRACE(density);
+    const auto plan = sparse(o.dy, density);
+    EXPECT_CLOSE(run(plan, o, variant), by_definition(plan, o));
+  }
+}
+
+// A NaN that a kernel of 3x3 multiplies for 16 input channels.
+void expect_not_a_number_kept(Product product, const std::string& variant) {
+  auto o = random_operands({1, 16, 5, 8, 3, 1, 1});
+  o.product = product;
+  o.dy.zero_();
+  o.dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+  const auto plan = counted(o.dy.contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_EQ(run(plan, o, variant).isnan().sum().item<int64_t>(), 16 * 9);
+}
+
 TEST(PrunedDY, SparseRowsAgreeWithPlainLoops) {
   // Blocks of four, two and one vectors of input channels; output channels that fill no vector and
   // more than one block; several images together, with a rest; kernels of several widths; strides
@@ -72,24 +93,12 @@ TEST(PrunedDY, SparseRowsAgreeWithPlainLoops) {
                             TestShape{2, 16, 8, 9, 3, 1, 2}, TestShape{1, 16, 1, 3, 3, 1, 1},
                             TestShape{2, 32, 8, 9, 3, 2, 1}, TestShape{3, 48, 7, 20, 3, 2, 0},
                             TestShape{2, 64, 9, 5, 1, 2, 0}, TestShape{2, 16, 11, 7, 5, 2, 2}}) {
-    SCOPED_TRACE(shape);
-    auto o = random_operands(shape);
-    o.product = Product::kDataGradient;
-    for (const double density : {0.0, 0.05, 0.5, 1.0}) {
-      SCOPED_TRACE(density);
-      const auto plan = sparse(o.dy, density);
-      EXPECT_CLOSE(run(plan, o, "sparse_rows"), by_definition(plan, o));
-    }
+    expect_definition(shape, Product::kDataGradient, "sparse_rows");
   }
 }
 
 TEST(PrunedDY, SparseRowsKeepWhatIsNoNumber) {
-  auto o = random_operands({1, 16, 5, 8, 3, 1, 1});
-  o.product = Product::kDataGradient;
-  o.dy.zero_();
-  o.dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
-  const auto dx = run(counted(o.dy.contiguous(at::MemoryFormat::ChannelsLast)), o, "sparse_rows");
-  EXPECT_EQ(dx.isnan().sum().item<int64_t>(), 16 * 9);
+  expect_not_a_number_kept(Product::kDataGradient, "sparse_rows");
 }
 
 TEST(PrunedDY, SparseListsAgreeWithPlainLoops) {
@@ -101,13 +110,7 @@ TEST(PrunedDY, SparseListsAgreeWithPlainLoops) {
                             TestShape{2, 20, 6, 3, 5, 2, 1}, TestShape{2, 12, 9, 4, 7, 2, 3},
                             TestShape{2, 128, 6, 9, 1, 1, 0}, TestShape{2, 72, 6, 9, 1, 2, 0},
                             TestShape{2, 33, 5, 4, 2, 1, 1}, TestShape{1, 3, 1, 3, 3, 1, 1}}) {
-    SCOPED_TRACE(shape);
-    auto o = random_operands(shape);
-    for (const double density : {0.0, 0.05, 0.5, 1.0}) {
-      SCOPED_TRACE(density);
-      const auto plan = sparse(o.dy, density);
-      EXPECT_CLOSE(run(plan, o, "sparse_lists"), by_definition(plan, o));
-    }
+    expect_definition(shape, Product::kWeightGradient, "sparse_lists");
   }
 }
 
@@ -120,11 +123,7 @@ TEST(PrunedDY, SparseListsKnowDilationAndEachDirection) {
 }
 
 TEST(PrunedDY, SparseListsKeepWhatIsNoNumber) {
-  auto o = random_operands({1, 16, 5, 8, 3, 1, 1});
-  o.dy.zero_();
-  o.dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
-  const auto dw = run(counted(o.dy.contiguous(at::MemoryFormat::ChannelsLast)), o, "sparse_lists");
-  EXPECT_EQ(dw.isnan().sum().item<int64_t>(), 16 * 9);
+  expect_not_a_number_kept(Product::kWeightGradient, "sparse_lists");
 }
 
 TEST(PrunedDY, SparseKernelsGiveTheSameBitsOnAnyNumberOfThreads) {
