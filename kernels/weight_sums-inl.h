@@ -99,6 +99,9 @@ class WeightSums {
     team.share(channels_, [&](int64_t channel) { add_parts(channel, 0, blocks_.size(), out); });
   }
 
+  // How many items add the same tile, each to other blocks.
+  int64_t items_of_tile() const { return groups_; }
+
   const InputChannels& block(size_t index) const { return blocks_[index]; }
 
   // [output channel][tap][input channel of the block]

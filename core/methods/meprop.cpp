@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "core/methods/pruning.h"
-#include "core/methods/sampling.h"
 #include "kernels/select/select.h"
 
 namespace approx {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {
@@ -81,27 +82,14 @@ at::Tensor SamplingMethod::scores(const Operands& o, Axis axis) const {
   return {};
 }
 
-at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim) {
-  std::vector<int64_t> others;
-  for (int64_t d = 0; d < 4; ++d) {
-    if (d != dim) others.push_back(d);
-  }
-  return at::linalg_vector_norm(tensor, 2, others, /*keepdim=*/false, norm_type(tensor))
-      .to(at::kDouble);
-}
-
 at::Tensor input_channel_norms(const Operands& o) {
   const int64_t groups = o.geometry.groups;
+  if (groups == 1) return slice_norms(o.w, 1);
   // [groups, Co/groups, Ci/groups, Kh*Kw]
   const auto w = o.w.reshape({groups, o.w.size(0) / groups, o.w.size(1), -1});
   return at::linalg_vector_norm(w, 2, {1, 3}, /*keepdim=*/false, norm_type(w))
       .to(at::kDouble)
       .flatten();
-}
-
-at::Tensor largest(const at::Tensor& scores, int64_t k) {
-  const auto order = std::get<1>(scores.sort(/*stable=*/true, 0, /*descending=*/true));
-  return std::get<0>(order.narrow(0, 0, k).sort());
 }
 
 }  // namespace approx

@@ -55,13 +55,7 @@ constexpr auto enum_texts(SamplingMethod::Mode) {
        {SamplingMethod::Mode::kBlackBox, "black_box"}});
 }
 
-// Norms of the slices of a tensor [A,B,H,W] along one of its first two dimensions, [n] double.
-at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim);
-
 // Norms of the slices of w that meet each input channel, [Ci] double.
 at::Tensor input_channel_norms(const Operands& operands);
-
-// The k largest, the lower index first among equals, in ascending order of index.
-at::Tensor largest(const at::Tensor& scores, int64_t k);
 
 }  // namespace approx

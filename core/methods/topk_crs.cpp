@@ -2,6 +2,7 @@
 // section 6, Theorem 2). Biased by design. Ties go to the lower index: the published code's
 // order among equals is undefined.
 #include "core/methods/sampling.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {

@@ -2,6 +2,7 @@
 // section 6, "top-k-weights"): no pass over the activations, and on many workers one choice.
 // Examples have no weights, so the weight gradient cannot be sampled on its own.
 #include "core/methods/sampling.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {

@@ -3,11 +3,13 @@
 //   dW[co, r, s, :] += dY[n, i, j, co] X[n, i stride - padding + r dilation, j ..., :]
 //
 // for every entry (n, i, j, co) that is not zero. Entries are compacted once, without a branch,
-// into lists by tile of pixels and output channel. A list is then a run of sums that stay in
-// registers: all taps of the kernel by one vector of input channels, or as many taps of a row and
-// vectors as registers hold. An entry costs a broadcast and one multiply-add for each of them, with
-// X read from the first-level cache: a tile of it is packed with its padding as zeros, so that
-// where an entry's pixels stand is one number, the same for every block of input channels.
+// into lists by tile of pixels and output channel, and used up tile by tile while they are in the
+// cache: read from memory again for each block of input channels they take a fifth of the time. A
+// list is then a run of sums that stay in registers: all taps of the kernel by one vector of input
+// channels, or as many taps of a row and vectors as registers hold. An entry costs a broadcast and
+// one multiply-add for each of them, with X read from the first-level cache: a tile of it is packed
+// with its padding as zeros, so that where an entry's pixels stand is one number, the same for
+// every block of input channels.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pruned_dy/weight_gradient_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -37,6 +39,11 @@ using Vector = hn::Vec<Floats>;
 
 // The entries of a tile, output channel after output channel.
 struct Lists {
+  void reserve(int64_t entries) {
+    value = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(entries));
+    at = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(entries));
+  }
+
   std::unique_ptr<float[]> value;
   std::unique_ptr<int32_t[]> at;  // where the pixels begin that an entry reads, in packed X
   std::vector<int32_t> begin;     // of each channel's entries, and the end of the last
@@ -118,18 +125,26 @@ class SparseWeightGradient {
 
   void compute(const Team& team) const {
     const int64_t tiles = tiles_.count();
+    const WeightSums sums(p_, window_.vectors, tiles);
+    if (sums.items_of_tile() == 1) {
+      // The lists of a tile are used up while they are in the cache, and never lie in memory.
+      sums.compute(
+          team, [&](const WeightSums::Item& item) { add_tiles_at_once(sums, item); }, args_.out);
+      return;
+    }
     std::vector<Lists> lists(static_cast<size_t>(tiles));
     const int64_t shares = std::min<int64_t>(tiles, 64);
     team.share(shares, [&](int64_t share) {
-      Entries entries(tiles_.images() * tiles_.rows() * p_.wo * p_.co);
+      Entries entries(entries_of_tile());
       for (int64_t t = tiles * share / shares; t < tiles * (share + 1) / shares; ++t) {
         compact_tile(tiles_[t], entries);
-        lists[static_cast<size_t>(t)] = lists_of(entries);
+        auto& own = lists[static_cast<size_t>(t)];
+        own.reserve(entries.count);
+        deal_out(entries, own);
       }
     });
-    const WeightSums sums(p_, window_.vectors, tiles);
-    const auto add = [&](const WeightSums::Item& item) { add_tiles(sums, item, lists); };
-    sums.compute(team, add, args_.out);
+    sums.compute(
+        team, [&](const WeightSums::Item& item) { add_tiles(sums, item, lists); }, args_.out);
   }
 
  private:
@@ -182,13 +197,13 @@ class SparseWeightGradient {
     }
   }
 
+  // Most entries that a tile may have.
+  int64_t entries_of_tile() const { return tiles_.images() * tiles_.rows() * p_.wo * p_.co; }
+
   // The same by output channel: counted, then dealt out.
-  Lists lists_of(const Entries& entries) const {
-    Lists lists;
-    lists.value = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(entries.count));
-    lists.at = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(entries.count));
+  void deal_out(const Entries& entries, Lists& lists) const {
     // While entries are dealt out, begin[c + 1] is where the next one of channel c goes.
-    lists.begin.resize(static_cast<size_t>(p_.co) + 2);
+    lists.begin.assign(static_cast<size_t>(p_.co) + 2, 0);
     int32_t* next = lists.begin.data() + 1;
     for (int32_t e = 0; e < entries.count; ++e) ++next[entries.channel[static_cast<size_t>(e)] + 1];
     for (int64_t c = 0; c < p_.co; ++c) next[c + 1] += next[c];
@@ -200,18 +215,39 @@ class SparseWeightGradient {
       value[to] = entries.value[entry];
       at[to] = entries.at[entry];
     }
-    return lists;
+  }
+
+  hwy::AlignedFreeUniquePtr<float[]> room_for_x() const {
+    return hwy::AllocateAligned<float>(static_cast<size_t>(tiles_.images() * image_size()));
   }
 
   // Adds what the tiles of an item give to its blocks of input channels.
   void add_tiles(const WeightSums& sums, const WeightSums::Item& item,
                  const std::vector<Lists>& lists) const {
-    auto x = hwy::AllocateAligned<float>(static_cast<size_t>(tiles_.images() * image_size()));
+    const auto x = room_for_x();
+    for (int64_t t = item.first_tile; t < item.last_tile; ++t) {
+      add_blocks(sums, item, tiles_[t], lists[static_cast<size_t>(t)], x.get());
+    }
+  }
+
+  // The same, with the lists made on the way.
+  void add_tiles_at_once(const WeightSums& sums, const WeightSums::Item& item) const {
+    const auto x = room_for_x();
+    Entries entries(entries_of_tile());
+    Lists lists;
+    lists.reserve(entries_of_tile());
+    for (int64_t t = item.first_tile; t < item.last_tile; ++t) {
+      compact_tile(tiles_[t], entries);
+      deal_out(entries, lists);
+      add_blocks(sums, item, tiles_[t], lists, x.get());
+    }
+  }
+
+  void add_blocks(const WeightSums& sums, const WeightSums::Item& item, const PixelTile& tile,
+                  const Lists& lists, float* x) const {
     for (size_t b = item.first_block; b < item.last_block; ++b) {
-      for (int64_t t = item.first_tile; t < item.last_tile; ++t) {
-        pack_x(tiles_[t], sums.block(b), x.get());
-        add_tile(lists[static_cast<size_t>(t)], x.get(), sums.sums(item, b), sums.step(b));
-      }
+      pack_x(tile, sums.block(b), x);
+      add_tile(lists, x, sums.sums(item, b), sums.step(b));
     }
   }
 
@@ -279,8 +315,9 @@ void sparse_weight_gradient_anywhere(const Arguments<PrunedDY, float>& args, con
 // Measured, docs/performance.md: the largest share of dY at which no layer is slower.
 bool sparse_lists_pay(const Problem& p) {
   if (p.co < 16 || p.ci < 16 || p.ho * p.wo < 4) return false;
-  if (p.kh * p.kw < 9) return p.density <= (p.ci >= 512 ? 0.4 : 0.1);
-  return p.density <= (p.ci >= 128 ? 0.45 : p.ci >= 64 ? 0.4 : p.ci >= 32 ? 0.3 : 0.2);
+  if (p.kh * p.kw < 9) return p.density <= (p.ci >= 512 ? 0.5 : 0.2);
+  if (p.ci < 64) return p.density <= (p.ci >= 32 ? 0.4 : 0.3);
+  return p.density <= (p.ho * p.wo >= 16 ? 0.5 : 0.45);
 }
 
 REGISTER_KERNEL(PrunedDY, "sparse_lists", sparse_weight_gradient_anywhere)

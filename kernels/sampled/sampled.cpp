@@ -10,9 +10,12 @@
 #include "kernels/kernel.h"
 #include "kernels/loop_memory.h"
 #include "kernels/plan.h"
+#include "kernels/sampled/channels.h"
 
 namespace approx {
 namespace {
+
+constexpr auto kLastInMemory = at::MemoryFormat::ChannelsLast;
 
 // Where an axis lies in a tensor, -1 where the tensor does not have it.
 struct Place {
@@ -47,38 +50,12 @@ int64_t result_dim(const Sampled& plan, const Operands& o) {
 
 at::Tensor zeros_of_result(const Operands& o) {
   const auto& like = o.product == Product::kForward ? o.x : o.dy;
-  return at::zeros(result_sizes(problem_of(o)),
-                   like.options().memory_format(at::MemoryFormat::ChannelsLast));
+  return at::zeros(result_sizes(problem_of(o)), like.options().memory_format(kLastInMemory));
 }
 
-// x[:, index] with the channels last in memory, [N,k,H,W].
-at::Tensor take_channels(const at::Tensor& x, const at::Tensor& index) {
-  constexpr auto kLast = at::MemoryFormat::ChannelsLast;
-  if (!x.is_cpu() || x.scalar_type() != at::kFloat) {
-    return at::index_select(x, 1, index).contiguous(kLast);
-  }
-  const auto source = x.contiguous(kLast);
-  const int64_t k = index.numel(), channels = x.size(1);
-  auto taken = at::empty({x.size(0), k, x.size(2), x.size(3)}, x.options().memory_format(kLast));
-  const auto* from = source.const_data_ptr<float>();
-  const auto* at_channel = index.const_data_ptr<int64_t>();
-  auto* to = taken.mutable_data_ptr<float>();
-  const int64_t pixels = x.size(0) * x.size(2) * x.size(3);
-  constexpr int64_t kGrain = 1 << 15;  // numbers worth waking another thread for
-  at::parallel_for(0, pixels, std::max<int64_t>(1, kGrain / std::max<int64_t>(k, 1)),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t p = begin; p < end; ++p) {
-                       for (int64_t i = 0; i < k; ++i) {
-                         to[p * k + i] = from[p * channels + at_channel[i]];
-                       }
-                     }
-                   });
-  return taken;
-}
-
-at::Tensor take(const at::Tensor& tensor, int64_t dim, const at::Tensor& index) {
-  if (dim == 1) return take_channels(tensor, index);
-  return at::index_select(tensor, dim, index);
+// Whether channels are moved by loops over memory.
+bool moved_by_loops(const at::Tensor& tensor, const at::Tensor& index) {
+  return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && index.is_cpu();
 }
 
 // `factor`, float, along one dimension of a tensor with four.
@@ -94,9 +71,71 @@ at::Tensor times(const at::Tensor& tensor, const at::Tensor& factor) {
   return at::mul(tensor, factor).to(tensor.scalar_type());
 }
 
+// Moves the rows of channels between a tensor and a part of its channels.
+template <typename Move>
+void move_rows(int64_t channels, const at::Tensor& index, const at::Tensor& factor, int64_t rows,
+               const Move& move) {
+  const auto factors = factor.defined() ? factor.contiguous() : factor;
+  const ChannelPart which{channels, index.numel(), index.const_data_ptr<int64_t>(),
+                          factors.defined() ? factors.const_data_ptr<float>() : nullptr};
+  constexpr int64_t kGrain = 1 << 15;  // numbers worth waking another thread for
+  at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / channels),
+                   [&](int64_t begin, int64_t end) { move(which, begin, end); });
+}
+
+// x[:, index] times `factor` (undefined: 1) with the channels last in memory, [N,k,H,W].
+at::Tensor take_channels(const at::Tensor& x, const at::Tensor& index, const at::Tensor& factor) {
+  if (!moved_by_loops(x, index)) {
+    const auto taken = at::index_select(x, 1, index).contiguous(kLastInMemory);
+    return factor.defined() ? times(taken, along(factor, 1)) : taken;
+  }
+  const auto source = x.contiguous(kLastInMemory);
+  auto taken = at::empty({x.size(0), index.numel(), x.size(2), x.size(3)},
+                         x.options().memory_format(kLastInMemory));
+  const auto* from = source.const_data_ptr<float>();
+  auto* to = taken.mutable_data_ptr<float>();
+  move_rows(x.size(1), index, factor, x.size(0) * x.size(2) * x.size(3),
+            [&](const ChannelPart& which, int64_t begin, int64_t end) {
+              take_channels_simd(which, from, to, begin, end);
+            });
+  return taken;
+}
+
+// The opposite: `part` [N,k,H,W] times `factor` among zeros, [N,channels,H,W].
+at::Tensor put_channels(const at::Tensor& part, const at::Tensor& index, const at::Tensor& factor,
+                        int64_t channels) {
+  const std::vector<int64_t> sizes = {part.size(0), channels, part.size(2), part.size(3)};
+  if (!moved_by_loops(part, index)) {
+    auto whole = at::zeros(sizes, part.options().memory_format(kLastInMemory));
+    whole.index_copy_(1, index, factor.defined() ? times(part, along(factor, 1)) : part);
+    return whole;
+  }
+  const auto source = part.contiguous(kLastInMemory);
+  auto whole = at::empty(sizes, part.options().memory_format(kLastInMemory));
+  const auto* from = source.const_data_ptr<float>();
+  auto* to = whole.mutable_data_ptr<float>();
+  move_rows(channels, index, factor, part.size(0) * part.size(2) * part.size(3),
+            [&](const ChannelPart& which, int64_t begin, int64_t end) {
+              put_channels_simd(which, from, to, begin, end);
+            });
+  return whole;
+}
+
+at::Tensor take(const at::Tensor& tensor, int64_t dim, const at::Tensor& index,
+                const at::Tensor& factor = {}) {
+  if (dim == 1) return take_channels(tensor, index, factor);
+  const auto taken = at::index_select(tensor, dim, index);
+  return factor.defined() ? times(taken, along(factor, dim)) : taken;
+}
+
 at::Tensor put_back(const at::Tensor& part, int64_t dim, const Sampled& plan, const Operands& o) {
+  if (dim == 1) {
+    const auto channels = result_sizes(problem_of(o))[1];
+    return put_channels(part, plan.index, plan.scale, channels);
+  }
   auto whole = zeros_of_result(o);
-  whole.index_copy_(dim, plan.index, part);
+  whole.index_copy_(dim, plan.index,
+                    plan.scale.defined() ? times(part, along(plan.scale, dim)) : part);
   return whole;
 }
 
@@ -114,21 +153,16 @@ at::Tensor gathered_product(const Sampled& plan, const Operands& o) {
     if (part.x.defined() && !x_is_sample) part.x = take(o.x, place.x, plan.index);
     part.input_sizes[static_cast<size_t>(place.x)] = k;
   }
-  if (place.w >= 0) part.w = take(o.w, place.w, plan.index);
-  if (place.y >= 0 && o.dy.defined()) part.dy = take(o.dy, place.y, plan.index);
-
   const int64_t dim = result_dim(plan, o);
-  const bool in_result = dim >= 0;
-  if (plan.scale.defined() && !in_result) {
-    // On the smaller of the two tensors that share the axis; examples have no part in w.
-    auto& scaled = place.w >= 0 ? part.w : part.dy;
-    const int64_t at = place.w >= 0 ? place.w : place.y;
-    scaled = times(scaled, along(plan.scale, at));
+  // Where the product sums over the axis, the factors go on the smaller of the two tensors that
+  // share it; examples have no part in w.
+  const auto on = [&](bool smaller) { return dim < 0 && smaller ? plan.scale : at::Tensor(); };
+  if (place.w >= 0) part.w = take(o.w, place.w, plan.index, on(true));
+  if (place.y >= 0 && o.dy.defined()) {
+    part.dy = take(o.dy, place.y, plan.index, on(place.w < 0));
   }
   auto result = run(Dense{}, part);
-  if (!in_result) return result;
-  if (plan.scale.defined()) result.mul_(along(plan.scale, dim));
-  return put_back(result, dim, plan, o);
+  return dim < 0 ? result : put_back(result, dim, plan, o);
 }
 
 // The length of an axis: Ci, Co or N.
@@ -160,10 +194,7 @@ at::Tensor whole_input(const Sampled& plan, const Operands& o) {
   if (plan.axis != Axis::kInputChannels || !o.x.defined() || o.x.size(1) == o.input_sizes[1]) {
     return o.x;
   }
-  auto whole =
-      at::zeros(o.input_sizes, o.x.options().memory_format(at::MemoryFormat::ChannelsLast));
-  whole.index_copy_(1, plan.index, o.x);
-  return whole;
+  return put_channels(o.x, plan.index, {}, o.input_sizes[1]);
 }
 
 // The same by multiplying whole tensors with factors, zeros included: any group count, no saving.
@@ -228,7 +259,7 @@ at::Tensor sampled_input(const at::Tensor& x, const Plan& plan, const Geometry& 
   const auto* sampled = std::get_if<Sampled>(&plan);
   const bool can = sampled != nullptr && sampled->axis == Axis::kInputChannels &&
                    geometry.groups == 1 && sampled->index.numel() > 0;
-  return can ? take_channels(x, sampled->index) : x;
+  return can ? take_channels(x, sampled->index, {}) : x;
 }
 
 template <typename Real>

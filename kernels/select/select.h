@@ -43,4 +43,12 @@ std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy,
 // have a sum beyond fp16. On the device of dy; nothing waits.
 at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how = Choosing::kFastest);
 
+// Where the k largest of `scores` [n] are, [k] int64 ascending; of equals the first, and what is no
+// number before all others. On the device of the scores; nothing waits.
+at::Tensor largest(const at::Tensor& scores, int64_t k, Choosing how = Choosing::kFastest);
+
+// The Euclidean norms of the slices of a tensor [A,B,H,W] along its first (dim = 0) or second
+// dimension, [A] or [B] double. On the device of the tensor; nothing waits.
+at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim, Choosing how = Choosing::kFastest);
+
 }  // namespace approx

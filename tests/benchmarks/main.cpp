@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
       {"batch_norm", approx::benchmark_batch_norm},
       {"dense_layer", approx::benchmark_dense_layer},
       {"exact_products", approx::benchmark_exact_products},
+      {"sampled_products", approx::benchmark_sampled_products},
       {"sparse_products", approx::benchmark_sparse_products}};
   const auto found = kBenchmarks.find(argc > 1 ? argv[1] : "");
   if (found != kBenchmarks.end()) return found->second({argv + 2, argv + argc});

@@ -57,6 +57,70 @@ TEST(PlaneMagnitude, EveryWayGivesTheSumOfTheDefinition) {
                   .item<bool>());
 }
 
+TEST(SliceNorms, EveryWayGivesTheNormOfTheDefinition) {
+  const std::vector<std::vector<int64_t>> sizes = {{1, 1, 1, 1},    {3, 7, 2, 2},   {2, 16, 5, 5},
+                                                   {40, 33, 6, 1},  {5, 100, 1, 1}, {300, 64, 3, 3},
+                                                   {9, 300, 16, 16}};
+  for (const auto& size : sizes) {
+    at::manual_seed(static_cast<uint64_t>(size[1]));
+    for (const auto format : {at::MemoryFormat::ChannelsLast, at::MemoryFormat::Contiguous}) {
+      const auto tensor = at::randn(size).contiguous(format);
+      for (const int64_t dim : {0, 1}) {
+        const auto norms = slice_norms(tensor, dim);
+        EXPECT_EQ(norms.scalar_type(), at::kDouble);
+        EXPECT_CLOSE(norms, tensor.to(at::kDouble).pow(2).sum({1 - dim, 2, 3}).sqrt());
+        EXPECT_CLOSE(norms, slice_norms(tensor, dim, Choosing::kReference));
+        EXPECT_CLOSE(norms, slice_norms(tensor, dim, Choosing::kTensors));
+      }
+    }
+  }
+}
+
+// Whatever is no finite number must not vanish from the scores of what is sampled.
+TEST(SliceNorms, AreNoNumberWhereASliceHoldsNone) {
+  auto tensor = at::ones({3, 20, 4, 4});
+  tensor[1][18][2][2] = std::numeric_limits<float>::quiet_NaN();
+  tensor[2][3][0][0] = std::numeric_limits<float>::infinity();
+  const auto channels = slice_norms(tensor, 1), examples = slice_norms(tensor, 0);
+  EXPECT_TRUE(std::isnan(channels[18].item<double>()));
+  EXPECT_TRUE(std::isinf(channels[3].item<double>()));
+  EXPECT_EQ(at::isfinite(channels).sum().item<int64_t>(), 18);
+  EXPECT_TRUE(std::isnan(examples[1].item<double>()));
+  EXPECT_TRUE(std::isinf(examples[2].item<double>()));
+}
+
+TEST(SliceNorms, AreTheSameOnAnyNumberOfThreads) {
+  const int before = at::get_num_threads();
+  const auto tensor = at::randn({16, 48, 12, 12}).contiguous(at::MemoryFormat::ChannelsLast);
+  std::vector<at::Tensor> norms;
+  for (const int threads : {1, 2, 3}) {
+    at::set_num_threads(threads);
+    norms.push_back(at::stack({slice_norms(tensor, 1).sum(), slice_norms(tensor, 0).sum()}));
+  }
+  at::set_num_threads(before);
+  EXPECT_TRUE(at::equal(norms[0], norms[1]));
+  EXPECT_TRUE(at::equal(norms[0], norms[2]));
+}
+
+TEST(Largest, AreTheFirstOfEqualsAndEveryNaN) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<double>> scores = {
+      {1}, {2, 2, 2, 2}, {1, 3, 2, 3, 0}, {0, none, 5, infinite, none, 5, -1}, {none, none, none}};
+  for (const auto& one : scores) {
+    const auto tensor = at::tensor(one, at::kDouble);
+    for (int64_t k = 0; k <= tensor.numel(); ++k) {
+      const auto index = largest(tensor, k);
+      EXPECT_TRUE(at::equal(index, largest(tensor, k, Choosing::kTensors))) << k << index;
+    }
+  }
+  at::manual_seed(5);
+  const auto many = at::randint(0, 40, {333}).to(at::kDouble);
+  for (const int64_t k : {0, 1, 100, 332, 333}) {
+    EXPECT_TRUE(at::equal(largest(many, k), largest(many, k, Choosing::kTensors))) << k;
+  }
+}
+
 // Odd counts, so that vectors have a rest; zeros of both signs, equal entries, denormals, what is
 // no number.
 at::Tensor difficult_gradient(int64_t n, int64_t channels, int64_t side) {

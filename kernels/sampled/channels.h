@@ -1,0 +1,30 @@
+// Some channels of maps whose channels lie last, on plain memory: taken out into a tensor of their
+// own, and put back among zeros.
+#pragma once
+
+#include <cstdint>
+
+namespace approx {
+
+// `whole` has `channels` numbers a row, `part` those of them that `index` names, in its order.
+struct ChannelPart {
+  int64_t channels = 0, kept = 0;
+  const int64_t* index = nullptr;  // [kept], ascending, none twice
+  const float* factor = nullptr;   // [kept]; null: 1
+};
+
+// part = whole[:, index] * factor, for rows [begin, end) of both.
+void take_channels_simd(const ChannelPart& which, const float* whole, float* part, int64_t begin,
+                        int64_t end);
+
+// whole[:, index] = part * factor and zero elsewhere, for rows [begin, end) of both.
+void put_channels_simd(const ChannelPart& which, const float* part, float* whole, int64_t begin,
+                       int64_t end);
+
+// The definitions of both.
+void take_channels_reference(const ChannelPart& which, const float* whole, float* part,
+                             int64_t begin, int64_t end);
+void put_channels_reference(const ChannelPart& which, const float* part, float* whole,
+                            int64_t begin, int64_t end);
+
+}  // namespace approx
