@@ -19,8 +19,8 @@ at::Tensor compute(const Variant<Kind>& variant, const Kind& plan, const Operand
 template <typename Kind>
 Problem problem_under(const Kind& plan, const Operands& operands) {
   Problem problem = problem_of(operands);
-  if constexpr (requires { PlanTraits<Kind>::density(plan); }) {
-    problem.density = PlanTraits<Kind>::density(plan);
+  if constexpr (requires { PlanTraits<Kind>::density(plan, problem); }) {
+    problem.density = PlanTraits<Kind>::density(plan, problem);
   }
   return problem;
 }

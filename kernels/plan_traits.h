@@ -35,7 +35,8 @@ struct PlanTraits;
 // static PrunedGradient pruned(const Kind&)
 // static at::Tensor gradient(const Kind&, const at::Tensor& dy): the dY that it computes with, in
 //   full; undefined where that is none
-// static double density(const Kind&): the share of that dY that is not zero; left out where unknown
+// static double density(const Kind&, const Problem&): the share of that dY that is not zero; left
+//   out where unknown
 
 // Of a plan that leaves dY alone.
 struct LeavesGradient {
@@ -80,6 +81,10 @@ struct PlanTraits<SparseDY> {
   static int64_t macs(const SparseDY& plan, const Operands& o) {
     return plan.value.numel() * macs_per_output(o);
   }
+  static double density(const SparseDY& plan, const Problem& p) {
+    const int64_t all = p.n * p.co * p.ho * p.wo;
+    return all == 0 ? 1 : static_cast<double>(plan.value.numel()) / static_cast<double>(all);
+  }
   static PrunedGradient pruned(const SparseDY& plan) {
     return {.values = plan.value, .kept = plan.value.numel(), .on_device = {}};
   }
@@ -98,7 +103,7 @@ struct PlanTraits<PrunedDY> {
     return {.values = plan.dy, .kept = 0, .on_device = plan.kept};
   }
   static at::Tensor gradient(const PrunedDY& plan, const at::Tensor& /*dy*/) { return plan.dy; }
-  static double density(const PrunedDY& plan) {
+  static double density(const PrunedDY& plan, const Problem& /*problem*/) {
     if (!plan.kept.is_cpu() || plan.dy.numel() == 0) return 1;
     const auto kept = static_cast<double>(*plan.kept.const_data_ptr<int64_t>());
     return kept / static_cast<double>(plan.dy.numel());

@@ -18,6 +18,7 @@ using CommandLine = std::vector<std::string>;
 int benchmark_batch_norm(const CommandLine& arguments);
 int benchmark_dense_layer(const CommandLine& arguments);
 int benchmark_exact_products(const CommandLine& arguments);
+int benchmark_one_position(const CommandLine& arguments);
 int benchmark_sampled_products(const CommandLine& arguments);
 int benchmark_sparse_products(const CommandLine& arguments);
 

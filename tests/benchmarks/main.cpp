@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
       {"batch_norm", approx::benchmark_batch_norm},
       {"dense_layer", approx::benchmark_dense_layer},
       {"exact_products", approx::benchmark_exact_products},
+      {"one_position", approx::benchmark_one_position},
       {"sampled_products", approx::benchmark_sampled_products},
       {"sparse_products", approx::benchmark_sparse_products}};
   const auto found = kBenchmarks.find(argc > 1 ? argv[1] : "");

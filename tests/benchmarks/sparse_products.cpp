@@ -1,6 +1,7 @@
 // The gradients of a dY that holds many zeros, by the kernels that leave them out, in turns with
 // the exact product of a full one. Where the rules of kernels/pruned_dy come from. Usage:
 // layer_benchmarks sparse_products [THREADS [PRODUCT]]
+// layer_benchmarks one_position [THREADS]: the weight gradient of one entry of every plane.
 #include <ATen/ops/rand.h>
 #include <fmt/format.h>
 
@@ -44,7 +45,50 @@ void compare_sparse(const LayerShape& s, Product product) {
   fmt::print("\n");
 }
 
+// One position of every plane: patches added in memory against lists.
+void compare_positions(const LayerShape& s) {
+  constexpr int kWarmUps = 2, kRounds = 9;
+  const auto o = layer_operands(s, Product::kWeightGradient, at::MemoryFormat::ChannelsLast);
+  const auto [position, value] = plane_peak(o.dy);
+  const Plan plan = SparseDY::from_topk(position, value);
+  std::vector<double> dense, lists, patches;
+  for (int round = 0; round < kWarmUps + kRounds; ++round) {
+    const double exact = milliseconds(Dense{}, o, {});
+    const double listed = milliseconds(plan, o, "lists"), added = milliseconds(plan, o, "simd");
+    if (round < kWarmUps) continue;
+    dense.push_back(exact);
+    lists.push_back(listed);
+    patches.push_back(added);
+  }
+  print_layer(s, Product::kWeightGradient);
+  fmt::print(" {:.2f} | {:.2f} ({:.2f}) | {:.2f} ({:.2f}) |\n", median(dense), median(lists),
+             median(dense) / median(lists), median(patches), median(dense) / median(patches));
+}
+
 }  // namespace
+
+int benchmark_one_position(const CommandLine& arguments) {
+  configure_threads(arguments.empty() ? 2 : std::stoi(arguments[0]));
+  fmt::print(
+      "| N, Ci, map, Co, kernel/stride | product | exact ms | lists ms (ratio) | simd ms "
+      "(ratio) |\n|---|---|---|---|---|\n");
+  for (const LayerShape& shape : std::vector<LayerShape>{{128, 64, 32, 64, 3, 1, 1},
+                                                         {128, 128, 16, 128, 3, 1, 1},
+                                                         {128, 64, 14, 64, 3, 1, 1},
+                                                         {128, 256, 8, 256, 3, 1, 1},
+                                                         {128, 64, 8, 64, 3, 1, 1},
+                                                         {128, 32, 8, 32, 3, 1, 1},
+                                                         {128, 512, 7, 512, 3, 1, 1},
+                                                         {128, 512, 4, 512, 3, 1, 1},
+                                                         {128, 64, 4, 64, 3, 1, 1},
+                                                         {128, 512, 2, 512, 3, 1, 1},
+                                                         {128, 64, 8, 64, 1, 1, 0},
+                                                         {128, 512, 4, 512, 1, 1, 0},
+                                                         {128, 256, 8, 512, 3, 2, 1}}) {
+    compare_positions(shape);
+  }
+  return 0;
+}
 
 int benchmark_sparse_products(const CommandLine& arguments) {
   configure_threads(arguments.empty() ? 2 : std::stoi(arguments[0]));

@@ -52,7 +52,7 @@ TEST(SparseDY, EveryVariantMatchesTheDefinition) {
     const auto plan = random_plan(operands, 3);
     const auto truth = definition(plan, operands);
     const auto names = variants(plan, operands);
-    EXPECT_EQ(names, (std::vector<std::string>{"simd", "densify", "reference"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"lists", "simd", "densify", "reference"}));
     for (const auto& variant : names) {
       SCOPED_TRACE(variant);
       EXPECT_CLOSE(run(plan, operands, variant), truth);
@@ -64,6 +64,7 @@ TEST(SparseDY, DilationReadsTheRightPixels) {
   auto operands = random_operands({2, 9, 9, 5, 3, 1, 1});
   operands.geometry.padding = operands.geometry.dilation = 2;  // the same output size
   const auto plan = random_plan(operands, 5);
+  EXPECT_CLOSE(run(plan, operands, "lists"), definition(plan, operands));
   EXPECT_CLOSE(run(plan, operands, "simd"), definition(plan, operands));
   EXPECT_CLOSE(run(plan, operands, "densify"), definition(plan, operands));
 }
@@ -106,11 +107,23 @@ TEST(SparseDY, AnyNumberOfThreadsGivesTheSameBits) {
   const auto operands = random_operands({3, 9, 8, 17, 3, 2, 1});
   const auto plan = random_plan(operands, 3);
   const int threads = at::get_num_threads();
-  at::set_num_threads(1);
-  const auto one = run(plan, operands, "simd");
-  at::set_num_threads(2);
-  EXPECT_TRUE(at::equal(one, run(plan, operands, "simd")));
+  for (const auto* variant : {"lists", "simd"}) {
+    at::set_num_threads(1);
+    const auto one = run(plan, operands, variant);
+    at::set_num_threads(2);
+    EXPECT_TRUE(at::equal(one, run(plan, operands, variant))) << variant;
+  }
   at::set_num_threads(threads);
+}
+
+// Few pixels of a large map, in tiles of rows: an entry belongs to the one that its row is in.
+TEST(SparseDY, EntriesOfAnyTileOfALargeMapCount) {
+  const auto operands = random_operands({2, 40, 61, 17, 3, 1, 1});
+  const auto plan = random_plan(operands, 11);
+  const auto truth = definition(plan, operands);
+  for (const auto* variant : {"lists", "simd"}) {
+    EXPECT_CLOSE(run(plan, operands, variant), truth) << variant;
+  }
 }
 
 TEST(SparseDY, EveryVariantAgreesWithTheDefinition) {

@@ -1,0 +1,93 @@
+// The weight gradient of compressed rows by lists, for every instruction set that Highway knows: a
+// list is what the rows of one output channel have in a tile of pixels. Packing X costs one read of
+// it, which few entries do not pay for.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/sparse_dy/listed_simd.cpp"
+#include <hwy/foreach_target.h>
+// clang-format off: must follow foreach_target.h
+#include <hwy/highway.h>
+
+#include "kernels/listed_gradient-inl.h"
+// clang-format on
+
+#include "kernels/sparse_dy/sparse_dy.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace approx {
+namespace HWY_NAMESPACE {
+
+class RowEntries {
+ public:
+  explicit RowEntries(const Arguments<SparseDY, float>& args) : args_(args), p_(args.problem) {}
+
+  struct Scratch {
+    Scratch(const RowEntries& /*source*/, int64_t /*pixels*/) {}
+  };
+
+  void list(const PixelTile& tile, const PackedPixels& packed, Scratch& /*scratch*/,
+            Lists& lists) const {
+    const auto* start = args_.row_start + tile.image * p_.co;
+    lists.reserve(start[tile.images * p_.co] - start[0]);
+    lists.begin.assign(static_cast<size_t>(p_.co) + 1, 0);
+    const auto first = static_cast<int32_t>(tile.top * p_.wo);
+    const auto last = static_cast<int32_t>((tile.top + tile.rows) * p_.wo);
+    const auto columns = static_cast<int32_t>(p_.wo);
+    int32_t count = 0;
+    for (int64_t c = 0; c < p_.co; ++c) {
+      for (int64_t image = 0; image < tile.images; ++image) {
+        const auto* row = start + image * p_.co + c;
+        for (int64_t e = row[0]; e < row[1]; ++e) {
+          const int32_t position = args_.position[e];
+          if (position < first || position >= last) continue;
+          const int32_t pixel = position - first;
+          lists.value[static_cast<size_t>(count)] = args_.value[e];
+          lists.at[static_cast<size_t>(count)] =
+              static_cast<int32_t>(packed.at(image, pixel / columns, pixel % columns));
+          ++count;
+        }
+      }
+      lists.begin[static_cast<size_t>(c) + 1] = count;
+    }
+  }
+
+ private:
+  const Arguments<SparseDY, float>& args_;
+  const Problem& p_;
+};
+
+void listed_rows(const Arguments<SparseDY, float>& args, const Team& team) {
+  const RowEntries entries(args);
+  ListedWeightGradient(args.problem, args.x, args.out, entries).compute(team);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace approx
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace approx {
+
+HWY_EXPORT(listed_rows);
+
+namespace {
+
+void listed_rows_anywhere(const Arguments<SparseDY, float>& args, const Team& team) {
+  HWY_DYNAMIC_DISPATCH(listed_rows)(args, team);
+}
+
+// Measured, docs/performance.md: where no layer is slower than patches added in memory, whose sums
+// lie in the cache unless there are many channels.
+bool listed_rows_pay(const Problem& p) {
+  return p.ci >= 16 && (p.density >= 1.0 / 16 || (p.ci >= 256 && p.density >= 1.0 / 64));
+}
+
+REGISTER_KERNEL(SparseDY, "lists", listed_rows_anywhere)
+    .computes({Product::kWeightGradient})
+    .on({Hardware::kCpu})
+    .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
+    .pays(listed_rows_pay)
+    .rank(0);
+
+}  // namespace
+}  // namespace approx
+#endif
