@@ -58,13 +58,9 @@ int64_t stochastic(const StochasticArgs& a, int64_t begin, int64_t end) {
 using IntIndices = decltype(hn::SetTableIndices(Ints(), static_cast<const int32_t*>(nullptr)));
 using FloatIndices = decltype(hn::SetTableIndices(Floats(), static_cast<const int32_t*>(nullptr)));
 
-// Within groups of m lanes: where the lane that goes round by `by` is read from, and whether that
-// is an earlier one.
-struct Round {
-  IntIndices from;
-  IntVector earlier;  // 1 or 0
-};
-
+// Within groups of m lanes, for each `by`: where the lane that goes round by it is read from, and
+// whether that is an earlier one. (Vectors are members of this class alone: the constructor of a
+// plain struct of them would be compiled for the least instruction set.)
 class GroupsOfLanes {
  public:
   explicit GroupsOfLanes(int64_t m) {
@@ -78,12 +74,17 @@ class GroupsOfLanes {
         earlier[lane] = other < own;
         member[lane] = static_cast<int32_t>(first + by);
       }
-      rounds_[by] = {hn::SetTableIndices(d, rotated), hn::Load(d, earlier)};
+      rotated_[by] = hn::SetTableIndices(d, rotated);
+      earlier_[by] = hn::Load(d, earlier);
       members_[by] = hn::SetTableIndices(Floats(), member);
     }
   }
 
-  const Round& round(int64_t by) const { return rounds_[by]; }
+  IntVector rotated(IntVector all, int64_t by) const {
+    return hn::TableLookupLanes(all, rotated_[by]);
+  }
+  // 1 or 0.
+  IntVector earlier(int64_t by) const { return earlier_[by]; }
   // Lane `index` of each group in all its lanes.
   Vector member(Vector all, int64_t index) const {
     return hn::TableLookupLanes(all, members_[index]);
@@ -92,7 +93,8 @@ class GroupsOfLanes {
  private:
   static constexpr int64_t kMost = static_cast<int64_t>(hn::MaxLanes(Ints()));
 
-  Round rounds_[kMost];
+  IntIndices rotated_[kMost];
+  IntVector earlier_[kMost];
   FloatIndices members_[kMost];
 };
 
@@ -110,10 +112,9 @@ HWY_INLINE Vector choose(const NmArgs& a, const GroupsOfLanes& groups, Vector g,
   const Ints di;
   auto before = hn::Zero(di);
   for (int64_t by = 1; by < a.m; ++by) {
-    const auto& round = groups.round(by);
-    const auto other = hn::TableLookupLanes(key, round.from);
+    const auto other = groups.rotated(key, by);
     // Of equal keys the earlier goes first. A mask is -1 in each of its lanes.
-    const auto first = hn::Gt(hn::Add(other, round.earlier), key);
+    const auto first = hn::Gt(hn::Add(other, groups.earlier(by)), key);
     before = hn::Sub(before, hn::VecFromMask(di, first));
   }
   const auto stays = hn::RebindMask(d, hn::Lt(before, hn::Set(di, static_cast<int32_t>(a.n))));

@@ -1,0 +1,232 @@
+// The loops that choose, move and normalise.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "kernels/norm/norm.h"
+#include "kernels/sampled/channels.h"
+#include "kernels/select/magnitude.h"
+#include "kernels/select/peak.h"
+#include "kernels/select/pruned.h"
+#include "kernels/select/squares.h"
+#include "tests/kernel_checks/checks.h"
+
+namespace approx {
+namespace {
+
+// dY of a drawn size, [n,pixels,channels].
+struct DrawnMaps {
+  explicit DrawnMaps(Draws& draw)
+      : n(1 + draw.below(3)),
+        pixels(1 + draw.below(40)),
+        channels(4 * (1 + draw.below(20))),
+        dy(draw.numbers(n * pixels * channels, 0.9)) {}
+
+  int64_t n, pixels, channels;
+  std::vector<float> dy;
+};
+
+bool same_bits(const Guarded& a, const Guarded& b) {
+  return std::memcmp(a.data(), b.data(), static_cast<size_t>(a.size()) * sizeof(float)) == 0;
+}
+
+std::string verdict(const Guarded& got, const std::vector<double>& truth) {
+  return got.intact() ? difference(got.data(), truth) : "it wrote outside its result";
+}
+
+std::string stochastic_agrees(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  const auto count = static_cast<int64_t>(maps.dy.size());
+  Guarded fast(count), plain(count);
+  StochasticArgs args{count, maps.dy.data(), fast.data(), 0.5F, Rng{.seed = seed}};
+  const int64_t kept = stochastic_simd(args, 0, count);
+  args.pruned = plain.data();
+  const int64_t expected = stochastic_reference(args, 0, count);
+  if (!fast.intact()) return "it wrote outside its result";
+  return kept == expected && same_bits(fast, plain) ? "" : "other bits than the definition's";
+}
+
+std::string structured_agrees(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  const auto count = static_cast<int64_t>(maps.dy.size());
+  Guarded fast(count), plain(count);
+  NmArgs args{.pixels = maps.n * maps.pixels,
+              .channels = maps.channels,
+              .n = 1 + draw.below(3),
+              .m = 4,
+              .random = draw.below(2) == 0,
+              .rescale_group = draw.below(2) == 0,
+              .dy = maps.dy.data(),
+              .pruned = fast.data(),
+              .rng = Rng{.seed = seed}};
+  const int64_t kept = nm_simd(args, 0, count);
+  args.pruned = plain.data();
+  const int64_t expected = nm_reference(args, 0, args.pixels);
+  if (!fast.intact()) return "it wrote outside its result";
+  return kept == expected && same_bits(fast, plain) ? "" : "other bits than the definition's";
+}
+
+std::string magnitude_agrees(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  Guarded fast(maps.n * maps.channels), plain(maps.n * maps.channels);
+  MagnitudeArgs args{maps.n, maps.pixels, maps.channels, maps.dy.data(), fast.data()};
+  plane_magnitude_simd(args, 0, maps.n);
+  args.sum = plain.data();
+  plane_magnitude_reference(args, 0, maps.n);
+  return verdict(fast, {plain.data(), plain.data() + plain.size()});
+}
+
+std::string peak_agrees(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  Guarded fast(maps.n * maps.channels), plain(maps.n * maps.channels);
+  std::vector<int32_t> found(static_cast<size_t>(fast.size())), expected(found.size());
+  PeakArgs args{maps.n, maps.pixels, maps.channels, maps.dy.data(), found.data(), fast.data()};
+  plane_peak_simd(args, 0, maps.n);
+  args.position = expected.data();
+  args.sum = plain.data();
+  plane_peak_reference(args, 0, maps.n);
+  if (found != expected) return "another position than the definition's";
+  return verdict(fast, {plain.data(), plain.data() + plain.size()});
+}
+
+std::string squares_agree(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  const Matrix m{maps.dy.data(), maps.n * maps.pixels, maps.channels};
+  const int64_t blocks = RowBlocks(m).count;
+  Guarded columns(blocks * m.columns), plain_columns(columns.size());
+  column_squares_simd(m, columns.data(), 0, blocks);
+  column_squares_reference(m, plain_columns.data(), 0, blocks);
+  Guarded rows(m.rows), plain_rows(m.rows);
+  row_squares_simd(m, rows.data(), 0, m.rows);
+  row_squares_reference(m, plain_rows.data(), 0, m.rows);
+  const auto wrong =
+      verdict(columns, {plain_columns.data(), plain_columns.data() + plain_columns.size()});
+  return wrong.empty() ? verdict(rows, {plain_rows.data(), plain_rows.data() + m.rows}) : wrong;
+}
+
+std::string channels_agree(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  std::vector<int64_t> index;
+  for (int64_t c = 0; c < maps.channels; ++c) {
+    if (draw.below(2) == 0 || c == maps.channels - 1) index.push_back(c);
+  }
+  const auto kept = static_cast<int64_t>(index.size()), rows = maps.n * maps.pixels;
+  const auto factor = draw.numbers(kept);
+  const ChannelPart which{maps.channels, kept, index.data(),
+                          draw.below(2) == 0 ? factor.data() : nullptr};
+  Guarded part(rows * kept), plain_part(part.size());
+  take_channels_simd(which, maps.dy.data(), part.data(), 0, rows);
+  take_channels_reference(which, maps.dy.data(), plain_part.data(), 0, rows);
+  Guarded whole(rows * maps.channels), plain_whole(whole.size());
+  // Of a part without a number behind it: what is read there must not be needed.
+  const std::vector<float> numbers(part.data(), part.data() + part.size());
+  put_channels_simd(which, numbers.data(), whole.data(), 0, rows);
+  put_channels_reference(which, numbers.data(), plain_whole.data(), 0, rows);
+  if (!part.intact() || !whole.intact()) return "it wrote outside its result";
+  return same_bits(part, plain_part) && same_bits(whole, plain_whole)
+             ? ""
+             : "other bits than the definition's";
+}
+
+std::string norm_agrees(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  const int64_t rows = maps.n * maps.pixels, channels = maps.channels;
+  const auto shift = draw.numbers(channels), scale = draw.numbers(channels);
+  const auto residual = draw.numbers(rows * channels);
+  const auto& registry = Registry<NormVariant>::instance();
+  const auto &fast = registry.find("simd").passes, &plain = registry.find("reference").passes;
+  const auto sums = [&](const NormPasses& passes, Guarded& sum, Guarded& square) {
+    passes.moments({channels, maps.dy.data(), shift.data()}, 0, rows, sum.data(), square.data());
+  };
+  Guarded sum(channels), square(channels), plain_sum(channels), plain_square(channels);
+  sums(fast, sum, square);
+  sums(plain, plain_sum, plain_square);
+  for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+    Guarded y(rows * channels), plain_y(y.size());
+    NormApply apply{channels,        tail,    maps.dy.data(), scale.data(), shift.data(),
+                    residual.data(), y.data()};
+    fast.apply(apply, 0, rows);
+    apply.y = plain_y.data();
+    plain.apply(apply, 0, rows);
+    const auto wrong = verdict(y, {plain_y.data(), plain_y.data() + y.size()});
+    if (!wrong.empty()) return wrong;
+  }
+  const auto wrong = verdict(square, {plain_square.data(), plain_square.data() + channels});
+  return wrong.empty() ? verdict(sum, {plain_sum.data(), plain_sum.data() + channels}) : wrong;
+}
+
+// 2 images of 64 channels of 16x16.
+constexpr int64_t kHotPixels = 2 * 256, kHotChannels = 64;
+
+}  // namespace
+
+std::vector<Agreement> selection_agreements() {
+  return {{"stochastic keep", stochastic_agrees},
+          {"n of m", structured_agrees},
+          {"sums of magnitudes", magnitude_agrees},
+          {"peaks of planes", peak_agrees},
+          {"sums of squares", squares_agree},
+          {"channels", channels_agree},
+          {"norm", norm_agrees}};
+}
+
+std::vector<HotKernel> hot_selections() {
+  struct Memory {
+    std::vector<float> dy = Draws(1).numbers(kHotPixels * kHotChannels);
+    std::vector<float> result = std::vector<float>(dy.size());
+    std::vector<float> sums = std::vector<float>(static_cast<size_t>(kHotPixels * kHotChannels));
+    std::vector<int32_t> position = std::vector<int32_t>(dy.size());
+    std::vector<int64_t> index;
+  };
+  const auto with = [](auto work) {
+    return [work]() -> std::function<void()> {
+      const auto memory = std::make_shared<Memory>();
+      for (int64_t c = 0; c < kHotChannels; c += 2) memory->index.push_back(c + c % 4 / 2);
+      return [work, memory] { work(*memory); };
+    };
+  };
+  const int64_t count = kHotPixels * kHotChannels;
+  return {
+      {"stochastic keep", with([=](Memory& m) {
+         stochastic_simd({count, m.dy.data(), m.result.data(), 0.5F, Rng{}}, 0, count);
+       })},
+      {"n of m", with([=](Memory& m) {
+         nm_simd({.pixels = kHotPixels,
+                  .channels = kHotChannels,
+                  .n = 2,
+                  .m = 4,
+                  .dy = m.dy.data(),
+                  .pruned = m.result.data(),
+                  .rng = {}},
+                 0, count);
+       })},
+      {"sums of magnitudes", with([=](Memory& m) {
+         plane_magnitude_simd({2, kHotPixels / 2, kHotChannels, m.dy.data(), m.sums.data()}, 0, 2);
+       })},
+      {"peaks of planes", with([=](Memory& m) {
+         plane_peak_simd(
+             {2, kHotPixels / 2, kHotChannels, m.dy.data(), m.position.data(), m.sums.data()}, 0,
+             2);
+       })},
+      {"sums of squares", with([=](Memory& m) {
+         const Matrix matrix{m.dy.data(), kHotPixels, kHotChannels};
+         column_squares_simd(matrix, m.sums.data(), 0, RowBlocks(matrix).count);
+       })},
+      {"channels", with([=](Memory& m) {
+         const ChannelPart half{kHotChannels, kHotChannels / 2, m.index.data()};
+         take_channels_simd(half, m.dy.data(), m.sums.data(), 0, kHotPixels);
+         put_channels_simd(half, m.sums.data(), m.result.data(), 0, kHotPixels);
+       })}};
+}
+
+}  // namespace approx
