@@ -37,26 +37,25 @@ class Sdgp final : public PruningMethod {
       : choice_{.n = params.integer("n"),
                 .m = params.integer("m"),
                 .random = params.text("rank") == "random",
-                .rescale_group = false},
+                .rescaling = Rescaling::kNone},
         rescale_(choice_.random ? Rescale::kNone : params.choice<Rescale>("rescale")) {
     if (choice_.n > choice_.m) {
       throw usage_error("sdgp: n = {} of m = {}: at most m channels can stay", choice_.n,
                         choice_.m);
     }
-    choice_.rescale_group = rescale_ == Rescale::kGroup;
+    if (rescale_ == Rescale::kGroup) choice_.rescaling = Rescaling::kGroup;
+    if (rescale_ == Rescale::kSampleChannel) choice_.rescaling = Rescaling::kPlane;
   }
 
  private:
   Plan prune(const Operands& o, const MethodCall& call) override {
     if (choice_.n == choice_.m) return Dense{};
     auto pruned = nm_pruned(o.dy, choice_, call.rng);
-    if (rescale_ == Rescale::kSampleChannel || rescale_ == Rescale::kChannel) {
-      auto all = plane_magnitude(o.dy), left = plane_magnitude(pruned.dy);
-      if (rescale_ == Rescale::kChannel) {
-        all = all.sum(0, /*keepdim=*/true);
-        left = left.sum(0, /*keepdim=*/true);
-      }
-      pruned.dy.mul_(at::where(left > 0, all / left, at::ones_like(left)));
+    if (rescale_ == Rescale::kChannel) {
+      const auto sum = [](const at::Tensor& dy) {
+        return plane_magnitude(dy).sum(0, /*keepdim=*/true);
+      };
+      pruned.dy.mul_(rescaling_factor(sum(o.dy), sum(pruned.dy)));
     }
     return pruned;
   }

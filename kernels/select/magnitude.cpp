@@ -1,8 +1,11 @@
 #include "kernels/select/magnitude.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
 
 #include "kernels/select/select.h"
 
@@ -21,6 +24,10 @@ at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
   const auto loop = how == Choosing::kFastest ? plane_magnitude_simd : plane_magnitude_reference;
   at::parallel_for(0, args.n, 1, [&](int64_t begin, int64_t end) { loop(args, begin, end); });
   return sum;
+}
+
+at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left) {
+  return at::where(left > 0, all / left, at::ones_like(left));
 }
 
 }  // namespace approx

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "kernels/draws.h"
+#include "kernels/select/magnitude.h"
 #include "kernels/select/select.h"
 
 namespace approx {
@@ -30,6 +31,31 @@ at::Tensor counted_in_parallel(int64_t count, int64_t unit, Loop loop) {
       0, (count + unit - 1) / unit, std::max<int64_t>(1, kGrain / unit),
       [&](int64_t begin, int64_t end) { kept += loop(begin * unit, std::min(end * unit, count)); });
   return at::scalar_tensor(kept.load(), at::TensorOptions().dtype(at::kLong));
+}
+
+// Whether an image's elements are a range that nm_simd takes.
+bool rescaled_by_image(const at::Tensor& dy, const NmChoice& choice) {
+  return dy.numel() > 0 && dy.size(1) % choice.m == 0 &&
+         dy.size(1) * dy.size(2) * dy.size(3) % 4 == 0;
+}
+
+// N:M pruning of one image after another, each multiplied by what keeps the sums of its planes
+// while it is in the cache.
+PrunedDY nm_pruned_by_image(const at::Tensor& source, at::Tensor pruned, const NmArgs& args) {
+  const int64_t plane = source.size(2) * source.size(3), image = plane * args.channels;
+  std::atomic<int64_t> kept = 0;
+  at::parallel_for(0, source.size(0), 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> all(static_cast<size_t>(args.channels)), factor(all.size());
+    for (int64_t n = begin; n < end; ++n) {
+      kept += nm_simd(args, n * image, (n + 1) * image);
+      float* own = args.pruned + n * image;
+      plane_magnitude_simd({1, plane, args.channels, args.dy + n * image, all.data()}, 0, 1);
+      plane_magnitude_simd({1, plane, args.channels, own, factor.data()}, 0, 1);
+      for (size_t c = 0; c < factor.size(); ++c) factor[c] = factor[c] > 0 ? all[c] / factor[c] : 1;
+      scale_channels_simd({plane, args.channels, factor.data(), own});
+    }
+  });
+  return {std::move(pruned), at::scalar_tensor(kept.load(), at::TensorOptions().dtype(at::kLong))};
 }
 
 }  // namespace
@@ -60,6 +86,14 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
 }
 
 PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, Choosing how) {
+  if (choice.rescaling == Rescaling::kPlane &&
+      !(how == Choosing::kFastest && loops(dy) && rescaled_by_image(dy, choice))) {
+    auto plain = choice;
+    plain.rescaling = Rescaling::kNone;
+    auto pruned = nm_pruned(dy, plain, rng, how);
+    pruned.dy.mul_(rescaling_factor(plane_magnitude(dy, how), plane_magnitude(pruned.dy, how)));
+    return pruned;
+  }
   if (how != Choosing::kTensors && loops(dy)) {
     const auto source = dy.contiguous(kLast);
     auto pruned = at::empty_like(source);
@@ -68,10 +102,11 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
                       choice.n,
                       choice.m,
                       choice.random,
-                      choice.rescale_group,
+                      choice.rescaling == Rescaling::kGroup,
                       source.const_data_ptr<float>(),
                       pruned.mutable_data_ptr<float>(),
                       rng};
+    if (choice.rescaling == Rescaling::kPlane) return nm_pruned_by_image(source, pruned, args);
     if (how == Choosing::kFastest && args.channels % args.m == 0) {
       return {pruned, counted_in_parallel(dy.numel(), 4 * args.m, [&](int64_t begin, int64_t end) {
                 return nm_simd(args, begin, end);
@@ -95,7 +130,7 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
   const auto mask = at::zeros_like(key).scatter_(-1, first, 1);
   const auto all = grouped(dy, 0);
   auto kept = at::where(mask > 0, all, at::zeros_like(all));
-  if (choice.rescale_group) {
+  if (choice.rescaling == Rescaling::kGroup) {
     const auto left = kept.abs().sum(-1, true);
     kept = kept * at::where(left > 0, all.abs().sum(-1, true) / left, at::ones_like(left));
   }

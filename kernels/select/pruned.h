@@ -43,4 +43,12 @@ int64_t nm_reference(const NmArgs& args, int64_t begin, int64_t end);
 // also of 4.
 int64_t nm_simd(const NmArgs& args, int64_t begin, int64_t end);
 
+// Multiplies each of the channels of some pixels by its factor.
+struct ChannelFactors {
+  int64_t pixels = 0, channels = 0;
+  const float* factor = nullptr;  // [channels]
+  float* values = nullptr;        // [pixels,channels]
+};
+void scale_channels_simd(const ChannelFactors& args);
+
 }  // namespace approx

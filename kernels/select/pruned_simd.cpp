@@ -170,6 +170,19 @@ int64_t groups(const NmArgs& a, int64_t begin, int64_t end) {
   return static_cast<int64_t>(kept);
 }
 
+void scale_channels(const ChannelFactors& a) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  float* pixel = a.values;
+  for (int64_t p = 0; p < a.pixels; ++p, pixel += a.channels) {
+    int64_t c = 0;
+    for (; c + lanes <= a.channels; c += lanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(d, pixel + c), hn::LoadU(d, a.factor + c)), d, pixel + c);
+    }
+    for (; c < a.channels; ++c) pixel[c] *= a.factor[c];
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace approx
 HWY_AFTER_NAMESPACE();
@@ -179,6 +192,7 @@ namespace approx {
 
 HWY_EXPORT(stochastic);
 HWY_EXPORT(groups);
+HWY_EXPORT(scale_channels);
 
 int64_t stochastic_simd(const StochasticArgs& args, int64_t begin, int64_t end) {
   return HWY_DYNAMIC_DISPATCH(stochastic)(args, begin, end);
@@ -187,6 +201,8 @@ int64_t stochastic_simd(const StochasticArgs& args, int64_t begin, int64_t end) 
 int64_t nm_simd(const NmArgs& args, int64_t begin, int64_t end) {
   return HWY_DYNAMIC_DISPATCH(groups)(args, begin, end);
 }
+
+void scale_channels_simd(const ChannelFactors& args) { HWY_DYNAMIC_DISPATCH(scale_channels)(args); }
 
 }  // namespace approx
 #endif

@@ -22,10 +22,13 @@ PrunedDY counted(at::Tensor pruned);
 PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rng& rng,
                            Choosing how = Choosing::kFastest);
 
+// Over what the sum of magnitudes is as large as before once what stays has been multiplied.
+enum class Rescaling { kNone, kGroup, kPlane };
+
 struct NmChoice {
   int64_t n = 2, m = 4;
   bool random = false;
-  bool rescale_group = false;
+  Rescaling rescaling = Rescaling::kNone;
 };
 PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
                    Choosing how = Choosing::kFastest);
@@ -42,6 +45,9 @@ std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy,
 // The sum of magnitudes of every plane of dy, [N,C,1,1], in float at least: 4,096 entries of 20
 // have a sum beyond fp16. On the device of dy; nothing waits.
 at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how = Choosing::kFastest);
+
+// `all` over `left`, sums of magnitudes before and after; 1 where nothing is left.
+at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left);
 
 // Where the k largest of `scores` [n] are, [k] int64 ascending; of equals the first, and what is no
 // number before all others. On the device of the scores; nothing waits.

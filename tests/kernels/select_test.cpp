@@ -167,13 +167,14 @@ TEST(Pruned, NOfMGivesTheSameBitsAsItsDefinition) {
       const auto dy = difficult_gradient(3, channels, 11);
       for (const int64_t n : {int64_t{1}, (m + 1) / 2, m}) {
         for (const bool random : {false, true}) {
-          for (const bool rescale : {false, true}) {
+          for (const auto rescaling : {Rescaling::kNone, Rescaling::kGroup}) {
             SCOPED_TRACE(testing::Message() << n << ":" << m << " of " << channels);
-            const NmChoice choice{n, m, random, rescale};
+            const NmChoice choice{n, m, random, rescaling};
             const Rng rng{.seed = 5, .layer = 1, .step = 7};
             const auto fast = nm_pruned(dy, choice, rng);
             const auto defined = nm_pruned(dy, choice, rng, Choosing::kReference);
-            if (rescale) {  // what comes of two numbers that are none may be another one
+            if (rescaling ==
+                Rescaling::kGroup) {  // what comes of two numbers that are none may be another one
               EXPECT_TRUE(at::equal(fast.dy.isnan(), defined.dy.isnan()));
               EXPECT_TRUE(at::equal(fast.dy.nan_to_num(), defined.dy.nan_to_num()));
               EXPECT_TRUE(at::equal(fast.kept, defined.kept));
@@ -181,6 +182,29 @@ TEST(Pruned, NOfMGivesTheSameBitsAsItsDefinition) {
               expect_same_bits(fast, defined);
             }
           }
+        }
+      }
+    }
+  }
+}
+
+// Image by image, all at once, and by tensors: what stays of every plane has the sum that it had.
+TEST(Pruned, NOfMKeepsTheSumsOfPlanesHoweverItIsDone) {
+  at::manual_seed(3);
+  for (const int64_t channels : {2, 3, 8, 36, 64}) {
+    for (const int64_t side : {1, 5, 8}) {
+      const auto dy = at::randn({3, channels, side, side});
+      for (const int64_t m : {2, 4}) {
+        SCOPED_TRACE(testing::Message() << "1:" << m << " of " << channels << ", side " << side);
+        const NmChoice choice{.n = 1, .m = m, .rescaling = Rescaling::kPlane};
+        const auto fast = nm_pruned(dy, choice, Rng{});
+        const auto sum = [](const at::Tensor& t) { return t.abs().sum({2, 3}); };
+        const auto left = sum(fast.dy);
+        EXPECT_CLOSE(left, at::where(left > 0, sum(dy), at::zeros_like(left)));
+        for (const auto how : {Choosing::kReference, Choosing::kTensors}) {
+          const auto other = nm_pruned(dy, choice, Rng{}, how);
+          EXPECT_CLOSE(fast.dy, other.dy);
+          EXPECT_EQ(fast.kept.item<int64_t>(), other.kept.item<int64_t>());
         }
       }
     }
