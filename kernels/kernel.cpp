@@ -50,20 +50,37 @@ at::Tensor run(const Plan& plan, const Operands& operands, std::string_view vari
 }
 
 std::vector<std::string> variants(const Plan& plan, const Operands& operands) {
-  const Problem problem = problem_of(operands);
+  std::vector<std::string> names;
+  for (const auto& candidate : explain(plan, operands)) {
+    if (candidate.fits()) names.push_back(candidate.name);
+  }
+  return names;
+}
+
+std::vector<Candidate> explain(const Plan& plan, const Operands& operands) {
   return std::visit(
-      [&]<typename Kind>(const Kind& /*plan*/) {
-        std::vector<const Variant<Kind>*> fitting;
+      [&]<typename Kind>(const Kind& kind) {
+        const Problem problem = problem_under(kind, operands);
+        std::vector<const Variant<Kind>*> ranked;
         for (const auto& variant : Registry<Variant<Kind>>::instance().entries()) {
-          if (variant.fits(problem)) fitting.push_back(&variant);
+          ranked.push_back(&variant);
         }
-        std::sort(fitting.begin(), fitting.end(),
+        std::sort(ranked.begin(), ranked.end(),
                   [](const auto* a, const auto* b) { return a->before(*b); });
-        std::vector<std::string> names;
-        for (const auto* variant : fitting) names.push_back(variant->name);
-        return names;
+        const auto* chosen = choose<Kind>(problem);
+        std::vector<Candidate> candidates;
+        for (const auto* variant : ranked) {
+          candidates.push_back(variant->candidate(problem));
+          candidates.back().chosen = variant == chosen;
+        }
+        return candidates;
       },
       plan);
+}
+
+std::string_view plan_name(const Plan& plan) {
+  return std::visit([]<typename Kind>(const Kind& /*plan*/) { return PlanTraits<Kind>::kName; },
+                    plan);
 }
 
 int64_t dense_macs(const Operands& o) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/candidate.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
 #include "kernels/plan_traits.h"
@@ -37,6 +38,14 @@ inline constexpr std::string_view kReference = "reference";
 // The variants that `run` would accept for this plan and product here and now, fastest first, the
 // reference last.
 std::vector<std::string> variants(const Plan& plan, const Operands& operands);
+
+// What `run` looks at when it chooses for this plan and product here and now: every variant of the
+// plan's kind in the order of their ranks, the definition last. At most one is chosen; where none
+// is, `run` throws.
+std::vector<Candidate> explain(const Plan& plan, const Operands& operands);
+
+// "PrunedDY"
+std::string_view plan_name(const Plan& plan);
 
 // See PlanTraits. The multiply-accumulates of a PrunedDY plan are those of its nonzero entries,
 // whose count is read from the device.

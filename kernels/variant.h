@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/registry.h"
+#include "kernels/candidate.h"
 #include "kernels/problem.h"
 #include "kernels/team.h"
 
@@ -113,13 +114,24 @@ struct Variant {
   // The definition in plain loops, which the others must agree with: taken only by its name.
   Variant& definition() { return is_definition_ = true, *this; }
 
-  bool fits(const Problem& p) const {
-    return allows(products_, p.product) && allows(devices_, p.device) &&
-           allows(elements_, p.element) && allows(layouts_, p.layout) &&
-           (fits_ == nullptr || fits_(p));
+  Limit limit(const Problem& p) const {
+    if (!allows(products_, p.product)) return Limit::kProduct;
+    if (!allows(devices_, p.device)) return Limit::kDevice;
+    if (!allows(elements_, p.element)) return Limit::kPrecision;
+    if (!allows(layouts_, p.layout)) return Limit::kLayout;
+    return fits_ == nullptr || fits_(p) ? Limit::kNone : Limit::kShape;
   }
+  bool fits(const Problem& p) const { return limit(p) == Limit::kNone; }
   bool worth(const Problem& p) const {
     return !is_definition_ && (pays_ == nullptr || pays_(p)) && fits(p);
+  }
+  // How it looks to who chooses for the problem.
+  Candidate candidate(const Problem& p) const {
+    return {.name = name,
+            .limit = limit(p),
+            .has_rule = pays_ != nullptr,
+            .pays = pays_ == nullptr || pays_(p),
+            .is_definition = is_definition_};
   }
   bool before(const Variant& other) const {
     if (is_definition_ != other.is_definition_) return other.is_definition_;

@@ -50,6 +50,13 @@ double FmaProbe::operator()() {
   return together / (static_cast<double>(threads) * alone_);
 }
 
+double FmaProbe::ceiling() const {
+  constexpr int kCeilingTries = 20;
+  double rounds = 0;
+  for (int i = 0; i < kCeilingTries; ++i) rounds = std::max(rounds, rate(at::get_num_threads()));
+  return rounds * static_cast<double>(fma_round_flops_simd());
+}
+
 BlockTimer::BlockTimer(CoreProbe probe, int64_t blocks, const std::atomic<bool>& stop,
                        std::function<void()> pause)
     : probe_(std::move(probe)),

@@ -23,6 +23,10 @@ class FmaProbe {
   FmaProbe();
   double operator()();
 
+  // Floating-point operations a second that all of those threads reach together: the best of some
+  // tries, since nothing makes a core faster than it is. In about 20 ms.
+  double ceiling() const;
+
  private:
   // Rounds a second of `threads` threads together.
   double rate(int64_t threads) const;

@@ -10,4 +10,7 @@ namespace approx {
 // core take twice as long. Returns their sum, so that they are done.
 float fma_rounds_simd(int64_t rounds);
 
+// Floating-point operations of a round, two a multiply-add, in the vectors of this machine.
+int64_t fma_round_flops_simd();
+
 }  // namespace approx

@@ -13,10 +13,15 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Two units with a latency of four or five cycles need eight to ten at a time; a dozen still fit
+// the sixteen registers of AVX2.
+constexpr int kChains = 12;
+
+int64_t fma_round_flops() {
+  return 2 * kChains * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+}
+
 float fma_rounds(int64_t rounds) {
-  // Two units with a latency of four or five cycles need eight to ten at a time; a dozen still fit
-  // the sixteen registers of AVX2.
-  constexpr int kChains = 12;
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999f), term = hn::Set(d, 0.001f);
   hn::Vec<decltype(d)> chain[kChains];
@@ -37,8 +42,10 @@ HWY_AFTER_NAMESPACE();
 namespace approx {
 
 HWY_EXPORT(fma_rounds);
+HWY_EXPORT(fma_round_flops);
 
 float fma_rounds_simd(int64_t rounds) { return HWY_DYNAMIC_DISPATCH(fma_rounds)(rounds); }
+int64_t fma_round_flops_simd() { return HWY_DYNAMIC_DISPATCH(fma_round_flops)(); }
 
 }  // namespace approx
 #endif

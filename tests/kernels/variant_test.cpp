@@ -1,6 +1,8 @@
 // A variant is one file that registers itself: this one.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "kernels/dense/dense.h"
 #include "kernels/library.h"
 #include "tests/kernels/plan_contract.h"
@@ -10,7 +12,7 @@ namespace {
 
 using ::testing::Contains, ::testing::HasSubstr, ::testing::Not;
 
-constexpr int64_t kOdd = 12'347;  // examples: no other test has as many
+constexpr int64_t kOdd = 12'347, kFussy = 12'349;  // examples: no other test has as many
 
 void all_ones(const Arguments<Dense, float>& args, int64_t begin, int64_t end) {
   std::fill(args.slice(begin), args.slice(end), 1.0f);
@@ -20,8 +22,77 @@ REGISTER_KERNEL(Dense, "ones", all_ones)
     .computes({Product::kForward})
     .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
-    .where([](const Problem& p) { return p.n == kOdd; })
+    .where([](const Problem& p) { return p.n == kOdd || p.n == kFussy; })
     .rank(0);
+
+// Before "ones" by its rank, and by its rule nowhere worth it.
+REGISTER_KERNEL(Dense, "fussy", all_ones)
+    .computes({Product::kForward})
+    .where([](const Problem& p) { return p.n == kFussy; })
+    .pays([](const Problem& p) { return p.co > 1; })
+    .rank(-1);
+
+const Candidate& candidate_of(const std::vector<Candidate>& all, std::string_view name) {
+  return *std::find_if(all.begin(), all.end(), [&](const auto& c) { return c.name == name; });
+}
+
+TEST(Variant, WhatIsChosenIsExplained) {
+  auto o = random_operands({kFussy, 1, 2, 1, 1, 1, 0});
+  o.product = Product::kForward;
+  const auto all = explain(Dense{}, o);
+  ASSERT_EQ(all.size(), Registry<Variant<Dense>>::instance().entries().size());
+  EXPECT_EQ(all.front().name, "fussy") << "in the order of their ranks";
+  EXPECT_EQ(all.back().name, kReference) << "the definition last";
+  EXPECT_TRUE(all.back().is_definition);
+
+  const Candidate fussy = candidate_of(all, "fussy"), ones = candidate_of(all, "ones");
+  EXPECT_TRUE(fussy.fits() && fussy.has_rule);
+  EXPECT_FALSE(fussy.pays || fussy.chosen);
+  EXPECT_TRUE(ones.fits() && ones.pays && ones.chosen);
+  EXPECT_FALSE(ones.has_rule);
+  EXPECT_EQ(candidate_of(all, "packed").limit, Limit::kProduct);
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& c) { return c.chosen; }), 1);
+}
+
+TEST(Variant, WhatKeepsOneFromAProblemIsNamed) {
+  auto o = random_operands({kOdd, 1, 2, 1, 1, 1, 0});
+  o.product = Product::kWeightGradient;
+  EXPECT_EQ(candidate_of(explain(Dense{}, o), "ones").limit, Limit::kProduct);
+  o.product = Product::kForward;
+  auto precise = o;
+  precise.x = o.x.to(at::kDouble), precise.w = o.w.to(at::kDouble);
+  EXPECT_EQ(candidate_of(explain(Dense{}, precise), "ones").limit, Limit::kPrecision);
+  auto smaller = random_operands({3, 1, 2, 1, 1, 1, 0});
+  smaller.product = Product::kForward;
+  EXPECT_EQ(candidate_of(explain(Dense{}, smaller), "ones").limit, Limit::kShape);
+}
+
+// What a rule decides by is the density that the plan really has.
+TEST(Variant, TheExplanationIsWhatRunDoes) {
+  auto o = random_operands({4, 32, 8, 32, 3, 1, 1});
+  o.product = Product::kDataGradient;
+  const auto chosen = [&](const at::Tensor& dy) {
+    const PrunedDY plan{dy, dy.count_nonzero()};
+    std::string name;
+    for (const auto& candidate : explain(plan, o)) {
+      if (candidate.chosen) name = candidate.name;
+    }
+    EXPECT_TRUE(at::equal(run(plan, o), run(plan, o, name))) << name;
+    return name;
+  };
+  auto nearly_nothing = at::zeros_like(o.dy);
+  nearly_nothing[0][0][0][0] = 1;
+  EXPECT_NE(chosen(o.dy), chosen(nearly_nothing));
+}
+
+TEST(Variant, APlanThatTheProductDoesNotHaveHasNoneChosen) {
+  auto o = random_operands({2, 3, 5, 7, 3, 1, 1});
+  o.product = Product::kForward;
+  for (const auto& candidate : explain(Skip{}, o)) {
+    EXPECT_FALSE(candidate.chosen || candidate.fits()) << candidate.name;
+  }
+  EXPECT_EQ(plan_name(Skip{}), "Skip");
+}
 
 TEST(Variant, IsFoundByItsRegistrationAndTakenWhereItFits) {
   auto o = random_operands({kOdd, 1, 2, 1, 1, 1, 0});

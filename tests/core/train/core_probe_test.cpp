@@ -122,5 +122,13 @@ TEST(FmaProbe, TheRoundsAreReallyDone) {
   EXPECT_NEAR(fma_rounds_simd(1000), lanes * sum, 1e-3 * lanes * sum);
 }
 
+TEST(FmaProbe, TheCeilingIsAPositiveNumberOfVectorsOfMultiplyAdds) {
+  EXPECT_EQ(fma_round_flops_simd() % 24, 0) << "a dozen multiply-adds of two flops, times lanes";
+  EXPECT_GE(fma_round_flops_simd(), 24);
+  const double ceiling = FmaProbe().ceiling();
+  EXPECT_TRUE(std::isfinite(ceiling));
+  EXPECT_GT(ceiling, 1e6) << "no machine that runs this is so slow";
+}
+
 }  // namespace
 }  // namespace approx
