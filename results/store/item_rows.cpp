@@ -62,6 +62,13 @@ int64_t kernel_case_id(SQLite::Database& db, const Json& row, const Json& shape)
   return id;
 }
 
+// 1 or 0, nothing where the row does not say.
+std::optional<int64_t> flag_or_none(const Json& row, const char* key) {
+  const auto it = row.find(key);
+  if (it == row.end() || !it->is_boolean()) return std::nullopt;
+  return it->get<bool>() ? 1 : 0;
+}
+
 void write_kernel_row(SQLite::Database& db, int64_t kernel_run_id, const Json& row) {
   const Json shape = row.value("shape", Json::object());
   const int64_t kernel_case = kernel_case_id(db, row, shape);
@@ -71,18 +78,21 @@ void write_kernel_row(SQLite::Database& db, int64_t kernel_run_id, const Json& r
   const auto ratio = number("ratio"), ratio_lo = number("ratio_lo"), ratio_hi = number("ratio_hi"),
              gflops = number("gflops"), dense_flops = number("dense_flops"),
              flops = number("flops"), plan_ns = number("plan_ns"),
-             max_abs_error = number("max_abs_error"), max_rel_error = number("max_rel_error");
+             max_abs_error = number("max_abs_error"), max_rel_error = number("max_rel_error"),
+             density = number("density"), ceiling_gflops = number("ceiling_gflops");
   execute(db,
           "INSERT OR REPLACE INTO kernel_result(kernel_run_id, kernel_case_id, n, ns_median, "
           "ns_q1, ns_q3, ns, baseline_n, baseline_ns_median, baseline_ns, ratio, ratio_lo, "
           "ratio_hi, gflops, dense_flops, flops, plan_ns, max_abs_error, max_rel_error, "
-          "special, verdict, reason, label) "
-          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+          "special, verdict, reason, label, baseline_variant, chosen, density, ceiling_gflops) "
+          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
           kernel_run_id, kernel_case, ns.size(), times.median, times.q1, times.q3, to_blob(ns),
           baseline_ns.size(), baseline.median, to_blob(baseline_ns), ratio, ratio_lo, ratio_hi,
           gflops, dense_flops, flops, plan_ns, max_abs_error, max_rel_error,
           to_text(number.special()), text_or(row, "verdict", "ambiguous"),
-          text_or(row, "reason", ""), text_or(row, "label", text_or(shape, "label", "")));
+          text_or(row, "reason", ""), text_or(row, "label", text_or(shape, "label", "")),
+          text_or(row, "baseline_variant", ""), flag_or_none(row, "chosen"), density,
+          ceiling_gflops);
 }
 
 }  // namespace

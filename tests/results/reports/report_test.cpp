@@ -878,42 +878,6 @@ TEST_F(ReportTest, AnExperimentIsOnlyItsRuns) {
   }
 }
 
-TEST_F(ReportTest, KernelsShowTheLastOfEachCase) {
-  const auto row = [](double ratio, double error) {
-    return Json{{"op", "weight_gradient"},
-                {"method", "topk"},
-                {"variant", "simd"},
-                {"shape", {{"batch", 8}}},
-                {"label", "conv2"},
-                {"precision", "fp32"},
-                {"threads", 2},
-                {"device", "cpu"},
-                {"ns", {1000, 2000, 4000}},
-                {"baseline_ns", {4000}},
-                {"ratio", ratio},
-                {"ratio_lo", 1.5},
-                {"ratio_hi", 2.5},
-                {"gflops", 3.0},
-                {"max_rel_error", error},
-                {"verdict", "faster"}};
-  };
-  RunStore store(path_, Mode::kWrite);
-  store.add_kernel_results(environment_of(), {row(9, 0)});
-  store.add_kernel_results(environment_of(), {row(2, std::numeric_limits<double>::infinity())});
-  EXPECT_EQ(
-      render(report_kernels(path_), "md"),
-      "| product         | shape | method | variant | on                        | µs  | GFLOP/s "
-      "| speedup            | max rel. error | verdict |\n"
-      "|-----------------|-------|--------|---------|---------------------------|-----|---------"
-      "|--------------------|----------------|---------|\n"
-      "| weight_gradient | conv2 | topk   | simd    | cpu, fp32, 2 threads, box | 2.0 | 3.0     "
-      "| 2.00× [1.50, 2.50] | inf            | faster  |\n");
-  const Json json = Json::parse(render(report_kernels(path_), "json"));
-  EXPECT_EQ(json["rows"][0]["max_rel_error"], nullptr);
-  EXPECT_EQ(json["rows"][0]["special"]["max_rel_error"], "inf");
-  EXPECT_EQ(json["rows"][0]["speedup"], 2);
-}
-
 TEST_F(ReportTest, RunsAndDetails) {
   auto run = accuracy("zero", 4, {0.5, 0.75});
   run.events.push_back({{"event", "metric"},

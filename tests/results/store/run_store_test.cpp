@@ -588,6 +588,30 @@ TEST_F(StoreTest, AStoreOfTheFirstVersionIsBroughtUpToThisOne) {
   EXPECT_TRUE(store.has_item_results("wang2019:table1"));
 }
 
+// Its numbers stay, and what nobody asked then is not known now.
+TEST_F(StoreTest, KernelResultsOfTheFourthVersionAreKept) {
+  StoreOptions fourth;
+  fourth.migrations.resize(4);
+  {
+    SQLite::Database db(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    for (const auto& migration : fourth.migrations) db.exec(migration.sql);
+    db.exec("PRAGMA user_version = 4");
+    db.exec(
+        "INSERT INTO host VALUES(1, 'f', 'box', 'cpu', 2, 3, '', '{}');"
+        "INSERT INTO build VALUES(1, 'abc', 0, 'g++', '-O3', '2', '', '');"
+        "INSERT INTO kernel_run VALUES(1, 1, 1, '2026-01-01T00:00:00Z', '{}', '');"
+        "INSERT INTO kernel_case VALUES(1, 'forward', 'crs', 'gather', '{}', 'fp32', 1, 'cpu');"
+        "INSERT INTO kernel_result(kernel_run_id, kernel_case_id, label, n, ns, baseline_n, "
+        "baseline_ns, ratio, special, verdict, reason) "
+        "VALUES(1, 1, 'conv1', 0, x'', 0, x'', 1.5, '{}', 'faster', '')");
+  }
+  { RunStore store(path_, Mode::kWrite); }
+  EXPECT_EQ(query(path_,
+                  "SELECT label, ratio, baseline_variant, chosen, density, ceiling_gflops "
+                  "FROM v_kernel"),
+            std::vector<std::string>{"conv1|1.5||NULL|NULL|NULL"});
+}
+
 TEST_F(StoreTest, AnOlderSchemaIsCopiedThenMigrated) {
   {
     auto store = with({planned("zero", 0)});
@@ -654,6 +678,10 @@ TEST_F(StoreTest, KernelResultsAreKept) {
                     {"ratio_hi", 2.5},
                     {"gflops", 3.0},
                     {"max_rel_error", kInf},
+                    {"baseline_variant", "packed channels last"},
+                    {"chosen", true},
+                    {"density", 0.25},
+                    {"ceiling_gflops", 50.0},
                     {"verdict", "faster"}};
   store.add_kernel_results(environment_of(), {row});
   store.add_kernel_results(environment_of(), {row});
@@ -664,6 +692,9 @@ TEST_F(StoreTest, KernelResultsAreKept) {
                   "special, verdict FROM v_kernel LIMIT 1"),
             std::vector<std::string>{"weight_gradient|{\"batch\":8}|200.0|400.0|2.0|NULL|"
                                      "{\"max_rel_error\":\"+inf\"}|faster"});
+  EXPECT_EQ(query(path_,
+                  "SELECT baseline_variant, chosen, density, ceiling_gflops FROM v_kernel LIMIT 1"),
+            std::vector<std::string>{"packed channels last|1|0.25|50.0"});
   EXPECT_EQ(query(path_, "SELECT count(*) FROM kernel_case"), std::vector<std::string>{"1"});
 }
 

@@ -1,0 +1,217 @@
+#include "results/reports/kernel_lines.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "core/config/dense.h"
+#include "results/stats/stats.h"
+
+namespace approx {
+namespace {
+
+std::optional<double> real_of(const Field& field) {
+  const auto* real = std::get_if<double>(&field);
+  return real != nullptr ? std::optional(*real) : std::nullopt;
+}
+
+// dividend / divisor, nothing where one of them is nothing.
+Field quotient(const Field& dividend, const Field& divisor, double unit = 1) {
+  const auto above = real_of(dividend), below = real_of(divisor);
+  return above && below && *below > 0 ? Field(unit * *above / *below) : Field();
+}
+
+// Of the exact path: flops in a nanosecond.
+Field baseline_gflops(const KernelLine& line) {
+  return quotient(line.dense_flops, line.baseline_ns);
+}
+
+Field ceiling_percent(const KernelLine& line) {
+  return quotient(line.gflops, line.ceiling_gflops, 100);
+}
+
+auto microseconds(Field KernelLine::*member) {
+  return [member](const KernelLine& line) {
+    const auto ns = real_of(line.*member);
+    return number_text(ns ? Field(*ns / 1e3) : Field(), "{:.1f}");
+  };
+}
+
+template <typename Value>
+auto number(Value value, const char* format) {
+  return [value, format](const KernelLine& line) {
+    return number_text(std::invoke(value, line), format);
+  };
+}
+
+std::string place_text(const KernelLine& line) {
+  std::string text = fmt::format("{}, {}, {} {}", line.device, line.precision, line.threads,
+                                 line.threads == 1 ? "thread" : "threads");
+  return line.host.empty() ? text : text + ", " + line.host;
+}
+
+std::string chosen_text(const KernelLine& line) {
+  const auto* chosen = std::get_if<int64_t>(&line.chosen);
+  if (chosen == nullptr) return "–";
+  return *chosen != 0 ? "yes" : "no";
+}
+
+std::string speedup_text(const KernelLine& line) {
+  std::string text = number_text(line.ratio, "{:.2f}×");
+  if (line.ratio_lo.index() != 0 && line.ratio_hi.index() != 0) {
+    text += fmt::format(" [{}, {}]", number_text(line.ratio_lo, "{:.2f}"),
+                        number_text(line.ratio_hi, "{:.2f}"));
+  }
+  return text;
+}
+
+std::string verdict_text(const KernelLine& line) {
+  std::vector<std::string> remarks;
+  if (line.is_baseline()) remarks.emplace_back("the fastest exact path");
+  if (line.loses()) remarks.emplace_back("chosen, but slower than dense by more than 2 %");
+  if (!line.reason.empty()) remarks.push_back(line.reason);
+  if (remarks.empty()) return line.verdict;
+  return fmt::format("{}: {}", line.verdict, fmt::join(remarks, "; "));
+}
+
+// Whether something is known of it in any line.
+template <typename Value>
+bool known_anywhere(const std::vector<KernelLine>& lines, Value value) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const KernelLine& line) { return std::invoke(value, line).index() != 0; });
+}
+
+Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
+  using Line = KernelLine;
+  return {
+      {.name = "op", .header = "product", .value = &Line::op},
+      {.name = "shape", .header = "shape", .value = &Line::shape},
+      {.name = "method", .header = "method", .value = &Line::method},
+      {.name = "variant", .header = "variant", .value = &Line::variant},
+      {.name = "chosen",
+       .header = "chosen",
+       .value = &Line::chosen,
+       .text = chosen_text,
+       .shown = known_anywhere(lines, &Line::chosen)},
+      {.name = "device", .header = "on", .value = &Line::device, .text = place_text},
+      {.name = "precision", .value = &Line::precision},
+      {.name = "threads", .value = &Line::threads},
+      {.name = "n", .value = &Line::n},
+      {.name = "density",
+       .header = "density",
+       .value = &Line::density,
+       .text = number(&Line::density, "{:.3f}"),
+       .shown = known_anywhere(lines, &Line::density)},
+      {.name = "ns_median", .header = "µs", .value = &Line::ns, .text = microseconds(&Line::ns)},
+      {.name = "baseline_ns_median",
+       .header = "exact µs",
+       .value = &Line::baseline_ns,
+       .text = microseconds(&Line::baseline_ns)},
+      {.name = "baseline_variant", .value = &Line::baseline_variant},
+      {.name = "plan_ns",
+       .header = "choosing µs",
+       .value = &Line::plan_ns,
+       .text = microseconds(&Line::plan_ns),
+       .shown = known_anywhere(lines, &Line::plan_ns)},
+      {.name = "gflops",
+       .header = "GFLOP/s",
+       .value = &Line::gflops,
+       .text = number(&Line::gflops, "{:.1f}")},
+      {.name = "ceiling_gflops", .value = &Line::ceiling_gflops},
+      {.name = "ceiling_pct",
+       .header = "of ceiling",
+       .value = ceiling_percent,
+       .text = number(ceiling_percent, "{:.0f} %"),
+       .shown = known_anywhere(lines, ceiling_percent)},
+      {.name = "baseline_gflops",
+       .header = "exact GFLOP/s",
+       .value = baseline_gflops,
+       .text = number(baseline_gflops, "{:.1f}"),
+       .shown = known_anywhere(lines, baseline_gflops)},
+      {.name = "speedup", .header = "speedup", .value = &Line::ratio, .text = speedup_text},
+      {.name = "speedup_lo", .value = &Line::ratio_lo},
+      {.name = "speedup_hi", .value = &Line::ratio_hi},
+      {.name = "max_abs_error", .value = &Line::max_abs_error},
+      {.name = "max_rel_error",
+       .header = "max rel. error",
+       .value = &Line::max_rel_error,
+       .text = number(&Line::max_rel_error, "{:.1e}")},
+      {.name = "verdict", .header = "verdict", .value = &Line::verdict, .text = verdict_text},
+      {.name = "chosen_loses",
+       .value = [](const Line& line) { return Field(int64_t{line.loses()}); }},
+      {.name = "reason", .value = &Line::reason},
+      {.name = "host", .value = &Line::host}};
+}
+
+}  // namespace
+
+bool KernelLine::is_baseline() const {
+  return is_dense(method) && !baseline_variant.empty() && variant == baseline_variant;
+}
+
+bool KernelLine::loses() const {
+  const auto* taken = std::get_if<int64_t>(&chosen);
+  const auto speed = real_of(ratio);
+  return taken != nullptr && *taken != 0 && speed && *speed < 1 - kLeastEffect;
+}
+
+KernelLine kernel_line(const Json& row) {
+  const auto text = [&](const char* key) { return row.value(key, std::string()); };
+  const auto special = row.value("special", Json::object());
+  const auto real = [&](const char* key) {
+    const auto it = row.find(key);
+    if (it != row.end() && it->is_number()) return Field(it->get<double>());
+    return special.contains(key) ? Field(special_value(special[key].get<std::string>())) : Field();
+  };
+  const auto median = [&](const char* key) {
+    auto times = row.value(key, std::vector<double>());
+    return times.empty() ? Field() : Field(quantile(std::move(times), 0.5));
+  };
+  KernelLine line{.op = text("op"),
+                  .shape = kernel_shape_text(text("label"), row.value("shape", Json::object())),
+                  .method = text("method"),
+                  .variant = text("variant"),
+                  .device = text("device"),
+                  .precision = text("precision"),
+                  .verdict = text("verdict"),
+                  .reason = text("reason"),
+                  .host = {},
+                  .baseline_variant = text("baseline_variant"),
+                  .threads = row.value("threads", int64_t{1}),
+                  .n = static_cast<int64_t>(row.value("ns", Json::array()).size()),
+                  .ns = median("ns"),
+                  .baseline_ns = median("baseline_ns"),
+                  .gflops = real("gflops"),
+                  .ratio = real("ratio"),
+                  .ratio_lo = real("ratio_lo"),
+                  .ratio_hi = real("ratio_hi"),
+                  .plan_ns = real("plan_ns"),
+                  .max_abs_error = real("max_abs_error"),
+                  .max_rel_error = real("max_rel_error"),
+                  .dense_flops = real("dense_flops"),
+                  .density = real("density"),
+                  .ceiling_gflops = real("ceiling_gflops"),
+                  .chosen = {}};
+  if (row.contains("chosen")) line.chosen = int64_t{row["chosen"].get<bool>()};
+  return line;
+}
+
+Table kernel_table(const std::vector<KernelLine>& lines) {
+  Table table;
+  table.name = "kernels";
+  fill(table, kernel_columns(lines), lines);
+  return table;
+}
+
+std::string kernel_shape_text(const std::string& label, const Json& shape) {
+  if (!label.empty()) return label;
+  std::string out;
+  for (const auto& [key, value] : shape.items()) {
+    if (key != "label") out += (out.empty() ? "" : " ") + key + "=" + value.dump();
+  }
+  return out;
+}
+
+}  // namespace approx

@@ -1,0 +1,39 @@
+// A kernel benchmark's result as a line of a table: what `bench-kernel` prints of what it has just
+// measured and `report kernels` of what is stored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/params.h"
+#include "results/render/column.h"
+#include "results/render/table.h"
+
+namespace approx {
+
+struct KernelLine {
+  std::string op, shape, method, variant, device, precision, verdict, reason, host;
+  std::string baseline_variant;  // the exact path that it is held against; "": not known
+  int64_t threads = 0, n = 0;
+  // Numbers, or nothing.
+  Field ns, baseline_ns, gflops, ratio, ratio_lo, ratio_hi, plan_ns, max_abs_error, max_rel_error,
+      dense_flops, density, ceiling_gflops;
+  Field chosen;  // 1 where a layer takes this variant, 0 where another
+
+  // Whether it is the exact path that the others are held against.
+  bool is_baseline() const;
+  // Whether a layer takes this variant and loses by it: more than 2 % against the baseline.
+  bool loses() const;
+};
+
+// Of a row as docs/events.md says ("kernel").
+KernelLine kernel_line(const Json& row);
+
+// What is known of no line is not shown to people.
+Table kernel_table(const std::vector<KernelLine>& lines);
+
+// What a table calls a shape: its label, or the numbers of it.
+std::string kernel_shape_text(const std::string& label, const Json& shape);
+
+}  // namespace approx

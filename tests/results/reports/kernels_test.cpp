@@ -1,0 +1,134 @@
+#include "results/reports/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "results/reports/kernel_lines.h"
+#include "tests/results/filled_store.h"
+
+namespace approx {
+namespace {
+
+using Mode = RunStore::Mode;
+
+class KernelsTest : public ::testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  const std::string path_ = folder_ / "store.db";
+};
+
+TEST_F(KernelsTest, KernelsShowTheLastOfEachCase) {
+  const auto row = [](double ratio, double error) {
+    return Json{{"op", "weight_gradient"},
+                {"method", "topk"},
+                {"variant", "simd"},
+                {"shape", {{"batch", 8}}},
+                {"label", "conv2"},
+                {"precision", "fp32"},
+                {"threads", 2},
+                {"device", "cpu"},
+                {"ns", {1000, 2000, 4000}},
+                {"baseline_ns", {4000}},
+                {"ratio", ratio},
+                {"ratio_lo", 1.5},
+                {"ratio_hi", 2.5},
+                {"gflops", 3.0},
+                {"max_rel_error", error},
+                {"verdict", "faster"}};
+  };
+  RunStore store(path_, Mode::kWrite);
+  store.add_kernel_results(environment_of(), {row(9, 0)});
+  store.add_kernel_results(environment_of(), {row(2, std::numeric_limits<double>::infinity())});
+  EXPECT_EQ(
+      render(report_kernels(path_), "md"),
+      "| product         | shape | method | variant | on                        | µs  | exact µs "
+      "| GFLOP/s | speedup            | max rel. error | verdict |\n"
+      "|-----------------|-------|--------|---------|---------------------------|-----|----------"
+      "|---------|--------------------|----------------|---------|\n"
+      "| weight_gradient | conv2 | topk   | simd    | cpu, fp32, 2 threads, box | 2.0 | 4.0      "
+      "| 3.0     "
+      "| 2.00× [1.50, 2.50] | inf            | faster  |\n");
+  const Json json = Json::parse(render(report_kernels(path_), "json"));
+  EXPECT_EQ(json["rows"][0]["max_rel_error"], nullptr);
+  EXPECT_EQ(json["rows"][0]["special"]["max_rel_error"], "inf");
+  EXPECT_EQ(json["rows"][0]["speedup"], 2);
+}
+
+// A row as bench-kernel makes it. Exact: 1 GFLOP in 100 ms, of a ceiling of 20 GFLOP/s.
+Json benched(const std::string& method, const std::string& variant, bool chosen, double ratio) {
+  const bool exact = method == "dense";
+  const double flops = exact ? 1e9 : 2.5e8;
+  return {{"op", "forward"},
+          {"method", method},
+          {"variant", variant},
+          {"chosen", chosen},
+          {"shape", {{"batch", 8}}},
+          {"label", "conv2"},
+          {"precision", "fp32"},
+          {"threads", 1},
+          {"device", "cpu"},
+          {"ns", {1e8 / ratio}},
+          {"baseline_ns", {1e8}},
+          {"baseline_variant", "libtorch channels last"},
+          {"ratio", ratio},
+          {"ratio_lo", nullptr},
+          {"ratio_hi", nullptr},
+          {"dense_flops", 1e9},
+          {"flops", flops},
+          {"density", flops / 1e9},
+          {"gflops", flops / (1e8 / ratio)},
+          {"ceiling_gflops", 20.0},
+          {"verdict", exact ? "same" : "slower"},
+          {"reason", ""}};
+}
+
+TEST_F(KernelsTest, KernelsShowWhatThePlanKeptAndTheMachineCanDo) {
+  RunStore(path_, Mode::kWrite)
+      .add_kernel_results(environment_of(), {benched("dense", "libtorch channels last", true, 1),
+                                             benched("dense", "packed channels last", false, 0.5),
+                                             benched("crs", "gather", true, 0.97),
+                                             benched("crs", "mask", false, 0.5)});
+  const Json rows = Json::parse(render(report_kernels(path_), "json"))["rows"];
+  ASSERT_EQ(rows.size(), 4u);
+  const Json gather = rows[2];
+  EXPECT_EQ(gather["variant"], "gather");
+  EXPECT_EQ(gather["density"], 0.25);
+  EXPECT_EQ(gather["baseline_variant"], "libtorch channels last");
+  EXPECT_DOUBLE_EQ(gather["baseline_gflops"], 10);
+  EXPECT_DOUBLE_EQ(gather["gflops"], 2.5 * 0.97);
+  EXPECT_NEAR(gather["ceiling_pct"].get<double>(), 100 * 2.5 * 0.97 / 20, 1e-9);
+  EXPECT_DOUBLE_EQ(rows[0]["ceiling_pct"], 50);
+  const std::string text = render(report_kernels(path_), "md");
+  EXPECT_NE(text.find("same: the fastest exact path "), std::string::npos);
+  EXPECT_NE(text.find("slower: chosen, but slower than dense by more than 2 %"), std::string::npos);
+}
+
+// What a layer takes, not what lies beside it, and more than 2 %.
+TEST(KernelLineTest, AChosenVariantThatLosesIsMarked) {
+  const auto loses = [](bool chosen, double ratio) {
+    return kernel_line(benched("crs", "gather", chosen, ratio)).loses();
+  };
+  EXPECT_TRUE(loses(true, 0.97));
+  EXPECT_FALSE(loses(true, 0.985));
+  EXPECT_FALSE(loses(true, 1.3));
+  EXPECT_FALSE(loses(false, 0.5));
+  Json skipped = benched("crs", "gather", true, 0.5);
+  skipped.erase("ratio");
+  EXPECT_FALSE(kernel_line(skipped).loses());
+}
+
+// What bench-kernel prints is what the store gives back.
+TEST_F(KernelsTest, AKernelLineIsTheSameBeforeAndAfterItIsStored) {
+  auto row = benched("crs", "gather", true, 0.8);  // whole nanoseconds, as the store keeps them
+  row["max_rel_error"] = nullptr;
+  row["special"] = {{"max_rel_error", "inf"}};
+  row["plan_ns"] = 1234.5;
+  RunStore(path_, Mode::kWrite).add_kernel_results(environment_of(), {row});
+  auto printed = kernel_line(row);
+  printed.host = "box";
+  EXPECT_EQ(render(kernel_table({printed}), "csv"), render(report_kernels(path_), "csv"));
+}
+
+}  // namespace
+}  // namespace approx
