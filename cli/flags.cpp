@@ -34,6 +34,27 @@ CLI::Option* add_integer(CLI::App& app, const std::string& flag, int64_t& value,
                     });
 }
 
+CLI::Option* add_integers(CLI::App& app, const std::string& flag, std::vector<int64_t>& values,
+                          int64_t min, int64_t max, const std::string& help) {
+  return add_parsed(app, flag, "N,...", help,
+                    [&values, min, max](const std::string& text, const std::string& name) {
+                      std::vector<int64_t> list;
+                      for (const auto& part : split_list(text)) {
+                        const auto parsed = parse_integer(part, min, max);
+                        if (!parsed) {
+                          throw usage_error("{}: \"{}\" is not a whole number from {} to {}", name,
+                                            printable(part), min, max);
+                        }
+                        if (std::find(list.begin(), list.end(), *parsed) != list.end()) {
+                          throw usage_error("{}: {} is given twice", name, *parsed);
+                        }
+                        list.push_back(*parsed);
+                      }
+                      if (list.empty()) throw usage_error("{}: no number in it", name);
+                      values = std::move(list);
+                    });
+}
+
 CLI::Option* add_real(CLI::App& app, const std::string& flag, double& value, double min, double max,
                       const std::string& help) {
   return add_parsed(app, flag, "X", help,

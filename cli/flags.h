@@ -14,6 +14,10 @@ namespace approx {
 CLI::Option* add_integer(CLI::App& app, const std::string& flag, int64_t& value, int64_t min,
                          int64_t max, const std::string& help);
 
+// Several of them between commas, none twice.
+CLI::Option* add_integers(CLI::App& app, const std::string& flag, std::vector<int64_t>& values,
+                          int64_t min, int64_t max, const std::string& help);
+
 // A finite number, with a decimal point in every locale.
 CLI::Option* add_real(CLI::App& app, const std::string& flag, double& value, double min, double max,
                       const std::string& help);

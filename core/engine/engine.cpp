@@ -65,6 +65,20 @@ class LibraryEngine final : public Engine {
     return kernel_cases_of(shape, product, methods, device);
   }
 
+  std::vector<KernelChoice> kernel_choices(const ConvShape& shape, Product product,
+                                           const std::vector<std::string>& methods,
+                                           const std::string& device_name,
+                                           int64_t threads) override {
+    configure_threads(threads);
+    const auto device = open_device(parse<DeviceKind>(device_name, "device", "expected"));
+    return kernel_choices_of(shape, product, methods, device);
+  }
+
+  double multiply_add_ceiling(int64_t threads) override {
+    configure_threads(threads);
+    return FmaProbe().ceiling();
+  }
+
   Json study(const std::string& name, const StudyRequest& request, int64_t threads) override {
     configure_threads(threads);
     return Registry<StudyEntry>::instance().find(name).run(request).json();

@@ -14,6 +14,7 @@
 #include "base/params.h"
 #include "core/config/catalogue.h"
 #include "core/config/run_config.h"
+#include "kernels/candidate.h"
 
 namespace approx {
 
@@ -51,18 +52,29 @@ struct ConvShape {
 };
 
 // One timed computation: `run` does it once and returns when it is complete (device synchronised).
-// `max_abs_error` and `max_rel_error` compare its result with the definition in double precision
-// and are filled by `check`.
+// `check` compares its result with the definition in double precision: the largest absolute error,
+// and that relative to the largest magnitude.
 struct KernelCase {
   std::string op;       // "weight_gradient"
   std::string method;   // "dense", "topk_position:k=1"
   std::string variant;  // "simd", "densify", which exact path
   ConvShape shape;
+  bool chosen = false;     // whether a layer takes this variant for this plan
   double dense_flops = 0;  // 2 x multiply-accumulates of the exact product
   double flops = 0;        // of what is really computed
   std::function<void()> run;
   std::function<void()> plan;  // the method's planning alone; empty for dense
   std::function<std::pair<double, double>()> check;
+};
+
+// Among which variants a layer chooses for one product, and what it takes.
+struct KernelChoice {
+  std::string op;
+  std::string method;  // "dense", or the text of a method
+  ConvShape shape;
+  std::string plan;    // the kind of what the method made of random operands: "PrunedDY"
+  double density = 1;  // the share of the exact product's multiply-adds that the plan keeps
+  std::vector<Candidate> candidates;  // in the order of their ranks
 };
 
 // What a study is to compute (core/studies/study.h).
@@ -106,10 +118,20 @@ class Engine {
   virtual std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,
                                            bool phases) = 0;
 
-  // Ready-to-run cases for one shape; the first is the exact one. Throws Error.
+  // Ready-to-run cases for one shape: every exact path ("dense"), then every variant of every
+  // method. Throws Error.
   virtual std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
                                                const std::vector<std::string>& methods,
                                                const std::string& device, int64_t threads) = 0;
+
+  // What is chosen from there, exactly and by each method; nothing is computed. Throws Error.
+  virtual std::vector<KernelChoice> kernel_choices(const ConvShape& shape, Product product,
+                                                   const std::vector<std::string>& methods,
+                                                   const std::string& device, int64_t threads) = 0;
+
+  // What so many threads of this machine can do at most: floating-point operations a second of
+  // multiply-adds in registers, measured now.
+  virtual double multiply_add_ceiling(int64_t threads) = 0;
 
   // {"columns": [...], "rows": [[...], ...]} of a study. Throws Error.
   virtual Json study(const std::string& name, const StudyRequest& request, int64_t threads) = 0;

@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <chrono>
-#include <tuple>
+#include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "core/methods/method.h"
@@ -17,19 +17,34 @@ namespace {
 // As in most networks: where stochastic pruning has work here.
 constexpr bool kBeforeNorm = true;
 
-// Largest absolute difference from the definition in double precision, and that relative to the
-// largest magnitude of the definition.
-std::pair<double, double> errors(const Plan& plan, const Operands& operands,
-                                 const std::string& variant) {
-  const auto result = run(plan, operands, variant);
-  if (!result.defined()) return {0.0, 0.0};
-  Operands precise = operands;
-  for (auto* tensor : {&precise.x, &precise.w, &precise.dy}) *tensor = tensor->to(at::kDouble);
-  const auto truth = run(plan, precise, kReference);
-  const double worst = (result.to(at::kDouble) - truth).abs().max().item<double>();
-  const double scale = truth.abs().max().item<double>();
-  return {worst, scale > 0 ? worst / scale : worst};
-}
+// What a plan's variants are held to: its definition in double precision, in plain loops, which is
+// computed when it is first asked for.
+class Definition {
+ public:
+  Definition(Plan plan, const Operands& operands) : plan_(std::move(plan)), operands_(operands) {}
+
+  // The largest absolute difference of a result, and that relative to the largest magnitude of the
+  // definition.
+  std::pair<double, double> errors(const at::Tensor& result) {
+    if (!result.defined()) return {0.0, 0.0};
+    if (!truth_.defined()) compute();
+    const double worst = (result.to(at::kDouble) - truth_).abs().max().item<double>();
+    return {worst, scale_ > 0 ? worst / scale_ : worst};
+  }
+
+ private:
+  void compute() {
+    Operands precise = operands_;
+    for (auto* tensor : {&precise.x, &precise.w, &precise.dy}) *tensor = tensor->to(at::kDouble);
+    truth_ = run(plan_, precise, kReference);
+    scale_ = truth_.abs().max().item<double>();
+  }
+
+  Plan plan_;
+  Operands operands_;
+  at::Tensor truth_;
+  double scale_ = 0;
+};
 
 Operands random_operands(const ConvShape& s, Product product, const at::Device& device) {
   const int64_t out = output_size(s.size, s.kernel, s.stride, s.padding);
@@ -60,20 +75,6 @@ Operands in_layout(Operands o, at::MemoryFormat format) {
   return o;
 }
 
-// A median of five: enough to tell which of two exact paths is the faster one.
-double quick_time(const std::function<void()>& run) {
-  std::vector<double> seconds;
-  run();
-  for (int i = 0; i < 5; ++i) {
-    const auto before = std::chrono::steady_clock::now();
-    run();
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
-  }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[2];
-}
-
 KernelCase base_case(const ConvShape& shape, const Operands& o, const std::string& method) {
   KernelCase kernel;
   kernel.op = name(o.product);
@@ -84,75 +85,110 @@ KernelCase base_case(const ConvShape& shape, const Operands& o, const std::strin
   return kernel;
 }
 
-// The fastest of the exact paths at hand: LibTorch with the channels last or first, and ours.
-KernelCase dense_case(const ConvShape& shape, const Operands& o, at::Device device) {
-  KernelCase best = base_case(shape, o, "dense");
-  double best_time = 0;
-  std::vector<std::tuple<std::string, std::string, Operands>> ways;
-  for (const auto& variant : variants(Dense{}, o)) {
-    if (variant == kReference) continue;
-    ways.emplace_back(variant + " channels last", variant,
-                      in_layout(o, at::MemoryFormat::ChannelsLast));
+std::string chosen_variant(const Plan& plan, const Operands& o) {
+  for (const auto& candidate : explain(plan, o)) {
+    if (candidate.chosen) return candidate.name;
   }
-  ways.emplace_back("libtorch channels first", "libtorch",
-                    in_layout(o, at::MemoryFormat::Contiguous));
-  for (const auto& [label, variant, operands] : ways) {
-    std::function<void()> once = [variant = variant, operands = operands, device] {
+  return {};
+}
+
+// The exact paths at hand. A layer has its operands with the channels last.
+std::vector<KernelCase> dense_cases(const ConvShape& shape, const Operands& o, at::Device device) {
+  std::vector<KernelCase> cases;
+  const auto definition = std::make_shared<Definition>(Dense{}, o);
+  const auto add = [&](const std::string& variant, const char* layout, const Operands& operands) {
+    auto& kernel = cases.emplace_back(base_case(shape, o, "dense"));
+    kernel.variant = fmt::format("{} {}", variant, layout);
+    kernel.run = [variant, operands, device] {
       const auto result = run(Dense{}, operands, variant);
       synchronize_device(device);
     };
-    const double time = quick_time(once);
-    if (!best.run || time < best_time) {
-      best.variant = label;
-      best.run = std::move(once);
-      best_time = time;
-      best.check = [variant = variant, operands = operands] {
-        return errors(Dense{}, operands, variant);
-      };
-    }
+    kernel.check = [variant, operands, definition] {
+      return definition->errors(run(Dense{}, operands, variant));
+    };
+  };
+  const auto last = in_layout(o, at::MemoryFormat::ChannelsLast);
+  const std::string chosen = chosen_variant(Dense{}, last);
+  for (const auto& variant : variants(Dense{}, last)) {
+    if (variant == kReference) continue;  // there to be agreed with, not timed
+    add(variant, "channels last", last);
+    cases.back().chosen = variant == chosen;
   }
-  return best;
+  add("libtorch", "channels first", in_layout(o, at::MemoryFormat::Contiguous));
+  return cases;
 }
 
-std::vector<KernelCase> method_cases(const ConvShape& shape, Operands o, const std::string& text,
-                                     at::Device device) {
+// A method that has planned a product once.
+struct Planned {
+  std::shared_ptr<Method> method;
+  // The forward product's plan, by which its gradients go. Kept as long as the call.
+  std::shared_ptr<Plan> forward;
+  MethodCall call;
+  Operands operands;
+  Plan first;
+
+  Plan plan() const { return method->plan(operands, call); }
+};
+
+Planned planned(const ConvShape& shape, const Operands& o, const std::string& text,
+                at::Device device) {
   const auto& entry = Registry<MethodEntry>::instance().find(parse_spec(text).name);
   if (std::find(entry.products.begin(), entry.products.end(), o.product) == entry.products.end()) {
     throw usage_error("{} does not approximate the {}", text, name(o.product));
   }
-  const std::shared_ptr<Method> method = make_method(text);
   const Rng rng{.seed = 0, .layer = 1, .step = 0, .product = o.product};
-  // The forward product's plan, by which its gradients go. Kept as long as the call.
-  const auto forward = std::make_shared<Plan>(Dense{});
-  MethodCall call(rng, kBeforeNorm);
+  Planned planned{.method = make_method(text),
+                  .forward = std::make_shared<Plan>(Dense{}),
+                  .call = MethodCall(rng, kBeforeNorm),
+                  .operands = o,
+                  .first = Dense{}};
   const auto& all = entry.products_with(Params(entry.params, parse_spec(text)));
   if (o.product != Product::kForward &&
       std::find(all.begin(), all.end(), Product::kForward) != all.end()) {
-    Operands before = random_operands(shape, Product::kForward, device);
-    *forward = method->plan(before, call);
-    call.forward = forward.get();
+    const Operands before = random_operands(shape, Product::kForward, device);
+    *planned.forward = planned.method->plan(before, planned.call);
+    planned.call.forward = planned.forward.get();
   }
-  const Plan first = method->plan(o, call);
+  planned.first = planned.plan();
+  return planned;
+}
+
+std::vector<KernelCase> method_cases(const ConvShape& shape, const Operands& o,
+                                     const std::string& text, at::Device device) {
+  const Planned product = planned(shape, o, text, device);
+  const std::string chosen = chosen_variant(product.first, o);
+  const auto definition = std::make_shared<Definition>(product.first, o);
   std::vector<KernelCase> cases;
-  for (const auto& variant : variants(first, o)) {
-    if (variant == kReference) continue;  // there to be agreed with, not timed
+  for (const auto& variant : variants(product.first, o)) {
+    if (variant == kReference) continue;
     KernelCase kernel = base_case(shape, o, text);
     kernel.variant = variant;
-    kernel.flops = 2 * static_cast<double>(plan_macs(first, o));
-    kernel.plan = [method, forward, call, o, device] {
-      const auto plan = method->plan(o, call);
+    kernel.chosen = variant == chosen;
+    kernel.flops = 2 * static_cast<double>(plan_macs(product.first, o));
+    kernel.plan = [product, device] {
+      const auto plan = product.plan();
       synchronize_device(device);
     };
-    kernel.run = [method, forward, call, o, variant, device] {
-      const auto result = run(method->plan(o, call), o, variant);
+    kernel.run = [product, variant, device] {
+      const auto result = run(product.plan(), product.operands, variant);
       synchronize_device(device);
     };
-    kernel.check = [method, forward, call, o, variant] {
-      return errors(method->plan(o, call), o, variant);
+    kernel.check = [product, variant, definition] {
+      return definition->errors(run(product.first, product.operands, variant));
     };
     cases.push_back(std::move(kernel));
   }
   return cases;
+}
+
+KernelChoice choice_of(const ConvShape& shape, const Operands& o, const std::string& method,
+                       const Plan& plan) {
+  return {.op = std::string(name(o.product)),
+          .method = method,
+          .shape = shape,
+          .plan = std::string(plan_name(plan)),
+          .density = static_cast<double>(plan_macs(plan, o)) / static_cast<double>(dense_macs(o)),
+          .candidates = explain(plan, o)};
 }
 
 }  // namespace
@@ -161,7 +197,7 @@ std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
                                         const std::vector<std::string>& methods,
                                         c10::Device device) {
   const auto operands = random_operands(shape, product, device);
-  std::vector<KernelCase> cases = {dense_case(shape, operands, device)};
+  std::vector<KernelCase> cases = dense_cases(shape, operands, device);
   for (const auto& text : methods) {
     if (text == "dense") continue;
     for (auto& added : method_cases(shape, operands, text, device)) {
@@ -169,6 +205,19 @@ std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
     }
   }
   return cases;
+}
+
+std::vector<KernelChoice> kernel_choices_of(const ConvShape& shape, Product product,
+                                            const std::vector<std::string>& methods,
+                                            c10::Device device) {
+  const auto operands = random_operands(shape, product, device);
+  std::vector<KernelChoice> choices = {choice_of(shape, operands, "dense", Dense{})};
+  for (const auto& text : methods) {
+    if (text == "dense") continue;
+    choices.push_back(
+        choice_of(shape, operands, text, planned(shape, operands, text, device).first));
+  }
+  return choices;
 }
 
 }  // namespace approx

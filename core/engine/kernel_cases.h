@@ -10,10 +10,16 @@
 
 namespace approx {
 
-// The cases of one shape (see Engine::kernel_cases): the fastest exact path at hand, then every
-// variant of every method that is named. Throws Error.
+// The cases of one shape (see Engine::kernel_cases): LibTorch's convolution with the channels last
+// and first and each exact product of our own, then every variant of every method that is named.
+// Throws Error.
 std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
                                         const std::vector<std::string>& methods,
                                         c10::Device device);
+
+// See Engine::kernel_choices.
+std::vector<KernelChoice> kernel_choices_of(const ConvShape& shape, Product product,
+                                            const std::vector<std::string>& methods,
+                                            c10::Device device);
 
 }  // namespace approx

@@ -156,6 +156,7 @@ class FakeEngine final : public Engine {
       kernel.op = name(product);
       kernel.method = method;
       kernel.variant = "fake";
+      kernel.chosen = true;
       kernel.shape = shape;
       kernel.dense_flops = 1e6;
       kernel.flops = method == "dense" ? 1e6 : 2.5e5;
@@ -170,6 +171,31 @@ class FakeEngine final : public Engine {
     add("dense", 20'000);
     for (const auto& method : methods) add(method, 5'000);
     return cases;
+  }
+
+  std::vector<KernelChoice> kernel_choices(const ConvShape& shape, Product product,
+                                           const std::vector<std::string>& methods,
+                                           const std::string& /*device*/,
+                                           int64_t /*threads*/) override {
+    const auto choice = [&](const std::string& method) {
+      return KernelChoice{.op = std::string(name(product)),
+                          .method = method,
+                          .shape = shape,
+                          .plan = method == "dense" ? "Dense" : "Fake",
+                          .density = method == "dense" ? 1 : 0.25,
+                          .candidates = {{.name = "narrow", .limit = Limit::kDevice},
+                                         {.name = "slow", .has_rule = true, .pays = false},
+                                         {.name = "fake", .chosen = true},
+                                         {.name = "late"},
+                                         {.name = "reference", .is_definition = true}}};
+    };
+    std::vector<KernelChoice> choices = {choice("dense")};
+    for (const auto& method : methods) choices.push_back(choice(method));
+    return choices;
+  }
+
+  double multiply_add_ceiling(int64_t threads) override {
+    return 1e9 * static_cast<double>(threads);
   }
 
   Json study(const std::string& name, const StudyRequest& request, int64_t threads) override {

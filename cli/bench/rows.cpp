@@ -1,0 +1,147 @@
+#include "cli/bench/rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "cli/environment.h"
+#include "core/config/dense.h"
+
+namespace approx {
+namespace {
+
+Json shape_json(const ConvShape& shape) {
+  return {{"batch", shape.batch},     {"in_channels", shape.in_channels},
+          {"size", shape.size},       {"out_channels", shape.out_channels},
+          {"kernel", shape.kernel},   {"stride", shape.stride},
+          {"padding", shape.padding}, {"groups", shape.groups}};
+}
+
+// A number that JSON cannot hold goes beside its key into "special".
+void set_number(Json& row, const char* key, double value) {
+  row[key] = json_number(value);
+  if (const auto special = special_name(value)) row["special"][key] = *special;
+}
+
+Json empty_row(const KernelCase& kernel, const BenchPlace& place) {
+  const auto& ceiling = place.ceiling_gflops;
+  return {{"op", kernel.op},
+          {"method", kernel.method},
+          {"variant", kernel.variant},
+          {"chosen", kernel.chosen},
+          {"shape", shape_json(kernel.shape)},
+          {"label", kernel.shape.label},
+          {"precision", "fp32"},
+          {"threads", place.threads},
+          {"device", place.device},
+          {"dense_flops", kernel.dense_flops},
+          {"flops", kernel.flops},
+          {"density", kernel.flops / kernel.dense_flops},
+          {"ceiling_gflops", ceiling ? Json(*ceiling) : Json(nullptr)},
+          {"ns", Json::array()},
+          {"baseline_ns", Json::array()},
+          {"baseline_variant", ""},
+          {"verdict", "skipped"},
+          {"reason", ""}};
+}
+
+// Right before fast: whether the result is one that may be timed; else the row says why not.
+bool passes_check(const KernelCase& kernel, Json& row) {
+  const auto [absolute, relative] = kernel.check();
+  set_number(row, "max_abs_error", absolute);
+  set_number(row, "max_rel_error", relative);
+  if (std::isfinite(absolute)) return true;
+  row["reason"] = "its result is not finite";
+  return false;
+}
+
+void set_times(Json& row, const std::vector<double>& ns, const std::vector<double>& baseline_ns,
+               const Ratio& ratio) {
+  row["ns"] = ns;
+  row["baseline_ns"] = baseline_ns;
+  row["ratio"] = ratio.ratio;
+  row["ratio_lo"] = ratio.lo ? Json(*ratio.lo) : Json(nullptr);
+  row["ratio_hi"] = ratio.hi ? Json(*ratio.hi) : Json(nullptr);
+  row["gflops"] = row["flops"].get<double>() / quantile(ns, 0.5);
+  // A wide interval that excludes 1 still tells which is faster; the remark says how wide it is.
+  row["verdict"] = verdict_of(ratio);
+}
+
+// Fills the rows of the exact paths; returns the fastest.
+const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
+                                std::vector<Json>& rows, const BenchEffort& effort) {
+  std::vector<TimedCase> cases;
+  std::vector<size_t> places;  // their rows
+  for (size_t i = 0; i < paths.size(); ++i) {
+    try {
+      if (!passes_check(*paths[i], rows[i])) continue;
+      cases.push_back(timed_case(*paths[i], effort));
+      places.push_back(i);
+    } catch (const Error& error) {
+      rows[i]["reason"] = error.what();
+    }
+  }
+  if (cases.empty()) {
+    throw Error(ErrorKind::kInternal, "the engine has no exact path for this shape");
+  }
+  const Disturbance disturbance;
+  const auto times = times_of(cases, effort.repetitions);
+  const auto taints = fmt::format("{}", fmt::join(disturbance.taints(), "; "));
+  const auto fastest =
+      static_cast<size_t>(std::min_element(times.begin(), times.end(),
+                                           [](const auto& a, const auto& b) {
+                                             return quantile(a, 0.5) < quantile(b, 0.5);
+                                           }) -
+                          times.begin());
+  for (size_t i = 0; i < times.size(); ++i) {
+    Json& row = rows[places[i]];
+    set_times(row, times[i], times[fastest],
+              i == fastest ? Ratio() : ratio_of_pairs(times[fastest], times[i]));
+    if (i == fastest) row["verdict"] = "same";  // as itself, without an interval
+    row["baseline_variant"] = cases[fastest].kernel->variant;
+    row["reason"] = taints;
+  }
+  return *cases[fastest].kernel;
+}
+
+void measure_method(const KernelCase& baseline, const KernelCase& kernel, Json& row,
+                    const BenchEffort& effort) {
+  try {
+    if (!passes_check(kernel, row)) return;
+    const Disturbance disturbance;
+    const PairTimes pairs = measure_pairs(baseline, kernel, effort);
+    std::vector<std::string> reasons = disturbance.taints();
+    if (pairs.noise > effort.max_noise) {
+      reasons.push_back(fmt::format("the interval is still ±{:.1f} % wide", pairs.noise));
+    }
+    if (kernel.plan) row["plan_ns"] = median_time(kernel.plan, effort.repetitions);
+    set_times(row, pairs.ns, pairs.baseline_ns, pairs.ratio);
+    row["baseline_variant"] = baseline.variant;
+    row["reason"] = fmt::format("{}", fmt::join(reasons, "; "));
+  } catch (const Error& error) {
+    row["reason"] = error.what();
+  }
+}
+
+}  // namespace
+
+std::vector<Json> measure_cases(const std::vector<KernelCase>& cases, const BenchPlace& place,
+                                const BenchEffort& effort,
+                                const std::function<void(const KernelCase&)>& note) {
+  std::vector<Json> rows;
+  for (const auto& kernel : cases) rows.push_back(empty_row(kernel, place));
+  std::vector<const KernelCase*> exact;
+  for (const auto& kernel : cases) {
+    if (is_dense(kernel.method)) exact.push_back(&kernel);  // they come first
+  }
+  if (!exact.empty()) note(*exact.front());
+  const KernelCase& baseline = measure_exact(exact, rows, effort);
+  for (size_t i = exact.size(); i < cases.size(); ++i) {
+    note(cases[i]);
+    measure_method(baseline, cases[i], rows[i], effort);
+  }
+  return rows;
+}
+
+}  // namespace approx

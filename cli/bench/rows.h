@@ -1,0 +1,30 @@
+// The rows of one shape and product: exact paths and methods, checked and timed.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/params.h"
+#include "cli/bench/pairs.h"
+#include "core/engine/engine.h"
+
+namespace approx {
+
+// What the rows of one number of threads share.
+struct BenchPlace {
+  int64_t threads = 1;
+  std::string device = "cpu";
+  std::optional<double> ceiling_gflops;  // of multiply-adds, where it was measured
+};
+
+// Rows as docs/events.md says ("kernel"). The exact paths are timed side by side, and the fastest
+// of them is the baseline, which every other case is then held against in pairs. A case that fails,
+// or whose result is not finite, is a row without times that says why. `note` hears what is next.
+// Throws Error where no exact path works.
+std::vector<Json> measure_cases(const std::vector<KernelCase>& cases, const BenchPlace& place,
+                                const BenchEffort& effort,
+                                const std::function<void(const KernelCase&)>& note);
+
+}  // namespace approx

@@ -1,0 +1,96 @@
+#include "core/engine/kernel_cases.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+
+namespace approx {
+namespace {
+
+using ::testing::Contains;
+
+ConvShape small_shape() {
+  return {.label = "small",
+          .batch = 3,
+          .in_channels = 16,
+          .out_channels = 16,
+          .size = 6,
+          .kernel = 3,
+          .stride = 1,
+          .padding = 1};
+}
+
+std::vector<KernelCase> cases_of(Product product, const std::vector<std::string>& methods) {
+  return kernel_cases_of(small_shape(), product, methods, at::kCPU);
+}
+
+TEST(KernelCases, TheExactPathsComeFirstAndOneIsChosen) {
+  for (const auto product : kAllProducts) {
+    std::set<std::string> names;
+    int64_t chosen = 0;
+    for (const auto& kernel : cases_of(product, {})) {
+      EXPECT_EQ(kernel.method, "dense");
+      EXPECT_EQ(kernel.flops, kernel.dense_flops);
+      names.insert(kernel.variant);
+      chosen += kernel.chosen ? 1 : 0;
+    }
+    EXPECT_THAT(names, Contains("libtorch channels last"));
+    EXPECT_THAT(names, Contains("libtorch channels first"));
+    EXPECT_GT(names.size(), 2u) << "and ours";
+    EXPECT_EQ(chosen, 1) << name(product);
+  }
+}
+
+TEST(KernelCases, AllAgreeWithTheDefinitionAndRun) {
+  for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+    const auto cases = cases_of(product, {"crs", "stochastic_pruning:p=0.9"});
+    ASSERT_EQ(cases.back().method, "stochastic_pruning:p=0.9");
+    for (const auto& kernel : cases) {
+      SCOPED_TRACE(kernel.op + " " + kernel.method + " " + kernel.variant);
+      kernel.run();
+      EXPECT_LT(kernel.check().second, 1e-5);
+      EXPECT_EQ(kernel.plan == nullptr, kernel.method == "dense");
+    }
+  }
+}
+
+// What a method kept is its share of the exact product's multiply-adds.
+TEST(KernelCases, FlopsAreThoseOfWhatThePlanKept) {
+  for (const auto& kernel : cases_of(Product::kDataGradient, {"sdgp:n=2,m=4"})) {
+    const bool exact = kernel.method == "dense";
+    EXPECT_DOUBLE_EQ(kernel.flops / kernel.dense_flops, exact ? 1 : 0.5) << kernel.variant;
+  }
+}
+
+TEST(KernelCases, ChoicesAreThoseOfTheCases) {
+  const std::vector<std::string> methods = {"sdgp:n=1,m=16", "sdgp:n=2,m=4"};
+  const auto cases = cases_of(Product::kDataGradient, methods);
+  const auto choices = kernel_choices_of(small_shape(), Product::kDataGradient, methods, at::kCPU);
+  ASSERT_EQ(choices.size(), 3u);
+  EXPECT_EQ(choices[0].method, "dense");
+  EXPECT_EQ(choices[0].plan, "Dense");
+  EXPECT_EQ(choices[1].plan, "PrunedDY");
+  EXPECT_DOUBLE_EQ(choices[1].density, 1.0 / 16);
+  for (size_t i = 1; i < choices.size(); ++i) {
+    std::vector<std::string> taken, shown;
+    for (const auto& candidate : choices[i].candidates) {
+      if (candidate.chosen) shown.push_back(candidate.name);
+    }
+    for (const auto& kernel : cases) {
+      if (kernel.method == choices[i].method && kernel.chosen) taken.push_back(kernel.variant);
+    }
+    EXPECT_EQ(taken, shown);
+    EXPECT_EQ(taken.size(), 1u);
+  }
+}
+
+TEST(KernelCases, WhatIsNotApproximatedIsRefused) {
+  EXPECT_THROW(cases_of(Product::kForward, {"sdgp"}), Error);
+  EXPECT_THROW(kernel_choices_of(small_shape(), Product::kForward, {"sdgp"}, at::kCPU), Error);
+}
+
+}  // namespace
+}  // namespace approx
