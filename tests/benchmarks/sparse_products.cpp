@@ -2,6 +2,7 @@
 // the exact product of a full one. Where the rules of kernels/pruned_dy come from. Usage:
 // layer_benchmarks sparse_products [THREADS [PRODUCT]]
 // layer_benchmarks one_position [THREADS]: the weight gradient of one entry of every plane.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/rand.h>
 #include <fmt/format.h>
 
