@@ -9,7 +9,7 @@ namespace approx {
 // What of a problem keeps a variant from computing it: the first that does.
 enum class Limit : uint8_t { kNone, kProduct, kDevice, kPrecision, kLayout, kShape };
 
-struct Candidate {
+struct VariantCandidate {
   std::string name;
   Limit limit = Limit::kNone;
   bool has_rule = false;       // that says where the variant pays

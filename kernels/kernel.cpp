@@ -57,7 +57,7 @@ std::vector<std::string> variants(const Plan& plan, const Operands& operands) {
   return names;
 }
 
-std::vector<Candidate> explain(const Plan& plan, const Operands& operands) {
+std::vector<VariantCandidate> explain(const Plan& plan, const Operands& operands) {
   return std::visit(
       [&]<typename Kind>(const Kind& kind) {
         const Problem problem = problem_under(kind, operands);
@@ -68,7 +68,7 @@ std::vector<Candidate> explain(const Plan& plan, const Operands& operands) {
         std::sort(ranked.begin(), ranked.end(),
                   [](const auto* a, const auto* b) { return a->before(*b); });
         const auto* chosen = choose<Kind>(problem);
-        std::vector<Candidate> candidates;
+        std::vector<VariantCandidate> candidates;
         for (const auto* variant : ranked) {
           candidates.push_back(variant->candidate(problem));
           candidates.back().chosen = variant == chosen;

@@ -42,7 +42,7 @@ std::vector<std::string> variants(const Plan& plan, const Operands& operands);
 // What `run` looks at when it chooses for this plan and product here and now: every variant of the
 // plan's kind in the order of their ranks, the definition last. At most one is chosen; where none
 // is, `run` throws.
-std::vector<Candidate> explain(const Plan& plan, const Operands& operands);
+std::vector<VariantCandidate> explain(const Plan& plan, const Operands& operands);
 
 // "PrunedDY"
 std::string_view plan_name(const Plan& plan);

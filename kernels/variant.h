@@ -126,7 +126,7 @@ struct Variant {
     return !is_definition_ && (pays_ == nullptr || pays_(p)) && fits(p);
   }
   // How it looks to who chooses for the problem.
-  Candidate candidate(const Problem& p) const {
+  VariantCandidate candidate(const Problem& p) const {
     return {.name = name,
             .limit = limit(p),
             .has_rule = pays_ != nullptr,

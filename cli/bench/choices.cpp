@@ -11,7 +11,7 @@ namespace {
 
 struct ChoiceLine {
   const KernelChoice* choice = nullptr;
-  const Candidate* candidate = nullptr;
+  const VariantCandidate* candidate = nullptr;
   int64_t rank = 0;  // from 1
 };
 
@@ -34,7 +34,7 @@ const char* limit_text(Limit limit) {
 }
 
 // A rule is about what its variant can compute.
-const char* pays_text(const Candidate& candidate) {
+const char* pays_text(const VariantCandidate& candidate) {
   if (candidate.is_definition || !candidate.fits()) return "–";
   if (!candidate.has_rule) return "no rule";
   return candidate.pays ? "yes" : "no";
@@ -85,7 +85,7 @@ Columns<ChoiceLine> choice_columns() {
 
 }  // namespace
 
-std::string reason_of(const Candidate& candidate, const std::vector<Candidate>& all) {
+std::string reason_of(const VariantCandidate& candidate, const std::vector<VariantCandidate>& all) {
   if (!candidate.fits()) return limit_text(candidate.limit);
   if (candidate.is_definition) return "the definition: taken by its name alone";
   if (!candidate.pays) return "its rule says that it does not pay here";

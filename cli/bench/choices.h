@@ -14,6 +14,6 @@ namespace approx {
 Table choices_table(const std::vector<KernelChoice>& choices);
 
 // Why a candidate is taken, or not, among `all` of its plan.
-std::string reason_of(const Candidate& candidate, const std::vector<Candidate>& all);
+std::string reason_of(const VariantCandidate& candidate, const std::vector<VariantCandidate>& all);
 
 }  // namespace approx

@@ -74,7 +74,7 @@ struct KernelChoice {
   ConvShape shape;
   std::string plan;    // the kind of what the method made of random operands: "PrunedDY"
   double density = 1;  // the share of the exact product's multiply-adds that the plan keeps
-  std::vector<Candidate> candidates;  // in the order of their ranks
+  std::vector<VariantCandidate> candidates;  // in the order of their ranks
 };
 
 // What a study is to compute (core/studies/study.h).

@@ -32,7 +32,8 @@ REGISTER_KERNEL(Dense, "fussy", all_ones)
     .pays([](const Problem& p) { return p.co > 1; })
     .rank(-1);
 
-const Candidate& candidate_of(const std::vector<Candidate>& all, std::string_view name) {
+const VariantCandidate& candidate_of(const std::vector<VariantCandidate>& all,
+                                     std::string_view name) {
   return *std::find_if(all.begin(), all.end(), [&](const auto& c) { return c.name == name; });
 }
 
@@ -45,7 +46,7 @@ TEST(Variant, WhatIsChosenIsExplained) {
   EXPECT_EQ(all.back().name, kReference) << "the definition last";
   EXPECT_TRUE(all.back().is_definition);
 
-  const Candidate fussy = candidate_of(all, "fussy"), ones = candidate_of(all, "ones");
+  const VariantCandidate fussy = candidate_of(all, "fussy"), ones = candidate_of(all, "ones");
   EXPECT_TRUE(fussy.fits() && fussy.has_rule);
   EXPECT_FALSE(fussy.pays || fussy.chosen);
   EXPECT_TRUE(ones.fits() && ones.pays && ones.chosen);
