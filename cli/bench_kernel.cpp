@@ -150,7 +150,7 @@ void self_test(const BenchFlags& flags, const Note& note) {
     passed = passed && found.back().second.passed();
   }
   print_table(self_test_table(found), flags.format);
-  if (!passed) throw Exit{1};
+  if (!passed) throw Exit{static_cast<int>(ErrorKind::kGate)};
 }
 
 void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& note) {
@@ -281,7 +281,7 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
                               printable(text));
           },
           "measure the exact product against itself, N times (default 200), and count the verdicts "
-          "that see a difference; exit code 1 if they are more than 5 %")
+          "that see a difference; exit code 4 if they are more than 5 %")
       ->type_name("[N]")
       ->expected(0, 1)
       ->excludes(explained);

@@ -1,3 +1,5 @@
+#include <ATen/Parallel.h>
+
 #include "kernels/variant.h"
 #include "tests/kernels/plan_contract.h"
 #include "tests/reference.h"

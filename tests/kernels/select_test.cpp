@@ -1,5 +1,7 @@
 #include "kernels/select/select.h"
 
+#include <ATen/Parallel.h>
+
 #include <array>
 #include <limits>
 
