@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int kChains = 12;
 
 int64_t fma_round_flops() {
-  return 2 * kChains * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  return int64_t{2} * kChains * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
 }
 
 float fma_rounds(int64_t rounds) {

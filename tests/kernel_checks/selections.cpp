@@ -158,7 +158,7 @@ std::string norm_agrees(uint64_t seed) {
     fast.apply(apply, 0, rows);
     apply.y = plain_y.data();
     plain.apply(apply, 0, rows);
-    const auto wrong = verdict(y, {plain_y.data(), plain_y.data() + y.size()});
+    auto wrong = verdict(y, {plain_y.data(), plain_y.data() + y.size()});
     if (!wrong.empty()) return wrong;
   }
   const auto wrong = verdict(square, {plain_square.data(), plain_square.data() + channels});

@@ -91,7 +91,7 @@ TEST_F(KernelsTest, KernelsShowWhatThePlanKeptAndTheMachineCanDo) {
                                              benched("crs", "mask", false, 0.5)});
   const Json rows = Json::parse(render(report_kernels(path_), "json"))["rows"];
   ASSERT_EQ(rows.size(), 4u);
-  const Json gather = rows[2];
+  const Json& gather = rows[2];
   EXPECT_EQ(gather["variant"], "gather");
   EXPECT_EQ(gather["density"], 0.25);
   EXPECT_EQ(gather["baseline_variant"], "libtorch channels last");
