@@ -40,22 +40,22 @@ bool rescaled_by_image(const at::Tensor& dy, const NmChoice& choice) {
 }
 
 // N:M pruning of one image after another, each multiplied by what keeps the sums of its planes
-// while it is in the cache.
-PrunedDY nm_pruned_by_image(const at::Tensor& source, at::Tensor pruned, const NmArgs& args) {
-  const int64_t plane = source.size(2) * source.size(3), image = plane * args.channels;
-  std::atomic<int64_t> kept = 0;
-  at::parallel_for(0, source.size(0), 1, [&](int64_t begin, int64_t end) {
+// while it is in the cache. Returns how many entries stay.
+at::Tensor prune_by_image(const NmArgs& args, int64_t images) {
+  const int64_t plane = args.pixels / images, image = plane * args.channels;
+  return counted_in_parallel(images * image, image, [&](int64_t begin, int64_t end) {
     std::vector<float> all(static_cast<size_t>(args.channels)), factor(all.size());
-    for (int64_t n = begin; n < end; ++n) {
-      kept += nm_simd(args, n * image, (n + 1) * image);
-      float* own = args.pruned + n * image;
-      plane_magnitude_simd({1, plane, args.channels, args.dy + n * image, all.data()}, 0, 1);
+    int64_t kept = 0;
+    for (int64_t at = begin; at < end; at += image) {
+      kept += nm_simd(args, at, at + image);
+      float* own = args.pruned + at;
+      plane_magnitude_simd({1, plane, args.channels, args.dy + at, all.data()}, 0, 1);
       plane_magnitude_simd({1, plane, args.channels, own, factor.data()}, 0, 1);
       for (size_t c = 0; c < factor.size(); ++c) factor[c] = factor[c] > 0 ? all[c] / factor[c] : 1;
       scale_channels_simd({plane, args.channels, factor.data(), own});
     }
+    return kept;
   });
-  return {std::move(pruned), at::scalar_tensor(kept.load(), at::TensorOptions().dtype(at::kLong))};
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
                       source.const_data_ptr<float>(),
                       pruned.mutable_data_ptr<float>(),
                       rng};
-    if (choice.rescaling == Rescaling::kPlane) return nm_pruned_by_image(source, pruned, args);
+    if (choice.rescaling == Rescaling::kPlane) return {pruned, prune_by_image(args, dy.size(0))};
     if (how == Choosing::kFastest && args.channels % args.m == 0) {
       return {pruned, counted_in_parallel(dy.numel(), 4 * args.m, [&](int64_t begin, int64_t end) {
                 return nm_simd(args, begin, end);

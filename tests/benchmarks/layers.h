@@ -30,12 +30,18 @@ inline Operands layer_operands(const LayerShape& s, Product product, at::MemoryF
   return o;
 }
 
-// What one call takes; of the variant that is chosen if the name is empty.
-inline double milliseconds(const Plan& plan, const Operands& o, const std::string& variant) {
+template <typename Work>
+double milliseconds_of(const Work& work) {
   const auto before = std::chrono::steady_clock::now();
-  const auto result = run(plan, o, variant);
+  work();
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before)
       .count();
+}
+
+// What one call takes; of the variant that is chosen if the name is empty.
+inline double milliseconds(const Plan& plan, const Operands& o, const std::string& variant) {
+  at::Tensor result;  // let go when the time has been taken
+  return milliseconds_of([&] { result = run(plan, o, variant); });
 }
 
 // The first cells of a layer's row.

@@ -13,11 +13,6 @@
 namespace approx {
 namespace {
 
-double since(std::chrono::steady_clock::time_point before) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before)
-      .count();
-}
-
 void compare_sampled(const LayerShape& s, Product product) {
   constexpr int kWarmUps = 2, kRounds = 11;
   const auto o = layer_operands(s, product, at::MemoryFormat::ChannelsLast);
@@ -32,9 +27,8 @@ void compare_sampled(const LayerShape& s, Product product) {
   // Choosing and taking the channels of x belong to the forward product.
   std::map<std::string, std::vector<double>> times;
   const auto timed = [&](const std::string& name, bool keep, const auto& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    if (keep) times[name].push_back(since(start));
+    const double time = milliseconds_of(work);
+    if (keep) times[name].push_back(time);
   };
   for (int round = 0; round < kWarmUps + kRounds; ++round) {
     const bool keep = round >= kWarmUps;
