@@ -69,6 +69,7 @@ void to_json(Json& json, const ParamSpec& spec) {
   if (std::isfinite(spec.min)) json["min"] = spec.min;
   if (std::isfinite(spec.max)) json["max"] = spec.max;
   if (!spec.choices.empty()) json["choices"] = spec.choices;
+  if (spec.added_later) json["added_later"] = true;
 }
 
 void from_json(const Json& json, ParamSpec& spec) {
@@ -88,6 +89,7 @@ void from_json(const Json& json, ParamSpec& spec) {
   if (json.contains("min")) spec.min = json["min"];
   if (json.contains("max")) spec.max = json["max"];
   if (json.contains("choices")) spec.choices = json["choices"].get<std::vector<std::string>>();
+  spec.added_later = json.value("added_later", false);
 }
 
 Spec parse_spec(std::string_view text) {
@@ -150,7 +152,7 @@ std::string Params::text_of(bool defaults_too) const {
   std::string text = owner_;
   char separator = ':';
   for (const auto& [spec, value] : entries_) {
-    if (!defaults_too && value == spec.fallback) continue;
+    if ((!defaults_too || spec.added_later) && value == spec.fallback) continue;
     text += fmt::format("{}{}={}", separator, spec.name, to_text(value));
     separator = ',';
   }

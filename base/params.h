@@ -27,6 +27,9 @@ struct ParamSpec {
   double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
   double max = std::numeric_limits<double>::infinity();   // inclusive, numbers only
   std::vector<std::string> choices;
+  // Declared when there were stored runs already, which did what its default does: `full_text`
+  // leaves the default out, so that their keys stay.
+  bool added_later = false;
 };
 
 void to_json(Json& json, const ParamSpec& spec);
@@ -71,8 +74,8 @@ class Params {
   // what labels and tables show.
   std::string to_string() const;
 
-  // The same with every parameter: what run keys hash, so that a default spelled out and a default
-  // left out are the same run, and what a worker is given.
+  // The same with every parameter (but see added_later): what run keys hash, so that a default
+  // spelled out and a default left out are the same run, and what a worker is given.
   std::string full_text() const;
 
  private:

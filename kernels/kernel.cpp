@@ -22,6 +22,9 @@ Problem problem_under(const Kind& plan, const Operands& operands) {
   if constexpr (requires { PlanTraits<Kind>::density(plan, problem); }) {
     problem.density = PlanTraits<Kind>::density(plan, problem);
   }
+  if constexpr (requires { PlanTraits<Kind>::group(plan); }) {
+    problem.group = PlanTraits<Kind>::group(plan);
+  }
   return problem;
 }
 
@@ -96,9 +99,10 @@ int64_t plan_macs(const Plan& plan, const Operands& operands) {
       plan);
 }
 
-PrunedGradient pruned_gradient(const Plan& plan) {
-  return std::visit([]<typename Kind>(const Kind& kind) { return PlanTraits<Kind>::pruned(kind); },
-                    plan);
+PrunedGradient pruned_gradient(const Plan& plan, const Operands& operands) {
+  return std::visit(
+      [&]<typename Kind>(const Kind& kind) { return PlanTraits<Kind>::pruned(kind, operands); },
+      plan);
 }
 
 at::Tensor used_gradient(const Plan& plan, const at::Tensor& dy) {

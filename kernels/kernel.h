@@ -50,7 +50,7 @@ std::string_view plan_name(const Plan& plan);
 // See PlanTraits. The multiply-accumulates of a PrunedDY plan are those of its nonzero entries,
 // whose count is read from the device.
 int64_t plan_macs(const Plan& plan, const Operands& operands);
-PrunedGradient pruned_gradient(const Plan& plan);
+PrunedGradient pruned_gradient(const Plan& plan, const Operands& operands);
 at::Tensor used_gradient(const Plan& plan, const at::Tensor& dy);
 
 // The channels of x that a Sampled plan over the input channels needs, or x itself: what a layer

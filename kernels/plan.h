@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "kernels/rng.h"
+#include "kernels/select/nm_choice.h"
 
 namespace approx {
 
@@ -53,6 +54,13 @@ struct PrunedDY {
   at::Tensor kept;
 };
 
+// The exact product with n of every m neighbouring output channels of dY at each pixel, which the
+// kernel chooses itself: how many stay is known beforehand, so nothing needs to be written out.
+struct StructuredDY {
+  NmChoice choice;
+  Rng rng;  // where the choice is random; draw i belongs to element i of dY with the channels last
+};
+
 // The axes of a layer, of which a sample can stand for the whole. Each product sums over one of
 // them (forward: input channels; data gradient: output channels; weight gradient: examples) and
 // carries the other two in its result.
@@ -67,6 +75,6 @@ struct Sampled {
   at::Tensor scale;  // [k] float; undefined: all ones
 };
 
-using Plan = std::variant<Dense, Skip, Gaussian, SparseDY, PrunedDY, Sampled>;
+using Plan = std::variant<Dense, Skip, Gaussian, SparseDY, PrunedDY, StructuredDY, Sampled>;
 
 }  // namespace approx

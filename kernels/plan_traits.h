@@ -12,7 +12,8 @@ namespace approx {
 
 // The dY that a gradient is computed with, where it is not the operand's own.
 struct PrunedGradient {
-  // All of its entries that are not zero are among these; undefined: dY is used as it is.
+  bool replaces = false;  // whether it is another
+  // All of its entries that are not zero are among these; undefined where it is not written out.
   at::Tensor values;
   // How many were kept, those that happen to be zero included: known here, or, where `on_device` is
   // defined, a number [] int64 on the device, which to read waits for it.
@@ -32,16 +33,17 @@ template <typename Kind>
 struct PlanTraits;
 // static constexpr std::string_view kName
 // static int64_t macs(const Kind&, const Operands&): multiply-accumulates that it really needs
-// static PrunedGradient pruned(const Kind&)
+// static PrunedGradient pruned(const Kind&, const Operands&)
 // static at::Tensor gradient(const Kind&, const at::Tensor& dy): the dY that it computes with, in
 //   full; undefined where that is none
 // static double density(const Kind&, const Problem&): the share of that dY that is not zero; left
 //   out where unknown
+// static int64_t group(const Kind&): neighbouring channels of dY among which it chooses, if it does
 
 // Of a plan that leaves dY alone.
 struct LeavesGradient {
   template <typename Kind>
-  static PrunedGradient pruned(const Kind& /*plan*/) {
+  static PrunedGradient pruned(const Kind& /*plan*/, const Operands& /*operands*/) {
     return {};
   }
 };
@@ -85,8 +87,8 @@ struct PlanTraits<SparseDY> {
     const int64_t all = p.n * p.co * p.ho * p.wo;
     return all == 0 ? 1 : static_cast<double>(plan.value.numel()) / static_cast<double>(all);
   }
-  static PrunedGradient pruned(const SparseDY& plan) {
-    return {.values = plan.value, .kept = plan.value.numel(), .on_device = {}};
+  static PrunedGradient pruned(const SparseDY& plan, const Operands& /*operands*/) {
+    return {.replaces = true, .values = plan.value, .kept = plan.value.numel(), .on_device = {}};
   }
   static at::Tensor gradient(const SparseDY& plan, const at::Tensor& dy) {
     return plan.densified(dy);
@@ -99,8 +101,8 @@ struct PlanTraits<PrunedDY> {
   static int64_t macs(const PrunedDY& plan, const Operands& o) {
     return plan.kept.item<int64_t>() * macs_per_output(o);
   }
-  static PrunedGradient pruned(const PrunedDY& plan) {
-    return {.values = plan.dy, .kept = 0, .on_device = plan.kept};
+  static PrunedGradient pruned(const PrunedDY& plan, const Operands& /*operands*/) {
+    return {.replaces = true, .values = plan.dy, .kept = 0, .on_device = plan.kept};
   }
   static at::Tensor gradient(const PrunedDY& plan, const at::Tensor& /*dy*/) { return plan.dy; }
   static double density(const PrunedDY& plan, const Problem& /*problem*/) {
@@ -108,6 +110,20 @@ struct PlanTraits<PrunedDY> {
     const auto kept = static_cast<double>(*plan.kept.const_data_ptr<int64_t>());
     return kept / static_cast<double>(plan.dy.numel());
   }
+};
+
+template <>
+struct PlanTraits<StructuredDY> {
+  static constexpr std::string_view kName = "StructuredDY";
+  static int64_t macs(const StructuredDY& plan, const Operands& o) {
+    return pruned(plan, o).kept * macs_per_output(o);
+  }
+  static PrunedGradient pruned(const StructuredDY& plan, const Operands& o);
+  static double density(const StructuredDY& plan, const Problem& p) {
+    return p.co == 0 ? 1 : static_cast<double>(plan.choice.kept(p.co)) / static_cast<double>(p.co);
+  }
+  static int64_t group(const StructuredDY& plan) { return plan.choice.m; }
+  static at::Tensor gradient(const StructuredDY& plan, const at::Tensor& dy);
 };
 
 template <>

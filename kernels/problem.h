@@ -30,6 +30,7 @@ struct Problem {
   ElementType element = ElementType::kFloat;
   MapLayout layout = MapLayout::kChannelsLast;
   double density = 1;  // share of dY that is not zero, where the plan knows it without waiting
+  int64_t group = 1;   // neighbouring channels of dY among which the plan chooses
 
   constexpr bool one_group() const { return geometry.groups == 1; }
   constexpr int64_t group_inputs() const { return ci / geometry.groups; }

@@ -43,6 +43,7 @@ struct Skip;
 struct Gaussian;
 struct SparseDY;
 struct PrunedDY;
+struct StructuredDY;
 struct Sampled;
 struct Operands;
 

@@ -69,7 +69,6 @@ void to_json(Json& json, const MethodInfo& info) {
   json["products"] = product_names(info.products);
   auto& modes = json["products_of_mode"] = Json::array();
   for (const auto& mode : info.products_of_mode) modes.push_back(product_names(mode.products));
-  json["remembers"] = info.remembers;
   json["half_version"] = info.half_version;
   json["random_twin"] = info.random_twin;
   json["twin_by_density"] = info.twin_by_density;
@@ -85,7 +84,6 @@ void from_json(const Json& json, MethodInfo& info) {
       info.products_of_mode.push_back({param.choices.at(i), products_from(modes[i])});
     }
   }
-  json.at("remembers").get_to(info.remembers);
   json.at("half_version").get_to(info.half_version);
   json.at("random_twin").get_to(info.random_twin);
   json.at("twin_by_density").get_to(info.twin_by_density);

@@ -36,9 +36,6 @@ struct MethodInfo : EntryInfo {
   };
   std::vector<Mode> products_of_mode;
 
-  // Whether it keeps something from one step to the next. Stateless callers refuse it.
-  bool remembers = false;
-
   // Raised when its results change under bf16 and fp16 alone; then part of the keys of such runs.
   int64_t half_version = 1;
 

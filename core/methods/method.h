@@ -16,6 +16,7 @@
 #include "base/params.h"
 #include "base/registry.h"
 #include "core/config/catalogue.h"
+#include "kernels/norm/gradient_visitor.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
 
@@ -46,6 +47,11 @@ struct MethodCall {
   const Plan* forward = nullptr;
   // Gradients only, null outside a backward pass.
   Scratch* scratch = nullptr;
+  // Gradients only: the visitor that the method had made, after it has seen all of dY; null where
+  // nobody showed it to one.
+  GradientVisitor* visitor = nullptr;
+  // Gradients only: whether dY may be written over, for nobody reads it any more.
+  bool may_overwrite = false;
   // Gradients only: what every gradient of this pass is multiplied by, and the optimizer divides by
   // again; [] float on their device, undefined: 1. It changes from step to step. A method whose
   // plan follows dY in proportion need not know of it; one with numbers of its own, such as draws
@@ -70,6 +76,11 @@ class Method {
   // The plan for `operands.product`, one of the products that the method registered. Operands are
   // as kernels/operands.h says. Equal calls with equal draws give equal plans.
   virtual Plan plan(const Operands& operands, const MethodCall& call) = 0;
+
+  // Who wants to see the dY of a pass while it is being written, before `plan` is asked of it;
+  // null: nobody. What it sees is dY alone of one layer, so a method that plans both gradients has
+  // one.
+  virtual std::unique_ptr<GradientVisitor> visitor(const MethodCall& /*call*/) { return nullptr; }
 
   // The result of that product as the layer hands it on. `result` is what the plan gave.
   virtual Finished finish(const Operands& /*operands*/, at::Tensor result,
@@ -114,7 +125,6 @@ struct MethodEntry : MethodInfo {
   // The method that `sweep --controls random` puts beside it (MethodInfo::random_twin).
   MethodEntry& controlled_by(std::string text) { return random_twin = std::move(text), *this; }
   MethodEntry& at_its_density() { return twin_by_density = true, *this; }
-  MethodEntry& keeps_memory() { return remembers = true, *this; }
   // That its results under bf16 and fp16 changed, and how often counted from 1.
   MethodEntry& in_half_version(int64_t number) { return half_version = number, *this; }
   MethodEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }

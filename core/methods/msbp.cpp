@@ -61,7 +61,6 @@ REGISTER_METHOD("msbp", Msbp)
     .from_paper("zhang2019", "abstract and tables")
     .approximates({Product::kDataGradient, Product::kWeightGradient})
     .controlled_by("random_entries")
-    .keeps_memory()
     .in_half_version(2)
     .param({"ratio", 0.04, "share of an example's entries that goes back", 0, 1})
     .param({"eta", 0.8, "factor of what is remembered", 0, 1});

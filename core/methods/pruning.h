@@ -10,19 +10,31 @@ class PruningMethod : public Method {
   Plan plan(const Operands& operands, const MethodCall& call) final {
     auto* scratch = call.scratch;
     if (scratch != nullptr && scratch->owner == this) return *scratch->plan;
-    // One stream for both gradients, whichever comes first.
-    MethodCall common = call;
-    common.rng.product = Product::kDataGradient;
-    Plan plan = prune(operands, common);
+    Plan plan = prune(operands, common(call));
     if (scratch != nullptr) *scratch = {this, plan};
     return plan;
   }
 
   bool looks_at_dy_alone() const final { return true; }
 
+  std::unique_ptr<GradientVisitor> visitor(const MethodCall& call) final {
+    return pruning_visitor(common(call));
+  }
+
  protected:
   // Looks at dy alone.
   virtual Plan prune(const Operands& operands, const MethodCall& call) = 0;
+
+  virtual std::unique_ptr<GradientVisitor> pruning_visitor(const MethodCall& /*call*/) {
+    return nullptr;
+  }
+
+ private:
+  // One stream for both gradients, whichever comes first.
+  static MethodCall common(MethodCall call) {
+    call.rng.product = Product::kDataGradient;
+    return call;
+  }
 };
 
 }  // namespace approx

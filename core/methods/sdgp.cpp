@@ -50,13 +50,13 @@ class Sdgp final : public PruningMethod {
  private:
   Plan prune(const Operands& o, const MethodCall& call) override {
     if (choice_.n == choice_.m) return Dense{};
+    if (rescale_ != Rescale::kChannel) return StructuredDY{choice_, call.rng};
+    // By sums over the whole batch, which whoever chooses image by image does not know.
     auto pruned = nm_pruned(o.dy, choice_, call.rng);
-    if (rescale_ == Rescale::kChannel) {
-      const auto sum = [](const at::Tensor& dy) {
-        return plane_magnitude(dy).sum(0, /*keepdim=*/true);
-      };
-      pruned.dy.mul_(rescaling_factor(sum(o.dy), sum(pruned.dy)));
-    }
+    const auto sum = [](const at::Tensor& dy) {
+      return plane_magnitude(dy).sum(0, /*keepdim=*/true);
+    };
+    pruned.dy.mul_(rescaling_factor(sum(o.dy), sum(pruned.dy)));
     return pruned;
   }
 

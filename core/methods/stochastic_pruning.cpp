@@ -9,6 +9,10 @@
 //   bias is sqrt(pi/2) * mean|g|: the default; `sigma=printed` is Eq. 2 to the letter.
 //   Eq. 4 prints Phi^-1((1 - p) / 2), the same number below zero.
 //
+// `statistics=previous` takes the mean of the layer's gradient of the step before (the first step's
+// own), so that a gradient is pruned while it is written, in no pass of its own. A gradient is then
+// judged by numbers that are a step old, and stays without bias: tau may be any number.
+//
 // Where (section 3.1, Figure 1): in Conv-BN-ReLU dY of the convolution is pruned, for both its
 // gradients; in Conv-ReLU, where dY has the zeros of the ReLU already, dX is pruned once computed,
 // before it reaches the layer below. `placement=auto` goes by whether a batch normalisation follows
@@ -16,10 +20,14 @@
 #include <ATen/ATen.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "core/methods/pruning.h"
+#include "kernels/select/magnitude.h"
+#include "kernels/select/pruned.h"
 #include "kernels/select/select.h"
 
 namespace approx {
@@ -31,10 +39,52 @@ constexpr auto enum_texts(Placement) {
       {{Placement::kAuto, "auto"}, {Placement::kOutput, "output"}, {Placement::kInput, "input"}});
 }
 
+// How large dY is, added up while it is written.
+class Magnitude : public GradientVisitor {
+ public:
+  void begin(const at::Tensor& gradient, int64_t blocks) override {
+    sums_.assign(static_cast<size_t>(blocks), 0);
+    numel_ = gradient.numel();
+  }
+
+  void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
+    sums_[static_cast<size_t>(block)] = magnitude_simd(gradient + first, last - first);
+  }
+
+  // [] float
+  at::Tensor mean() const {
+    const double sum = std::accumulate(sums_.begin(), sums_.end(), 0.0);
+    return at::scalar_tensor(sum / static_cast<double>(std::max<int64_t>(numel_, 1)), at::kFloat);
+  }
+
+ private:
+  std::vector<double> sums_;  // by block
+  int64_t numel_ = 0;
+};
+
+// And prunes it, by a threshold that is known beforehand.
+class MagnitudeAndPruning final : public Magnitude {
+ public:
+  MagnitudeAndPruning(float tau, const Rng& rng) : tau_(tau), rng_(rng) {}
+
+  void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
+    Magnitude::visit(block, gradient, first, last);
+    kept_ += stochastic_simd({last, gradient, gradient, tau_, rng_}, first, last);
+  }
+
+  int64_t kept() const { return kept_; }
+
+ private:
+  const float tau_;
+  const Rng rng_;
+  std::atomic<int64_t> kept_ = 0;
+};
+
 class StochasticPruning final : public PruningMethod {
  public:
   explicit StochasticPruning(const Params& params)
-      : placement_(params.choice<Placement>("placement")) {
+      : placement_(params.choice<Placement>("placement")),
+        by_last_step_(params.text("statistics") == "previous") {
     const double normal =
         std::numbers::sqrt2 *
         at::erfinv(at::scalar_tensor(params.real("p"), at::kDouble)).item<double>();
@@ -43,16 +93,33 @@ class StochasticPruning final : public PruningMethod {
     tau_per_mean_ = normal * per_mean;
   }
 
+  at::Tensor* memory() override { return by_last_step_ ? &last_mean_ : nullptr; }
+
   Finished finish(const Operands& o, at::Tensor result, const MethodCall& call) override {
     if (o.product != Product::kDataGradient || prunes_output(call)) return {std::move(result), {}};
-    const auto pruned = stochastic_pruned(result, threshold(result), call.rng);
-    return {pruned.dy, pruned.kept};
+    const auto tau = threshold(result, call);
+    auto pruned = result.use_count() == 1 ? stochastic_pruned_over(std::move(result), tau, call.rng)
+                                          : stochastic_pruned(result, tau, call.rng);
+    return {std::move(pruned.dy), std::move(pruned.kept)};
   }
 
  private:
   Plan prune(const Operands& o, const MethodCall& call) override {
     if (!prunes_output(call)) return Dense{};
-    return stochastic_pruned(o.dy, threshold(o.dy), call.rng);
+    if (const auto* seen = dynamic_cast<const MagnitudeAndPruning*>(call.visitor)) {
+      remember(seen->mean(), call);
+      return PrunedDY{o.dy, at::scalar_tensor(seen->kept(), at::kLong)};
+    }
+    const auto tau = threshold(o.dy, call);
+    return call.may_overwrite ? stochastic_pruned_over(o.dy, tau, call.rng)
+                              : stochastic_pruned(o.dy, tau, call.rng);
+  }
+
+  std::unique_ptr<GradientVisitor> pruning_visitor(const MethodCall& call) override {
+    if (!prunes_output(call)) return nullptr;
+    if (!last_mean_.defined()) return std::make_unique<Magnitude>();
+    const auto tau = call.scaled(last_mean_ * tau_per_mean_, at::kFloat);
+    return std::make_unique<MagnitudeAndPruning>(*tau.const_data_ptr<float>(), call.rng);
   }
 
   bool prunes_output(const MethodCall& call) const {
@@ -60,14 +127,29 @@ class StochasticPruning final : public PruningMethod {
            (placement_ == Placement::kAuto && call.norm_follows);
   }
 
-  at::Tensor threshold(const at::Tensor& g) const {
+  // Of a gradient whose threshold was not known before it was whole: [] float on its device.
+  at::Tensor threshold(const at::Tensor& g, const MethodCall& call) {
     if (g.numel() == 0) return at::zeros({}, g.options().dtype(at::kFloat));
-    return plane_magnitude(g).sum().to(at::kFloat) *
-           (tau_per_mean_ / static_cast<double>(g.numel()));
+    const auto* seen = dynamic_cast<const Magnitude*>(call.visitor);
+    const auto mean =
+        seen != nullptr ? seen->mean()
+                        : plane_magnitude(g).sum().to(at::kFloat) / static_cast<double>(g.numel());
+    const auto by = last_mean_.defined() ? call.scaled(last_mean_, at::kFloat) : mean;
+    remember(mean, call);
+    return by * tau_per_mean_;
+  }
+
+  // For the next step. A step that overflows is passed over and leaves no trace.
+  void remember(const at::Tensor& mean, const MethodCall& call) {
+    if (!by_last_step_) return;
+    const auto now = call.unscaled(mean);
+    last_mean_ = last_mean_.defined() ? at::where(now.isfinite(), now, last_mean_) : now;
   }
 
   const Placement placement_;
+  const bool by_last_step_;
   double tau_per_mean_ = 0;  // tau over the mean magnitude
+  at::Tensor last_mean_;     // of the step before, in the units of the loss; [] float
 };
 
 REGISTER_METHOD("stochastic_pruning", StochasticPruning)
@@ -86,7 +168,13 @@ REGISTER_METHOD("stochastic_pruning", StochasticPruning)
     .param({.name = "sigma",
             .fallback = std::string("unbiased"),
             .help = "estimate of the standard deviation: without bias, or as Eq. 2 prints it",
-            .choices = {"unbiased", "printed"}});
+            .choices = {"unbiased", "printed"}})
+    .param({.name = "statistics",
+            .fallback = std::string("step"),
+            .help = "whose mean magnitude sets the threshold: of the gradient itself, or of the "
+                    "layer's last one, which is known before the gradient is",
+            .choices = {"step", "previous"},
+            .added_later = true});
 
 }  // namespace
 }  // namespace approx

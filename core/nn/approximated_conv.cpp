@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "core/nn/gradient_reader.h"
 #include "core/nn/phases.h"
 #include "kernels/kernel.h"
 
@@ -19,8 +20,9 @@ at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& ope
   const auto& use = slot.of(operands.product);
   if (use.count != nullptr) use.count->add(plan, operands);
   if (slot.gradient != nullptr && operands.product == Product::kWeightGradient) {
-    if (const auto values = pruned_gradient(plan).values; values.defined()) {
-      slot.gradient->nonzero = values.count_nonzero();
+    if (const auto pruned = pruned_gradient(plan, operands); pruned.replaces) {
+      slot.gradient->count(pruned.values.defined() ? pruned.values
+                                                   : used_gradient(plan, operands.dy));
       slot.gradient->entries = operands.dy.numel();
     }
   }
@@ -34,11 +36,50 @@ Rng draws_of(const LayerSlot& slot, uint32_t layer, Product product) {
       .seed = slot.seed, .layer = layer, .step = slot.step, .product = product, .rank = slot.rank};
 }
 
+// A method's visitor, and which gradient it was shown.
+class ShownGradient final : public GradientVisitor {
+ public:
+  explicit ShownGradient(std::unique_ptr<GradientVisitor> to) : to_(std::move(to)) {}
+
+  void begin(const at::Tensor& gradient, int64_t blocks) override {
+    gradient_ = gradient.getIntrusivePtr();
+    version_ = gradient._version();
+    to_->begin(gradient, blocks);
+  }
+  void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
+    to_->visit(block, gradient, first, last);
+  }
+
+  // The method's, if this is what it was shown. Where the layer's output has other readers than the
+  // norm behind it, autograd adds up what they send, and dY is another tensor.
+  GradientVisitor* of(const at::Tensor& dy) const {
+    const auto shown = gradient_.lock();
+    return shown == dy.getIntrusivePtr() && dy._version() == version_ ? to_.get() : nullptr;
+  }
+
+ private:
+  std::unique_ptr<GradientVisitor> to_;
+  c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> gradient_{
+      c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>()};
+  uint32_t version_ = 0;
+};
+
 // The backward of an approximated layer. A node of the autograd graph of our own rather than a
 // torch::autograd::Function, whose boxed arguments cost more than a small layer's dispatch.
-class ApproximatedConvBackward final : public torch::autograd::Node {
+class ApproximatedConvBackward final : public torch::autograd::Node, public GradientReader {
  public:
   std::string name() const override { return "ApproximatedConvBackward"; }
+
+  GradientVisitor* visitor() override {
+    shown_.reset();
+    if (auto* method = sole_reader()) {
+      Scratch scratch;
+      if (auto own = method->visitor(call_of(Product::kDataGradient, scratch))) {
+        shown_ = std::make_unique<ShownGradient>(std::move(own));
+      }
+    }
+    return shown_.get();
+  }
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
     torch::autograd::variable_list result(3);
@@ -49,6 +90,9 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
                   "an approximated gradient has no gradient of its own: call backward without "
                   "create_graph");
     }
+    const auto* sole = sole_reader();
+    const bool ours = dy.use_count() == 1 && dy.storage().use_count() == 1;
+    const bool may_overwrite = ours && sole != nullptr && sole->looks_at_dy_alone();
     Operands operands{.x = x.unpack(),
                       .w = w.unpack(),
                       .dy = dy,
@@ -57,9 +101,9 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
                       .input_sizes = input_sizes};
     Scratch scratch;
     const auto planned = [&] {
-      MethodCall call(draws_of(slot, layer, operands.product), slot.norm_follows,
-                      forward ? &*forward : nullptr, &scratch);
-      call.loss_scale = slot.loss_scale;
+      auto call = call_of(operands.product, scratch);
+      call.visitor = shown_ == nullptr ? nullptr : shown_->of(dy);
+      call.may_overwrite = may_overwrite;
       return computed(slot, slot.of(operands.product).method->plan(operands, call), operands, call);
     };
 
@@ -81,6 +125,7 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
       }
     }
     if (task_should_compute_output(2)) result[2] = dy.sum({0, 2, 3});
+    shown_.reset();
     return result;
   }
 
@@ -95,6 +140,29 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
   LayerSlot slot;               // a copy: the layer's own belongs to its next step
   uint32_t layer = 0;
   std::vector<int64_t> input_sizes;
+
+ private:
+  MethodCall call_of(Product product, Scratch& scratch) const {
+    MethodCall call(draws_of(slot, layer, product), slot.norm_follows,
+                    forward ? &*forward : nullptr, &scratch);
+    call.loss_scale = slot.loss_scale;
+    return call;
+  }
+
+  // The method that plans all that is to be made of dY; null where that is not one.
+  Method* sole_reader() const {
+    if (task_should_compute_output(2)) return nullptr;
+    Method* sole = nullptr;
+    for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+      if (!task_should_compute_output(product == Product::kDataGradient ? 0 : 1)) continue;
+      auto* own = slot.of(product).method;
+      if (own == nullptr || (sole != nullptr && sole != own)) return nullptr;
+      sole = own;
+    }
+    return sole;
+  }
+
+  std::unique_ptr<ShownGradient> shown_;
 };
 
 // Under autocast LibTorch casts the operands of its own convolutions; ours must be cast likewise.

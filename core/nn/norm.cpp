@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include "base/error.h"
+#include "core/nn/gradient_reader.h"
 #include "core/nn/phases.h"
 #include "kernels/norm/fused_norm.h"
 
@@ -24,9 +25,12 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
                   "without create_graph");
     }
     const PhaseScope phase(Phase::kNormalisation);
+    // The layer before, if it is one that looks at its gradient.
+    auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
     const auto found =
         norm_backward(gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(),
-                      bias.unpack(), statistics.mean, statistics.inverse_deviation, tail);
+                      bias.unpack(), statistics.mean, statistics.inverse_deviation, tail,
+                      reader == nullptr ? nullptr : reader->visitor());
     result = {found.dx, found.dweight, found.dbias, found.dresidual};
     return result;
   }

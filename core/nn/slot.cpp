@@ -20,8 +20,8 @@ void GradientCount::count(const at::Tensor& gradient) {
 
 void UseCount::add(const Plan& plan, const Operands& operands) {
   ++calls;
-  const auto pruned = pruned_gradient(plan);
-  if (pruned.values.defined()) entries += static_cast<double>(operands.dy.numel());
+  const auto pruned = pruned_gradient(plan, operands);
+  if (pruned.replaces) entries += static_cast<double>(operands.dy.numel());
   if (pruned.on_device.defined()) {
     macs_per_kept = static_cast<double>(macs_per_output(operands));
     add_kept(*this, pruned.on_device);

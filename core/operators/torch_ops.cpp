@@ -43,11 +43,11 @@ KnownMethod find_method(const std::string& text) {
     const Spec spec = parse_spec(text);
     if (spec.name != "dense") {
       const auto& entry = Registry<MethodEntry>::instance().find(spec.name);
-      TORCH_CHECK_VALUE(!entry.remembers, entry.name,
-                        ": remembers earlier steps, which an operator without state cannot; use it "
-                        "in a training of the approxtrain program");
       made.products = entry.products_with(Params(entry.params, spec));
       made.method = make_method(text);
+      TORCH_CHECK_VALUE(made.method->memory() == nullptr, text,
+                        ": remembers earlier steps, which an operator without state cannot; use it "
+                        "in a training of the approxtrain program");
     }
   } catch (const Error& error) {
     TORCH_CHECK_VALUE(false, error.what());

@@ -22,11 +22,12 @@ class Rows {
       rows_ /= 2;
     }
     constexpr int64_t kBlockNumbers = int64_t{16} * 1024;
-    block_ = std::max<int64_t>(4, kBlockNumbers / width());
+    block_ = std::max<int64_t>(4, kBlockNumbers / width() / 4 * 4);
   }
 
   int64_t width() const { return fold_ * channels_; }
   int64_t count() const { return rows_ * fold_; }  // pixels
+  int64_t blocks() const { return (rows_ + block_ - 1) / block_; }
 
   // [C] -> [fold * C]
   std::vector<float> repeated(const std::vector<float>& per_channel) const {
@@ -40,8 +41,7 @@ class Rows {
 
   template <typename Body>
   void for_blocks(Body body) const {
-    const int64_t blocks = (rows_ + block_ - 1) / block_;
-    at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    at::parallel_for(0, blocks(), 1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         body(i, i * block_, std::min((i + 1) * block_, rows_));
       }
@@ -52,16 +52,16 @@ class Rows {
   // sums of its rows.
   template <typename Body>
   std::pair<std::vector<double>, std::vector<double>> sums(Body body) const {
-    const auto blocks = static_cast<size_t>((rows_ + block_ - 1) / block_);
     const auto wide = static_cast<size_t>(width()), channels = static_cast<size_t>(channels_);
-    std::vector<float> partial(blocks * 2 * wide);
+    const auto count = static_cast<size_t>(blocks());
+    std::vector<float> partial(count * 2 * wide);
     for_blocks([&](int64_t i, int64_t begin, int64_t end) {
       float* first = partial.data() + static_cast<size_t>(i) * 2 * wide;
       body(begin, end, first, first + wide);
     });
     std::pair<std::vector<double>, std::vector<double>> total{std::vector<double>(channels),
                                                               std::vector<double>(channels)};
-    for (size_t i = 0; i < blocks; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       const float* first = partial.data() + i * 2 * wide;
       for (size_t c = 0; c < wide; ++c) {
         total.first[c % channels] += first[c];
@@ -182,7 +182,7 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
 NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                            NormTail tail, std::string_view variant) {
+                            NormTail tail, GradientVisitor* visitor, std::string_view variant) {
   const NormPasses& passes = passes_of(variant);
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
@@ -237,7 +237,12 @@ NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, con
   args.b = b.data();
   args.d = d.data();
   args.dx = result.dx.mutable_data_ptr<float>();
-  rows.for_blocks([&](int64_t, int64_t begin, int64_t end) { passes.gradient(args, begin, end); });
+  if (visitor != nullptr) visitor->begin(result.dx, rows.blocks());
+  rows.for_blocks([&](int64_t block, int64_t begin, int64_t end) {
+    passes.gradient(args, begin, end);
+    if (visitor != nullptr)
+      visitor->visit(block, args.dx, begin * rows.width(), end * rows.width());
+  });
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "kernels/norm/gradient_visitor.h"
 #include "kernels/norm/norm.h"
 
 namespace approx {
@@ -28,12 +29,14 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
 
 // The gradients of `norm_forward` where mean and deviation are those of the batch (Ioffe & Szegedy
 // 2015, section 3). y, the forward result, is read with kAddRelu only; `dresidual` is defined then.
+// A `visitor` sees dx.
 struct NormGradients {
   at::Tensor dx, dweight, dbias, dresidual;
 };
 NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                            NormTail tail, std::string_view variant = {});
+                            NormTail tail, GradientVisitor* visitor = nullptr,
+                            std::string_view variant = {});
 
 }  // namespace approx

@@ -14,6 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace approx {
 namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
 // By the bits of a mask of eight lanes (or four): where its true lanes are, in their order.
 struct TrueLanes {
@@ -28,44 +29,54 @@ struct TrueLanes {
 };
 constexpr TrueLanes kTrueLanes;
 
+// Stores side by side the lanes that a mask keeps, of v and of the `places` that belong to them;
+// writes a vector of either.
+template <typename D, typename Places>
+HWY_INLINE void store_kept(D d, hn::Vec<D> v, Places places, hn::Mask<D> kept,
+                           float* HWY_RESTRICT value, int32_t* HWY_RESTRICT place) {
+  const hn::RebindToSigned<D> di;
+  if constexpr (hn::MaxLanes(D()) > 8) {
+    // Not CompressStore: to memory the instruction is a slow one on some machines.
+    hn::StoreU(hn::Compress(v, kept), d, value);
+    hn::StoreU(hn::Compress(places, hn::RebindMask(di, kept)), di, place);
+  } else {
+    // Not Compress: without an instruction for it Highway copies its table at each call.
+    uint8_t bits[8];
+    hn::StoreMaskBits(d, kept, bits);
+    const hn::Rebind<uint8_t, decltype(di)> bytes;
+    const auto lanes = hn::PromoteTo(di, hn::LoadU(bytes, kTrueLanes.at[bits[0]]));
+    hn::StoreU(hn::TableLookupLanes(v, hn::IndicesFromVec(d, lanes)), d, value);
+    hn::StoreU(hn::TableLookupLanes(places, hn::IndicesFromVec(di, lanes)), di, place);
+  }
+}
+
 // Copies those of the `channels` numbers of a pixel that are not zero to `value`, and where they
-// stand to `channel`, in their order and without a branch; returns how many. A NaN is not zero. Up
-// to a vector behind the last is written over. If kPlaces, `at` becomes `place` for each of them.
-template <bool kPlaces>
-HWY_INLINE int32_t compact(const float* HWY_RESTRICT from, int64_t channels,
-                           float* HWY_RESTRICT value, int32_t* HWY_RESTRICT channel,
-                           int32_t* HWY_RESTRICT at = nullptr, int32_t place = 0) {
-  namespace hn = hwy::HWY_NAMESPACE;
+// stand, `step` times over, to `place`, in their order and without a branch; returns how many. A
+// NaN is not zero. Up to a vector behind the last is written over. If kPixels, `at` becomes `pixel`
+// for each of them.
+template <bool kPixels>
+HWY_INLINE int32_t compact(const float* HWY_RESTRICT from, int64_t channels, int32_t step,
+                           float* HWY_RESTRICT value, int32_t* HWY_RESTRICT place,
+                           int32_t* HWY_RESTRICT at = nullptr, int32_t pixel = 0) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<float>()));
+  const auto next = hn::Set(di, step * static_cast<int32_t>(kLanes));
+  auto places = hn::Mul(hn::Iota(di, 0), hn::Set(di, step));
   int32_t found = 0;
   int64_t c = 0;
   for (; c + kLanes <= channels; c += kLanes) {
     const auto v = hn::LoadU(d, from + c);
     const auto kept = hn::Not(hn::Eq(v, hn::Zero(d)));
-    const auto first = hn::Set(di, static_cast<int32_t>(c));
-    if constexpr (kLanes > 8) {
-      // Not CompressStore: to memory the instruction is a slow one on some machines.
-      hn::StoreU(hn::Compress(v, kept), d, value + found);
-      const auto lanes = hn::Compress(hn::Iota(di, 0), hn::RebindMask(di, kept));
-      hn::StoreU(hn::Add(lanes, first), di, channel + found);
-    } else {
-      // Not Compress: without an instruction for it Highway copies its table at each call.
-      uint8_t bits[8];
-      hn::StoreMaskBits(d, kept, bits);
-      const hn::Rebind<uint8_t, decltype(di)> bytes;
-      const auto lanes = hn::PromoteTo(di, hn::LoadU(bytes, kTrueLanes.at[bits[0]]));
-      hn::StoreU(hn::TableLookupLanes(v, hn::IndicesFromVec(d, lanes)), d, value + found);
-      hn::StoreU(hn::Add(lanes, first), di, channel + found);
-    }
-    if constexpr (kPlaces) hn::StoreU(hn::Set(di, place), di, at + found);
+    store_kept(d, v, places, kept, value + found, place + found);
+    if constexpr (kPixels) hn::StoreU(hn::Set(di, pixel), di, at + found);
     found += static_cast<int32_t>(hn::CountTrue(d, kept));
+    places = hn::Add(places, next);
   }
   for (; c < channels; ++c) {
     value[found] = from[c];
-    channel[found] = static_cast<int32_t>(c);
-    if constexpr (kPlaces) at[found] = place;
+    place[found] = step * static_cast<int32_t>(c);
+    if constexpr (kPixels) at[found] = pixel;
     found += from[c] != 0;
   }
   return found;

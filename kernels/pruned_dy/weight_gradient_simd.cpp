@@ -54,7 +54,7 @@ class PrunedEntries {
       for (int64_t i = 0; i < tile.rows; ++i) {
         for (int64_t j = 0; j < p_.wo; ++j, pixel += p_.co) {
           const int32_t first = entries.count;
-          entries.count += compact<true>(pixel, p_.co, entries.value.get() + first,
+          entries.count += compact<true>(pixel, p_.co, /*step=*/1, entries.value.get() + first,
                                          entries.channel.get() + first, entries.at.get() + first,
                                          static_cast<int32_t>(packed.at(image, i, j)));
         }

@@ -1,4 +1,4 @@
-// How large the planes of dY are, on plain memory.
+// How large dY and its planes are, on plain memory.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,8 @@ struct MagnitudeArgs {
 // For images n in [begin, end).
 void plane_magnitude_reference(const MagnitudeArgs& args, int64_t begin, int64_t end);
 void plane_magnitude_simd(const MagnitudeArgs& args, int64_t begin, int64_t end);
+
+// The sum of the magnitudes of `count` numbers, in float for some thousands of them.
+float magnitude_simd(const float* values, int64_t count);
 
 }  // namespace approx

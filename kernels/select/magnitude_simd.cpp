@@ -49,6 +49,27 @@ void magnitudes(const MagnitudeArgs& a, int64_t begin, int64_t end) {
   }
 }
 
+float magnitude(const float* values, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int kSums = 8;
+  hn::Vec<decltype(d)> sum[kSums];
+  for (auto& own : sum) own = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + kSums * lanes <= count; i += kSums * lanes) {
+    for (int s = 0; s < kSums; ++s) {
+      sum[s] = hn::Add(sum[s], hn::Abs(hn::LoadU(d, values + i + s * lanes)));
+    }
+  }
+  for (; i + lanes <= count; i += lanes) {
+    sum[0] = hn::Add(sum[0], hn::Abs(hn::LoadU(d, values + i)));
+  }
+  for (int s = 1; s < kSums; ++s) sum[0] = hn::Add(sum[0], sum[s]);
+  float rest = 0;
+  for (; i < count; ++i) rest += std::abs(values[i]);
+  return rest + hn::GetLane(hn::SumOfLanes(d, sum[0]));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace approx
 HWY_AFTER_NAMESPACE();
@@ -56,7 +77,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace approx {
 
+HWY_EXPORT(magnitude);
 HWY_EXPORT(magnitudes);
+
+float magnitude_simd(const float* values, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(magnitude)(values, count);
+}
 
 void plane_magnitude_simd(const MagnitudeArgs& args, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(magnitudes)(args, begin, end);

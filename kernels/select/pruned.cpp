@@ -58,6 +58,16 @@ at::Tensor prune_by_image(const NmArgs& args, int64_t images) {
   });
 }
 
+// From `source` into `pruned`, which may be the same: [N,C,H,W] floats with the channels last.
+PrunedDY stochastic_by_loop(const at::Tensor& source, at::Tensor pruned, const at::Tensor& tau,
+                            const Rng& rng, decltype(stochastic_simd)* loop) {
+  const StochasticArgs args{source.numel(), source.const_data_ptr<float>(),
+                            pruned.mutable_data_ptr<float>(), *tau.const_data_ptr<float>(), rng};
+  auto kept = counted_in_parallel(
+      args.count, 4, [&](int64_t begin, int64_t end) { return loop(args, begin, end); });
+  return {std::move(pruned), std::move(kept)};
+}
+
 }  // namespace
 
 PrunedDY counted(at::Tensor pruned) {
@@ -69,13 +79,8 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
                            Choosing how) {
   if (how != Choosing::kTensors && loops(dy)) {
     const auto source = dy.contiguous(kLast);
-    auto pruned = at::empty_like(source);
-    const StochasticArgs args{dy.numel(), source.const_data_ptr<float>(),
-                              pruned.mutable_data_ptr<float>(), *tau.const_data_ptr<float>(), rng};
-    const auto loop = how == Choosing::kFastest ? stochastic_simd : stochastic_reference;
-    return {pruned, counted_in_parallel(args.count, 4, [&](int64_t begin, int64_t end) {
-              return loop(args, begin, end);
-            })};
+    return stochastic_by_loop(source, at::empty_like(source), tau, rng,
+                              how == Choosing::kFastest ? stochastic_simd : stochastic_reference);
   }
   const auto g = dy.to(at::kFloat), size = g.abs();
   // As the result can hold it. What stays with probability |g| / tau must become that very tau.
@@ -83,6 +88,11 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
   const auto stays = size > draws_like(dy, rng) * written;
   const auto small = at::where(stays, at::copysign(written, g), at::zeros_like(g));
   return counted(at::where(size < written, small, g).to(dy.scalar_type()).contiguous(kLast));
+}
+
+PrunedDY stochastic_pruned_over(at::Tensor dy, const at::Tensor& tau, const Rng& rng) {
+  if (!loops(dy) || !dy.is_contiguous(kLast)) return stochastic_pruned(dy, tau, rng);
+  return stochastic_by_loop(dy, dy, tau, rng, stochastic_simd);
 }
 
 PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, Choosing how) {

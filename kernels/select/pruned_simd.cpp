@@ -7,6 +7,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/philox-inl.h"
+#include "kernels/select/groups-inl.h"
 // clang-format on
 
 #include <algorithm>
@@ -55,85 +56,6 @@ int64_t stochastic(const StochasticArgs& a, int64_t begin, int64_t end) {
   return static_cast<int64_t>(kept) + stochastic_reference(a, i, end);
 }
 
-using IntIndices = decltype(hn::SetTableIndices(Ints(), static_cast<const int32_t*>(nullptr)));
-using FloatIndices = decltype(hn::SetTableIndices(Floats(), static_cast<const int32_t*>(nullptr)));
-
-// Within groups of m lanes, for each `by`: where the lane that goes round by it is read from, and
-// whether that is an earlier one. (Vectors are members of this class alone: the constructor of a
-// plain struct of them would be compiled for the least instruction set.)
-class GroupsOfLanes {
- public:
-  explicit GroupsOfLanes(int64_t m) {
-    const Ints d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (int64_t by = 0; by < m; ++by) {
-      HWY_ALIGN int32_t rotated[kMost], earlier[kMost], member[kMost];
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        const int64_t first = lane / m * m, own = lane % m, other = (own + by) % m;
-        rotated[lane] = static_cast<int32_t>(first + other);
-        earlier[lane] = other < own;
-        member[lane] = static_cast<int32_t>(first + by);
-      }
-      rotated_[by] = hn::SetTableIndices(d, rotated);
-      earlier_[by] = hn::Load(d, earlier);
-      members_[by] = hn::SetTableIndices(Floats(), member);
-    }
-  }
-
-  IntVector rotated(IntVector all, int64_t by) const {
-    return hn::TableLookupLanes(all, rotated_[by]);
-  }
-  // 1 or 0.
-  IntVector earlier(int64_t by) const { return earlier_[by]; }
-  // Lane `index` of each group in all its lanes.
-  Vector member(Vector all, int64_t index) const {
-    return hn::TableLookupLanes(all, members_[index]);
-  }
-
- private:
-  static constexpr int64_t kMost = static_cast<int64_t>(hn::MaxLanes(Ints()));
-
-  IntIndices rotated_[kMost];
-  IntVector earlier_[kMost];
-  FloatIndices members_[kMost];
-};
-
-// Keys as whole numbers, in their order: not negative, so that their bits have it; every NaN the
-// same and above all.
-HWY_INLINE IntVector ordered(Vector keys) {
-  const Ints d;
-  constexpr int32_t kAboveInfinity = 0x7F800001;
-  return hn::Min(hn::BitCast(d, hn::Abs(keys)), hn::Set(d, kAboveInfinity));
-}
-
-// What stays of a vector of groups.
-HWY_INLINE Vector choose(const NmArgs& a, const GroupsOfLanes& groups, Vector g, IntVector key) {
-  const Floats d;
-  const Ints di;
-  auto before = hn::Zero(di);
-  for (int64_t by = 1; by < a.m; ++by) {
-    const auto other = groups.rotated(key, by);
-    // Of equal keys the earlier goes first. A mask is -1 in each of its lanes.
-    const auto first = hn::Gt(hn::Add(other, groups.earlier(by)), key);
-    before = hn::Sub(before, hn::VecFromMask(di, first));
-  }
-  const auto stays = hn::RebindMask(d, hn::Lt(before, hn::Set(di, static_cast<int32_t>(a.n))));
-  auto kept = hn::IfThenElseZero(stays, g);
-  if (a.rescale_group) {
-    // In the order of the lanes, as the definition adds them.
-    const auto size = hn::Abs(g), left_size = hn::Abs(kept);
-    auto whole = groups.member(size, 0), left = groups.member(left_size, 0);
-    for (int64_t i = 1; i < a.m; ++i) {
-      whole = hn::Add(whole, groups.member(size, i));
-      left = hn::Add(left, groups.member(left_size, i));
-    }
-    const auto factor =
-        hn::IfThenElse(hn::Gt(left, hn::Zero(d)), hn::Div(whole, left), hn::Set(d, 1.0f));
-    kept = hn::Mul(kept, factor);
-  }
-  return kept;
-}
-
 int64_t groups(const NmArgs& a, int64_t begin, int64_t end) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -157,7 +79,8 @@ int64_t groups(const NmArgs& a, int64_t begin, int64_t end) {
       if (left < hn::Lanes(d)) std::copy_n(a.dy + at, left, rest);
       const auto g = left < hn::Lanes(d) ? hn::Load(d, rest) : hn::LoadU(d, a.dy + at);
       const auto key = ordered(a.random ? uniform_of(words[v]) : g);
-      const auto stays = choose(a, lanes_of_groups, g, key);
+      auto stays = hn::IfThenElseZero(lanes_of_groups.largest(key, a.n), g);
+      if (a.rescale_group) stays = lanes_of_groups.rescaled(g, stays);
       kept += count_kept(stays);
       if (left < hn::Lanes(d)) {
         hn::Store(stays, d, rest);

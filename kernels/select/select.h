@@ -22,14 +22,10 @@ PrunedDY counted(at::Tensor pruned);
 PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rng& rng,
                            Choosing how = Choosing::kFastest);
 
-// Over what the sum of magnitudes is as large as before once what stays has been multiplied.
-enum class Rescaling { kNone, kGroup, kPlane };
+// The same into dy itself where there are loops for it; dy may or may not be another afterwards.
+PrunedDY stochastic_pruned_over(at::Tensor dy, const at::Tensor& tau, const Rng& rng);
 
-struct NmChoice {
-  int64_t n = 2, m = 4;
-  bool random = false;
-  Rescaling rescaling = Rescaling::kNone;
-};
+// See kernels/select/nm_choice.h.
 PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
                    Choosing how = Choosing::kFastest);
 

@@ -11,6 +11,7 @@
 #include "kernels/sampled/sampled.h"
 #include "kernels/skip/skip.h"
 #include "kernels/sparse_dy/sparse_dy.h"
+#include "kernels/structured_dy/structured_dy.h"
 #include "tests/kernel_checks/checks.h"
 
 // What the names stand for where there is LibTorch. Loops that are called by hand never ask for it.
@@ -24,6 +25,7 @@ struct Operands {};
 struct Dense {};
 struct PrunedDY {};
 struct SparseDY {};
+struct StructuredDY {};
 struct Sampled {};
 struct Skip {};
 struct Gaussian {};
@@ -43,6 +45,7 @@ struct Gaussian {};
 APPROX_NO_TENSORS_OF(Dense);
 APPROX_NO_TENSORS_OF(PrunedDY);
 APPROX_NO_TENSORS_OF(SparseDY);
+APPROX_NO_TENSORS_OF(StructuredDY);
 APPROX_NO_TENSORS_OF(Sampled);
 APPROX_NO_TENSORS_OF(Skip);
 APPROX_NO_TENSORS(Gaussian, float)
@@ -68,6 +71,7 @@ Problem drawn_problem(Draws& draw) {
   const auto out = output_size({p.h, p.w}, {p.kh, p.kw}, p.geometry);
   p.ho = out.h;
   p.wo = out.w;
+  p.group = draw.below(2) == 0 ? 4 : 1 + draw.below(8);
   return p;
 }
 
@@ -87,6 +91,11 @@ struct ProductOperands {
         x(draw.numbers(p.n * p.h * p.w * p.ci)),
         w(draw.numbers(p.co * p.kh * p.kw * p.ci)),
         dy(draw.numbers(p.n * p.ho * p.wo * p.co, density)) {
+    choice.m = p.group;
+    choice.n = 1 + draw.below(p.group);
+    choice.random = draw.below(2) == 0;
+    // What is chosen at random may be so little that its rescaling is no number.
+    if (!choice.random) choice.rescaling = static_cast<Rescaling>(draw.below(3));
     for (const auto* from : {&x, &w, &dy}) doubles.emplace_back(from->begin(), from->end());
     // Rows of what is not zero, as a plan of compressed rows holds them.
     row_start.push_back(0);
@@ -115,6 +124,7 @@ struct ProductOperands {
   }
 
   Problem p;
+  NmChoice choice;
   std::vector<float> x, w, dy;
   std::vector<std::vector<double>> doubles;
   std::vector<int64_t> row_start;
@@ -137,6 +147,7 @@ struct ProductOperands {
       args.position = position.data();
       args.value = value.data();
     }
+    if constexpr (std::is_same_v<Plan, StructuredDY>) args.choice = choice;
     return args;
   }
 };
@@ -156,8 +167,9 @@ template <typename Plan>
 std::string variant_agrees(const Variant<Plan>& variant, uint64_t seed) {
   Draws draw(seed);
   Problem problem = drawn_problem(draw);
-  for (int tries = 0; tries < 200 && !variant.fits(problem); ++tries) problem = drawn_problem(draw);
-  if (!variant.fits(problem)) return "no shape of two hundred that it takes";
+  for (int tries = 0; tries < 2000 && !variant.fits(problem); ++tries)
+    problem = drawn_problem(draw);
+  if (!variant.fits(problem)) return "no shape of two thousand that it takes";
   // Nothing kept, everything, and shares between.
   const double density = static_cast<double>(draw.below(6)) / 5;
   const ProductOperands operands(problem, draw, density);
@@ -197,6 +209,7 @@ Problem hot_problem(Product product) {
   p.ci = p.co = 64;
   p.h = p.w = p.ho = p.wo = 16;
   p.kh = p.kw = 3;
+  p.group = 4;
   return p;
 }
 
@@ -222,6 +235,7 @@ std::vector<Agreement> product_agreements() {
   add_agreements<Dense>("Dense", all);
   add_agreements<PrunedDY>("PrunedDY", all);
   add_agreements<SparseDY>("SparseDY", all);
+  add_agreements<StructuredDY>("StructuredDY", all);
   return all;
 }
 
@@ -230,6 +244,7 @@ std::vector<HotKernel> hot_kernels() {
   return {hot_product<Dense>("Dense", "packed", kWeight, 1),
           hot_product<PrunedDY>("PrunedDY", "sparse_rows", kData, 0.3),
           hot_product<PrunedDY>("PrunedDY", "sparse_lists", kWeight, 0.3),
+          hot_product<StructuredDY>("StructuredDY", "rows", kData, 1),
           hot_product<SparseDY>("SparseDY", "lists", kWeight, 0.06),
           hot_product<SparseDY>("SparseDY", "simd", kWeight, 0.004)};
 }

@@ -110,7 +110,7 @@ TEST(BatchNorm, EveryVariantAgreesWithTheDefinition) {
       const auto y = forward("reference");
       const auto backward = [&](std::string_view variant) {
         return norm_backward(p.dy, y, p.x, p.weight, p.bias, truth.mean, truth.inverse_deviation,
-                             tail, variant);
+                             tail, /*visitor=*/nullptr, variant);
       };
       const auto expected = backward("reference");
       for (const auto& variant : Registry<NormVariant>::instance().entries()) {
@@ -126,6 +126,46 @@ TEST(BatchNorm, EveryVariantAgreesWithTheDefinition) {
         EXPECT_TRUE(at::allclose(found.dx, expected.dx, 1e-3, 1e-3));
       }
     }
+  }
+}
+
+// Notes what it was shown, and makes it negative.
+class Negating final : public GradientVisitor {
+ public:
+  void begin(const at::Tensor& gradient, int64_t blocks) override {
+    shown = gradient;
+    seen = at::zeros({gradient.numel()});
+    visits = std::vector<int>(static_cast<size_t>(blocks));
+  }
+  void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
+    EXPECT_EQ(first % 4, 0);
+    ++visits[static_cast<size_t>(block)];
+    for (int64_t i = first; i < last; ++i) {
+      seen.mutable_data_ptr<float>()[i] = gradient[i];
+      gradient[i] = -gradient[i];
+    }
+  }
+
+  at::Tensor shown, seen;
+  std::vector<int> visits;
+};
+
+TEST(BatchNorm, AVisitorSeesEveryBlockOnceWhenItIsWritten) {
+  for (const auto& shape : kShapes) {
+    SCOPED_TRACE(::testing::PrintToString(shape));
+    const auto p = random_problem(shape);
+    const auto statistics = norm_statistics(p.x, 1e-5);
+    const auto backward = [&](GradientVisitor* visitor) {
+      return norm_backward(p.dy, {}, p.x, p.weight, p.bias, statistics.mean,
+                           statistics.inverse_deviation, NormTail::kRelu, visitor)
+          .dx;
+    };
+    Negating visitor;
+    const auto expected = backward(nullptr), found = backward(&visitor);
+    EXPECT_TRUE(found.is_same(visitor.shown));
+    EXPECT_TRUE(at::equal(found, -expected));
+    EXPECT_TRUE(at::equal(visitor.seen, expected.permute({0, 2, 3, 1}).flatten()));
+    for (const int visits : visitor.visits) EXPECT_EQ(visits, 1);
   }
 }
 

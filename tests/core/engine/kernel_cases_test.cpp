@@ -72,7 +72,7 @@ TEST(KernelCases, ChoicesAreThoseOfTheCases) {
   ASSERT_EQ(choices.size(), 3u);
   EXPECT_EQ(choices[0].method, "dense");
   EXPECT_EQ(choices[0].plan, "Dense");
-  EXPECT_EQ(choices[1].plan, "PrunedDY");
+  EXPECT_EQ(choices[1].plan, "StructuredDY");
   EXPECT_DOUBLE_EQ(choices[1].density, 1.0 / 16);
   for (size_t i = 1; i < choices.size(); ++i) {
     std::vector<std::string> taken, shown;

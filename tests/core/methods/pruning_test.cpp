@@ -15,9 +15,7 @@ const std::vector<Product> kGradients = {Product::kDataGradient, Product::kWeigh
 
 // The gradient that a plan computes with.
 at::Tensor pruned_by(Method& method, const Operands& o, const Rng& rng = {}) {
-  const auto plan = method.plan(o, MethodCall(rng, /*norm_after=*/true));
-  if (std::holds_alternative<Dense>(plan)) return o.dy;
-  return std::get<PrunedDY>(plan).dy;
+  return used_gradient(method.plan(o, MethodCall(rng, /*norm_after=*/true)), o.dy);
 }
 
 Operands gradient_operands(const TestShape& shape, uint64_t seed = 1) {
