@@ -299,6 +299,17 @@ Contents read_chosen(SQLite::Database& db, const Choice& choice) {
                  count.macs_done = row.getColumn(7).getInt64();
                  count.density = optional_real(row.getColumn(8));
                });
+  for_each_row(db,
+               "SELECT run_id, layer, product, plan, variant, calls FROM layer_variant "
+               "ORDER BY run_id, layer, product, plan, variant",
+               [&](SQLite::Statement& row) {
+                 contents.variants[row.getColumn(0).getInt64()].push_back(
+                     {.layer = text_at(row, 1),
+                      .product = text_at(row, 2),
+                      .plan = text_at(row, 3),
+                      .variant = text_at(row, 4),
+                      .calls = row.getColumn(5).getInt64()});
+               });
   if (choice.catalogue != nullptr) drop_gradients_of_images(contents, *choice.catalogue);
   for_each_row(
       db,
