@@ -24,7 +24,7 @@ namespace approx {
 // the one that is chosen for such a problem, never the reference. Throws Error(kInternal) for a
 // plan that the product does not have, and for an unknown or unusable variant. `counts`, where it
 // is not null, is told which variant computed the product. One that hands its work on to the exact
-// product ("exact", "densify", "gather", "mask") is counted by its own name.
+// product ("exact", "densify", "gather", "whole", "mask") is counted by its own name.
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant = {},
                LayerVariants* counts = nullptr);
 

@@ -29,7 +29,9 @@ struct Problem {
   Hardware device = Hardware::kCpu;
   ElementType element = ElementType::kFloat;
   MapLayout layout = MapLayout::kChannelsLast;
-  double density = 1;  // share of dY that is not zero, where the plan knows it without waiting
+  // What a plan keeps, where it knows it without waiting: the share of dY that is not zero, or of
+  // the axis that is in a sample.
+  double density = 1;
 
   constexpr bool one_group() const { return geometry.groups == 1; }
   constexpr int64_t group_inputs() const { return ci / geometry.groups; }

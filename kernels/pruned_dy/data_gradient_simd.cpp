@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "kernels/pruned_dy/pruned_dy.h"
+#include "kernels/rules.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -312,20 +313,12 @@ bool rows_fit(const Problem& p) {
          g.padding.h < p.kh && p.n * p.ho * p.wo > 0;
 }
 
-// Measured, docs/performance.md: the largest share of dY at which no layer is slower.
-bool sparse_rows_pay(const Problem& p) {
-  if (p.co < 16 || p.ho * p.wo < 4) return false;
-  if (p.kh * p.kw < 9) return p.ci >= 64 && p.density <= 0.3;
-  if (p.co < 32 || (p.ci < 32 && p.geometry.stride.w == 1)) return p.density <= 0.25;
-  return p.density <= (p.ci >= 64 ? 0.5 : 0.45);
-}
-
 REGISTER_KERNEL(PrunedDY, "sparse_rows", sparse_data_gradient_anywhere)
     .computes({Product::kDataGradient})
     .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where(rows_fit)
-    .pays(sparse_rows_pay)
+    .pays([](const Problem& p) { return rule_pays("sparse_rows", p); })
     .rank(0);
 
 }  // namespace
