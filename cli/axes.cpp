@@ -30,6 +30,7 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--threads", "N", "threads", "threads of a run"},
     {"--device", "D", "device", "cpu or cuda"},
     {"--split", "S", "split", "holdout, or paper: the test set judges"},
+    {"--kernel-rules", "FILE", "kernel_rules", "rules of kernels, as tune-kernels measures them"},
     {"--purpose", "P", "purpose", "accuracy or timing"},
 };
 

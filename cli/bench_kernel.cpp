@@ -13,10 +13,10 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "cli/bench/choices.h"
-#include "cli/bench/network_shapes.h"
 #include "cli/bench/products.h"
 #include "cli/bench/rows.h"
 #include "cli/bench/self_test.h"
+#include "cli/bench/shape_flags.h"
 #include "cli/command.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
@@ -30,11 +30,12 @@
 namespace approx {
 namespace {
 
+constexpr const char* kUnnamedShapes = "wang2019_table1";
+
 struct BenchFlags {
   // What is benchmarked.
-  std::string ops = "weight_gradient", methods, networks, shapes, device = "cpu";
-  std::vector<std::string> shape_texts;
-  int64_t batch = 128;  // of the networks
+  std::string ops = "weight_gradient", methods, device = "cpu";
+  ShapeFlags shapes;
   std::vector<int64_t> threads = {1};
   // How.
   BenchEffort effort;
@@ -50,22 +51,9 @@ struct BenchFlags {
 
 using Note = std::function<void(const std::string&)>;
 
-// Those that were named in any way; empty where none was.
-std::vector<ConvShape> named_shapes(const BenchFlags& flags) {
-  std::vector<ConvShape> shapes;
-  const auto add = [&](const std::vector<ConvShape>& more) {
-    shapes.insert(shapes.end(), more.begin(), more.end());
-  };
-  for (const auto& text : flags.shape_texts) shapes.push_back(parse_shape(text));
-  if (!flags.shapes.empty()) add(load_shapes(flags.shapes));
-  const auto networks = networks_named(Catalogue::embedded(), split_list(flags.networks));
-  add(network_shapes(networks, flags.batch));
-  return shapes;
-}
-
 std::vector<ConvShape> benched_shapes(const BenchFlags& flags) {
-  auto shapes = named_shapes(flags);
-  return shapes.empty() ? load_shapes("wang2019_table1") : shapes;
+  auto shapes = named_shapes(flags.shapes);
+  return shapes.empty() ? load_shapes(kUnnamedShapes) : shapes;
 }
 
 void print_table(const Table& table, const std::string& format) {
@@ -125,7 +113,7 @@ void explain(const BenchFlags& flags) {
 
 // Throws Exit where too many verdicts are false.
 void self_test(const BenchFlags& flags, const Note& note) {
-  const auto named = named_shapes(flags);
+  const auto named = named_shapes(flags.shapes);
   const auto shapes = named.empty() ? self_test_shapes() : named;
   const auto products =
       benched_products(Catalogue::embedded(), split_list(flags.ops), {std::string(kDense)});
@@ -211,8 +199,8 @@ void run_kernel_item(const Experiment& experiment, const KernelItem& item,
                      const GlobalOptions& options) {
   BenchFlags flags;
   flags.ops = item.op;
-  flags.shapes = item.shapes;
-  flags.shape_texts = item.shape_texts;
+  flags.shapes.shapes = item.shapes;
+  flags.shapes.texts = item.shape_texts;
   flags.methods = fmt::format("{}", fmt::join(item.methods, ","));
   flags.threads = {item.threads};
   flags.effort.repetitions = item.repetitions;
@@ -237,25 +225,7 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
                    "forward, data_gradient, weight_gradient, or all: each product that a method "
                    "approximates (default weight_gradient)")
       ->type_name("PRODUCT,...");
-  auto* network = command
-                      ->add_option("--network", flags->networks,
-                                   "the distinct shapes of all layers of networks, or of all "
-                                   "networks; a linear layer is a 1x1 convolution of one pixel")
-                      ->type_name("NAME,...|all");
-  add_integer(*command, "--batch", flags->batch, 1, 1 << 20, "of the networks (default 128)")
-      ->needs(network);
-  command
-      ->add_option("--shapes", flags->shapes,
-                   "file of shapes, or its name (default "
-                   "wang2019_table1)")
-      ->type_name("FILE");
-  command
-      ->add_option("--shape", flags->shape_texts,
-                   "N batch, C and K channels in and out, H size, R filter, S "
-                   "stride, P padding; "
-                   "may be repeated")
-      ->type_name("N,C,K,H,R")
-      ->allow_extra_args(false);
+  add_shape_flags(*command, flags->shapes, kUnnamedShapes);
   command->add_option("--method", flags->methods, "methods (default all for these products)")
       ->type_name("NAME,...");
   add_integers(*command, "--threads", flags->threads, 1, 4096, "one or several (default 1)");

@@ -116,6 +116,7 @@ int run(int argc, char** argv) {
   add_sweep(app, options);
   add_report(app, options);
   add_bench_kernel(app, options);
+  add_tune_kernels(app, options);
   add_study(app, options);
   add_list(app, options);
   add_show(app, options);

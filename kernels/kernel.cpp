@@ -38,12 +38,17 @@ const Variant<Kind>* named(std::string_view name, const Problem& problem) {
 
 }  // namespace
 
-at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant) {
+at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant,
+               LayerVariants* counts) {
   return std::visit(
       [&]<typename Kind>(const Kind& kind) {
         const Problem problem = problem_under(kind, operands);
         const auto* found = variant.empty() ? choose<Kind>(problem) : named<Kind>(variant, problem);
-        if (found != nullptr) return compute(*found, kind, operands);
+        if (found != nullptr) {
+          if (counts != nullptr)
+            counts->of(operands.product).add(PlanTraits<Kind>::kName, found->name);
+          return compute(*found, kind, operands);
+        }
         throw Error(ErrorKind::kInternal,
                     fmt::format("no {}kernel computes a {} plan for the product {}",
                                 variant.empty() ? "" : fmt::format("\"{}\" ", variant),

@@ -14,6 +14,7 @@
 #include "kernels/operands.h"
 #include "kernels/plan.h"
 #include "kernels/plan_traits.h"
+#include "kernels/variant_counts.h"
 
 namespace approx {
 
@@ -21,16 +22,24 @@ namespace approx {
 //   forward [N,Co,Ho,Wo], data gradient [N,Ci,H,W], weight gradient [Co,Ci/groups,Kh,Kw].
 // Undefined for a frozen Skip. `variant` forces one ("reference", "simd", "densify"); empty takes
 // the one that is chosen for such a problem, never the reference. Throws Error(kInternal) for a
-// plan that the product does not have, and for an unknown or unusable variant.
-at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant = {});
+// plan that the product does not have, and for an unknown or unusable variant. `counts`, where it
+// is not null, is told which variant computed the product. One that hands its work on to the exact
+// product ("exact", "densify", "gather", "whole", "mask") is counted by its own name.
+at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant = {},
+               LayerVariants* counts = nullptr);
 
 // Whether the exact products of a convolution are better computed by `run` and `dense_gradients`
 // than by LibTorch's convolution with its own autograd node. Costs a few comparisons.
 bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry);
 
 // The exact data and weight gradients in one call, which shares the work of preparing the operands.
-// Either may be left out (undefined).
-std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& operands, bool data, bool weight);
+// Either may be left out (undefined). `counts` as in `run`.
+std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& operands, bool data, bool weight,
+                                                  LayerVariants* counts = nullptr);
+
+// The name under which a product counts that LibTorch's own convolution computes, or its linear
+// function: that of the exact variant that calls it.
+inline constexpr std::string_view kLibTorch = "libtorch";
 
 // The variant that defines each kind of plan.
 inline constexpr std::string_view kReference = "reference";

@@ -36,9 +36,8 @@ struct PlanTraits;
 // static PrunedGradient pruned(const Kind&, const Operands&)
 // static at::Tensor gradient(const Kind&, const at::Tensor& dy): the dY that it computes with, in
 //   full; undefined where that is none
-// static double density(const Kind&, const Problem&): the share of that dY that is not zero; left
-//   out where unknown
-// static int64_t group(const Kind&): neighbouring channels of dY among which it chooses, if it does
+// static double density(const Kind&, const Problem&): see Problem; left out where unknown
+// static int64_t group(const Kind&): see Problem; left out where it chooses among no neighbours
 
 // Of a plan that leaves dY alone.
 struct LeavesGradient {
@@ -130,6 +129,7 @@ template <>
 struct PlanTraits<Sampled> : LeavesGradient {
   static constexpr std::string_view kName = "Sampled";
   static int64_t macs(const Sampled& plan, const Operands& o);
+  static double density(const Sampled& plan, const Problem& p);
   // Over the output channels; a sample of another axis leaves dY whole.
   static at::Tensor gradient(const Sampled& plan, const at::Tensor& dy);
 };

@@ -29,8 +29,10 @@ struct Problem {
   Hardware device = Hardware::kCpu;
   ElementType element = ElementType::kFloat;
   MapLayout layout = MapLayout::kChannelsLast;
-  double density = 1;  // share of dY that is not zero, where the plan knows it without waiting
-  int64_t group = 1;   // neighbouring channels of dY among which the plan chooses
+  // What a plan keeps, where it knows it without waiting: the share of dY that is not zero, or of
+  // the axis that is in a sample.
+  double density = 1;
+  int64_t group = 1;  // neighbouring channels of dY among which a plan chooses
 
   constexpr bool one_group() const { return geometry.groups == 1; }
   constexpr int64_t group_inputs() const { return ci / geometry.groups; }

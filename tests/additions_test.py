@@ -59,6 +59,7 @@ def main():
         approximated = {(row["layer"], row["product"]) for row in layers
                         if row["method"] == "Added" and row["calls"] != row["exact_calls"]}
         assert approximated == {("second", "weight_gradient")}, layers
+        assert all(row["variants"] for row in layers), layers
 
         study = rows(run(folder, "study", "added-study", "--most", "4", "--format", "csv"))
         assert [row["mean"] for row in study] == [row["closed_form"] for row in study], study

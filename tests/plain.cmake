@@ -5,7 +5,7 @@ file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
 approx_test(plain_test
   SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/choices.cpp ${CMAKE_SOURCE_DIR}/cli/bench/network_shapes.cpp
-    ${CMAKE_SOURCE_DIR}/cli/bench/products.cpp
+    ${CMAKE_SOURCE_DIR}/cli/bench/products.cpp ${CMAKE_SOURCE_DIR}/cli/bench/tuned_rules.cpp
   LIBRARIES approx_base approx_digest approx_config approx_catalogue approx_data approx_results
     CLI11::CLI11
   SLOW Cifar10.*:Imagenette.*

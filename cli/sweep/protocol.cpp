@@ -16,8 +16,8 @@ constexpr size_t kLongestEvent = size_t{32} << 20;  // a "final" with 2 million 
 constexpr size_t kMostEvents = size_t{64} << 20;    // bytes of events kept for one run
 constexpr size_t kDeepestEvent = 16;
 
-constexpr std::array<std::string_view, 8> kEventKinds = {"start", "progress", "metric", "layer",
-                                                         "block", "note",     "final",  "error"};
+constexpr auto kEventKinds = std::to_array<std::string_view>(
+    {"start", "progress", "metric", "layer", "variant", "block", "note", "final", "error"});
 
 // A JSON text that nests deeper than any event does would cost far more memory than its length.
 bool too_deep(std::string_view text) {

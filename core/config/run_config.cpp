@@ -2,8 +2,10 @@
 
 #include <functional>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "core/config/settings.h"
+#include "kernels/rules.h"
 
 namespace approx {
 namespace {
@@ -30,6 +32,9 @@ const std::vector<Setting<RunConfig>>& run_settings() {
                      1, 1'000'000),
       text_setting("timed_against", &C::timed_against,
                    "timing, dense: another network that the times are held against")
+          .late(),
+      text_setting("kernel_rules", &C::kernel_rules,
+                   "a table by which approximated kernels are chosen")
           .late()};
   return settings;
 }
@@ -85,6 +90,16 @@ void check(const RunConfig& config) {
         "the exact training of its own network to be held against",
         config.method);
   }
+  if (!config.kernel_rules.empty()) KernelRules(config.kernel_rules, "kernel_rules");
+}
+
+std::string kernel_rules_id(std::string_view text, int64_t builtin_version) {
+  if (!text.empty()) return "sha256:" + sha256_hex(text);
+  return builtin_version > 1 ? fmt::format("builtin-{}", builtin_version) : "";
+}
+
+std::string kernel_rules_label(std::string_view text) {
+  return text.empty() ? "" : sha256_hex(text).substr(0, 12);
 }
 
 std::vector<SettingText> settings_in_effect(const RunConfig& config) {
@@ -97,10 +112,13 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
     }
   };
   const bool timing = config.purpose == Purpose::kTiming;
-  add(run_specs(), scalar_settings(config), [&](std::string_view name) {
+  Json scalars = scalar_settings(config);
+  scalars["kernel_rules"] = kernel_rules_label(config.kernel_rules);
+  add(run_specs(), scalars, [&](std::string_view name) {
     if (name == "seed" || name == "threads") return false;
     if (name == "train_subset") return config.train_examples > 0;
     if (name == "timed_against") return timing && !config.timed_against.empty();
+    if (name == "kernel_rules") return !config.kernel_rules.empty();
     return timing || (name != "blocks" && name != "block_steps");
   });
   if (!is_dense(config.method)) found.emplace_back("schedule", rules_text(config.schedule));

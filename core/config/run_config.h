@@ -89,8 +89,19 @@ struct RunConfig {
   // the other's. What a smaller network saves is measured so.
   std::string timed_against;
 
+  // The text of the table by which approximated variants are chosen (kernels/rules.h); "": the
+  // built-in one.
+  std::string kernel_rules;
+
   bool operator==(const RunConfig&) const = default;
 };
+
+// What tells tables of kernel rules apart, for keys: "sha256:..." of a table's text; of the
+// built-in one "builtin-N", and "" for its first version, which runs were stored under before there
+// was a choice.
+std::string kernel_rules_id(std::string_view text, int64_t builtin_version);
+// The same for people: fewer digits, and "" where it is built in.
+std::string kernel_rules_label(std::string_view text);
 
 // The declarations of the scalar settings: names, defaults, ranges, help.
 std::vector<ParamSpec> run_specs();

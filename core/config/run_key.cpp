@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "kernels/rules.h"
 
 namespace approx {
 namespace {
@@ -30,6 +31,9 @@ std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
     json.erase("block_steps");
     json.erase("timed_against");
   }
+  json.erase("kernel_rules");
+  const auto rules_id = kernel_rules_id(config.kernel_rules, builtin_kernel_rules().version());
+  if (!rules_id.empty()) json["kernel_rules"] = rules_id;
   Json versions = Json::object();
   const bool half = is_half(config.precision);
   const auto add_version = [&versions, &catalogue, half](const std::string& text) {

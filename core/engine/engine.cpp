@@ -4,6 +4,7 @@
 #include "core/data/dataset.h"
 #include "core/engine/kernel_cases.h"
 #include "core/engine/out_of_memory.h"
+#include "core/engine/rule_cases.h"
 #include "core/engine/stepper.h"
 #include "core/methods/method.h"
 #include "core/networks/network.h"
@@ -37,6 +38,7 @@ class LibraryEngine final : public Engine {
   void train(const RunConfig& config, const Place& place, const EventSink& sink,
              const std::atomic<bool>& stop) override try {
     configure_threads(config.threads);
+    use_kernel_rules(config.kernel_rules);
     open_device(config.device);  // says what is missing before the data are read
     const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
     if (config.purpose == Purpose::kTiming) {
@@ -53,6 +55,7 @@ class LibraryEngine final : public Engine {
   std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,
                                    bool phases) override {
     configure_threads(config.threads);
+    use_kernel_rules(config.kernel_rules);
     return make_stepper(config, open_dataset(config.dataset, place.data_dir, place.verify_data),
                         phases);
   }
@@ -72,6 +75,12 @@ class LibraryEngine final : public Engine {
     configure_threads(threads);
     const auto device = open_device(parse<DeviceKind>(device_name, "device", "expected"));
     return kernel_choices_of(shape, product, methods, device);
+  }
+
+  std::vector<KernelCase> rule_cases(const ConvShape& shape, const RuledVariant& variant,
+                                     double density, int64_t threads) override {
+    configure_threads(threads);
+    return rule_cases_of(shape, variant, density, at::kCPU);
   }
 
   double multiply_add_ceiling(int64_t threads) override {

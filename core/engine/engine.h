@@ -15,6 +15,7 @@
 #include "core/config/catalogue.h"
 #include "core/config/run_config.h"
 #include "kernels/candidate.h"
+#include "kernels/rules.h"
 
 namespace approx {
 
@@ -128,6 +129,12 @@ class Engine {
   virtual std::vector<KernelChoice> kernel_choices(const ConvShape& shape, Product product,
                                                    const std::vector<std::string>& methods,
                                                    const std::string& device, int64_t threads) = 0;
+
+  // A variant with a rule and its rival, ready to run on a random plan that keeps about `density`
+  // of the product; without `plan` and `check`. Empty where either cannot compute the shape. Throws
+  // Error.
+  virtual std::vector<KernelCase> rule_cases(const ConvShape& shape, const RuledVariant& variant,
+                                             double density, int64_t threads) = 0;
 
   // What so many threads of this machine can do at most: floating-point operations a second of
   // multiply-adds in registers, measured now.

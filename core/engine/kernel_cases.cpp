@@ -46,30 +46,6 @@ class Definition {
   double scale_ = 0;
 };
 
-Operands random_operands(const ConvShape& s, Product product, const at::Device& device) {
-  const int64_t out = output_size(s.size, s.kernel, s.stride, s.padding);
-  if (out < 1) {
-    throw usage_error("shape {}: a {}x{} kernel does not fit a padded {}x{} image", s.label,
-                      s.kernel, s.kernel, s.size, s.size);
-  }
-  if (s.groups < 1 || s.in_channels % s.groups != 0 || s.out_channels % s.groups != 0) {
-    throw usage_error("shape {}: {} groups do not divide {} and {} channels", s.label, s.groups,
-                      s.in_channels, s.out_channels);
-  }
-  at::manual_seed(0);
-  const auto draw = [&](at::IntArrayRef sizes) {
-    return at::randn(sizes).to(device).contiguous(at::MemoryFormat::ChannelsLast);
-  };
-  Operands o;
-  o.x = draw({s.batch, s.in_channels, s.size, s.size});
-  o.w = draw({s.out_channels, s.in_channels / s.groups, s.kernel, s.kernel});
-  o.dy = draw({s.batch, s.out_channels, out, out});
-  o.geometry = {s.stride, s.padding, 1, s.groups};
-  o.product = product;
-  o.input_sizes = o.x.sizes().vec();
-  return o;
-}
-
 Operands in_layout(Operands o, at::MemoryFormat format) {
   for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->contiguous(format);
   return o;
@@ -145,7 +121,7 @@ Planned planned(const ConvShape& shape, const Operands& o, const std::string& te
   const auto& all = entry.products_with(Params(entry.params, parse_spec(text)));
   if (o.product != Product::kForward &&
       std::find(all.begin(), all.end(), Product::kForward) != all.end()) {
-    const Operands before = random_operands(shape, Product::kForward, device);
+    const Operands before = bench_operands(shape, Product::kForward, device);
     *planned.forward = planned.method->plan(before, planned.call);
     planned.call.forward = planned.forward.get();
   }
@@ -193,10 +169,34 @@ KernelChoice choice_of(const ConvShape& shape, const Operands& o, const std::str
 
 }  // namespace
 
+Operands bench_operands(const ConvShape& s, Product product, c10::Device device) {
+  const int64_t out = output_size(s.size, s.kernel, s.stride, s.padding);
+  if (out < 1) {
+    throw usage_error("shape {}: a {}x{} kernel does not fit a padded {}x{} image", s.label,
+                      s.kernel, s.kernel, s.size, s.size);
+  }
+  if (s.groups < 1 || s.in_channels % s.groups != 0 || s.out_channels % s.groups != 0) {
+    throw usage_error("shape {}: {} groups do not divide {} and {} channels", s.label, s.groups,
+                      s.in_channels, s.out_channels);
+  }
+  at::manual_seed(0);
+  const auto draw = [&](at::IntArrayRef sizes) {
+    return at::randn(sizes).to(device).contiguous(at::MemoryFormat::ChannelsLast);
+  };
+  Operands o;
+  o.x = draw({s.batch, s.in_channels, s.size, s.size});
+  o.w = draw({s.out_channels, s.in_channels / s.groups, s.kernel, s.kernel});
+  o.dy = draw({s.batch, s.out_channels, out, out});
+  o.geometry = {s.stride, s.padding, 1, s.groups};
+  o.product = product;
+  o.input_sizes = o.x.sizes().vec();
+  return o;
+}
+
 std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
                                         const std::vector<std::string>& methods,
                                         c10::Device device) {
-  const auto operands = random_operands(shape, product, device);
+  const auto operands = bench_operands(shape, product, device);
   std::vector<KernelCase> cases = dense_cases(shape, operands, device);
   for (const auto& text : methods) {
     if (text == "dense") continue;
@@ -210,7 +210,7 @@ std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
 std::vector<KernelChoice> kernel_choices_of(const ConvShape& shape, Product product,
                                             const std::vector<std::string>& methods,
                                             c10::Device device) {
-  const auto operands = random_operands(shape, product, device);
+  const auto operands = bench_operands(shape, product, device);
   std::vector<KernelChoice> choices = {choice_of(shape, operands, "dense", Dense{})};
   for (const auto& text : methods) {
     if (text == "dense") continue;

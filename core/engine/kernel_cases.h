@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "kernels/operands.h"
 
 namespace approx {
+
+// Normal draws, always the same, with the channels last. Throws Error(kUsage) where the kernel does
+// not fit the image.
+Operands bench_operands(const ConvShape& shape, Product product, c10::Device device);
 
 // The cases of one shape (see Engine::kernel_cases): LibTorch's convolution with the channels last
 // and first and each exact product of our own, then every variant of every method that is named.

@@ -1,6 +1,7 @@
 #include "core/experiment/axes_reader.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -8,8 +9,10 @@
 #include "base/known_names.h"
 #include "base/range.h"
 #include "core/config/named_schedule.h"
+#include "core/experiment/files.h"
 #include "core/experiment/recipe_reader.h"
 #include "core/experiment/schedule_reader.h"
+#include "kernels/rules.h"
 
 namespace approx {
 namespace {
@@ -229,6 +232,10 @@ class Reader {
         network =
             source_.at(item, at, [&] { return catalogue_.network_params(network); }).full_text();
       }
+      if (key == "kernel_rules") {
+        config.kernel_rules =
+            source_.at(item, at, [&] { return rules_text(item, config.kernel_rules); });
+      }
       value = scalar_settings(config).at(key);
       if (std::count(values.begin(), values.end(), value) > 0) {
         throw source_.error(item, at, "{} is given twice", value.dump());
@@ -236,6 +243,20 @@ class Reader {
       values.push_back(std::move(value));
     });
     return values;
+  }
+
+  // The text of the table that is meant: of a file, which is looked for from the folder of the
+  // experiment where that names it, or "" of the built-in one.
+  std::string rules_text(const toml::node& item, const std::string& file) const {
+    if (file.empty() || file == "builtin") return "";
+    std::filesystem::path path = file;
+    if (item.source().begin.line > 0) {
+      path = std::filesystem::path(source_.name()).parent_path() / path;
+    }
+    std::string text = read_toml_file(path);
+    source_.add_read(path.string());
+    KernelRules(text, path.string());  // says what is wrong with it, and where
+    return text;
   }
 
   // With the seeds alone replaced by a flag or a scale, only those are timed that are run.

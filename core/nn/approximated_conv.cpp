@@ -26,7 +26,7 @@ at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& ope
       slot.gradient->entries = operands.dy.numel();
     }
   }
-  auto finished = use.method->finish(operands, run(plan, operands), call);
+  auto finished = use.method->finish(operands, run(plan, operands, {}, slot.variants), call);
   if (use.count != nullptr) use.count->add_finished(finished);
   return std::move(finished.result);
 }
@@ -112,16 +112,18 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
     const bool weight_planned = slot.of(Product::kWeightGradient).method != nullptr;
     const bool exact_data = data && !data_planned, exact_weight = weight && !weight_planned;
     if (exact_data && exact_weight && !PhaseClock::runs()) {
-      std::tie(result[0], result[1]) = dense_gradients(operands, true, true);
+      std::tie(result[0], result[1]) = dense_gradients(operands, true, true, slot.variants);
     } else {
       if (data) {
         const PhaseScope phase(Phase::kDataGradient);
-        result[0] = data_planned ? planned() : dense_gradients(operands, true, false).first;
+        result[0] =
+            data_planned ? planned() : dense_gradients(operands, true, false, slot.variants).first;
       }
       if (weight) {
         const PhaseScope phase(Phase::kWeightGradient);
         operands.product = Product::kWeightGradient;
-        result[1] = weight_planned ? planned() : dense_gradients(operands, false, true).second;
+        result[1] = weight_planned ? planned()
+                                   : dense_gradients(operands, false, true, slot.variants).second;
       }
     }
     if (task_should_compute_output(2)) result[2] = dy.sum({0, 2, 3});
@@ -200,7 +202,7 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
       }
       y = computed(slot, *plan, operands, call);
     } else {
-      y = run(Dense{}, operands);
+      y = run(Dense{}, operands, {}, slot.variants);
     }
     if (bias.defined()) y.add_(bias.view({1, -1, 1, 1}));
   }

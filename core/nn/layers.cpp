@@ -28,6 +28,19 @@ const LayerSlot& slot_in_use(const LayerSlot& slot, bool training) {
   return training ? slot : kExact;
 }
 
+// Counts what LibTorch's own node computes: the forward product now, the gradients when a backward
+// pass comes by, as it does after every forward pass of a training step.
+void count_libtorch(const LayerSlot& slot, const at::Tensor& x, const at::Tensor& y) {
+  if (slot.variants == nullptr) return;
+  const auto count = [&](Product product) {
+    slot.variants->of(product).add(PlanTraits<Dense>::kName, kLibTorch);
+  };
+  count(Product::kForward);
+  if (!y.requires_grad()) return;
+  if (x.requires_grad()) count(Product::kDataGradient);
+  count(Product::kWeightGradient);
+}
+
 std::string conv_kind(int64_t kernel) { return fmt::format("conv{0}x{0}", kernel); }
 
 thread_local bool zero_weights = false;
@@ -67,6 +80,7 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
                ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(), g.dilation.both(),
                             g.groups)
                : approximated_conv(x, weight, bias, g, used, static_cast<uint32_t>(info.index));
+  if (libtorch) count_libtorch(used, x, y);
   if (probing) watch(x, y, *this);
   if (used.gradient != nullptr && y.requires_grad()) {
     y.register_hook([count = used.gradient](const at::Tensor& dy) { count->count(dy); });
@@ -118,6 +132,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
   const auto& used = slot_in_use(slot, is_training());
   if (used.exact() && !PhaseClock::runs()) {
     auto y = at::linear(x, weight, bias);
+    count_libtorch(used, x, y);
     if (probing) watch(x, y, *this);
     return y;
   }

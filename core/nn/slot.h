@@ -9,6 +9,7 @@
 
 #include "core/methods/method.h"
 #include "kernels/operands.h"
+#include "kernels/variant_counts.h"
 
 namespace approx {
 
@@ -50,6 +51,7 @@ struct GradientCount {
 struct LayerSlot {
   std::array<MethodUse, 3> use;       // by Product
   GradientCount* gradient = nullptr;  // where the step counts it; convolutions alone do
+  LayerVariants* variants = nullptr;  // told what computes each product
   uint64_t seed = 0;
   uint64_t step = 0;
   uint32_t rank = 0;              // of several processes that train the network, see Rng

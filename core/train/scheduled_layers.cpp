@@ -33,6 +33,7 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale) {
     slot.loss_scale = loss_scale;
     const bool convolution = entry.layer->info.kind != "linear";
     slot.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;
+    slot.variants = &entry.variants;
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);
       const int index = decision.of(product);
@@ -86,18 +87,27 @@ std::optional<double> ScheduledLayers::take_gradient_density() {
   return entries > 0 ? std::optional(nonzero / entries) : std::nullopt;
 }
 
+ScheduledLayers::VariantCalls ScheduledLayers::PerLayer::variant_calls(Product product) const {
+  VariantCalls calls = earlier_variants[static_cast<size_t>(product)];
+  for (const auto& entry : variants.of(product).entries()) {
+    calls[{std::string(entry.plan), std::string(entry.variant)}] += entry.calls;
+  }
+  return calls;
+}
+
 std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
   std::vector<Json> events;
   for (const auto& entry : layers_) {
-    const auto& [layer, methods, approximated, exact, seen_kept, seen_entries, gradient] = entry;
+    const auto* layer = entry.layer;
     const double macs = static_cast<double>(layer->info.macs * batch_size);
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);
-      const Json common{
-          {"event", "layer"}, {"layer", layer->info.name}, {"product", name(product)}};
-      const int64_t exact_calls = exact[p];
+      const auto event_of = [&](const char* kind) {
+        return Json{{"event", kind}, {"layer", layer->info.name}, {"product", name(product)}};
+      };
+      const int64_t exact_calls = entry.exact[p];
       const auto add = [&](const std::string& method, int64_t calls, double done, Json density) {
-        Json event = common;
+        Json event = event_of("layer");
         event.update({{"method", method},
                       {"calls", calls},
                       {"exact_calls", exact_calls},
@@ -106,14 +116,19 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
                       {"density", std::move(density)}});
         events.push_back(std::move(event));
       };
-      for (size_t m = 0; m < approximated.size(); ++m) {
-        const auto& count = approximated[m][p];
+      for (size_t m = 0; m < entry.approximated.size(); ++m) {
+        const auto& count = entry.approximated[m][p];
         if (count.calls == 0) continue;
         const Json density = count.entries == 0 ? Json() : Json(count.density());
         add(schedule_.methods()[m], count.calls, count.macs(), density);
       }
       if (exact_calls > 0) {
         add(std::string(kDense), exact_calls, macs * static_cast<double>(exact_calls), Json());
+      }
+      for (const auto& [computed, calls] : entry.variant_calls(product)) {
+        Json event = event_of("variant");
+        event.update({{"plan", computed.first}, {"variant", computed.second}, {"calls", calls}});
+        events.push_back(std::move(event));
       }
     }
   }
@@ -158,7 +173,10 @@ void ScheduledLayers::save(Checkpoint& checkpoint) const {
       methods[text]["channels_last"] =
           memory->dim() == 4 && memory->is_contiguous(at::MemoryFormat::ChannelsLast);
     }
+    Json variants = Json::array();
+    for (const auto product : kAllProducts) variants.push_back(entry.variant_calls(product));
     layers[layer] = {{"exact", entry.exact},
+                     {"variants", variants},
                      {"seen_kept", entry.seen_kept},
                      {"seen_entries", entry.seen_entries},
                      {"methods", methods}};
@@ -178,6 +196,9 @@ void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
     saved.at("exact").get_to(entry.exact);
     saved.at("seen_kept").get_to(entry.seen_kept);
     saved.at("seen_entries").get_to(entry.seen_entries);
+    entry.variants = {};
+    // A checkpoint of before variants were counted is no worse to go on from.
+    if (saved.contains("variants")) saved["variants"].get_to(entry.earlier_variants);
     for (size_t m = 0; m < entry.methods.size(); ++m) {
       const std::string& text = schedule_.methods()[m];
       if (!saved.at("methods").contains(text)) continue;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,7 +46,8 @@ class ScheduledLayers {
   std::optional<double> take_gradient_density();
 
   // One "layer" event (docs/events.md) per layer, product and method that was used, and one per
-  // layer and product for its exact calls.
+  // layer and product for its exact calls; one "variant" event per layer, product and variant that
+  // computed it.
   std::vector<Json> events(int64_t batch_size) const;
 
   // Everything that steps change here: the counts, the accuracies that the schedule was told, what
@@ -54,6 +56,9 @@ class ScheduledLayers {
   void restore(const Checkpoint& checkpoint, at::Device device);
 
  private:
+  // Calls by kind of plan and variant.
+  using VariantCalls = std::map<std::pair<std::string, std::string>, int64_t>;
+
   struct PerLayer {
     Layer* layer;
     std::vector<std::unique_ptr<Method>> methods;       // by index in Schedule::methods(), lazily
@@ -61,6 +66,11 @@ class ScheduledLayers {
     std::array<int64_t, 3> exact{};                     // calls, by product
     std::array<double, 3> seen_kept{}, seen_entries{};  // by take_densities, by product
     GradientCount gradient;
+    LayerVariants variants;                        // of the steps of this process
+    std::array<VariantCalls, 3> earlier_variants;  // of those before the checkpoint, by product
+
+    // Of both.
+    VariantCalls variant_calls(Product product) const;
   };
 
   Schedule schedule_;

@@ -84,7 +84,7 @@ bool ours_pays(Problem problem, Product product) {
   return chosen != nullptr && chosen->tensors != &libtorch_product;
 }
 
-REGISTER_KERNEL(Dense, "libtorch", libtorch_product).rank(3);
+REGISTER_KERNEL(Dense, std::string(kLibTorch), libtorch_product).rank(3);
 
 }  // namespace
 
@@ -95,22 +95,28 @@ bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geomet
                      [&](Product product) { return ours_pays(problem, product); });
 }
 
-std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight) {
+std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight,
+                                                  LayerVariants* counts) {
   const Problem problem = problem_of(o);
   const bool data_is_ours = data && ours_pays(problem, Product::kDataGradient);
   const bool weight_is_ours = weight && ours_pays(problem, Product::kWeightGradient);
   std::pair<at::Tensor, at::Tensor> result;
   if ((data && !data_is_ours) || (weight && !weight_is_ours)) {
     result = libtorch_gradients(o, data && !data_is_ours, weight && !weight_is_ours);
+    const auto count = [&](Product product) {
+      if (counts != nullptr) counts->of(product).add(PlanTraits<Dense>::kName, kLibTorch);
+    };
+    if (data && !data_is_ours) count(Product::kDataGradient);
+    if (weight && !weight_is_ours) count(Product::kWeightGradient);
   }
   Operands part = o;
   if (data_is_ours) {
     part.product = Product::kDataGradient;
-    result.first = run(Dense{}, part);
+    result.first = run(Dense{}, part, {}, counts);
   }
   if (weight_is_ours) {
     part.product = Product::kWeightGradient;
-    result.second = run(Dense{}, part);
+    result.second = run(Dense{}, part, {}, counts);
   }
   return result;
 }

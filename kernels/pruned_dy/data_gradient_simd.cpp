@@ -12,6 +12,7 @@
 
 #include "kernels/entry_rows.h"
 #include "kernels/pruned_dy/pruned_dy.h"
+#include "kernels/rules.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -64,19 +65,12 @@ void sparse_data_gradient_anywhere(const Arguments<PrunedDY, float>& args, const
   HWY_DYNAMIC_DISPATCH(sparse_data_gradient)(args, team);
 }
 
-// Measured, docs/performance.md: the largest share of dY at which no layer is slower.
-bool sparse_rows_pay(const Problem& p) {
-  if (p.co < 16 || p.ho * p.wo < 4) return false;
-  if (p.kh * p.kw < 9) return p.ci >= 64 && p.density <= 0.3;
-  return p.density <= 0.5;
-}
-
 REGISTER_KERNEL(PrunedDY, "sparse_rows", sparse_data_gradient_anywhere)
     .computes({Product::kDataGradient})
     .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where(entry_rows_fit)
-    .pays(sparse_rows_pay)
+    .pays([](const Problem& p) { return rule_pays("sparse_rows", p); })
     .rank(0);
 
 }  // namespace

@@ -25,8 +25,7 @@ at::Tensor exact_product_of_pruned(const PrunedDY& plan, const Operands& o) {
   return approx::run(Dense{}, replaced);
 }
 
-// Named after what it is for most shapes; where an exact product of our own pays, that is taken.
-REGISTER_KERNEL(PrunedDY, "libtorch", exact_product_of_pruned)
+REGISTER_KERNEL(PrunedDY, "exact", exact_product_of_pruned)
     .computes({Product::kDataGradient, Product::kWeightGradient})
     .rank(1);
 

@@ -13,6 +13,7 @@
 #include <hwy/aligned_allocator.h>
 
 #include "kernels/pruned_dy/pruned_dy.h"
+#include "kernels/rules.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -103,20 +104,12 @@ void sparse_weight_gradient_anywhere(const Arguments<PrunedDY, float>& args, con
   HWY_DYNAMIC_DISPATCH(sparse_weight_gradient)(args, team);
 }
 
-// Measured, docs/performance.md: the largest share of dY at which no layer is slower.
-bool sparse_lists_pay(const Problem& p) {
-  if (p.co < 16 || p.ci < 16 || p.ho * p.wo < 4) return false;
-  if (p.kh * p.kw < 9) return p.density <= (p.ci >= 512 ? 0.5 : 0.2);
-  if (p.ci < 64) return p.density <= (p.ci >= 32 ? 0.4 : 0.3);
-  return p.density <= (p.ho * p.wo >= 16 ? 0.5 : 0.45);
-}
-
 REGISTER_KERNEL(PrunedDY, "sparse_lists", sparse_weight_gradient_anywhere)
     .computes({Product::kWeightGradient})
     .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
-    .pays(sparse_lists_pay)
+    .pays([](const Problem& p) { return rule_pays("sparse_lists", p); })
     .rank(0);
 
 }  // namespace

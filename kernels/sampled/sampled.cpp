@@ -10,6 +10,7 @@
 #include "kernels/kernel.h"
 #include "kernels/loop_memory.h"
 #include "kernels/plan.h"
+#include "kernels/rules.h"
 #include "kernels/sampled/channels.h"
 
 namespace approx {
@@ -166,21 +167,22 @@ at::Tensor gathered_product(const Sampled& plan, const Operands& o) {
 }
 
 // The length of an axis: Ci, Co or N.
-int64_t axis_size(Axis axis, const Operands& o) {
+int64_t axis_size(Axis axis, const Problem& p) {
   switch (axis) {
     case Axis::kInputChannels:
-      return o.input_sizes[1];
+      return p.ci;
     case Axis::kOutputChannels:
-      return o.w.size(0);
+      return p.co;
     case Axis::kExamples:
-      return o.input_sizes[0];
+      return p.n;
   }
   return 0;
 }
 
 // The factor of every entry of the axis, zero where it was left out: [length] float.
 at::Tensor factors_of(const Sampled& plan, const Operands& o) {
-  auto factor = at::zeros({axis_size(plan.axis, o)}, plan.index.options().dtype(at::kFloat));
+  auto factor =
+      at::zeros({axis_size(plan.axis, problem_of(o))}, plan.index.options().dtype(at::kFloat));
   if (plan.scale.defined()) {
     factor.index_copy_(0, plan.index, plan.scale);
   } else {
@@ -197,43 +199,64 @@ at::Tensor whole_input(const Sampled& plan, const Operands& o) {
   return put_channels(o.x, plan.index, {}, o.input_sizes[1]);
 }
 
+// `factors` along one dimension. Left-out entries are set to zero: multiplied, an infinity among
+// them would become NaN.
+at::Tensor scaled(const at::Tensor& tensor, const at::Tensor& factors, int64_t dim) {
+  const auto f = along(factors, dim);
+  return times(tensor, f).masked_fill_(f == 0, 0);
+}
+
 // The same by multiplying whole tensors with factors, zeros included: any group count, no saving.
 at::Tensor masked_product(const Sampled& plan, const Operands& o) {
-  const int64_t length = axis_size(plan.axis, o);
-  const auto factor = factors_of(plan, o);
+  const auto factors = factors_of(plan, o);
   const int64_t dim = result_dim(plan, o);
   Operands part = o;
   part.x = whole_input(plan, o);
-  // Left-out entries are set to zero: multiplied, an infinity among them would become NaN.
-  const auto scaled = [&](const at::Tensor& tensor, int64_t at) {
-    const auto f = along(factor, at);
-    return times(tensor, f).masked_fill_(f == 0, 0);
-  };
   if (dim >= 0) {
     auto result = run(Dense{}, part);
     const int64_t groups = o.geometry.groups;
     if (o.product != Product::kWeightGradient || dim == 0 || groups == 1) {
-      return scaled(result, dim);
+      return scaled(result, factors, dim);
     }
     // The second axis of w is that of one group's input channels.
-    const auto f = factor.view({groups, 1, length / groups, 1, 1});
+    const auto f = factors.view({groups, 1, factors.numel() / groups, 1, 1});
     const auto grouped = result.reshape(
         {groups, result.size(0) / groups, result.size(1), result.size(2), result.size(3)});
     return times(grouped, f).masked_fill_(f == 0, 0).reshape(result.sizes());
   }
   switch (o.product) {
     case Product::kForward:
-      part.x = scaled(part.x, 1);
+      part.x = scaled(part.x, factors, 1);
       break;
     case Product::kDataGradient:
-      part.dy = scaled(part.dy, 1);
+      part.dy = scaled(part.dy, factors, 1);
       break;
     case Product::kWeightGradient:
-      part.dy = scaled(part.dy, 0);
+      part.dy = scaled(part.dy, factors, 0);
       break;
   }
   return run(Dense{}, part);
 }
+
+// The exact product of the whole layer with the factors on its weights, whether it sums over the
+// channels that were sampled or carries them: as fast as the exact product, whatever the sample.
+// Where a number of the other operand is not finite, what was left out is NaN and not zero.
+at::Tensor whole_product(const Sampled& plan, const Operands& o) {
+  const int64_t dim = place_of(plan.axis).w;
+  if (dim < 0) return gathered_product(plan, o);  // examples have no part in w
+  const auto factors = factors_of(plan, o);
+  Operands part = o;
+  // The data gradient needs nothing of x but its sizes.
+  part.x = o.product == Product::kDataGradient ? at::Tensor() : whole_input(plan, o);
+  if (o.product == Product::kWeightGradient) return scaled(run(Dense{}, part), factors, dim);
+  part.w = scaled(o.w, factors, dim);
+  return run(Dense{}, part);
+}
+
+REGISTER_KERNEL(Sampled, "whole", whole_product)
+    .where([](const Problem& p) { return p.one_group(); })
+    .pays([](const Problem& p) { return rule_pays("whole", p); })
+    .rank(0);
 
 REGISTER_KERNEL(Sampled, "gather", gathered_product)
     .where([](const Problem& p) { return p.one_group(); })
@@ -244,8 +267,13 @@ REGISTER_KERNEL(Sampled, "mask", masked_product).rank(2);
 }  // namespace
 
 int64_t PlanTraits<Sampled>::macs(const Sampled& plan, const Operands& o) {
-  const int64_t whole = axis_size(plan.axis, o);
+  const int64_t whole = axis_size(plan.axis, problem_of(o));
   return whole == 0 ? 0 : dense_macs(o) / whole * plan.index.numel();
+}
+
+double PlanTraits<Sampled>::density(const Sampled& plan, const Problem& p) {
+  const int64_t whole = axis_size(plan.axis, p);
+  return whole == 0 ? 1 : static_cast<double>(plan.index.numel()) / static_cast<double>(whole);
 }
 
 at::Tensor PlanTraits<Sampled>::gradient(const Sampled& plan, const at::Tensor& dy) {

@@ -10,6 +10,7 @@
 #include "kernels/listed_gradient-inl.h"
 // clang-format on
 
+#include "kernels/rules.h"
 #include "kernels/sparse_dy/sparse_dy.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -75,17 +76,11 @@ void listed_rows_anywhere(const Arguments<SparseDY, float>& args, const Team& te
   HWY_DYNAMIC_DISPATCH(listed_rows)(args, team);
 }
 
-// Measured, docs/performance.md: where no layer is slower than patches added in memory, whose sums
-// lie in the cache unless there are many channels.
-bool listed_rows_pay(const Problem& p) {
-  return p.ci >= 16 && (p.density >= 1.0 / 16 || (p.ci >= 256 && p.density >= 1.0 / 64));
-}
-
 REGISTER_KERNEL(SparseDY, "lists", listed_rows_anywhere)
     .computes({Product::kWeightGradient})
     .on({Hardware::kCpu})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
-    .pays(listed_rows_pay)
+    .pays([](const Problem& p) { return rule_pays("lists", p); })
     .rank(0);
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int64_t kExactInDouble = int64_t{1} << 53;
 
-// For people, who read four digits.
+// For people, who read four digits, and a dash where there is nothing to read.
 std::string rounded(const Field& field) {
+  if (std::holds_alternative<std::monostate>(field)) return "–";
   const auto* real = std::get_if<double>(&field);
   if (real == nullptr || !std::isfinite(*real)) return text_of(field);
   return std::abs(*real) >= 1000 ? fmt::format("{:.0f}", *real) : fmt::format("{:.4g}", *real);

@@ -82,11 +82,18 @@ struct LayerCount {
   std::optional<double> density;
 };
 
+// How often one variant computed a product of a layer in one run.
+struct VariantCount {
+  std::string layer, product, plan, variant;
+  int64_t calls = 0;
+};
+
 struct Contents {
   std::vector<Cell> cells;
   Curves accuracy, loss;
   std::map<int64_t, std::vector<BlockPair>> blocks;         // run
   std::map<int64_t, std::vector<LayerCount>> layers;        // run
+  std::map<int64_t, std::vector<VariantCount>> variants;    // run; none of older runs
   std::map<int64_t, double> gradient_density;               // run: mean over its epochs
   std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
   std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step

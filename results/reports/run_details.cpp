@@ -59,6 +59,8 @@ Json run_details(const std::string& path, int64_t run_id) {
                        "WHERE run_id = ? ORDER BY name, split, step")},
       {"layers", list("SELECT layer, product, method, calls, exact_calls, macs_dense, macs_done, "
                       "density FROM layer_metric WHERE run_id = ? ORDER BY layer, product")},
+      {"variants", list("SELECT layer, product, plan, variant, calls FROM layer_variant "
+                        "WHERE run_id = ? ORDER BY layer, product, calls DESC, plan, variant")},
       {"blocks", list("SELECT pair, arm, block_order, steps, ns FROM timing_block "
                       "WHERE run_id = ? ORDER BY pair, block_order")}};
 }
@@ -104,6 +106,7 @@ std::string render_run(const Json& details) {
       list(details.at("layers"), "Layers",
            {"layer", "product", "method", "calls", "exact_calls", "macs_dense", "macs_done",
             "density"}) +
+      list(details.at("variants"), "Variants", {"layer", "product", "plan", "variant", "calls"}) +
       list(details.at("blocks"), "Timing blocks", {"pair", "arm", "block_order", "steps", "ns"});
   out.pop_back();  // one empty line between sections, none at the end
   return out;

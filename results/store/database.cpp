@@ -14,6 +14,7 @@ extern const char* const kSchema2Sql;  // results/store/schema2.sql
 extern const char* const kSchema3Sql;  // results/store/schema3.sql
 extern const char* const kSchema4Sql;  // results/store/schema4.sql
 extern const char* const kSchema5Sql;  // results/store/schema5.sql
+extern const char* const kSchema6Sql;  // results/store/schema6.sql
 extern const char* const kViewsSql;    // results/store/views.sql
 
 namespace {
@@ -142,8 +143,9 @@ void check_path(const std::string& path) {
 }  // namespace
 
 const std::vector<Migration>& store_migrations() {
-  static const std::vector<Migration> migrations = {
-      {1, kSchemaSql}, {2, kSchema2Sql}, {3, kSchema3Sql}, {4, kSchema4Sql}, {5, kSchema5Sql}};
+  static const std::vector<Migration> migrations = {{1, kSchemaSql},  {2, kSchema2Sql},
+                                                    {3, kSchema3Sql}, {4, kSchema4Sql},
+                                                    {5, kSchema5Sql}, {6, kSchema6Sql}};
   return migrations;
 }
 

@@ -58,6 +58,12 @@ void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome
             run_id, layer.layer, layer.product, layer.method, layer.calls, layer.exact_calls,
             layer.macs_dense, layer.macs_done, layer.density);
   }
+  for (const auto& variant : outcome.variants) {
+    execute(db,
+            "INSERT OR REPLACE INTO layer_variant(run_id, layer, product, plan, variant, calls) "
+            "VALUES(?, ?, ?, ?, ?, ?)",
+            run_id, variant.layer, variant.product, variant.plan, variant.variant, variant.calls);
+  }
   for (const auto& block : outcome.blocks) {
     execute(db,
             "INSERT OR REPLACE INTO timing_block(run_id, pair, arm, block_order, steps, ns, "

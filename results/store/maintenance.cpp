@@ -112,6 +112,12 @@ constexpr CheckRule kRules[] = {
      "SELECT 'run ' || run_id || ': layer ' || layer || ' has an impossible count' "
      "FROM layer_metric WHERE calls < 0 OR exact_calls < 0 OR macs_done < 0 OR macs_dense < 0 OR "
      "(method = 'dense' AND exact_calls <> calls)"},
+    {"variants computed what was counted",
+     "SELECT 'run ' || run_id || ': layer ' || layer || ': ' || variant || ' computed ' || calls "
+     "|| "
+     "' times a ' || product || ' that was never called' FROM layer_variant v WHERE calls < 1 OR "
+     "NOT EXISTS (SELECT 1 FROM layer_metric m WHERE m.run_id = v.run_id AND "
+     "m.layer = v.layer AND m.product = v.product)"},
     {"cells belong to an experiment",
      "SELECT 'cell ' || cell_id || ' is in no experiment' FROM cell "
      "WHERE cell_id NOT IN (SELECT cell_id FROM experiment_cell WHERE cell_id IS NOT NULL)"},

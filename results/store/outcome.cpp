@@ -32,6 +32,14 @@ Outcome::Layer layer_of(const Json& event) {
           .density = density.is_number() ? std::optional(density.get<double>()) : std::nullopt};
 }
 
+Outcome::LayerVariant variant_of(const Json& event) {
+  return {.layer = event.at("layer").get<std::string>(),
+          .product = event.at("product").get<std::string>(),
+          .plan = event.at("plan").get<std::string>(),
+          .variant = event.at("variant").get<std::string>(),
+          .calls = event.at("calls").get<int64_t>()};
+}
+
 Outcome::Block block_of(const Json& event) {
   Outcome::Block block{.pair = event.at("pair").get<int64_t>(),
                        .arm = event.at("arm").get<std::string>(),
@@ -66,6 +74,8 @@ void Outcome::add(const Json& event) {
     metrics.push_back(metric_of(event));
   } else if (kind == "layer") {
     layers.push_back(layer_of(event));
+  } else if (kind == "variant") {
+    variants.push_back(variant_of(event));
   } else if (kind == "block") {
     blocks.push_back(block_of(event));
   } else if (kind == "final") {

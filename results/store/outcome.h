@@ -26,6 +26,10 @@ struct Outcome {
     int64_t calls = 0, exact_calls = 0, macs_dense = 0, macs_done = 0;
     std::optional<double> density;
   };
+  struct LayerVariant {
+    std::string layer, product, plan, variant;
+    int64_t calls = 0;
+  };
   struct Block {
     int64_t pair = 0;
     std::string arm;
@@ -38,6 +42,7 @@ struct Outcome {
   std::optional<Json> start, final, error;
   std::vector<Metric> metrics;
   std::vector<Layer> layers;
+  std::vector<LayerVariant> variants;
   std::vector<Block> blocks;
   std::vector<int64_t> step_ns;
   std::vector<std::string> taint;

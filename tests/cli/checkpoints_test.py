@@ -45,6 +45,12 @@ class RealFolder(Folder):
             "l.density FROM run r JOIN cell c USING(cell_id) JOIN layer_metric l USING(run_id) "
             "WHERE r.state = 'finished' ORDER BY 1, 2, 3, 4")
 
+    def variants(self):
+        return self.query(
+            "SELECT c.run_key, v.layer, v.product, v.plan, v.variant, v.calls "
+            "FROM run r JOIN cell c USING(cell_id) JOIN layer_variant v USING(run_id) "
+            "WHERE r.state = 'finished' ORDER BY 1, 2, 3, 4, 5")
+
     def checkpoints(self):
         runs = self.file("t.runs")
         if not os.path.isdir(runs):
@@ -66,7 +72,8 @@ def undisturbed():
         expect_equal(code, 0, f"undisturbed: exit code ({err})")
         expect_equal(folder.checkpoints(), [], "undisturbed: checkpoints left")
         expect_equal(folder.query("SELECT taint FROM run"), [("[]",)] * 2, "undisturbed: taint")
-        return folder.metrics(), folder.layers()
+        expect(folder.variants(), "undisturbed: no variants")
+        return folder.metrics(), folder.layers() + folder.variants()
 
 
 def wait_for_checkpoint(folder, process):
@@ -110,7 +117,7 @@ def disturbed(how, rng, wanted, layers):
             disturbances, went_on = sweep_to_its_end(folder, how, rng)
             folder.check_database()
             expect_equal(folder.metrics(), wanted, f"{how}: metrics")
-            expect_equal(folder.layers(), layers, f"{how}: layers")
+            expect_equal(folder.layers() + folder.variants(), layers, f"{how}: layers")
             expect_equal(folder.checkpoints(), [], f"{how}: checkpoints left")
             taints = folder.query("SELECT count(*) FROM run WHERE state = 'finished' AND "
                                   "taint LIKE '%went on from a checkpoint%' AND NOT timing_valid")

@@ -194,6 +194,21 @@ class FakeEngine final : public Engine {
     return choices;
   }
 
+  // The variant takes as long as its rival at a density of 0.4, and computes no 1x1 kernels.
+  std::vector<KernelCase> rule_cases(const ConvShape& shape, const RuledVariant& variant,
+                                     double density, int64_t /*threads*/) override {
+    if (shape.kernel == 1) return {};
+    std::vector<KernelCase> cases(2);
+    const double ratio = variant.pays_below ? density / 0.4 : 0.4 / density;
+    for (const bool is_rival : {false, true}) {
+      cases[is_rival].run = [loops = static_cast<int64_t>(is_rival ? 2e4 : 2e4 * ratio)] {
+        volatile double sum = 0;
+        for (int64_t i = 0; i < loops; ++i) sum = sum + std::sqrt(static_cast<double>(i));
+      };
+    }
+    return cases;
+  }
+
   double multiply_add_ceiling(int64_t threads) override {
     return 1e9 * static_cast<double>(threads);
   }

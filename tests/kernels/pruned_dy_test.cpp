@@ -146,10 +146,10 @@ TEST(PrunedDY, SparseKernelsAreTakenWhereLittleIsLeft) {
   auto o = random_operands({4, 64, 8, 64, 3, 1, 1});
   const auto few = sparse(o.dy, 0.2), many = sparse(o.dy, 0.7);
   EXPECT_TRUE(at::equal(run(few, o), run(few, o, "sparse_lists")));
-  EXPECT_TRUE(at::equal(run(many, o), run(many, o, "libtorch")));
+  EXPECT_TRUE(at::equal(run(many, o), run(many, o, "exact")));
   o.product = Product::kDataGradient;
   EXPECT_TRUE(at::equal(run(few, o), run(few, o, "sparse_rows")));
-  EXPECT_TRUE(at::equal(run(many, o), run(many, o, "libtorch")));
+  EXPECT_TRUE(at::equal(run(many, o), run(many, o, "exact")));
   o.geometry.stride = 3;
   o.dy = o.dy.slice(2, 0, 3).slice(3, 0, 3).contiguous(at::MemoryFormat::ChannelsLast);
   EXPECT_THROW(run(sparse(o.dy, 0.2), o, "sparse_rows"), Error);

@@ -53,11 +53,30 @@ TEST(Sampled, FactorsAreNotRoundedToTheOperandsPrecision) {
                      .index = at::arange(0, 96, 2, at::kLong),
                      .scale = at::full({48}, factor, at::kFloat)};
   const Sampled plain{.axis = plan.axis, .index = plan.index, .scale = {}};
-  for (const auto* variant : {"gather", "mask"}) {
+  for (const auto* variant : {"gather", "mask", "whole"}) {
     const auto scaled = run(plan, o, variant).to(at::kDouble).index_select(0, plan.index);
     const auto unscaled = run(plain, o, variant).to(at::kDouble).index_select(0, plan.index);
     EXPECT_NEAR((scaled / unscaled).mean().item<double>() / factor, 1, 0.0005) << variant;
   }
+}
+
+// A layer too narrow to gain from gathering channels multiplies with all of them.
+TEST(Sampled, NarrowLayersAreComputedAsAWhole) {
+  const auto taken = [](int64_t channels, int64_t kept) {
+    auto o = random_operands({2, channels, 16, channels, 3, 1, 1});
+    o.product = Product::kDataGradient;
+    const Sampled plan{
+        .axis = Axis::kInputChannels, .index = at::arange(0, kept, at::kLong), .scale = {}};
+    std::string name;
+    for (const auto& candidate : explain(plan, o)) {
+      if (candidate.chosen) name = candidate.name;
+    }
+    EXPECT_TRUE(at::equal(run(plan, o), run(plan, o, name))) << name;
+    return name;
+  };
+  EXPECT_EQ(taken(16, 8), "whole");
+  EXPECT_EQ(taken(16, 1), "gather") << "hardly anything is left to multiply";
+  EXPECT_EQ(taken(64, 32), "gather");
 }
 
 TEST(Sampled, AnEmptySampleGivesZeros) {

@@ -86,6 +86,21 @@ TEST(Variant, TheExplanationIsWhatRunDoes) {
   EXPECT_NE(chosen(o.dy), chosen(nearly_nothing));
 }
 
+TEST(VariantCounts, WhatIsMoreThanFitsIsCountedTogether) {
+  const std::vector<std::string> names = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+  VariantCounts counts;
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& name : names) counts.add("Dense", name);
+  }
+  counts.add("Skip", "a");  // another plan's
+  int64_t calls = 0;
+  for (const auto& entry : counts.entries()) calls += entry.calls;
+  EXPECT_EQ(calls, 21);
+  EXPECT_EQ(counts.entries().front().calls, 2);
+  EXPECT_EQ(counts.entries().back().variant, "others");
+  EXPECT_EQ(counts.entries().back().calls, 21 - 2 * 7);
+}
+
 TEST(Variant, APlanThatTheProductDoesNotHaveHasNoneChosen) {
   auto o = random_operands({2, 3, 5, 7, 3, 1, 1});
   o.product = Product::kForward;

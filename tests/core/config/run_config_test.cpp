@@ -333,5 +333,31 @@ TEST(RunConfigJson, RefusesWhatItDoesNotKnow) {
   }
 }
 
+// Runs of the built-in table's first version are stored under keys that know of no table.
+TEST(RunKey, OtherKernelRulesAreAnotherRun) {
+  const auto config = example();
+  auto other = config, third = config;
+  other.kernel_rules = "whole * * * * * * never\n";
+  third.kernel_rules = "whole * * * * * * ..0.5\n";
+  EXPECT_NE(key_of(other), key_of(config));
+  EXPECT_NE(key_of(other), key_of(third));
+  EXPECT_FALSE(Json(config).contains("kernel_rules"));
+  EXPECT_EQ(Json(other).get<RunConfig>(), other);
+  EXPECT_EQ(kernel_rules_id("", 1), "");
+  EXPECT_EQ(kernel_rules_id("", 2), "builtin-2");
+  EXPECT_EQ(kernel_rules_id("abc", 2),
+            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(kernel_rules_label(""), "");
+  EXPECT_EQ(kernel_rules_label("abc"), "ba7816bf8f01");
+
+  const auto settings = settings_in_effect(other);
+  EXPECT_EQ(std::count(settings.begin(), settings.end(),
+                       SettingText("kernel_rules", kernel_rules_label(other.kernel_rules))),
+            1);
+  for (const auto& [name, text] : settings_in_effect(config)) EXPECT_NE(name, "kernel_rules");
+  other.kernel_rules = "nonsense";
+  EXPECT_THROW(check(other), Error);
+}
+
 }  // namespace
 }  // namespace approx

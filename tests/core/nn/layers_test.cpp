@@ -196,6 +196,76 @@ TEST(Layers, UsesAreCounted) {
   EXPECT_DOUBLE_EQ(count.density(), 1.0 / 25);
 }
 
+// "forward: Dense libtorch 2; ..." of the products that were computed.
+std::string text_of(const LayerVariants& variants) {
+  std::string text;
+  for (const auto product : kAllProducts) {
+    for (const auto& [plan, variant, calls] : variants.of(product).entries()) {
+      text += fmt::format("{}{}: {} {} {}", text.empty() ? "" : "; ", name(product), plan, variant,
+                          calls);
+    }
+  }
+  return text;
+}
+
+TEST(Layers, CountWhatComputesTheirProducts) {
+  LayerVariants variants;
+  const auto step = [&variants](auto& layer, at::Tensor x) {
+    layer->slot.variants = &variants;
+    layer(x).sum().backward();
+    return text_of(std::exchange(variants, {}));
+  };
+  Conv small(ConvOptions{.in_channels = 3, .out_channels = 4, .padding = 1});
+  const auto images = at::randn({2, 3, 5, 5});
+  EXPECT_EQ(step(small, images), "forward: Dense libtorch 1; weight_gradient: Dense libtorch 1")
+      << "nobody computes the gradient of images";
+  EXPECT_EQ(step(small, images.clone().requires_grad_()),
+            "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
+            "weight_gradient: Dense libtorch 1");
+  Linear linear(6, 5);
+  EXPECT_EQ(step(linear, at::randn({4, 6})),
+            "forward: Dense libtorch 1; weight_gradient: Dense libtorch 1");
+  // Of this layer one product is faster by a kernel of ours.
+  Conv large(ConvOptions{.in_channels = 64, .out_channels = 64, .padding = 1});
+  const auto maps =
+      at::randn({2, 64, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
+  EXPECT_EQ(step(large, maps),
+            "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
+            "weight_gradient: Dense packed 1");
+  const auto exact = make_method("exact");
+  large->slot =
+      slot_with(exact.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
+  EXPECT_EQ(step(large, maps),
+            "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
+            "weight_gradient: Dense packed 1");
+
+  large->eval();
+  variants = {};
+  large(maps);
+  EXPECT_EQ(text_of(variants), "") << "evaluation is no step";
+}
+
+// Rules go by the density of a plan, which may change from step to step.
+TEST(Layers, CountEachVariantOfAProductThatChangesIts) {
+  Conv layer(ConvOptions{.in_channels = 64, .out_channels = 64, .padding = 1});
+  const auto x =
+      at::randn({2, 64, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
+  const auto pruning = make_method("stochastic_pruning:p=0.3,placement=output");
+  LayerVariants variants;
+  layer->slot = slot_with(pruning.get(), {Product::kDataGradient, Product::kWeightGradient});
+  layer->slot.variants = &variants;
+  const auto everywhere = at::ones({2, 64, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast);
+  auto somewhere = at::zeros_like(everywhere);
+  somewhere.slice(1, 0, 6).fill_(1);
+  for (const auto& dy : {everywhere, somewhere, somewhere, everywhere, somewhere}) {
+    layer(x).backward(dy);
+  }
+  EXPECT_EQ(text_of(variants),
+            "forward: Dense libtorch 5; "
+            "data_gradient: PrunedDY exact 2; data_gradient: PrunedDY sparse_rows 3; "
+            "weight_gradient: PrunedDY exact 2; weight_gradient: PrunedDY sparse_lists 3");
+}
+
 TEST(Layers, GradientsAreCountedAsTheWeightGradientTakesThem) {
   Conv layer(ConvOptions{.in_channels = 3, .out_channels = 4, .padding = 1});
   GradientCount count;

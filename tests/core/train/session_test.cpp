@@ -138,6 +138,28 @@ TEST(AccuracyRun, MethodsOfDifferentProductsWorkOnOneLayer) {
   EXPECT_EQ(methods["weight_gradient"].substr(0, 13), "topk_position");
 }
 
+// Of every product of every layer each call, whatever computed it; in both kinds of runs.
+TEST(AccuracyRun, TheVariantsOfAllCallsAreReported) {
+  auto config = toy_config("topk_position", "slice:steps=::2");
+  for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
+    config.purpose = purpose;
+    config.blocks = 2, config.block_steps = 2;
+    std::map<std::pair<std::string, std::string>, int64_t> calls, computed;
+    std::set<std::string> plans;
+    const auto events = events_of(config);
+    for (const auto& event : of_kind(events, "layer")) {
+      calls[{event["layer"], event["product"]}] += event["calls"].get<int64_t>();
+    }
+    for (const auto& event : of_kind(events, "variant")) {
+      computed[{event["layer"], event["product"]}] += event["calls"].get<int64_t>();
+      plans.insert(event["plan"]);
+    }
+    EXPECT_EQ(computed, calls);
+    EXPECT_FALSE(computed.empty());
+    EXPECT_EQ(plans, (std::set<std::string>{"Dense", "SparseDY"}));
+  }
+}
+
 TEST(AccuracyRun, DensitiesAreReportedByEpochAndLayer) {
   std::map<std::string, int> seen;
   for (const auto& event : metrics_of(toy_config("sdgp:n=1,m=2", "slice:layers=2"))) {

@@ -69,7 +69,7 @@ TEST(TexTest, AnEmptyTableIsStillATable) {
   values.columns = {"a_b", "c"};
   values.rows = {{int64_t{-3}, Field()}, {std::numeric_limits<double>::quiet_NaN(), 0.5}};
   EXPECT_NE(render(values, "tex").find("{@{}rr@{}}"), std::string::npos);
-  EXPECT_NE(render(values, "tex").find("    $-$3 &  \\\\\n    nan & 0.5 \\\\\n"),
+  EXPECT_NE(render(values, "tex").find("    $-$3 & \\textendash{} \\\\\n    nan & 0.5 \\\\\n"),
             std::string::npos);
 }
 

@@ -401,6 +401,44 @@ TEST_F(ReportTest, LayersStandInTheOrderOfTheNetwork) {
   EXPECT_EQ(names(nullptr), (std::vector<std::string>{"1 a_last", "2 added", "3 b_first"}));
 }
 
+TEST_F(ReportTest, LayersSayWhatComputedThem) {
+  auto run = accuracy("zero", 0, {0.5});
+  const auto add = [&](const char* name, std::map<std::string, int64_t> variants) {
+    run.events.push_back({{"event", "layer"},
+                          {"layer", name},
+                          {"product", "forward"},
+                          {"method", "zero"},
+                          {"calls", 1},
+                          {"exact_calls", 0},
+                          {"macs_dense", 2},
+                          {"macs_done", 1},
+                          {"density", nullptr}});
+    for (const auto& [variant, calls] : variants) {
+      run.events.push_back({{"event", "variant"},
+                            {"layer", name},
+                            {"product", "forward"},
+                            {"plan", "PrunedDY"},
+                            {"variant", variant},
+                            {"calls", calls}});
+    }
+  };
+  add("a_changing", {{"exact", 7}, {"sparse_rows", 92}, {"sparse_tiles", 1}});
+  add("b_rarely", {{"exact", 999}, {"sparse_rows", 1}});
+  add("c_always", {{"exact", 3}});
+  add("d_unknown", {});  // as in runs of before
+  fill({run});
+  const Table table = report_layers(path_);
+  const auto column = std::ranges::find(table.columns, "variants") - table.columns.begin();
+  std::vector<std::string> texts;
+  for (const auto& row : table.rows) {
+    const auto& field = row[static_cast<size_t>(column)];
+    const auto* text = std::get_if<std::string>(&field);
+    texts.push_back(text == nullptr ? "-" : *text);
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"sparse_rows 92 %, exact 7 %, sparse_tiles 1 %",
+                                             "exact > 99 %, sparse_rows < 1 %", "exact", "-"}));
+}
+
 // Runs of before counted the data gradient of the layer that reads the images, which nobody
 // computes.
 TEST_F(ReportTest, NoGradientOfTheImagesIsCounted) {

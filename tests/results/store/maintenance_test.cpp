@@ -87,6 +87,8 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
       {"accuracies are shares", "UPDATE metric SET value = 75 WHERE run_id = 1 AND step = 600"},
       {"layers add up",
        "INSERT INTO layer_metric VALUES(1, 'c', 'forward', 'dense', 1, 2, 0, 0, NULL)"},
+      {"variants computed what was counted",
+       "INSERT INTO layer_variant VALUES(1, 'c', 'forward', 'Dense', 'libtorch', 3)"},
       {"cells belong to an experiment", "DELETE FROM experiment_cell WHERE cell_id = 1"},
       {"views agree with tables",
        "DROP VIEW v_final; CREATE VIEW v_final AS SELECT *, 0 AS run_id, 0 AS dataset_id "
@@ -134,7 +136,7 @@ TEST_F(MaintenanceTest, ABackupIsTheSameStore) {
 TEST_F(MaintenanceTest, AnExportHasEveryTable) {
   fill();
   const auto paths = export_store(path_, folder_ / "csv");
-  EXPECT_EQ(paths.size(), 14u);
+  EXPECT_EQ(paths.size(), 15u);
   EXPECT_EQ(file_bytes(folder_ / "csv/timing_block.csv"),
             "run_id,pair,arm,block_order,steps,ns,core_share,repeats\n"
             "5,0,approx,1,10,1000,,0\n"

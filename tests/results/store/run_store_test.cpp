@@ -149,6 +149,12 @@ TEST_F(StoreTest, ARunIsStoredWhole) {
                     {"macs_dense", 1000},
                     {"macs_done", 500},
                     {"density", nullptr}});
+  events.push_back({{"event", "variant"},
+                    {"layer", "conv2"},
+                    {"product", "weight_gradient"},
+                    {"plan", "Skip"},
+                    {"variant", "skip"},
+                    {"calls", 10}});
   store.finish(*id, events, {.exit_code = 0});
 
   EXPECT_EQ(query(path_,
@@ -160,6 +166,8 @@ TEST_F(StoreTest, ARunIsStoredWhole) {
             (std::vector<std::string>{"600|0.5", "1200|0.75"}));
   EXPECT_EQ(query(path_, "SELECT layer, macs_done, density FROM layer_metric"),
             std::vector<std::string>{"conv2|500|NULL"});
+  EXPECT_EQ(query(path_, "SELECT layer, product, plan, variant, calls FROM layer_variant"),
+            std::vector<std::string>{"conv2|weight_gradient|Skip|skip|10"});
   EXPECT_EQ(query(path_, "SELECT hostname, cpu_model, n_cores FROM host"),
             std::vector<std::string>{"box|Test CPU|2"});
   EXPECT_EQ(query(path_, "SELECT git_sha, dirty, torch FROM build"),
@@ -610,6 +618,34 @@ TEST_F(StoreTest, KernelResultsOfTheFourthVersionAreKept) {
                   "SELECT label, ratio, baseline_variant, chosen, density, ceiling_gflops "
                   "FROM v_kernel"),
             std::vector<std::string>{"conv1|1.5||NULL|NULL|NULL"});
+}
+
+// A run of before keeps what it counted; which variants computed it is known of later runs alone.
+TEST_F(StoreTest, RunsOfTheFifthVersionAreKeptWithoutVariants) {
+  StoreOptions fifth;
+  fifth.migrations.resize(5);
+  {
+    SQLite::Database db(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    for (const auto& migration : fifth.migrations) db.exec(migration.sql);
+    db.exec("PRAGMA user_version = 5");
+    db.exec(
+        "INSERT INTO host VALUES(1, 'f', 'box', 'cpu', 2, 3, '', '{}');"
+        "INSERT INTO build VALUES(1, 'abc', 0, 'g++', '-O3', '2', '', '');"
+        "INSERT INTO cell(cell_id, run_key, purpose, method, schedule, network, dataset, seed, "
+        "split, train_examples, recipe, batch_size, precision, threads, device, config) "
+        "VALUES(1, 'k', 'accuracy', 'zero', '[]', 'lenet', 'mnist', 0, 'paper', 0, '{}', 1, "
+        "'fp32', 1, 'cpu', '{}');"
+        "INSERT INTO run(run_id, cell_id, attempt, host_id, build_id, state, isolated, "
+        "run_directory, started_utc, ended_utc, environment) "
+        "VALUES(1, 1, 1, 1, 1, 'finished', 0, 'd', 't', 't', '{}');"
+        "INSERT INTO layer_metric VALUES(1, 'conv1', 'forward', 'dense', 2, 2, 8, 8, NULL)");
+  }
+  { RunStore store(path_, Mode::kWrite); }
+  EXPECT_EQ(query(path_, "SELECT layer, calls FROM layer_metric"),
+            std::vector<std::string>{"conv1|2"});
+  EXPECT_EQ(query(path_, "SELECT * FROM layer_variant"), std::vector<std::string>{});
+  SQLite::Database db(path_, SQLite::OPEN_READWRITE);
+  db.exec("INSERT INTO layer_variant VALUES(1, 'conv1', 'forward', 'Dense', 'libtorch', 2)");
 }
 
 TEST_F(StoreTest, AnOlderSchemaIsCopiedThenMigrated) {

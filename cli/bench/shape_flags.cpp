@@ -1,0 +1,44 @@
+#include "cli/bench/shape_flags.h"
+
+#include "cli/bench/network_shapes.h"
+#include "cli/flags.h"
+#include "cli/shapes.h"
+#include "cli/text.h"
+
+namespace approx {
+
+void add_shape_flags(CLI::App& command, ShapeFlags& flags, const std::string& unnamed) {
+  auto* network = command
+                      .add_option("--network", flags.networks,
+                                  "the distinct shapes of all layers of networks, or of all "
+                                  "networks; a linear layer is a 1x1 convolution of one pixel")
+                      ->type_name("NAME,...|all");
+  add_integer(command, "--batch", flags.batch, 1, 1 << 20,
+              fmt::format("of the networks (default {})", flags.batch))
+      ->needs(network);
+  command
+      .add_option("--shapes", flags.shapes,
+                  fmt::format("file of shapes, or its name (default {})", unnamed))
+      ->type_name("FILE");
+  command
+      .add_option("--shape", flags.texts,
+                  "N batch, C and K channels in and out, H size, R filter, S "
+                  "stride, P padding; "
+                  "may be repeated")
+      ->type_name("N,C,K,H,R")
+      ->allow_extra_args(false);
+}
+
+std::vector<ConvShape> named_shapes(const ShapeFlags& flags) {
+  std::vector<ConvShape> shapes;
+  const auto add = [&](const std::vector<ConvShape>& more) {
+    shapes.insert(shapes.end(), more.begin(), more.end());
+  };
+  for (const auto& text : flags.texts) shapes.push_back(parse_shape(text));
+  if (!flags.shapes.empty()) add(load_shapes(flags.shapes));
+  const auto networks = networks_named(Catalogue::embedded(), split_list(flags.networks));
+  add(network_shapes(networks, flags.batch));
+  return shapes;
+}
+
+}  // namespace approx

@@ -1,0 +1,71 @@
+#include "core/engine/rule_cases.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/engine/kernel_cases.h"
+#include "core/train/device.h"
+#include "kernels/kernel.h"
+
+namespace approx {
+namespace {
+
+// At least one of `all`.
+int64_t share_of(int64_t all, double share) {
+  return std::max<int64_t>(1, std::llround(share * static_cast<double>(all)));
+}
+
+// Random plans that keep about that share of dY, of each of its planes or of the input channels.
+Plan pruned_at_random(const Operands& o, double density) {
+  const auto dy = o.dy * at::rand_like(o.dy).lt(density);
+  return PrunedDY{dy, dy.count_nonzero()};
+}
+
+Plan positions_at_random(const Operands& o, double density) {
+  const int64_t plane = o.dy.size(2) * o.dy.size(3);
+  const auto k = share_of(plane, density);
+  const auto position = at::rand({o.dy.size(0), o.dy.size(1), plane})
+                            .argsort(-1, /*descending=*/false)
+                            .narrow(-1, 0, k);
+  return SparseDY::from_topk(position, o.dy.flatten(2).gather(-1, position));
+}
+
+Plan channels_at_random(const Operands& o, double density) {
+  const int64_t channels = o.input_sizes[1];
+  const auto index = at::randperm(channels).narrow(0, 0, share_of(channels, density));
+  return Sampled{.axis = Axis::kInputChannels, .index = std::get<0>(index.sort()), .scale = {}};
+}
+
+Plan plan_of(const RuledVariant& variant, const Operands& o, double density) {
+  if (variant.plan == PlanTraits<PrunedDY>::kName) return pruned_at_random(o, density);
+  if (variant.plan == PlanTraits<SparseDY>::kName) return positions_at_random(o, density);
+  return channels_at_random(o, density);
+}
+
+}  // namespace
+
+std::vector<KernelCase> rule_cases_of(const ConvShape& shape, const RuledVariant& variant,
+                                      double density, c10::Device device) {
+  Operands o = bench_operands(shape, variant.product, device);
+  const Plan plan = plan_of(variant, o, density);
+  // As a layer keeps it that samples its input.
+  if (o.product != Product::kDataGradient) o.x = sampled_input(o.x, plan, o.geometry);
+  const auto fitting = variants(plan, o);
+  std::vector<KernelCase> cases;
+  for (const auto name : {variant.name, variant.rival}) {
+    if (std::find(fitting.begin(), fitting.end(), name) == fitting.end()) return {};
+    KernelCase& kernel = cases.emplace_back();
+    kernel.op = approx::name(o.product);
+    kernel.variant = name;
+    kernel.shape = shape;
+    kernel.run = [plan, o, name, device] {
+      const auto result = run(plan, o, name);
+      synchronize_device(device);
+    };
+  }
+  return cases;
+}
+
+}  // namespace approx
