@@ -32,7 +32,7 @@ namespace {
 
 struct BenchFlags {
   // What is benchmarked.
-  std::string ops = "weight_gradient", methods, networks, shapes, device = "cpu";
+  std::string ops = "weight_gradient", methods, networks, shapes, recorded, device = "cpu";
   std::vector<std::string> shape_texts;
   int64_t batch = 128;  // of the networks
   std::vector<int64_t> threads = {1};
@@ -64,8 +64,14 @@ std::vector<ConvShape> named_shapes(const BenchFlags& flags) {
 }
 
 std::vector<ConvShape> benched_shapes(const BenchFlags& flags) {
+  if (!flags.recorded.empty()) return load_engine().recorded_shapes(flags.recorded);
   auto shapes = named_shapes(flags);
   return shapes.empty() ? load_shapes("wang2019_table1") : shapes;
+}
+
+// Nobody computes the gradient of the images.
+bool is_computed(const ConvShape& shape, Product product) {
+  return product != Product::kDataGradient || !shape.recorded || !shape.recorded->reads_images;
 }
 
 void print_table(const Table& table, const std::string& format) {
@@ -114,6 +120,7 @@ void explain(const BenchFlags& flags) {
   std::vector<KernelChoice> choices;
   for (const auto& shape : shapes) {
     for (const auto& [product, methods] : products) {
+      if (!is_computed(shape, product)) continue;
       for (auto& choice :
            engine.kernel_choices(shape, product, methods, flags.device, flags.threads.front())) {
         choices.push_back(std::move(choice));
@@ -174,6 +181,7 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
     std::vector<Json> rows;
     for (const auto& shape : shapes) {
       for (const auto& [product, methods] : products) {
+        if (!is_computed(shape, product)) continue;
         const auto cases = engine.kernel_cases(shape, product, methods, flags.device, threads);
         const auto measured =
             measure_cases(cases, place, flags.effort, [&](const KernelCase& kernel) {
@@ -230,6 +238,7 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
       "approxtrain bench-kernel --network resnet20 --op all --method sdgp:n=2,m=4\n"
       "approxtrain bench-kernel --shape N128,C64,K64,H8,R3 --threads 1,2\n"
       "approxtrain bench-kernel --network resnet20 --op all --explain\n"
+      "approxtrain bench-kernel --recorded operands --method stochastic_pruning\n"
       "approxtrain bench-kernel --self-test");
   auto flags = std::make_shared<BenchFlags>();
   command
@@ -244,18 +253,26 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
                       ->type_name("NAME,...|all");
   add_integer(*command, "--batch", flags->batch, 1, 1 << 20, "of the networks (default 128)")
       ->needs(network);
-  command
-      ->add_option("--shapes", flags->shapes,
-                   "file of shapes, or its name (default "
-                   "wang2019_table1)")
-      ->type_name("FILE");
-  command
-      ->add_option("--shape", flags->shape_texts,
-                   "N batch, C and K channels in and out, H size, R filter, S "
-                   "stride, P padding; "
-                   "may be repeated")
-      ->type_name("N,C,K,H,R")
-      ->allow_extra_args(false);
+  auto* shapes = command
+                     ->add_option("--shapes", flags->shapes,
+                                  "file of shapes, or its name (default "
+                                  "wang2019_table1)")
+                     ->type_name("FILE");
+  auto* shape = command
+                    ->add_option("--shape", flags->shape_texts,
+                                 "N batch, C and K channels in and out, H size, R filter, S "
+                                 "stride, P padding; "
+                                 "may be repeated")
+                    ->type_name("N,C,K,H,R")
+                    ->allow_extra_args(false);
+  auto* recorded =
+      command
+          ->add_option("--recorded", flags->recorded,
+                       "the operands that train --record saved, in place of random ones")
+          ->type_name("DIR")
+          ->excludes(network)
+          ->excludes(shapes)
+          ->excludes(shape);
   command->add_option("--method", flags->methods, "methods (default all for these products)")
       ->type_name("NAME,...");
   add_integers(*command, "--threads", flags->threads, 1, 4096, "one or several (default 1)");
@@ -284,7 +301,8 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
           "that see a difference; exit code 4 if they are more than 5 %")
       ->type_name("[N]")
       ->expected(0, 1)
-      ->excludes(explained);
+      ->excludes(explained)
+      ->excludes(recorded);
   add_choice(*command, "--format", flags->format, {"md", "csv", "json"}, "default md");
   command->add_flag("--no-store", flags->no_store, "keep no record in the database");
   command->callback([flags, min_time, &options] {

@@ -10,6 +10,9 @@
 
 namespace approx {
 
+// See Engine::recorded_shapes.
+std::vector<ConvShape> recorded_shapes_of(const std::string& folder);
+
 // The cases of one shape (see Engine::kernel_cases): LibTorch's convolution with the channels last
 // and first and each exact product of our own, then every variant of every method that is named.
 // Throws Error.
