@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "core/nn/layer_number.h"
 #include "core/nn/phases.h"
 #include "kernels/kernel.h"
 
@@ -67,17 +68,20 @@ class ApproximatedConvBackward final : public torch::autograd::Node {
     const bool data_planned = slot.of(Product::kDataGradient).method != nullptr;
     const bool weight_planned = slot.of(Product::kWeightGradient).method != nullptr;
     const bool exact_data = data && !data_planned, exact_weight = weight && !weight_planned;
-    if (exact_data && exact_weight && !PhaseClock::runs()) {
-      std::tie(result[0], result[1]) = dense_gradients(operands, true, true);
-    } else {
-      if (data) {
-        const PhaseScope phase(Phase::kDataGradient);
-        result[0] = data_planned ? planned() : dense_gradients(operands, true, false).first;
-      }
-      if (weight) {
-        const PhaseScope phase(Phase::kWeightGradient);
-        operands.product = Product::kWeightGradient;
-        result[1] = weight_planned ? planned() : dense_gradients(operands, false, true).second;
+    {
+      const ConvolutionBackwardScope both(!is_linear_number(layer));
+      if (exact_data && exact_weight && !PhaseClock::takes_gradients_apart()) {
+        std::tie(result[0], result[1]) = dense_gradients(operands, true, true);
+      } else {
+        if (data) {
+          const PhaseScope phase(Phase::kDataGradient);
+          result[0] = data_planned ? planned() : dense_gradients(operands, true, false).first;
+        }
+        if (weight) {
+          const PhaseScope phase(Phase::kWeightGradient);
+          operands.product = Product::kWeightGradient;
+          result[1] = weight_planned ? planned() : dense_gradients(operands, false, true).second;
+        }
       }
     }
     if (task_should_compute_output(2)) result[2] = dy.sum({0, 2, 3});

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr TensorFileKind kKind{.magic = "APTXCKPT", .what = "the checkpoint"};
+constexpr TensorFileKind kCheckpointKind{.magic = "APTXCKPT", .what = "the checkpoint"};
 
 constexpr const char* kNewest = "checkpoint";
 constexpr const char* kPrevious = "checkpoint.previous";
@@ -76,9 +76,11 @@ void Checkpoint::restore(const std::string& name, const at::Tensor& target) cons
   target.copy_(saved);
 }
 
-std::string encode(const Checkpoint& checkpoint) { return encode_tensors(kKind, checkpoint); }
+std::string encode(const Checkpoint& checkpoint) {
+  return encode_tensors(kCheckpointKind, checkpoint);
+}
 
-Checkpoint decode(std::string_view bytes) { return {decode_tensors(kKind, bytes)}; }
+Checkpoint decode(std::string_view bytes) { return {decode_tensors(kCheckpointKind, bytes)}; }
 
 void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint) {
   const std::string bytes = encode(checkpoint);

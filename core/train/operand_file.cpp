@@ -17,14 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr TensorFileKind kKind{.magic = "APTXOPER", .what = "the file of operands"};
+constexpr TensorFileKind kOperandKind{.magic = "APTXOPER", .what = "the file of operands"};
 constexpr size_t kKeyDigits = 64;
 constexpr size_t kLongestText = 4096;
 constexpr int64_t kLargestNumber = std::numeric_limits<int32_t>::max();
 
 template <typename... Arguments>
 Error wrong(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  return data_error("{} is damaged: {}", kKind.what,
+  return data_error("{} is damaged: {}", kOperandKind.what,
                     fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
@@ -94,7 +94,7 @@ at::Tensor tensor_of(const TensorContent& content, const std::string& name) {
 }
 
 // Maps and kernels of networks are square, and the three tensors are of one layer.
-void check_sizes(const Operands& o) {
+void check_layer(const Operands& o) {
   const auto& [stride, padding, dilation, groups] = o.geometry;
   const auto x = o.x.sizes(), w = o.w.sizes(), dy = o.dy.sizes();
   const bool square = x[2] == x[3] && w[2] == w[3] && dy[2] == dy[3];
@@ -142,7 +142,7 @@ RecordedOperands recorded_in(const TensorContent& content) {
   o.dy = tensor_of(content, "dy");
   o.geometry = {layer.stride, layer.padding, 1, layer.groups};
   o.input_sizes = o.x.sizes().vec();
-  check_sizes(o);
+  check_layer(o);
   layer.in_channels = o.x.size(1);
   layer.out_channels = o.w.size(0);
   layer.kernel = o.w.size(2);
@@ -161,7 +161,7 @@ std::string file_name(const RecordedOperands& recorded) {
 }  // namespace
 
 std::string save_operands(const std::string& folder, const RecordedOperands& recorded) {
-  const std::string bytes = encode_tensors(kKind, content_of(recorded));
+  const std::string bytes = encode_tensors(kOperandKind, content_of(recorded));
   const std::string path = (fs::path(folder) / file_name(recorded)).string();
   if (static_cast<int64_t>(bytes.size()) > kLargestOperandFile) {
     throw data_error("{}: would have {} bytes, more than {}; record with a smaller batch", path,
@@ -183,7 +183,7 @@ RecordedOperands load_operands(const std::string& path) {
   const auto bytes = read_file(path, kLargestOperandFile);
   try {
     return recorded_in(decode_tensors(
-        kKind, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+        kOperandKind, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
   } catch (const Json::exception& error) {
     throw wrong("{}", error.what()).in(path);
   } catch (const Error& error) {
