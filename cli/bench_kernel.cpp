@@ -34,7 +34,7 @@ constexpr const char* kUnnamedShapes = "wang2019_table1";
 
 struct BenchFlags {
   // What is benchmarked.
-  std::string ops = "weight_gradient", methods, device = "cpu";
+  std::string ops = "weight_gradient", methods, recorded, device = "cpu";
   ShapeFlags shapes;
   std::vector<int64_t> threads = {1};
   // How.
@@ -52,8 +52,14 @@ struct BenchFlags {
 using Note = std::function<void(const std::string&)>;
 
 std::vector<ConvShape> benched_shapes(const BenchFlags& flags) {
+  if (!flags.recorded.empty()) return load_engine().recorded_shapes(flags.recorded);
   auto shapes = named_shapes(flags.shapes);
   return shapes.empty() ? load_shapes(kUnnamedShapes) : shapes;
+}
+
+// Nobody computes the gradient of the images.
+bool is_computed(const ConvShape& shape, Product product) {
+  return product != Product::kDataGradient || !shape.recorded || !shape.recorded->reads_images;
 }
 
 void print_table(const Table& table, const std::string& format) {
@@ -102,6 +108,7 @@ void explain(const BenchFlags& flags) {
   std::vector<KernelChoice> choices;
   for (const auto& shape : shapes) {
     for (const auto& [product, methods] : products) {
+      if (!is_computed(shape, product)) continue;
       for (auto& choice :
            engine.kernel_choices(shape, product, methods, flags.device, flags.threads.front())) {
         choices.push_back(std::move(choice));
@@ -162,6 +169,7 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
     std::vector<Json> rows;
     for (const auto& shape : shapes) {
       for (const auto& [product, methods] : products) {
+        if (!is_computed(shape, product)) continue;
         const auto cases = engine.kernel_cases(shape, product, methods, flags.device, threads);
         const auto measured =
             measure_cases(cases, place, flags.effort, [&](const KernelCase& kernel) {
@@ -218,6 +226,7 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
       "approxtrain bench-kernel --network resnet20 --op all --method sdgp:n=2,m=4\n"
       "approxtrain bench-kernel --shape N128,C64,K64,H8,R3 --threads 1,2\n"
       "approxtrain bench-kernel --network resnet20 --op all --explain\n"
+      "approxtrain bench-kernel --recorded operands --method stochastic_pruning\n"
       "approxtrain bench-kernel --self-test");
   auto flags = std::make_shared<BenchFlags>();
   command
@@ -225,7 +234,14 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
                    "forward, data_gradient, weight_gradient, or all: each product that a method "
                    "approximates (default weight_gradient)")
       ->type_name("PRODUCT,...");
-  add_shape_flags(*command, flags->shapes, kUnnamedShapes);
+  auto* recorded =
+      command
+          ->add_option("--recorded", flags->recorded,
+                       "the operands that train --record saved, in place of random ones")
+          ->type_name("DIR");
+  for (auto* named : add_shape_flags(*command, flags->shapes, kUnnamedShapes)) {
+    recorded->excludes(named);
+  }
   command->add_option("--method", flags->methods, "methods (default all for these products)")
       ->type_name("NAME,...");
   add_integers(*command, "--threads", flags->threads, 1, 4096, "one or several (default 1)");
@@ -254,7 +270,8 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
           "that see a difference; exit code 4 if they are more than 5 %")
       ->type_name("[N]")
       ->expected(0, 1)
-      ->excludes(explained);
+      ->excludes(explained)
+      ->excludes(recorded);
   add_choice(*command, "--format", flags->format, {"md", "csv", "json"}, "default md");
   command->add_flag("--no-store", flags->no_store, "keep no record in the database");
   command->callback([flags, min_time, &options] {

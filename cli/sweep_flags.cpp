@@ -14,6 +14,13 @@ std::string counted(int64_t number, const char* what) {
   return number == 0 ? std::string() : fmt::format(", {} {}", number, what);
 }
 
+// N of "Nep", 0 where `text` is no such number of at least 1. `unit`: what stands behind it.
+int64_t number_of(const std::string& text, std::string_view unit) {
+  if (!text.ends_with(unit)) return 0;
+  const auto number = std::string_view(text).substr(0, text.size() - unit.size());
+  return parse_integer(number, 1).value_or(0);
+}
+
 }  // namespace
 
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
@@ -40,8 +47,7 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
              sweep.checkpoint_time = parse_duration(text, "--checkpoint-every");
              return;
            }
-           const auto number = std::string_view(text).substr(0, text.size() - 2);
-           sweep.checkpoint_epochs = parse_integer(number, 1).value_or(0);
+           sweep.checkpoint_epochs = number_of(text, "ep");
            if (sweep.checkpoint_epochs < 1) {
              throw usage_error("--checkpoint-every: \"{}\" is no number of epochs such as 2ep",
                                printable(text));
@@ -49,6 +55,25 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
          },
          "save what an accuracy run would go on from: 10m, 2ep (default 5m, 0: never)")
       ->type_name("TIME|Nep")
+      ->group(kGroup);
+  auto* record =
+      app.add_option("--record", sweep.record_folder,
+                     "save what the layers of accuracy runs multiply, for bench-kernel --recorded")
+          ->type_name("DIR")
+          ->group(kGroup);
+  app.add_option_function<std::string>(
+         "--record-every",
+         [&sweep](const std::string& text) {
+           sweep.record_epochs = number_of(text, "ep");
+           sweep.record_steps = number_of(text, "ba");
+           if (sweep.record_epochs + sweep.record_steps > 0) return;
+           throw usage_error(
+               "--record-every: \"{}\" is no number of epochs or batches such as 2ep or 100ba",
+               printable(text));
+         },
+         "in the last step of every 2ep (epochs) or 100ba (batches); default 1ep")
+      ->type_name("Nep|Nba")
+      ->needs(record)
       ->group(kGroup);
 }
 

@@ -8,7 +8,7 @@
 
 namespace approx {
 
-// --rerun, --timeout, --stall-timeout, --grace, --checkpoint-every.
+// --rerun, --timeout, --stall-timeout, --grace, --checkpoint-every, --record, --record-every.
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep);
 
 // Says on stderr what came of it; returns the exit code.

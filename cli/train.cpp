@@ -112,11 +112,13 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
   const int64_t run_id = RunStore(options.db, RunStore::Mode::kRead).status(planned.key).run_id;
   if (run_id > 0) print_row(planned, run_details(options.db, run_id), flags.format);
   if (result.done_before > 0) {
-    std::fputs(fmt::format("approxtrain: run {} was done before; --rerun finished,diverged does it "
-                           "again\n",
-                           planned.key.substr(0, 12))
-                   .c_str(),
-               stderr);
+    const bool asked = !flags.sweep.record_folder.empty();
+    std::fputs(
+        fmt::format("approxtrain: run {} was done before{}; --rerun finished,diverged does it "
+                    "again\n",
+                    planned.key.substr(0, 12), asked ? " and was not recorded now" : "")
+            .c_str(),
+        stderr);
     return;
   }
   const int code = finish_sweep(experiment, result);
@@ -129,7 +131,9 @@ void add_train(CLI::App& app, GlobalOptions& options) {
   auto* command = app.add_subcommand("train", "Train one network with one method");
   command->footer(
       "approxtrain train --network small_cnn --dataset mnist14 \\\n"
-      "  --method topk_position:k=1 --epochs 2");
+      "  --method topk_position:k=1 --epochs 2\n"
+      "approxtrain train --network small_cnn --dataset mnist14 \\\n"
+      "  --method stochastic_pruning --epochs 4 --record operands --record-every 2ep");
   auto flags = std::make_shared<TrainFlags>();
   add_axis_flags(*command, flags->overrides, /*lists=*/false);
   add_sweep_flags(*command, flags->sweep);

@@ -9,12 +9,14 @@ script = ARG0
 load folder(script) . "style.gp"
 
 wanted(s) = exists("only") ? strstrt(s, only) > 0 : 1
+# A layer at each epoch that was recorded is a row of its own.
+where(r) = text("epoch") eq "" ? text("shape") : text("shape") . ", epoch " . text("epoch")
 usable(r) = known(number("speedup")) && number("speedup") > 0 && wanted(text("method"))
 panel(r) = sprintf("%s, %s, %s, threads: %s", text("op"), text("device"), text("precision"), \
                   text("threads"))
 line(r) = joined(text("method"), text("variant"))
 panels = ""; shapes = ""; lines = ""; most = 0; least = 1e300
-visit(r) = (usable(0) ? (panels = add(panels, panel(0)), shapes = add(shapes, text("shape")), \
+visit(r) = (usable(0) ? (panels = add(panels, panel(0)), shapes = add(shapes, where(0)), \
                        lines = add(lines, line(0)), most = larger(most, number("speedup")), \
                        least = smaller(least, number("speedup")), 0) : 0)
 eval reading
@@ -36,7 +38,7 @@ do for [p = 1:down] {
   in = item(panels, p)
   here(r) = usable(0) && panel(0) eq in
   shown = ""; drawn = ""; bars = ""
-  visit(r) = (here(0) ? (shown = add(shown, text("shape")), drawn = add(drawn, line(0)), \
+  visit(r) = (here(0) ? (shown = add(shown, where(0)), drawn = add(drawn, line(0)), \
                        bars = known(number("speedup_lo")) ? add(bars, line(0)) : bars, 0) : 0)
   eval reading
   at = p - 1
@@ -52,7 +54,7 @@ do for [p = 1:down] {
     set arrow 1 + i from graph 0, first -i - 0.5 to graph 1, first -i - 0.5 nohead \
         linecolor rgb "#dddddd"
   }
-  y(r) = -place(shown, text("shape")) - \
+  y(r) = -place(shown, where(0)) - \
         (entries > 1 ? (place(lines, line(0)) - 0.5 * (entries + 1)) * 0.8 / entries : 0)
   x(list, i) = here(0) && line(0) eq item(list, i) ? number("speedup") : NaN
   plot for [i = 1:count(bars)] table \

@@ -23,6 +23,7 @@ approx_cli_test(signals 600 signals_test.py)
 approx_cli_test(kills 1200 kills_test.py)
 approx_cli_test(paths 300 paths_test.py)
 approx_cli_test(checkpoints 1800 checkpoints_test.py)
+approx_cli_test(recorded 600 recorded_test.py)
 approx_cli_test(changed_files 120 changed_files_test.py)
 set_tests_properties(cli.kills cli.checkpoints PROPERTIES LABELS slow)
 # A sanitizer takes the signals and the memory that this one looks at.

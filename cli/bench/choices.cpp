@@ -42,7 +42,13 @@ const char* pays_text(const VariantCandidate& candidate) {
 
 const char* yes_or_no(bool value) { return value ? "yes" : "no"; }
 
-Columns<ChoiceLine> choice_columns() {
+Field epoch_of(const ChoiceLine& line) {
+  const auto& origin = line.choice->shape.recorded;
+  return origin ? Field(origin->epoch) : Field();
+}
+
+// `recorded`: whether any operands are.
+Columns<ChoiceLine> choice_columns(bool recorded) {
   using Line = ChoiceLine;
   return {
       {.name = "op",
@@ -51,6 +57,11 @@ Columns<ChoiceLine> choice_columns() {
       {.name = "shape",
        .header = "shape",
        .value = [](const Line& line) { return Field(line.choice->shape.label); }},
+      {.name = "epoch",
+       .header = "epoch",
+       .value = epoch_of,
+       .text = [](const Line& line) { return number_text(epoch_of(line), "{:g}"); },
+       .shown = recorded},
       {.name = "method",
        .header = "method",
        .value = [](const Line& line) { return Field(line.choice->method); }},
@@ -104,7 +115,9 @@ Table choices_table(const std::vector<KernelChoice>& choices) {
   }
   Table table;
   table.name = "choices";
-  fill(table, choice_columns(), lines);
+  const bool recorded = std::ranges::any_of(
+      choices, [](const KernelChoice& choice) { return choice.shape.recorded.has_value(); });
+  fill(table, choice_columns(recorded), lines);
   return table;
 }
 

@@ -12,10 +12,16 @@ namespace approx {
 namespace {
 
 Json shape_json(const ConvShape& shape) {
-  return {{"batch", shape.batch},     {"in_channels", shape.in_channels},
-          {"size", shape.size},       {"out_channels", shape.out_channels},
-          {"kernel", shape.kernel},   {"stride", shape.stride},
-          {"padding", shape.padding}, {"groups", shape.groups}};
+  Json json = {{"batch", shape.batch},     {"in_channels", shape.in_channels},
+               {"size", shape.size},       {"out_channels", shape.out_channels},
+               {"kernel", shape.kernel},   {"stride", shape.stride},
+               {"padding", shape.padding}, {"groups", shape.groups}};
+  if (const auto& origin = shape.recorded) {
+    json["recorded"] = {{"run_key", origin->run_key}, {"network", origin->network},
+                        {"method", origin->method},   {"layer", origin->layer},
+                        {"step", origin->step},       {"epoch", origin->epoch}};
+  }
+  return json;
 }
 
 // A number that JSON cannot hold goes beside its key into "special".

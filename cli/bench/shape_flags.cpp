@@ -7,7 +7,8 @@
 
 namespace approx {
 
-void add_shape_flags(CLI::App& command, ShapeFlags& flags, const std::string& unnamed) {
+std::vector<CLI::Option*> add_shape_flags(CLI::App& command, ShapeFlags& flags,
+                                          const std::string& unnamed) {
   auto* network = command
                       .add_option("--network", flags.networks,
                                   "the distinct shapes of all layers of networks, or of all "
@@ -16,17 +17,18 @@ void add_shape_flags(CLI::App& command, ShapeFlags& flags, const std::string& un
   add_integer(command, "--batch", flags.batch, 1, 1 << 20,
               fmt::format("of the networks (default {})", flags.batch))
       ->needs(network);
-  command
-      .add_option("--shapes", flags.shapes,
-                  fmt::format("file of shapes, or its name (default {})", unnamed))
-      ->type_name("FILE");
-  command
-      .add_option("--shape", flags.texts,
-                  "N batch, C and K channels in and out, H size, R filter, S "
-                  "stride, P padding; "
-                  "may be repeated")
-      ->type_name("N,C,K,H,R")
-      ->allow_extra_args(false);
+  auto* file = command
+                   .add_option("--shapes", flags.shapes,
+                               fmt::format("file of shapes, or its name (default {})", unnamed))
+                   ->type_name("FILE");
+  auto* text = command
+                   .add_option("--shape", flags.texts,
+                               "N batch, C and K channels in and out, H size, R filter, S "
+                               "stride, P padding; "
+                               "may be repeated")
+                   ->type_name("N,C,K,H,R")
+                   ->allow_extra_args(false);
+  return {network, file, text};
 }
 
 std::vector<ConvShape> named_shapes(const ShapeFlags& flags) {

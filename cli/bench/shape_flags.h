@@ -16,8 +16,10 @@ struct ShapeFlags {
   int64_t batch = 128;             // of the networks
 };
 
-// --network, --batch, --shapes, --shape. `unnamed`: what is taken where none is given.
-void add_shape_flags(CLI::App& command, ShapeFlags& flags, const std::string& unnamed);
+// --network, --batch, --shapes, --shape. `unnamed`: what is taken where none is given. Returns the
+// three that name shapes.
+std::vector<CLI::Option*> add_shape_flags(CLI::App& command, ShapeFlags& flags,
+                                          const std::string& unnamed);
 
 // Those that were named in any way; empty where none was. Throws Error(kUsage).
 std::vector<ConvShape> named_shapes(const ShapeFlags& flags);

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "cli/environment.h"
 #include "cli/store.h"
 #include "cli/sweep/observed.h"
@@ -176,6 +178,12 @@ class Coordinator {
                     .place = {.data_dir = options_.data_dir, .verify_data = options_.verify_data},
                     .isolated = isolated_,
                     .changed_files = changed_files_};
+    if (!sweep_.record_folder.empty() && run.config.purpose == Purpose::kAccuracy) {
+      task.place.recording = {.folder = std::filesystem::absolute(sweep_.record_folder).string(),
+                              .run_key = run.key,
+                              .every_epochs = sweep_.record_epochs,
+                              .every_steps = sweep_.record_steps};
+    }
     const bool checkpoints = sweep_.checkpoint_time.count() > 0 || sweep_.checkpoint_epochs > 0;
     if (checkpoints && run.config.purpose == Purpose::kAccuracy) {
       task.place.checkpoints = {.folder = checkpoint_directory(options_.db, run.key),
@@ -351,6 +359,13 @@ std::string describe(const PlannedRun& run) {
 
 SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& options,
                            const SweepOptions& sweep) {
+  if (!sweep.record_folder.empty()) {
+    const bool any = std::ranges::any_of(experiment.runs(), [](const PlannedRun& run) {
+      return run.config.purpose == Purpose::kAccuracy;
+    });
+    if (!any) throw usage_error("--record: only accuracy runs are recorded, these are timing runs");
+    make_folder(sweep.record_folder);
+  }
   RunStore store = open_store(options);
   const SignalScope signals;
   const int64_t lost = store.recover();

@@ -23,6 +23,10 @@ struct SweepOptions {
   // Between the checkpoints of an accuracy run; both 0: none are written.
   std::chrono::nanoseconds checkpoint_time{std::chrono::minutes(5)};
   int64_t checkpoint_epochs = 0;
+  // Where accuracy runs save the operands of their layers, "": nowhere; how often, by the one that
+  // is not 0.
+  std::string record_folder;
+  int64_t record_epochs = 1, record_steps = 0;
 };
 
 struct SweepResult {

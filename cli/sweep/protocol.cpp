@@ -59,6 +59,12 @@ void write_task(const std::string& run_directory, const WorkerTask& task) {
                            {"every_ns", checkpoints.every_ns},
                            {"every_epochs", checkpoints.every_epochs}};
   }
+  const Recording& recording = task.place.recording;
+  if (!recording.folder.empty()) {
+    json["recording"] = {{"folder", recording.folder},
+                         {"every_epochs", recording.every_epochs},
+                         {"every_steps", recording.every_steps}};
+  }
   const std::string path = run_directory + "/" + kTaskFile;
   std::ofstream out(path);
   out << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
@@ -83,6 +89,13 @@ WorkerTask read_task(const std::string& run_directory) {
     given->at("folder").get_to(checkpoints.folder);
     given->at("every_ns").get_to(checkpoints.every_ns);
     given->at("every_epochs").get_to(checkpoints.every_epochs);
+  }
+  if (const auto given = json.find("recording"); given != json.end()) {
+    auto& recording = task.place.recording;
+    recording.run_key = task.run_key;
+    given->at("folder").get_to(recording.folder);
+    given->at("every_epochs").get_to(recording.every_epochs);
+    given->at("every_steps").get_to(recording.every_steps);
   }
   return task;
 }

@@ -45,7 +45,7 @@ class LibraryEngine final : public Engine {
       const bool on_cpu = config.device == DeviceKind::kCpu;
       run_timing(config, dataset, sink, stop, on_cpu ? CoreProbe(FmaProbe()) : CoreProbe());
     } else {
-      run_accuracy(config, dataset, place.checkpoints, sink, stop);
+      run_accuracy(config, dataset, place.checkpoints, sink, stop, place.recording);
     }
   } catch (const c10::Error& error) {
     if (is_out_of_memory(error)) throw OutOfMemory(error.what());
@@ -58,6 +58,10 @@ class LibraryEngine final : public Engine {
     use_kernel_rules(config.kernel_rules);
     return make_stepper(config, open_dataset(config.dataset, place.data_dir, place.verify_data),
                         phases);
+  }
+
+  std::vector<ConvShape> recorded_shapes(const std::string& folder) override {
+    return recorded_shapes_of(folder);
   }
 
   std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,

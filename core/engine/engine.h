@@ -38,11 +38,30 @@ struct Checkpoints {
   int64_t every_epochs = 0;  // 0: not by epochs
 };
 
+// At which steps an accuracy run saves the operands of its layers (core/train/operand_file.h), and
+// where.
+struct Recording {
+  std::string folder;        // "": nowhere
+  std::string run_key;       // of the run that is recorded
+  int64_t every_epochs = 0;  // in the last step of each so many; 0: not by epochs
+  int64_t every_steps = 0;   // likewise; 0: not by steps
+};
+
 // Where things are: settings that do not change a result.
 struct Place {
   std::string data_dir;
   bool verify_data = true;
   Checkpoints checkpoints;
+  Recording recording;
+};
+
+// The training that operands were recorded in.
+struct OperandOrigin {
+  std::string path;  // of the file that they are in
+  std::string run_key, network, method, layer;
+  int64_t step = 0;
+  double epoch = 0;           // when that step is done
+  bool reads_images = false;  // the layer: nobody computes its data gradient
 };
 
 // A layer shape of `bench-kernel`.
@@ -50,6 +69,7 @@ struct ConvShape {
   std::string label;
   int64_t batch = 128, in_channels = 1, out_channels = 1, size = 1, kernel = 3, stride = 1,
           padding = 1, groups = 1;
+  std::optional<OperandOrigin> recorded = std::nullopt;  // nothing: its operands are random
 };
 
 // One timed computation: `run` does it once and returns when it is complete (device synchronised).
@@ -73,7 +93,7 @@ struct KernelChoice {
   std::string op;
   std::string method;  // "dense", or the text of a method
   ConvShape shape;
-  std::string plan;    // the kind of what the method made of random operands: "PrunedDY"
+  std::string plan;    // the kind of what the method made of the operands: "PrunedDY"
   double density = 1;  // the share of the exact product's multiply-adds that the plan keeps
   std::vector<VariantCandidate> candidates;  // in the order of their ranks
 };
@@ -118,6 +138,11 @@ class Engine {
   // one after the other.
   virtual std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,
                                            bool phases) = 0;
+
+  // The layers whose operands are in the files of a folder, by run, step and place in the network.
+  // Reads all of them. Throws Error(kData) for the first file that is damaged, and where there is
+  // none.
+  virtual std::vector<ConvShape> recorded_shapes(const std::string& folder) = 0;
 
   // Ready-to-run cases for one shape: every exact path ("dense"), then every variant of every
   // method. Throws Error.

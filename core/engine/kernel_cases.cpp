@@ -8,14 +8,22 @@
 
 #include "base/error.h"
 #include "core/methods/method.h"
+#include "core/nn/layers.h"
 #include "core/train/device.h"
+#include "core/train/operand_file.h"
 #include "kernels/kernel.h"
 
 namespace approx {
 namespace {
 
-// As in most networks: where stochastic pruning has work here.
-constexpr bool kBeforeNorm = true;
+// What the cases of one shape and product compute on.
+struct Subject {
+  const ConvShape& shape;
+  Operands operands;
+  Rng rng;  // that methods draw from
+  // As in most networks: where stochastic pruning has work here.
+  bool norm_follows = true;
+};
 
 // What a plan's variants are held to: its definition in double precision, in plain loops, which is
 // computed when it is first asked for.
@@ -46,17 +54,40 @@ class Definition {
   double scale_ = 0;
 };
 
+// Recorded operands are planned with the draws of their step, so that a method does here what it
+// did there.
+Subject recorded_subject(const ConvShape& shape, Product product, const at::Device& device) {
+  const auto recorded = load_operands(shape.recorded->path);
+  Operands o = recorded.operands;
+  for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(device);
+  o.product = product;
+  return {.shape = shape,
+          .operands = std::move(o),
+          .rng = {.seed = static_cast<uint64_t>(recorded.seed),
+                  .layer = draws_number(recorded.layer),
+                  .step = static_cast<uint64_t>(recorded.step),
+                  .product = product},
+          .norm_follows = recorded.layer.norm_follows};
+}
+
+Subject subject_of(const ConvShape& shape, Product product, const at::Device& device) {
+  if (shape.recorded) return recorded_subject(shape, product, device);
+  return {.shape = shape,
+          .operands = bench_operands(shape, product, device),
+          .rng = {.seed = 0, .layer = 1, .step = 0, .product = product}};
+}
+
 Operands in_layout(Operands o, at::MemoryFormat format) {
   for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->contiguous(format);
   return o;
 }
 
-KernelCase base_case(const ConvShape& shape, const Operands& o, const std::string& method) {
+KernelCase base_case(const Subject& subject, const std::string& method) {
   KernelCase kernel;
-  kernel.op = name(o.product);
+  kernel.op = name(subject.operands.product);
   kernel.method = method;
-  kernel.shape = shape;
-  kernel.dense_flops = 2 * static_cast<double>(dense_macs(o));
+  kernel.shape = subject.shape;
+  kernel.dense_flops = 2 * static_cast<double>(dense_macs(subject.operands));
   kernel.flops = kernel.dense_flops;
   return kernel;
 }
@@ -69,11 +100,12 @@ std::string chosen_variant(const Plan& plan, const Operands& o) {
 }
 
 // The exact paths at hand. A layer has its operands with the channels last.
-std::vector<KernelCase> dense_cases(const ConvShape& shape, const Operands& o, at::Device device) {
+std::vector<KernelCase> dense_cases(const Subject& subject, at::Device device) {
+  const Operands& o = subject.operands;
   std::vector<KernelCase> cases;
   const auto definition = std::make_shared<Definition>(Dense{}, o);
   const auto add = [&](const std::string& variant, const char* layout, const Operands& operands) {
-    auto& kernel = cases.emplace_back(base_case(shape, o, "dense"));
+    auto& kernel = cases.emplace_back(base_case(subject, "dense"));
     kernel.variant = fmt::format("{} {}", variant, layout);
     kernel.run = [variant, operands, device] {
       const auto result = run(Dense{}, operands, variant);
@@ -106,38 +138,41 @@ struct Planned {
   Plan plan() const { return method->plan(operands, call); }
 };
 
-Planned planned(const ConvShape& shape, const Operands& o, const std::string& text,
-                at::Device device) {
+Planned planned(const Subject& subject, const std::string& text) {
+  const Operands& o = subject.operands;
   const auto& entry = Registry<MethodEntry>::instance().find(parse_spec(text).name);
   if (std::find(entry.products.begin(), entry.products.end(), o.product) == entry.products.end()) {
     throw usage_error("{} does not approximate the {}", text, name(o.product));
   }
-  const Rng rng{.seed = 0, .layer = 1, .step = 0, .product = o.product};
   Planned planned{.method = make_method(text),
                   .forward = std::make_shared<Plan>(Dense{}),
-                  .call = MethodCall(rng, kBeforeNorm),
+                  .call = MethodCall(subject.rng, subject.norm_follows),
                   .operands = o,
                   .first = Dense{}};
   const auto& all = entry.products_with(Params(entry.params, parse_spec(text)));
   if (o.product != Product::kForward &&
       std::find(all.begin(), all.end(), Product::kForward) != all.end()) {
-    const Operands before = bench_operands(shape, Product::kForward, device);
-    *planned.forward = planned.method->plan(before, planned.call);
+    Operands before = o;
+    before.product = Product::kForward;
+    MethodCall call = planned.call;
+    call.rng.product = Product::kForward;
+    *planned.forward = planned.method->plan(before, call);
     planned.call.forward = planned.forward.get();
   }
   planned.first = planned.plan();
   return planned;
 }
 
-std::vector<KernelCase> method_cases(const ConvShape& shape, const Operands& o,
-                                     const std::string& text, at::Device device) {
-  const Planned product = planned(shape, o, text, device);
+std::vector<KernelCase> method_cases(const Subject& subject, const std::string& text,
+                                     at::Device device) {
+  const Operands& o = subject.operands;
+  const Planned product = planned(subject, text);
   const std::string chosen = chosen_variant(product.first, o);
   const auto definition = std::make_shared<Definition>(product.first, o);
   std::vector<KernelCase> cases;
   for (const auto& variant : variants(product.first, o)) {
     if (variant == kReference) continue;
-    KernelCase kernel = base_case(shape, o, text);
+    KernelCase kernel = base_case(subject, text);
     kernel.variant = variant;
     kernel.chosen = variant == chosen;
     kernel.flops = 2 * static_cast<double>(plan_macs(product.first, o));
@@ -157,14 +192,20 @@ std::vector<KernelCase> method_cases(const ConvShape& shape, const Operands& o,
   return cases;
 }
 
-KernelChoice choice_of(const ConvShape& shape, const Operands& o, const std::string& method,
-                       const Plan& plan) {
+KernelChoice choice_of(const Subject& subject, const std::string& method, const Plan& plan) {
+  const Operands& o = subject.operands;
   return {.op = std::string(name(o.product)),
           .method = method,
-          .shape = shape,
+          .shape = subject.shape,
           .plan = std::string(plan_name(plan)),
           .density = static_cast<double>(plan_macs(plan, o)) / static_cast<double>(dense_macs(o)),
           .candidates = explain(plan, o)};
+}
+
+// "resnet20 conv 3", as schedules count layers.
+std::string layer_label(const RecordedOperands& recorded) {
+  return fmt::format("{} {} {}", recorded.network, recorded.layer.is_conv() ? "conv" : "linear",
+                     recorded.layer.index);
 }
 
 }  // namespace
@@ -193,14 +234,40 @@ Operands bench_operands(const ConvShape& s, Product product, c10::Device device)
   return o;
 }
 
+std::vector<ConvShape> recorded_shapes_of(const std::string& folder) {
+  std::vector<ConvShape> shapes;
+  for (const auto& path : operand_files(folder)) {
+    const auto recorded = load_operands(path);
+    const LayerInfo& layer = recorded.layer;
+    shapes.push_back({.label = layer_label(recorded),
+                      .batch = recorded.operands.x.size(0),
+                      .in_channels = layer.in_channels,
+                      .out_channels = layer.out_channels,
+                      .size = layer.in_size,
+                      .kernel = layer.kernel,
+                      .stride = layer.stride,
+                      .padding = layer.padding,
+                      .groups = layer.groups,
+                      .recorded = OperandOrigin{.path = path,
+                                                .run_key = recorded.run_key,
+                                                .network = recorded.network,
+                                                .method = recorded.method,
+                                                .layer = layer.name,
+                                                .step = recorded.step,
+                                                .epoch = recorded.epoch,
+                                                .reads_images = layer.reads_images}});
+  }
+  return shapes;
+}
+
 std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
                                         const std::vector<std::string>& methods,
                                         c10::Device device) {
-  const auto operands = bench_operands(shape, product, device);
-  std::vector<KernelCase> cases = dense_cases(shape, operands, device);
+  const Subject subject = subject_of(shape, product, device);
+  std::vector<KernelCase> cases = dense_cases(subject, device);
   for (const auto& text : methods) {
     if (text == "dense") continue;
-    for (auto& added : method_cases(shape, operands, text, device)) {
+    for (auto& added : method_cases(subject, text, device)) {
       cases.push_back(std::move(added));
     }
   }
@@ -210,12 +277,11 @@ std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
 std::vector<KernelChoice> kernel_choices_of(const ConvShape& shape, Product product,
                                             const std::vector<std::string>& methods,
                                             c10::Device device) {
-  const auto operands = bench_operands(shape, product, device);
-  std::vector<KernelChoice> choices = {choice_of(shape, operands, "dense", Dense{})};
+  const Subject subject = subject_of(shape, product, device);
+  std::vector<KernelChoice> choices = {choice_of(subject, "dense", Dense{})};
   for (const auto& text : methods) {
     if (text == "dense") continue;
-    choices.push_back(
-        choice_of(shape, operands, text, planned(shape, operands, text, device).first));
+    choices.push_back(choice_of(subject, text, planned(subject, text).first));
   }
   return choices;
 }

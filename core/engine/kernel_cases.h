@@ -15,6 +15,9 @@ namespace approx {
 // not fit the image.
 Operands bench_operands(const ConvShape& shape, Product product, c10::Device device);
 
+// See Engine::recorded_shapes.
+std::vector<ConvShape> recorded_shapes_of(const std::string& folder);
+
 // The cases of one shape (see Engine::kernel_cases): LibTorch's convolution with the channels last
 // and first and each exact product of our own, then every variant of every method that is named.
 // Throws Error.

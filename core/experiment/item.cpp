@@ -123,7 +123,7 @@ std::vector<std::vector<ReportedNumber>> read_numbers(const TomlSource& source,
 ReportedValue read_value(const TomlSource& source, const toml::node& node, const std::string& path,
                          bool has_columns) {
   static const Names keys = {"quantity",  "definition", "unit",  "basis",   "hardware", "note",
-                             "tolerance", "n_runs",     "paper", "printed", "not_run"};
+                             "tolerance", "n_runs",     "paper", "printed", "not_run",  "against"};
   const auto& table = source.table(node, path);
   source.check_keys(table, path, keys);
   const TableReader reader(source, table, path);
@@ -134,6 +134,7 @@ ReportedValue read_value(const TomlSource& source, const toml::node& node, const
   reader.text("unit", value.unit);
   reader.one_of("basis", value.basis, known_bases());
   reader.text("hardware", value.hardware);
+  reader.text("against", value.against);
   reader.text("note", value.note);
   reader.text("not_run", value.not_run);
   value.tolerance = reader.number("tolerance");

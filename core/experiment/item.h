@@ -60,6 +60,7 @@ struct ReportedValue {
   std::string unit;        // "%", "pp", "x", "ms", "s" or ""
   std::string basis = "measured-e2e";
   std::string hardware;             // of a time; "" where it does not matter
+  std::string against;              // label of the row that a speedup is over; "": exact training
   std::string note;                 // slips of the paper, how a number was read
   std::string not_run;              // why we cannot measure it, or ""
   std::optional<double> tolerance;  // how far off still is the same number, in `unit`

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "core/nn/gradient_reader.h"
+#include "core/nn/layer_number.h"
 #include "core/nn/phases.h"
 #include "kernels/kernel.h"
 
@@ -111,19 +112,23 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
     const bool data_planned = slot.of(Product::kDataGradient).method != nullptr;
     const bool weight_planned = slot.of(Product::kWeightGradient).method != nullptr;
     const bool exact_data = data && !data_planned, exact_weight = weight && !weight_planned;
-    if (exact_data && exact_weight && !PhaseClock::runs()) {
-      std::tie(result[0], result[1]) = dense_gradients(operands, true, true, slot.variants);
-    } else {
-      if (data) {
-        const PhaseScope phase(Phase::kDataGradient);
-        result[0] =
-            data_planned ? planned() : dense_gradients(operands, true, false, slot.variants).first;
-      }
-      if (weight) {
-        const PhaseScope phase(Phase::kWeightGradient);
-        operands.product = Product::kWeightGradient;
-        result[1] = weight_planned ? planned()
-                                   : dense_gradients(operands, false, true, slot.variants).second;
+    {
+      const ConvolutionBackwardScope both(!is_linear_number(layer));
+      if (exact_data && exact_weight && !PhaseClock::takes_gradients_apart()) {
+        std::tie(result[0], result[1]) = dense_gradients(operands, true, true, slot.variants);
+      } else {
+        const auto exact = [&](bool of_data) {
+          return dense_gradients(operands, of_data, !of_data, slot.variants);
+        };
+        if (data) {
+          const PhaseScope phase(Phase::kDataGradient);
+          result[0] = data_planned ? planned() : exact(/*of_data=*/true).first;
+        }
+        if (weight) {
+          const PhaseScope phase(Phase::kWeightGradient);
+          operands.product = Product::kWeightGradient;
+          result[1] = weight_planned ? planned() : exact(/*of_data=*/false).second;
+        }
       }
     }
     if (task_should_compute_output(2)) result[2] = dy.sum({0, 2, 3});

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "core/nn/layer_number.h"
 #include "core/nn/phases.h"
 #include "kernels/kernel.h"
 
@@ -47,6 +48,10 @@ thread_local bool zero_weights = false;
 
 }  // namespace
 
+uint32_t draws_number(const LayerInfo& info) {
+  return layer_number(info.index, /*is_linear=*/!info.is_conv());
+}
+
 ZeroWeights::ZeroWeights() : before_(std::exchange(zero_weights, true)) {}
 ZeroWeights::~ZeroWeights() { zero_weights = before_; }
 
@@ -76,10 +81,9 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
   const bool libtorch =
       used.exact() && !PhaseClock::runs() &&
       (at::autocast::is_autocast_enabled(x.device().type()) || !dense_pays(x, weight, g));
-  auto y = libtorch
-               ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(), g.dilation.both(),
-                            g.groups)
-               : approximated_conv(x, weight, bias, g, used, static_cast<uint32_t>(info.index));
+  auto y = libtorch ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(),
+                                 g.dilation.both(), g.groups)
+                    : approximated_conv(x, weight, bias, g, used, draws_number(info));
   if (libtorch) count_libtorch(used, x, y);
   if (probing) watch(x, y, *this);
   if (used.gradient != nullptr && y.requires_grad()) {
@@ -130,17 +134,15 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool with_bias
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) {
   const auto& used = slot_in_use(slot, is_training());
-  if (used.exact() && !PhaseClock::runs()) {
-    auto y = at::linear(x, weight, bias);
-    count_libtorch(used, x, y);
-    if (probing) watch(x, y, *this);
-    return y;
-  }
-  // The number that keys random draws tells linear layers from convolutions.
-  constexpr uint32_t kLinear = 1u << 15;
-  return approximated_conv(x.unsqueeze(-1).unsqueeze(-1), weight.unsqueeze(-1).unsqueeze(-1), bias,
-                           Geometry{}, used, kLinear | static_cast<uint32_t>(info.index))
-      .flatten(1);
+  const bool libtorch = used.exact() && !PhaseClock::runs();
+  auto y = libtorch ? at::linear(x, weight, bias)
+                    : approximated_conv(x.unsqueeze(-1).unsqueeze(-1),
+                                        weight.unsqueeze(-1).unsqueeze(-1), bias, Geometry{}, used,
+                                        draws_number(info))
+                          .flatten(1);
+  if (libtorch) count_libtorch(used, x, y);
+  if (probing) watch(x, y, *this);
+  return y;
 }
 
 }  // namespace approx

@@ -36,6 +36,10 @@ class Layer {
   virtual Operands probed() const = 0;
 };
 
+// The number that keys a layer's random draws (Rng::layer): its index, with linear layers told from
+// convolutions.
+uint32_t draws_number(const LayerInfo& info);
+
 struct ConvOptions {
   int64_t in_channels = 1, out_channels = 1, kernel = 3, stride = 1, padding = 0, groups = 1;
   bool bias = false;

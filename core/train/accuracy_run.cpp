@@ -8,6 +8,7 @@
 #include "core/train/checkpoint.h"
 #include "core/train/energy.h"
 #include "core/train/learning_rate.h"
+#include "core/train/recorder.h"
 #include "core/train/run_events.h"
 #include "core/train/session.h"
 
@@ -35,7 +36,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Record, segments, train_ns, eval_ns, warmup_n
 class AccuracyRun {
  public:
   AccuracyRun(const RunConfig& config, const LoadedDataset& dataset, const Checkpoints& checkpoints,
-              const EventSink& sink, const std::atomic<bool>& stop)
+              const EventSink& sink, const std::atomic<bool>& stop, const Recording& recording)
       : config_(config),
         dataset_(dataset),
         checkpoints_(checkpoints),
@@ -46,6 +47,7 @@ class AccuracyRun {
         warmup_(std::min<int64_t>(std::max<int64_t>(4, session_->period()),
                                   session_->total_steps() / 4)),
         on_cpu_(config.device == DeviceKind::kCpu),
+        recorder_(recording, config, *session_),
         energy_(on_cpu_ ? std::nullopt : std::optional(0)) {}
 
   void operator()() {
@@ -66,7 +68,10 @@ class AccuracyRun {
         save();
         return Ending::kInterrupted;
       }
+      const bool recorded = recorder_.due(*session_);
+      if (recorded) session_->keep_operands();
       timed_step();
+      if (recorded) save_operands();
       const int64_t done = session_->steps_done();
       const bool epoch_ends = done % per_epoch == 0;
       // Reading the loss waits for the device, so it is looked at once in a while: soon enough to
@@ -109,6 +114,18 @@ class AccuracyRun {
     const int64_t kinds = std::min(session_->period(), per_epoch);
     const int64_t number = step / per_epoch, last = (number + 1) * per_epoch - 1;
     return step == last - (last - number % kinds) % kinds;
+  }
+
+  // Outside the clock. Operands that cannot be written cost themselves, not the run.
+  void save_operands() {
+    read_energy(/*count=*/true);
+    try {
+      recorder_.save(*session_);
+    } catch (const Error& error) {
+      note(fmt::format("step {} is not recorded whole: {}", session_->steps_done() - 1,
+                       error.what()));
+    }
+    read_energy(/*count=*/false);
   }
 
   void look_at_loss(bool epoch_ends) {
@@ -294,6 +311,7 @@ class AccuracyRun {
   std::unique_ptr<Session> session_;
   int64_t warmup_;
   bool on_cpu_;
+  Recorder recorder_;
   EnergyMeter energy_;
   bool has_cpu_joules_ = false, has_gpu_joules_ = false;
   Record record_;
@@ -308,8 +326,8 @@ class AccuracyRun {
 
 void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
                   const Checkpoints& checkpoints, const EventSink& sink,
-                  const std::atomic<bool>& stop) {
-  AccuracyRun run(config, dataset, checkpoints, sink, stop);
+                  const std::atomic<bool>& stop, const Recording& recording) {
+  AccuracyRun run(config, dataset, checkpoints, sink, stop, recording);
   run();
 }
 

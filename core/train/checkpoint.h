@@ -10,18 +10,14 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
-#include "base/params.h"
+#include "core/train/tensor_file.h"
 
 namespace approx {
 
-// What is saved: numbers and texts as JSON, tensors by name. Both in memory.
-struct Checkpoint {
-  Json state = Json::object();
-  std::vector<std::pair<std::string, at::Tensor>> tensors;
-
+// What is saved: numbers and texts as JSON, tensors by name.
+struct Checkpoint : TensorContent {
   void add(const std::string& name, const at::Tensor& tensor) {
     tensors.emplace_back(name, tensor);
   }
@@ -35,17 +31,10 @@ struct Checkpoint {
   void restore(const std::string& name, const at::Tensor& target) const;
 };
 
-// A checkpoint as bytes. In order, integers little endian:
-//   8   "APTXCKPT"
-//   4   version of this layout, 1
-//   32  SHA-256 of all that follows
-//   8   length of the header in bytes
-//   .   header: JSON {"state", "tensors": [{"name", "type", "shape", "bytes"}]}
-//   .   the tensors' values, one behind the other, in row-major order
+// A checkpoint as bytes (core/train/tensor_file.h), which begin with "APTXCKPT".
 std::string encode(const Checkpoint& checkpoint);
 
-// Throws Error(kData) for bytes that are not exactly that: everything is checked before it is used,
-// whatever the bytes claim.
+// Throws Error(kData) for bytes that are none.
 Checkpoint decode(std::string_view bytes);
 
 // Makes `checkpoint` the newest one in `folder`, which is made if it is missing. Throws

@@ -128,19 +128,26 @@ at::Tensor Session::loss_of(const Batch& batch) {
                                 /*ignore_index=*/-100, config_.recipe.label_smoothing);
 }
 
-std::vector<std::pair<LayerInfo, Operands>> Session::record() {
-  std::vector<std::pair<LayerInfo, Operands>> recorded;
-  const auto layers = network_->layers();
-  for (auto* layer : layers) {
-    layer->slot = {};
-    layer->probing = true;
-  }
-  loss_of(batches_.at(step_)).backward();
-  for (auto* layer : layers) {
-    recorded.emplace_back(layer->info, layer->probed());
+void Session::begin_probing() {
+  for (auto* layer : network_->layers()) layer->probing = true;
+}
+
+Session::LayerOperands Session::end_probing() {
+  LayerOperands recorded;
+  for (auto* layer : network_->layers()) {
+    auto& [info, operands] = recorded.emplace_back(layer->info, layer->probed());
+    operands.w = operands.w.clone();  // the update is about to change it in place
     layer->probing = false;
     layer->probe = {};
   }
+  return recorded;
+}
+
+Session::LayerOperands Session::record() {
+  for (auto* layer : network_->layers()) layer->slot = {};
+  begin_probing();
+  loss_of(batches_.at(step_)).backward();
+  auto recorded = end_probing();
   optimizer_->zero_grad();
   return recorded;
 }
@@ -154,8 +161,11 @@ void Session::step() {
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale());
   const auto batch = next_batch();
   optimizer_->zero_grad();
+  const bool keeps_operands = std::exchange(keeps_operands_, false);
+  if (keeps_operands) begin_probing();
   const at::Tensor loss = loss_of(batch);
   (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
+  if (keeps_operands) operands_ = end_probing();
   {
     const PhaseScope phase(Phase::kOptimizer);
     reduction_->reduce(parameters_);

@@ -65,10 +65,18 @@ class Session {
   // The first layer with a parameter that is not finite, "" when all are.
   std::string first_bad_layer();
 
-  // The operands of every layer in a forward and backward pass of the next batch, in which nothing
-  // is approximated and after which nothing is updated. dY is undefined for a layer that no
-  // gradient reached.
-  std::vector<std::pair<LayerInfo, Operands>> record();
+  // The operands of every layer, in the order of the forward pass. dY is undefined for a layer that
+  // no gradient reached.
+  using LayerOperands = std::vector<std::pair<LayerInfo, Operands>>;
+
+  // Those of a forward and backward pass of the next batch, in which nothing is approximated and
+  // after which nothing is updated.
+  LayerOperands record();
+
+  // The next step keeps those that it has, approximated as it is, and is otherwise the same step;
+  // take_operands() hands them out, w as it was before the step's update.
+  void keep_operands() { keeps_operands_ = true; }
+  LayerOperands take_operands() { return std::exchange(operands_, {}); }
 
   // Everything that steps change, so that a session restored from it goes on bit for bit: weights,
   // update rule, averages, what layers counted and methods remember, LibTorch's generators. Order
@@ -101,6 +109,9 @@ class Session {
   Batch next_batch();
   at::Tensor loss_of(const Batch& batch);
   at::Tensor test_logits(const at::Tensor& x);
+  // Layers note their operands from the one to the other.
+  void begin_probing();
+  LayerOperands end_probing();
   // The tensors that steps change in place, named.
   std::vector<NamedTensor> state() const;
 
@@ -121,6 +132,8 @@ class Session {
   int64_t step_ = 0;
   int64_t period_ = 1;
   double approximated_share_ = 0;
+  bool keeps_operands_ = false;  // the next step does
+  LayerOperands operands_;       // of the last step that did
 };
 
 }  // namespace approx

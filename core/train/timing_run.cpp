@@ -1,5 +1,6 @@
 #include "core/train/timing_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -15,6 +16,7 @@ namespace approx {
 namespace {
 
 constexpr int64_t kPhaseSteps = 6;
+constexpr int64_t kMostBackwardPairs = 10;
 // At least, of a block of each network.
 constexpr int64_t kWarmUpRounds = 3, kWarmUpNs = 500'000'000;
 
@@ -34,7 +36,8 @@ class TimingRun {
         dataset_(dataset),
         sink_(sink),
         stop_(stop),
-        timer_(std::move(probe), 2 * config.blocks, stop) {
+        probe_(std::move(probe)),
+        timer_(probe_, 2 * config.blocks, stop) {
     // Where in memory a network lies depends on what was there before it, and must not favour the
     // same one in every process.
     if (exact_is_older()) make_exact();
@@ -54,6 +57,7 @@ class TimingRun {
       time_pair(pair, order[static_cast<size_t>(pair)]);
     }
     if (config_.device == DeviceKind::kCpu && !stop_) time_phases();
+    if (config_.device == DeviceKind::kCpu && config_.timed_against.empty()) time_backward(order);
     finish();
   }
 
@@ -116,15 +120,52 @@ class TimingRun {
     for (int64_t i = 0; i < kPhaseSteps && !stop_; ++i) timed.step();
     const auto total = static_cast<double>(nanoseconds(RunClock::now() - before));
     for (size_t phase = 0; phase < kPhaseNames.size() && !stop_; ++phase) {
-      sink_({{"event", "metric"},
-             {"name", "phase_share"},
-             {"split", kPhaseNames[phase]},
-             {"step", approx_->steps_done()},
-             {"epoch", static_cast<double>(approx_->steps_done()) /
-                           static_cast<double>(approx_->steps_per_epoch())},
-             {"train_ns", train_ns_},
-             {"value", static_cast<double>(clock.spent()[phase]) / total}});
+      metric("phase_share", kPhaseNames[phase], static_cast<double>(clock.spent()[phase]) / total);
     }
+  }
+
+  // What a step spends in the gradients of the convolutions, of both networks in pairs of blocks as
+  // whole steps are timed, but at their end and of one period each: to read the clock at each layer
+  // disturbs a step a little. Exact gradients are computed as in any step, both at once where that
+  // is faster.
+  void time_backward(const std::vector<bool>& order) {
+    const int64_t pairs = std::min(config_.blocks, kMostBackwardPairs);
+    BlockTimer timer(probe_, 2 * pairs, stop_);
+    for (int64_t pair = 0; pair < pairs && !stop_; ++pair) {
+      const bool dense_first = order[static_cast<size_t>(pair)];
+      TimedBlock exact, approximated;
+      for (const bool is_dense : {dense_first, !dense_first}) {
+        (is_dense ? exact : approximated) =
+            timer.time([&] { return backward_ns(is_dense ? *dense_ : *approx_); });
+      }
+      // Unlike a block of whole steps one that shared a core is left out, and taints nothing.
+      if (stop_ || shared_a_core(exact) || shared_a_core(approximated)) continue;
+      const auto steps = static_cast<double>(approx_->period());
+      metric("backward_ns", "dense", static_cast<double>(exact.ns) / steps);
+      metric("backward_ns", "approx", static_cast<double>(approximated.ns) / steps);
+    }
+  }
+
+  static bool shared_a_core(const TimedBlock& block) {
+    return block.core_share && *block.core_share < kLeastCoreShare;
+  }
+
+  // Of a period of the schedule.
+  int64_t backward_ns(Session& session) const {
+    const PhaseClock clock(GradientTimes::kTogether);
+    for (int64_t i = 0; i < approx_->period() && !stop_; ++i) session.step();
+    return clock.convolutions_backward();
+  }
+
+  void metric(const char* name, std::string_view split, double value) {
+    sink_({{"event", "metric"},
+           {"name", name},
+           {"split", split},
+           {"step", approx_->steps_done()},
+           {"epoch", static_cast<double>(approx_->steps_done()) /
+                         static_cast<double>(approx_->steps_per_epoch())},
+           {"train_ns", train_ns_},
+           {"value", value}});
   }
 
   void finish() {
@@ -151,6 +192,7 @@ class TimingRun {
   const RunClock::time_point began_ = RunClock::now();
   // Drawn anew by every process, and reported.
   const uint64_t draw_ = std::random_device()();
+  const CoreProbe probe_;
   BlockTimer timer_;
   std::unique_ptr<Session> dense_, approx_;
   int64_t block_steps_ = 0;  // a whole number of the schedule's periods

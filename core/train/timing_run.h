@@ -13,7 +13,9 @@ namespace approx {
 // Holds the exact and the approximated network in one process and trains each for the same number
 // of steps in alternating blocks: `config.blocks` pairs, each block at least `config.block_steps`
 // steps and a whole number of the schedule's periods, in the order of exact_first(). What one
-// process measures is one value of the cell's speedup: how processes differ, it cannot know.
+// process measures is one value of the cell's speedup: how processes differ, it cannot know. After
+// them, on the CPU, where the time of an exact step goes, and the gradients of the convolutions of
+// both networks by themselves, in pairs of blocks as well.
 // `probe`, where there is one, is asked between blocks whether the threads have a core each
 // (BlockTimer); a run whose threads had not taints itself. Speed only: nothing is evaluated.
 // Events as docs/events.md says.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "core/config/catalogue.h"
 #include "results/render/column.h"
+#include "results/reports/kernel_lines.h"
 #include "results/reports/report.h"
 #include "results/reports/rows.h"
 #include "results/reports/target_rows.h"
@@ -130,8 +131,9 @@ Table report_cards(const std::string& path, const ReportOptions& options) {
   Cards cards;
   auto db = open_snapshot(path);
   for_each_row(db,
-               "SELECT method, count(DISTINCT shape) FROM v_kernel WHERE ratio IS NOT NULL AND "
-               "method <> 'dense' GROUP BY method",
+               fmt::format("SELECT method, count(DISTINCT shape) FROM v_kernel WHERE ratio IS NOT "
+                           "NULL AND method <> 'dense' AND {} GROUP BY method",
+                           kRandomOperands),
                [&](SQLite::Statement& row) {
                  int64_t& shapes = card_of(cards, text_at(row, 0)).shapes;
                  shapes = std::max(shapes, row.getColumn(1).getInt64());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "results/reports/kernel_lines.h"
 #include "results/reports/report.h"
 #include "results/reports/row_columns.h"
 #include "results/reports/rows.h"
@@ -39,15 +40,17 @@ Kernels read_kernels(const std::string& path) {
   // By variant first: a later benchmark takes the place of an earlier one of the same.
   std::map<KernelPlace, std::map<std::pair<std::string, std::string>, double>> last;
   auto db = open_snapshot(path);
-  for_each_row(db,
-               "SELECT op, method, device, precision, threads, host_id, shape, variant, ratio "
-               "FROM v_kernel WHERE ratio > 0 AND method <> 'dense' ORDER BY kernel_run_id",
-               [&](SQLite::Statement& row) {
-                 const KernelPlace place{text_at(row, 0), text_at(row, 1),
-                                         text_at(row, 2), text_at(row, 3),
-                                         text_at(row, 4), row.getColumn(5).getInt64()};
-                 last[place][{text_at(row, 6), text_at(row, 7)}] = row.getColumn(8).getDouble();
-               });
+  for_each_row(
+      db,
+      fmt::format("SELECT op, method, device, precision, threads, host_id, shape, variant, ratio "
+                  "FROM v_kernel WHERE ratio > 0 AND method <> 'dense' AND {} "
+                  "ORDER BY kernel_run_id",
+                  kRandomOperands),
+      [&](SQLite::Statement& row) {
+        const KernelPlace place{text_at(row, 0), text_at(row, 1), text_at(row, 2),
+                                text_at(row, 3), text_at(row, 4), row.getColumn(5).getInt64()};
+        last[place][{text_at(row, 6), text_at(row, 7)}] = row.getColumn(8).getDouble();
+      });
   Kernels kernels;
   for (const auto& [place, variants] : last) {
     for (const auto& [at, ratio] : variants) {
@@ -360,7 +363,8 @@ Table report_cascade(const std::string& db, const ReportOptions& options) {
   table.notes = letters.lines();
   table.notes.emplace_back(
       "each level is how many times as fast as exact: its products by bench-kernel on the same "
-      "machine, threads and precision (geometric mean over shapes, of each the fastest variant); "
+      "machine, threads and precision, on random operands (geometric mean over shapes, of each the "
+      "fastest variant); "
       "products of all layers: composed of that and of the time that each product takes (study "
       "layer-times, else the timing runs); step: timing runs; time to target: steps and step times "
       "together");

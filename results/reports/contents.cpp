@@ -270,6 +270,15 @@ Contents read_chosen(SQLite::Database& db, const Choice& choice) {
                  contents.blocks[row.getColumn(0).getInt64()].push_back(
                      {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
                });
+  for_each_row(
+      db,
+      "SELECT run_id, d.value, a.value FROM metric d JOIN metric a USING(run_id, name, step) "
+      "WHERE name = 'backward_ns' AND d.split = 'dense' AND a.split = 'approx' AND "
+      "d.value > 0 AND a.value > 0 ORDER BY run_id, step",
+      [&](SQLite::Statement& row) {
+        contents.backward[row.getColumn(0).getInt64()].push_back(
+            {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
+      });
   for_each_row(db,
                "SELECT run_id, avg(value) FROM metric WHERE name = 'gradient_density' AND "
                "value IS NOT NULL GROUP BY run_id",

@@ -92,6 +92,7 @@ struct Contents {
   std::vector<Cell> cells;
   Curves accuracy, loss;
   std::map<int64_t, std::vector<BlockPair>> blocks;         // run
+  std::map<int64_t, std::vector<BlockPair>> backward;       // run: convolutions' gradients alone
   std::map<int64_t, std::vector<LayerCount>> layers;        // run
   std::map<int64_t, std::vector<VariantCount>> variants;    // run; none of older runs
   std::map<int64_t, double> gradient_density;               // run: mean over its epochs

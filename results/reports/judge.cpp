@@ -25,7 +25,10 @@ std::string obstacle(const ReportedValue& value, const Measured& measured,
   if (!value.hardware.empty() && is_timing(value.quantity)) {
     return "measured on other hardware: " + value.hardware;
   }
-  if (value.basis == "estimated") return "the paper's number is an estimate, ours is measured";
+  if (value.basis == "estimated") {
+    return measured.estimated ? "both are estimates, each from the times of its own machine"
+                              : "the paper's number is an estimate, ours is measured";
+  }
   const bool by_construction = is_by_construction(value, measured);
   if ((around.is_difference || by_construction) && !around.departs.empty()) {
     return around.departs;

@@ -18,6 +18,7 @@ struct Measured {
   std::string why_none;          // where n is 0
   bool lossy = false;            // from data that went through a lossy step
   bool above_ceiling = false;    // a speedup beyond what its method can save
+  bool estimated = false;        // computed from measured times, not measured
   bool same_in_all = false;      // of a count: equal to the last unit in all runs, two or more
   std::optional<double> p;       // of a loss: that it is none, by the sign-flip test
   std::optional<double> p_holm;  // the same, adjusted over the losses of the table

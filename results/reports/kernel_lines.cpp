@@ -52,6 +52,18 @@ std::string place_text(const KernelLine& line) {
   return line.host.empty() ? text : text + ", " + line.host;
 }
 
+bool is_recorded(const KernelLine& line) { return line.run_key.index() != 0; }
+
+Field operands_of(const KernelLine& line) {
+  return std::string(is_recorded(line) ? "recorded" : "random");
+}
+
+// Which recording, as `report runs` and the names of its files have it.
+std::string operands_text(const KernelLine& line) {
+  if (!is_recorded(line)) return "random";
+  return "recorded in " + text_of(line.run_key).substr(0, 12);
+}
+
 std::string chosen_text(const KernelLine& line) {
   const auto* chosen = std::get_if<int64_t>(&line.chosen);
   if (chosen == nullptr) return "–";
@@ -85,9 +97,23 @@ bool known_anywhere(const std::vector<KernelLine>& lines, Value value) {
 
 Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
   using Line = KernelLine;
+  const bool recorded = std::ranges::any_of(lines, is_recorded);
   return {
       {.name = "op", .header = "product", .value = &Line::op},
       {.name = "shape", .header = "shape", .value = &Line::shape},
+      {.name = "operands",
+       .header = "operands",
+       .value = operands_of,
+       .text = operands_text,
+       .shown = recorded},
+      {.name = "epoch",
+       .header = "epoch",
+       .value = &Line::epoch,
+       .text = number(&Line::epoch, "{:g}"),
+       .shown = recorded},
+      {.name = "step", .value = &Line::step},
+      {.name = "run_key", .value = &Line::run_key},
+      {.name = "trained_by", .value = &Line::trained_by},
       {.name = "method", .header = "method", .value = &Line::method},
       {.name = "variant", .header = "variant", .value = &Line::variant},
       {.name = "chosen",
@@ -157,6 +183,24 @@ bool KernelLine::loses() const {
   return taken != nullptr && *taken != 0 && speed && *speed < 1 - kLeastEffect;
 }
 
+void KernelLine::take_origin(const Json& shape) {
+  if (!shape.is_object()) return;
+  const auto found = shape.find("recorded");
+  if (found == shape.end() || !found->is_object()) return;
+  const auto text = [&](const char* key) {
+    const auto it = found->find(key);
+    return it != found->end() && it->is_string() ? Field(it->get<std::string>()) : Field();
+  };
+  run_key = text("run_key");
+  trained_by = text("method");
+  if (const auto it = found->find("step"); it != found->end() && it->is_number_integer()) {
+    step = it->get<int64_t>();
+  }
+  if (const auto it = found->find("epoch"); it != found->end() && it->is_number()) {
+    epoch = it->get<double>();
+  }
+}
+
 KernelLine kernel_line(const Json& row) {
   const auto text = [&](const char* key) { return row.value(key, std::string()); };
   const auto special = row.value("special", Json::object());
@@ -193,7 +237,12 @@ KernelLine kernel_line(const Json& row) {
                   .dense_flops = real("dense_flops"),
                   .density = real("density"),
                   .ceiling_gflops = real("ceiling_gflops"),
-                  .chosen = {}};
+                  .chosen = {},
+                  .run_key = {},
+                  .trained_by = {},
+                  .step = {},
+                  .epoch = {}};
+  line.take_origin(row.value("shape", Json::object()));
   if (row.contains("chosen")) line.chosen = int64_t{row["chosen"].get<bool>()};
   return line;
 }

@@ -20,9 +20,15 @@ struct KernelLine {
   Field ns, baseline_ns, gflops, ratio, ratio_lo, ratio_hi, plan_ns, max_abs_error, max_rel_error,
       dense_flops, density, ceiling_gflops;
   Field chosen;  // 1 where a layer takes this variant, 0 where another
+  // Of operands that were recorded in a training: its run, how it was trained, and when; nothing
+  // of random ones.
+  Field run_key, trained_by, step, epoch;
 
   // Whether it is the exact path that the others are held against.
   bool is_baseline() const;
+  // Reads where its operands are from off the shape of a row or of the store.
+  void take_origin(const Json& shape);
+
   // Whether a layer takes this variant and loses by it: more than 2 % against the baseline.
   bool loses() const;
 };
@@ -32,6 +38,10 @@ KernelLine kernel_line(const Json& row);
 
 // What is known of no line is not shown to people.
 Table kernel_table(const std::vector<KernelLine>& lines);
+
+// Of a row of v_kernel, in SQL: whether its operands were random and not those of a training. (A
+// search in the text: SQLite's JSON functions are for trusted databases.)
+inline constexpr const char* kRandomOperands = "instr(shape, '\"recorded\":') = 0";
 
 // What a table calls a shape: its label, or the numbers of it.
 std::string kernel_shape_text(const std::string& label, const Json& shape);

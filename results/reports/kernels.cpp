@@ -1,5 +1,6 @@
 #include "results/reports/kernels.h"
 
+#include "base/error.h"
 #include "base/numbers.h"
 #include "results/reports/kernel_lines.h"
 #include "results/reports/report.h"
@@ -9,8 +10,8 @@ namespace approx {
 namespace {
 
 // The shape as an object, or the text of the column where that is none.
-std::string stored_shape_text(const std::string& label, const std::string& text) {
-  const Json shape = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+std::string stored_shape_text(const std::string& label, const Json& shape,
+                              const std::string& text) {
   return shape.is_object() || !label.empty() ? kernel_shape_text(label, shape) : text;
 }
 
@@ -25,31 +26,38 @@ KernelLine read_line(SQLite::Statement& row) {
     }
     return Field(special_value(special[name].get<std::string>()));
   };
-  return {.op = text("op"),
-          .shape = stored_shape_text(text("label"), text("shape")),
-          .method = text("method"),
-          .variant = text("variant"),
-          .device = text("device"),
-          .precision = text("precision"),
-          .verdict = text("verdict"),
-          .reason = text("reason"),
-          .host = text("hostname"),
-          .baseline_variant = text("baseline_variant"),
-          .threads = row.getColumn("threads").getInt64(),
-          .n = row.getColumn("n").getInt64(),
-          .ns = real("ns_median"),
-          .baseline_ns = real("baseline_ns_median"),
-          .gflops = real("gflops"),
-          .ratio = real("ratio"),
-          .ratio_lo = real("ratio_lo"),
-          .ratio_hi = real("ratio_hi"),
-          .plan_ns = real("plan_ns"),
-          .max_abs_error = real("max_abs_error"),
-          .max_rel_error = real("max_rel_error"),
-          .dense_flops = real("dense_flops"),
-          .density = real("density"),
-          .ceiling_gflops = real("ceiling_gflops"),
-          .chosen = field(optional_integer(row.getColumn("chosen")))};
+  const Json shape = Json::parse(text("shape"), nullptr, /*allow_exceptions=*/false);
+  KernelLine line{.op = text("op"),
+                  .shape = stored_shape_text(text("label"), shape, text("shape")),
+                  .method = text("method"),
+                  .variant = text("variant"),
+                  .device = text("device"),
+                  .precision = text("precision"),
+                  .verdict = text("verdict"),
+                  .reason = text("reason"),
+                  .host = text("hostname"),
+                  .baseline_variant = text("baseline_variant"),
+                  .threads = row.getColumn("threads").getInt64(),
+                  .n = row.getColumn("n").getInt64(),
+                  .ns = real("ns_median"),
+                  .baseline_ns = real("baseline_ns_median"),
+                  .gflops = real("gflops"),
+                  .ratio = real("ratio"),
+                  .ratio_lo = real("ratio_lo"),
+                  .ratio_hi = real("ratio_hi"),
+                  .plan_ns = real("plan_ns"),
+                  .max_abs_error = real("max_abs_error"),
+                  .max_rel_error = real("max_rel_error"),
+                  .dense_flops = real("dense_flops"),
+                  .density = real("density"),
+                  .ceiling_gflops = real("ceiling_gflops"),
+                  .chosen = field(optional_integer(row.getColumn("chosen"))),
+                  .run_key = {},
+                  .trained_by = {},
+                  .step = {},
+                  .epoch = {}};
+  line.take_origin(shape);
+  return line;
 }
 
 }  // namespace
@@ -59,13 +67,17 @@ Table report_kernels(const std::string& path, const ReportOptions& /*options*/) 
   auto db = open_snapshot(path);
   for_each_row(
       db,
-      "SELECT k.*, hostname FROM v_kernel k JOIN host USING(host_id) "
-      "WHERE kernel_run_id = (SELECT max(kernel_run_id) FROM v_kernel x WHERE x.op = k.op AND "
-      "x.method = k.method AND x.variant = k.variant AND x.shape = k.shape AND "
-      "x.precision = k.precision AND x.threads = k.threads AND x.device = k.device AND "
-      "x.host_id = k.host_id) "
-      "ORDER BY hostname, device, precision, threads, op, shape, method <> 'dense', method, "
-      "variant",
+      // Recorded operands behind random ones, in the order in which they were measured.
+      fmt::format(
+          "SELECT k.*, hostname FROM v_kernel k JOIN host USING(host_id) "
+          "WHERE kernel_run_id = (SELECT max(kernel_run_id) FROM v_kernel x WHERE x.op = k.op AND "
+          "x.method = k.method AND x.variant = k.variant AND x.shape = k.shape AND "
+          "x.precision = k.precision AND x.threads = k.threads AND x.device = k.device AND "
+          "x.host_id = k.host_id) "
+          "ORDER BY hostname, device, precision, threads, op, "
+          "CASE WHEN {} THEN NULL ELSE kernel_case_id END, shape, method <> 'dense', method, "
+          "variant",
+          kRandomOperands),
       [&](SQLite::Statement& row) { lines.push_back(read_line(row)); });
   return kernel_table(lines);
 }

@@ -1,6 +1,8 @@
 #include "results/reports/paper_cells.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +12,9 @@
 
 namespace approx {
 namespace {
+
+constexpr const char* kNoShares =
+    "no timing run in the store says what share of a step its products take";
 
 // What a cell has of settings that a planned run has otherwise, "epochs=4". Not the threads: where
 // a file leaves them open they are those of whatever machine reads it.
@@ -53,15 +58,29 @@ Measured of_summary(const Summary& summary, const Row& row) {
   return measured;
 }
 
-Measured of_timing(const Row& row, bool saved) {
+Measured of_timing(const Ratio& ratio, bool saved) {
   Measured measured;
-  measured.n = row.speedup.n;
-  measured.above_ceiling = row.notes[kAboveCeiling];
+  measured.n = ratio.n;
   if (measured.n == 0) return measured;
-  const auto as = [saved](double ratio) { return saved ? 100 * (1 - 1 / ratio) : ratio; };
-  measured.value = as(row.speedup.ratio);
-  if (row.speedup.lo) measured.lo = as(*row.speedup.lo), measured.hi = as(*row.speedup.hi);
+  const auto as = [saved](double number) { return saved ? 100 * (1 - 1 / number) : number; };
+  measured.value = as(ratio.ratio);
+  if (ratio.lo) measured.lo = as(*ratio.lo), measured.hi = as(*ratio.hi);
   return measured;
+}
+
+// Of the steps, or of the backward pass alone, which has no ceiling: that is one of whole steps.
+Measured of_timing(const Row& row, const ReportedValue& value) {
+  const bool saved = value.quantity == "time_saved";
+  if (value.basis == kBackwardBasis) return of_timing(row.backward, saved);
+  Measured measured = of_timing(row.speedup, saved);
+  measured.above_ceiling = row.notes[kAboveCeiling];
+  return measured;
+}
+
+// By how much an exact step is divided where each product took time in proportion to the
+// multiply-accumulates that are left of it; of an exact row by nothing.
+std::optional<double> estimated_speedup(const Row& row) {
+  return is_dense(*row.first) ? std::optional(1.0) : row.estimate;
 }
 
 Measured of_realisation(const Row& row) {
@@ -172,7 +191,8 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
   const bool best = value.definition.starts_with("best");
   const Contents& contents = set_.contents();
   if (quantity == kRealisation) return of_realisation(row);
-  if (is_speed(quantity)) return of_timing(row, /*saved=*/quantity == "time_saved");
+  if (value.basis == "estimated") return estimate(value, row);
+  if (is_speed(quantity)) return of_timing(row, value);
   if (quantity == "accuracy_loss") return loss(row, at, best);
   if (quantity == "accuracy") return of_summary(best ? row.best : row.accuracy, row);
   if (quantity == "density") return of_counts(gradient_density(contents, row), row);
@@ -195,13 +215,60 @@ Measured PaperCells::loss(const Row& row, Place at, bool best) const {
   return measured;
 }
 
+const Row* PaperCells::row_labelled(const std::string& label) const {
+  for (size_t row = 0; row < grid_.rows().size(); ++row) {
+    if (grid_.rows()[row] == label) return find({row, 0});
+  }
+  return nullptr;
+}
+
+// As McDanel et al. 2022 estimate (section IV-C): the steps that a training needed, each as long as
+// an exact one with the time of its products divided by what is left of their multiply-accumulates.
+Measured PaperCells::estimate(const ReportedValue& value, const Row& row) const {
+  const auto ours = estimated_speedup(row);
+  if (!ours) return {.why_none = kNoShares};
+  Measured measured;
+  if (value.quantity == "time_to_target") {
+    std::vector<double> dense_ns;
+    for (const auto& pairs : set_.block_pairs(row)) {
+      for (const auto& pair : pairs) dense_ns.push_back(pair.dense_ns);
+    }
+    if (dense_ns.empty()) return {.why_none = kNoShares};
+    const double step_s = quantile(dense_ns, 0.5) / kNsPerSecond / *ours;
+    std::vector<double> seconds;
+    for (const auto& [seed, steps] : set_.steps_to_target(row)) {
+      seconds.push_back(static_cast<double>(steps) * step_s);
+    }
+    measured = of_summary(summarize(seconds), row);
+  } else if (value.quantity == "speedup" && !value.against.empty()) {
+    const Row* other = row_labelled(value.against);
+    if (other == &row) return {};
+    if (other == nullptr) {
+      return {.why_none = fmt::format("no run of {}, which it is held against", value.against)};
+    }
+    const auto theirs = estimated_speedup(*other);
+    if (!theirs) return {.why_none = kNoShares};
+    const auto other_steps = set_.steps_to_target(*other);
+    std::vector<double> logs;
+    for (const auto& [seed, steps] : set_.steps_to_target(row)) {
+      const auto found = other_steps.find(seed);
+      if (found == other_steps.end()) continue;
+      logs.push_back(std::log(static_cast<double>(found->second) / static_cast<double>(steps) *
+                              *ours / *theirs));
+    }
+    measured = of_timing(ratio_of_logs(logs), /*saved=*/false);
+  }
+  measured.estimated = true;
+  return measured;
+}
+
 std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
   if (!value.not_run.empty()) return value.not_run;
   if (grid_.planned_in_full(at) == nullptr) return "the paper has no such cell";
   const auto* run = grid_.planned_as_shown(at);
   if (run == nullptr) return fmt::format("not part of the {} scale", name(grid_.shown().scale));
   if (!run->excluded.empty()) return run->excluded;
-  const bool timed = is_speed(value.quantity);
+  const bool timed = is_of_processes(value);
   const Row* row = find(at);
   const Ends ends = row == nullptr ? Ends{} : ends_of(*row, timed ? "timing" : "accuracy");
   if (ends.finished == 0) {
@@ -211,11 +278,14 @@ std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
   }
   if (timed) {
     if (value.quantity == kRealisation && row->speedup.n > 0) return "its runs did not count it";
+    if (value.basis == kBackwardBasis && row->speedup.n > 0) {
+      return "its timing runs did not time the backward pass by itself";
+    }
     return row->notes[kTainted] ? "its timing was disturbed: sweep --rerun tainted times it again"
                                 : "its timing runs have no pair of blocks";
   }
   if (value.quantity == "accuracy_loss") return "no dense run of its seeds to compare with";
-  if (value.quantity == "time_to_target") {
+  if (value.quantity == "time_to_target" || value.basis == "estimated") {
     return row->target ? "no run reached the target" : "the experiment has no target";
   }
   return "its runs did not record it";

@@ -40,6 +40,8 @@ class PaperCells {
   bool encoded_as_in_the_paper(const Row& row) const;
   Measured measure(const ReportedValue& value, const Row& row, Place at) const;
   Measured loss(const Row& row, Place at, bool best) const;
+  Measured estimate(const ReportedValue& value, const Row& row) const;
+  const Row* row_labelled(const std::string& label) const;
   std::string why_none(const ReportedValue& value, Place at) const;
 
   const PaperGrid& grid_;

@@ -137,8 +137,10 @@ class RunsTable {
     return departs.empty() ? stated_departure(grid_.layout().paper, full) : departs;
   }
 
-  // Whether a cell is the exact training that others are compared with in this quantity.
+  // Whether a cell is what others are compared with in this quantity: the exact training, or the
+  // row that it names.
   bool is_reference(const ReportedValue& value, Place at) const {
+    if (!value.against.empty()) return grid_.rows()[at.row] == value.against;
     return grid_.baseline(at) == at &&
            (is_against_dense(value.quantity) || is_of_approximated(value));
   }
@@ -170,8 +172,9 @@ class RunsTable {
       const bool of_time = note == kTainted || note == kOtherNetwork || note == kFewProcesses ||
                            note == kAboveCeiling;
       if (!row->notes[note] || (of_time && !is_timing(shown.value.quantity))) continue;
-      if (note == kFew && is_speed(shown.value.quantity)) continue;  // it counts processes
-      if (note == kShared) continue;                                 // no throughput here
+      if (note == kFew && is_of_processes(shown.value)) continue;  // it counts processes
+      if (note == kAboveCeiling && shown.value.basis != "measured-e2e") continue;  // of steps
+      if (note == kShared) continue;  // no throughput here
       add_piece(line.notes, "; ", kNoteNames[note]);
       add_piece(marks, ",", footnotes_.letter(kNoteTexts[note]));
     }

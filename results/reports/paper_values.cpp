@@ -112,7 +112,7 @@ std::string measured_text(const Measured& measured, const ReportedValue& value) 
       text += fmt::format(" ± {}", fixed((*measured.hi - *measured.lo) / 2, digits));
     }
   }
-  if (is_speed(value.quantity)) {
+  if (is_of_processes(value)) {
     return text + fmt::format(" ({} {})", measured.n, measured.n == 1 ? "process" : "processes");
   }
   if (!measured.p_holm) return text + fmt::format(" (n={})", measured.n);

@@ -264,15 +264,17 @@ std::string RowSet::setting(const Row& row) const {
   return text;
 }
 
-std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, bool* left_out) const {
+std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, Timed timed,
+                                                        bool* left_out) const {
+  const auto& of_runs = timed == Timed::kSteps ? contents_.blocks : contents_.backward;
   std::vector<std::vector<BlockPair>> groups;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
     if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
     // An exact training against itself says nothing beside one against another network.
     if (row.notes[kOtherNetwork] && cell->timed_against.empty()) continue;
-    const auto pairs = contents_.blocks.find(run->run_id);
-    if (pairs == contents_.blocks.end()) continue;
+    const auto pairs = of_runs.find(run->run_id);
+    if (pairs == of_runs.end()) continue;
     if (!run->timing_valid && !include_tainted_) {
       if (left_out != nullptr) *left_out = true;
       continue;
@@ -283,13 +285,18 @@ std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, bool* le
 }
 
 void RowSet::judge_time(Row& row) const {
-  std::vector<std::vector<double>> logs;
-  for (const auto& pairs : block_pairs(row, &row.notes[kTainted])) {
-    auto& group = logs.emplace_back();
-    for (const auto& pair : pairs) group.push_back(std::log(pair.dense_ns / pair.approx_ns));
-    row.block_pairs += static_cast<int64_t>(group.size());
-  }
-  row.speedup = ratio_of_processes(logs);
+  const auto ratio = [](const std::vector<std::vector<BlockPair>>& groups) {
+    std::vector<std::vector<double>> logs;
+    for (const auto& pairs : groups) {
+      auto& group = logs.emplace_back();
+      for (const auto& pair : pairs) group.push_back(std::log(pair.dense_ns / pair.approx_ns));
+    }
+    return ratio_of_processes(logs);
+  };
+  const auto steps = block_pairs(row, Timed::kSteps, &row.notes[kTainted]);
+  for (const auto& pairs : steps) row.block_pairs += static_cast<int64_t>(pairs.size());
+  row.speedup = ratio(steps);
+  row.backward = ratio(block_pairs(row, Timed::kBackward));
   row.notes[kFewProcesses] = row.speedup.n > 0 && row.speedup.n < kProcessesForATiming;
 }
 
@@ -344,6 +351,18 @@ void RowSet::judge_realisation(Row& row) const {
   // What a smaller network saves is another thing than what is left out of its products.
   if (row.notes[kOtherNetwork]) return;
   row.realisation = realisation(row.speedup, row.compute_reduction.mean / 100);
+}
+
+std::map<int64_t, int64_t> RowSet::steps_to_target(const Row& row) const {
+  std::map<int64_t, int64_t> steps;
+  if (!row.target) return steps;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
+    const auto& evaluations = judged(*cell, *run);
+    const auto reached = std::ranges::find_if(
+        evaluations, [&](const CurvePoint& point) { return point.value >= *row.target; });
+    if (reached != evaluations.end()) steps[cell->seed] = reached->step;
+  }
+  return steps;
 }
 
 void RowSet::judge_target(Row& row) const {

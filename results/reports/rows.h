@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,6 +58,7 @@ struct Row {
   std::optional<double> loss_p_holm;
   Ratio speedup;            // over the processes that timed it
   int64_t block_pairs = 0;  // of all of them
+  Ratio backward;           // the same of the convolutions' data and weight gradients alone
   Ratio speedup_shared;
   // Percent of the multiply-accumulates of all layers and products that are left out, over the runs
   // that count them: accuracy runs, or without any the timing runs.
@@ -128,12 +130,19 @@ class RowSet {
   // The test accuracy at the best evaluation of what judges, percent.
   std::optional<double> best_accuracy(const Cell& cell) const;
 
+  // By seed, the steps of a training to the first evaluation that reaches the row's target; without
+  // those that never did.
+  std::map<int64_t, int64_t> steps_to_target(const Row& row) const;
+
   // Accuracy of `dense` minus that of `row`, points, a pair for each seed that both have on the
   // same machine and data; `best`: by their best evaluations rather than their last.
   std::vector<double> losses(const Row& row, const Row& dense, bool best) const;
 
-  // The block pairs of the row's timing runs that count, a group for each run.
-  std::vector<std::vector<BlockPair>> block_pairs(const Row& row, bool* left_out = nullptr) const;
+  // The block pairs of the row's timing runs that count, a group for each run: of whole steps, or
+  // of the convolutions' gradients alone.
+  enum class Timed { kSteps, kBackward };
+  std::vector<std::vector<BlockPair>> block_pairs(const Row& row, Timed timed = Timed::kSteps,
+                                                  bool* left_out = nullptr) const;
 
  private:
   void group();

@@ -146,6 +146,28 @@ class FakeEngine final : public Engine {
           {"diverged_layer", diverged ? Json("conv1") : Json(nullptr)}});
   }
 
+  // One layer at two epochs.
+  std::vector<ConvShape> recorded_shapes(const std::string& folder) override {
+    if (folder == "nothing") throw data_error("nothing: no recorded operands in it");
+    std::vector<ConvShape> shapes;
+    for (const int64_t epoch : {2, 4}) {
+      shapes.push_back({.label = "small_cnn conv 1",
+                        .batch = 2,
+                        .in_channels = 4,
+                        .out_channels = 4,
+                        .size = 8,
+                        .recorded = OperandOrigin{.path = folder + "/a",
+                                                  .run_key = std::string(64, 'a'),
+                                                  .network = "small_cnn",
+                                                  .method = "zero",
+                                                  .layer = "conv1",
+                                                  .step = 5 * epoch - 1,
+                                                  .epoch = static_cast<double>(epoch),
+                                                  .reads_images = true}});
+    }
+    return shapes;
+  }
+
   std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
                                        const std::vector<std::string>& methods,
                                        const std::string& /*device*/,

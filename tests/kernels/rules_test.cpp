@@ -5,8 +5,8 @@
 namespace approx {
 namespace {
 
-// Version 1 once more as functions: keys of stored runs say nothing of a table, so it must stay what
-// it is.
+// Version 1 once more as functions: keys of stored runs say nothing of a table, so it must stay
+// what it is.
 bool sparse_rows_paid(const Problem& p) {
   if (p.co < 16 || p.ho * p.wo < 4) return false;
   if (p.kh * p.kw < 9) return p.ci >= 64 && p.density <= 0.3;

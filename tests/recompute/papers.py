@@ -161,10 +161,22 @@ class Item:
                 best = rank, row
         return best[1] if best else None
 
-    def value(self, quantity, definition):
+    def value(self, line):
+        """What the file says of the quantity of a line. Derived ones are in no file."""
+        keys = ("quantity", "definition", "basis", "hardware")
         found = [value for value in self.report.get("value", [])
-                 if value["quantity"] == quantity and value.get("definition", "") == definition]
+                 if all(value.get(key, "measured-e2e" if key == "basis" else "") == line[key]
+                        for key in keys)]
         return found[0] if found else {}
+
+    def reference(self, line, place):
+        """Whether a cell is what the others of its quantity are held against."""
+        against = self.value(line).get("against")
+        if against:
+            return self.rows[place[0]] == against
+        return self.baseline(place) == place and (
+            line["quantity"] in SPEEDS + ("accuracy_loss",) or
+            line["definition"] == "of the approximated layers")
 
     def departs(self, place):
         """Whether a loss there is of another training than the paper's."""
@@ -206,22 +218,26 @@ def other_training(ours, paper):
         ours[key] != paper[key] for key in ("batch_size", "train_examples"))
 
 
-def measured(item, rows, place, quantity, definition):
+def measured(item, rows, place, line):
     """(value, lo, hi, n, p, what else a verdict needs) of a cell; n is 0 where there is none."""
+    quantity, definition = line["quantity"], line["definition"]
     row = item.find(rows, place)
     if row is None:
         return None
     best = definition.startswith("best")
     values, extra = None, {"row": row, "same": False, "base": None}
+    if line["basis"] == "estimated":
+        return estimated(item, rows, row, line) + (None, extra)
     if quantity == "realisation":
         ceiling, _ = row.bounds()
         low = row.speedup()[1]
         extra["above"] = ceiling is not None and low is not None and low > ceiling
         return row.realisation() + (None, extra)
     if quantity in SPEEDS:
-        ratio, low, high, n = row.speedup()
+        backward = line["basis"] == "measured-backward"
+        ratio, low, high, n = row.backward_speedup() if backward else row.speedup()
         ceiling, _ = row.bounds()
-        extra["above"] = ceiling is not None and low is not None and low > ceiling
+        extra["above"] = not backward and None not in (ceiling, low) and low > ceiling
         if n and quantity == "time_saved":
             ratio, low, high = (None if each is None else 100 * (1 - 1 / each)
                                 for each in (ratio, low, high))
@@ -254,9 +270,23 @@ def measured(item, rows, place, quantity, definition):
     return value, low, high, len(values), p, extra
 
 
+def estimated(item, rows, row, line):
+    """(value, lo, hi, n) of a number that is computed from measured steps and shares of time."""
+    against = item.value(line).get("against")
+    if line["quantity"] == "speedup":
+        other = item.find(rows, (item.rows.index(against), 0))
+        return row.estimated_speedup_to_target(other) if other else (None, None, None, 0)
+    assert line["quantity"] == "time_to_target", f"no estimate of {line['quantity']} here"
+    values = row.estimated_times_to_target()
+    value, half = mean(values), half_width(values)
+    if half is None:
+        return value, None, None, len(values)
+    return value, value - half, value + half, len(values)
+
+
 def verdict(item, line, found, place):
-    quantity, definition = line["quantity"], line["definition"]
-    value = item.value(quantity, definition)
+    quantity = line["quantity"]
+    value = item.value(line)
     n = found[3] if found else 0
     if n == 0:
         return "NOT RUN"
@@ -273,6 +303,7 @@ def verdict(item, line, found, place):
     tolerance = value.get("tolerance", item.report.get("margin", 1) if is_loss
                           else 1 if is_count else 0)
     obstacles = [
+        item.scale == "smoke",
         not row.planned or base is not None and not base.planned,
         value.get("hardware") and quantity in TIMES,
         line["basis"] == "estimated",
@@ -300,13 +331,12 @@ def expected_paper(item, printed):
     results = []
     for line in printed:
         place = item.rows.index(line["row"]), item.columns.index(line["column"])
-        quantity, definition = line["quantity"], line["definition"]
-        reference = item.baseline(place) == place and (
-            quantity in SPEEDS + ("accuracy_loss",) or definition == "of the approximated layers")
+        reference = item.reference(line, place)
+        against = item.value(line).get("against") == line["row"]
         found = None
-        not_run = item.value(quantity, definition).get("not_run")
-        if not not_run and not (reference and quantity not in SPEEDS):
-            found = measured(item, rows, place, quantity, definition)
+        not_run = item.value(line).get("not_run")
+        if not not_run and not against and not (reference and line["quantity"] not in SPEEDS):
+            found = measured(item, rows, place, line)
         if found is not None and found[3] == 0:
             found = None
         word = "" if reference else verdict(item, line, found, place)

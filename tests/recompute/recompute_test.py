@@ -6,6 +6,9 @@ and `paper`, cell by cell. A column that this script does not know is an error, 
 added without a second computation; those that only repeat what is stored are named at each table.
 
   recompute_test.py PROGRAM DATABASE...
+  recompute_test.py PROGRAM --smoke ITEM...
+
+The second form runs items at smoke scale and looks at their tables: what no committed database has.
 """
 
 import csv
@@ -15,6 +18,7 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 
 from papers import ROOT, Item, expected_paper
 from stored import Store, rows_of
@@ -76,11 +80,34 @@ def compare_database(comparison, path):
                     expected_advice(rows, share_of_error=0.1),
                     ("setting", "machine", "reason", "measured_utc", "commit"))
     for item, scale in items_with_runs(comparison.program, path):
-        printed = comparison.csv("report", "paper", item, "--scale", scale, "--db", path)
-        comparison.rows(f"{name}: {item} {scale}", printed,
-                        expected_paper(Item(comparison.program, item, scale, path), printed),
-                        ("item", "row", "column", "quantity", "definition", "unit", "basis",
-                         "hardware", "printed", "reported", "reason", "notes", "paper_note"))
+        compare_item(comparison, path, item, scale)
+
+
+def compare_item(comparison, path, item, scale, *flags):
+    printed = comparison.csv("report", *flags, "paper", item, "--scale", scale, "--db", path)
+    comparison.rows(f"{os.path.basename(path)}: {item} {scale}", printed,
+                    expected_paper(Item(comparison.program, item, scale, path), printed),
+                    ("item", "row", "column", "quantity", "definition", "unit", "basis",
+                     "hardware", "printed", "reported", "reason", "notes", "paper_note"))
+    return printed
+
+
+def compare_smoke(comparison, items):
+    """Beside other tests timings are disturbed; here they count."""
+    Store.include_tainted = True
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "smoke.db")
+        for item in items:
+            subprocess.run([comparison.program, "sweep", "@" + item, "--scale", "smoke", "--db",
+                            path, "--progress", "none", "--checkpoint-every", "0"], cwd=ROOT,
+                           check=True)
+            printed = compare_item(comparison, path, item, "smoke", "--include-tainted")
+            # Of each quantity that we measure there is something to be compared.
+            for line in printed:
+                same = [other for other in printed if other["quantity"] == line["quantity"] and
+                        other["basis"] == line["basis"]]
+                if not any(other["measured"] for other in same):
+                    comparison.problems.append(f"{item}: no {line['quantity']} ({line['basis']})")
 
 
 def items_with_runs(program, path):
@@ -95,12 +122,14 @@ def items_with_runs(program, path):
 
 def main():
     comparison = Comparison(os.path.abspath(sys.argv[1]))
-    for path in sys.argv[2:]:
-        compare_database(comparison, path)
+    if sys.argv[2] == "--smoke":
+        compare_smoke(comparison, sys.argv[3:])
+    else:
+        for path in sys.argv[2:]:
+            compare_database(comparison, path)
     for problem in comparison.problems:
         print(problem)
-    print(f"{comparison.cells} cells of {len(sys.argv) - 2} databases, "
-          f"{len(comparison.problems)} of them otherwise")
+    print(f"{comparison.cells} cells, {len(comparison.problems)} of them otherwise")
     sys.exit(1 if comparison.problems or not comparison.cells else 0)
 
 

@@ -47,6 +47,8 @@ class Store:
     """Cells in the order of their experiments; those that a later version superseded only if asked
     for."""
 
+    include_tainted = False  # whether timings that were disturbed count
+
     def __init__(self, path, experiment=None, superseded=False):
         db = sqlite3.connect(f"file:{os.path.abspath(path)}?immutable=1", uri=True)
         db.row_factory = sqlite3.Row
@@ -92,6 +94,9 @@ class Store:
             self.layers[row["run_id"]].append(row)
         for run, rows in self.layers.items():
             self.layers[run] = without_gradient_of_images(rows)
+
+    def counts(self, run):
+        return run.timing_valid or self.include_tainted
 
     @staticmethod
     def identity(cell):
@@ -188,7 +193,7 @@ class Row:
                  and cell.run.finished]
         if any(cell.timed_against for cell in timed):
             timed = [cell for cell in timed if cell.timed_against]
-        return [cell for cell in timed if cell.run.timing_valid]
+        return [cell for cell in timed if self.store.counts(cell.run)]
 
     def block_pairs(self):
         """For each timing run that has any: its pairs of ns a step, (dense, approximated)."""
@@ -205,6 +210,49 @@ class Row:
         return ratio_of_logs([mean([math.log(dense / ours) for dense, ours in pairs])
                               for pairs in self.block_pairs()])
 
+    def backward_speedup(self):
+        """The same of the gradients of the convolutions alone, whose pairs share a step."""
+        logs = []
+        for cell in self.timings():
+            dense, ours = ({point["step"]: point["value"]
+                            for point in self.store.curves[cell.run.run_id, "backward_ns", arm]
+                            if point["value"] > 0} for arm in ("dense", "approx"))
+            pairs = [math.log(dense[step] / ours[step]) for step in sorted(dense) if step in ours]
+            if pairs:
+                logs.append(mean(pairs))
+        return ratio_of_logs(logs)
+
+    def estimated_speedup(self):
+        """Of a step whose products take time in proportion to the work that is left of them."""
+        return 1.0 if self.first.dense else self.bounds()[1]
+
+    def steps_to_target(self):
+        """By seed, of the trainings that reached it."""
+        steps = {}
+        for cell in self.trained(diverged=True):
+            hits = [point["step"] for point in self.store.judged(cell)
+                    if self.target is not None and point["value"] >= self.target]
+            if hits:
+                steps[cell.seed] = hits[0]
+        return steps
+
+    def estimated_times_to_target(self):
+        dense = [dense for pairs in self.block_pairs() for dense, _ in pairs]
+        speedup = self.estimated_speedup()
+        if not dense or speedup is None:
+            return []
+        return [steps * float(numpy.median(dense)) / SECOND / speedup
+                for steps in self.steps_to_target().values()]
+
+    def estimated_speedup_to_target(self, other):
+        """Over seeds that both have: their steps, each divided by its estimated speedup."""
+        ours, theirs = self.estimated_speedup(), other.estimated_speedup()
+        if ours is None or theirs is None:
+            return ratio_of_logs([])
+        steps, others = self.steps_to_target(), other.steps_to_target()
+        return ratio_of_logs([math.log(others[seed] / theirs / (steps[seed] / ours))
+                              for seed in steps if seed in others])
+
     def shared_speedup(self):
         logs = [math.log(other.run.train_ns / cell.run.train_ns) for cell, other in self.pairs()
                 if (cell.run.train_ns or 0) > 0 and (other.run.train_ns or 0) > 0]
@@ -217,7 +265,8 @@ class Row:
             return None, None
         for cell in self.cells:
             run = cell.run
-            if cell.purpose != "timing" or run is None or not (run.finished and run.timing_valid):
+            if cell.purpose != "timing" or run is None or not (
+                    run.finished and self.store.counts(run)):
                 continue
             layers = self.store.layers[run.run_id]
             touched = saved = phases = 0

@@ -40,15 +40,15 @@ TEST(Choices, ALimitIsNamed) {
 
 TEST(Choices, AreALineForEachCandidateInTheOrderOfTheirRanks) {
   EXPECT_EQ(render(choices_table({choice()}), "csv"),
-            "op,shape,method,plan,density,rank,variant,fits,pays,chosen,why\n"
-            "data_gradient,conv2,sdgp,PrunedDY,0.5,1,foreign,no,–,no,"
+            "op,shape,epoch,method,plan,density,rank,variant,fits,pays,chosen,why\n"
+            "data_gradient,conv2,,sdgp,PrunedDY,0.5,1,foreign,no,–,no,"
             "it does not compute this product\n"
-            "data_gradient,conv2,sdgp,PrunedDY,0.5,2,slow,yes,no,no,"
+            "data_gradient,conv2,,sdgp,PrunedDY,0.5,2,slow,yes,no,no,"
             "its rule says that it does not pay here\n"
-            "data_gradient,conv2,sdgp,PrunedDY,0.5,3,taken,yes,yes,yes,"
+            "data_gradient,conv2,,sdgp,PrunedDY,0.5,3,taken,yes,yes,yes,"
             "the first in rank that fits and pays\n"
-            "data_gradient,conv2,sdgp,PrunedDY,0.5,4,late,yes,no rule,no,taken comes before it\n"
-            "data_gradient,conv2,sdgp,PrunedDY,0.5,5,reference,yes,–,no,"
+            "data_gradient,conv2,,sdgp,PrunedDY,0.5,4,late,yes,no rule,no,taken comes before it\n"
+            "data_gradient,conv2,,sdgp,PrunedDY,0.5,5,reference,yes,–,no,"
             "the definition: taken by its name alone\n");
 }
 

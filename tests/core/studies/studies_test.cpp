@@ -126,10 +126,28 @@ TEST(DensitiesStudy, CountsWhatStays) {
 }
 
 TEST(LayerTimesStudy, HasEveryProductOfEveryLayerAndSharesOfOne) {
-  double of_layers = 0, of_products = 0;
-  size_t products = 0;
+  double of_layers = 0, of_products = 0, of_method = 0, sum_of_method = 0;
+  size_t products = 0, by_method = 0;
+  std::map<std::string, double> data_gradient_ms;
   for (const auto& row : rows_of("layer-times", "steps=1,batch-size=8,rounds=3")) {
     EXPECT_GT(row["ms"].get<double>(), 0);
+    const std::string layer = row["layer"];
+    if (row["method"] == "dense") {
+      EXPECT_TRUE(row["estimated_ms"].is_null());
+      if (row["product"] == "data_gradient") data_gradient_ms[layer] = row["ms"];
+    } else {
+      EXPECT_EQ(row["product"], "data_gradient");
+      EXPECT_TRUE(row["share"].is_null()) << "shares are of the exact products";
+      // Two of four channels are half of the work, less where what is kept was zero.
+      if (row["kind"] == "conv3x3") {
+        const double of_exact = row["estimated_ms"].get<double>() / data_gradient_ms[layer];
+        EXPECT_LE(of_exact, 0.5 + 1e-9) << layer;
+        EXPECT_GT(of_exact, 0.4) << layer;
+      }
+      (layer == "all layers" ? sum_of_method : of_method) += row["ms"].get<double>();
+      by_method += layer != "all layers";
+      continue;
+    }
     if (row["layer"] == "all layers") {
       of_products += row["share"].get<double>();
       continue;
@@ -141,6 +159,8 @@ TEST(LayerTimesStudy, HasEveryProductOfEveryLayerAndSharesOfOne) {
     EXPECT_FALSE(row["layer_index"] == 1 && row["product"] == "data_gradient")
         << "the images have no gradient";
   }
+  EXPECT_EQ(by_method, 3u);
+  EXPECT_NEAR(of_method, sum_of_method, 1e-9);
   EXPECT_EQ(products, 4u * 3u - 1);
   EXPECT_NEAR(of_layers, 1, 1e-9);
   EXPECT_NEAR(of_products, 1, 1e-9);

@@ -442,6 +442,61 @@ TEST(TimingRun, OneWhoseThreadsKeepSharingACoreSaysSo) {
                          "worst)"}));
 }
 
+// The values of a metric of a timing run, by split in their order.
+std::map<std::string, std::vector<double>> timed_metric(const std::vector<Json>& events,
+                                                        const std::string& name) {
+  std::map<std::string, std::vector<double>> values;
+  for (const auto& event : of_kind(events, "metric")) {
+    if (event["name"] == name) values[event["split"]].push_back(event["value"]);
+  }
+  return values;
+}
+
+TEST(TimingRun, TimesTheGradientsOfTheConvolutionsInPairs) {
+  auto config = toy_config("zero", "slice:layers=1::1,steps=::2");
+  config.purpose = Purpose::kTiming;
+  config.blocks = 4;
+  config.block_steps = 2;
+  const auto events = events_of(config);
+  const auto backward = timed_metric(events, "backward_ns");
+  ASSERT_EQ(backward.size(), 2u);
+  const double step = of_kind(events, "block")[0]["ns"].get<double>() / 2;
+  for (const char* arm : {"dense", "approx"}) {
+    ASSERT_EQ(backward.at(arm).size(), 4u) << "a value a pair, as the blocks";
+    for (const double ns : backward.at(arm)) {
+      EXPECT_GT(ns, 0);
+      EXPECT_LT(ns, 20 * step) << "of a step";
+    }
+  }
+  // Each pair has a step of its own, by which its two are found.
+  std::map<int64_t, int> pairs;
+  for (const auto& event : of_kind(events, "metric")) {
+    if (event["name"] == "backward_ns") ++pairs[event["step"]];
+  }
+  EXPECT_EQ(pairs.size(), 4u);
+  for (const auto& [at, values] : pairs) EXPECT_EQ(values, 2) << at;
+}
+
+// Twenty pairs of blocks, ten of backward passes: they cost time and say as much.
+TEST(TimingRun, AtMostTenPairsOfBackwardPasses) {
+  auto config = toy_config("zero", "slice");
+  config.purpose = Purpose::kTiming;
+  config.blocks = 12;
+  config.block_steps = 1;
+  EXPECT_EQ(timed_metric(events_of(config), "backward_ns").at("dense").size(), 10u);
+}
+
+// Before and after the eight blocks of steps, then the second pair of backward passes, whatever is
+// tried again.
+TEST(TimingRun, BackwardPassesThatSharedACoreAreLeftOutAndTaintNothing) {
+  std::vector<double> shares(5, 1.0);     // of the four blocks
+  shares.insert(shares.end(), 3, 1.0);    // the first pair
+  shares.insert(shares.end(), 100, 0.5);  // the second
+  const auto events = probed_events(shares);
+  EXPECT_EQ(timed_metric(events, "backward_ns").at("approx").size(), 1u);
+  EXPECT_FALSE(events.back().contains("taint"));
+}
+
 TEST(TimingRun, TheOrderOfItsBlocksIsBalancedAndNotThatOfItsSeed) {
   std::set<Json> draws;
   for (int run = 0; run < 4; ++run) {

@@ -59,7 +59,7 @@ class CascadeTest : public testing::Test {
       rows.push_back({{"op", "weight_gradient"},
                       {"method", "zero"},
                       {"variant", variant},
-                      {"shape", {{"label", shape}}},
+                      {"shape", shape_json(shape)},
                       {"label", shape},
                       {"precision", "fp32"},
                       {"threads", threads},
@@ -72,6 +72,12 @@ class CascadeTest : public testing::Test {
                       {"verdict", "faster"}});
     }
     RunStore(path_, RunStore::Mode::kWrite).add_kernel_results(environment_of(), rows);
+  }
+
+  static Json shape_json(const std::string& shape) {
+    Json json = {{"label", shape}};
+    if (shape.starts_with("recorded")) json["recorded"] = {{"epoch", 2.0}};
+    return json;
   }
 
   // The row of a method as JSON.
@@ -108,6 +114,7 @@ TEST_F(CascadeTest, ProductsMakeLayers) {
   add_kernels({{"a", 4}});             // later: counts in its place
   add_kernels({{"a", 2}}, 1, "slow");  // another variant: the faster one counts
   add_kernels({{"c", 1000}}, 2);       // other threads: another thing
+  add_kernels({{"recorded", 1000}});   // so are operands of a training
   const Json zero = row("zero");
   EXPECT_NEAR(zero["product"].get<double>(), 8, 1e-9);
   EXPECT_NEAR(zero["product_least"].get<double>(), 4, 1e-9);

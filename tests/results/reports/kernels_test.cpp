@@ -118,6 +118,38 @@ TEST(KernelLineTest, AChosenVariantThatLosesIsMarked) {
   EXPECT_FALSE(kernel_line(skipped).loses());
 }
 
+Json recorded_row(double epoch) {
+  Json row = benched("crs", "gather", true, 0.8);
+  row["shape"]["recorded"] = {{"run_key", std::string(64, 'a')},
+                              {"network", "vgg19"},
+                              {"method", "zero"},
+                              {"layer", "conv2"},
+                              {"step", 9},
+                              {"epoch", epoch}};
+  return row;
+}
+
+// Random and recorded operands of one shape are different cases, and so are two epochs.
+TEST_F(KernelsTest, OperandsOfATrainingAreCasesOfTheirOwn) {
+  RunStore(path_, Mode::kWrite)
+      .add_kernel_results(environment_of(),
+                          {benched("crs", "gather", true, 0.8), recorded_row(2), recorded_row(4)});
+  const Json rows = Json::parse(render(report_kernels(path_), "json"))["rows"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0]["operands"], "random");
+  EXPECT_EQ(rows[0]["epoch"], nullptr);
+  EXPECT_EQ(rows[1]["operands"], "recorded");
+  EXPECT_EQ(rows[1]["epoch"], 2);
+  EXPECT_EQ(rows[2]["epoch"], 4);
+  EXPECT_EQ(rows[2]["step"], 9);
+  EXPECT_EQ(rows[2]["run_key"], std::string(64, 'a'));
+  EXPECT_EQ(rows[2]["trained_by"], "zero");
+  EXPECT_NE(render(report_kernels(path_), "md").find("| recorded in aaaaaaaaaaaa | 4"),
+            std::string::npos);
+  auto printed = kernel_line(recorded_row(4));
+  EXPECT_EQ(text_of(printed.epoch), "4");
+}
+
 // What bench-kernel prints is what the store gives back.
 TEST_F(KernelsTest, AKernelLineIsTheSameBeforeAndAfterItIsStored) {
   auto row = benched("crs", "gather", true, 0.8);  // whole nanoseconds, as the store keeps them

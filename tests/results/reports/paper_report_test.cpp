@@ -477,6 +477,124 @@ TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
             "2.000");
 }
 
+Json timing_metric(const std::string& name, const std::string& split, int64_t step, double value) {
+  return {{"event", "metric"}, {"name", name},  {"split", split}, {"step", step},
+          {"epoch", 0.5},      {"train_ns", 1}, {"value", value}};
+}
+
+// Steps twice as fast, and in two pairs backward passes 2 and 8 times: by the mean of the
+// logarithms 4 times in one process.
+TEST_F(PaperReport, TheBackwardPassIsAColumnOfItsOwn) {
+  auto experiment = item(2);
+  for (auto& run : trainings_of(experiment)) run.config.purpose = Purpose::kTiming;
+  auto& values = experiment.paper.values;
+  values[0].quantity = "speedup";
+  values[0].paper.clear();
+  values.push_back(values[0]);
+  values[1].basis = "measured-backward";
+  values[1].paper = {{{"", std::nullopt}}, {{"4×", 4.0}}};
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  for (const auto& run : experiment.runs()) {
+    const auto id = store.begin(run.key, environment_of(), folder_ / ("r" + run.key.substr(9)));
+    std::vector<Json> events = {environment_of(), block_event(0, "dense", 10, 200),
+                                block_event(0, "approx", 10, 100)};
+    if (run.method_label == "zero") {
+      for (const auto& [step, approx] : {std::pair(20, 40.0), std::pair(21, 10.0)}) {
+        events.push_back(timing_metric("backward_ns", "dense", step, 80));
+        events.push_back(timing_metric("backward_ns", "approx", step, approx));
+      }
+      events.push_back(timing_metric("backward_ns", "dense", 22, 80));  // alone: no pair
+    }
+    events.push_back(final_event(1));
+    store.finish(*id, events, {});
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  const auto cell = [&](const std::string& method, const std::string& basis,
+                        const std::string& column) -> std::string {
+    Table part = table;
+    std::erase_if(part.rows, [&](const auto& row) {
+      return std::ranges::find(row, Field(basis)) == row.end();
+    });
+    return at(part, method, "speedup", column);
+  };
+  EXPECT_EQ(cell("zero", "measured-e2e", "measured"), "2.000");
+  EXPECT_EQ(cell("zero", "measured-backward", "measured"), "4.000");
+  EXPECT_EQ(cell("zero", "measured-backward", "n"), "2") << "processes";
+  EXPECT_EQ(cell("zero", "measured-backward", "reported"), "4.000");
+  EXPECT_EQ(cell("zero", "measured-backward", "verdict"), name(Verdict::kNotComparable));
+  EXPECT_EQ(cell("random", "measured-backward", "reason"),
+            "its timing runs did not time the backward pass by itself");
+  EXPECT_NE(render(table, "md").find("speedup, % (measured-backward)"), std::string::npos);
+}
+
+// A step takes 20 ms, half of it data gradients. "zero" leaves out three quarters of their work,
+// which would make steps 1.6 times as fast, "random" half, 4/3 times. Both reach the target, after
+// 1200 and 600 steps.
+TEST_F(PaperReport, AnEstimateOfTheTimeToATargetIsMadeOfStepsAndShares) {
+  auto experiment = item(2);
+  auto& runs = trainings_of(experiment);
+  const auto trainings = runs;
+  for (auto run : trainings) {
+    run.config.purpose = Purpose::kTiming;
+    run.key = "timings/" + run.key;
+    runs.push_back(run);
+  }
+  experiment.target = Target{"accuracy", 0.8};
+  ReportedValue time = accuracy_value();
+  time.quantity = "time_to_target";
+  time.unit = "s";
+  ReportedValue estimated = time;
+  estimated.basis = "estimated";
+  ReportedValue speed = estimated;
+  speed.quantity = "speedup";
+  speed.unit = "x";
+  speed.against = "random";
+  speed.paper = {{{"", std::nullopt}}, {{"0.5", 0.5}}};
+  experiment.paper.values = {estimated, speed};
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_experiment(experiment, "sweep");
+  for (const auto& run : experiment.runs()) {
+    std::string folder = run.key;
+    std::replace(folder.begin(), folder.end(), '/', '-');
+    const auto id = store.begin(run.key, environment_of(), folder_ / folder);
+    std::vector<Json> events = {environment_of()};
+    if (run.config.purpose == Purpose::kAccuracy) {
+      for (auto& event :
+           run.method_label == "random" ? accuracy_events({0.85}) : accuracy_events({0.7, 0.85})) {
+        events.push_back(event);
+      }
+    } else {
+      const double left = run.method_label == "zero" ? 25 : run.method_label == "random" ? 50 : 100;
+      events.insert(events.end(), {block_event(0, "dense", 10, 200'000'000),
+                                   block_event(0, "approx", 10, 300'000'000),
+                                   timing_metric("phase_share", "data_gradient", 20, 0.5),
+                                   {{"event", "layer"},
+                                    {"layer", "conv"},
+                                    {"product", "data_gradient"},
+                                    {"method", run.method_label},
+                                    {"calls", 1},
+                                    {"exact_calls", 0},
+                                    {"macs_dense", 100},
+                                    {"macs_done", left},
+                                    {"density", nullptr}},
+                                   final_event(1)});
+    }
+    store.finish(*id, events, {});
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "dense", "time_to_target", "measured"), "24.000");
+  EXPECT_EQ(at(table, "zero", "time_to_target", "measured"), "15.000");
+  EXPECT_EQ(at(table, "random", "time_to_target", "measured"), "9.000");
+  EXPECT_EQ(at(table, "zero", "speedup", "measured"), "0.600") << "9 s over 15 s";
+  EXPECT_EQ(at(table, "zero", "speedup", "n"), "2") << "seeds";
+  EXPECT_EQ(at(table, "zero", "speedup", "reason"),
+            "both are estimates, each from the times of its own machine");
+  EXPECT_EQ(at(table, "dense", "speedup", "measured"), "0.375");
+  EXPECT_EQ(at(table, "random", "speedup", "measured"), "") << "what the others are held against";
+  EXPECT_EQ(at(table, "random", "speedup", "verdict"), "");
+}
+
 TEST_F(PaperReport, FewSeedsAndLossyDataHaveNoVerdict) {
   const auto experiment = item(3);
   fill(experiment, 3, /*lossy=*/true);
@@ -590,6 +708,59 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
   experiment.paper.values = {value};
   EXPECT_EQ(report_paper(path_, experiment, experiment).notes.back(),
             "printed in the paper: of 10 of 100 (count): crs 0.5, bernoulli 0.25");
+}
+
+// Of convolutions 60 ms: 20 are data gradients, of which the method's take 15 and by the share of
+// their work 10. A linear layer is beside the point.
+TEST_F(PaperReport, NumbersMadeOfLayerTimesStandBesideThePapers) {
+  Experiment experiment = experiment_of({}, "paper:figure");
+  experiment.item = experiment.id;
+  experiment.work = StudyItem{.name = "layer-times"};
+  const auto value = [](const char* quantity, const char* basis, double dense, double sparse) {
+    ReportedValue made;
+    made.quantity = quantity;
+    made.basis = basis;
+    made.unit = "%";
+    made.paper.resize(2, {ReportedNumber()});
+    if (dense > 0) made.paper[0][0] = {fmt::format("{}%", dense), dense};
+    if (sparse > 0) made.paper[1][0] = {fmt::format("{}%", sparse), sparse};
+    return made;
+  };
+  experiment.paper.labels = {"dense", "half"};
+  experiment.paper.values = {value("time", "measured-kernel", 33, 0),
+                             value("time_saved", "estimated", 0, 16.5),
+                             value("time_saved", "measured-kernel", 0, 0)};
+  const Json none = nullptr;
+  const Json columns = {"layer", "product", "ms", "method", "estimated_ms", "kind"};
+  const Json rows = {{"a", "forward", 30.0, "dense", none, "conv3x3"},
+                     {"a", "weight_gradient", 10.0, "dense", none, "conv3x3"},
+                     {"a", "data_gradient", 20.0, "dense", none, "conv3x3"},
+                     {"a", "data_gradient", 15.0, "sdgp", 10.0, "conv3x3"},
+                     {"b", "data_gradient", 500.0, "dense", none, "linear"},
+                     {"all layers", "data_gradient", 520.0, "dense", none, none}};
+  const auto add = [&](const Json& with_columns) {
+    RunStore(path_, RunStore::Mode::kWrite)
+        .add_study(environment_of(), {.experiment = "paper:figure",
+                                      .name = "layer-times",
+                                      .content = {{"columns", with_columns}, {"rows", rows}}});
+  };
+  add(columns);
+  const auto notes = report_paper(path_, experiment, experiment).notes;
+  const auto has = [&](const std::vector<std::string>& all, const std::string& line) {
+    return std::ranges::find(all, line) != all.end();
+  };
+  EXPECT_TRUE(has(notes,
+                  "printed in the paper: time (measured-kernel): dense 33%; ours 33.33% NOT "
+                  "COMPARABLE (n = 1: fewer than 6 seeds)"))
+      << fmt::format("{}", fmt::join(notes, "\n"));
+  EXPECT_TRUE(has(notes,
+                  "printed in the paper: time_saved (estimated): half 16.5%; ours 16.67% NOT "
+                  "COMPARABLE (both are estimates, each from the times of its own machine)"));
+  EXPECT_TRUE(has(notes, "not in the paper: time_saved (measured-kernel): half ours 8.33%"));
+  // A study of before there were methods has none of it.
+  add({"layer", "product", "ms", "share", "macs", "rounds"});
+  EXPECT_TRUE(has(report_paper(path_, experiment, experiment).notes,
+                  "printed in the paper: time (measured-kernel): dense 33%"));
 }
 
 TEST_F(PaperReport, AnItemThatCannotRunSaysWhy) {
