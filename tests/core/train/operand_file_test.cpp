@@ -8,11 +8,11 @@
 #include <set>
 #include <tuple>
 
-#include "core/config/named_schedule.h"
 #include "core/engine/kernel_cases.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/session.h"
 #include "core/train/tensor_file.h"
+#include "tests/core/train/toy_run.h"
 #include "tests/testing.h"
 
 namespace approx {
@@ -227,16 +227,7 @@ TEST(OperandFile, EveryFieldIsChecked) {
 }
 
 RunConfig recorded_run(const std::string& method) {
-  RunConfig config;
-  config.network = "small_cnn:width=4";
-  config.dataset = "toy";
-  config.method = method;
-  if (method != "dense") config.schedule = make_schedule("slice:layers=1::1");
-  config.recipe.learning_rate = 0.05;
-  config.recipe.epochs = 4;
-  config.batch_size = 16;
-  config.threads = 1;
-  return config;
+  return toy_run(method, method == "dense" ? "" : "slice:layers=1::1", 4);
 }
 
 const LoadedDataset& recorded_data() {

@@ -4,11 +4,11 @@
 #include <fstream>
 
 #include "base/digest.h"
-#include "core/config/named_schedule.h"
 #include "core/networks/network.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/checkpoint.h"
 #include "core/train/session.h"
+#include "tests/core/train/toy_run.h"
 #include "tests/testing.h"
 
 namespace approx {
@@ -22,16 +22,7 @@ const LoadedDataset& dataset() {
 }
 
 RunConfig resumed_config(const std::string& method) {
-  RunConfig config;
-  config.network = "small_cnn:width=4";
-  config.dataset = "toy";
-  config.method = method;
-  if (method != "dense") config.schedule = make_schedule("slice:layers=1::1,steps=::2");
-  config.recipe.learning_rate = 0.05;
-  config.recipe.epochs = 3;
-  config.batch_size = 16;
-  config.threads = 1;
-  return config;
+  return toy_run(method, method == "dense" ? "" : "slice:layers=1::1,steps=::2", 3);
 }
 
 std::string state_hash(const Session& session) { return sha256_hex(encode(session.save())); }
@@ -89,6 +80,10 @@ TEST_P(EveryMethod, GoesOnBitForBit) {
 INSTANTIATE_TEST_SUITE_P(Resume, EveryMethod,
                          ::testing::ValuesIn(Registry<MethodEntry>::instance().all()),
                          [](const auto& info) { return info.param->name; });
+
+TEST(Resume, AThresholdOfTheStepBeforeGoesOnBitForBit) {
+  expect_same_end(resumed_config("stochastic_pruning:placement=output,statistics=previous"));
+}
 
 TEST(Resume, EveryUpdateRuleGoesOnBitForBit) {
   const std::vector<std::pair<std::string, Json>> recipes = {

@@ -17,22 +17,14 @@
 #include "core/train/scheduled_layers.h"
 #include "core/train/timing_run.h"
 #include "tests/core/train/operators.h"
+#include "tests/core/train/toy_run.h"
 #include "tests/testing.h"
 
 namespace approx {
 namespace {
 
 RunConfig toy_config(const std::string& method = "dense", const std::string& schedule = "") {
-  RunConfig config;
-  config.network = "small_cnn:width=4";
-  config.dataset = "toy";
-  config.method = method;
-  if (!schedule.empty()) config.schedule = make_schedule(schedule);
-  config.recipe.learning_rate = 0.05;
-  config.recipe.epochs = 2;
-  config.batch_size = 16;
-  config.threads = 1;
-  return config;
+  return toy_run(method, schedule, 2);
 }
 
 // The events of a run that is stopped, if at all, after the `stop_after`-th of them.
