@@ -220,6 +220,7 @@ HotKernel hot_product(const char* plan, const std::string& variant, Product prod
             Draws draw(1);
             const auto operands =
                 std::make_shared<ProductOperands>(hot_problem(product), draw, density);
+            operands->choice = {.n = 2, .m = 4, .rescaling = Rescaling::kPlane};
             const auto out = std::make_shared<Guarded>(operands->result_size());
             const auto work = Registry<Variant<Plan>>::instance().find(variant).floats.work;
             return [=] {
