@@ -1,5 +1,7 @@
 #include "core/train/weight_average.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include "tests/testing.h"
 
 namespace approx {
