@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "core/studies/recorded.h"
+#include "kernels/kernel.h"
 
 namespace approx {
 namespace {
@@ -47,11 +48,10 @@ StudyTable study_pruned_channels(const StudyRequest& request) {
     const auto method = make_method(text);
     const Rng rng{.seed = static_cast<uint64_t>(request.params.integer("seed"))};
     const auto plan = method->plan(operands, MethodCall(rng, info.norm_follows));
-    const auto* pruned = std::get_if<PrunedDY>(&plan);
-    if (pruned == nullptr) {
+    if (!pruned_gradient(plan, operands).replaces) {
       throw usage_error("study: {} prunes no gradient; choose sdgp or stochastic_pruning", text);
     }
-    add(text, pruned->dy);
+    add(text, used_gradient(plan, operands.dy));
   }
   return table;
 }

@@ -370,7 +370,7 @@ TEST(Recorder, ASampleIsThatOfTheStep) {
   record_a_step(session, config, folder.path());
   std::map<std::pair<std::string, std::string>, double> macs;  // by layer and product
   for (const auto& event : session.layer_events()) {
-    if (event["method"] == "dense") continue;
+    if (event["event"] != "layer" || event["method"] == "dense") continue;
     macs[{event["layer"], event["product"]}] = event["macs_done"];
   }
   ASSERT_FALSE(macs.empty());
