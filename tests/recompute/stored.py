@@ -58,7 +58,9 @@ class Store:
                 "SELECT c.*, m.method_label, m.schedule_label, m.network_label, e.experiment_id, "
                 "m.position, e.name AS experiment, e.target_value FROM cell c "
                 "JOIN experiment_cell m USING(cell_id) "
-                "JOIN experiment e USING(experiment_id) WHERE ?1 IS NULL OR e.name = ?1 "
+                "JOIN experiment e USING(experiment_id) "
+                # Tunings are shown where one asks for them.
+                "WHERE (?1 IS NULL AND e.name NOT LIKE '%:tune') OR e.name = ?1 "
                 "ORDER BY e.experiment_id", (experiment,)):
             before = cells.get(row["cell_id"])
             cell = cells[row["cell_id"]] = Cell(row)
