@@ -16,7 +16,7 @@ constexpr Product kBoth[] = {Product::kDataGradient, Product::kWeightGradient};
 
 // A convolution and the norm behind it, step after step.
 struct Pair {
-  explicit Pair(const std::string& text) : method(text.empty() ? nullptr : make_method(text)) {
+  explicit Pair(const std::string& text) : method(make_method(text)) {
     slot.norm_follows = true;
     slot.seed = 7;
     for (const auto product : kBoth)
@@ -30,15 +30,10 @@ struct Pair {
   };
 
   // `read_twice`: the layer's output goes round the norm too.
-  Gradients step(uint64_t number, bool bias = false, bool read_twice = false) {
+  Gradients step(uint64_t number, bool read_twice = false) {
     slot.step = number;
     auto x = o.x.clone().requires_grad_(), w = o.w.clone().requires_grad_();
-    const auto b = bias ? at::zeros({32}).requires_grad_() : at::Tensor();
-    auto y = approximated_conv(x, w, b, o.geometry, slot, 3);
-    BatchNorm norm(32);
-    const auto out = read_twice ? norm->relu(y) + y : norm->relu(y);
-    at::manual_seed(static_cast<int64_t>(number));
-    out.backward(at::randn(out.sizes()).contiguous(at::MemoryFormat::ChannelsLast));
+    send_back(approximated_conv(x, w, {}, o.geometry, slot, 3), number, read_twice);
     return {x.grad(), w.grad()};
   }
 
@@ -46,10 +41,7 @@ struct Pair {
   at::Tensor whole_gradient(uint64_t number, bool read_twice = false) const {
     auto y =
         at::conv2d(o.x, o.w, {}, 1, 1).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
-    BatchNorm norm(32);
-    const auto out = read_twice ? norm->relu(y) + y : norm->relu(y);
-    at::manual_seed(static_cast<int64_t>(number));
-    out.backward(at::randn(out.sizes()).contiguous(at::MemoryFormat::ChannelsLast));
+    send_back(y, number, read_twice);
     return y.grad();
   }
 
@@ -69,6 +61,15 @@ struct Pair {
   std::unique_ptr<Method> method;
   LayerSlot slot;
   Operands o;
+
+ private:
+  // A gradient through the norm behind the layer's output, drawn from the step's number.
+  static void send_back(const at::Tensor& y, uint64_t number, bool read_twice) {
+    BatchNorm norm(32);
+    const auto out = read_twice ? norm->relu(y) + y : norm->relu(y);
+    at::manual_seed(static_cast<int64_t>(number));
+    out.backward(at::randn(out.sizes()).contiguous(at::MemoryFormat::ChannelsLast));
+  }
 };
 
 // Phi^-1(0.95) sqrt(pi / 2), of p = 0.9.
@@ -109,7 +110,7 @@ TEST(GradientReader, PrunesWhileTheNormWritesByTheLastMean) {
 // Autograd then adds up two gradients, of which the norm wrote one: what it showed does not count.
 TEST(GradientReader, AnotherReaderOfTheOutputIsNotForgotten) {
   Pair pair("stochastic_pruning:p=0.9");
-  const auto found = pair.step(1, /*bias=*/false, /*read_twice=*/true);
+  const auto found = pair.step(1, /*read_twice=*/true);
   const auto expected =
       pair.expected(1, kTauOfMean * mean_of(pair.whole_gradient(1, true)), /*read_twice=*/true);
   expect_about(found.dx, expected.dx);
