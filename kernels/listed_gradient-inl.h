@@ -33,9 +33,9 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The entries of a tile, output channel after output channel.
+// The entries of a tile, a list for each output channel.
 struct Lists {
-  // Room for so many.
+  // Room for so many, gaps between lists counted.
   void reserve(int64_t entries) {
     if (entries <= room) return;
     room = entries;
@@ -44,8 +44,8 @@ struct Lists {
   }
 
   std::unique_ptr<float[]> value;
-  std::unique_ptr<int32_t[]> at;  // where the pixels begin that an entry reads, in packed X
-  std::vector<int32_t> begin;     // of each channel's entries, and the end of the last
+  std::unique_ptr<int32_t[]> at;    // where the pixels begin that an entry reads, in packed X
+  std::vector<int32_t> begin, end;  // of each channel's entries
   int64_t room = 0;
 };
 
@@ -70,7 +70,7 @@ HWY_NOINLINE void add_lists(const Lists& lists, int64_t channels, const float* H
   const float* value = lists.value.get();
   const int32_t* at = lists.at.get();
   for (int64_t c = 0; c < channels; ++c, sums += sums_step) {
-    const int32_t end = lists.begin[static_cast<size_t>(c) + 1];
+    const int32_t end = lists.end[static_cast<size_t>(c)];
     int32_t e = lists.begin[static_cast<size_t>(c)];
     if (e == end) continue;
     hn::Vec<decltype(d)> sum[kRows][kAcross];

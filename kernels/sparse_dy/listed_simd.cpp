@@ -29,12 +29,14 @@ class RowEntries {
             Lists& lists) const {
     const auto* start = args_.row_start + tile.image * p_.co;
     lists.reserve(start[tile.images * p_.co] - start[0]);
-    lists.begin.assign(static_cast<size_t>(p_.co) + 1, 0);
+    lists.begin.resize(static_cast<size_t>(p_.co));
+    lists.end.resize(static_cast<size_t>(p_.co));
     const auto first = static_cast<int32_t>(tile.top * p_.wo);
     const auto last = static_cast<int32_t>((tile.top + tile.rows) * p_.wo);
     const auto columns = static_cast<int32_t>(p_.wo);
     int32_t count = 0;
     for (int64_t c = 0; c < p_.co; ++c) {
+      lists.begin[static_cast<size_t>(c)] = count;
       for (int64_t image = 0; image < tile.images; ++image) {
         const auto* row = start + image * p_.co + c;
         for (int64_t e = row[0]; e < row[1]; ++e) {
@@ -47,7 +49,7 @@ class RowEntries {
           ++count;
         }
       }
-      lists.begin[static_cast<size_t>(c) + 1] = count;
+      lists.end[static_cast<size_t>(c)] = count;
     }
   }
 

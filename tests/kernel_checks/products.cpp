@@ -171,7 +171,8 @@ std::string variant_agrees(const Variant<Plan>& variant, uint64_t seed) {
     problem = drawn_problem(draw);
   if (!variant.fits(problem)) return "no shape of two thousand that it takes";
   // Nothing kept, everything, and shares between.
-  const double density = static_cast<double>(draw.below(6)) / 5;
+  static constexpr double kDensities[] = {0, 0.02, 0.1, 0.3, 0.6, 1};
+  const double density = problem.density = kDensities[draw.below(6)];
   const ProductOperands operands(problem, draw, density);
 
   std::vector<double> truth(static_cast<size_t>(operands.result_size()));
@@ -218,8 +219,9 @@ HotKernel hot_product(const char* plan, const std::string& variant, Product prod
                       double density) {
   return {fmt::format("{} {}", plan, variant), [=]() -> std::function<void()> {
             Draws draw(1);
-            const auto operands =
-                std::make_shared<ProductOperands>(hot_problem(product), draw, density);
+            auto problem = hot_problem(product);
+            problem.density = density;
+            const auto operands = std::make_shared<ProductOperands>(problem, draw, density);
             operands->choice = {.n = 2, .m = 4, .rescaling = Rescaling::kPlane};
             const auto out = std::make_shared<Guarded>(operands->result_size());
             const auto work = Registry<Variant<Plan>>::instance().find(variant).floats.work;

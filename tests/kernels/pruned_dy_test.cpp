@@ -72,14 +72,17 @@ void expect_definition(const TestShape& shape, Product product, const std::strin
   }
 }
 
-// A NaN that a kernel of 3x3 multiplies for 16 input channels.
+// A NaN that a kernel of 3x3 multiplies for 16 input channels, by the ways of few output channels
+// and of many.
 void expect_not_a_number_kept(Product product, const std::string& variant) {
-  auto o = random_operands({1, 16, 5, 8, 3, 1, 1});
-  o.product = product;
-  o.dy.zero_();
-  o.dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
-  const auto plan = counted(o.dy.contiguous(at::MemoryFormat::ChannelsLast));
-  EXPECT_EQ(run(plan, o, variant).isnan().sum().item<int64_t>(), 16 * 9);
+  for (const int64_t channels : {8, 40}) {
+    auto o = random_operands({1, 16, 5, channels, 3, 1, 1});
+    o.product = product;
+    o.dy.zero_();
+    o.dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+    const auto plan = counted(o.dy.contiguous(at::MemoryFormat::ChannelsLast));
+    EXPECT_EQ(run(plan, o, variant).isnan().sum().item<int64_t>(), 16 * 9) << channels;
+  }
 }
 
 TEST(PrunedDY, SparseRowsAgreeWithPlainLoops) {
