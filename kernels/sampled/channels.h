@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/bfloat16.h"
+
 namespace approx {
 
 // `whole` has `channels` numbers a row, `part` those of them that `index` names, in its order.
@@ -13,18 +15,24 @@ struct ChannelPart {
   const float* factor = nullptr;   // [kept]; null: 1
 };
 
-// part = whole[:, index] * factor, for rows [begin, end) of both.
+// part = whole[:, index] * factor, for rows [begin, end) of both; rounded once.
 void take_channels_simd(const ChannelPart& which, const float* whole, float* part, int64_t begin,
                         int64_t end);
+void take_channels_simd(const ChannelPart& which, const BFloat16* whole, BFloat16* part,
+                        int64_t begin, int64_t end);
 
 // whole[:, index] = part * factor and zero elsewhere, for rows [begin, end) of both.
 void put_channels_simd(const ChannelPart& which, const float* part, float* whole, int64_t begin,
                        int64_t end);
+void put_channels_simd(const ChannelPart& which, const BFloat16* part, BFloat16* whole,
+                       int64_t begin, int64_t end);
 
-// The definitions of both.
-void take_channels_reference(const ChannelPart& which, const float* whole, float* part,
+// The definitions of both, for either kind of number.
+template <typename Number>
+void take_channels_reference(const ChannelPart& which, const Number* whole, Number* part,
                              int64_t begin, int64_t end);
-void put_channels_reference(const ChannelPart& which, const float* part, float* whole,
+template <typename Number>
+void put_channels_reference(const ChannelPart& which, const Number* part, Number* whole,
                             int64_t begin, int64_t end);
 
 }  // namespace approx

@@ -8,6 +8,8 @@
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
+
+#include "kernels/bfloat16-inl.h"
 // clang-format on
 
 #include <algorithm>
@@ -61,74 +63,102 @@ int64_t rows_by_vectors(const ChannelPart& which, int64_t begin, int64_t end) {
   return std::max(begin, end - last);
 }
 
-template <bool kScaled>
-void take_rows(const ChannelPart& which, const ChannelLanes& lanes, const float* HWY_RESTRICT whole,
-               float* HWY_RESTRICT part, int64_t begin, int64_t end) {
+template <bool kScaled, typename Number>
+void take_rows(const ChannelPart& which, const ChannelLanes& lanes,
+               const Number* HWY_RESTRICT whole, Number* HWY_RESTRICT part, int64_t begin,
+               int64_t end) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   constexpr int64_t kLanes = ChannelLanes::kLanes;
   const int64_t rest = lanes.first.back();
   for (int64_t row = begin; row < end; ++row) {
-    const float* from = whole + row * which.channels;
-    float* to = part + row * which.kept;
+    const Number* from = whole + row * which.channels;
+    Number* to = part + row * which.kept;
     for (int64_t v = 0; v < lanes.vectors; ++v) {
       const auto source = hn::LoadU(di, lanes.source.data() + v * kLanes);
       const int64_t first = lanes.first[static_cast<size_t>(v)];
-      auto taken =
-          hn::TableLookupLanes(hn::LoadU(d, from + v * kLanes), hn::IndicesFromVec(d, source));
-      if constexpr (kScaled) taken = hn::Mul(taken, hn::LoadU(d, lanes.factor.data() + first));
-      hn::StoreU(taken, d, to + first);
+      const auto taken =
+          hn::TableLookupLanes(load_numbers(d, from + v * kLanes), hn::IndicesFromVec(d, source));
+      if constexpr (kScaled) {
+        store_rounded(d, hn::Mul(taken, hn::LoadU(d, lanes.factor.data() + first)), to + first);
+      } else {
+        store_same(d, taken, to + first);
+      }
     }
     for (int64_t i = rest; i < which.kept; ++i) {
       to[i] = from[which.index[i]];
-      if constexpr (kScaled) to[i] *= which.factor[i];
+      if constexpr (kScaled) to[i] = Number(static_cast<float>(to[i]) * which.factor[i]);
     }
   }
 }
 
-template <bool kScaled>
-void put_rows(const ChannelPart& which, const ChannelLanes& lanes, const float* HWY_RESTRICT part,
-              float* HWY_RESTRICT whole, int64_t begin, int64_t end) {
+template <bool kScaled, typename Number>
+void put_rows(const ChannelPart& which, const ChannelLanes& lanes, const Number* HWY_RESTRICT part,
+              Number* HWY_RESTRICT whole, int64_t begin, int64_t end) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   constexpr int64_t kLanes = ChannelLanes::kLanes;
   const int64_t rest = lanes.first.back();
   for (int64_t row = begin; row < end; ++row) {
-    const float* from = part + row * which.kept;
-    float* to = whole + row * which.channels;
+    const Number* from = part + row * which.kept;
+    Number* to = whole + row * which.channels;
     for (int64_t v = 0; v < lanes.vectors; ++v) {
       const auto target = hn::LoadU(di, lanes.target.data() + v * kLanes);
       const auto kept = hn::BitCast(d, hn::LoadU(di, lanes.kept.data() + v * kLanes));
       const int64_t first = lanes.first[static_cast<size_t>(v)];
-      auto taken = hn::LoadU(d, from + first);
+      auto taken = load_numbers(d, from + first);
       if constexpr (kScaled) taken = hn::Mul(taken, hn::LoadU(d, lanes.factor.data() + first));
-      const auto placed = hn::TableLookupLanes(taken, hn::IndicesFromVec(d, target));
-      hn::StoreU(hn::And(placed, kept), d, to + v * kLanes);
+      const auto placed = hn::And(hn::TableLookupLanes(taken, hn::IndicesFromVec(d, target)), kept);
+      if constexpr (kScaled) {
+        store_rounded(d, placed, to + v * kLanes);
+      } else {
+        store_same(d, placed, to + v * kLanes);
+      }
     }
-    std::fill(to + lanes.vectors * kLanes, to + which.channels, 0.0F);
+    std::fill(to + lanes.vectors * kLanes, to + which.channels, Number());
     for (int64_t i = rest; i < which.kept; ++i) {
-      to[which.index[i]] = from[i];
-      if constexpr (kScaled) to[which.index[i]] *= which.factor[i];
+      to[which.index[i]] =
+          kScaled ? Number(static_cast<float>(from[i]) * which.factor[i]) : from[i];
     }
   }
 }
 
-void take(const ChannelPart& which, const float* whole, float* part, int64_t begin, int64_t end) {
+template <typename Number>
+void take(const ChannelPart& which, const Number* whole, Number* part, int64_t begin, int64_t end) {
   if (which.kept == 0) return;
   const ChannelLanes lanes(which);
   const int64_t last = rows_by_vectors(which, begin, end);
-  const auto rows = which.factor == nullptr ? take_rows<false> : take_rows<true>;
+  const auto rows = which.factor == nullptr ? take_rows<false, Number> : take_rows<true, Number>;
   rows(which, lanes, whole, part, begin, last);
   take_channels_reference(which, whole, part, last, end);
 }
 
-void put(const ChannelPart& which, const float* part, float* whole, int64_t begin, int64_t end) {
+template <typename Number>
+void put(const ChannelPart& which, const Number* part, Number* whole, int64_t begin, int64_t end) {
   if (which.kept == 0) return put_channels_reference(which, part, whole, begin, end);
   const ChannelLanes lanes(which);
   const int64_t last = rows_by_vectors(which, begin, end);
-  const auto rows = which.factor == nullptr ? put_rows<false> : put_rows<true>;
+  const auto rows = which.factor == nullptr ? put_rows<false, Number> : put_rows<true, Number>;
   rows(which, lanes, part, whole, begin, last);
   put_channels_reference(which, part, whole, last, end);
+}
+
+// What is chosen at run time has no overloads.
+void take_floats(const ChannelPart& which, const float* whole, float* part, int64_t begin,
+                 int64_t end) {
+  take(which, whole, part, begin, end);
+}
+void take_bfloat16(const ChannelPart& which, const BFloat16* whole, BFloat16* part, int64_t begin,
+                   int64_t end) {
+  take(which, whole, part, begin, end);
+}
+void put_floats(const ChannelPart& which, const float* part, float* whole, int64_t begin,
+                int64_t end) {
+  put(which, part, whole, begin, end);
+}
+void put_bfloat16(const ChannelPart& which, const BFloat16* part, BFloat16* whole, int64_t begin,
+                  int64_t end) {
+  put(which, part, whole, begin, end);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -138,17 +168,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace approx {
 
-HWY_EXPORT(take);
-HWY_EXPORT(put);
+HWY_EXPORT(take_floats);
+HWY_EXPORT(take_bfloat16);
+HWY_EXPORT(put_floats);
+HWY_EXPORT(put_bfloat16);
 
 void take_channels_simd(const ChannelPart& which, const float* whole, float* part, int64_t begin,
                         int64_t end) {
-  HWY_DYNAMIC_DISPATCH(take)(which, whole, part, begin, end);
+  HWY_DYNAMIC_DISPATCH(take_floats)(which, whole, part, begin, end);
+}
+void take_channels_simd(const ChannelPart& which, const BFloat16* whole, BFloat16* part,
+                        int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(take_bfloat16)(which, whole, part, begin, end);
 }
 
 void put_channels_simd(const ChannelPart& which, const float* part, float* whole, int64_t begin,
                        int64_t end) {
-  HWY_DYNAMIC_DISPATCH(put)(which, part, whole, begin, end);
+  HWY_DYNAMIC_DISPATCH(put_floats)(which, part, whole, begin, end);
+}
+void put_channels_simd(const ChannelPart& which, const BFloat16* part, BFloat16* whole,
+                       int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(put_bfloat16)(which, part, whole, begin, end);
 }
 
 }  // namespace approx

@@ -7,6 +7,7 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 
+#include "kernels/bfloat16_tensor.h"
 #include "kernels/kernel.h"
 #include "kernels/loop_memory.h"
 #include "kernels/plan.h"
@@ -56,7 +57,8 @@ at::Tensor zeros_of_result(const Operands& o) {
 
 // Whether channels are moved by loops over memory.
 bool moved_by_loops(const at::Tensor& tensor, const at::Tensor& index) {
-  return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && index.is_cpu();
+  const auto type = tensor.scalar_type();
+  return tensor.is_cpu() && index.is_cpu() && (type == at::kFloat || type == at::kBFloat16);
 }
 
 // `factor`, float, along one dimension of a tensor with four.
@@ -72,16 +74,24 @@ at::Tensor times(const at::Tensor& tensor, const at::Tensor& factor) {
   return at::mul(tensor, factor).to(tensor.scalar_type());
 }
 
-// Moves the rows of channels between a tensor and a part of its channels.
+// Moves the rows of channels between a tensor and a part of its channels: `move` takes what to
+// move, the numbers of both and a range of rows.
 template <typename Move>
-void move_rows(int64_t channels, const at::Tensor& index, const at::Tensor& factor, int64_t rows,
-               const Move& move) {
+void move_rows(int64_t channels, const at::Tensor& index, const at::Tensor& factor,
+               const at::Tensor& source, const at::Tensor& result, const Move& move) {
+  const int64_t rows = source.size(0) * source.size(2) * source.size(3);
   const auto factors = factor.defined() ? factor.contiguous() : factor;
   const ChannelPart which{channels, index.numel(), index.const_data_ptr<int64_t>(),
                           factors.defined() ? factors.const_data_ptr<float>() : nullptr};
   constexpr int64_t kGrain = 1 << 15;  // numbers worth waking another thread for
-  at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / channels),
-                   [&](int64_t begin, int64_t end) { move(which, begin, end); });
+  at::parallel_for(
+      0, rows, std::max<int64_t>(1, kGrain / channels), [&](int64_t begin, int64_t end) {
+        if (source.scalar_type() == at::kFloat) {
+          move(which, source.const_data_ptr<float>(), result.mutable_data_ptr<float>(), begin, end);
+        } else {
+          move(which, bfloat16_data(source), mutable_bfloat16_data(result), begin, end);
+        }
+      });
 }
 
 // x[:, index] times `factor` (undefined: 1) with the channels last in memory, [N,k,H,W].
@@ -93,10 +103,8 @@ at::Tensor take_channels(const at::Tensor& x, const at::Tensor& index, const at:
   const auto source = x.contiguous(kLastInMemory);
   auto taken = at::empty({x.size(0), index.numel(), x.size(2), x.size(3)},
                          x.options().memory_format(kLastInMemory));
-  const auto* from = source.const_data_ptr<float>();
-  auto* to = taken.mutable_data_ptr<float>();
-  move_rows(x.size(1), index, factor, x.size(0) * x.size(2) * x.size(3),
-            [&](const ChannelPart& which, int64_t begin, int64_t end) {
+  move_rows(x.size(1), index, factor, source, taken,
+            [](const ChannelPart& which, const auto* from, auto* to, int64_t begin, int64_t end) {
               take_channels_simd(which, from, to, begin, end);
             });
   return taken;
@@ -113,10 +121,8 @@ at::Tensor put_channels(const at::Tensor& part, const at::Tensor& index, const a
   }
   const auto source = part.contiguous(kLastInMemory);
   auto whole = at::empty(sizes, part.options().memory_format(kLastInMemory));
-  const auto* from = source.const_data_ptr<float>();
-  auto* to = whole.mutable_data_ptr<float>();
-  move_rows(channels, index, factor, part.size(0) * part.size(2) * part.size(3),
-            [&](const ChannelPart& which, int64_t begin, int64_t end) {
+  move_rows(channels, index, factor, source, whole,
+            [](const ChannelPart& which, const auto* from, auto* to, int64_t begin, int64_t end) {
               put_channels_simd(which, from, to, begin, end);
             });
   return whole;

@@ -12,6 +12,10 @@
 namespace approx {
 
 at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
+  if (how != Choosing::kTensors && dy.is_cpu() &&
+      (dy.scalar_type() == at::kBFloat16 || dy.scalar_type() == at::kHalf)) {
+    return plane_magnitude(dy.to(at::kFloat), how);
+  }
   if (how == Choosing::kTensors || !dy.is_cpu() || dy.scalar_type() != at::kFloat) {
     const auto type = dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     return at::linalg_vector_norm(dy, 1, at::IntArrayRef{2, 3}, /*keepdim=*/true, type);

@@ -17,6 +17,16 @@ constexpr int64_t kGrain = int64_t{16} * 1024;  // numbers worth waking another 
 
 bool loops(const at::Tensor& dy) { return dy.is_cpu() && dy.scalar_type() == at::kFloat; }
 
+// Whether loops take it once its numbers have been made floats, which hold them exactly.
+bool loops_as_floats(const at::Tensor& dy) {
+  return dy.is_cpu() && (dy.scalar_type() == at::kBFloat16 || dy.scalar_type() == at::kHalf);
+}
+
+PrunedDY in_precision(PrunedDY pruned, at::ScalarType precision) {
+  pruned.dy = pruned.dy.to(precision);
+  return pruned;
+}
+
 // Draws for the elements of dy, in the order of the channels-last memory.
 at::Tensor draws_like(const at::Tensor& dy, const Rng& rng) {
   return uniform_draws(rng, {dy.size(0), dy.size(2), dy.size(3), dy.size(1)}, dy.device())
@@ -82,9 +92,13 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
     return stochastic_by_loop(source, at::empty_like(source), tau, rng,
                               how == Choosing::kFastest ? stochastic_simd : stochastic_reference);
   }
-  const auto g = dy.to(at::kFloat), size = g.abs();
   // As the result can hold it. What stays with probability |g| / tau must become that very tau.
   const auto written = tau.to(dy.scalar_type()).to(at::kFloat);
+  const auto g = dy.to(at::kFloat);
+  if (how != Choosing::kTensors && loops_as_floats(dy)) {
+    return in_precision(stochastic_pruned(g, written, rng, how), dy.scalar_type());
+  }
+  const auto size = g.abs();
   const auto stays = size > draws_like(dy, rng) * written;
   const auto small = at::where(stays, at::copysign(written, g), at::zeros_like(g));
   return counted(at::where(size < written, small, g).to(dy.scalar_type()).contiguous(kLast));
@@ -96,6 +110,9 @@ PrunedDY stochastic_pruned_over(at::Tensor dy, const at::Tensor& tau, const Rng&
 }
 
 PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, Choosing how) {
+  if (how != Choosing::kTensors && loops_as_floats(dy)) {
+    return in_precision(nm_pruned(dy.to(at::kFloat), choice, rng, how), dy.scalar_type());
+  }
   if (choice.rescaling == Rescaling::kPlane &&
       !(how == Choosing::kFastest && loops(dy) && rescaled_by_image(dy, choice))) {
     auto plain = choice;

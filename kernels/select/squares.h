@@ -5,18 +5,22 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/bfloat16.h"
+
 namespace approx {
 
 // A matrix of numbers; maps with the channels last are one with a pixel a row.
+template <typename Number>
 struct Matrix {
-  const float* data = nullptr;  // [rows,columns]
+  const Number* data = nullptr;  // [rows,columns]
   int64_t rows = 0, columns = 0;
 };
 
 // The rows of a matrix in blocks whose number depends on its size alone, so that sums of blocks are
 // the same on any number of threads.
 struct RowBlocks {
-  explicit constexpr RowBlocks(const Matrix& m)
+  template <typename Number>
+  explicit constexpr RowBlocks(const Matrix<Number>& m)
       : rows(m.rows),
         count(std::clamp<int64_t>(m.rows * m.columns / (int64_t{1} << 15), 1,
                                   std::min<int64_t>(256, std::max<int64_t>(m.rows, 1)))) {}
@@ -28,11 +32,15 @@ struct RowBlocks {
 
 // For blocks [begin, end) of the rows: the sum of squares of each column within the block, to
 // `sum` [blocks,columns].
-void column_squares_reference(const Matrix& m, float* sum, int64_t begin, int64_t end);
-void column_squares_simd(const Matrix& m, float* sum, int64_t begin, int64_t end);
+template <typename Number>
+void column_squares_reference(const Matrix<Number>& m, float* sum, int64_t begin, int64_t end);
+void column_squares_simd(const Matrix<float>& m, float* sum, int64_t begin, int64_t end);
+void column_squares_simd(const Matrix<BFloat16>& m, float* sum, int64_t begin, int64_t end);
 
 // For rows [begin, end): the sum of squares of each, to `sum` [rows].
-void row_squares_reference(const Matrix& m, float* sum, int64_t begin, int64_t end);
-void row_squares_simd(const Matrix& m, float* sum, int64_t begin, int64_t end);
+template <typename Number>
+void row_squares_reference(const Matrix<Number>& m, float* sum, int64_t begin, int64_t end);
+void row_squares_simd(const Matrix<float>& m, float* sum, int64_t begin, int64_t end);
+void row_squares_simd(const Matrix<BFloat16>& m, float* sum, int64_t begin, int64_t end);
 
 }  // namespace approx

@@ -2,13 +2,14 @@
 
 namespace approx {
 
-void column_squares_reference(const Matrix& m, float* sum, int64_t begin, int64_t end) {
+template <typename Number>
+void column_squares_reference(const Matrix<Number>& m, float* sum, int64_t begin, int64_t end) {
   const RowBlocks blocks(m);
   for (int64_t block = begin; block < end; ++block) {
     for (int64_t c = 0; c < m.columns; ++c) {
       double squares = 0;
       for (int64_t row = blocks.begin(block); row < blocks.begin(block + 1); ++row) {
-        const double value = m.data[row * m.columns + c];
+        const auto value = static_cast<double>(static_cast<float>(m.data[row * m.columns + c]));
         squares += value * value;
       }
       sum[block * m.columns + c] = static_cast<float>(squares);
@@ -16,15 +17,21 @@ void column_squares_reference(const Matrix& m, float* sum, int64_t begin, int64_
   }
 }
 
-void row_squares_reference(const Matrix& m, float* sum, int64_t begin, int64_t end) {
+template <typename Number>
+void row_squares_reference(const Matrix<Number>& m, float* sum, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     double squares = 0;
     for (int64_t c = 0; c < m.columns; ++c) {
-      const double value = m.data[row * m.columns + c];
+      const auto value = static_cast<double>(static_cast<float>(m.data[row * m.columns + c]));
       squares += value * value;
     }
     sum[row] = static_cast<float>(squares);
   }
 }
+
+template void column_squares_reference(const Matrix<float>&, float*, int64_t, int64_t);
+template void column_squares_reference(const Matrix<BFloat16>&, float*, int64_t, int64_t);
+template void row_squares_reference(const Matrix<float>&, float*, int64_t, int64_t);
+template void row_squares_reference(const Matrix<BFloat16>&, float*, int64_t, int64_t);
 
 }  // namespace approx

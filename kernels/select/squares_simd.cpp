@@ -5,6 +5,8 @@
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
+
+#include "kernels/bfloat16-inl.h"
 // clang-format on
 
 #include "kernels/select/squares.h"
@@ -15,23 +17,25 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Columns [first, first + kVectors * lanes) of rows [top, bottom).
-template <int kVectors>
-void add_column_squares(const Matrix& m, float* sum, int64_t first, int64_t top, int64_t bottom) {
+template <int kVectors, typename Number>
+void add_column_squares(const Matrix<Number>& m, float* sum, int64_t first, int64_t top,
+                        int64_t bottom) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<decltype(d)> squares[kVectors];
   for (int v = 0; v < kVectors; ++v) squares[v] = hn::Zero(d);
-  const float* row = m.data + top * m.columns + first;
+  const Number* row = m.data + top * m.columns + first;
   for (int64_t r = top; r < bottom; ++r, row += m.columns) {
     for (int v = 0; v < kVectors; ++v) {
-      const auto value = hn::LoadU(d, row + v * lanes);
+      const auto value = load_numbers(d, row + v * lanes);
       squares[v] = hn::MulAdd(value, value, squares[v]);
     }
   }
   for (int v = 0; v < kVectors; ++v) hn::StoreU(squares[v], d, sum + first + v * lanes);
 }
 
-void columns_squared(const Matrix& m, float* sum, int64_t begin, int64_t end) {
+template <typename Number>
+void columns_squared(const Matrix<Number>& m, float* sum, int64_t begin, int64_t end) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   const RowBlocks blocks(m);
   for (int64_t block = begin; block < end; ++block) {
@@ -47,33 +51,52 @@ void columns_squared(const Matrix& m, float* sum, int64_t begin, int64_t end) {
     for (; c < m.columns; ++c) {
       float squares = 0;
       for (int64_t r = top; r < bottom; ++r) {
-        squares += m.data[r * m.columns + c] * m.data[r * m.columns + c];
+        const auto value = static_cast<float>(m.data[r * m.columns + c]);
+        squares += value * value;
       }
       to[c] = squares;
     }
   }
 }
 
-void rows_squared(const Matrix& m, float* sum, int64_t begin, int64_t end) {
+template <typename Number>
+void rows_squared(const Matrix<Number>& m, float* sum, int64_t begin, int64_t end) {
   constexpr int64_t kVectors = 4;
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = begin; r < end; ++r) {
-    const float* row = m.data + r * m.columns;
+    const Number* row = m.data + r * m.columns;
     hn::Vec<decltype(d)> squares[kVectors];
     for (auto& one : squares) one = hn::Zero(d);
     int64_t c = 0;
     for (; c + kVectors * lanes <= m.columns; c += kVectors * lanes) {
       for (int v = 0; v < kVectors; ++v) {
-        const auto value = hn::LoadU(d, row + c + v * lanes);
+        const auto value = load_numbers(d, row + c + v * lanes);
         squares[v] = hn::MulAdd(value, value, squares[v]);
       }
     }
     float total = hn::GetLane(hn::SumOfLanes(
         d, hn::Add(hn::Add(squares[0], squares[1]), hn::Add(squares[2], squares[3]))));
-    for (; c < m.columns; ++c) total += row[c] * row[c];
+    for (; c < m.columns; ++c) {
+      const auto value = static_cast<float>(row[c]);
+      total += value * value;
+    }
     sum[r] = total;
   }
+}
+
+// What is chosen at run time has no overloads.
+void columns_of_floats(const Matrix<float>& m, float* sum, int64_t begin, int64_t end) {
+  columns_squared(m, sum, begin, end);
+}
+void columns_of_bfloat16(const Matrix<BFloat16>& m, float* sum, int64_t begin, int64_t end) {
+  columns_squared(m, sum, begin, end);
+}
+void rows_of_floats(const Matrix<float>& m, float* sum, int64_t begin, int64_t end) {
+  rows_squared(m, sum, begin, end);
+}
+void rows_of_bfloat16(const Matrix<BFloat16>& m, float* sum, int64_t begin, int64_t end) {
+  rows_squared(m, sum, begin, end);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -83,15 +106,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace approx {
 
-HWY_EXPORT(columns_squared);
-HWY_EXPORT(rows_squared);
+HWY_EXPORT(columns_of_floats);
+HWY_EXPORT(columns_of_bfloat16);
+HWY_EXPORT(rows_of_floats);
+HWY_EXPORT(rows_of_bfloat16);
 
-void column_squares_simd(const Matrix& m, float* sum, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(columns_squared)(m, sum, begin, end);
+void column_squares_simd(const Matrix<float>& m, float* sum, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(columns_of_floats)(m, sum, begin, end);
+}
+void column_squares_simd(const Matrix<BFloat16>& m, float* sum, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(columns_of_bfloat16)(m, sum, begin, end);
 }
 
-void row_squares_simd(const Matrix& m, float* sum, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(rows_squared)(m, sum, begin, end);
+void row_squares_simd(const Matrix<float>& m, float* sum, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(rows_of_floats)(m, sum, begin, end);
+}
+void row_squares_simd(const Matrix<BFloat16>& m, float* sum, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(rows_of_bfloat16)(m, sum, begin, end);
 }
 
 }  // namespace approx

@@ -96,10 +96,18 @@ std::string peak_agrees(uint64_t seed) {
   return verdict(fast, {plain.data(), plain.data() + plain.size()});
 }
 
-std::string squares_agree(uint64_t seed) {
-  Draws draw(seed);
-  const DrawnMaps maps(draw);
-  const Matrix m{maps.dy.data(), maps.n * maps.pixels, maps.channels};
+// Numbers in one of the precisions that loops read.
+template <typename Number>
+std::vector<Number> in_precision(const std::vector<float>& numbers) {
+  std::vector<Number> result;
+  for (const float number : numbers) result.push_back(Number(number));
+  return result;
+}
+
+template <typename Number>
+std::string squares_agree_in(const DrawnMaps& maps) {
+  const auto numbers = in_precision<Number>(maps.dy);
+  const Matrix<Number> m{numbers.data(), maps.n * maps.pixels, maps.channels};
   const int64_t blocks = RowBlocks(m).count;
   Guarded columns(blocks * m.columns), plain_columns(columns.size());
   column_squares_simd(m, columns.data(), 0, blocks);
@@ -112,6 +120,32 @@ std::string squares_agree(uint64_t seed) {
   return wrong.empty() ? verdict(rows, {plain_rows.data(), plain_rows.data() + m.rows}) : wrong;
 }
 
+std::string squares_agree(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  const auto wrong = squares_agree_in<float>(maps);
+  return wrong.empty() ? squares_agree_in<BFloat16>(maps) : wrong;
+}
+
+// Of no more numbers than there are, so that a checker of memory sees what is read behind them.
+template <typename Number>
+std::string channels_agree_in(const ChannelPart& which, const DrawnMaps& maps) {
+  const auto rows = maps.n * maps.pixels;
+  const auto numbers = in_precision<Number>(maps.dy);
+  const auto same = [](const std::vector<Number>& a, const std::vector<Number>& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(Number)) == 0;
+  };
+  std::vector<Number> part(static_cast<size_t>(rows * which.kept)), plain_part(part.size());
+  take_channels_simd(which, numbers.data(), part.data(), 0, rows);
+  take_channels_reference(which, numbers.data(), plain_part.data(), 0, rows);
+  // One behind the last must stay as it is.
+  std::vector<Number> whole(numbers.size() + 1, Number(7)), plain_whole(whole);
+  put_channels_simd(which, part.data(), whole.data(), 0, rows);
+  put_channels_reference(which, part.data(), plain_whole.data(), 0, rows);
+  return same(part, plain_part) && same(whole, plain_whole) ? ""
+                                                            : "other bits than the definition's";
+}
+
 std::string channels_agree(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
@@ -119,22 +153,12 @@ std::string channels_agree(uint64_t seed) {
   for (int64_t c = 0; c < maps.channels; ++c) {
     if (draw.below(2) == 0 || c == maps.channels - 1) index.push_back(c);
   }
-  const auto kept = static_cast<int64_t>(index.size()), rows = maps.n * maps.pixels;
+  const auto kept = static_cast<int64_t>(index.size());
   const auto factor = draw.numbers(kept);
   const ChannelPart which{maps.channels, kept, index.data(),
                           draw.below(2) == 0 ? factor.data() : nullptr};
-  Guarded part(rows * kept), plain_part(part.size());
-  take_channels_simd(which, maps.dy.data(), part.data(), 0, rows);
-  take_channels_reference(which, maps.dy.data(), plain_part.data(), 0, rows);
-  Guarded whole(rows * maps.channels), plain_whole(whole.size());
-  // Of a part without a number behind it: what is read there must not be needed.
-  const std::vector<float> numbers(part.data(), part.data() + part.size());
-  put_channels_simd(which, numbers.data(), whole.data(), 0, rows);
-  put_channels_reference(which, numbers.data(), plain_whole.data(), 0, rows);
-  if (!part.intact() || !whole.intact()) return "it wrote outside its result";
-  return same_bits(part, plain_part) && same_bits(whole, plain_whole)
-             ? ""
-             : "other bits than the definition's";
+  const auto wrong = channels_agree_in<float>(which, maps);
+  return wrong.empty() ? channels_agree_in<BFloat16>(which, maps) : wrong;
 }
 
 std::string norm_agrees(uint64_t seed) {
@@ -219,7 +243,7 @@ std::vector<HotKernel> hot_selections() {
              2);
        })},
       {"sums of squares", with([=](Memory& m) {
-         const Matrix matrix{m.dy.data(), kHotPixels, kHotChannels};
+         const Matrix<float> matrix{m.dy.data(), kHotPixels, kHotChannels};
          column_squares_simd(matrix, m.sums.data(), 0, RowBlocks(matrix).count);
        })},
       {"channels", with([=](Memory& m) {

@@ -1,5 +1,8 @@
 #include "kernels/sampled/channels.h"
 
+#include <c10/util/BFloat16.h>
+
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -87,6 +90,17 @@ TEST(Channels, AreTakenAndPutAsTheDefinitionsSay) {
       put_channels_reference(which, part.data(), spread.data(), 0, one.rows);
       ASSERT_TRUE(same(put, spread)) << one.channels << " channels, " << which.kept << " kept";
     }
+  }
+}
+
+// What LibTorch's conversion gives, ties, infinities and what is no number included.
+TEST(BFloat16, RoundsAsLibTorchDoes) {
+  for (const float value :
+       {0.0F, -0.0F, 1.0F, 1.00390625F, 1.01171875F, 3.3895314e38F, 3.4e38F, 1e-40F,
+        std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_EQ(BFloat16(value).bits, c10::BFloat16(value).x) << value;
+    const auto back = static_cast<float>(BFloat16(value));
+    EXPECT_EQ(std::bit_cast<uint32_t>(back), uint32_t{c10::BFloat16(value).x} << 16) << value;
   }
 }
 

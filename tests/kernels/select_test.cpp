@@ -59,14 +59,40 @@ TEST(PlaneMagnitude, EveryWayGivesTheSumOfTheDefinition) {
                   .item<bool>());
 }
 
+// On the CPU numbers of sixteen bits are chosen as floats, which changes nothing.
+TEST(Pruned, IsTheSameChoiceInSixteenBits) {
+  at::manual_seed(31);
+  const auto floats = at::randn({3, 24, 5, 6}).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto tau = at::scalar_tensor(1.0039F, at::kFloat);
+  const Rng rng{7, 11};
+  for (const auto precision : {at::kBFloat16, at::kHalf}) {
+    const auto dy = floats.to(precision);
+    const auto fast = stochastic_pruned(dy, tau, rng);
+    const auto plain = stochastic_pruned(dy, tau, rng, Choosing::kTensors);
+    EXPECT_EQ(fast.dy.scalar_type(), precision);
+    EXPECT_TRUE(at::equal(fast.dy, plain.dy));
+    EXPECT_TRUE(at::equal(fast.kept, plain.kept));
+    for (const bool random : {false, true}) {
+      const NmChoice choice{.n = 2, .m = 4, .random = random};
+      const auto chosen = nm_pruned(dy, choice, rng);
+      EXPECT_EQ(chosen.dy.scalar_type(), precision);
+      EXPECT_TRUE(at::equal(chosen.dy, nm_pruned(dy, choice, rng, Choosing::kTensors).dy));
+    }
+    EXPECT_CLOSE(plane_magnitude(dy), plane_magnitude(dy, Choosing::kTensors));
+  }
+}
+
 TEST(SliceNorms, EveryWayGivesTheNormOfTheDefinition) {
   const std::vector<std::vector<int64_t>> sizes = {{1, 1, 1, 1},    {3, 7, 2, 2},   {2, 16, 5, 5},
                                                    {40, 33, 6, 1},  {5, 100, 1, 1}, {300, 64, 3, 3},
                                                    {9, 300, 16, 16}};
   for (const auto& size : sizes) {
     at::manual_seed(static_cast<uint64_t>(size[1]));
-    for (const auto format : {at::MemoryFormat::ChannelsLast, at::MemoryFormat::Contiguous}) {
-      const auto tensor = at::randn(size).contiguous(format);
+    for (const auto& [format, precision] :
+         {std::pair{at::MemoryFormat::ChannelsLast, at::kFloat},
+          std::pair{at::MemoryFormat::Contiguous, at::kFloat},
+          std::pair{at::MemoryFormat::ChannelsLast, at::kBFloat16}}) {
+      const auto tensor = at::randn(size).to(precision).contiguous(format);
       for (const int64_t dim : {0, 1}) {
         const auto norms = slice_norms(tensor, dim);
         EXPECT_EQ(norms.scalar_type(), at::kDouble);

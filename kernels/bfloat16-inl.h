@@ -1,0 +1,70 @@
+// Vectors of floats from memory in either precision, and back. Included once for each instruction
+// set that Highway compiles for.
+#if defined(APPROX_KERNELS_BFLOAT16_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef APPROX_KERNELS_BFLOAT16_INL_H_
+#undef APPROX_KERNELS_BFLOAT16_INL_H_
+#else
+#define APPROX_KERNELS_BFLOAT16_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "kernels/bfloat16.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace approx {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// As many numbers as a vector of floats has lanes.
+template <typename D>
+HWY_INLINE hn::Vec<D> load_numbers(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <typename D>
+HWY_INLINE hn::Vec<D> load_numbers(D d, const BFloat16* from) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<uint16_t, D> halves;
+  const auto bits = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(from));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
+}
+
+template <typename D, typename V>
+HWY_INLINE void store_upper_halves(D d, V whole, BFloat16* to) {
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<uint16_t, D> halves;
+  const auto upper = hn::BitCast(di, hn::ShiftRight<16>(whole));  // below 2^16: nothing saturates
+  hn::StoreU(hn::DemoteTo(halves, upper), halves, reinterpret_cast<uint16_t*>(to));
+}
+
+// Numbers that were loaded by the above, unchanged.
+template <typename D>
+HWY_INLINE void store_same(D d, hn::Vec<D> v, float* to) {
+  hn::StoreU(v, d, to);
+}
+template <typename D>
+HWY_INLINE void store_same(D d, hn::Vec<D> v, BFloat16* to) {
+  store_upper_halves(d, hn::BitCast(hn::RebindToUnsigned<D>(), v), to);
+}
+
+// Rounded as BFloat16 rounds.
+template <typename D>
+HWY_INLINE void store_rounded(D d, hn::Vec<D> v, float* to) {
+  hn::StoreU(v, d, to);
+}
+template <typename D>
+HWY_INLINE void store_rounded(D d, hn::Vec<D> v, BFloat16* to) {
+  const hn::RebindToUnsigned<D> du;
+  const auto whole = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(whole), hn::Set(du, 1));
+  const auto rounded = hn::Add(whole, hn::Add(hn::Set(du, 0x7FFF), odd));
+  const auto quiet = hn::Set(du, 0x7FC00000);
+  const auto is_number = hn::RebindMask(du, hn::Eq(v, v));
+  store_upper_halves(d, hn::IfThenElse(is_number, rounded, quiet), to);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace approx
+HWY_AFTER_NAMESPACE();
+
+#endif
