@@ -22,6 +22,7 @@ DENSITIES = ("0.5", "0.4", "0.3", "0.2", "0.1", "0.05", "0.01")
 AT_RANDOM = "pruned_at_random:density="
 STRUCTURED = {"2:4": "sdgp:n=2,m=4", "1:4": "sdgp:n=1,m=4"}
 SAMPLED = "topk_crs:ratio=0.5"
+SHARES = ("0.5", "0.625", "0.75")
 POSITION = "topk_position:k=1"
 CHOOSING = {"stochastic_pruning:p=0.9": DATA, POSITION: WEIGHT, SAMPLED: FORWARD}
 
@@ -31,9 +32,12 @@ CASES = {
     "pruned": [(product, AT_RANDOM + density) for product in GRADIENTS for density in DENSITIES],
     "structured": [(DATA, method) for method in STRUCTURED.values()],
     "sampled": [(product, SAMPLED) for product in PRODUCTS],
+    "narrow": [(DATA, "topk_crs:ratio=" + share) for share in SHARES],
     "position": [(WEIGHT, POSITION)],
     "choosing": [(product, method) for method, product in CHOOSING.items()],
 }
+# Tables that show every variant and not only what a layer takes.
+ALL_VARIANTS = {"narrow"}
 LISTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "experiments",
                      "shapes")
 # Variants that multiply as much as the exact product does: the rules leave the layer to it.
@@ -123,7 +127,8 @@ class Products:
                 (threads, shape, op) and re.match(re.escape(method) + "(,|$)", case.method)]
 
     def has(self, table, threads, shape):
-        return all(self.taken(threads, shape, *case) for case in CASES[table])
+        return all(self.taken(threads, shape, *case) and (table not in ALL_VARIANTS or any(
+            not other.chosen for other in self.of(threads, shape, *case))) for case in CASES[table])
 
 
 def t_quantile(degrees):
@@ -282,6 +287,22 @@ class Table:
                          ratio_text(cases)])
         return of_rows(["layer", *(op.replace("_", " ") for op in PRODUCTS), "all three"], rows) + [
             "", "Ratios to the exact product, and its ms. In parentheses: computed as a whole."]
+
+    def narrow(self):
+        rows = []
+        for shape in self.measured("narrow"):
+            by_share = [{case.variant: case for case in self.products.of(
+                self.threads, shape, DATA, "topk_crs:ratio=" + share)} for share in SHARES]
+            for name, variant in (("gathered", "gather"), ("whole", "whole")):
+                cells = []
+                for case in (cases.get(variant) for cases in by_share):
+                    self.used += [case] if case else []
+                    text = ratio_of([case]).text() if case else "–"
+                    cells.append(f"**{text}**" if case and case.chosen else text)
+                rows.append([layer_name(shape) if variant == "gather" else "", name,
+                             exact_ms([by_share[0].get(variant)]), *cells])
+        return of_rows(["layer", "channels", "exact, ms", "share of them: " + SHARES[0],
+                        *SHARES[1:]], rows) + ["", "In bold what a layer takes."]
 
     def position(self):
         rows = []

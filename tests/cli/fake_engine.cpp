@@ -193,7 +193,7 @@ class FakeEngine final : public Engine {
     add("dense", 20'000);
     for (const auto& method : methods) {
       add(method, 5'000);
-      if (!method.starts_with("sdgp")) continue;
+      if (!method.starts_with("sdgp") && !method.starts_with("topk_crs")) continue;
       add(method, 6'000);
       cases.back().variant = "late";
       cases.back().chosen = false;
