@@ -2,7 +2,7 @@
 scripts/measure-products measures, and how it is written from the store by scripts/make-results.
 
 Every table has a list of shapes, experiments/shapes/performance_NAME.txt. A ratio is the geometric
-mean over pairs of repetitions, the exact product's time over the other's, with its 95 % t-interval;
+mean over pairs of repetitions, the fastest exact path over the other, with its 95 % t-interval;
 of several products of one layer the i-th repetitions are added up first. Of each method that
 variant stands here which a layer takes.
 """

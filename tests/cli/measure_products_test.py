@@ -111,14 +111,17 @@ def check_tables(folder):
             method = tables.AT_RANDOM + density
             # 8 over 2, and 4 over 4 by the exact product; together 12 over 6. A variant that no
             # layer takes is nowhere.
+            add_row(db, shape, "data_gradient", method, "exact", 0, [1] * 3, [8_000_000] * 3)
             add_row(db, shape, "data_gradient", method, "sparse_rows", 1, [2_000_000] * 3,
                     [8_000_000] * 3)
-            add_row(db, shape, "data_gradient", method, "exact", 0, [1] * 3, [8_000_000] * 3)
             add_row(db, shape, "weight_gradient", method, "exact", 1, [4_000_000] * 4,
                     [4_000_000] * 4)
         for variant, chosen, ms in (("gather", 1, 1), ("whole", 0, 2)):
             add_row(db, shape, "data_gradient", tables.SAMPLED, variant, chosen, [ms * 10**6] * 2,
                     [3_000_000] * 2)
+        for share in tables.SHARES[1:]:
+            add_row(db, shape, "data_gradient", "topk_crs:ratio=" + share, "gather", 1,
+                    [1_000_000] * 2, [3_000_000] * 2)
         # Pairs that differ: the t-interval over their logarithms.
         add_row(db, shape, "data_gradient", "sdgp:n=2,m=4,rank=magnitude", "rows", 1,
                 [1_000_000] * 3, [1_000_000, 2_000_000, 4_000_000])
@@ -137,7 +140,7 @@ def check_tables(folder):
     assert "|  | weight gradient (4) |" + " (1.00) |" * 7 in pruned, pruned
     assert "|  | both (12) |" + " 2.00 |" * 7 in pruned, pruned
     narrow = lines("narrow")
-    assert "| 2,4,8,4,3x3/1 | gathered | 3 | **3.00 [3.00, 3.00]** | – | – |" in narrow, narrow
+    assert "| 2,4,8,4,3x3/1 | gathered | 3 |" + " **3.00 [3.00, 3.00]** |" * 3 in narrow, narrow
     assert "|  | whole | 3 | 1.50 [1.50, 1.50] | – | – |" in narrow, narrow
     half = 4.302653 * math.log(2) / math.sqrt(3)  # the deviation of logarithms is log 2
     assert (f"| 2,4,8,4,3x3/1 | 2 | 2.00 [{2 * math.exp(-half):.2f}, {2 * math.exp(half):.2f}] | "
@@ -146,6 +149,9 @@ def check_tables(folder):
     origin = ("a processor, AVX9, 2 threads, multiply-adds in registers 200 GFLOP/s, 2026-11-24, "
               "commit abcdefabcdef (changed); 3 pairs or more")
     assert any(line.startswith(origin) for line in pruned), pruned
+    stored = tables.Products(path)
+    assert stored.has("pruned", 2, shape) and not stored.has("pruned", 1, shape)
+    assert not stored.has("narrow", 2, shape), "of two shares what a layer takes alone"
     # Nothing of it is in the store, or there is no store.
     for absent in (tables.section("position", path, folder, folder),
                    tables.section("position", None, folder)):
