@@ -25,6 +25,7 @@
 #include "cli/store.h"
 #include "cli/sweep/timing_lock.h"
 #include "cli/text.h"
+#include "core/config/dense.h"
 #include "results/reports/kernel_lines.h"
 
 namespace approx {
@@ -36,7 +37,9 @@ struct BenchFlags {
   // What is benchmarked.
   std::string ops = "weight_gradient", methods, recorded, device = "cpu";
   ShapeFlags shapes;
+  std::vector<double> densities;
   std::vector<int64_t> threads = {1};
+  bool chosen = false;
   // How.
   BenchEffort effort;
   bool explain = false;
@@ -60,6 +63,11 @@ std::vector<ConvShape> benched_shapes(const BenchFlags& flags) {
 // Nobody computes the gradient of the images.
 bool is_computed(const ConvShape& shape, Product product) {
   return product != Product::kDataGradient || !shape.recorded || !shape.recorded->reads_images;
+}
+
+std::vector<BenchedProduct> products_of(const BenchFlags& flags) {
+  return benched_products(Catalogue::embedded(), split_list(flags.ops),
+                          split_methods(flags.methods), flags.densities);
 }
 
 void print_table(const Table& table, const std::string& format) {
@@ -102,8 +110,7 @@ void print_rows(const std::vector<Json>& rows, const std::vector<Ceiling>& ceili
 
 void explain(const BenchFlags& flags) {
   const auto shapes = benched_shapes(flags);
-  const auto products =
-      benched_products(Catalogue::embedded(), split_list(flags.ops), split_methods(flags.methods));
+  const auto products = products_of(flags);
   Engine& engine = load_engine();
   std::vector<KernelChoice> choices;
   for (const auto& shape : shapes) {
@@ -150,8 +157,7 @@ void self_test(const BenchFlags& flags, const Note& note) {
 
 void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& note) {
   const auto shapes = benched_shapes(flags);
-  const auto products =
-      benched_products(Catalogue::embedded(), split_list(flags.ops), split_methods(flags.methods));
+  const auto products = products_of(flags);
   // Before hours of measuring rather than after them.
   std::optional<RunStore> store;
   if (!flags.no_store) store.emplace(open_store(options));
@@ -170,7 +176,12 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
     for (const auto& shape : shapes) {
       for (const auto& [product, methods] : products) {
         if (!is_computed(shape, product)) continue;
-        const auto cases = engine.kernel_cases(shape, product, methods, flags.device, threads);
+        auto cases = engine.kernel_cases(shape, product, methods, flags.device, threads);
+        if (flags.chosen) {
+          std::erase_if(cases, [](const KernelCase& kernel) {
+            return !kernel.chosen && !is_dense(kernel.method);
+          });
+        }
         const auto measured =
             measure_cases(cases, place, flags.effort, [&](const KernelCase& kernel) {
               note(fmt::format("{} {} {} {}", shape.label, kernel.op, kernel.method,
@@ -244,6 +255,12 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
   }
   command->add_option("--method", flags->methods, "methods (default all for these products)")
       ->type_name("NAME,...");
+  add_reals(
+      *command, "--densities", flags->densities, 0, 1,
+      "gradients of a dY pruned at random beforehand, with such shares left; methods are then "
+      "those that --method names");
+  command->add_flag("--chosen", flags->chosen,
+                    "of each method only the variant that a layer takes; exact paths all");
   add_integers(*command, "--threads", flags->threads, 1, 4096, "one or several (default 1)");
   add_choice(*command, "--device", flags->device, {"cpu", "cuda"}, "default cpu");
   add_integer(*command, "--repetitions", flags->effort.repetitions, 2, 10'000,

@@ -19,6 +19,22 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& flag, const std::strin
       ->type_name(type);
 }
 
+// What stands between commas, none twice. `parse` throws for what is no number.
+template <typename Number, typename Parse>
+std::vector<Number> numbers_in(const std::string& text, const std::string& name,
+                               const Parse& parse) {
+  std::vector<Number> list;
+  for (const auto& part : split_list(text)) {
+    const Number number = parse(part);
+    if (std::find(list.begin(), list.end(), number) != list.end()) {
+      throw usage_error("{}: {} is given twice", name, number);
+    }
+    list.push_back(number);
+  }
+  if (list.empty()) throw usage_error("{}: no number in it", name);
+  return list;
+}
+
 }  // namespace
 
 CLI::Option* add_integer(CLI::App& app, const std::string& flag, int64_t& value, int64_t min,
@@ -38,20 +54,25 @@ CLI::Option* add_integers(CLI::App& app, const std::string& flag, std::vector<in
                           int64_t min, int64_t max, const std::string& help) {
   return add_parsed(app, flag, "N,...", help,
                     [&values, min, max](const std::string& text, const std::string& name) {
-                      std::vector<int64_t> list;
-                      for (const auto& part : split_list(text)) {
+                      values = numbers_in<int64_t>(text, name, [&](const std::string& part) {
                         const auto parsed = parse_integer(part, min, max);
-                        if (!parsed) {
-                          throw usage_error("{}: \"{}\" is not a whole number from {} to {}", name,
-                                            printable(part), min, max);
-                        }
-                        if (std::find(list.begin(), list.end(), *parsed) != list.end()) {
-                          throw usage_error("{}: {} is given twice", name, *parsed);
-                        }
-                        list.push_back(*parsed);
-                      }
-                      if (list.empty()) throw usage_error("{}: no number in it", name);
-                      values = std::move(list);
+                        if (parsed) return *parsed;
+                        throw usage_error("{}: \"{}\" is not a whole number from {} to {}", name,
+                                          printable(part), min, max);
+                      });
+                    });
+}
+
+CLI::Option* add_reals(CLI::App& app, const std::string& flag, std::vector<double>& values,
+                       double min, double max, const std::string& help) {
+  return add_parsed(app, flag, "X,...", help,
+                    [&values, min, max](const std::string& text, const std::string& name) {
+                      values = numbers_in<double>(text, name, [&](const std::string& part) {
+                        const auto parsed = parse_real(part, min, max);
+                        if (parsed) return *parsed;
+                        throw usage_error("{}: \"{}\" is not a number from {} to {}", name,
+                                          printable(part), min, max);
+                      });
                     });
 }
 

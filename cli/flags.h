@@ -22,6 +22,10 @@ CLI::Option* add_integers(CLI::App& app, const std::string& flag, std::vector<in
 CLI::Option* add_real(CLI::App& app, const std::string& flag, double& value, double min, double max,
                       const std::string& help);
 
+// Several of them between commas, none twice.
+CLI::Option* add_reals(CLI::App& app, const std::string& flag, std::vector<double>& values,
+                       double min, double max, const std::string& help);
+
 // One of a few words.
 CLI::Option* add_choice(CLI::App& app, const std::string& flag, std::string& value,
                         const std::vector<std::string>& choices, const std::string& help);

@@ -38,6 +38,7 @@ approx_cli_test(docs 60 docs_test.py)
 approx_cli_test(latex 300 latex_test.py)
 set_tests_properties(cli.latex PROPERTIES SKIP_RETURN_CODE 77)
 approx_cli_test(null_timings 60 null_timings_test.py)
+approx_cli_test(measure_products 120 measure_products_test.py)
 approx_cli_test(items 1800 items_test.py)
 set_tests_properties(cli.items PROPERTIES LABELS slow PROCESSORS 2)
 approx_cli_test(html_page 300

@@ -6,6 +6,7 @@
 #include "base/known_names.h"
 #include "cli/text.h"
 #include "core/config/dense.h"
+#include "core/engine/engine.h"
 
 namespace approx {
 namespace {
@@ -35,9 +36,10 @@ bool contains(const std::vector<Product>& products, Product product) {
 
 std::vector<BenchedProduct> benched_products(const Catalogue& catalogue,
                                              const std::vector<std::string>& ops,
-                                             const std::vector<std::string>& methods) {
+                                             const std::vector<std::string>& methods,
+                                             const std::vector<double>& densities) {
   std::vector<std::string> texts = methods;
-  if (texts.empty()) {
+  if (texts.empty() && densities.empty()) {
     for (const auto& info : catalogue.methods) texts.push_back(info.name);
   }
   std::vector<BenchedProduct> benched;
@@ -58,6 +60,15 @@ std::vector<BenchedProduct> benched_products(const Catalogue& catalogue,
       for (const auto& each : benched) names.push_back(name(each.product));
       throw usage_error("--method: {} does not approximate: {}", full, fmt::join(names, ", "));
     }
+  }
+  bool any_gradient = false;
+  for (auto& [product, list] : benched) {
+    if (product == Product::kForward) continue;
+    for (const double density : densities) list.push_back(pruned_at_random_text(density));
+    any_gradient = true;
+  }
+  if (!densities.empty() && !any_gradient) {
+    throw usage_error("--densities are of dY, which the forward product does not read");
   }
   std::erase_if(benched, [](const BenchedProduct& each) { return each.methods.empty(); });
   return benched;

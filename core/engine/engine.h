@@ -98,6 +98,15 @@ struct KernelChoice {
   std::vector<VariantCandidate> candidates;  // in the order of their ranks
 };
 
+// Stands where the text of a method stands, and names none: dY with entries zeroed at random, so
+// that about this share of them is left ("pruned_at_random:density=0.3"). The same entries for both
+// gradients of a shape; they are chosen beforehand, so that a case times the product alone.
+inline constexpr std::string_view kPrunedAtRandom = "pruned_at_random";
+
+inline std::string pruned_at_random_text(double density) {
+  return fmt::format("{}:density={}", kPrunedAtRandom, density);
+}
+
 // What a study is to compute (core/studies/study.h).
 struct StudyRequest {
   Params params;
@@ -145,7 +154,7 @@ class Engine {
   virtual std::vector<ConvShape> recorded_shapes(const std::string& folder) = 0;
 
   // Ready-to-run cases for one shape: every exact path ("dense"), then every variant of every
-  // method. Throws Error.
+  // method, each on the operands that a layer gives it. Throws Error.
   virtual std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
                                                const std::vector<std::string>& methods,
                                                const std::string& device, int64_t threads) = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "core/methods/method.h"
 #include "core/nn/layers.h"
 #include "core/train/device.h"
@@ -128,18 +129,45 @@ std::vector<KernelCase> dense_cases(const Subject& subject, at::Device device) {
 
 // A method that has planned a product once.
 struct Planned {
-  std::shared_ptr<Method> method;
+  std::shared_ptr<Method> method;  // null where the plan was made by none
   // The forward product's plan, by which its gradients go. Kept as long as the call.
   std::shared_ptr<Plan> forward;
   MethodCall call;
   Operands operands;
   Plan first;
 
-  Plan plan() const { return method->plan(operands, call); }
+  Plan plan() const { return method ? method->plan(operands, call) : first; }
+
+  // As in a layer: the forward product takes the channels that the weight gradient will want.
+  at::Tensor result(const Plan& plan, const std::string& variant) const {
+    const bool takes =
+        operands.product == Product::kForward && method && method->keep() == Method::Keep::kSample;
+    if (!takes) return run(plan, operands, variant);
+    Operands part = operands;
+    part.x = sampled_input(operands.x, plan, operands.geometry);
+    return run(plan, part, variant);
+  }
 };
+
+// The share of entries that stay, where the text is that of dY pruned at random.
+std::optional<double> random_density(const std::string& text) {
+  const Spec spec = parse_spec(text);
+  if (spec.name != kPrunedAtRandom) return std::nullopt;
+  if (spec.arguments.size() == 1 && spec.arguments[0].first == "density") {
+    if (const auto density = parse_real(spec.arguments[0].second, 0, 1)) return density;
+  }
+  throw usage_error("{}: expected {}:density=, from 0 to 1", text, kPrunedAtRandom);
+}
 
 Planned planned(const Subject& subject, const std::string& text) {
   const Operands& o = subject.operands;
+  if (const auto density = random_density(text)) {
+    return {.method = nullptr,
+            .forward = nullptr,
+            .call = MethodCall(subject.rng, subject.norm_follows),
+            .operands = o,
+            .first = pruned_at_random(o, *density)};
+  }
   const auto& entry = Registry<MethodEntry>::instance().find(parse_spec(text).name);
   if (std::find(entry.products.begin(), entry.products.end(), o.product) == entry.products.end()) {
     throw usage_error("{} does not approximate the {}", text, name(o.product));
@@ -158,6 +186,11 @@ Planned planned(const Subject& subject, const std::string& text) {
     call.rng.product = Product::kForward;
     *planned.forward = planned.method->plan(before, call);
     planned.call.forward = planned.forward.get();
+    // As a layer keeps it that samples its input.
+    if (o.product == Product::kWeightGradient && planned.method->keep() == Method::Keep::kSample &&
+        o.x.size(1) == o.input_sizes[1]) {
+      planned.operands.x = sampled_input(o.x, *planned.forward, o.geometry);
+    }
   }
   planned.first = planned.plan();
   return planned;
@@ -165,8 +198,8 @@ Planned planned(const Subject& subject, const std::string& text) {
 
 std::vector<KernelCase> method_cases(const Subject& subject, const std::string& text,
                                      at::Device device) {
-  const Operands& o = subject.operands;
   const Planned product = planned(subject, text);
+  const Operands& o = product.operands;
   const std::string chosen = chosen_variant(product.first, o);
   const auto definition = std::make_shared<Definition>(product.first, o);
   std::vector<KernelCase> cases;
@@ -176,24 +209,26 @@ std::vector<KernelCase> method_cases(const Subject& subject, const std::string& 
     kernel.variant = variant;
     kernel.chosen = variant == chosen;
     kernel.flops = 2 * static_cast<double>(plan_macs(product.first, o));
-    kernel.plan = [product, device] {
-      const auto plan = product.plan();
-      synchronize_device(device);
-    };
+    if (product.method) {
+      kernel.plan = [product, device] {
+        const auto plan = product.plan();
+        synchronize_device(device);
+      };
+    }
     kernel.run = [product, variant, device] {
-      const auto result = run(product.plan(), product.operands, variant);
+      const auto result = product.result(product.plan(), variant);
       synchronize_device(device);
     };
     kernel.check = [product, variant, definition] {
-      return definition->errors(run(product.first, product.operands, variant));
+      return definition->errors(product.result(product.first, variant));
     };
     cases.push_back(std::move(kernel));
   }
   return cases;
 }
 
-KernelChoice choice_of(const Subject& subject, const std::string& method, const Plan& plan) {
-  const Operands& o = subject.operands;
+KernelChoice choice_of(const Subject& subject, const std::string& method, const Plan& plan,
+                       const Operands& o) {
   return {.op = std::string(name(o.product)),
           .method = method,
           .shape = subject.shape,
@@ -232,6 +267,13 @@ Operands bench_operands(const ConvShape& s, Product product, c10::Device device)
   o.product = product;
   o.input_sizes = o.x.sizes().vec();
   return o;
+}
+
+Plan pruned_at_random(const Operands& o, double density) {
+  if (o.product == Product::kForward) throw usage_error("the forward product has no dY to prune");
+  at::manual_seed(1);
+  const auto dy = o.dy * at::rand_like(o.dy).lt(density);
+  return PrunedDY{dy, dy.count_nonzero()};
 }
 
 std::vector<ConvShape> recorded_shapes_of(const std::string& folder) {
@@ -278,10 +320,11 @@ std::vector<KernelChoice> kernel_choices_of(const ConvShape& shape, Product prod
                                             const std::vector<std::string>& methods,
                                             c10::Device device) {
   const Subject subject = subject_of(shape, product, device);
-  std::vector<KernelChoice> choices = {choice_of(subject, "dense", Dense{})};
+  std::vector<KernelChoice> choices = {choice_of(subject, "dense", Dense{}, subject.operands)};
   for (const auto& text : methods) {
     if (text == "dense") continue;
-    choices.push_back(choice_of(subject, text, planned(subject, text).first));
+    const Planned product = planned(subject, text);
+    choices.push_back(choice_of(subject, text, product.first, product.operands));
   }
   return choices;
 }

@@ -8,6 +8,7 @@
 
 #include "core/engine/engine.h"
 #include "kernels/operands.h"
+#include "kernels/plan.h"
 
 namespace approx {
 
@@ -24,6 +25,10 @@ std::vector<ConvShape> recorded_shapes_of(const std::string& folder);
 std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
                                         const std::vector<std::string>& methods,
                                         c10::Device device);
+
+// What pruned_at_random_text names: entries of dY zeroed by draws that are always the same for a dY
+// of these sizes.
+Plan pruned_at_random(const Operands& operands, double density);
 
 // See Engine::kernel_choices.
 std::vector<KernelChoice> kernel_choices_of(const ConvShape& shape, Product product,

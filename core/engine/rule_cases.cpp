@@ -17,12 +17,7 @@ int64_t share_of(int64_t all, double share) {
   return std::max<int64_t>(1, std::llround(share * static_cast<double>(all)));
 }
 
-// Random plans that keep about that share of dY, of each of its planes or of the input channels.
-Plan pruned_at_random(const Operands& o, double density) {
-  const auto dy = o.dy * at::rand_like(o.dy).lt(density);
-  return PrunedDY{dy, dy.count_nonzero()};
-}
-
+// Random plans that keep about that share of each plane of dY, or of the input channels.
 Plan positions_at_random(const Operands& o, double density) {
   const int64_t plane = o.dy.size(2) * o.dy.size(3);
   const auto k = share_of(plane, density);

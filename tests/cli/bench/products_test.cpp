@@ -74,6 +74,18 @@ TEST(BenchedProducts, ExactPathsAloneAreBenchmarkedWhereDenseIsNamed) {
               ElementsAre("forward dense", "data_gradient dense", "weight_gradient dense"));
 }
 
+TEST(BenchedProducts, DensitiesAreOfBothGradientsAndAloneWhereNoMethodIsNamed) {
+  EXPECT_THAT(texts_of(benched_products(two_methods(), {"all"}, {}, {0.5, 0.01})),
+              ElementsAre("data_gradient pruned_at_random:density=0.5",
+                          "data_gradient pruned_at_random:density=0.01",
+                          "weight_gradient pruned_at_random:density=0.5",
+                          "weight_gradient pruned_at_random:density=0.01"));
+  EXPECT_THAT(
+      texts_of(benched_products(two_methods(), {"data_gradient"}, {"prune"}, {0.5})),
+      ElementsAre("data_gradient prune:n=2,m=4", "data_gradient pruned_at_random:density=0.5"));
+  EXPECT_THROW(benched_products(two_methods(), {"forward"}, {"sample"}, {0.5}), Error);
+}
+
 TEST(BenchedProducts, WhatApproximatesNoneOfThemIsRefused) {
   EXPECT_THAT(refusal({"forward"}, {"prune"}), HasSubstr("prune:n=2,m=4 does not approximate"));
   EXPECT_THAT(refusal({"all"}, {"prume"}), HasSubstr("prune"));

@@ -65,6 +65,41 @@ TEST(KernelCases, FlopsAreThoseOfWhatThePlanKept) {
   }
 }
 
+// Chosen beforehand: there is no planning to be timed. Both gradients keep the same entries.
+TEST(KernelCases, DYPrunedAtRandomKeepsTheShareThatIsNamed) {
+  for (const double density : {0.0, 0.3, 1.0}) {
+    std::set<double> kept;
+    for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+      for (const auto& kernel : cases_of(product, {pruned_at_random_text(density)})) {
+        if (kernel.method == "dense") continue;
+        EXPECT_EQ(kernel.method, pruned_at_random_text(density));
+        EXPECT_EQ(kernel.plan, nullptr);
+        EXPECT_LT(kernel.check().second, 1e-5) << kernel.variant;
+        kept.insert(kernel.flops / kernel.dense_flops);
+      }
+    }
+    EXPECT_EQ(kept.size(), 1u);
+    EXPECT_NEAR(*kept.begin(), density, 0.05);
+  }
+}
+
+TEST(KernelCases, WhatIsNoDensityIsRefused) {
+  for (const auto* text : {"pruned_at_random", "pruned_at_random:density=2",
+                           "pruned_at_random:density=0.5,p=1", "pruned_at_random:p=0.5"}) {
+    EXPECT_THROW(cases_of(Product::kDataGradient, {text}), Error) << text;
+  }
+  EXPECT_THROW(cases_of(Product::kForward, {pruned_at_random_text(0.5)}), Error);
+}
+
+// A layer keeps the sampled channels of its input, and the weight gradient goes by those.
+TEST(KernelCases, SampledProductsAgreeWithTheDefinition) {
+  for (const auto product : kAllProducts) {
+    for (const auto& kernel : cases_of(product, {"topk_crs:ratio=0.5"})) {
+      EXPECT_LT(kernel.check().second, 1e-5) << kernel.op << " " << kernel.variant;
+    }
+  }
+}
+
 TEST(KernelCases, ChoicesAreThoseOfTheCases) {
   const std::vector<std::string> methods = {"sdgp:n=1,m=16", "sdgp:n=2,m=4"};
   const auto cases = cases_of(Product::kDataGradient, methods);
