@@ -62,6 +62,7 @@ class ControlMaker {
     PlannedRun control = run;
     control.config.network = catalogue_.network_params(controls_.smaller_net).full_text();
     if (control.config.network == run.config.network) return;
+    control.config.operators = OperatorSet::kBest;
     control.network_label = controls_.smaller_net;
     control.method_label = "a smaller network, exactly";
     if (run.config.purpose == Purpose::kTiming) control.config.timed_against = run.config.network;

@@ -33,6 +33,9 @@ const std::vector<Setting<RunConfig>>& run_settings() {
       text_setting("timed_against", &C::timed_against,
                    "timing, dense: another network that the times are held against")
           .late(),
+      choice_setting("operators", &C::operators,
+                     "dense: the fastest at hand, or LibTorch's own alone")
+          .late(),
       text_setting("kernel_rules", &C::kernel_rules,
                    "a table by which approximated kernels are chosen")
           .late()};
@@ -90,6 +93,17 @@ void check(const RunConfig& config) {
         "the exact training of its own network to be held against",
         config.method);
   }
+  if (config.operators == OperatorSet::kLibrary && !is_dense(config.method)) {
+    throw usage_error(
+        "operators = library leaves LibTorch's own operators alone, and method = {} needs this "
+        "program's: set method = dense or operators = best",
+        config.method);
+  }
+  if (config.operators == OperatorSet::kLibrary && !config.timed_against.empty()) {
+    throw usage_error(
+        "a timing holds either another network or LibTorch's operators against the exact "
+        "training: set timed_against or operators = library, not both");
+  }
   if (!config.kernel_rules.empty()) KernelRules(config.kernel_rules, "kernel_rules");
 }
 
@@ -118,6 +132,7 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
     if (name == "seed" || name == "threads") return false;
     if (name == "train_subset") return config.train_examples > 0;
     if (name == "timed_against") return timing && !config.timed_against.empty();
+    if (name == "operators") return config.operators != RunConfig().operators;
     if (name == "kernel_rules") return !config.kernel_rules.empty();
     return timing || (name != "blocks" && name != "block_steps");
   });

@@ -10,6 +10,7 @@
 #include "base/enum_text.h"
 #include "base/params.h"
 #include "core/config/dense.h"
+#include "core/config/operator_set.h"
 #include "core/config/recipe.h"
 #include "core/config/rule.h"
 
@@ -88,6 +89,8 @@ struct RunConfig {
   // Timing runs of exact training only: the network of the dense arm, full text; "": the same as
   // the other's. What a smaller network saves is measured so.
   std::string timed_against;
+  // Whose operators compute. A timing run holds the library's against the best that are at hand.
+  OperatorSet operators = OperatorSet::kBest;
 
   // The text of the table by which approximated variants are chosen (kernels/rules.h); "": the
   // built-in one.

@@ -29,6 +29,12 @@ const LayerSlot& slot_in_use(const LayerSlot& slot, bool training) {
   return training ? slot : kExact;
 }
 
+// Whether LibTorch's own function can compute a layer: nothing of it is planned, and what it spends
+// on each product is not asked.
+bool takes_libtorch(const Layer& layer, const LayerSlot& used) {
+  return used.exact() && (layer.library_alone() || !PhaseClock::runs());
+}
+
 // Counts what LibTorch's own node computes: the forward product now, the gradients when a backward
 // pass comes by, as it does after every forward pass of a training step.
 void count_libtorch(const LayerSlot& slot, const at::Tensor& x, const at::Tensor& y) {
@@ -78,9 +84,9 @@ ConvImpl::ConvImpl(const ConvOptions& o) : geometry_{o.stride, o.padding, 1, o.g
 at::Tensor ConvImpl::forward(const at::Tensor& x) {
   const auto& g = geometry_;
   const auto& used = slot_in_use(slot, is_training());
-  const bool libtorch =
-      used.exact() && !PhaseClock::runs() &&
-      (at::autocast::is_autocast_enabled(x.device().type()) || !dense_pays(x, weight, g));
+  const bool libtorch = takes_libtorch(*this, used) &&
+                        (library_alone() || at::autocast::is_autocast_enabled(x.device().type()) ||
+                         !dense_pays(x, weight, g));
   auto y = libtorch ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(),
                                  g.dilation.both(), g.groups)
                     : approximated_conv(x, weight, bias, g, used, draws_number(info));
@@ -134,7 +140,7 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool with_bias
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) {
   const auto& used = slot_in_use(slot, is_training());
-  const bool libtorch = used.exact() && !PhaseClock::runs();
+  const bool libtorch = takes_libtorch(*this, used);
   auto y = libtorch ? at::linear(x, weight, bias)
                     : approximated_conv(x.unsqueeze(-1).unsqueeze(-1),
                                         weight.unsqueeze(-1).unsqueeze(-1), bias, Geometry{}, used,

@@ -3,8 +3,8 @@
 // A layer knows what to do at a step from its slot, which the schedule fills before the step
 // (core/train/scheduled_layers.h). With an empty slot it calls LibTorch's own convolution and
 // nothing else, so an exact layer costs what a torch::nn layer costs; on shapes where an exact
-// product of ours is faster (kernels/dense/), it calls that. A linear layer approximates as a 1x1
-// convolution on a 1x1 map.
+// product of ours is faster (kernels/dense/), it calls that, unless the network is to use
+// LibTorch's alone (OperatorChoice). A linear layer approximates as a 1x1 convolution on a 1x1 map.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -12,13 +12,14 @@
 
 #include "core/config/catalogue.h"
 #include "core/nn/approximated_conv.h"
+#include "core/nn/operator_choice.h"
 #include "core/nn/slot.h"
 #include "kernels/operands.h"
 
 namespace approx {
 
 // What convolutions and linear layers share: their place in the network and their slot.
-class Layer {
+class Layer : public OperatorChoice {
  public:
   virtual ~Layer() = default;
 

@@ -69,7 +69,7 @@ at::Tensor BatchNormImpl::add_relu(const at::Tensor& x, const at::Tensor& residu
 at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tensor& residual) {
   NormInputs::note(x);
   // Evaluation with a graph is left to LibTorch.
-  const bool fits = fused_norm_fits(x) && weight.scalar_type() == at::kFloat &&
+  const bool fits = !library_alone() && fused_norm_fits(x) && weight.scalar_type() == at::kFloat &&
                     (!residual.defined() || residual.scalar_type() == at::kFloat) &&
                     (is_training() || !at::GradMode::is_enabled());
   if (!fits) return composed(x, tail, residual);

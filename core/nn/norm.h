@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "core/nn/operator_choice.h"
 #include "kernels/norm/fused_norm.h"
 
 namespace approx {
@@ -46,7 +47,7 @@ struct BatchNormOptions {
 // Ioffe & Szegedy 2015, Algorithms 1 and 2: y = gamma (x - mean) / sqrt(variance + epsilon) + beta,
 // per channel over N, H and W; in training mode with the batch's biased variance, the running one
 // is updated with the unbiased; in evaluation mode with the running statistics.
-class BatchNormImpl : public torch::nn::Module {
+class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
  public:
   explicit BatchNormImpl(const BatchNormOptions& options);
   explicit BatchNormImpl(int64_t channels)
@@ -66,7 +67,8 @@ class BatchNormImpl : public torch::nn::Module {
 
  private:
   at::Tensor run(const at::Tensor& x, NormTail tail, const at::Tensor& residual);
-  // The same by LibTorch's operators: for what the fused kernel does not take.
+  // The same by LibTorch's operators: where they are wanted (OperatorChoice), and for what the
+  // fused kernel does not take.
   at::Tensor composed(const at::Tensor& x, NormTail tail, const at::Tensor& residual) const;
   void update_running(const NormStatistics& batch, int64_t count);
 

@@ -8,6 +8,7 @@
 #include "core/methods/method.h"
 #include "core/networks/network.h"
 #include "core/networks/network_sizes.h"
+#include "core/nn/operator_choice.h"
 #include "core/nn/phases.h"
 #include "core/train/device.h"
 #include "core/train/learning_rate.h"
@@ -89,6 +90,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset, World wo
   const auto sizes = image_sizes(config.recipe, dataset);
   const auto input = input_of(dataset, sizes);
   network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
+  choose_operators(*network_, config.operators);
   check_sizes(*network_, input, sizes.all());
   const auto infos = layer_infos(*network_, input);
   network_->to(device_);

@@ -15,7 +15,9 @@ namespace approx {
 // steps and a whole number of the schedule's periods, in the order of exact_first(). What one
 // process measures is one value of the cell's speedup: how processes differ, it cannot know. After
 // them, on the CPU, where the time of an exact step goes, and the gradients of the convolutions of
-// both networks by themselves, in pairs of blocks as well.
+// both networks by themselves, in pairs of blocks as well. Where `config.operators` is the library,
+// its step takes the place of the approximated one: how much slower or faster a stock step is than
+// the exact one that methods are held against; whole steps alone are timed then.
 // `probe`, where there is one, is asked between blocks whether the threads have a core each
 // (BlockTimer); a run whose threads had not taints itself. Speed only: nothing is evaluated.
 // Events as docs/events.md says.

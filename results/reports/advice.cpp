@@ -225,8 +225,7 @@ Columns<AdviceLine> advice_columns(const RowSet& set) {
        .header = "decided by",
        .value = [](const Line& line) { return line.advice.decided_by; }},
       {.name = "reason", .value = [](const Line& line) { return line.advice.reason; }}};
-  append(columns, ratio_columns<Line>("speedup", "speedup",
-                                      [](const Line& line) { return line.row->speedup; }));
+  append(columns, speedup_columns<Line>(set));
   append(
       columns,
       {{.name = "loss_pp",
@@ -315,6 +314,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
   const auto tests = std::count_if(set.rows().begin(), set.rows().end(),
                                    [](const Row& row) { return row.loss_p_holm.has_value(); });
   if (tests > 0) table.notes.push_back(holm_note(tests));
+  if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   const bool lossy = std::any_of(lines.begin(), lines.end(),
                                  [](const auto& line) { return line.row->notes[kLossy]; });
   if (lossy) table.notes.emplace_back("some of the data went through JPEG");

@@ -57,21 +57,6 @@ Change change_of_accuracy(double lo, double hi, double margin) {
 
 // --- speed ---
 
-// The difference of two independent log-ratios, b against a, as a ratio: above 1 where B is faster.
-Ratio ratio_of_ratios(const Ratio& a, const Ratio& b) {
-  Ratio ratio;
-  if (a.n == 0 || b.n == 0) return ratio;
-  ratio.n = std::min(a.n, b.n);
-  const double log = std::log(b.ratio / a.ratio);
-  ratio.ratio = std::exp(log);
-  if (a.lo && b.lo) {
-    const double down = std::hypot(std::log(b.ratio / *b.lo), std::log(*a.hi / a.ratio));
-    const double up = std::hypot(std::log(*b.hi / b.ratio), std::log(a.ratio / *a.lo));
-    ratio.lo = std::exp(log - down), ratio.hi = std::exp(log + up);
-  }
-  return ratio;
-}
-
 // None without a ratio.
 std::optional<Change> change_of_speed(const Ratio& ratio) {
   if (ratio.n == 0) return std::nullopt;
@@ -158,7 +143,7 @@ CompareLine accuracy_line(const BySeed& a, const BySeed& b, const Margin& margin
 }
 
 CompareLine speed_line(const Ratio& a, const Ratio& b) {
-  const Ratio change = ratio_of_ratios(a, b);
+  const Ratio change = ratio_of_ratios(b, a);
   return {.a = a.ratio,
           .b = b.ratio,
           .difference = change.ratio,

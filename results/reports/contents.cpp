@@ -26,14 +26,16 @@ void add_recipe(const std::string& recipe, Settings& settings) {
 Settings settings_of(const std::string& split, const std::string& train_examples,
                      const std::string& train_subset, const std::string& batch_size,
                      const std::string& precision, const std::string& threads,
-                     const std::string& device, const std::string& kernel_rules,
-                     const std::string& recipe) {
+                     const std::string& device, const std::string& operators,
+                     const std::string& kernel_rules, const std::string& recipe) {
   Settings settings = {{"split", split}, {"train_examples", train_examples}};
   if (train_examples != "0") settings.emplace_back("train_subset", train_subset);
   settings.insert(settings.end(), {{"batch_size", batch_size},
                                    {"precision", precision},
                                    {"threads", threads},
                                    {"device", device}});
+  // As of the rules of kernels, the default is not named.
+  if (operators != name(OperatorSet::kBest)) settings.emplace_back("operators", operators);
   const auto rules = kernel_rules_label(kernel_rules);
   if (!rules.empty()) settings.emplace_back("kernel_rules", rules);
   add_recipe(recipe, settings);
@@ -74,7 +76,8 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
       "coalesce(json_extract(c.config, '$.blocks'), '') || 'x' || "
       "coalesce(json_extract(c.config, '$.block_steps'), ''), c.run_key, c.train_subset, "
       "EXISTS(SELECT 1 FROM experiment t WHERE t.name = e.name || ':tune'), "
-      "coalesce(json_extract(c.config, '$.kernel_rules'), '') "
+      "coalesce(json_extract(c.config, '$.kernel_rules'), ''), "
+      "coalesce(json_extract(c.config, '$.operators'), ?3) "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
       "WHERE (?1 = '' AND e.name NOT LIKE '%:tune') OR e.name = ?1 OR "
       "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name = ?1, e.experiment_id",
@@ -90,9 +93,10 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
           cell.batch_size = row.getColumn(10).getInt64();
           cell.timed_against = text_at(row, 20), cell.blocks = text_at(row, 21);
           cell.run_key = text_at(row, 22);
-          cell.settings = settings_of(cell.split, text_at(row, 8), text_at(row, 23),
-                                      text_at(row, 10), text_at(row, 11), text_at(row, 12),
-                                      text_at(row, 13), text_at(row, 25), cell.recipe);
+          cell.stock = text_at(row, 26) == name(OperatorSet::kLibrary);
+          cell.settings = settings_of(
+              cell.split, text_at(row, 8), text_at(row, 23), text_at(row, 10), text_at(row, 11),
+              text_at(row, 12), text_at(row, 13), text_at(row, 26), text_at(row, 25), cell.recipe);
         }
         // The rate of a tuned experiment belongs to the row, like its method: rows with rates of
         // their own are compared.
@@ -106,7 +110,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
         cell.order = {row.getColumn(17).getInt64(), row.getColumn(18).getInt64()};
         if (target || !experiment.empty()) cell.target = target;
       },
-      experiment, keys.dump());
+      experiment, keys.dump(), std::string(name(OperatorSet::kBest)));
   for_each_row(db,
                "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
                "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
@@ -347,8 +351,8 @@ Settings settings_of(const RunConfig& config) {
   return settings_of(std::string(name(config.split)), std::to_string(config.train_examples),
                      std::string(name(config.train_subset)), std::to_string(config.batch_size),
                      std::string(name(config.precision)), std::to_string(config.threads),
-                     std::string(name(config.device)), config.kernel_rules,
-                     Json(config.recipe).dump());
+                     std::string(name(config.device)), std::string(name(config.operators)),
+                     config.kernel_rules, Json(config.recipe).dump());
 }
 
 std::string experiment_name(SQLite::Database& db, const std::string& given) {

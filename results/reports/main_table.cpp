@@ -71,7 +71,7 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
           {.name = "loss_pairs", .value = [](const Row& row) { return row.loss.n; }},
           {.name = "loss_p", .value = [](const Row& row) { return field(row.loss.p); }},
           {.name = "loss_p_holm", .value = maybe(&Row::loss_p_holm)}});
-  append(columns, ratio_columns<Row>("speedup", "speedup", &Row::speedup));
+  append(columns, speedup_columns<Row>(set));
   append(columns,
          {{.name = "speedup_block_pairs", .value = &Row::block_pairs},
           {.name = "speedup_runs", .value = [](const Row& row) { return row.speedup.n; }},
@@ -163,6 +163,7 @@ Table report_table(const std::string& db, const ReportOptions& options) {
   const auto tests = std::count_if(rows.begin(), rows.end(),
                                    [](const Row& row) { return row.loss_p_holm.has_value(); });
   if (tests > 0) table.notes.push_back(holm_note(tests));
+  if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   if (shown.realised) {
     table.notes.emplace_back(
         "realised: the share of the time really saved over the share of the multiply-accumulates "

@@ -88,8 +88,9 @@ std::string front_loss_text(const FrontLine& line) {
 Table report_pareto(const std::string& db, const ReportOptions& options) {
   const RowSet set(db, options);
   auto columns = row_columns<FrontLine>(set).all();
-  append(columns,
-         estimate_columns("speedup", "speedup", &ParetoPoint::speedup, front_speedup_text));
+  append(columns, estimate_columns("speedup", "speedup vs exact", &ParetoPoint::speedup,
+                                   front_speedup_text));
+  append(columns, stock_columns<FrontLine>(set));
   append(columns, estimate_columns("loss_pp", "loss, pp", &ParetoPoint::loss, front_loss_text));
   append(columns, {{.name = "n", .header = "n", .value = &FrontLine::n},
                    {.name = "front", .header = "on the front", .value = &FrontLine::front}});
@@ -100,6 +101,7 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
   table.notes.emplace_back(
       "dense stands at speedup 1 and loss 0; front: by the means, perhaps where the intervals "
       "leave it open");
+  if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   return table;
 }
 

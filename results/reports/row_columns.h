@@ -79,4 +79,25 @@ Columns<Line> ratio_columns(const std::string& name, const std::string& header, 
            .value = [=](const Line& line) { return field(std::invoke(of, line).hi); }}};
 }
 
+// The speedup over the stock step, to people where some row has it; for programs also why a row has
+// none. RowSet::stock_note stands below.
+template <typename Line>
+Columns<Line> stock_columns(const RowSet& set) {
+  auto columns = ratio_columns<Line>("speedup_vs_stock", "speedup vs stock",
+                                     [](const Line& line) { return row_of(line).vs_stock; });
+  columns.front().shown = set.has_stock();
+  append(columns, {{.name = "speedup_vs_stock_missing",
+                    .value = [](const Line& line) { return row_of(line).no_vs_stock; }}});
+  return columns;
+}
+
+// The speedup over the best exact step, and beside it over the stock step.
+template <typename Line>
+Columns<Line> speedup_columns(const RowSet& set) {
+  auto columns = ratio_columns<Line>("speedup", "speedup vs exact",
+                                     [](const Line& line) { return row_of(line).speedup; });
+  append(columns, stock_columns<Line>(set));
+  return columns;
+}
+
 }  // namespace approx

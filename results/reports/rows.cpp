@@ -22,7 +22,8 @@ const char* const kNoteNames[kNotes] = {"few seeds",
                                         "timed against another network",
                                         "few processes",
                                         "above its ceiling",
-                                        "pairs of different builds"};
+                                        "pairs of different builds",
+                                        "stock step of another build"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -39,7 +40,8 @@ const char* const kNoteTexts[kNotes] = {
     ("its speedup lies wholly above its own ceiling, where no saving can bring it: no verdict "
      "rests "
      "on it"),
-    "in some pairs the dense run was made by another build of the program"};
+    "in some pairs the dense run was made by another build of the program",
+    "the stock step was timed by another build of the program, whose exact step may differ"};
 
 namespace {
 
@@ -117,6 +119,7 @@ RowSet::RowSet(Contents contents, bool include_tainted)
     judge_ceiling(row);
     judge_realisation(row);
   }
+  for (auto& row : rows_) judge_stock(row);
   adjust_p();
   find_differing();
 }
@@ -264,22 +267,29 @@ std::string RowSet::setting(const Row& row) const {
   return text;
 }
 
-std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, Timed timed,
-                                                        bool* left_out) const {
-  const auto& of_runs = timed == Timed::kSteps ? contents_.blocks : contents_.backward;
-  std::vector<std::vector<BlockPair>> groups;
+std::vector<const Run*> RowSet::timings(const Row& row, bool* left_out) const {
+  std::vector<const Run*> runs;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
     if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
     // An exact training against itself says nothing beside one against another network.
     if (row.notes[kOtherNetwork] && cell->timed_against.empty()) continue;
-    const auto pairs = of_runs.find(run->run_id);
-    if (pairs == of_runs.end()) continue;
-    if (!run->timing_valid && !include_tainted_) {
-      if (left_out != nullptr) *left_out = true;
-      continue;
+    if (run->timing_valid || include_tainted_) {
+      runs.push_back(run);
+    } else if (left_out != nullptr) {
+      *left_out = true;
     }
-    groups.push_back(pairs->second);
+  }
+  return runs;
+}
+
+std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, Timed timed,
+                                                        bool* left_out) const {
+  const auto& of_runs = timed == Timed::kSteps ? contents_.blocks : contents_.backward;
+  std::vector<std::vector<BlockPair>> groups;
+  for (const Run* run : timings(row, left_out)) {
+    const auto pairs = of_runs.find(run->run_id);
+    if (pairs != of_runs.end()) groups.push_back(pairs->second);
   }
   return groups;
 }

@@ -31,6 +31,7 @@ enum Note {
   kFewProcesses,
   kAboveCeiling,
   kMixedBuilds,
+  kStockBuild,
   kNotes
 };
 
@@ -56,7 +57,9 @@ struct Row {
   Summary accuracy, best;  // percent
   PairedDifference loss;   // percentage points, positive: worse than dense
   std::optional<double> loss_p_holm;
-  Ratio speedup;            // over the processes that timed it
+  Ratio speedup;            // over the best exact step, over the processes that timed it
+  Ratio vs_stock;           // the same over a step of LibTorch's own operators alone
+  std::string no_vs_stock;  // why there is none of that, "" where there is
   int64_t block_pairs = 0;  // of all of them
   Ratio backward;           // the same of the convolutions' data and weight gradients alone
   Ratio speedup_shared;
@@ -119,6 +122,11 @@ class RowSet {
   bool settings_differ() const { return !differing_.empty(); }
   std::string setting(const Row& row) const;
 
+  // Whether some row has a speedup over the stock step, and what stands below a table of speedups:
+  // what they are over, and why there is no such column; "" without speedups.
+  bool has_stock() const;
+  std::string stock_note() const;
+
   const std::vector<CurvePoint>& evaluations(const Run& run, const std::string& split) const;
 
   // The evaluations that choices are made by: those of the held-out part where there is one.
@@ -145,11 +153,15 @@ class RowSet {
                                                   bool* left_out = nullptr) const;
 
  private:
+  // The row's timing runs that count; `left_out`: whether disturbed ones do not.
+  std::vector<const Run*> timings(const Row& row, bool* left_out = nullptr) const;
+
   void group();
   static void count(Row& row);
   void judge_accuracy(Row& row) const;
   void judge_loss(Row& row) const;
   void judge_time(Row& row) const;
+  void judge_stock(Row& row) const;
   void judge_target(Row& row) const;
   void judge_throughput(Row& row) const;
   void judge_ceiling(Row& row) const;

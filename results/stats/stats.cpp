@@ -145,6 +145,20 @@ Ratio ratio_of_processes(const std::vector<std::vector<double>>& log_ratios, dou
   return ratio_of_logs(means, confidence);
 }
 
+Ratio ratio_of_ratios(const Ratio& a, const Ratio& b) {
+  Ratio ratio;
+  if (a.n == 0 || b.n == 0) return ratio;
+  ratio.n = std::min(a.n, b.n);
+  const double log = std::log(a.ratio / b.ratio);
+  ratio.ratio = std::exp(log);
+  if (a.lo && b.lo) {
+    const double down = std::hypot(std::log(a.ratio / *a.lo), std::log(*b.hi / b.ratio));
+    const double up = std::hypot(std::log(*a.hi / a.ratio), std::log(b.ratio / *b.lo));
+    ratio.lo = std::exp(log - down), ratio.hi = std::exp(log + up);
+  }
+  return ratio;
+}
+
 std::optional<Realisation> realisation(const Ratio& speedup, double saved) {
   if (speedup.n == 0 || !(saved > 0)) return std::nullopt;
   const auto of = [saved](double ratio) { return (1 - 1 / ratio) / saved; };

@@ -69,6 +69,11 @@ Ratio ratio_of_logs(std::span<const double> log_ratios, double confidence = kCon
 Ratio ratio_of_processes(const std::vector<std::vector<double>>& log_ratios,
                          double confidence = kConfidence);
 
+// a / b of two ratios measured independently, such as two speedups over the same step: on
+// logarithms the half widths add as squares, each side by itself. n is the smaller one: 0 without
+// both; no interval without both.
+Ratio ratio_of_ratios(const Ratio& a, const Ratio& b);
+
 // A timing is at least so many processes, and so many where a verdict rests on it.
 inline constexpr int64_t kProcessesForATiming = 5;
 inline constexpr int64_t kProcessesForAVerdict = 10;

@@ -36,6 +36,7 @@ class Cell:
             setting.pop(key, None)
         self.setting = json.dumps(setting, sort_keys=True)
         self.timed_against = self.config.get("timed_against", "")
+        self.stock = self.config.get("operators") == "library"
         self.key = (self.network, self.dataset, self.setting, self.schedule, self.method)
 
     @property
@@ -211,6 +212,39 @@ class Row:
         """Over processes: one number each, the mean over its pairs of blocks."""
         return ratio_of_logs([mean([math.log(dense / ours) for dense, ours in pairs])
                               for pairs in self.block_pairs()])
+
+    def speedup_vs_stock(self, rows):
+        """(exact / ours) / (exact / stock), the stock timing being one of the same step on the same
+        machine; the exact step stands at 1."""
+        is_exact = self.first.dense and not self.against()
+        if self.first.stock or not is_exact and not self.speedup()[3]:
+            return None, None, None
+        cells = self.trained(diverged=True) if is_exact else self.timings()
+        hosts = {cell.run.host_id for cell in cells}
+        for stock in rows:
+            ratio, low, high, n = stock.speedup()
+            if not stock.first.stock or not n or self.step() != stock.step() or len(hosts) != 1 \
+                    or hosts != {cell.run.host_id for cell in stock.timings()}:
+                continue
+            ours = (1.0, 1.0, 1.0) if is_exact else self.speedup()[:3]
+            middle = math.log(ours[0] / ratio)
+            if ours[1] is None or low is None:
+                return math.exp(middle), None, None
+            down = math.hypot(math.log(ours[0] / ours[1]), math.log(high / ratio))
+            up = math.hypot(math.log(ours[2] / ours[0]), math.log(ratio / low))
+            return math.exp(middle), math.exp(middle - down), math.exp(middle + up)
+        return None, None, None
+
+    def against(self):
+        return next((cell.timed_against for cell in self.cells if cell.timed_against and
+                     cell.run is not None and cell.run.finished), "")
+
+    def step(self):
+        """What makes the exact step of its speedup the same as another's."""
+        config = self.first.config
+        return (self.against() or self.first.network, self.first.dataset,
+                *(config.get(key) for key in ("batch_size", "precision", "threads", "device")),
+                *(config["recipe"].get(key) for key in ("image_size", "optimizer")))
 
     def backward_speedup(self):
         """The same of the gradients of the convolutions alone, whose pairs share a step."""

@@ -41,6 +41,7 @@ def expected_table(rows):
             "loss_pp": mean(losses), "loss_pp_half": half_width(losses),
             "loss_pairs": len(losses), "loss_p": p, "loss_p_holm": adjusted,
             **triple("speedup", speedup), "speedup_runs": speedup[3],
+            **triple("speedup_vs_stock", row.speedup_vs_stock(rows)),
             "speedup_block_pairs": sum(len(pairs) for pairs in row.block_pairs()),
             **triple("speedup_not_isolated", row.shared_speedup()),
             "target": row.target, "time_to_target_s": mean(reached) if has_target else None,
@@ -267,6 +268,7 @@ def expected_advice(rows, share_of_error):
                                       ("same time", same_time_word(advantages))])
         yield {
             **labels(row), "worth": worth, "decided_by": decided_by, **triple("speedup", speedup),
+            **triple("speedup_vs_stock", row.speedup_vs_stock(rows)),
             "loss_pp": mean(losses), "loss_pp_lower": low, "loss_pp_upper": high, "n": len(losses),
             "loss_p": p, "loss_p_holm": adjusted, "margin_pp": margin,
             "iso_time_pp": mean(advantages or []), "iso_time_pp_half": half_width(advantages or []),

@@ -333,6 +333,45 @@ TEST(RunConfigJson, RefusesWhatItDoesNotKnow) {
   }
 }
 
+TEST(RunKey, TheLibrarysOperatorsAreAnotherRun) {
+  auto config = example();
+  config.method = "dense";
+  for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
+    config.purpose = purpose;
+    auto library = config;
+    library.operators = OperatorSet::kLibrary;
+    EXPECT_NE(key_of(library), key_of(config));
+    EXPECT_FALSE(Json(config).contains("operators")) << "keys of stored runs stay what they are";
+    EXPECT_EQ(Json(library).get<RunConfig>(), library);
+    EXPECT_NO_THROW(check(library));
+    const auto settings = settings_in_effect(library);
+    EXPECT_EQ(std::ranges::count(settings, SettingText("operators", "library")), 1);
+    for (const auto& [name, text] : settings_in_effect(config)) EXPECT_NE(name, "operators");
+  }
+}
+
+TEST(RunConfig, TheLibrarysOperatorsComputeNoMethod) {
+  const auto refusal = [](const RunConfig& config) {
+    try {
+      check(config);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  auto config = example();
+  config.operators = OperatorSet::kLibrary;
+  config.method = "zero";
+  EXPECT_EQ(refusal(config),
+            "operators = library leaves LibTorch's own operators alone, and method = zero needs "
+            "this program's: set method = dense or operators = best");
+  config.method = "dense";
+  EXPECT_EQ(refusal(config), "");
+  config.timed_against = "vgg19";
+  EXPECT_NE(refusal(config).find("not both"), std::string::npos);
+}
+
 // Runs of the built-in table's first version are stored under keys that know of no table.
 TEST(RunKey, OtherKernelRulesAreAnotherRun) {
   const auto config = example();

@@ -133,11 +133,11 @@ TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
     }
   };
   for (const char* key :
-       {"id",       "title",   "target",         "exclude",       "extra",       "report",
-        "scale",    "study",   "kernels",        "not_run",       "picture",     "method",
-        "schedule", "network", "seeds",          "timing_seeds",  "purpose",     "recipe",
-        "dataset",  "split",   "train_examples", "batch_size",    "precision",   "threads",
-        "device",   "blocks",  "block_steps",    "timed_against", "train_subset"}) {
+       {"id",       "title",   "target",         "exclude",       "extra",        "report",
+        "scale",    "study",   "kernels",        "not_run",       "picture",      "method",
+        "schedule", "network", "seeds",          "timing_seeds",  "purpose",      "recipe",
+        "dataset",  "split",   "train_examples", "batch_size",    "precision",    "threads",
+        "device",   "blocks",  "block_steps",    "timed_against", "train_subset", "operators"}) {
     check("", key, " = 1");
   }
   for (const auto& spec : recipe_specs()) {

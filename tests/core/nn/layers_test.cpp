@@ -239,6 +239,12 @@ TEST(Layers, CountWhatComputesTheirProducts) {
             "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
             "weight_gradient: Dense packed 1");
 
+  large->slot = {};
+  choose_operators(*large, OperatorSet::kLibrary);
+  EXPECT_EQ(step(large, maps),
+            "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
+            "weight_gradient: Dense libtorch 1");
+
   large->eval();
   variants = {};
   large(maps);

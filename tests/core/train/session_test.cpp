@@ -550,6 +550,33 @@ TEST(TimingRun, ASmallerNetworkIsHeldAgainstALargerOne) {
   EXPECT_EQ(state, "finished");
 }
 
+TEST(TimingRun, TheLibrarysStepIsHeldAgainstTheBest) {
+  auto config = toy_config();
+  config.purpose = Purpose::kTiming;
+  config.blocks = 3;
+  config.block_steps = 2;
+  config.operators = OperatorSet::kLibrary;
+  const auto dataset = toy_dataset();
+  const Operators operators;
+  int blocks = 0;
+  const auto sink = [&](const Json& event) {
+    EXPECT_NE(event.value("name", ""), "phase_share") << "of whose step?";
+    EXPECT_NE(event.value("name", ""), "backward_ns");
+    // Before the first block both are warmed up.
+    if (event.at("event") == "block" && event.at("pair") > 0) {
+      ++blocks;
+      const bool norm_of_libtorch = std::ranges::any_of(
+          Operators::calls(),
+          [](const std::string& call) { return call.starts_with("aten::batch_norm "); });
+      EXPECT_EQ(norm_of_libtorch, event.at("arm") == "approx") << event;
+    }
+    Operators::calls().clear();
+  };
+  std::atomic<bool> stop = false;
+  run_timing(config, dataset, sink, stop);
+  EXPECT_EQ(blocks, 4);
+}
+
 // Every training image of an epoch, as a hash, to follow it through the shuffle.
 std::vector<size_t> seen_in_epoch(Batches& batches, int64_t epoch) {
   std::vector<size_t> hashes;

@@ -102,9 +102,9 @@ TEST_F(ReportTest, AnEmptyStoreIsAnEmptyTable) {
   EXPECT_EQ(
       render(table, "md"),
       "| network | data set | schedule | method | n   | accuracy % | best % | loss vs dense, pp "
-      "| speedup | speedup (not isolated) | time to target | images/s | runs |\n"
+      "| speedup vs exact | speedup (not isolated) | time to target | images/s | runs |\n"
       "|---------|----------|----------|--------|-----|------------|--------|------------------"
-      "-|---------|------------------------|----------------|----------|------|\n");
+      "-|------------------|------------------------|----------------|----------|------|\n");
   EXPECT_EQ(render(table, "jsonl"), "");
   EXPECT_EQ(Json::parse(render(table, "json"))["rows"], Json::array());
   EXPECT_TRUE(report_kernels(path_).rows.empty());
@@ -117,10 +117,10 @@ TEST_F(ReportTest, OneSeedHasNoInterval) {
   fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.6875})});
   EXPECT_EQ(
       render(report_table(path_), "md"),
-      R"(| network | data set | schedule | method      | n   | accuracy %  | best %      | loss vs dense, pp | speedup | speedup (not isolated) | time to target | images/s | runs |
-|---------|----------|----------|-------------|-----|-------------|-------------|-------------------|---------|------------------------|----------------|----------|------|
-| LeNet   | mnist    |          | dense [a,b] | 1   | 75.00 (n=1) | 75.00 (n=1) | –                 | –       | –                      | –              | 10000.0  | 1/1  |
-| LeNet   | mnist    | all      | zero [a,b]  | 1   | 68.75 (n=1) | 68.75 (n=1) | 6.25 (n=1)        | –       | 1.00× (n=1)            | –              | 10000.0  | 1/1  |
+      R"(| network | data set | schedule | method      | n   | accuracy %  | best %      | loss vs dense, pp | speedup vs exact | speedup (not isolated) | time to target | images/s | runs |
+|---------|----------|----------|-------------|-----|-------------|-------------|-------------------|------------------|------------------------|----------------|----------|------|
+| LeNet   | mnist    |          | dense [a,b] | 1   | 75.00 (n=1) | 75.00 (n=1) | –                 | –                | –                      | –              | 10000.0  | 1/1  |
+| LeNet   | mnist    | all      | zero [a,b]  | 1   | 68.75 (n=1) | 68.75 (n=1) | 6.25 (n=1)        | –                | 1.00× (n=1)            | –              | 10000.0  | 1/1  |
 
 - a: fewer than 5 seeds; one seed has no interval
 - b: images/s of runs that may have shared the machine
@@ -184,7 +184,7 @@ TEST_F(ThreeSeeds, Markdown) {
   fill_three();
   EXPECT_EQ(
       render(report_table(path_), "md"),
-      R"(| network | data set | schedule | method     | n   | accuracy %    | best %        | loss vs dense, pp    | speedup              | speedup (not isolated) | time to target      | images/s | runs |
+      R"(| network | data set | schedule | method     | n   | accuracy %    | best %        | loss vs dense, pp    | speedup vs exact     | speedup (not isolated) | time to target      | images/s | runs |
 |---------|----------|----------|------------|-----|---------------|---------------|----------------------|----------------------|------------------------|---------------------|----------|------|
 | LeNet   | mnist    |          | dense [a]  | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                    | –                    | –                      | 1.5 s (2/3 reached) | 3750.0   | 3/3  |
 | LeNet   | mnist    | all      | zero [a,b] | 3   | 72.92 ± 17.93 | 75.00 ± 15.53 | 8.33 ± 8.96 (p=0.25) | 2.83× [0.03, 231.22] | 1.00× [1.00, 1.00]     | 2.0 s (1/3 reached) | 10000.0  | 5/5  |
@@ -194,6 +194,7 @@ TEST_F(ThreeSeeds, Markdown) {
 - target: 80 % accuracy
 - ±, [ ]: 95 % intervals
 - p: exact sign-flip test against no difference from dense, Holm-adjusted over the one loss of the table, which takes 6 seeds before any can be below 0.05
+- speedup vs exact: over this program's best exact step, which has kernels of its own; vs stock: no timing with operators = library of this step on this machine
 )");
 }
 
@@ -206,16 +207,19 @@ TEST_F(ThreeSeeds, Csv) {
   EXPECT_EQ(csv,
             "network,dataset,schedule,method,setting,n,accuracy_pct,accuracy_pct_half,"
             "accuracy_pct_sd,best_accuracy_pct,best_accuracy_pct_half,loss_pp,loss_pp_half,"
-            "loss_pairs,loss_p,loss_p_holm,speedup,speedup_lo,speedup_hi,speedup_block_pairs,"
+            "loss_pairs,loss_p,loss_p_holm,speedup,speedup_lo,speedup_hi,speedup_vs_stock,"
+            "speedup_vs_stock_lo,speedup_vs_stock_hi,speedup_vs_stock_missing,speedup_block_pairs,"
             "speedup_runs,speedup_not_isolated,speedup_not_isolated_lo,speedup_not_isolated_hi,"
             "target,time_to_target_s,target_reached,target_runs,target_budget_s,images_per_s,"
             "images_per_s_isolated,planned,finished,diverged,failed,missing,notes,"
             "speedup_ceiling,speedup_estimated,compute_reduction_pct,realisation,realisation_lo,"
             "realisation_hi\n"
-            "LeNet,mnist,,dense,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,0,0,,,,0.8,1.5,2,3,2,"
+            "LeNet,mnist,,dense,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,,,,no "
+            "timing with operators = library of this step on this machine,0,0,,,,0.8,1.5,2,3,2,"
             "3750,1,3,3,0,0,0,few seeds,,,,,,\n"
             "LeNet,mnist,all,zero,,3,72.9166,17.9277,7.2168,75,15.5258,8.3333,8.9638,3,0.25,0.25,"
-            "2.8284,0.0345,231.2167,2,2,1,1,1,0.8,2,1,3,2,10000,1,5,5,0,0,0,few seeds; few "
+            "2.8284,0.0345,231.2167,,,,no timing with operators = library of this step on this "
+            "machine,2,2,1,1,1,0.8,2,1,3,2,10000,1,5,5,0,0,0,few seeds; few "
             "processes,,,,,,\n");
 }
 
@@ -649,7 +653,7 @@ TEST_F(ReportTest, OneTimingProcessHasNoInterval) {
   EXPECT_EQ(count(table, "zero", "speedup_block_pairs"), 4);
   EXPECT_EQ(count(table, "zero", "speedup_runs"), 1);
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")), "few processes");
-  EXPECT_NE(render(table, "md").find("| 2.00× (n=1) |"), std::string::npos);
+  EXPECT_NE(render(table, "md").find("| 2.00× (n=1) "), std::string::npos);
 }
 
 // What is approximated takes a fifth of a step, so nothing can be more than 1.25 times as fast.
@@ -836,6 +840,69 @@ TEST_F(ReportTest, ASmallerNetworksSpeedupIsOverTheLargerOnes) {
   EXPECT_DOUBLE_EQ(real(table, "dense", "speedup"), 3);
   EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")),
             "timed against another network; few processes");
+}
+
+// By hand: two processes at exact / method = 2 and 4, two at exact / stock = 0.5 and 0.5, so over
+// stock sqrt(8) / 0.5.
+TEST_F(ReportTest, ASpeedupOverStockIsThatOverTheExactStepDividedByTheStockSteps) {
+  const auto timed = [](const std::string& method, int64_t seed, int64_t dense_ns, bool stock) {
+    Ran ran{
+        planned(method, seed, Purpose::kTiming),
+        {block_event(0, "dense", 10, dense_ns), block_event(0, "approx", 10, 100), final_event(1)}};
+    if (stock) {
+      ran.plan.config.operators = OperatorSet::kLibrary;
+      ran.plan.key += "/stock";
+      ran.plan.method_label = "LibTorch's own";
+    }
+    return ran;
+  };
+  const std::vector<Ran> methods = {timed("zero", 0, 200, false), timed("zero", 1, 400, false)};
+  const auto stored = [&](const std::vector<Ran>& stock) {
+    std::vector<Ran> runs = methods;
+    runs.insert(runs.end(), stock.begin(), stock.end());
+    runs.push_back(accuracy("dense", 0, {0.75}));
+    std::filesystem::remove(path_);
+    fill(runs);
+    return report_table(path_);
+  };
+  const std::string note = "no timing with operators = library";
+  {
+    const Table table = stored({});
+    EXPECT_EQ(at(table, "zero", "speedup_vs_stock").index(), 0u);
+    EXPECT_EQ(std::get<std::string>(at(table, "zero", "speedup_vs_stock_missing")).find(note), 0u);
+    EXPECT_NE(render(table, "md").find("vs stock: " + note), std::string::npos);
+    EXPECT_EQ(render(table, "md").find("| speedup vs stock"), std::string::npos);
+  }
+  const std::vector<Ran> stock = {timed("dense", 0, 50, true), timed("dense", 1, 50, true)};
+  {
+    const Table table = stored(stock);
+    EXPECT_NEAR(real(table, "zero", "speedup"), std::sqrt(8), 1e-12);
+    EXPECT_NEAR(real(table, "zero", "speedup_vs_stock"), std::sqrt(8) / 0.5, 1e-12);
+    // The stock step's own interval is a point.
+    EXPECT_NEAR(real(table, "zero", "speedup_vs_stock_lo"), real(table, "zero", "speedup_lo") / 0.5,
+                1e-9);
+    EXPECT_EQ(std::get<std::string>(at(table, "zero", "speedup_vs_stock_missing")), "");
+    EXPECT_NEAR(real(table, "dense", "speedup_vs_stock"), 2, 1e-12) << "the exact step itself";
+    EXPECT_NEAR(real(table, "LibTorch's own", "speedup"), 0.5, 1e-12);
+    EXPECT_EQ(std::get<std::string>(at(table, "LibTorch's own", "speedup_vs_stock_missing")),
+              "it is the stock step itself");
+    EXPECT_NE(render(table, "md").find("| speedup vs stock"), std::string::npos);
+    EXPECT_NEAR(real(report_advice(path_), "zero", "speedup_vs_stock"), std::sqrt(8) / 0.5, 1e-12);
+  }
+  // Steps of another batch, another machine, another build.
+  const auto changed = [&](const auto& change) {
+    auto other = stock;
+    for (auto& ran : other) change(ran);
+    return stored(other);
+  };
+  const auto batch = changed([](Ran& ran) { ran.plan.config.batch_size = 50; });
+  EXPECT_EQ(at(batch, "zero", "speedup_vs_stock").index(), 0u);
+  const auto host = changed([](Ran& ran) { ran.environment = environment_of("other"); });
+  EXPECT_EQ(at(host, "zero", "speedup_vs_stock").index(), 0u);
+  const auto build = changed([](Ran& ran) { ran.environment["engine"]["git_sha"] = "def456"; });
+  EXPECT_NEAR(real(build, "zero", "speedup_vs_stock"), std::sqrt(8) / 0.5, 1e-12);
+  EXPECT_NE(std::get<std::string>(at(build, "zero", "notes")).find("stock step of another build"),
+            std::string::npos);
 }
 
 TEST_F(ReportTest, PairsOfDifferentBuildsAreNoted) {

@@ -178,6 +178,25 @@ TEST(Stats, QuartilesAreThoseOfR) {
   EXPECT_DOUBLE_EQ(quantile({1, 9}, 1), 9);
 }
 
+// By hand: logarithms 3 +- 0.3 and 1 +- 0.4 leave 2 +- 0.5.
+TEST(Ratio, OfTwoThatWereMeasuredApart) {
+  const auto of_logs = [](double middle, double half) {
+    return Ratio{5, std::exp(middle), std::exp(middle - half), std::exp(middle + half)};
+  };
+  auto other = of_logs(1, 0.4);
+  other.n = 7;
+  const auto ratio = ratio_of_ratios(of_logs(3, 0.3), other);
+  EXPECT_EQ(ratio.n, 5);
+  EXPECT_NEAR(std::log(ratio.ratio), 2, 1e-12);
+  EXPECT_NEAR(std::log(*ratio.lo), 1.5, 1e-12);
+  EXPECT_NEAR(std::log(*ratio.hi), 2.5, 1e-12);
+  const Ratio bare{1, 2, {}, {}};
+  EXPECT_NEAR(ratio_of_ratios(of_logs(3, 0.3), bare).ratio, std::exp(3) / 2, 1e-12);
+  EXPECT_FALSE(ratio_of_ratios(of_logs(3, 0.3), bare).lo);
+  EXPECT_FALSE(ratio_of_ratios(bare, other).hi);
+  EXPECT_EQ(ratio_of_ratios(Ratio(), other).n, 0);
+}
+
 // Newcombe (1998), Two-sided confidence intervals for the single proportion, Statistics in Medicine
 // 17:857, table I, method 3 (score without continuity correction).
 TEST(Wilson, IntervalsOfNewcombe) {
