@@ -33,7 +33,7 @@ REGISTER_METHOD("bernoulli_crs", BernoulliCrs)
     .about("column-row pairs drawn independently by norm product, unbiased")
     .from_paper("adelman2021", "section 4")
     .with(SamplingMethod::declare)
-    .in_half_version(2)
+    .in_half_version(3)
     .controlled_by("uniform_crs")
     .param({"mix", 0.0, "share of the uniform distribution in the probabilities", 0, 1});
 

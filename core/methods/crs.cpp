@@ -42,7 +42,7 @@ REGISTER_METHOD("crs", Crs)
     .about("column-row pairs drawn with replacement by norm product, unbiased")
     .from_paper("adelman2021", "section 2.2")
     .with(SamplingMethod::declare)
-    .in_half_version(2)
+    .in_half_version(3)
     .controlled_by("crs:mix=1")  // as many draws, with replacement
     .param({"mix", 0.0, "share of the uniform distribution in the probabilities", 0, 1});
 

@@ -68,7 +68,7 @@ REGISTER_METHOD("sdgp", Sdgp)
     .about("n of every m neighbouring channels of dY stay, for the data gradient")
     .from_paper("mcdanel2022", "Algorithm 1")
     .approximates({Product::kDataGradient})
-    .in_half_version(2)
+    .in_half_version(3)
     .controlled_by("sdgp:rank=random,rescale=sample_channel")  // the default, which is unused there
     .param({"n", int64_t{2}, "channels that stay of each group", 1, 32})
     .param({"m", int64_t{4}, "channels of a group", 1, 32})

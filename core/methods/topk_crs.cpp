@@ -21,7 +21,8 @@ REGISTER_METHOD("topk_crs", TopkCrs)
     .about("the column-row pairs of largest norm product, unscaled")
     .from_paper("adelman2021", "section 6")
     .with(SamplingMethod::declare)
-    .controlled_by("uniform_crs");
+    .controlled_by("uniform_crs")
+    .in_half_version(2);
 
 }  // namespace
 }  // namespace approx

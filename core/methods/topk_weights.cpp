@@ -27,7 +27,8 @@ REGISTER_METHOD("topk_weights", TopkWeights)
     .with(SamplingMethod::declare)
     .without_mode("backward")
     .without_mode("weight_gradient")
-    .controlled_by("uniform_crs");
+    .controlled_by("uniform_crs")
+    .in_half_version(2);
 
 }  // namespace
 }  // namespace approx
