@@ -108,7 +108,8 @@ struct Variant {
   Variant& reads(std::initializer_list<ElementType> list) { return elements_ = list, *this; }
   Variant& lies(std::initializer_list<MapLayout> list) { return layouts_ = list, *this; }
   Variant& where(Rule rule) { return fits_ = rule, *this; }
-  // A rule on the problem alone, so that equal runs take equal paths. Measured, not guessed: in the
+  // A rule on the problem alone, and between exact variants on the width of the machine's vectors
+  // (kernels/probe/lanes.h), so that equal runs take equal paths. Measured, not guessed: in the
   // table of kernels/rules.h where an approximated variant is held against another path.
   Variant& pays(Rule rule) { return pays_ = rule, *this; }
   // Of those that fit and pay the one of least rank is taken: the fastest first.

@@ -84,7 +84,7 @@ bool ours_pays(Problem problem, Product product) {
   return chosen != nullptr && chosen->tensors != &libtorch_product;
 }
 
-REGISTER_KERNEL(Dense, std::string(kLibTorch), libtorch_product).rank(3);
+REGISTER_KERNEL(Dense, std::string(kLibTorch), libtorch_product).rank(4);
 
 }  // namespace
 

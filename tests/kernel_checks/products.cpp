@@ -57,7 +57,7 @@ Problem drawn_problem(Draws& draw) {
   static const std::vector<int64_t> kChannels = {1, 5, 8, 16, 17, 31, 32, 48, 64, 70};
   const auto channels = [&] { return kChannels[static_cast<size_t>(draw.below(10))]; };
   Problem p;
-  p.product = draw.below(2) == 0 ? Product::kDataGradient : Product::kWeightGradient;
+  p.product = kAllProducts[static_cast<size_t>(draw.below(3))];
   p.kh = 1 + draw.below(5);
   p.kw = draw.below(3) == 0 ? p.kh : 1 + 2 * draw.below(4);
   p.geometry.stride = {1 + draw.below(2), 1 + draw.below(2)};
@@ -245,6 +245,7 @@ std::vector<Agreement> product_agreements() {
 std::vector<HotKernel> hot_kernels() {
   constexpr auto kData = Product::kDataGradient, kWeight = Product::kWeightGradient;
   return {hot_product<Dense>("Dense", "packed", kWeight, 1),
+          hot_product<Dense>("Dense", "direct", kData, 1),
           hot_product<PrunedDY>("PrunedDY", "sparse_rows", kData, 0.3),
           hot_product<PrunedDY>("PrunedDY", "sparse_lists", kWeight, 0.3),
           hot_product<StructuredDY>("StructuredDY", "rows", kData, 1),

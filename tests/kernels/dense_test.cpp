@@ -1,5 +1,7 @@
 #include <ATen/Parallel.h>
+#include <hwy/targets.h>
 
+#include "kernels/probe/lanes.h"
 #include "kernels/variant.h"
 #include "tests/kernels/plan_contract.h"
 #include "tests/reference.h"
@@ -149,6 +151,39 @@ TEST(Dense, PackedGivesTheSameBitsOnAnyNumberOfThreads) {
   at::set_num_threads(before);
 }
 
+TEST(Dense, DirectAgreesWithPlainLoops) {
+  // Groups of images with a rest; bands of rows; channels that fill no vector, and several blocks
+  // of them; pixels that no tap meets and that a stride leaves out; padding wider than the kernel.
+  for (const auto& shape :
+       {TestShape{13, 33, 4, 17, 3, 1, 1}, TestShape{7, 40, 41, 9, 3, 1, 1},
+        TestShape{6, 37, 33, 13, 3, 2, 1}, TestShape{9, 16, 9, 20, 1, 2, 0},
+        TestShape{2, 3, 30, 6, 7, 2, 3}, TestShape{4, 70, 1, 5, 3, 1, 1},
+        TestShape{1, 1, 1, 1, 1, 1, 2}, TestShape{3, 150, 5, 140, 3, 3, 4},
+        TestShape{8, 1200, 3, 31, 1, 1, 0}, TestShape{5, 130, 6, 130, 3, 1, 1}}) {
+    SCOPED_TRACE(shape);
+    auto o = random_operands(shape);
+    for (const auto product : {Product::kForward, Product::kDataGradient}) {
+      o.product = product;
+      EXPECT_CLOSE(run(Dense{}, o, "direct"), reference::product(o).tensor()) << name(product);
+    }
+  }
+}
+
+TEST(Dense, DirectGivesTheSameBitsOnAnyNumberOfThreads) {
+  auto o = random_operands({20, 150, 16, 40, 3, 1, 1});
+  const int before = at::get_num_threads();
+  for (const auto product : {Product::kForward, Product::kDataGradient}) {
+    o.product = product;
+    at::set_num_threads(before);
+    const auto several = run(Dense{}, o, "direct");
+    for (const int threads : {1, 3}) {
+      at::set_num_threads(threads);
+      EXPECT_TRUE(at::equal(run(Dense{}, o, "direct"), several)) << threads << name(product);
+    }
+  }
+  at::set_num_threads(before);
+}
+
 // The variant that is chosen for each product.
 std::string taken(Operands& o, Product product) {
   o.product = product;
@@ -170,8 +205,8 @@ TEST(Dense, OurProductsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
   EXPECT_TRUE(at::equal(dx, run(Dense{}, o, "taps")));
   o.product = Product::kWeightGradient;
   EXPECT_TRUE(at::equal(dw, run(Dense{}, o, "packed")));
-  // On a larger map the weight gradient alone.
-  o = random_operands({64, 128, 4, 160, 3, 1, 1});
+  // On a larger map of few images the weight gradient alone.
+  o = random_operands({16, 128, 4, 160, 3, 1, 1});
   const auto mixed = dense_gradients(o, true, true);
   o.product = Product::kDataGradient;
   EXPECT_TRUE(at::equal(mixed.first, run(Dense{}, o, "libtorch")));
@@ -181,9 +216,40 @@ TEST(Dense, OurProductsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
   EXPECT_FALSE(dense_gradients(o, false, true).first.defined());
 }
 
+#if HWY_ARCH_X86
+// What is chosen where vectors have so many floats.
+TEST(Dense, TheWidthOfVectorsDecidesWhereDirectIsTaken) {
+  const int64_t of_machine = float_lanes();
+  for (const auto [target, lanes] :
+       {std::pair<int64_t, int64_t>{HWY_AVX3, 16}, {HWY_AVX2, 8}, {HWY_SSE4, 4}}) {
+    if ((hwy::SupportedTargets() & target) == 0) continue;
+    hwy::SetSupportedTargetsForTest(target);
+    ASSERT_EQ(float_lanes(), lanes);
+    auto plain = random_operands({64, 16, 4, 16, 3, 1, 1});
+    auto strided = random_operands({64, 16, 4, 16, 3, 2, 1});
+    const auto at_least = [&](int64_t least) { return lanes >= least ? "direct" : "libtorch"; };
+    EXPECT_EQ(taken(plain, Product::kForward), lanes == 8 ? "direct" : "libtorch");
+    EXPECT_EQ(taken(plain, Product::kDataGradient), lanes == 8 ? "direct" : "libtorch");
+    EXPECT_EQ(taken(strided, Product::kForward), lanes == 8 ? "direct" : "libtorch");
+    EXPECT_EQ(taken(strided, Product::kDataGradient), at_least(8));
+    EXPECT_CLOSE(run(Dense{}, strided), reference::product(strided).tensor());
+    // Few images, few channels, what is a matrix product or one for each tap.
+    for (const auto& shape : {TestShape{32, 16, 4, 16, 3, 2, 1}, TestShape{64, 3, 4, 16, 3, 2, 1},
+                              TestShape{64, 16, 9, 16, 1, 1, 0}}) {
+      auto other = random_operands(shape);
+      EXPECT_EQ(taken(other, Product::kDataGradient), "libtorch");
+    }
+    auto small = random_operands({64, 128, 2, 128, 3, 1, 1});
+    EXPECT_EQ(taken(small, Product::kDataGradient), "taps");
+    hwy::SetSupportedTargetsForTest(0);
+  }
+  EXPECT_EQ(float_lanes(), of_machine);
+}
+#endif
+
 TEST(Dense, TapsAreLeftAloneWhereTheyDoNotFit) {
   for (const auto& shape :
-       {TestShape{64, 128, 4, 128, 3, 2, 1}, TestShape{64, 128, 4, 128, 3, 1, 0},
+       {TestShape{32, 128, 4, 128, 3, 2, 1}, TestShape{32, 128, 4, 128, 3, 1, 0},
         TestShape{4, 128, 9, 128, 1, 1, 0}}) {
     auto o = random_operands(shape);
     EXPECT_EQ(taken(o, Product::kDataGradient), "libtorch");
