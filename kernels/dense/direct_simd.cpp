@@ -415,15 +415,16 @@ void direct_product_anywhere(const Arguments<Dense, float>& args, const Team& te
 
 // Measured in docs/performance.md. Panels must be full of images, and vectors of channels. Under a
 // stride the library's data gradient multiplies what meets no pixel; without one it is only in
-// AVX2's width that it is no faster than this.
+// AVX2's width that it is slower than this, and not on large maps.
 bool direct_pays(const Problem& p) {
-  constexpr int64_t kImages = 64, kChannels = 16, kAvx2 = 8;
+  constexpr int64_t kImages = 64, kChannels = 16, kAvx2 = 8, kSmallMap = 256;
   if (p.n < kImages || p.ci < kChannels || p.co < kChannels) return false;
   const bool strides = p.geometry.stride != Spatial(1);
+  const bool forward = p.product == Product::kForward;
   const int64_t lanes = float_lanes();
   if (lanes < kAvx2) return false;
-  if (lanes == kAvx2) return strides || p.kh * p.kw >= 9;
-  return strides && p.product == Product::kDataGradient;
+  if (lanes > kAvx2) return strides && !forward;
+  return strides || (p.kh * p.kw >= 9 && (forward || p.h * p.w <= kSmallMap));
 }
 
 REGISTER_KERNEL(Dense, "direct", direct_product_anywhere)

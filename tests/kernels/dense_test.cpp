@@ -220,7 +220,7 @@ TEST(Dense, OurProductsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
 // What is chosen where vectors have so many floats.
 TEST(Dense, TheWidthOfVectorsDecidesWhereDirectIsTaken) {
   const int64_t of_machine = float_lanes();
-  for (const auto [target, lanes] :
+  for (const auto& [target, lanes] :
        {std::pair<int64_t, int64_t>{HWY_AVX3, 16}, {HWY_AVX2, 8}, {HWY_SSE4, 4}}) {
     if ((hwy::SupportedTargets() & target) == 0) continue;
     hwy::SetSupportedTargetsForTest(target);
@@ -239,6 +239,9 @@ TEST(Dense, TheWidthOfVectorsDecidesWhereDirectIsTaken) {
       auto other = random_operands(shape);
       EXPECT_EQ(taken(other, Product::kDataGradient), "libtorch");
     }
+    auto large = random_operands({64, 16, 17, 16, 3, 1, 1});
+    EXPECT_EQ(taken(large, Product::kForward), lanes == 8 ? "direct" : "libtorch");
+    EXPECT_EQ(taken(large, Product::kDataGradient), "libtorch");
     auto small = random_operands({64, 128, 2, 128, 3, 1, 1});
     EXPECT_EQ(taken(small, Product::kDataGradient), "taps");
     hwy::SetSupportedTargetsForTest(0);
