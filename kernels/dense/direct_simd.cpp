@@ -23,6 +23,8 @@
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
+
+#include "kernels/register_tile-inl.h"
 // clang-format on
 
 #include <hwy/aligned_allocator.h>
@@ -39,14 +41,6 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Pixels of a panel: with two vectors of output channels, its 12 sums, the two vectors and one
-// factor are what 16 registers hold. Of 32 registers 12 pixels are no faster than 8.
-#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
-constexpr int64_t kPixels = 8;
-#else
-constexpr int64_t kPixels = 6;
-#endif
-constexpr int64_t kBlockVectors = 2;
 // Taps times input channels of a block: a panel's weights are then 72 or 144 KiB of the
 // second-level cache, and what it reads of pixels stays in the first.
 constexpr int64_t kBlockTaps = 1152;
@@ -55,18 +49,6 @@ constexpr int64_t kBandNumbers = 64 << 10;
 constexpr int64_t kItems = 24;  // at least, where there are as many
 // Numbers between what is packed and what is asked for ahead of time.
 constexpr int64_t kAhead = 512;
-
-using Floats = hn::ScalableTag<float>;
-using Vector = hn::Vec<Floats>;
-
-// Compilers would read a vector again for each of its uses; this holds it in a register.
-HWY_INLINE void hold(Vector& v) {
-#if HWY_ARCH_X86 && HWY_COMPILER_GCC
-  asm("" : "+v"(v.raw));
-#else
-  (void)v;
-#endif
-}
 
 // [first, first + count)
 struct Range {
@@ -243,7 +225,7 @@ class DirectProduct {
     step_ = divided_up(in_, in_blocks_);
     in_blocks_ = divided_up(in_, step_);
     out_blocks_ = divided_up(out_, width());
-    groups_ = divided_up(p_.n, kPixels);
+    groups_ = divided_up(p_.n, kTileRows);
     const int64_t row = columns_.count() * divided_up(p_.n, groups_) * in_;
     const int64_t fit = std::max<int64_t>(1, kBandNumbers / std::max<int64_t>(1, row));
     bands_ = std::min(out_rows_, divided_up(rows_.count(), fit));
@@ -264,7 +246,7 @@ class DirectProduct {
 
  private:
   static constexpr int64_t lanes() { return static_cast<int64_t>(hn::MaxLanes(Floats())); }
-  static constexpr int64_t width() { return kBlockVectors * lanes(); }
+  static constexpr int64_t width() { return kTileVectors * lanes(); }
 
   Direction::Sizes sizes(int64_t Spatial::*way, int64_t of_x, int64_t of_y, int64_t kernel) const {
     const Geometry& g = p_.geometry;
@@ -277,7 +259,7 @@ class DirectProduct {
   }
 
   int64_t vectors(int64_t out_block) const {
-    return std::min(kBlockVectors, divided_up(out_ - out_block * width(), lanes()));
+    return std::min(kTileVectors, divided_up(out_ - out_block * width(), lanes()));
   }
   Range in_block(int64_t index) const {
     return {index * step_, std::min(step_, in_ - index * step_)};

@@ -4,10 +4,11 @@
 //                      dY[n, i, j, co] X[n, i stride - padding + r dilation, j ..., ci]
 //
 // is for each tap (r, s) a product of matrices [Co, pixels] and [pixels, Ci], and its sums are
-// long: all pixels of all images. So a tile of dW stays in registers, kPanel output channels by one
-// or two vectors of input channels, while pixels stream past. Three things make the streams run:
+// long: all pixels of all images. So a tile of dW stays in registers, kTileRows output channels by
+// one or two vectors of input channels, while pixels stream past. Three things make the streams
+// run:
 // - Both operands are packed by tiles of pixels into the order in which they are read: dY in panels
-//   of kPanel channels, X in blocks of the vectors' channels.
+//   of kTileRows channels, X in blocks of the vectors' channels.
 // - Pixels lie as [row][column][image]: a tap is then a shift, and what is left of a row when it is
 //   clipped at the map's edge is one run over all images of the tile. Nothing of the padding is
 //   multiplied, which on small maps is much (a 4x4 map under a 3x3 kernel: 44 of 144 are padding).
@@ -19,6 +20,7 @@
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
 
+#include "kernels/register_tile-inl.h"
 #include "kernels/weight_sums-inl.h"
 // clang-format on
 
@@ -36,27 +38,7 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Output channels of a tile in registers: with two vectors of input channels, its 12 or 16 sums,
-// the two vectors and one factor are what 16 or 32 registers hold.
-#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
-constexpr int64_t kPanel = 8;
-#else
-constexpr int64_t kPanel = 6;
-#endif
-constexpr int64_t kBlockVectors = 2;
 constexpr int64_t kTilePixels = 512;
-
-using Floats = hn::ScalableTag<float>;
-using Vector = hn::Vec<Floats>;
-
-// Compilers would read a vector again for each of its uses; this holds it in a register.
-HWY_INLINE void hold(Vector& v) {
-#if HWY_ARCH_X86 && HWY_COMPILER_GCC
-  asm("" : "+v"(v.raw));
-#else
-  (void)v;
-#endif
-}
 
 // sums[c, :] += sum over `rows` runs of `count` pixels of dy[pixel, c] x[pixel, :], for kChannels
 // output channels c and kVectors vectors of input channels. `dy` is [pixel][kChannels], `x`
@@ -111,10 +93,10 @@ struct Range {
   int64_t first, count;
 };
 
-// Output channels in panels of kPanel; what is left over is spread, so that no panel is narrow
+// Output channels in panels of kTileRows; what is left over is spread, so that no panel is narrow
 // where there are enough channels to fill wider ones (20 = 6 + 6 + 4 + 4, not 6 + 6 + 6 + 2).
 std::vector<Range> panels_of(int64_t channels) {
-  const int64_t count = (channels + kPanel - 1) / kPanel;
+  const int64_t count = (channels + kTileRows - 1) / kTileRows;
   std::vector<Range> panels;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t first = channels * i / count, last = channels * (i + 1) / count;
@@ -159,7 +141,7 @@ class WeightGradient {
   }
 
   void compute(const Team& team) const {
-    const WeightSums sums(p_, kBlockVectors, tiles_.count());
+    const WeightSums sums(p_, kTileVectors, tiles_.count());
     const auto add = [&](const WeightSums::Item& item) { add_tiles(sums, item); };
     sums.compute(team, add, args_.out);
   }

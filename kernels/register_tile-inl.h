@@ -1,0 +1,44 @@
+// What kernels share that keep a tile of sums in registers. Included once for each instruction set
+// that Highway compiles for.
+#if defined(APPROX_KERNELS_REGISTER_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef APPROX_KERNELS_REGISTER_TILE_INL_H_
+#undef APPROX_KERNELS_REGISTER_TILE_INL_H_
+#else
+#define APPROX_KERNELS_REGISTER_TILE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace approx {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Vector = hn::Vec<Floats>;
+
+// Rows of a tile of so many vectors: its 12 or 16 sums, the vectors that they are multiplied with
+// and one factor are what 16 or 32 registers hold. Of 32, 12 rows are no faster than 8.
+constexpr int64_t kTileVectors = 2;
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr int64_t kTileRows = 8;
+#else
+constexpr int64_t kTileRows = 6;
+#endif
+
+// Compilers would read a vector again for each of its uses; this holds it in a register.
+HWY_INLINE void hold(Vector& v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC
+  asm("" : "+v"(v.raw));
+#else
+  (void)v;
+#endif
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace approx
+HWY_AFTER_NAMESPACE();
+
+#endif
