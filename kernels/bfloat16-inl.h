@@ -30,7 +30,7 @@ HWY_INLINE hn::Vec<D> load_numbers(D d, const BFloat16* from) {
 }
 
 template <typename D, typename V>
-HWY_INLINE void store_upper_halves(D d, V whole, BFloat16* to) {
+HWY_INLINE void store_upper_halves(D /*d*/, V whole, BFloat16* to) {
   const hn::RebindToSigned<D> di;
   const hn::Rebind<uint16_t, D> halves;
   const auto upper = hn::BitCast(di, hn::ShiftRight<16>(whole));  // below 2^16: nothing saturates
