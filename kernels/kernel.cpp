@@ -21,6 +21,8 @@ Problem problem_under(const Kind& plan, const Operands& operands) {
   Problem problem = problem_of(operands);
   if constexpr (requires { PlanTraits<Kind>::density(plan, problem); }) {
     problem.density = PlanTraits<Kind>::density(plan, problem);
+  } else if constexpr (requires { PlanTraits<Kind>::density(plan, operands); }) {
+    problem.density = PlanTraits<Kind>::density(plan, operands);
   }
   if constexpr (requires { PlanTraits<Kind>::group(plan); }) {
     problem.group = PlanTraits<Kind>::group(plan);
@@ -55,6 +57,10 @@ at::Tensor run(const Plan& plan, const Operands& operands, std::string_view vari
                                 PlanTraits<Kind>::kName, name(operands.product)));
       },
       plan);
+}
+
+at::Tensor full_product(const Operands& operands) {
+  return compute(*choose<Dense>(problem_of(operands)), Dense{}, operands);
 }
 
 std::vector<std::string> variants(const Plan& plan, const Operands& operands) {

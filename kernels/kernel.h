@@ -28,9 +28,15 @@ namespace approx {
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant = {},
                LayerVariants* counts = nullptr);
 
+// The exact product as of a dY without zeros: what gains by zeros is held against it.
+at::Tensor full_product(const Operands& operands);
+
 // Whether the exact products of a convolution are better computed by `run` and `dense_gradients`
-// than by LibTorch's convolution with its own autograd node. Costs a few comparisons.
-bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry);
+// than by LibTorch's convolution with its own autograd node. Costs a few comparisons. Where dY may
+// hold many zeros, its gradients may be better computed by its entries, which is found out when it
+// is there.
+bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry,
+                bool dy_may_hold_zeros = false);
 
 // The exact data and weight gradients in one call, which shares the work of preparing the operands.
 // Either may be left out (undefined). `counts` as in `run`.

@@ -36,7 +36,8 @@ struct PlanTraits;
 // static PrunedGradient pruned(const Kind&, const Operands&)
 // static at::Tensor gradient(const Kind&, const at::Tensor& dy): the dY that it computes with, in
 //   full; undefined where that is none
-// static double density(const Kind&, const Problem&): see Problem; left out where unknown
+// static double density(const Kind&, const Problem&), or (const Kind&, const Operands&): see
+//   Problem; left out where unknown
 // static int64_t group(const Kind&): see Problem; left out where it chooses among no neighbours
 
 // Of a plan that leaves dY alone.
@@ -52,6 +53,9 @@ struct PlanTraits<Dense> : LeavesGradient {
   static constexpr std::string_view kName = "Dense";
   static int64_t macs(const Dense& /*plan*/, const Operands& o) { return dense_macs(o); }
   static at::Tensor gradient(const Dense& /*plan*/, const at::Tensor& dy) { return dy; }
+  static double density(const Dense& /*plan*/, const Operands& o) {
+    return o.product == Product::kForward ? 1 : density_by_sample(o.dy);
+  }
 };
 
 // Plans that multiply nothing, and look at no dY.

@@ -30,7 +30,7 @@ struct Problem {
   ElementType element = ElementType::kFloat;
   MapLayout layout = MapLayout::kChannelsLast;
   // What a plan keeps, where it knows it without waiting: the share of dY that is not zero, or of
-  // the axis that is in a sample.
+  // the axis that is in a sample. Of the exact gradients about the share of dY that is not zero.
   double density = 1;
   int64_t group = 1;  // neighbouring channels of dY among which a plan chooses
 

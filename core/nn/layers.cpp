@@ -86,7 +86,7 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
   const auto& used = slot_in_use(slot, is_training());
   const bool libtorch = takes_libtorch(*this, used) &&
                         (library_alone() || at::autocast::is_autocast_enabled(x.device().type()) ||
-                         !dense_pays(x, weight, g));
+                         !dense_pays(x, weight, g, /*dy_may_hold_zeros=*/!used.norm_follows));
   auto y = libtorch ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(),
                                  g.dilation.both(), g.groups)
                     : approximated_conv(x, weight, bias, g, used, draws_number(info));

@@ -415,7 +415,7 @@ REGISTER_KERNEL(Dense, "direct", direct_product_anywhere)
     .reads({ElementType::kFloat})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
     .pays(direct_pays)
-    .rank(3);
+    .rank(4);
 
 }  // namespace
 }  // namespace approx

@@ -84,20 +84,23 @@ bool ours_pays(Problem problem, Product product) {
   return chosen != nullptr && chosen->tensors != &libtorch_product;
 }
 
-REGISTER_KERNEL(Dense, std::string(kLibTorch), libtorch_product).rank(4);
+REGISTER_KERNEL(Dense, std::string(kLibTorch), libtorch_product).rank(5);
 
 }  // namespace
 
-bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry) {
+bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry,
+                bool dy_may_hold_zeros) {
   if (!x.is_cpu() || x.scalar_type() != at::kFloat || x.dim() != 4) return false;
-  const Problem problem = problem_of(Product::kForward, x.sizes(), w, geometry);
+  Problem problem = problem_of(Product::kForward, x.sizes(), w, geometry);
+  if (dy_may_hold_zeros) problem.density = 0;
   return std::any_of(kAllProducts.begin(), kAllProducts.end(),
                      [&](Product product) { return ours_pays(problem, product); });
 }
 
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight,
                                                   LayerVariants* counts) {
-  const Problem problem = problem_of(o);
+  Problem problem = problem_of(o);
+  problem.density = density_by_sample(o.dy);
   const bool data_is_ours = data && ours_pays(problem, Product::kDataGradient);
   const bool weight_is_ours = weight && ours_pays(problem, Product::kWeightGradient);
   std::pair<at::Tensor, at::Tensor> result;

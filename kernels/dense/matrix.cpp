@@ -60,7 +60,7 @@ at::Tensor matrix_product(const Dense& /*plan*/, const Operands& o) {
   return {};
 }
 
-REGISTER_KERNEL(Dense, "matrix", matrix_product).where(is_matrix_product).pays(matrix_pays).rank(1);
+REGISTER_KERNEL(Dense, "matrix", matrix_product).where(is_matrix_product).pays(matrix_pays).rank(2);
 
 }  // namespace
 }  // namespace approx

@@ -138,7 +138,7 @@ REGISTER_KERNEL(Dense, "taps", taps_product)
     .reads({ElementType::kFloat})
     .where(keeps_the_map)
     .pays(taps_pay)
-    .rank(2);
+    .rank(3);
 
 }  // namespace
 }  // namespace approx

@@ -320,7 +320,7 @@ REGISTER_KERNEL(Dense, "packed", packed_weight_gradient_anywhere)
     .reads({ElementType::kFloat})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
     .pays(packing_pays)
-    .rank(0);
+    .rank(1);
 
 }  // namespace
 }  // namespace approx

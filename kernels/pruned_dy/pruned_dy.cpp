@@ -22,7 +22,7 @@ namespace {
 at::Tensor exact_product_of_pruned(const PrunedDY& plan, const Operands& o) {
   Operands replaced = o;
   replaced.dy = plan.dy;
-  return approx::run(Dense{}, replaced);
+  return full_product(replaced);
 }
 
 REGISTER_KERNEL(PrunedDY, "exact", exact_product_of_pruned)

@@ -12,8 +12,7 @@
 namespace approx {
 
 at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
-  if (how != Choosing::kTensors && dy.is_cpu() &&
-      (dy.scalar_type() == at::kBFloat16 || dy.scalar_type() == at::kHalf)) {
+  if (how != Choosing::kTensors && loops_as_floats(dy)) {
     return plane_magnitude(dy.to(at::kFloat), how);
   }
   if (how == Choosing::kTensors || !dy.is_cpu() || dy.scalar_type() != at::kFloat) {

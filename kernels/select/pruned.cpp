@@ -17,11 +17,6 @@ constexpr int64_t kGrain = int64_t{16} * 1024;  // numbers worth waking another 
 
 bool loops(const at::Tensor& dy) { return dy.is_cpu() && dy.scalar_type() == at::kFloat; }
 
-// Whether loops take it once its numbers have been made floats, which hold them exactly.
-bool loops_as_floats(const at::Tensor& dy) {
-  return dy.is_cpu() && (dy.scalar_type() == at::kBFloat16 || dy.scalar_type() == at::kHalf);
-}
-
 PrunedDY in_precision(PrunedDY pruned, at::ScalarType precision) {
   pruned.dy = pruned.dy.to(precision);
   return pruned;
@@ -79,6 +74,10 @@ PrunedDY stochastic_by_loop(const at::Tensor& source, at::Tensor pruned, const a
 }
 
 }  // namespace
+
+bool loops_as_floats(const at::Tensor& dy) {
+  return dy.is_cpu() && (dy.scalar_type() == at::kBFloat16 || dy.scalar_type() == at::kHalf);
+}
 
 PrunedDY counted(at::Tensor pruned) {
   auto kept = pruned.count_nonzero();

@@ -14,6 +14,9 @@ namespace approx {
 // definition, or by operations on tensors. All draw the same numbers.
 enum class Choosing { kFastest, kReference, kTensors };
 
+// Whether loops choose of it once its numbers have been made floats, which hold them exactly.
+bool loops_as_floats(const at::Tensor& dy);
+
 // What stays of a gradient, counted.
 PrunedDY counted(at::Tensor pruned);
 

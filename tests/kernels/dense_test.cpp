@@ -1,6 +1,8 @@
 #include <ATen/Parallel.h>
 #include <hwy/targets.h>
 
+#include <limits>
+
 #include "kernels/probe/lanes.h"
 #include "kernels/variant.h"
 #include "tests/kernels/plan_contract.h"
@@ -257,6 +259,87 @@ TEST(Dense, TapsAreLeftAloneWhereTheyDoNotFit) {
     auto o = random_operands(shape);
     EXPECT_EQ(taken(o, Product::kDataGradient), "libtorch");
     EXPECT_THROW(run(Dense{}, o, "taps"), Error);
+  }
+}
+
+// A dY of which a share is not zero.
+Operands with_zeros(const TestShape& shape, double share) {
+  auto o = random_operands(shape);
+  o.x = o.x.contiguous(at::MemoryFormat::ChannelsLast);
+  o.dy = (o.dy * at::rand_like(o.dy).lt(share)).contiguous(at::MemoryFormat::ChannelsLast);
+  return o;
+}
+
+std::string taken_under(Operands& o, Product product) {
+  o.product = product;
+  for (const auto& candidate : explain(Dense{}, o)) {
+    if (candidate.chosen) return candidate.name;
+  }
+  return {};
+}
+
+TEST(Dense, GradientsOfManyZerosAreComputedByTheirEntries) {
+  for (const double share : {0.0, 0.1, 0.3}) {
+    for (const auto& shape : {TestShape{3, 64, 9, 48, 3, 1, 1}, TestShape{2, 64, 11, 32, 5, 1, 2},
+                              TestShape{4, 64, 9, 64, 3, 2, 1}}) {
+      SCOPED_TRACE(shape);
+      auto o = with_zeros(shape, share);
+      EXPECT_TRUE(dense_pays(o.x, o.w, o.geometry, /*dy_may_hold_zeros=*/true));
+      const auto [dx, dw] = dense_gradients(o, true, true);
+      for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+        EXPECT_EQ(taken_under(o, product), "entries") << name(product);
+        expect_variants_agree(Dense{}, o);
+        EXPECT_TRUE(at::equal(product == Product::kDataGradient ? dx : dw, run(Dense{}, o)));
+        EXPECT_CLOSE(full_product(o), run(Dense{}, o));
+      }
+      EXPECT_NE(taken_under(o, Product::kForward), "entries");
+    }
+  }
+}
+
+TEST(Dense, EntriesAreLeftAloneWhereTheyDoNotPay) {
+  const TestShape shape{3, 64, 9, 48, 3, 1, 1};
+  auto full = with_zeros(shape, 1), many = with_zeros(shape, 0.9), first = with_zeros(shape, 0.1);
+  first.x = first.x.contiguous(), first.dy = first.dy.contiguous();
+  for (auto* o : {&full, &many, &first}) {
+    for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+      EXPECT_NE(taken_under(*o, product), "entries");
+    }
+  }
+  full.product = first.product = Product::kDataGradient;
+  EXPECT_THROW(run(Dense{}, full, "entries"), Error);
+  EXPECT_THROW(run(Dense{}, first, "entries"), Error);
+  EXPECT_CLOSE(run(Dense{}, many, "entries"), full_product(many));
+  // By its name a pruned dY's exact product is the whole one, against which lists are measured.
+  auto few = with_zeros(shape, 0.1);
+  few.product = Product::kWeightGradient;
+  const PrunedDY pruned{few.dy, few.dy.count_nonzero()};
+  EXPECT_TRUE(at::equal(run(pruned, few, "exact"), full_product(few)));
+}
+
+TEST(Dense, ANaNAmongZerosIsAnEntry) {
+  auto o = with_zeros({3, 64, 9, 48, 3, 1, 1}, 0.1);
+  o.dy[1][5][4][4] = std::numeric_limits<float>::quiet_NaN();
+  const auto [dx, dw] = dense_gradients(o, true, true);
+  EXPECT_TRUE(dw[5].isnan().all().item<bool>());
+  EXPECT_FALSE(dw[4].isnan().any().item<bool>());
+  EXPECT_EQ(dx.isnan().any(1).sum().item<int64_t>(), 9);
+}
+
+TEST(Dense, TheDensityOfAGradientIsThatOfASample) {
+  EXPECT_EQ(density_by_sample(at::ones({2, 3, 4, 5})), 1);
+  EXPECT_EQ(density_by_sample(at::zeros({2, 3, 40, 50})), 0);
+  EXPECT_EQ(density_by_sample(at::zeros({0, 3, 4, 5})), 1);
+  auto one = at::zeros({1, 1, 10, 10});
+  one[0][0][9][9] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(density_by_sample(one), 0.01) << "all of a small one are looked at";
+  at::manual_seed(3);
+  for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+    const auto dy = at::rand({8, 64, 20, 20}).lt(0.3).to(at::kFloat).contiguous(format);
+    EXPECT_NEAR(density_by_sample(dy), 0.3, 0.06);
+    EXPECT_EQ(density_by_sample(dy), density_by_sample(dy.clone()));
+    EXPECT_EQ(density_by_sample(dy.to(at::kBFloat16)), 1);
+    EXPECT_EQ(density_by_sample(dy.slice(3, 0, 7)), 1) << "gaps";
   }
 }
 

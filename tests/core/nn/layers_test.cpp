@@ -272,6 +272,30 @@ TEST(Layers, CountEachVariantOfAProductThatChangesIts) {
             "weight_gradient: PrunedDY exact 2; weight_gradient: PrunedDY sparse_lists 3");
 }
 
+// Behind a pooling most of a gradient is zero: the exact training gains by that too. A norm would
+// fill it, so nobody looks there.
+TEST(Layers, ComputeExactGradientsOfManyZerosByTheirEntries) {
+  Conv layer(ConvOptions{.in_channels = 64, .out_channels = 64, .kernel = 5, .padding = 2});
+  const auto x =
+      at::randn({2, 64, 9, 9}).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
+  const auto gradient = [&] {
+    layer->zero_grad();
+    at::max_pool2d(layer(x), 3, 2).relu_().sum().backward();
+    return layer->weight.grad().clone();
+  };
+  LayerVariants variants;
+  layer->slot.variants = &variants;
+  const auto by_entries = gradient();
+  EXPECT_EQ(text_of(std::exchange(variants, {})),
+            "forward: Dense libtorch 1; data_gradient: Dense entries 1; "
+            "weight_gradient: Dense entries 1");
+  choose_operators(*layer, OperatorSet::kLibrary);
+  EXPECT_CLOSE(by_entries, gradient());
+  EXPECT_EQ(text_of(std::exchange(variants, {})),
+            "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
+            "weight_gradient: Dense libtorch 1");
+}
+
 TEST(Layers, GradientsAreCountedAsTheWeightGradientTakesThem) {
   Conv layer(ConvOptions{.in_channels = 3, .out_channels = 4, .padding = 1});
   GradientCount count;
