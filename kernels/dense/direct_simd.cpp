@@ -396,9 +396,10 @@ void direct_product_anywhere(const Arguments<Dense, float>& args, const Team& te
 }
 
 // Measured in docs/performance.md. Panels must be full of images, and vectors of channels. Under a
-// stride the library's data gradient multiplies what meets no pixel; without one it is only in
-// AVX2's width that it is slower than this, and not on large maps.
+// stride the library's data gradient multiplies what meets no pixel; without one it is slower than
+// this on maps of few pixels, and in AVX2's width on others that are not large.
 bool direct_pays(const Problem& p) {
+  if (direct_pays_on_small_maps(p)) return true;
   constexpr int64_t kImages = 64, kChannels = 16, kAvx2 = 8, kSmallMap = 256;
   if (p.n < kImages || p.ci < kChannels || p.co < kChannels) return false;
   const bool strides = p.geometry.stride != Spatial(1);

@@ -26,7 +26,16 @@ const Variant<PrunedDY>* by_entries(const Problem& problem) {
 
 bool holds_zeros(const Problem& p) { return p.density < 1 && by_entries(p) != nullptr; }
 
-bool entries_pay(const Problem& p) { return holds_zeros(p) && by_entries(p)->worth(p); }
+// A sample is off, and at the bound of a rule nothing is gained: half as many entries again must
+// still pay.
+constexpr double kMargin = 1.5;
+
+bool entries_pay(const Problem& p) {
+  if (!holds_zeros(p)) return false;
+  Problem fuller = p;
+  fuller.density *= kMargin;
+  return by_entries(p)->worth(fuller);
+}
 
 // A zero adds nothing to a sum here, be it multiplied by an infinity or a NaN: those are in the
 // layer's output and in the loss already.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "kernels/dense/dense.h"
 #include "kernels/operands.h"
 #include "kernels/variant.h"
 
@@ -129,7 +130,7 @@ bool taps_pay(const Problem& p) {
   const int64_t pixels = p.h * p.w, channels = std::min(p.co, p.ci);
   constexpr int64_t kManyRows = 64;  // images times the pixels of a row: matrices worth a BLAS
   if (channels < 128 || p.n * p.w < kManyRows) return false;
-  return pixels <= 9;
+  return pixels <= 9 && !direct_pays_on_small_maps(p);
 }
 
 REGISTER_KERNEL(Dense, "taps", taps_product)

@@ -195,8 +195,9 @@ std::string taken(Operands& o, Product product) {
 TEST(Dense, OurProductsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
   auto o = random_operands({64, 128, 2, 160, 3, 1, 1});
   ASSERT_TRUE(dense_pays(o.x, o.w, o.geometry));
-  EXPECT_EQ(taken(o, Product::kForward), "taps");
-  EXPECT_EQ(taken(o, Product::kDataGradient), "taps");
+  const std::string on_small_maps = float_lanes() > 8 ? "direct" : "taps";
+  EXPECT_EQ(taken(o, Product::kForward), on_small_maps);
+  EXPECT_EQ(taken(o, Product::kDataGradient), on_small_maps);
   EXPECT_EQ(taken(o, Product::kWeightGradient), "packed");
   for (const auto product : kAllProducts) {
     o.product = product;
@@ -204,7 +205,7 @@ TEST(Dense, OurProductsAreTakenWhereTheyPayAndAgreeWithLibTorch) {
   }
   const auto [dx, dw] = dense_gradients(o, true, true);
   o.product = Product::kDataGradient;
-  EXPECT_TRUE(at::equal(dx, run(Dense{}, o, "taps")));
+  EXPECT_TRUE(at::equal(dx, run(Dense{}, o, on_small_maps)));
   o.product = Product::kWeightGradient;
   EXPECT_TRUE(at::equal(dw, run(Dense{}, o, "packed")));
   // On a larger map of few images the weight gradient alone.
@@ -244,8 +245,17 @@ TEST(Dense, TheWidthOfVectorsDecidesWhereDirectIsTaken) {
     auto large = random_operands({64, 16, 17, 16, 3, 1, 1});
     EXPECT_EQ(taken(large, Product::kForward), lanes == 8 ? "direct" : "libtorch");
     EXPECT_EQ(taken(large, Product::kDataGradient), "libtorch");
+    const std::string on_small_maps = lanes == 16 ? "direct" : "taps";
     auto small = random_operands({64, 128, 2, 128, 3, 1, 1});
-    EXPECT_EQ(taken(small, Product::kDataGradient), "taps");
+    EXPECT_EQ(taken(small, Product::kForward), on_small_maps);
+    EXPECT_EQ(taken(small, Product::kDataGradient), on_small_maps);
+    auto few = random_operands({32, 128, 2, 128, 3, 1, 1});
+    EXPECT_EQ(taken(few, Product::kForward), "taps");
+    EXPECT_EQ(taken(few, Product::kDataGradient), on_small_maps);
+    auto fewer = random_operands({31, 128, 3, 128, 3, 1, 1});
+    EXPECT_EQ(taken(fewer, Product::kDataGradient), "taps");
+    auto larger = random_operands({64, 128, 4, 128, 3, 1, 1});
+    EXPECT_EQ(taken(larger, Product::kDataGradient), lanes == 4 ? "libtorch" : "direct");
     hwy::SetSupportedTargetsForTest(0);
   }
   EXPECT_EQ(float_lanes(), of_machine);
@@ -257,7 +267,7 @@ TEST(Dense, TapsAreLeftAloneWhereTheyDoNotFit) {
        {TestShape{32, 128, 4, 128, 3, 2, 1}, TestShape{32, 128, 4, 128, 3, 1, 0},
         TestShape{4, 128, 9, 128, 1, 1, 0}}) {
     auto o = random_operands(shape);
-    EXPECT_EQ(taken(o, Product::kDataGradient), "libtorch");
+    EXPECT_NE(taken(o, Product::kDataGradient), "taps");
     EXPECT_THROW(run(Dense{}, o, "taps"), Error);
   }
 }
@@ -298,8 +308,9 @@ TEST(Dense, GradientsOfManyZerosAreComputedByTheirEntries) {
 }
 
 TEST(Dense, EntriesAreLeftAloneWhereTheyDoNotPay) {
+  // Rules end at a share of a half, of which a sample may be off.
   const TestShape shape{3, 64, 9, 48, 3, 1, 1};
-  auto full = with_zeros(shape, 1), many = with_zeros(shape, 0.9), first = with_zeros(shape, 0.1);
+  auto full = with_zeros(shape, 1), many = with_zeros(shape, 0.48), first = with_zeros(shape, 0.1);
   first.x = first.x.contiguous(), first.dy = first.dy.contiguous();
   for (auto* o : {&full, &many, &first}) {
     for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
