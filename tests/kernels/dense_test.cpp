@@ -263,11 +263,13 @@ TEST(Dense, TheWidthOfVectorsDecidesWhereDirectIsTaken) {
 #endif
 
 TEST(Dense, TapsAreLeftAloneWhereTheyDoNotFit) {
-  for (const auto& shape :
-       {TestShape{32, 128, 4, 128, 3, 2, 1}, TestShape{32, 128, 4, 128, 3, 1, 0},
-        TestShape{4, 128, 9, 128, 1, 1, 0}}) {
+  const std::string unpadded = float_lanes() > 8 ? "direct" : "libtorch";
+  for (const auto& [shape, instead] :
+       {std::pair<TestShape, std::string>{{32, 128, 4, 128, 3, 2, 1}, "libtorch"},
+        {{32, 128, 4, 128, 3, 1, 0}, unpadded},
+        {{4, 128, 9, 128, 1, 1, 0}, "libtorch"}}) {
     auto o = random_operands(shape);
-    EXPECT_NE(taken(o, Product::kDataGradient), "taps");
+    EXPECT_EQ(taken(o, Product::kDataGradient), instead);
     EXPECT_THROW(run(Dense{}, o, "taps"), Error);
   }
 }
