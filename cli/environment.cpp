@@ -14,6 +14,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "core/config/run_config.h"
 #include "generated/build_info.h"
 #include "generated/experiment_digests.h"
 
@@ -134,6 +135,7 @@ void mark_changed(Json& environment, const std::vector<std::string>& changed) {
 
 Json merged_environment(const Json& engine) {
   Json merged = program_environment();
+  merged["kernel_rules"] = kernel_rules_version();
   if (engine.is_object()) merged.update(engine);
   return merged;
 }

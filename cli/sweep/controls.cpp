@@ -6,7 +6,6 @@
 #include "base/numbers.h"
 #include "cli/text.h"
 #include "core/config/dense.h"
-#include "core/config/run_key.h"
 #include "core/experiment/iso_time.h"
 
 namespace approx {
@@ -49,7 +48,7 @@ class ControlMaker {
 
  private:
   void add(PlannedRun run) {
-    run.key = run_key(run.config, checksum_(run.config.dataset), catalogue_);
+    set_keys(run, checksum_(run.config.dataset), catalogue_);
     if (keys_.insert(run.key).second) runs.push_back(std::move(run));
   }
 

@@ -112,6 +112,8 @@ std::string kernel_rules_id(std::string_view text, int64_t builtin_version) {
   return builtin_version > 1 ? fmt::format("builtin-{}", builtin_version) : "";
 }
 
+int64_t kernel_rules_version() { return builtin_kernel_rules().version(); }
+
 std::string kernel_rules_label(std::string_view text) {
   return text.empty() ? "" : sha256_hex(text).substr(0, 12);
 }

@@ -105,6 +105,8 @@ struct RunConfig {
 std::string kernel_rules_id(std::string_view text, int64_t builtin_version);
 // The same for people: fewer digits, and "" where it is built in.
 std::string kernel_rules_label(std::string_view text);
+// Of the built-in table.
+int64_t kernel_rules_version();
 
 // The declarations of the scalar settings: names, defaults, ranges, help.
 std::vector<ParamSpec> run_specs();

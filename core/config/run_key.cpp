@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "base/digest.h"
-#include "kernels/rules.h"
 
 namespace approx {
 namespace {
@@ -11,10 +10,15 @@ namespace {
 // Raised when the trainer or what it records changes so that equal settings give other results.
 constexpr int64_t kResultFormat = 2;
 
-}  // namespace
+// Whether the built-in table decides what the run measures. What is trained it changes no more than
+// kernels themselves do, in rounding; how long a step takes it decides.
+bool is_by_builtin_rules(const RunConfig& config) {
+  return config.purpose == Purpose::kTiming && config.kernel_rules.empty();
+}
 
-std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
-                    const Catalogue& catalogue) {
+// By that version of the built-in table.
+std::string key_by(int64_t builtin_rules, const RunConfig& config, std::string_view dataset_sha256,
+                   const Catalogue& catalogue) {
   Json json = config;
   json["network"] = catalogue.network_params(config.network).full_text();
   const std::string method = catalogue.method_params(config.method).full_text();
@@ -32,7 +36,8 @@ std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
     json.erase("timed_against");
   }
   json.erase("kernel_rules");
-  const auto rules_id = kernel_rules_id(config.kernel_rules, builtin_kernel_rules().version());
+  const auto rules_id =
+      kernel_rules_id(config.kernel_rules, is_by_builtin_rules(config) ? builtin_rules : 1);
   if (!rules_id.empty()) json["kernel_rules"] = rules_id;
   Json versions = Json::object();
   const bool half = is_half(config.precision);
@@ -60,6 +65,23 @@ std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
   // nlohmann's objects keep their keys sorted and its doubles the shortest text that reads back as
   // the same number: equal settings have one text.
   return sha256_hex(json.dump());
+}
+
+}  // namespace
+
+std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
+                    const Catalogue& catalogue) {
+  return key_by(kernel_rules_version(), config, dataset_sha256, catalogue);
+}
+
+std::vector<std::string> earlier_run_keys(const RunConfig& config, std::string_view dataset_sha256,
+                                          const Catalogue& catalogue) {
+  std::vector<std::string> keys;
+  if (!is_by_builtin_rules(config)) return keys;
+  for (int64_t version = kernel_rules_version() - 1; version > 0; --version) {
+    keys.push_back(key_by(version, config, dataset_sha256, catalogue));
+  }
+  return keys;
 }
 
 }  // namespace approx

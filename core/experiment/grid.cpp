@@ -104,9 +104,12 @@ class Expander {
     const bool usable = run.excluded.empty();
     // A run that cannot be resolved has no canonical form; the text of its settings serves.
     const std::string& checksum = grid_.checksums.at(run.config.dataset);
-    run.key = usable ? run_key(run.config, checksum, catalogue_)
-                     : sha256_hex(Json(run.config).dump() + checksum);
-    if (usable) exclude(run);
+    if (usable) {
+      set_keys(run, checksum, catalogue_);
+      exclude(run);
+    } else {
+      run.key = sha256_hex(Json(run.config).dump() + checksum);
+    }
     run.threads_of_machine = threads_of_machine_;
     if (!contradiction.empty() && run.excluded.empty()) {
       throw usage_error("{} ({} on {})", contradiction, method.label, network.label);
@@ -251,6 +254,11 @@ double count_runs(const Grid& grid) {
     }
   }
   return total;
+}
+
+void set_keys(PlannedRun& run, std::string_view dataset_sha256, const Catalogue& catalogue) {
+  run.key = run_key(run.config, dataset_sha256, catalogue);
+  run.earlier_keys = earlier_run_keys(run.config, dataset_sha256, catalogue);
 }
 
 Expansion expand(const Grid& grid, const Catalogue& catalogue) {

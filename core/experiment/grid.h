@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config/catalogue.h"
@@ -69,6 +70,7 @@ struct LabelKey {
 struct PlannedRun {
   RunConfig config;
   std::string key;                                          // run_key
+  std::vector<std::string> earlier_keys;                    // earlier_run_keys
   std::string method_label, schedule_label, network_label;  // a dense run has no schedule: ""
   std::string excluded;  // the reason, where the file excludes it or it cannot run; else ""
   // Whether nothing says how many threads it has, so that they are those of the machine at hand.
@@ -77,6 +79,9 @@ struct PlannedRun {
 
   LabelKey labels() const { return {method_label, schedule_label, network_label}; }
 };
+
+// Sets both of a run that can be resolved.
+void set_keys(PlannedRun& run, std::string_view dataset_sha256, const Catalogue& catalogue);
 
 struct Expansion {
   std::vector<PlannedRun> runs;  // in the order they are to be run, excluded ones included

@@ -91,7 +91,7 @@ Experiment tuning_runs(const Experiment& experiment, const Catalogue& catalogue,
         trial.config.seed = seed;
         trial.config.recipe.learning_rate = rate;
         if (trial.excluded.empty()) {
-          trial.key = run_key(trial.config, checksum(trial.config.dataset), catalogue);
+          set_keys(trial, checksum(trial.config.dataset), catalogue);
         }
         if (keys.insert(trial.key).second) runs.push_back(std::move(trial));
       }
@@ -126,7 +126,7 @@ std::vector<std::string> take_tuned_rates(
       continue;
     }
     run.config.recipe.learning_rate = at->second->front().learning_rate;
-    run.key = key_of(run.config);
+    set_keys(run, checksum(run.config.dataset), catalogue);
   }
   return lines;
 }

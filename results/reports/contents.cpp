@@ -111,33 +111,39 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
         if (target || !experiment.empty()) cell.target = target;
       },
       experiment, keys.dump(), std::string(name(OperatorSet::kBest)));
-  for_each_row(db,
-               "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
-               "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
-               "r.step_ns_median, r.taint <> '[]', h.hostname, b.git_sha, r.started_utc, "
-               "coalesce(json_extract(r.environment, '$.engine.library'), ''), "
-               "coalesce(d.variant, '') FROM run r "
-               "JOIN build b USING(build_id) JOIN host h USING(host_id) "
-               "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
-               [&](SQLite::Statement& row) {
-                 const auto cell = cells.find(row.getColumn(0).getInt64());
-                 if (cell == cells.end()) return;
-                 Run& run = cell->second.runs.emplace_back();
-                 run.run_id = row.getColumn(1).getInt64();
-                 run.attempt = row.getColumn(2).getInt64();
-                 run.host_id = row.getColumn(3).getInt64();
-                 run.dataset_id = row.getColumn(4).getInt64();
-                 run.state = stored_run_state(text_at(row, 5));
-                 run.lossy = row.getColumn(6).getInt() != 0;
-                 run.dirty = row.getColumn(7).getInt() != 0;
-                 run.timing_valid = row.getColumn(8).getInt() != 0;
-                 run.train_ns = optional_integer(row.getColumn(9));
-                 run.step_ns_median = optional_real(row.getColumn(10));
-                 run.tainted = row.getColumn(11).getInt() != 0;
-                 run.host = text_at(row, 12), run.git_sha = text_at(row, 13);
-                 run.started_utc = text_at(row, 14), run.library = text_at(row, 15);
-                 run.data_variant = text_at(row, 16);
-               });
+  for_each_row(
+      db,
+      "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
+      "r.state, coalesce(d.lossy, 0), b.dirty, r.timing_valid, r.train_ns, "
+      "r.step_ns_median, r.taint <> '[]', h.hostname, b.git_sha, r.started_utc, "
+      "coalesce(json_extract(r.environment, '$.engine.library'), ''), "
+      "coalesce(d.variant, ''), "
+      "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) < ?1 AND "
+      "coalesce(json_extract(c.config, '$.kernel_rules'), '') = '' "
+      "FROM run r JOIN cell c USING(cell_id) "
+      "JOIN build b USING(build_id) JOIN host h USING(host_id) "
+      "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
+      [&](SQLite::Statement& row) {
+        const auto cell = cells.find(row.getColumn(0).getInt64());
+        if (cell == cells.end()) return;
+        Run& run = cell->second.runs.emplace_back();
+        run.run_id = row.getColumn(1).getInt64();
+        run.attempt = row.getColumn(2).getInt64();
+        run.host_id = row.getColumn(3).getInt64();
+        run.dataset_id = row.getColumn(4).getInt64();
+        run.state = stored_run_state(text_at(row, 5));
+        run.lossy = row.getColumn(6).getInt() != 0;
+        run.dirty = row.getColumn(7).getInt() != 0;
+        run.timing_valid = row.getColumn(8).getInt() != 0;
+        run.train_ns = optional_integer(row.getColumn(9));
+        run.step_ns_median = optional_real(row.getColumn(10));
+        run.tainted = row.getColumn(11).getInt() != 0;
+        run.host = text_at(row, 12), run.git_sha = text_at(row, 13);
+        run.started_utc = text_at(row, 14), run.library = text_at(row, 15);
+        run.data_variant = text_at(row, 16);
+        run.earlier_rules = row.getColumn(17).getInt() != 0;
+      },
+      kernel_rules_version());
   std::vector<Cell> sorted;
   for (auto& [id, cell] : cells) {
     if (choice.item != nullptr) {
@@ -157,8 +163,8 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
 std::pair<bool, int64_t> age_of(const Cell& cell) { return {cell.planned, cell.cell_id}; }
 
 // A cell planned again under another key with the same settings is of a later version of the
-// method, the network or the data: what the earlier one measured is no further seed. Takes the
-// earlier ones out; a line for each method that had some.
+// method, the network, the data or the kernel rules: what the earlier one measured is no further
+// seed. Takes the earlier ones out; a line for each method that had some.
 std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
   using Key = std::tuple<std::string, std::string, std::string, std::string, std::string,
                          std::string, int64_t, std::string, std::string>;
@@ -183,7 +189,7 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
   for (const auto& [method, count] : dropped) {
     lines.push_back(
         fmt::format("left out: {} of {}, measured with earlier data or an earlier version of "
-                    "method or network",
+                    "method, network or kernel rules",
                     count == 1 ? "a run" : fmt::format("{} runs", count), method));
   }
   return lines;

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/config/run_key.h"
+#include "core/experiment/grid.h"
 #include "core/experiment/tuning.h"
 #include "results/store/database.h"
 #include "results/store/held_out.h"
@@ -38,12 +38,17 @@ Members members_of(const Experiment& item, const std::string& path, const Catalo
   const auto checksum = stored_checksums(path);
   for (const auto& run : item.runs()) {
     if (!run.excluded.empty()) continue;
-    members.emplace(run.key, &run);
+    PlannedRun on = run;
+    const auto add = [&] {
+      members.emplace(on.key, &run);
+      for (const auto& key : on.earlier_keys) members.emplace(key, &run);
+    };
+    add();
     if (!run.threads_of_machine) continue;
-    RunConfig config = run.config;
     for (const int64_t count : threads) {
-      config.threads = count;
-      members.emplace(run_key(config, checksum(config.dataset), *catalogue), &run);
+      on.config.threads = count;
+      set_keys(on, checksum(on.config.dataset), *catalogue);
+      add();
     }
   }
   return members;

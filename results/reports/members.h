@@ -22,6 +22,7 @@ using Members = std::map<std::string, const PlannedRun*>;
 
 // `item` was loaded with stored_checksums(). Threads that it leaves to the machine are those of
 // whatever machine made a run, which takes the catalogue; without one they are this machine's.
+// Timings by earlier built-in kernel rules are members.
 // Excluded runs are no members.
 Members members_of(const Experiment& item, const std::string& db, const Catalogue* catalogue);
 

@@ -170,7 +170,7 @@ class RunsTable {
     }
     for (int note = 0; note < kNotes; ++note) {
       const bool of_time = note == kTainted || note == kOtherNetwork || note == kFewProcesses ||
-                           note == kAboveCeiling;
+                           note == kAboveCeiling || note == kEarlierRules;
       if (!row->notes[note] || (of_time && !is_timing(shown.value.quantity))) continue;
       if (note == kFew && is_of_processes(shown.value)) continue;  // it counts processes
       if (note == kAboveCeiling && shown.value.basis != "measured-e2e") continue;  // of steps

@@ -11,32 +11,11 @@
 #include "core/config/dense.h"
 #include "results/render/table.h"
 #include "results/reports/contents.h"
+#include "results/reports/notes.h"
 #include "results/reports/options.h"
 #include "results/stats/stats.h"
 
 namespace approx {
-
-// What a row of the table must be read with, in the order of the letters.
-enum Note {
-  kFew,
-  kDiverged,
-  kUnpaired,
-  kLossy,
-  kDirty,
-  kShared,
-  kMixedHosts,
-  kTainted,
-  kResumed,
-  kOtherNetwork,
-  kFewProcesses,
-  kAboveCeiling,
-  kMixedBuilds,
-  kStockBuild,
-  kNotes
-};
-
-extern const char* const kNoteNames[kNotes];  // "few seeds", for programs
-extern const char* const kNoteTexts[kNotes];  // a line each, for people
 
 // What the cells of a row have alike; a row has the same key in every store.
 struct RowKey {

@@ -60,10 +60,15 @@ int64_t finished_runs(const Experiment& item, const std::map<std::string, Stored
   const auto own = stored.find(item.id);
   int64_t count = own == stored.end() ? 0 : own->second.finished;
   for (const auto& run : item.runs()) {
-    const bool counted = own != stored.end() && own->second.keys.contains(run.key);
+    const auto has = [&](const StoredItem& item) {
+      return item.keys.contains(run.key) ||
+             std::any_of(run.earlier_keys.begin(), run.earlier_keys.end(),
+                         [&](const auto& key) { return item.keys.contains(key); });
+    };
+    const bool counted = own != stored.end() && has(own->second);
     if (counted || !run.excluded.empty()) continue;
     count += std::any_of(stored.begin(), stored.end(),
-                         [&](const auto& other) { return other.second.keys.contains(run.key); });
+                         [&](const auto& other) { return has(other.second); });
   }
   return count;
 }

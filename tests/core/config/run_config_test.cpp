@@ -372,7 +372,21 @@ TEST(RunConfig, TheLibrarysOperatorsComputeNoMethod) {
   EXPECT_NE(refusal(config).find("not both"), std::string::npos);
 }
 
-// Runs of the built-in table's first version are stored under keys that know of no table.
+// The built-in table decides how long a step takes. Runs of its first version are stored under keys
+// that know of no table.
+TEST(RunKey, AnotherBuiltInTableIsAnotherTiming) {
+  auto config = example();
+  const auto earlier = [&] { return earlier_run_keys(config, "abc", test_catalogue()); };
+  EXPECT_TRUE(earlier().empty()) << "what was trained stays";
+  config.purpose = Purpose::kTiming;
+  auto keys = earlier();
+  EXPECT_EQ(keys.size(), kernel_rules_version() - 1);
+  keys.push_back(key_of(config));
+  EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), keys.size());
+  config.kernel_rules = "whole * * * * * * never\n";
+  EXPECT_TRUE(earlier().empty()) << "a table of its own";
+}
+
 TEST(RunKey, OtherKernelRulesAreAnotherRun) {
   const auto config = example();
   auto other = config, third = config;

@@ -203,6 +203,22 @@ TEST_F(PaperReport, MembersOnThreadsOfAnyMachine) {
   EXPECT_FALSE(is_member(other, &test_catalogue()));
 }
 
+// A new built-in table of kernel rules is no reason to lose what was timed by the last one.
+TEST_F(PaperReport, TimingsByEarlierKernelRulesAreMembers) {
+  const auto item = parse_experiment(
+      "network = \"small_cnn\"\ndataset = \"mnist14\"\nthreads = 1\npurpose = \"timing\"\n"
+      "method = [\"dense\", \"zero\"]\nschedule = \"wang2019_cnn2\"",
+      "x.toml", {}, test_catalogue(), stored_checksums(path_));
+  const auto& run = item.runs()[1];
+  ASSERT_FALSE(run.earlier_keys.empty());
+  const auto members = members_of(item, path_, &test_catalogue());
+  for (const auto& key : run.earlier_keys) {
+    ASSERT_TRUE(members.contains(key));
+    EXPECT_EQ(members.at(key), &run);
+    EXPECT_EQ(finished_runs(item, {{"another", {.keys = {key}}}}), 1);
+  }
+}
+
 // Points lost after four epochs of SGD say nothing of those lost after 250 of Adam.
 TEST_F(PaperReport, ALossOfAnotherTrainingIsNotThePapers) {
   const auto layout = item(6);

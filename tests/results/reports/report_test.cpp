@@ -483,8 +483,8 @@ TEST_F(ReportTest, WhatAnEarlierVersionMeasuredIsNoFurtherSeed) {
   EXPECT_EQ(count(table, "zero", "n"), 2);
   EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 50);
   EXPECT_EQ(table.notes.back(),
-            "left out: a run of zero, measured with earlier data or an earlier version of method "
-            "or network");
+            "left out: a run of zero, measured with earlier data or an earlier version of method, "
+            "network or kernel rules");
 }
 
 TEST_F(ReportTest, ARowOfAnEarlierTextOfTheFileIsCalledSo) {
@@ -654,6 +654,14 @@ TEST_F(ReportTest, OneTimingProcessHasNoInterval) {
   EXPECT_EQ(count(table, "zero", "speedup_runs"), 1);
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")), "few processes");
   EXPECT_NE(render(table, "md").find("| 2.00× (n=1) "), std::string::npos);
+}
+
+TEST_F(ReportTest, ATimingByEarlierKernelRulesIsCalledSo) {
+  auto earlier = timing("zero", 2000);
+  earlier.environment["engine"].erase("kernel_rules");  // as before there was a second version
+  fill({earlier});
+  EXPECT_EQ(std::get<std::string>(at(report_table(path_), "zero", "notes")),
+            "few processes; earlier kernel rules");
 }
 
 // What is approximated takes a fifth of a step, so nothing can be more than 1.25 times as fast.

@@ -1,0 +1,40 @@
+#include "results/reports/notes.h"
+
+namespace approx {
+
+const char* const kNoteNames[kNotes] = {"few seeds",
+                                        "diverged",
+                                        "unpaired seeds",
+                                        "lossy data",
+                                        "dirty build",
+                                        "not isolated",
+                                        "mixed hosts",
+                                        "tainted timing",
+                                        "resumed runs",
+                                        "timed against another network",
+                                        "few processes",
+                                        "above its ceiling",
+                                        "pairs of different builds",
+                                        "stock step of another build",
+                                        "earlier kernel rules"};
+const char* const kNoteTexts[kNotes] = {
+    "fewer than 5 seeds; one seed has no interval",
+    "means are over the runs that did not diverge",
+    "the loss leaves out seeds without a dense run on the same machine and data",
+    "lossy data: the images went through JPEG",
+    "built from sources with uncommitted changes",
+    "images/s of runs that may have shared the machine",
+    "runs of several machines",
+    "timing runs that were disturbed or shared the machine are left out",
+    ("runs that were interrupted and went on from a checkpoint: their times are of several "
+     "processes"),
+    "its speedup is over the exact training of another network",
+    "its speedup was timed in fewer than 5 processes; one process has no interval",
+    ("its speedup lies wholly above its own ceiling, where no saving can bring it: no verdict "
+     "rests "
+     "on it"),
+    "in some pairs the dense run was made by another build of the program",
+    "the stock step was timed by another build of the program, whose exact step may differ",
+    "its speedup was timed with an earlier table of kernel rules"};
+
+}  // namespace approx
