@@ -72,18 +72,26 @@ void for_each_piece(const std::string& path, const std::function<void(Bytes)>& p
   if (file.bad()) throw data_error("{}: cannot be read: {}", path, std::strerror(errno));
 }
 
+Descriptor open_new(const std::string& path, int flags) {
+  ::unlink(path.c_str());
+  return Descriptor(::open(path.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+}
+
 void write_file(const std::string& path, std::string_view text) {
+  // A device or a pipe is written to; to put a file in its place would be the end of it.
+  std::error_code ignored;
+  const auto there = fs::status(path, ignored);
+  const bool replaced = !fs::exists(there) || fs::is_regular_file(there);
   const std::string unfinished = fmt::format("{}.{}", path, ::getpid());
-  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  std::error_code error;
-  if (out) fs::rename(unfinished, path, error);
-  if (!out || error) {
-    const std::string reason = error ? error.message() : std::strerror(errno);
-    fs::remove(unfinished, error);
+  Descriptor file = replaced ? open_new(unfinished, O_WRONLY)
+                             : Descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  std::error_code error = file ? write_all(file.get(), to_bytes(text)) : last_error();
+  if (!error) error = file.close();
+  if (!error && replaced) fs::rename(unfinished, path, error);
+  if (error) {
+    if (replaced) fs::remove(unfinished, ignored);
     throw usage_error("{}: cannot be written ({}); check the folder and its free space", path,
-                      reason);
+                      error.message());
   }
 }
 
@@ -98,7 +106,8 @@ std::error_code write_all(int descriptor, Bytes bytes) {
 }
 
 std::error_code write_synced(const std::string& path, Bytes bytes) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file) return last_error();
   if (const auto error = write_all(file.get(), bytes)) return error;
   if (::fsync(file.get()) != 0) return last_error();
@@ -129,7 +138,9 @@ void make_folder(const std::string& path) {
 }
 
 OutputFile::OutputFile(std::string path, int flags)
-    : path_(std::move(path)), file_(::open(path_.c_str(), flags | O_CLOEXEC, 0644)) {
+    : path_(std::move(path)),
+      file_((flags & O_EXCL) != 0 ? open_new(path_, flags)
+                                  : Descriptor(::open(path_.c_str(), flags | O_CLOEXEC, 0644))) {
   if (!file_) throw data_error("{}: cannot be written: {}", path_, std::strerror(errno));
 }
 
@@ -159,7 +170,7 @@ void OutputFile::sync_and_close() {
 }
 
 std::vector<fs::path> program_folders(const std::string& name) {
-  std::vector<fs::path> folders = {name};
+  std::vector<fs::path> folders;
   std::error_code error;
   const auto program = fs::read_symlink("/proc/self/exe", error);
   if (!error) {

@@ -43,8 +43,13 @@ std::vector<uint8_t> read_file(const std::string& path, int64_t limit);
 // The content of a regular file, piece by piece. Errors as above.
 void for_each_piece(const std::string& path, const std::function<void(Bytes)>& piece);
 
+// A new file under a name that only a process of our number has, to be renamed or to lose its name:
+// what is there already, left over or laid out for us, is removed and never followed or written
+// to. Empty where there is none, with errno.
+Descriptor open_new(const std::string& path, int flags);
+
 // Writes a file of that text in place of any that is there: under another name beside it, which is
-// then renamed. Error(kUsage) that names the file.
+// then renamed; a device or a pipe is written to. Error(kUsage) that names the file.
 void write_file(const std::string& path, std::string_view text);
 
 // All of `bytes` to an open descriptor, however many calls that takes.
@@ -66,7 +71,8 @@ void make_folder(const std::string& path);
 // A file that is written from its beginning on and then brought to the disk.
 class OutputFile {
  public:
-  // Opens `path` with the flags of open(2) for writing. Error(kData) that names it, as below.
+  // Opens `path` with the flags of open(2) for writing, with O_EXCL as open_new does. Error(kData)
+  // that names it, as below.
   OutputFile(std::string path, int flags);
 
   // Appends all of it; `needed` is the size of the whole file for the message when the disk is
@@ -83,9 +89,9 @@ class OutputFile {
   Descriptor file_;
 };
 
-// Where files that come with the program are looked for, the first match wins: `name` in the
-// working directory, beside the program's own folder (a checkout) and in ../share/approxtrain (an
-// installation).
+// Where files that come with the program are looked for, the first match wins: `name` beside the
+// program's own folder (a checkout) and in ../share/approxtrain (an installation). Not in the
+// working directory, whose files may be anybody's.
 std::vector<std::filesystem::path> program_folders(const std::string& name);
 
 }  // namespace approx

@@ -5,14 +5,13 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace approx {
+#include "base/json.h"
 
-using Json = nlohmann::json;
+namespace approx {
 
 // The whole number that all of `text` spells, where it lies from `min` to `max`. No plus sign, no
 // blanks: callers that allow those trim first.

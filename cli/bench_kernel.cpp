@@ -97,7 +97,7 @@ void print_rows(const std::vector<Json>& rows, const std::vector<Ceiling>& ceili
     for (const auto& [threads, gflops] : ceilings) {
       document["ceilings"].push_back({{"threads", threads}, {"gflops", gflops}});
     }
-    const auto text = document.dump(2, ' ', false, Json::error_handler_t::replace);
+    const auto text = json_text(document, 2);
     std::fputs((text + "\n").c_str(), stdout);
     return;
   }

@@ -66,7 +66,7 @@ void list(const DataOptions& options, const GlobalOptions& globals) {
     rows.push_back(describe(*entry, globals.data_dir));
   }
   if (options.format == "json") {
-    std::cout << Json{{"schema", "approxtrain.table/1"}, {"rows", rows}}.dump(2) << '\n';
+    std::cout << json_text({{"schema", "approxtrain.table/1"}, {"rows", rows}}, 2) << '\n';
     return;
   }
   std::vector<std::vector<std::string>> table;

@@ -143,7 +143,11 @@ std::string parse_problem(const CLI::App& root, const CLI::ParseError& error) {
     for (const auto* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
       if (!sub->get_group().empty()) names.push_back(sub->get_name());
     }
-    if (!names.empty()) {
+    const auto options = command.get_options();
+    const bool takes_words = std::any_of(options.begin(), options.end(), [](const auto* option) {
+      return option->get_positional();
+    });
+    if (!names.empty() && !takes_words) {
       return fmt::format("{}unknown command \"{}\"{}{}", path, printable(word),
                          did_you_mean(word, names), help);
     }

@@ -243,7 +243,7 @@ Listing overview(std::span<const Kind> kinds, const GlobalOptions& options) {
 
 void print(const Listing& listing, const std::string& format) {
   if (format == "json") {
-    std::cout << Json{{"schema", "approxtrain.table/1"}, {"rows", listing.json}}.dump(2) << '\n';
+    std::cout << json_text({{"schema", "approxtrain.table/1"}, {"rows", listing.json}}, 2) << '\n';
   } else {
     std::cout << (format == "csv" ? csv_table(listing.header, listing.rows)
                                   : markdown_table(listing.header, listing.rows));

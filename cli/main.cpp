@@ -16,6 +16,7 @@
 #include "cli/help.h"
 #include "cli/text.h"
 #include "cli/version.h"
+#include "results/store/database.h"
 
 namespace approx {
 namespace {
@@ -151,6 +152,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     complain(parse_problem(app, error));
     return static_cast<int>(ErrorKind::kUsage);
+  } catch (const SQLite::Exception& error) {  // of a query: what opening finds says so itself
+    throw_database_error(options.db, error);
   }
 }
 

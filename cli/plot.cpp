@@ -1,17 +1,22 @@
 #include "cli/plot.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -33,20 +38,20 @@ fs::path find_script(const std::string& name) {
 }
 
 // A folder that is removed with what is in it.
-class TemporaryFolder {
+class FigureFolder {
  public:
-  TemporaryFolder() {
+  FigureFolder() {
     std::string name = (fs::temp_directory_path() / "approxtrain-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
       throw usage_error("no temporary folder can be made: {}", std::strerror(errno));
     }
     path_ = name;
   }
-  ~TemporaryFolder() {
+  ~FigureFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
+  FigureFolder(const FigureFolder&) = delete;
 
   fs::path operator/(const char* name) const { return path_ / name; }
 
@@ -54,25 +59,47 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Runs gnuplot with stdout and stderr into a file. Returns its exit code, -1 where there is none.
-int run_gnuplot(const std::vector<std::string>& arguments, const fs::path& log) {
+// Waits for a child, for so long; then it is killed. Returns its status, nothing where it was.
+std::optional<int> wait_for(pid_t child, std::chrono::milliseconds limit) {
+  const Descriptor ending(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  pollfd poll_of{.fd = ending.get(), .events = POLLIN, .revents = 0};
+  const auto end = std::chrono::steady_clock::now() + limit;
+  int found = ending ? -1 : 1;  // a kernel without them waits as long as it takes
+  while (found < 0) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    found = ::poll(&poll_of, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
+    if (found < 0 && errno != EINTR) found = 0;
+  }
+  if (found == 0) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return 0;
+  }
+  if (found == 0) return std::nullopt;
+  return status;
+}
+
+// Runs gnuplot in a folder, with stdout and stderr into its file "log". Returns its exit code, -1
+// where there is none, nothing where it took too long.
+std::optional<int> run_gnuplot(const std::vector<std::string>& arguments, const fs::path& folder,
+                               std::chrono::milliseconds limit) {
   std::vector<char*> argv;
   for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 1, "log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t child = 0;
   const int failure = posix_spawnp(&child, "gnuplot", &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) return -1;
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return -1;
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  const auto status = wait_for(child, limit);
+  if (!status) return std::nullopt;
+  return WIFEXITED(*status) ? WEXITSTATUS(*status) : 128;
 }
 
 std::string read_all(const fs::path& path) {
@@ -84,30 +111,35 @@ std::string read_all(const fs::path& path) {
 
 bool can_draw() {
   static const bool can = [] {
-    const TemporaryFolder folder;
-    return run_gnuplot({"gnuplot", "--version"}, folder / "log") == 0;
+    const FigureFolder folder;
+    return run_gnuplot({"gnuplot", "--version"}, folder / "", kDrawingLimit) == 0;
   }();
   return can;
 }
 
-std::string draw(const std::string& script, const std::string& csv, const std::string& format) {
+std::string draw(const std::string& script, const std::string& csv, const std::string& format,
+                 std::chrono::milliseconds limit) {
   const auto path = find_script(script);
   if (!can_draw()) {
     throw usage_error(
         "gnuplot is missing; install it (apt-get install gnuplot-nox), or take --format csv");
   }
-  const TemporaryFolder folder;
-  const auto csv_path = folder / "data.csv";
-  const auto out = folder / (format == "png" ? "figure.png" : "figure.svg");
-  write_file(csv_path.string(), csv);
-  const int code = run_gnuplot(
-      {"gnuplot", "-e", fmt::format("csv='{}'; out='{}'", csv_path.string(), out.string()),
-       path.string()},
-      folder / "log");
-  std::string figure = read_all(out);
-  if (code != 0 || figure.empty()) {
+  const FigureFolder folder;
+  // By names alone, from inside the folder: the scripts hand them to a shell, and the path of a
+  // temporary folder is the user's own text. No start-up file is read (-d).
+  const std::string out = format == "png" ? "figure.png" : "figure.svg";
+  write_file((folder / "data.csv").string(), csv);
+  const auto code = run_gnuplot(
+      {"gnuplot", "-d", "-e", fmt::format("csv='data.csv'; out='{}'", out), path.string()},
+      folder / "", limit);
+  if (!code) {
+    throw usage_error("gnuplot took more than {} s on {}.gp and was ended; take --format csv",
+                      std::chrono::ceil<std::chrono::seconds>(limit).count(), script);
+  }
+  std::string figure = read_all(folder / out.c_str());
+  if (*code != 0 || figure.empty()) {
     std::string said = read_all(folder / "log");
-    throw usage_error("gnuplot ended with {} on {}.gp: {}", code, script,
+    throw usage_error("gnuplot ended with {} on {}.gp: {}", *code, script,
                       printable(said.substr(0, 300)));
   }
   return figure;

@@ -26,8 +26,7 @@ void add_show(CLI::App& app, GlobalOptions& options) {
   run->callback([flags, &options] {
     const Json details = run_details(options.db, flags->id);
     const std::string text =
-        flags->format == "json" ? details.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
-                                : render_run(details);
+        flags->format == "json" ? json_text(details, 1) + "\n" : render_run(details);
     std::fputs(text.c_str(), stdout);
   });
 }

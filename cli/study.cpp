@@ -89,7 +89,7 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
   if (flags.format == "json") {
     table["schema"] = "approxtrain.table/1";
     table["study"] = info.name;
-    std::fputs((table.dump(1) + "\n").c_str(), stdout);
+    std::fputs((json_text(table, 1) + "\n").c_str(), stdout);
     return;
   }
   const bool exact = flags.format == "csv";

@@ -14,6 +14,7 @@
 #include "cli/study.h"
 #include "cli/sweep/controls.h"
 #include "cli/sweep/coordinator.h"
+#include "cli/sweep_commands.h"
 #include "cli/sweep_flags.h"
 #include "core/experiment/tuning.h"
 #include "results/render/text_table.h"
@@ -22,6 +23,8 @@
 
 namespace approx {
 namespace {
+
+constexpr const char* kSpec = "experiment file, or @paper:table";
 
 using DataChecksums = std::function<std::string(const std::string&)>;
 
@@ -74,7 +77,7 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
                        {"experiment", experiment.id},
                        {"title", experiment.title},
                        {"runs", runs}};
-    std::fputs((plan.dump(2) + "\n").c_str(), stdout);
+    std::fputs((json_text(plan, 2) + "\n").c_str(), stdout);
     return;
   }
   std::vector<std::vector<std::string>> rows;
@@ -180,7 +183,9 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
       "approxtrain sweep @wang2019:table5 --dry-run\n"
       "approxtrain sweep table.toml --seeds 0-9 --method dense,zero");
   auto flags = std::make_shared<SweepFlags>();
-  command->add_option("SPEC", flags->file, "experiment file, or @paper:table")->required();
+  command->add_option("SPEC", flags->file, kSpec);
+  command->require_subcommand(0, 1);
+  add_sweep_status(*command, options);
   add_axis_flags(*command, flags->overrides, /*lists=*/true);
   add_sweep_flags(*command, flags->sweep);
   static constexpr const char* kGroup = "How to run";
@@ -211,7 +216,9 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
       command->add_flag("--dry-run", flags->dry_run, "show the runs; start and write nothing");
   add_choice(*command, "--format", flags->format, {"md", "json"}, "of --dry-run (default md)")
       ->needs(dry_run);
-  command->callback([flags, &options] {
+  command->callback([flags, command, &options] {
+    if (!command->get_subcommands().empty()) return;
+    if (flags->file.empty()) throw usage_error("SPEC is missing: {}", kSpec);
     const auto checksums = dataset_checksums(options.data_dir, flags->dry_run);
     Experiment experiment = planned(*flags, options, checksums);
     if (!flags->controls.empty()) {

@@ -1,11 +1,17 @@
 #include "cli/sweep_flags.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "cli/flags.h"
 #include "cli/text.h"
+#include "results/render/text_table.h"
 
 namespace approx {
 namespace {
@@ -19,6 +25,35 @@ int64_t number_of(const std::string& text, std::string_view unit) {
   if (!text.ends_with(unit)) return 0;
   const auto number = std::string_view(text).substr(0, text.size() - unit.size());
   return parse_integer(number, 1).value_or(0);
+}
+
+// What failed alike in one row, the most frequent first.
+std::string failure_table(const std::vector<SweepResult::Failure>& failures) {
+  struct Alike {
+    int64_t runs = 0;
+    const SweepResult::Failure* first = nullptr;
+  };
+  std::map<std::pair<std::string, std::string>, Alike> alike;
+  for (const auto& failure : failures) {
+    auto& row = alike[{failure.state, failure.why}];
+    if (row.runs++ == 0) row.first = &failure;
+  }
+  std::vector<Alike> rows;
+  for (const auto& [key, row] : alike) rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Alike& a, const Alike& b) { return a.runs > b.runs; });
+  constexpr size_t kMostRows = 20;
+  std::vector<std::vector<std::string>> texts;
+  for (size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
+    const auto& first = *rows[i].first;
+    texts.push_back({fmt::format("{}", rows[i].runs), first.state, first.why, first.run});
+  }
+  std::string text = "\n" + markdown_table({"runs", "state", "why", "first of them"}, texts);
+  if (rows.size() > kMostRows) {
+    text +=
+        fmt::format("and {} other failures: approxtrain report runs\n", rows.size() - kMostRows);
+  }
+  return text;
 }
 
 }  // namespace
@@ -92,10 +127,14 @@ int finish_sweep(const Experiment& experiment, const SweepResult& result) {
           counted(result.excluded, "excluded") + counted(result.elsewhere, "with another process") +
           counted(result.not_started, "not started");
   std::fputs((line + "\n").c_str(), stderr);
-  if (!result.first_failure.empty()) {
-    std::fputs(fmt::format("approxtrain: first failure: {}\n", result.first_failure).c_str(),
+  if (!result.failures.empty()) {
+    const auto& first = result.failures.front();
+    std::fputs(fmt::format("approxtrain: first failure: {}: {}: {} (see {})\n", first.run,
+                           first.state, first.why, first.folder)
+                   .c_str(),
                stderr);
   }
+  if (result.failures.size() > 1) std::fputs(failure_table(result.failures).c_str(), stderr);
   if (result.signal != 0) return 128 + result.signal;
   if (result.device_lost) return static_cast<int>(ErrorKind::kDevice);
   return result.failed + result.failed_before > 0 ? static_cast<int>(ErrorKind::kCells) : 0;

@@ -16,7 +16,7 @@ namespace approx {
 namespace {
 
 void say(const Json& event) {
-  std::fputs((event.dump() + "\n").c_str(), stdout);
+  std::fputs((json_text(event) + "\n").c_str(), stdout);
   std::fflush(stdout);
 }
 

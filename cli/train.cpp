@@ -72,7 +72,7 @@ void print_row(const PlannedRun& planned, const Json& details, const std::string
                       {"steps", run.at("steps")},
                       {"train_ns", run.at("train_ns")},
                       {"directory", run.at("run_directory")}};
-    std::fputs((row.dump(2, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stdout);
+    std::fputs((json_text(row, 2) + "\n").c_str(), stdout);
     return;
   }
   const std::vector<std::string> header = {"run",  "method", "network",      "data set",

@@ -15,7 +15,7 @@ std::string version_text(const std::string& format) {
                           {"git_sha", APPROX_GIT_SHA},         {"dirty", dirty},
                           {"build_type", APPROX_BUILD_TYPE},   {"compiler", APPROX_COMPILER},
                           {"flags", APPROX_BUILD_FLAGS},       {"sqlite", sqlite3_libversion()}};
-    return version.dump(2) + "\n";
+    return json_text(version, 2) + "\n";
   }
   const std::string sha = APPROX_GIT_SHA;
   return fmt::format("approxtrain {} ({}{}, {}, {}, SQLite {})\n", APPROX_VERSION,

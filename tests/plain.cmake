@@ -3,7 +3,8 @@ file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   base/*_test.cpp core/config/*_test.cpp core/experiment/*_test.cpp core/data/*_test.cpp
   core/data/*_slow.cpp core/data/*_fuzz.cpp results/*_test.cpp cli/*_test.cpp)
 approx_test(plain_test
-  SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp
+  SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
+    ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/choices.cpp ${CMAKE_SOURCE_DIR}/cli/bench/network_shapes.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/products.cpp ${CMAKE_SOURCE_DIR}/cli/bench/tuned_rules.cpp
   LIBRARIES approx_base approx_digest approx_config approx_catalogue approx_data approx_results

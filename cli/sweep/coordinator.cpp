@@ -24,6 +24,7 @@
 #include "cli/sweep/protocol.h"
 #include "cli/sweep/run_paths.h"
 #include "cli/sweep/signals.h"
+#include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/timing_lock.h"
 #include "cli/text.h"
 
@@ -84,7 +85,10 @@ class Coordinator {
         progress_(progress),
         changed_files_(changed_files) {
     mark_changed(environment_, changed_files_);
+    store_.set_pause([this](std::chrono::milliseconds pause) { wait_for_store(pause); });
   }
+  ~Coordinator() { store_.set_pause({}); }
+  Coordinator(const Coordinator&) = delete;
 
   // A run to be done, of which there have been `attempts`.
   void add(const PlannedRun* run, int64_t attempts) {
@@ -155,21 +159,41 @@ class Coordinator {
       ++(is_result(*status.state) ? result.done_before : result.failed_before);
       return;
     }
-    const std::string directory =
-        make_run_directory(options_.db, next.run->key, status.attempts + 1);
-    write_task(directory, task_of(*next.run));
-    Json known = environment_;
-    known["isolated"] = isolated_;
-    const auto run_id =
-        store_.begin(next.run->key, Json{{"engine", known}}, directory, status.attempts);
-    if (!run_id) {
-      std::error_code ignored;
-      std::filesystem::remove_all(directory, ignored);
-      elsewhere_.push_back({next.run, next.number});
-      return;
+    std::string directory;
+    std::optional<int64_t> run_id;
+    try {
+      directory = make_run_directory(options_.db, next.run->key, status.attempts + 1);
+      write_task(directory, task_of(*next.run));
+      Json known = environment_;
+      known["isolated"] = isolated_;
+      run_id = store_.begin(next.run->key, Json{{"engine", known}}, directory, status.attempts);
+      if (!run_id) {
+        std::error_code ignored;
+        std::filesystem::remove_all(directory, ignored);
+        elsewhere_.push_back({next.run, next.number});
+        return;
+      }
+      retries_[next.run->key] = next.retries;
+      launch(next, *run_id, directory);
+    } catch (const std::exception& error) {
+      // No folder, no process, no file descriptor: it costs this run. A store that fails, or two
+      // signals while it is waited for, end all.
+      const auto* known = dynamic_cast<const Error*>(&error);
+      if (known != nullptr && known->kind() != ErrorKind::kInternal) throw;
+      not_launched(next, run_id, directory, error.what());
     }
-    retries_[next.run->key] = next.retries;
-    launch(next, *run_id, directory);
+  }
+
+  void not_launched(const Waiting& next, std::optional<int64_t> run_id,
+                    const std::string& directory, const std::string& why) {
+    const EndedRun ended{next.run,
+                         {.state = RunState::kFailed, .error = "could not be started: " + why},
+                         directory,
+                         {}};
+    if (run_id) store_.finish(*run_id, ended.events, ended.end);
+    progress_.started(next.number, describe(*next.run));
+    progress_.ended(next.number, ended.end.state, summary(ended));
+    count_failure(ended);
   }
 
   WorkerTask task_of(const PlannedRun& run) const {
@@ -204,15 +228,38 @@ class Coordinator {
     if (options_.verbose) progress_.note(printable(directory));
   }
 
-  void wait() {
+  // Until a signal or a worker has something to say, but no longer than that.
+  void watch(std::chrono::milliseconds limit) const {
     std::vector<pollfd> watched = {{signals_.descriptor(), POLLIN, 0}};
     for (const auto& worker : workers_) {
       for (const int pipe : {worker->process.events(), worker->process.output()}) {
         if (pipe >= 0) watched.push_back({pipe, POLLIN, 0});
       }
     }
-    poll(watched.data(), watched.size(), 100);
+    poll(watched.data(), watched.size(), static_cast<int>(limit.count()));
     signals_.drain();
+  }
+
+  // While another process has the database: workers are heard, for their pipes would fill, and so
+  // is whoever stops the sweep. No run is begun or ended here.
+  void wait_for_store(std::chrono::milliseconds limit) {
+    watch(limit);
+    for (const auto& worker : workers_) {
+      read_events(*worker);
+      read_output(*worker);
+      supervise(*worker);
+    }
+    progress_.tick();
+    if (signals_.stop_count() > 1) {
+      throw Error(
+          ErrorKind::kInterrupted,
+          "interrupted while another program had the database; what runs had reported is in "
+          "their folders and is taken up by the next sweep");
+    }
+  }
+
+  void wait() {
+    watch(std::chrono::milliseconds(100));
     // By index: reading an event may end in an exception, never in another worker.
     for (size_t i = 0; i < workers_.size(); ++i) {
       Worker& worker = *workers_[i];
@@ -323,13 +370,15 @@ class Coordinator {
       ++result.interrupted;
       return;
     }
-    ++result.failed;
-    if (result.first_failure.empty()) {
-      result.first_failure = fmt::format("{}: {}: {} (see {})", describe(*ended.run), name(state),
-                                         ended.end.error, printable(ended.directory));
-    }
-    if (sweep_.max_failures > 0 && result.failed >= sweep_.max_failures) no_more_ = true;
+    count_failure(ended);
     if (device_failures_ >= kDeviceFailures) result.device_lost = no_more_ = true;
+  }
+
+  void count_failure(const EndedRun& ended) {
+    ++result.failed;
+    result.failures.push_back({describe(*ended.run), std::string(name(ended.end.state)),
+                               ended.end.error, printable(ended.directory)});
+    if (sweep_.max_failures > 0 && result.failed >= sweep_.max_failures) no_more_ = true;
   }
 
   const GlobalOptions& options_;
@@ -369,7 +418,9 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
   RunStore store = open_store(options);
   const SignalScope signals;
   const int64_t lost = store.recover();
-  store.add_experiment(experiment, options.command_line);
+  const SweepLock at_work(options.db, experiment.id);
+  store.add_experiment(experiment, options.command_line,
+                       at_work.others() ? Retire::kNothing : Retire::kUnasked);
 
   SweepResult before;
   std::vector<std::pair<const PlannedRun*, int64_t>> todo;

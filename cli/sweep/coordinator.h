@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/sweep/rerun.h"
@@ -35,11 +36,14 @@ struct SweepResult {
   int64_t excluded = 0;
   int64_t elsewhere = 0;  // still being run by another process
   int64_t finished = 0, diverged = 0, failed = 0, interrupted = 0;
-  int64_t tainted = 0;        // timing runs of those finished, here or before, that do not count
-  int64_t not_started = 0;    // left out after max_failures or an interruption
-  int signal = 0;             // that interrupted the sweep, 0: none
-  bool device_lost = false;   // three runs in a row failed on their device
-  std::string first_failure;  // one line: which run, why, where its output is
+  int64_t tainted = 0;       // timing runs of those finished, here or before, that do not count
+  int64_t not_started = 0;   // left out after max_failures or an interruption
+  int signal = 0;            // that interrupted the sweep, 0: none
+  bool device_lost = false;  // three runs in a row failed on their device
+  struct Failure {
+    std::string run, state, why, folder;  // describe(), one line, where its output is
+  };
+  std::vector<Failure> failures;  // of the runs that failed here, in their order
 };
 
 // "topk_position:k=1, Schedule 1, resnet20, cifar10, seed 3".

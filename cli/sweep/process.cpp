@@ -71,9 +71,16 @@ void WorkerProcess::send(int signal) const { ::kill(pid_, signal); }
 void WorkerProcess::kill() const { ::kill(-pid_, SIGKILL); }
 
 std::optional<ProcessEnd> WorkerProcess::ended() {
-  int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  // Its group is killed while its number is still its own: one that was waited for may be
+  // another's.
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid != pid_) {
+    return std::nullopt;
+  }
   kill();
+  int status = 0;
+  waitpid(pid_, &status, 0);
   pid_ = -1;
   ProcessEnd end;
   if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);

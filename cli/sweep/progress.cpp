@@ -77,7 +77,7 @@ void Progress::started(int64_t number, const std::string& label) {
   run.since = Clock::now();
   active_.push_back(run);
   if (mode_ == Mode::kJson) {
-    print(Json{{"event", "started"}, {"run", number}, {"runs", total_}, {"label", label}}.dump());
+    print(json_text({{"event", "started"}, {"run", number}, {"runs", total_}, {"label", label}}));
   }
 }
 
@@ -117,7 +117,7 @@ void Progress::event(int64_t number, const Json& event) {
     Json copy = event;
     copy["run"] = number;
     copy["runs"] = total_;
-    print(copy.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print(json_text(copy));
   }
 }
 
@@ -128,13 +128,12 @@ void Progress::ended(int64_t number, RunState state, const std::string& summary)
   ++done_;
   spent_ += took;
   if (mode_ == Mode::kJson) {
-    print(Json{{"event", "ended"},
-               {"run", number},
-               {"runs", total_},
-               {"label", run->label},
-               {"state", name(state)},
-               {"summary", summary}}
-              .dump(-1, ' ', false, Json::error_handler_t::replace));
+    print(json_text({{"event", "ended"},
+                     {"run", number},
+                     {"runs", total_},
+                     {"label", run->label},
+                     {"state", name(state)},
+                     {"summary", summary}}));
   } else if (mode_ != Mode::kNone) {
     print(fmt::format("[{}/{}] {}: {}{}{} ({})", number, total_, run->label, name(state),
                       summary.empty() ? "" : ": ", summary, format_duration(took)));
@@ -143,7 +142,7 @@ void Progress::ended(int64_t number, RunState state, const std::string& summary)
 }
 
 void Progress::note(const std::string& text) {
-  print(mode_ == Mode::kJson ? Json{{"event", "note"}, {"text", text}}.dump() : text);
+  print(mode_ == Mode::kJson ? json_text({{"event", "note"}, {"text", text}}) : text);
 }
 
 std::string Progress::describe(const Active& run) const {

@@ -67,7 +67,7 @@ void write_task(const std::string& run_directory, const WorkerTask& task) {
   }
   const std::string path = run_directory + "/" + kTaskFile;
   std::ofstream out(path);
-  out << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+  out << json_text(json, 1) << "\n";
   out.close();
   if (!out) {
     throw Error(ErrorKind::kInternal, fmt::format("{}: {}; free some space and run again",
@@ -100,9 +100,7 @@ WorkerTask read_task(const std::string& run_directory) {
   return task;
 }
 
-std::string event_line(const Json& event) {
-  return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string event_line(const Json& event) { return json_text(event) + "\n"; }
 
 void EventReader::add(std::string_view bytes, const Use& use) {
   while (!bytes.empty()) {

@@ -6,7 +6,7 @@
 
 namespace approx {
 
-// The directory of runs of a database: its path without extension, with ".runs".
+// The directory of runs of a database: its path, ".db" left out, with ".runs".
 std::string runs_directory(const std::string& db);
 
 // Makes the directory of an attempt at a run. Throws Error(kInternal) where it cannot be made.

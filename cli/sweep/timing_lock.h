@@ -1,4 +1,4 @@
-// Timings do not share a machine: one lock for each user.
+// Timings do not share a machine: one lock for all its users.
 #pragma once
 
 #include <functional>
@@ -10,19 +10,21 @@
 
 namespace approx {
 
+// A name that the kernel gives to one socket at a time (abstract, of the network namespace): no
+// file that another user could make first, remove or forbid, and free when its process has ended.
 class TimingLock {
  public:
-  // Waits until no other process of this user times anything; `note` is told once when that takes
-  // longer than two seconds. Nothing when `give_up` became true first. The file is
-  // $XDG_RUNTIME_DIR/approxtrain-timing.lock, else /tmp/approxtrain-timing-<uid>.lock. Throws
-  // Error(kInternal) when it cannot be made.
+  // Waits until nobody on this machine times anything; `note` is told once when that takes longer
+  // than two seconds, and by which process. Nothing when `give_up` became true first. Throws
+  // Error(kInternal) when there are no such sockets. APPROXTRAIN_TIMING_LOCK may name another lock
+  // than that of the machine, for parts of it that share nothing.
   static std::optional<TimingLock> acquire(const std::function<bool()>& give_up,
                                            const std::function<void(const std::string&)>& note);
 
  private:
-  explicit TimingLock(Descriptor file) : file_(std::move(file)) {}
+  explicit TimingLock(Descriptor socket) : socket_(std::move(socket)) {}
 
-  Descriptor file_;
+  Descriptor socket_;
 };
 
 }  // namespace approx

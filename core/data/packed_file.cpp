@@ -130,7 +130,7 @@ PackedWriter::PackedWriter(std::string path, uint32_t version, Json header, int6
       version_(version),
       header_(std::move(header)),
       payload_bytes_(payload_bytes),
-      file_(temporary_, O_WRONLY | O_CREAT | O_TRUNC) {
+      file_(temporary_, O_WRONLY | O_CREAT | O_EXCL) {
   // A header as long as the one to come, whose checksum is not known yet.
   try {
     const auto placeholder = header_with(std::string(64, '0'));

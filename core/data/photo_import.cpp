@@ -63,7 +63,7 @@ class Conversion {
   Conversion(PhotoLimit limit, const ImportOptions& options, const std::string& packed_path)
       : limit_(limit),
         options_(options),
-        spool_(fmt::format("{}.files.{}", packed_path, ::getpid()), O_RDWR | O_CREAT | O_TRUNC) {
+        spool_(fmt::format("{}.files.{}", packed_path, ::getpid()), O_RDWR | O_CREAT | O_EXCL) {
     // Without a name it is gone when this process is, however that ends.
     ::unlink(fmt::format("{}.files.{}", packed_path, ::getpid()).c_str());
     const auto threads = std::max(1u, std::thread::hardware_concurrency());

@@ -40,9 +40,8 @@ bool add_known(std::vector<T>& axis, const toml::node& item, const std::vector<T
 // Leaves of `values` those that `wanted` has too; false where there are none.
 template <typename T>
 bool keep_common(std::vector<T>& values, const std::vector<T>& wanted) {
-  const auto foreign = [&](const T& value) {
-    return std::find(wanted.begin(), wanted.end(), value) == wanted.end();
-  };
+  const std::set<T> known(wanted.begin(), wanted.end());
+  const auto foreign = [&](const T& value) { return !known.contains(value); };
   values.erase(std::remove_if(values.begin(), values.end(), foreign), values.end());
   return !values.empty();
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -167,9 +168,10 @@ class ExperimentReader {
     }
     const auto& seeds = present("seeds");
     tuning.seeds = read_seeds(source_, seeds, "tune.seeds");
+    const std::set<int64_t> tuned_by(tuning.seeds.begin(), tuning.seeds.end());
     for (const auto& block : grid_.blocks) {
       for (const auto seed : block.seeds) {
-        if (std::count(tuning.seeds.begin(), tuning.seeds.end(), seed) == 0) continue;
+        if (!tuned_by.contains(seed)) continue;
         throw source_.error(seeds, "tune.seeds",
                             "{} is among the seeds that are evaluated: what was chosen by a seed "
                             "cannot be judged by it",

@@ -35,7 +35,7 @@ fs::path relative_path(std::string_view name, std::string_view what) {
 }  // namespace
 
 std::vector<std::string> experiment_paths() {
-  std::vector<std::string> paths;
+  std::vector<std::string> paths = {"experiments"};  // a user's own come first
   for (const auto& folder : program_folders("experiments")) paths.push_back(folder.string());
   return paths;
 }

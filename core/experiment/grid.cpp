@@ -29,27 +29,31 @@ class Expander {
 
   Expansion run() {
     result_.used.assign(grid_.exclusions.size(), false);
+    struct Part {
+      const Axes& block;
+      Purpose purpose;
+      std::vector<int64_t> seeds;
+    };
+    std::vector<Part> parts;
     size_t most_seeds = 0;
-    for (const auto& block : grid_.blocks) {
-      for (const auto purpose : block.purposes) {
-        most_seeds = std::max(most_seeds, seeds_of(block, purpose).size());
+    for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
+      for (const auto& block : grid_.blocks) {
+        if (std::count(block.purposes.begin(), block.purposes.end(), purpose) == 0) continue;
+        parts.push_back({block, purpose, seeds_of(block, purpose)});
+        most_seeds = std::max(most_seeds, parts.back().seeds.size());
       }
     }
     for (size_t s = 0; s < most_seeds; ++s) {
-      for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
-        for (const auto& block : grid_.blocks) {
-          if (std::count(block.purposes.begin(), block.purposes.end(), purpose) == 0) continue;
-          const auto seeds = seeds_of(block, purpose);
-          if (s >= seeds.size()) continue;
-          RunConfig config;
-          config.purpose = purpose;
-          config.seed = seeds[s];
-          config.recipe = block.recipe;
-          threads_of_machine_ = !block.scalars.contains("threads");
-          config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
-          config.train_subset = SubsetKind::kSeed;
-          expand_scalars(block, block.scalars.begin(), config);
-        }
+      for (const auto& [block, purpose, seeds] : parts) {
+        if (s >= seeds.size()) continue;
+        RunConfig config;
+        config.purpose = purpose;
+        config.seed = seeds[s];
+        config.recipe = block.recipe;
+        threads_of_machine_ = !block.scalars.contains("threads");
+        config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+        config.train_subset = SubsetKind::kSeed;
+        expand_scalars(block, block.scalars.begin(), config);
       }
     }
     result_.unusable = why_none_can();

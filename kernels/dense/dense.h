@@ -16,8 +16,8 @@ struct Arguments<Dense, Real> : Arrays<Real> {
 // Whether `direct` is faster on maps of few pixels than matrix products for each tap, and than the
 // library's convolution: in AVX-512's width, of enough images. Measured in docs/performance.md.
 inline bool direct_pays_on_small_maps(const Problem& p) {
-  constexpr int64_t kAvx2 = 8, kPixels = 16, kChannels = 128;
-  if (float_lanes() <= kAvx2 || p.geometry.stride != Spatial(1)) return false;
+  constexpr int64_t kPixels = 16, kChannels = 128;
+  if (float_lanes() <= kAvx2Lanes || p.geometry.stride != Spatial(1)) return false;
   if (p.kh * p.kw < 9 || p.h * p.w > kPixels || std::min(p.ci, p.co) < kChannels) return false;
   return p.n >= (p.product == Product::kForward ? 64 : 32);
 }

@@ -400,13 +400,13 @@ void direct_product_anywhere(const Arguments<Dense, float>& args, const Team& te
 // this on maps of few pixels, and in AVX2's width on others that are not large.
 bool direct_pays(const Problem& p) {
   if (direct_pays_on_small_maps(p)) return true;
-  constexpr int64_t kImages = 64, kChannels = 16, kAvx2 = 8, kSmallMap = 256;
+  constexpr int64_t kImages = 64, kChannels = 16, kSmallMap = 256;
   if (p.n < kImages || p.ci < kChannels || p.co < kChannels) return false;
   const bool strides = p.geometry.stride != Spatial(1);
   const bool forward = p.product == Product::kForward;
   const int64_t lanes = float_lanes();
-  if (lanes < kAvx2) return false;
-  if (lanes > kAvx2) return strides && !forward;
+  if (lanes < kAvx2Lanes) return false;
+  if (lanes > kAvx2Lanes) return strides && !forward;
   return strides || (p.kh * p.kw >= 9 && (forward || p.h * p.w <= kSmallMap));
 }
 

@@ -2,12 +2,15 @@
 // convolutions of maps of one pixel, and of small maps. Channels last in memory, the pixels of all
 // images are the rows of a matrix as they lie.
 //
-// oneDNN's convolutions take two to six times as long for linear layers, and on 2x2, 7x7 and 8x8
-// maps 1.1 to 1.3 times for the three products of a layer together (docs/performance.md).
+// oneDNN's convolutions take 1.2 to six times as long for linear layers, and in AVX2's width on
+// 2x2, 7x7 and 8x8 maps 1.1 to 1.3 times for the three products of a layer together. On wider
+// vectors maps are theirs: the matrix product behind LibTorch may leave half of each unused
+// (docs/performance.md).
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
 #include "kernels/operands.h"
+#include "kernels/probe/lanes.h"
 #include "kernels/variant.h"
 
 namespace approx {
@@ -24,11 +27,12 @@ bool is_matrix_product(const Problem& p) {
 }
 
 // Whether that is faster than LibTorch's convolution: linear layers anywhere, other maps in single
-// precision on the CPU.
+// precision on a CPU of no more than AVX2's width.
 bool matrix_pays(const Problem& p) {
   constexpr int64_t kSmallMap = 64;  // pixels
   return p.h * p.w <= kSmallMap &&
-         (has_one_pixel(p) || (p.device == Hardware::kCpu && p.element == ElementType::kFloat));
+         (has_one_pixel(p) || (p.device == Hardware::kCpu && p.element == ElementType::kFloat &&
+                               float_lanes() <= kAvx2Lanes));
 }
 
 // [N,C,H,W] -> [N*H*W,C]: a view of a map with the channels last.

@@ -9,4 +9,7 @@ namespace approx {
 // 8 (AVX2) or 16 (AVX-512).
 int64_t float_lanes();
 
+// What rules draw the line at.
+inline constexpr int64_t kAvx2Lanes = 8;
+
 }  // namespace approx

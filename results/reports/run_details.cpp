@@ -69,7 +69,7 @@ std::string render_run(const Json& details) {
   const auto text = [](const Json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_number_float()) return shortest(value.get<double>());
-    return value.is_null() ? "–" : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return value.is_null() ? "–" : json_text(value);
   };
   const auto pairs = [&](const Json& object, const std::string& title) {
     Table table;

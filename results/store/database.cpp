@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 
 namespace approx {
@@ -77,13 +78,32 @@ void check_pages(SQLite::Database& db, const std::string& path) {
       path, result.substr(0, result.find('\n')));
 }
 
-// Applies what is missing inside the caller's transaction. The views are made anew, since a table
-// they read may have changed.
+// A file that is only read may be anybody's: nothing in it opens another one.
+void refuse_other_files(SQLite::Database& db) {
+  sqlite3_set_authorizer(
+      db.getHandle(),
+      [](void*, int action, const char*, const char*, const char*, const char*) {
+        return action == SQLITE_ATTACH || action == SQLITE_DETACH ? SQLITE_DENY : SQLITE_OK;
+      },
+      nullptr);
+}
+
+// The names that views.sql creates.
+std::vector<std::string> own_views() {
+  constexpr std::string_view kCreate = "CREATE VIEW ";
+  const std::string_view sql = kViewsSql;
+  std::vector<std::string> names;
+  for (size_t at = sql.find(kCreate); at != sql.npos; at = sql.find(kCreate, at)) {
+    at += kCreate.size();
+    names.emplace_back(sql.substr(at, sql.find(' ', at) - at));
+  }
+  return names;
+}
+
+// Applies what is missing inside the caller's transaction. Our views are made anew, since a table
+// they read may have changed; those of others are left alone.
 void apply_migrations(SQLite::Database& db, const std::string& path, const StoreOptions& options) {
-  std::vector<std::string> views;
-  for_each_row(db, "SELECT name FROM sqlite_master WHERE type = 'view'",
-               [&](SQLite::Statement& row) { views.push_back(row.getColumn(0).getString()); });
-  for (const auto& view : views) db.exec(fmt::format("DROP VIEW \"{}\"", view));
+  for (const auto& view : own_views()) db.exec("DROP VIEW IF EXISTS " + view);
   const int64_t version = pragma(db, "user_version");
   for (const auto& migration : options.migrations) {
     if (migration.version > version) db.exec(migration.sql);
@@ -183,7 +203,7 @@ void throw_database_error(const std::string& path, const SQLite::Exception& erro
           "permissions, or choose another file with --db",
           path, what);
     default:
-      throw database_error("{}: {}", path, what);
+      throw database_error("{}: {}; `db check` looks for what is wrong with it", path, what);
   }
 }
 
@@ -206,7 +226,11 @@ void with_retry(const std::string& path, const StoreOptions& options,
         told = true;
       }
     }
-    std::this_thread::sleep_for(pause);
+    if (options.pause) {
+      options.pause(pause);
+    } else {
+      std::this_thread::sleep_for(pause);
+    }
     pause = std::min(2 * pause, std::chrono::milliseconds(250));
   }
 }
@@ -246,8 +270,10 @@ SQLite::Database open_snapshot(const std::string& path, const StoreOptions& opti
     const int mode = peek(path, options) ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE;
     SQLite::Database file(path, mode, kBusyTimeoutMs);
     configure(file);
+    refuse_other_files(file);
     check_identity(file, path, options);
     copy.emplace(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    refuse_other_files(*copy);
     SQLite::Backup backup(*copy, file);
     const int result = backup.executeStep(-1);
     if (result != SQLITE_DONE) throw SQLite::Exception(file.getHandle(), result);

@@ -31,6 +31,9 @@ struct StoreOptions {
   std::chrono::milliseconds lock_timeout{60'000};
   // Is told once when a wait has lasted two seconds.
   std::function<void(const std::string& message)> notice;
+  // How a wait for a lock passes its time until the next try; an exception of its own ends the
+  // wait. Sleeps where there is none.
+  std::function<void(std::chrono::milliseconds)> pause;
   // Whether to look through all pages on opening; `db check` does so itself, line by line.
   bool check_pages = true;
   // Tests put a version of the future here.
@@ -45,7 +48,8 @@ std::string schema_text();
 SQLite::Database open_for_writing(const std::string& path, const StoreOptions& options);
 
 // A copy in memory of what is committed now, brought to this program's schema; the file is only
-// read, and its writers wait no longer than the copy takes. Same errors; the file must exist.
+// read, and its writers wait no longer than the copy takes. The copy attaches no other file,
+// whatever the file holds. Same errors; the file must exist.
 SQLite::Database open_snapshot(const std::string& path, const StoreOptions& options = {});
 
 // Throws what SQLite reported about `path` as a one-line Error(kDatabase).

@@ -39,7 +39,7 @@ void update_start(SQLite::Database& db, int64_t run_id, const Json& start, Begun
   execute(db,
           "UPDATE run SET environment = ?, isolated = ?, host_id = ?, build_id = ?, "
           "dataset_id = ? WHERE run_id = ?",
-          to_text(run.environment), run.isolated, host_id(db, run.environment),
+          json_text(run.environment), run.isolated, host_id(db, run.environment),
           build_id(db, run.environment), dataset_id(db, run.environment), run_id);
 }
 
@@ -118,7 +118,7 @@ void write_end(SQLite::Database& db, int64_t run_id, const Outcome& outcome, con
           "step_ns_median = ?, step_ns_q1 = ?, step_ns_q3 = ?, step_ns = ?, peak_rss_bytes = ?, "
           "diverged_step = ?, diverged_layer = ?, exit_code = ?, signal = ?, error = ? "
           "WHERE run_id = ?",
-          std::string(name(end.state)), timing_valid, to_text(Json(end.taint)), utc_now(),
+          std::string(name(end.state)), timing_valid, json_text(Json(end.taint)), utc_now(),
           total("steps"), total("warmup_steps"), total("train_ns"), total("eval_ns"),
           total("wall_ns"), total("warmup_ns"), median, q1, q3, step_ns, total("peak_rss_bytes"),
           total("diverged_step"),

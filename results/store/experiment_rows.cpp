@@ -30,7 +30,7 @@ int64_t write_header(SQLite::Database& db, const Experiment& experiment,
           "target_metric = excluded.target_metric, target_value = excluded.target_value, "
           "report = excluded.report",
           experiment.id, experiment.title, experiment.source, experiment.text, command_line, metric,
-          value, to_text(experiment.report), utc_now());
+          value, json_text(experiment.report), utc_now());
   int64_t id = 0;
   for_each_row(
       db, "SELECT experiment_id FROM experiment WHERE name = ?",
@@ -60,10 +60,10 @@ void write_cells(SQLite::Database& db, int64_t id, const std::vector<PlannedRun>
     const std::string precision(name(config.precision)), device(name(config.device));
     if (run.excluded.empty()) {
       add_cell.reset();
-      bind_all(add_cell, run.key, purpose, config.method, to_text(Json(config.schedule)),
+      bind_all(add_cell, run.key, purpose, config.method, json_text(Json(config.schedule)),
                config.network, config.dataset, config.seed, split, config.train_examples,
-               to_text(Json(config.recipe)), config.batch_size, precision, config.threads, device,
-               to_text(Json(config)), std::string(name(config.train_subset)));
+               json_text(Json(config.recipe)), config.batch_size, precision, config.threads, device,
+               json_text(Json(config)), std::string(name(config.train_subset)));
       add_cell.exec();
     }
     add_member.reset();
@@ -76,10 +76,10 @@ void write_cells(SQLite::Database& db, int64_t id, const std::vector<PlannedRun>
 }  // namespace
 
 int64_t write_experiment(SQLite::Database& db, const Experiment& experiment,
-                         const std::string& command_line) {
+                         const std::string& command_line, bool retire) {
   // Cells without a run belong to the experiment as long as its file stays the same: a sweep
   // narrowed by flags asks for some of them, and another may be running the rest right now.
-  const bool keep = same_text(db, experiment);
+  const bool keep = !retire || same_text(db, experiment);
   const int64_t id = write_header(db, experiment, command_line);
   execute(db,
           "DELETE FROM experiment_cell WHERE experiment_id = ? AND (cell_id IS NULL OR (NOT ? AND "

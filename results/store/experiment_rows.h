@@ -10,8 +10,8 @@
 namespace approx {
 
 // Writes it and its cells as RunStore::add_experiment says, inside the caller's transaction.
-// Returns the experiment's id.
+// `retire`: without cells that it no longer asks for. Returns the experiment's id.
 int64_t write_experiment(SQLite::Database& db, const Experiment& experiment,
-                         const std::string& command_line);
+                         const std::string& command_line, bool retire);
 
 }  // namespace approx

@@ -44,7 +44,7 @@ class RowNumbers {
 // Finds or adds what was measured.
 int64_t kernel_case_id(SQLite::Database& db, const Json& row, const Json& shape) {
   const std::string op = text_or(row, "op", ""), method = text_or(row, "method", ""),
-                    variant = text_or(row, "variant", ""), shape_column = to_text(shape),
+                    variant = text_or(row, "variant", ""), shape_column = json_text(shape),
                     precision = text_or(row, "precision", "fp32"),
                     device = text_or(row, "device", "cpu");
   const int64_t threads = integer_or_none(row, "threads").value_or(1);
@@ -89,7 +89,7 @@ void write_kernel_row(SQLite::Database& db, int64_t kernel_run_id, const Json& r
           kernel_run_id, kernel_case, ns.size(), times.median, times.q1, times.q3, to_blob(ns),
           baseline_ns.size(), baseline.median, to_blob(baseline_ns), ratio, ratio_lo, ratio_hi,
           gflops, dense_flops, flops, plan_ns, max_abs_error, max_rel_error,
-          to_text(number.special()), text_or(row, "verdict", "ambiguous"),
+          json_text(number.special()), text_or(row, "verdict", "ambiguous"),
           text_or(row, "reason", ""), text_or(row, "label", text_or(shape, "label", "")),
           text_or(row, "baseline_variant", ""), flag_or_none(row, "chosen"), density,
           ceiling_gflops);
@@ -101,9 +101,9 @@ void write_study(SQLite::Database& db, const Json& environment, const StudyRecor
   execute(db,
           "INSERT INTO study_run(experiment, name, params, methods, host_id, build_id, "
           "started_utc, environment, content) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-          study.experiment, study.name, to_text(study.params), to_text(study.methods),
+          study.experiment, study.name, json_text(study.params), json_text(study.methods),
           host_id(db, environment), build_id(db, environment), utc_now(),
-          environment_column(environment), to_text(study.content));
+          environment_column(environment), json_text(study.content));
 }
 
 void write_kernel_results(SQLite::Database& db, const Json& environment,

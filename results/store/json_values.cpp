@@ -7,10 +7,6 @@
 
 namespace approx {
 
-std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string text_or(const Json& json, const char* key, const std::string& fallback) {
   if (!json.is_object()) return fallback;
   const auto it = json.find(key);

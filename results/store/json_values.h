@@ -12,9 +12,6 @@
 
 namespace approx {
 
-// One line; what is not UTF-8 is replaced.
-std::string to_text(const Json& json);
-
 // The text under `key`, `fallback` where there is none.
 std::string text_or(const Json& json, const char* key, const std::string& fallback);
 

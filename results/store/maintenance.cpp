@@ -205,7 +205,11 @@ void backup_store(const std::string& path, const std::string& out) {
   std::error_code error;
   std::filesystem::remove(unfinished, error);
   try {
-    execute(db, "VACUUM INTO ?", unfinished);
+    // Not by VACUUM INTO, which attaches a file: a copy in memory may not.
+    SQLite::Database file(unfinished, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Backup copy(file, db);
+    const int result = copy.executeStep(-1);
+    if (result != SQLITE_DONE) throw SQLite::Exception(file.getHandle(), result);
   } catch (const SQLite::Exception& failure) {
     std::filesystem::remove(unfinished, error);
     throw_database_error(out, failure);

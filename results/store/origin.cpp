@@ -20,7 +20,7 @@ std::string environment_text(const Json& environment, const char* key,
                              const std::string& fallback) {
   const Json value = environment_entry(environment, key);
   if (value.is_string()) return value.get<std::string>();
-  return value.is_null() ? fallback : to_text(value);
+  return value.is_null() ? fallback : json_text(value);
 }
 
 int64_t environment_integer(const Json& environment, const char* key) {
@@ -54,7 +54,7 @@ bool environment_flag(const Json& environment, const char* key, bool fallback) {
 }
 
 std::string environment_column(const Json& environment) {
-  return to_text(environment.is_object() ? environment : Json::object());
+  return json_text(environment.is_object() ? environment : Json::object());
 }
 
 int64_t host_id(SQLite::Database& db, const Json& environment) {
@@ -70,8 +70,8 @@ int64_t host_id(SQLite::Database& db, const Json& environment) {
           "INSERT INTO host(fingerprint, hostname, cpu_model, n_cores, ram_bytes, gpu_model, "
           "detail) VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
           fingerprint, hostname, cpu, cores, environment_integer(environment, "ram_bytes"), gpu,
-          to_text({{"instruction_sets", environment_entry(environment, "instruction_sets")},
-                   {"kernel", environment_entry(environment, "kernel")}}));
+          json_text({{"instruction_sets", environment_entry(environment, "instruction_sets")},
+                     {"kernel", environment_entry(environment, "kernel")}}));
   return find_id(db, "SELECT host_id FROM host WHERE fingerprint = ?", fingerprint).value_or(0);
 }
 

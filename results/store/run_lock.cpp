@@ -12,6 +12,13 @@
 #include "base/error.h"
 
 namespace approx {
+namespace {
+
+Error refusal(const std::string& path, const char* what) {
+  return Error(ErrorKind::kInternal, fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+}
+
+}  // namespace
 
 std::optional<RunLock> RunLock::acquire(const std::string& directory, const std::string& name) {
   std::error_code ignored;
@@ -19,12 +26,12 @@ std::optional<RunLock> RunLock::acquire(const std::string& directory, const std:
   const std::string path = directory + "/" + name;
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!file) {
-    throw database_error("{}: the lock file cannot be made: {}", path, std::strerror(errno));
+    throw refusal(path, "the lock file cannot be made");
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      throw database_error("{}: the file system refuses a lock: {}", path, std::strerror(errno));
+      throw refusal(path, "the file system refuses a lock");
     }
     if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

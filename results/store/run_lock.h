@@ -20,7 +20,7 @@ class RunLock {
 
   // Takes `directory`/`name`, making the directory and the file where they are missing. Nothing
   // when another holder keeps it for more than a second (a shorter hold is a test() next door).
-  // Throws Error(kDatabase) when the file cannot be made.
+  // Throws Error(kInternal) when the file cannot be made.
   static std::optional<RunLock> acquire(const std::string& directory,
                                         const std::string& name = kWorker);
 

@@ -84,9 +84,16 @@ RunStore::RunStore(const std::string& path, Mode mode, StoreOptions options) {
 RunStore::~RunStore() = default;
 RunStore::RunStore(RunStore&&) noexcept = default;
 
-int64_t RunStore::add_experiment(const Experiment& experiment, const std::string& command_line) {
+void RunStore::set_pause(std::function<void(std::chrono::milliseconds)> pause) {
+  impl_->options.pause = std::move(pause);
+}
+
+int64_t RunStore::add_experiment(const Experiment& experiment, const std::string& command_line,
+                                 Retire retire) {
   int64_t id = 0;
-  impl_->write([&] { id = write_experiment(impl_->db, experiment, command_line); });
+  impl_->write([&] {
+    id = write_experiment(impl_->db, experiment, command_line, retire == Retire::kUnasked);
+  });
   return id;
 }
 

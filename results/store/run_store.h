@@ -4,7 +4,9 @@
 // one transaction that ends it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +37,9 @@ struct CellStatus {
   bool tainted = false;  // a timing run that finished, but was disturbed or shared the machine
 };
 
+// Which cells without a run an experiment gives up that no longer asks for them.
+enum class Retire { kUnasked, kNothing };
+
 struct StudyRecord {
   std::string experiment;  // the id of the one that asked for it, or ""
   std::string name;
@@ -54,10 +59,15 @@ class RunStore {
   ~RunStore();
   RunStore(RunStore&&) noexcept;
 
+  // How waits for other processes' locks pass their time from now on (StoreOptions::pause).
+  void set_pause(std::function<void(std::chrono::milliseconds)> pause);
+
   // Records the experiment and its cells (existing ones are re-used by key). Cells recorded
   // before stay while the experiment's text is the same, so that sweeps narrowed by flags add up;
-  // of another text only those that have runs stay. Returns the experiment's id.
-  int64_t add_experiment(const Experiment& experiment, const std::string& command_line);
+  // of another text only those that have runs stay, unless a sweep of it may still be at work.
+  // Returns the experiment's id.
+  int64_t add_experiment(const Experiment& experiment, const std::string& command_line,
+                         Retire retire = Retire::kUnasked);
 
   // attempts 0 and no state for a key that the store does not know.
   CellStatus status(std::string_view run_key) const;

@@ -1,5 +1,6 @@
 """Odd paths work or are refused in one line with the path in it."""
 
+import json
 import os
 import stat
 import subprocess
@@ -29,6 +30,30 @@ def works():
             expect_equal(code, 0, f"{name!r}: exit code ({err!r})")
             code, _, err = run_bytes(folder, b"sweep", spec, b"--db", db, b"--seeds", b"0")
             expect(b"nothing left to do" in err, f"{name!r}: {err!r}")
+            code, out, err = run_bytes(folder, b"sweep", spec, b"--db", db, b"--dry-run",
+                                       b"--format", b"json")
+            expect_equal(code, 0, f"{name!r}: exit code of --dry-run --format json ({err!r})")
+            expect_equal(len(json.loads(out)["runs"]), 6, f"{name!r}: runs of the plan")
+
+
+def runs_of_two_databases_are_apart():
+    with Folder() as folder:
+        for db in ("r.v1", "r.v2", "r.db"):
+            code, _, err = folder.run("sweep", "sweep.toml", "--db", db, "--seeds", "0")
+            expect_equal(code, 0, f"{db}: exit code ({err!r})")
+        for runs in ("r.v1.runs", "r.v2.runs", "r.runs"):
+            expect(os.path.isdir(folder.file(runs)), f"{runs}: {os.listdir(folder.path)}")
+
+
+def broken_cells():
+    """What is no JSON in a store is the store's fault, said in one line."""
+    with Folder() as folder:
+        folder.sweep("--progress", "none")
+        folder.change("UPDATE cell SET config = '{'")
+        code, _, err = folder.run("report", "table", "--db", "t.db")
+        expect_equal(code, 6, f"broken JSON: exit code ({err!r})")
+        expect(err.startswith("approxtrain: t.db: malformed JSON") and err.count("\n") == 1,
+               f"broken JSON: {err!r}")
 
 
 def refused():
@@ -87,6 +112,8 @@ def unwritable():
 
 
 works()
+runs_of_two_databases_are_apart()
+broken_cells()
 refused()
 unwritable()
 finish()

@@ -41,7 +41,7 @@ class Folder:
         env = {key: value for key, value in os.environ.items()
                if not key.startswith(("APPROXTRAIN_", "XDG_"))}
         env.update(APPROXTRAIN_ENGINE=ENGINE, APPROXTRAIN_FAKE=fake, HOME=self.path,
-                   XDG_RUNTIME_DIR=self.path, TERM="dumb", LC_ALL="C.UTF-8",
+                   APPROXTRAIN_TIMING_LOCK=self.path, TERM="dumb", LC_ALL="C.UTF-8",
                    APPROXTRAIN_FAKE_MARK=self.file("mark"))
         env.update(more)
         return env

@@ -4,6 +4,7 @@ import os
 import pty
 import select
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -63,6 +64,35 @@ def one_signal():
             expect_equal(len(folder.states()), 4, f"{number}: cells")
             expect_equal(set(folder.states().values()), {"finished"}, f"{number}: states at last")
             folder.check_database()
+
+
+def stopped_while_the_database_is_locked():
+    """Another program keeps the database: a sweep that has a run to record hears two signals."""
+    with Folder(LONG) as folder:
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=finish",
+                               env={"APPROXTRAIN_FAKE_STEP_MS": "100"})
+        expect(wait_for_run(folder), "locked: no run began")
+        browser = sqlite3.connect(folder.file("t.db"), isolation_level=None)
+        browser.execute("BEGIN IMMEDIATE")
+        while workers_of(folder):
+            time.sleep(0.02)
+        time.sleep(1)
+        expect_equal(process.poll(), None, "locked: the sweep waits")
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        begin = time.monotonic()
+        err = process.communicate(timeout=100)[1].decode()
+        expect(time.monotonic() - begin < 10, f"locked: slow to stop ({err})")
+        expect_equal(process.returncode, 130, f"locked: exit code ({err})")
+        browser.execute("ROLLBACK")
+        browser.close()
+        code, _, err = folder.sweep()
+        expect_equal(code, 0, f"locked: exit code of the second sweep ({err})")
+        expect_equal((len(folder.states()), set(folder.states().values())), (4, {"finished"}),
+                     "locked: states at last")
+        expect_equal(len(folder.query("SELECT 1 FROM run")), 4, "locked: nothing was done again")
+        folder.check_database()
 
 
 def two_signals():
@@ -140,6 +170,7 @@ def worker_dies_with_its_coordinator():
 
 one_signal()
 two_signals()
+stopped_while_the_database_is_locked()
 hung_worker_and_one_signal()
 on_a_terminal()
 worker_dies_with_its_coordinator()

@@ -14,6 +14,8 @@ method = "zero"
 seeds = "0-1"
 """
 
+FILES = 24  # descriptors that are enough for some workers and not for ten
+
 # What seed 0 does, its state, what its error says. Seed 1 finishes.
 CASES = [
     ("throw", "failed", "the fake engine\\x0afails"),
@@ -134,6 +136,69 @@ def two_sweeps_share_a_database():
         folder.check_database()
 
 
+def an_edited_file_takes_nothing_from_a_sweep_at_work():
+    with Folder(ONE.replace("0-1", "0-5")) as folder:
+        slow = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=finish",
+                            env={"APPROXTRAIN_FAKE_STEP_MS": "100"})
+        while not (os.path.exists(folder.file("t.db")) and folder.states()):
+            time.sleep(0.02)
+        with open(folder.file("sweep.toml"), "w") as out:
+            out.write(ONE.replace("zero", "random"))
+        code, _, err = folder.sweep()
+        expect_equal(code, 0, f"an edited file: the second sweep ({err})")
+        expect(slow.poll() is None, "an edited file: the first sweep was over too early")
+        err = slow.communicate(timeout=120)[1].decode()
+        expect_equal(slow.returncode, 0, f"an edited file: the first sweep ({err})")
+        expect_equal(len(folder.states()), 8, "an edited file: runs of both")
+    # With nobody at work, what is not asked for any more goes.
+    with Folder(ONE) as folder:
+        folder.sweep("--fail-fast", fake="0=exit3")
+        with open(folder.file("sweep.toml"), "w") as out:
+            out.write(ONE.replace("zero", "random"))
+        expect_equal(folder.sweep()[0], 0, "an edited file: alone")
+        methods = [method.split(":")[0] for method, in folder.query("SELECT method FROM cell")]
+        expect_equal(sorted(methods), ["random", "random", "zero"], "an edited file: cells")
+
+
+def a_run_that_cannot_be_started_costs_itself():
+    with Folder(ONE.replace("0-1", "0-9")) as folder:
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db", "--jobs", "10",
+                               env={"APPROXTRAIN_FAKE_STEP_MS": "300"},
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                     (FILES, FILES)))
+        err = process.communicate(timeout=120)[1].decode()
+        expect_equal(process.returncode, 3, f"too few files: exit code ({err})")
+        states = list(folder.states().values())
+        expect("finished" in states, f"too few files: {states}")
+        errors = folder.query("SELECT DISTINCT error FROM run WHERE state = 'failed'")
+        expect("could not be started" in err, f"too few files: {err!r} {errors}")
+        folder.check_database()
+        expect_equal(folder.sweep("--rerun", "failed")[0], 0, "too few files: all the same later")
+        expect_equal(set(folder.states().values()), {"finished"}, "too few files: states at last")
+
+
+def timings_of_two_users():
+    """Two users time one after the other, by the same lock."""
+    name = f"test-{os.getpid()}"
+    with Folder(ONE + 'purpose = "timing"\ntiming_seeds = "0"\n') as folder:
+        os.chmod(folder.path, 0o777)
+        lock = {"APPROXTRAIN_TIMING_LOCK": name}
+        first = folder.start("sweep", "sweep.toml", "--db", "a.db",
+                             env={"APPROXTRAIN_FAKE_STEP_MS": "1200", **lock})
+        while not (os.path.exists(folder.file("a.db")) and
+                   folder.query("SELECT 1 FROM run", "a.db")):
+            time.sleep(0.02)
+        other = {} if os.geteuid() else {"user": 65534, "group": 65534, "extra_groups": []}
+        second = folder.start("sweep", "sweep.toml", "--db", "b.db", "--progress", "log",
+                              env={"TMPDIR": folder.path, **lock}, **other)
+        err = second.communicate(timeout=120)[1].decode()
+        expect_equal(second.returncode, 0, f"two users: the second ({err})")
+        expect(f"waiting for another timing on this machine (process {first.pid} of user "
+               f"{os.geteuid()})" in err, f"two users: {err!r}")
+        expect(first.poll() is not None, "two users: at the same time")
+        first.communicate()
+
+
 def timing():
     timing_sweep = ONE + 'purpose = "timing"\ntiming_seeds = "0-1"\n'
     with Folder(timing_sweep) as folder:
@@ -160,7 +225,7 @@ def timing():
 def worker_files():
     with Folder(ONE) as folder:
         folder.sweep("--seeds", "0", fake="0=talk")
-        runs = os.listdir(folder.file("t.runs"))
+        runs = [name for name in os.listdir(folder.file("t.runs")) if name != "sweeps"]
         expect(len(runs) == 1 and runs[0].endswith("-1"), f"run directories: {runs}")
         files = sorted(os.listdir(os.path.join(folder.file("t.runs"), runs[0])))
         for name in ("config.json", "events.jsonl", "lock", "stderr.log"):
@@ -174,6 +239,9 @@ limits_on_failures()
 flood()
 jobs()
 two_sweeps_share_a_database()
+an_edited_file_takes_nothing_from_a_sweep_at_work()
+a_run_that_cannot_be_started_costs_itself()
+timings_of_two_users()
 timing()
 worker_files()
 finish()

@@ -325,6 +325,17 @@ TEST(ParseExperiment, DefaultsToEveryConvolutionButTheFirst) {
   EXPECT_EQ(experiment.runs()[0].config.schedule, std::vector<Rule>{Rule()});
 }
 
+// A million seeds held against a million timed ones, each with each, would take hours.
+TEST(Overrides, SeedsWithoutNumberAreCountedAndRefused) {
+  Overrides overrides;
+  overrides.axes = {{"seeds", "0-999999"}};
+  EXPECT_EQ(experiment_message("network = \"small_cnn\"\ndataset = \"mnist14\"\n"
+                               "method = \"dense\"\npurpose = [\"accuracy\", \"timing\"]\n"
+                               "timing_seeds = \"0-999999\"\n",
+                               overrides),
+            "x.toml:1:1: the grid has 2000000 runs; at most 100000 are expanded, so split it");
+}
+
 TEST(Overrides, AxesReplaceAxesAndDropTheExtrasThatGiveThem) {
   const auto text = with(R"(seeds = "0-9"
 timing_seeds = 0

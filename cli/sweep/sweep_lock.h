@@ -1,0 +1,38 @@
+// Who else is at work on an experiment of a database.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/store/run_lock.h"
+
+namespace approx {
+
+// That a sweep of `experiment` is at work on the database, said for the life of the object to
+// whoever asks. Any number of sweeps may hold one: each takes the first free lock of
+// DB.runs/sweeps/, which an end of its process frees, whatever ended it.
+class SweepLock {
+ public:
+  // Throws Error(kInternal) where no lock can be made.
+  SweepLock(const std::string& db, const std::string& experiment);
+
+  // Whether another sweep of it is at work. Two that began at once both see each other.
+  bool others() const;
+
+  // The processes of this machine that are at work on the database, on one experiment or ("") on
+  // any.
+  static std::vector<pid_t> holders(const std::string& db, const std::string& experiment);
+
+ private:
+  std::string lock_name(int64_t number) const;
+
+  std::string folder_, experiment_;
+  int64_t number_ = 0;
+  std::optional<RunLock> lock_;
+};
+
+}  // namespace approx

@@ -1,0 +1,65 @@
+// sweep status and sweep stop: a second look at sweeps that are at work, from another shell.
+#include "results/reports/sweep_status.h"
+
+#include <signal.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/sweep/sweep_lock.h"
+#include "cli/sweep_commands.h"
+#include "core/experiment/files.h"
+#include "results/render/table.h"
+
+namespace approx {
+namespace {
+
+// "@wang2019:table5" and "wang2019:table5" are the experiment of that name.
+std::string id_of(const std::string& given) {
+  return given.starts_with('@') ? given.substr(1) : given;
+}
+
+void stop_sweeps(const std::string& db, const std::string& experiment) {
+  const auto processes = SweepLock::holders(db, experiment);
+  for (const auto process : processes) {
+    if (::kill(process, SIGTERM) == 0) {
+      std::fputs(fmt::format("asked process {} to stop\n", process).c_str(), stderr);
+    } else {
+      throw usage_error("process {} cannot be stopped: {}", process, std::strerror(errno));
+    }
+  }
+  if (processes.empty()) {
+    std::fputs(fmt::format("{}: no sweep{} is at work on this machine\n", db,
+                           experiment.empty() ? "" : " of " + experiment)
+                   .c_str(),
+               stderr);
+  }
+}
+
+}  // namespace
+
+void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
+  struct Flags {
+    std::string experiment, format = "md";
+  };
+  auto* status = sweep.add_subcommand("status", "Where sweeps stand, while they run or after");
+  auto flags = std::make_shared<Flags>();
+  status->add_option("ID", flags->experiment, "an experiment of the store (default all)");
+  add_choice(*status, "--format", flags->format, {"md", "csv", "json", "jsonl"}, "default md");
+  status->callback([flags, &options] {
+    const auto sweeps = sweep_status(options.db, id_of(flags->experiment));
+    std::fputs(render(status_table(sweeps), flags->format).c_str(), stdout);
+  });
+
+  auto* stop = sweep.add_subcommand(
+      "stop", "Ask sweeps on the database to end in order, as Ctrl-C does: runs are interrupted");
+  auto stopped = std::make_shared<Flags>();
+  stop->add_option("ID", stopped->experiment, "those of one experiment (default all)");
+  stop->callback([stopped, &options] { stop_sweeps(options.db, id_of(stopped->experiment)); });
+}
+
+}  // namespace approx
