@@ -219,15 +219,51 @@ def loss_word(row, margin):
     return "yes" if high < margin else "no" if low > margin else "undecided"
 
 
-def same_time(row, share):
+CONTROL = "dense in the time of "
+
+
+def reached_by(judged, epochs, share):
+    """Whether the target is reached no later than at the first evaluation at that epoch or after."""
+    before = sum(point["epoch"] < epochs - 1e-9 for point in judged)
+    return any(point["value"] >= share for point in judged[:before + 1])
+
+
+def in_runs_of_their_own(row, rows, epochs, share):
+    """As same_time, of exact trainings of as many whole epochs and the recipe otherwise the same."""
+    def other_than(config, keys):
+        return {key: value for key, value in config.items() if key not in keys}
+    config = row.first.config
+    for control in rows:
+        theirs = control.first.config
+        if not control.first.method_label.startswith(CONTROL) or not control.finals() or \
+                theirs["recipe"]["epochs"] != max(1, math.floor(epochs + 0.5)):
+            continue
+        shorter = ("epochs", "eval_every", "decay", "decay_epochs", "milestones", "peak_epoch",
+                   "warmup_epochs", "grow_from", "grow_until")
+        if other_than(theirs["recipe"], shorter) != other_than(config["recipe"], shorter) or \
+                other_than(theirs, ("recipe", "method", "schedule", "seed", "purpose", "blocks",
+                                    "block_steps")) != \
+                other_than(config, ("recipe", "method", "schedule", "seed", "purpose", "blocks",
+                                    "block_steps")):
+            continue
+        curves = [row.store.judged(cell) for cell in control.trained()]
+        curves = [judged for judged in curves if judged and share is not None]
+        return (row.losses(control), epochs,
+                sum(reached_by(judged, epochs, share) for judged in curves), len(curves),
+                "runs of their own")
+    return None
+
+
+def same_time(row, rows, share):
     """Dense minus method in points where the method's time is up, the epochs of dense that fit into
-    it, and how many dense runs reach the target until then. None where nothing says so."""
-    assert not row.first.method_label.startswith("dense in the time of "), "not computed here"
+    it, how many dense runs of how many reach the target until then, and what said so. None where
+    nothing does."""
     recipe, ratio = row.first.config["recipe"], row.speedup()[0]
-    if row.dense is None or ratio is None or ratio <= 1 or recipe["lr_schedule"] != "constant" \
-            or recipe["warmup_epochs"] or recipe["start_size"]:
+    if row.dense is None or ratio is None or ratio <= 1:
         return None
     epochs = recipe["epochs"] / ratio
+    if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"]:
+        return in_runs_of_their_own(row, rows, epochs, share)
     advantages, reached, tried = [], 0, 0
     for cell, dense in row.pairs():
         later = [point for point in row.store.accuracies(dense.run, "test")
@@ -238,10 +274,8 @@ def same_time(row, share):
         if share is None:
             continue
         tried += 1
-        judged = row.store.judged(dense)
-        before = sum(point["epoch"] < epochs - 1e-9 for point in judged)
-        reached += any(point["value"] >= share for point in judged[:before + 1])
-    return advantages, epochs, reached, tried
+        reached += reached_by(row.store.judged(dense), epochs, share)
+    return advantages, epochs, reached, tried, "the dense runs' curves"
 
 
 def same_time_word(advantages):
@@ -262,8 +296,8 @@ def expected_advice(rows, share_of_error):
         dense = row.dense.finals() if row.dense else []
         margin = share_of_error * (100 - (mean(dense) or 0)) if row.dense else 0
         low, high = one_sided_bounds(losses)
-        control = same_time(row, target.share if target else None)
-        advantages, epochs, reached, tried = control or (None, None, 0, 0)
+        control = same_time(row, rows, target.share if target else None)
+        advantages, epochs, reached, tried, source = control or (None, None, 0, 0, "")
         worth, decided_by = by_three([("speed", speed_word(row)), ("loss", loss_word(row, margin)),
                                       ("same time", same_time_word(advantages))])
         yield {
@@ -273,7 +307,7 @@ def expected_advice(rows, share_of_error):
             "loss_p": p, "loss_p_holm": adjusted, "margin_pp": margin,
             "iso_time_pp": mean(advantages or []), "iso_time_pp_half": half_width(advantages or []),
             "iso_time_n": len(advantages or []), "iso_time_epochs": epochs,
-            "iso_time_source": "the dense runs' curves" if control else "",
+            "iso_time_source": source,
             **triple("target_speedup", target.speedup if target else (None, None, None)),
             "target_pct": 100 * target.share if target else None,
             "target_reached": sum(target.arrived) if target else None,
