@@ -233,18 +233,15 @@ def in_runs_of_their_own(row, rows, epochs, share):
     def other_than(config, keys):
         return {key: value for key, value in config.items() if key not in keys}
     config = row.first.config
+    of_length = ("epochs", "eval_every", "decay", "decay_epochs", "milestones", "peak_epoch",
+                 "warmup_epochs", "grow_from", "grow_until")
+    of_row = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps")
     for control in rows:
         theirs = control.first.config
         if not control.first.method_label.startswith(CONTROL) or not control.finals() or \
-                theirs["recipe"]["epochs"] != max(1, math.floor(epochs + 0.5)):
-            continue
-        shorter = ("epochs", "eval_every", "decay", "decay_epochs", "milestones", "peak_epoch",
-                   "warmup_epochs", "grow_from", "grow_until")
-        if other_than(theirs["recipe"], shorter) != other_than(config["recipe"], shorter) or \
-                other_than(theirs, ("recipe", "method", "schedule", "seed", "purpose", "blocks",
-                                    "block_steps")) != \
-                other_than(config, ("recipe", "method", "schedule", "seed", "purpose", "blocks",
-                                    "block_steps")):
+                theirs["recipe"]["epochs"] != max(1, math.floor(epochs + 0.5)) or \
+                other_than(theirs, of_row) != other_than(config, of_row) or \
+                other_than(theirs["recipe"], of_length) != other_than(config["recipe"], of_length):
             continue
         curves = [row.store.judged(cell) for cell in control.trained()]
         curves = [judged for judged in curves if judged and share is not None]
