@@ -223,13 +223,13 @@ CONTROL = "dense in the time of "
 
 
 def reached_by(judged, epochs, share):
-    """Whether the target is reached no later than at the first evaluation at that epoch or after."""
+    """Whether the target is reached no later than at the first evaluation from that epoch on."""
     before = sum(point["epoch"] < epochs - 1e-9 for point in judged)
     return any(point["value"] >= share for point in judged[:before + 1])
 
 
 def in_runs_of_their_own(row, rows, epochs, share):
-    """As same_time, of exact trainings of as many whole epochs and the recipe otherwise the same."""
+    """As same_time, of exact trainings of as many whole epochs, the recipe otherwise the same."""
     def other_than(config, keys):
         return {key: value for key, value in config.items() if key not in keys}
     config = row.first.config
