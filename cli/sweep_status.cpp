@@ -1,9 +1,10 @@
 // sweep status and sweep stop: a second look at sweeps that are at work, from another shell.
 #include "results/reports/sweep_status.h"
 
-#include <signal.h>
-
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 

@@ -296,11 +296,24 @@ class Coordinator {
   void take(Worker& worker, const Json& event) {
     worker.last_event = Clock::now();
     progress_.event(worker.number, event);
+    if (event["event"] == "start") see_library(*worker.run, event);
     if (event["event"] != "note") return;
     const Json message = event.value("message", Json());
     const std::string text = message.is_string() ? message.get<std::string>() : message.dump();
     worker.output.add(text + "\n");
     progress_.note(fmt::format("{}: {}", describe(*worker.run), printable(text)));
+  }
+
+  // Every run records what computed it, and reports tell builds apart: it is said while it happens.
+  void see_library(const PlannedRun& run, const Json& start) {
+    const Json engine = start.value("engine", Json());
+    const Json library = engine.is_object() ? engine.value("library", Json()) : Json();
+    if (!library.is_string()) return;
+    const std::string before = std::exchange(library_, library.get<std::string>());
+    if (before.empty() || before == library_) return;
+    progress_.note(
+        fmt::format("the library was replaced during the sweep: from {} on another build computes",
+                    describe(run)));
   }
 
   void supervise(Worker& worker) {
@@ -391,6 +404,7 @@ class Coordinator {
   std::deque<Waiting> queue_, elsewhere_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, int64_t> retries_;
+  std::string library_;  // of the run that began last
   int64_t numbered_ = 0;
   int64_t device_failures_ = 0;
   bool no_more_ = false;

@@ -16,6 +16,7 @@
 //   stubborn    goes on with events; ignores being stopped
 //   no-final    returns without a final event
 //   once:WORD   WORD in the first attempt (told by APPROXTRAIN_FAKE_MARK, a path), then finishes
+// APPROXTRAIN_FAKE_LIBRARY is a file that holds the build id it gives itself.
 #include <unistd.h>
 
 #include <chrono>
@@ -74,7 +75,14 @@ class FakeEngine final : public Engine {
     throw usage_error("the fake engine has no stepper");
   }
 
-  Json environment() const override { return {{"torch", "none"}, {"fake", true}}; }
+  Json environment() const override {
+    Json environment = {{"torch", "none"}, {"fake", true}};
+    std::string library;
+    if (std::ifstream(variable("APPROXTRAIN_FAKE_LIBRARY")) >> library) {
+      environment["library"] = library;
+    }
+    return environment;
+  }
 
   void train(const RunConfig& config, const Place& /*place*/, const EventSink& sink,
              const std::atomic<bool>& stop) override {

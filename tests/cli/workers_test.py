@@ -177,6 +177,25 @@ def a_run_that_cannot_be_started_costs_itself():
         expect_equal(set(folder.states().values()), {"finished"}, "too few files: states at last")
 
 
+def a_library_that_is_replaced():
+    with Folder(ONE.replace("0-1", "0-3")) as folder:
+        def build(name):
+            with open(folder.file("library.new"), "w") as out:
+                out.write(name)
+            os.rename(folder.file("library.new"), folder.file("library"))
+        build("first")
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db",
+                               env={"APPROXTRAIN_FAKE_STEP_MS": "100",
+                                    "APPROXTRAIN_FAKE_LIBRARY": folder.file("library")})
+        while not (os.path.exists(folder.file("t.db")) and len(folder.states()) > 1):
+            time.sleep(0.02)
+        build("second")
+        err = process.communicate(timeout=120)[1].decode()
+        expect_equal(process.returncode, 0, f"a replaced library: exit code ({err})")
+        expect_equal(err.count("the library was replaced during the sweep: from zero, "), 1,
+                     f"a replaced library: {err}")
+
+
 def timings_of_two_users():
     """Two users time one after the other, by the same lock."""
     name = f"test-{os.getpid()}"
@@ -241,6 +260,7 @@ jobs()
 two_sweeps_share_a_database()
 an_edited_file_takes_nothing_from_a_sweep_at_work()
 a_run_that_cannot_be_started_costs_itself()
+a_library_that_is_replaced()
 timings_of_two_users()
 timing()
 worker_files()
