@@ -97,7 +97,7 @@ std::string help_text(const CLI::App& command) {
   }
   const auto commands = command.get_subcommands(
       [](const CLI::App* sub) { return !sub->get_name().empty() && !sub->get_group().empty(); });
-  if (!commands.empty()) usage += " COMMAND";
+  if (!commands.empty()) usage += positionals.empty() ? " COMMAND" : " [COMMAND]";
   out += entry(command.get_description(), "");
   out = out.substr(0, out.find_last_not_of(" \n") + 1) + "\n\n" + usage + "\n";
   if (!commands.empty()) {

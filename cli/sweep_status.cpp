@@ -48,6 +48,7 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
     std::string experiment, format = "md";
   };
   auto* status = sweep.add_subcommand("status", "Where sweeps stand, while they run or after");
+  status->footer("approxtrain sweep status --db results.db");
   auto flags = std::make_shared<Flags>();
   status->add_option("ID", flags->experiment, "an experiment of the store (default all)");
   add_choice(*status, "--format", flags->format, {"md", "csv", "json", "jsonl"}, "default md");
@@ -58,6 +59,7 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
 
   auto* stop = sweep.add_subcommand(
       "stop", "Ask sweeps on the database to end in order, as Ctrl-C does: runs are interrupted");
+  stop->footer("approxtrain sweep stop wang2019:table5 --db results.db");
   auto stopped = std::make_shared<Flags>();
   stop->add_option("ID", stopped->experiment, "those of one experiment (default all)");
   stop->callback([stopped, &options] { stop_sweeps(options.db, id_of(stopped->experiment)); });

@@ -119,6 +119,8 @@ std::vector<SweepStatus> sweep_status(const std::string& path, const std::string
             auto& [sum, count] = wall[name_of];
             sum += static_cast<double>(*ns) / 1e9, ++count;
           }
+        } else if (state == RunState::kInterrupted || state == RunState::kLost) {
+          ++sweep.to_do;  // by the next sweep, unasked
         } else {
           sweep.failed.push_back({label, text_at(row, 6), text_at(row, 7)});
         }

@@ -29,7 +29,8 @@ struct FailedRun {
 // Of one experiment of a store.
 struct SweepStatus {
   std::string experiment;
-  int64_t finished = 0, diverged = 0, to_do = 0;
+  int64_t finished = 0, diverged = 0;
+  int64_t to_do = 0;  // what the next sweep does unasked: not begun, interrupted or lost
   std::vector<RunAtWork> running;
   std::vector<FailedRun> failed;  // in the order of the experiment
   // What is left at the mean duration of its finished runs, as many at a time as run now (at least
