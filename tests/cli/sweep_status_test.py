@@ -66,7 +66,7 @@ with Folder(SWEEP) as folder:
     err = process.communicate(timeout=60)[1].decode()
     expect_equal(process.returncode, 128 + 15, f"stopped ({err})")
     expect_equal(counts(folder),
-                 {"runs": 4, "finished": 1, "failed": 1, "running": 0, "to_do": 2}, "after stopping")
+                 {"runs": 4, "finished": 1, "failed": 1, "running": 0, "to_do": 2}, "stopped")
     code, _, err = folder.run("sweep", "stop", "--db", "t.db")
     expect_equal((code, err), (0, "t.db: no sweep is at work on this machine\n"), "stop: twice")
 
