@@ -72,9 +72,9 @@ void for_each_piece(const std::string& path, const std::function<void(Bytes)>& p
   if (file.bad()) throw data_error("{}: cannot be read: {}", path, std::strerror(errno));
 }
 
-Descriptor open_new(const std::string& path, int flags) {
+Descriptor open_new(const std::string& path, int flags, mode_t mode) {
   ::unlink(path.c_str());
-  return Descriptor(::open(path.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  return Descriptor(::open(path.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
 }
 
 void write_file(const std::string& path, std::string_view text) {
@@ -139,7 +139,7 @@ void make_folder(const std::string& path) {
 
 OutputFile::OutputFile(std::string path, int flags)
     : path_(std::move(path)),
-      file_((flags & O_EXCL) != 0 ? open_new(path_, flags)
+      file_((flags & O_EXCL) != 0 ? open_new(path_, flags, 0644)
                                   : Descriptor(::open(path_.c_str(), flags | O_CLOEXEC, 0644))) {
   if (!file_) throw data_error("{}: cannot be written: {}", path_, std::strerror(errno));
 }

@@ -1,6 +1,8 @@
 // Files read whole and written whole or not at all.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -46,7 +48,7 @@ void for_each_piece(const std::string& path, const std::function<void(Bytes)>& p
 // A new file under a name that only a process of our number has, to be renamed or to lose its name:
 // what is there already, left over or laid out for us, is removed and never followed or written
 // to. Empty where there is none, with errno.
-Descriptor open_new(const std::string& path, int flags);
+Descriptor open_new(const std::string& path, int flags, mode_t mode = 0666);
 
 // Writes a file of that text in place of any that is there: under another name beside it, which is
 // then renamed; a device or a pipe is written to. Error(kUsage) that names the file.

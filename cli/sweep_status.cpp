@@ -13,7 +13,6 @@
 #include "cli/flags.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep_commands.h"
-#include "core/experiment/files.h"
 #include "results/render/table.h"
 
 namespace approx {

@@ -13,11 +13,6 @@ namespace {
 
 constexpr const char* kKnownControls = "iso-time, random, smaller-net=NETWORK";
 
-// "Top-k, second convolution".
-std::string row_text(const PlannedRun& run) {
-  return run.method_label + (run.schedule_label.empty() ? "" : ", " + run.schedule_label);
-}
-
 std::optional<double> find_in(const std::map<LabelKey, double>& map, const PlannedRun& run) {
   const auto found = map.find(run.labels());
   return found == map.end() ? std::nullopt : std::optional(found->second);
@@ -53,7 +48,8 @@ class ControlMaker {
   }
 
   void say(const PlannedRun& run, const std::string& why) {
-    const std::string what = fmt::format("{} on {}: {}", row_text(run), run.network_label, why);
+    const std::string what =
+        fmt::format("{} on {}: {}", row_text(run.labels()), run.network_label, why);
     if (said_.insert(what).second) left_out.push_back(what);
   }
 
@@ -89,7 +85,7 @@ class ControlMaker {
     control.config.schedule.clear();
     control.schedule_label.clear();
     control.config.recipe = shortened(recipe, epochs);
-    control.method_label = std::string(kIsoTimePrefix) + row_text(run);
+    control.method_label = std::string(kIsoTimePrefix) + row_text(run.labels());
     add(std::move(control));
   }
 

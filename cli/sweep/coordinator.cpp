@@ -414,10 +414,7 @@ class Coordinator {
 }  // namespace
 
 std::string describe(const PlannedRun& run) {
-  std::string text = run.method_label;
-  if (!run.schedule_label.empty()) text += ", " + run.schedule_label;
-  return fmt::format("{}, {}, {}, seed {}", text, run.network_label, run.config.dataset,
-                     run.config.seed);
+  return run_text(run.labels(), run.config.dataset, run.config.seed);
 }
 
 SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& options,

@@ -42,8 +42,7 @@ Rerun parse_rerun(std::string_view text) {
 bool needs_run(const CellStatus& status, const Rerun& rerun) {
   if (!status.state) return true;
   const RunState state = *status.state;
-  return state == RunState::kInterrupted || state == RunState::kLost || rerun.has(state) ||
-         (status.tainted && rerun.tainted);
+  return is_done_again(state) || rerun.has(state) || (status.tainted && rerun.tainted);
 }
 
 }  // namespace approx

@@ -260,6 +260,14 @@ double count_runs(const Grid& grid) {
   return total;
 }
 
+std::string row_text(const LabelKey& row) {
+  return row.schedule.empty() ? row.method : row.method + ", " + row.schedule;
+}
+
+std::string run_text(const LabelKey& row, const std::string& dataset, int64_t seed) {
+  return fmt::format("{}, {}, {}, seed {}", row_text(row), row.network, dataset, seed);
+}
+
 void set_keys(PlannedRun& run, std::string_view dataset_sha256, const Catalogue& catalogue) {
   run.key = run_key(run.config, dataset_sha256, catalogue);
   run.earlier_keys = earlier_run_keys(run.config, dataset_sha256, catalogue);

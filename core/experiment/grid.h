@@ -66,6 +66,11 @@ struct LabelKey {
   auto operator<=>(const LabelKey&) const = default;
 };
 
+// "topk_position:k=1, Schedule 1"; a dense row has no schedule.
+std::string row_text(const LabelKey& row);
+// "topk_position:k=1, Schedule 1, resnet20, cifar10, seed 3".
+std::string run_text(const LabelKey& row, const std::string& dataset, int64_t seed);
+
 // One cell x seed of the grid, with the labels that tables show.
 struct PlannedRun {
   RunConfig config;

@@ -46,8 +46,7 @@ std::optional<std::vector<Candidate>> candidates_of(
 }
 
 std::string name_of(const PlannedRun& run) {
-  return fmt::format("{}{}{} on {}", run.method_label, run.schedule_label.empty() ? "" : ", ",
-                     run.schedule_label, run.network_label);
+  return fmt::format("{} on {}", row_text(run.labels()), run.network_label);
 }
 
 std::string line_of(const std::vector<Candidate>& candidates, const Tuning& tuning) {

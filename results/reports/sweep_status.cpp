@@ -9,9 +9,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "core/experiment/grid.h"
 #include "results/render/column.h"
+#include "results/store/ending.h"
 #include "results/store/json_values.h"
-#include "results/store/run_lock.h"
 #include "results/store/run_state.h"
 
 namespace approx {
@@ -49,7 +50,7 @@ RunAtWork at_work(const std::string& label, const std::string& host, const std::
   std::error_code error;
   run.here = fs::is_directory(folder, error);
   if (!run.here) return run;
-  run.gone = !RunLock::held(folder, RunLock::kWorker) && !RunLock::held(folder, RunLock::kClaim);
+  run.gone = gone({.run_directory = folder});
   const std::string events = folder + "/events.jsonl";
   const auto written = fs::last_write_time(events, error);
   if (!error) {
@@ -106,10 +107,8 @@ std::vector<SweepStatus> sweep_status(const std::string& path, const std::string
           ++sweep.to_do;
           return;
         }
-        std::string label = text_at(row, 1);
-        if (!text_at(row, 2).empty()) label += ", " + text_at(row, 2);
-        label += fmt::format(", {}, {}, seed {}", text_at(row, 3), text_at(row, 4),
-                             row.getColumn(5).getInt64());
+        const std::string label = run_text({text_at(row, 1), text_at(row, 2), text_at(row, 3)},
+                                           text_at(row, 4), row.getColumn(5).getInt64());
         const RunState state = stored_run_state(text_at(row, 6));
         if (state == RunState::kRunning) {
           sweep.running.push_back(at_work(label, text_at(row, 9), text_at(row, 8)));
@@ -119,8 +118,8 @@ std::vector<SweepStatus> sweep_status(const std::string& path, const std::string
             auto& [sum, count] = wall[name_of];
             sum += static_cast<double>(*ns) / 1e9, ++count;
           }
-        } else if (state == RunState::kInterrupted || state == RunState::kLost) {
-          ++sweep.to_do;  // by the next sweep, unasked
+        } else if (is_done_again(state)) {
+          ++sweep.to_do;
         } else {
           sweep.failed.push_back({label, text_at(row, 6), text_at(row, 7)});
         }

@@ -45,4 +45,9 @@ constexpr bool is_result(RunState state) {
   return state == RunState::kFinished || state == RunState::kDiverged;
 }
 
+// Whether a sweep does a run that came to it again without being asked.
+constexpr bool is_done_again(RunState state) {
+  return state == RunState::kInterrupted || state == RunState::kLost;
+}
+
 }  // namespace approx

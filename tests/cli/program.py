@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
 ENGINE = os.path.abspath(os.environ["APPROXTRAIN_FAKE_ENGINE"])
@@ -18,6 +19,19 @@ dataset = "mnist14"
 method = ["dense", "zero"]
 seeds = "0-2"
 """
+
+
+def wait_until(what, seconds=60):
+    """Whether it came true: a store that is not there yet, or not whole, is waited for too."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if what():
+                return True
+        except (sqlite3.Error, OSError, LookupError):
+            pass
+        time.sleep(0.02)
+    return expect(False, f"waited for {seconds} s")
 
 
 class Folder:

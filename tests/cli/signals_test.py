@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import time
 
-from program import Folder, PROGRAM, expect, expect_equal, finish
+from program import Folder, PROGRAM, expect, expect_equal, finish, wait_until
 
 LONG = """id = "fake:long"
 network = "small_cnn"
@@ -18,16 +18,8 @@ seeds = "0-3"
 """
 
 
-def wait_for_run(folder, state="running", seconds=30):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if folder.query(f"SELECT 1 FROM run WHERE state = '{state}'"):
-                return True
-        except Exception:  # the database is not there yet, or is being written
-            pass
-        time.sleep(0.02)
-    return False
+def wait_for_run(folder):
+    return wait_until(lambda: folder.query("SELECT 1 FROM run WHERE state = 'running'"), 30)
 
 
 def workers_of(folder):

@@ -1,9 +1,8 @@
 """A second look at a sweep from another shell, and stopping it from there."""
 
 import json
-import time
 
-from program import Folder, expect, expect_equal, finish
+from program import Folder, expect, expect_equal, finish, wait_until
 
 SWEEP = """id = "fake:long"
 network = "small_cnn"
@@ -18,18 +17,6 @@ def status(folder):
     expect_equal(code, 0, f"sweep status ({err})")
     table = json.loads(out)
     return table["rows"], table["notes"]
-
-
-def wait_until(what):
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        try:
-            if what():
-                return True
-        except Exception:  # no database yet
-            pass
-        time.sleep(0.05)
-    return expect(False, "waited for a minute")
 
 
 def counts(folder):

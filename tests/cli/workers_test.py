@@ -5,7 +5,7 @@ import os
 import resource
 import time
 
-from program import Folder, expect, expect_equal, finish
+from program import Folder, expect, expect_equal, finish, wait_until
 
 ONE = """id = "fake:one"
 network = "small_cnn"
@@ -140,8 +140,7 @@ def an_edited_file_takes_nothing_from_a_sweep_at_work():
     with Folder(ONE.replace("0-1", "0-5")) as folder:
         slow = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=finish",
                             env={"APPROXTRAIN_FAKE_STEP_MS": "100"})
-        while not (os.path.exists(folder.file("t.db")) and folder.states()):
-            time.sleep(0.02)
+        wait_until(folder.states)
         with open(folder.file("sweep.toml"), "w") as out:
             out.write(ONE.replace("zero", "random"))
         code, _, err = folder.sweep()
@@ -187,8 +186,7 @@ def a_library_that_is_replaced():
         process = folder.start("sweep", "sweep.toml", "--db", "t.db",
                                env={"APPROXTRAIN_FAKE_STEP_MS": "100",
                                     "APPROXTRAIN_FAKE_LIBRARY": folder.file("library")})
-        while not (os.path.exists(folder.file("t.db")) and len(folder.states()) > 1):
-            time.sleep(0.02)
+        wait_until(lambda: len(folder.states()) > 1)
         build("second")
         err = process.communicate(timeout=120)[1].decode()
         expect_equal(process.returncode, 0, f"a replaced library: exit code ({err})")
@@ -204,9 +202,7 @@ def timings_of_two_users():
         lock = {"APPROXTRAIN_TIMING_LOCK": name}
         first = folder.start("sweep", "sweep.toml", "--db", "a.db",
                              env={"APPROXTRAIN_FAKE_STEP_MS": "1200", **lock})
-        while not (os.path.exists(folder.file("a.db")) and
-                   folder.query("SELECT 1 FROM run", "a.db")):
-            time.sleep(0.02)
+        wait_until(lambda: folder.query("SELECT 1 FROM run", "a.db"))
         other = {} if os.geteuid() else {"user": 65534, "group": 65534, "extra_groups": []}
         second = folder.start("sweep", "sweep.toml", "--db", "b.db", "--progress", "log",
                               env={"TMPDIR": folder.path, **lock}, **other)
