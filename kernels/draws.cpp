@@ -13,10 +13,18 @@
 #include <ATen/ops/sort.h>
 #include <ATen/ops/stack.h>
 
+#include "kernels/gpu/start.h"
+#include "kernels/gpu/uniform_args.h"
+
 namespace approx {
 
 at::Tensor uniform_draws(const Rng& rng, at::IntArrayRef sizes, at::Device device) {
   const int64_t count = c10::multiply_integers(sizes), blocks = (count + 3) / 4;
+  if (device.is_cuda() && launch_of<UniformArgs>() != nullptr) {
+    auto draws = at::empty(sizes, at::TensorOptions().dtype(at::kFloat).device(device));
+    start(launch_of<UniformArgs>(), {count, draws.mutable_data_ptr<float>(), rng}, device);
+    return draws;
+  }
   if (!device.is_cpu()) {
     const auto all = as_uniform(random_words(rng, blocks, device)).flatten();
     return all.narrow(0, 0, count).view(sizes);

@@ -4,14 +4,13 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/DeviceGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <atomic>
 #include <functional>
 #include <vector>
 
+#include "kernels/gpu/start.h"
 #include "kernels/operands.h"
 #include "kernels/variant.h"
 
@@ -71,14 +70,6 @@ class LoopMemory {
   at::Tensor result_;
 };
 
-// Launches in the current stream of `place`, after what was asked of it before.
-template <typename Plan, typename Real>
-void start(Launch<Plan, Real> launch, const Arguments<Plan, Real>& args, c10::Device place) {
-  const c10::DeviceGuard current(place);
-  const c10::impl::VirtualGuardImpl device(place.type());
-  launch(args, device.getStreamNativeHandle(device.getStream(place)));
-}
-
 // LibTorch's threads. Items are taken one by one, since neighbours on a shared machine are slow at
 // times.
 class ThreadTeam : public Team {
@@ -97,7 +88,7 @@ class ThreadTeam : public Team {
 // Has the work done at `place`: a launch, or loops on as many threads as there are.
 template <typename Plan, typename Real>
 void complete(const Work<Plan, Real>& work, const Arguments<Plan, Real>& args, c10::Device place) {
-  if (work.launch != nullptr) return start<Plan, Real>(work.launch, args, place);
+  if (work.launch != nullptr) return start<Arguments<Plan, Real>>(work.launch, args, place);
   if (work.whole != nullptr) return work.whole(args, ThreadTeam());
   at::parallel_for(0, args.problem.slices(), 1,
                    [&](int64_t begin, int64_t end) { work.loop(args, begin, end); });

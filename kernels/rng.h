@@ -10,13 +10,14 @@
 
 namespace approx {
 
+// (Its functions are constexpr so that kernels of a GPU may call them.)
 struct Philox {
   static constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
   static constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
   static constexpr int kRounds = 10;
 
   // Four random words for one counter and key.
-  static std::array<uint32_t, 4> block(std::array<uint32_t, 4> counter, uint64_t key) {
+  static constexpr std::array<uint32_t, 4> block(std::array<uint32_t, 4> counter, uint64_t key) {
     auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
     for (int round = 0; round < kRounds; ++round) {
       const uint64_t p0 = uint64_t{kMultiplier0} * counter[0];
@@ -49,21 +50,23 @@ struct Rng {
   }
 
   // The counter of the i-th block of four words; its first word is i.
-  std::array<uint32_t, 4> counter(uint32_t i) const {
+  constexpr std::array<uint32_t, 4> counter(uint32_t i) const {
     return {i, static_cast<uint32_t>(step), (layer << 16) | (stream << 4) | uint32_t(product),
             (rank << 16) | static_cast<uint32_t>(step >> 32)};
   }
 
-  std::array<uint32_t, 4> block(uint32_t i) const { return Philox::block(counter(i), seed); }
+  constexpr std::array<uint32_t, 4> block(uint32_t i) const {
+    return Philox::block(counter(i), seed);
+  }
 
   // A uniform integer in [0, n) from one word (multiply-shift; the bias is below n / 2^32).
-  static uint32_t below(uint32_t n, uint32_t word) {
+  static constexpr uint32_t below(uint32_t n, uint32_t word) {
     return static_cast<uint32_t>((uint64_t{n} * word) >> 32);
   }
 
   // A uniform number in (0, 1): 23 bits, centred, so that it is exact in a float and never 0 nor 1
   // (its logarithm is finite).
-  static float uniform(uint32_t word) {
+  static constexpr float uniform(uint32_t word) {
     return (static_cast<float>(word >> 9) + 0.5f) * (1.0f / 8388608.0f);
   }
 };

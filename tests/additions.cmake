@@ -16,7 +16,7 @@ target_link_libraries(added_reports PUBLIC approx_headers approx_store_dependenc
 file(GLOB_RECURSE added_cuda CONFIGURE_DEPENDS additions/kernels/*.cu)
 if(APPROX_CUDA_FOUND)
   approx_cuda_kernels(added_cuda ${added_cuda})
-  add_dependencies(core_test added_cuda)
+  add_dependencies(core_test added_cuda approxtrain_cuda)
   target_compile_definitions(core_test PRIVATE
     ADDED_CUDA_KERNELS="$<TARGET_FILE_NAME:added_cuda>")
 endif()

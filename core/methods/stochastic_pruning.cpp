@@ -131,9 +131,7 @@ class StochasticPruning final : public PruningMethod {
   at::Tensor threshold(const at::Tensor& g, const MethodCall& call) {
     if (g.numel() == 0) return at::zeros({}, g.options().dtype(at::kFloat));
     const auto* seen = dynamic_cast<const Magnitude*>(call.visitor);
-    const auto mean =
-        seen != nullptr ? seen->mean()
-                        : plane_magnitude(g).sum().to(at::kFloat) / static_cast<double>(g.numel());
+    const auto mean = seen != nullptr ? seen->mean() : mean_magnitude(g);
     const auto by = last_mean_.defined() ? call.scaled(last_mean_, at::kFloat) : mean;
     remember(mean, call);
     return by * tau_per_mean_;

@@ -40,7 +40,7 @@ class TopkPosition final : public Method {
 
   Plan plan(const Operands& operands, const MethodCall& /*call*/) override {
     const bool one_is_the_sum = scale_ == Scale::kEqual && k_ == 1;
-    if (one_is_the_sum && operands.dy.is_cpu() && operands.dy.numel() > 0) {
+    if (one_is_the_sum && operands.dy.numel() > 0 && has_plane_peak(operands.dy)) {
       const auto [position, sum] = plane_peak(operands.dy);  // one pass over dY
       return SparseDY::from_topk(position, factor_ == 1 ? sum : sum * factor_);
     }

@@ -20,7 +20,7 @@ at::Tensor GaussianArgs::run(const Work<Gaussian, float>& work, const Gaussian& 
   const GaussianArgs args{static_cast<float>(plan.mean), static_cast<float>(plan.stddev), plan.rng,
                           draws.mutable_data_ptr<float>(), count};
   if (work.launch != nullptr) {
-    start<Gaussian, float>(work.launch, args, place);
+    start<Arguments<Gaussian, float>>(work.launch, args, place);
   } else {
     constexpr int64_t kGrain = int64_t{16} * 1024;  // numbers worth waking another thread for
     at::parallel_for(0, (count + 3) / 4, kGrain / 4, [&](int64_t begin, int64_t end) {

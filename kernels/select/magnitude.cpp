@@ -7,6 +7,7 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
 
+#include "kernels/gpu/start.h"
 #include "kernels/select/select.h"
 
 namespace approx {
@@ -27,6 +28,22 @@ at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
   const auto loop = how == Choosing::kFastest ? plane_magnitude_simd : plane_magnitude_reference;
   at::parallel_for(0, args.n, 1, [&](int64_t begin, int64_t end) { loop(args, begin, end); });
   return sum;
+}
+
+at::Tensor mean_magnitude(const at::Tensor& dy) {
+  const auto launch = launch_of<MeanMagnitudeArgs>();
+  if (dy.is_cuda() && dy.scalar_type() == at::kFloat && launch != nullptr &&
+      (dy.is_contiguous() || dy.is_contiguous(at::MemoryFormat::ChannelsLast))) {
+    const auto options = dy.options().memory_format(c10::nullopt);
+    const auto partial = at::empty({MeanMagnitudeArgs::kPartials}, options.dtype(at::kDouble));
+    auto mean = at::empty({}, options);
+    start(launch,
+          {dy.numel(), dy.const_data_ptr<float>(), partial.mutable_data_ptr<double>(),
+           mean.mutable_data_ptr<float>()},
+          dy.device());
+    return mean;
+  }
+  return plane_magnitude(dy).sum().to(at::kFloat) / static_cast<double>(dy.numel());
 }
 
 at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left) {

@@ -20,4 +20,14 @@ void plane_magnitude_simd(const MagnitudeArgs& args, int64_t begin, int64_t end)
 // The sum of the magnitudes of `count` numbers, in float for some thousands of them.
 float magnitude_simd(const float* values, int64_t count);
 
+// The mean magnitude of `count` floats, on a GPU.
+struct MeanMagnitudeArgs {
+  int64_t count = 0;
+  const float* values = nullptr;
+  double* partial = nullptr;  // [kPartials], of what is in between
+  float* mean = nullptr;      // []
+
+  static constexpr int64_t kPartials = 1024;
+};
+
 }  // namespace approx

@@ -3,9 +3,14 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
+#include "kernels/gpu/start.h"
 #include "kernels/select/select.h"
 
 namespace approx {
+
+bool has_plane_peak(const at::Tensor& dy) {
+  return dy.is_cpu() || (dy.is_cuda() && launch_of<PeakArgs>() != nullptr);
+}
 
 std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy, Choosing how) {
   const auto source = dy.to(at::kFloat).contiguous(at::MemoryFormat::ChannelsLast);
@@ -18,6 +23,10 @@ std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy, Choosing how)
                       source.const_data_ptr<float>(),
                       position.mutable_data_ptr<int32_t>(),
                       sum.mutable_data_ptr<float>()};
+  if (!dy.is_cpu()) {
+    start(launch_of<PeakArgs>(), args, dy.device());
+    return {position, sum};
+  }
   const auto loop = how == Choosing::kFastest ? plane_peak_simd : plane_peak_reference;
   at::parallel_for(0, args.n, 1, [&](int64_t begin, int64_t end) { loop(args, begin, end); });
   return {position, sum};

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "kernels/draws.h"
+#include "kernels/gpu/start.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/select.h"
 
@@ -73,6 +74,24 @@ PrunedDY stochastic_by_loop(const at::Tensor& source, at::Tensor pruned, const a
   return {std::move(pruned), std::move(kept)};
 }
 
+bool launches(const at::Tensor& dy) {
+  return dy.is_cuda() && dy.scalar_type() == at::kFloat && launch_of<StochasticOnGpu>() != nullptr;
+}
+
+// The same on a GPU.
+PrunedDY stochastic_by_launch(const at::Tensor& source, at::Tensor pruned, const at::Tensor& tau,
+                              const Rng& rng) {
+  auto kept = at::zeros({}, source.options().dtype(at::kLong).memory_format(c10::nullopt));
+  const StochasticArgs args{.count = source.numel(),
+                            .dy = source.const_data_ptr<float>(),
+                            .pruned = pruned.mutable_data_ptr<float>(),
+                            .rng = rng};
+  start<StochasticOnGpu>(launch_of<StochasticOnGpu>(),
+                         {args, tau.const_data_ptr<float>(), kept.mutable_data_ptr<int64_t>()},
+                         source.device());
+  return {std::move(pruned), std::move(kept)};
+}
+
 }  // namespace
 
 bool loops_as_floats(const at::Tensor& dy) {
@@ -91,6 +110,10 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
     return stochastic_by_loop(source, at::empty_like(source), tau, rng,
                               how == Choosing::kFastest ? stochastic_simd : stochastic_reference);
   }
+  if (how == Choosing::kFastest && launches(dy)) {
+    const auto source = dy.contiguous(kLast);
+    return stochastic_by_launch(source, at::empty_like(source), tau, rng);
+  }
   // As the result can hold it. What stays with probability |g| / tau must become that very tau.
   const auto written = tau.to(dy.scalar_type()).to(at::kFloat);
   const auto g = dy.to(at::kFloat);
@@ -104,6 +127,7 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
 }
 
 PrunedDY stochastic_pruned_over(at::Tensor dy, const at::Tensor& tau, const Rng& rng) {
+  if (dy.is_contiguous(kLast) && launches(dy)) return stochastic_by_launch(dy, dy, tau, rng);
   if (!loops(dy) || !dy.is_contiguous(kLast)) return stochastic_pruned(dy, tau, rng);
   return stochastic_by_loop(dy, dy, tau, rng, stochastic_simd);
 }

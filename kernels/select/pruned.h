@@ -23,6 +23,13 @@ struct StochasticArgs {
 int64_t stochastic_reference(const StochasticArgs& args, int64_t begin, int64_t end);
 int64_t stochastic_simd(const StochasticArgs& args, int64_t begin, int64_t end);
 
+// StochasticArgs with what the CPU has as numbers: both on the GPU, so that nothing waits.
+struct StochasticOnGpu {
+  StochasticArgs args;         // its tau is not read
+  const float* tau = nullptr;  // []
+  int64_t* kept = nullptr;     // [], to which the number of entries that are not zero is added
+};
+
 // N:M pruning (McDanel et al. 2022, Algorithm 1): of every m neighbouring channels of a pixel the n
 // of largest key stay, of equal keys the lower channel. A last group of r < m channels keeps
 // min(n, r). The key is the magnitude, or a draw.

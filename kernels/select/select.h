@@ -36,7 +36,11 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
 // channel, row, column. Every NaN stays, beyond the k if need be: it must not vanish.
 PrunedDY largest_of_each_example(const at::Tensor& dy, int64_t k);
 
-// For every plane of dy on the CPU: the position of its largest magnitude [N,C,1] int32 (the first
+// Whether there are loops for plane_peak where dy is: on the CPU, and on a GPU whose kernels are
+// open.
+bool has_plane_peak(const at::Tensor& dy);
+
+// For every plane of such a dy: the position of its largest magnitude [N,C,1] int32 (the first
 // of equals) and its signed sum [N,C,1] float.
 std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy,
                                              Choosing how = Choosing::kFastest);
@@ -44,6 +48,9 @@ std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy,
 // The sum of magnitudes of every plane of dy, [N,C,1,1], in float at least: 4,096 entries of 20
 // have a sum beyond fp16. On the device of dy; nothing waits.
 at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how = Choosing::kFastest);
+
+// The mean magnitude of all of dy, which is not empty: [] float on its device; nothing waits.
+at::Tensor mean_magnitude(const at::Tensor& dy);
 
 // `all` over `left`, sums of magnitudes before and after; 1 where nothing is left.
 at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left);

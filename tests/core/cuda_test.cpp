@@ -6,6 +6,7 @@
 #include "core/train/device.h"
 #include "core/train/session.h"
 #include "kernels/draws.h"
+#include "kernels/select/select.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 
@@ -112,6 +113,41 @@ TEST(Cuda, DrawsAreTheCpusBitForBit) {
                           uniform_draws(rng, {3, 5, 2, 7}, at::kCPU)));
     EXPECT_TRUE(
         at::equal(random_words(rng, 1000, *cuda()).cpu(), random_words(rng, 1000, at::kCPU)));
+  }
+}
+
+// By the kernels of a GPU, not by operations on tensors, which the next test holds against them.
+TEST(Cuda, EntriesOfASparseGradientAgreeWithTheirDefinition) {
+  SKIP_WITHOUT_CUDA();
+  for (const auto& shape : conv_shapes()) {
+    SCOPED_TRACE(testing::Message() << shape);
+    auto operands = random_operands(shape);
+    operands.product = Product::kWeightGradient;
+    const auto there = on_device(operands);
+    for (const auto* text : {"topk_position", "topk_position:k=3,scale=signed"}) {
+      const auto near = make_method(text)->plan(operands, Rng{});
+      const auto far = make_method(text)->plan(there, Rng{});
+      EXPECT_TRUE(close(run(far, there, "entries_cuda"), run(near, operands, kReference), 1e-4));
+    }
+  }
+}
+
+TEST(Cuda, StochasticPruningGivesTheCpusBits) {
+  SKIP_WITHOUT_CUDA();
+  const Rng rng{.seed = 5, .layer = 2, .step = 7};
+  const auto tau = at::full({}, 0.7F);
+  for (const int64_t channels : {1, 3, 64}) {
+    const auto dy = at::randn({5, channels, 7, 9}).contiguous(at::MemoryFormat::ChannelsLast);
+    const auto wanted = stochastic_pruned(dy, tau, rng);
+    for (const auto how : {Choosing::kFastest, Choosing::kTensors}) {
+      const auto got = stochastic_pruned(dy.to(*cuda()), tau.to(*cuda()), rng, how);
+      EXPECT_TRUE(at::equal(got.dy.cpu(), wanted.dy));
+      EXPECT_EQ(got.kept.item<int64_t>(), wanted.kept.item<int64_t>());
+    }
+    const auto over = stochastic_pruned_over(dy.to(*cuda()), tau.to(*cuda()), rng);
+    EXPECT_TRUE(at::equal(over.dy.cpu(), wanted.dy));
+    EXPECT_NEAR(mean_magnitude(dy.to(*cuda())).item<float>(), mean_magnitude(dy).item<float>(),
+                1e-5);
   }
 }
 

@@ -52,4 +52,14 @@ std::string difference(const float* got, const std::vector<double>& truth) {
   return {};
 }
 
+bool says(const Agreement& agreement, uint64_t cases) {
+  std::string wrong;
+  uint64_t seed = 1;
+  for (; seed <= cases && wrong.empty(); ++seed) wrong = agreement.check(seed);
+  fmt::print("{}: {}\n", agreement.name,
+             wrong.empty() ? fmt::format("{} cases agree", cases)
+                           : fmt::format("case {}: {}", seed - 1, wrong));
+  return wrong.empty();
+}
+
 }  // namespace approx

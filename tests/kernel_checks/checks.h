@@ -62,6 +62,8 @@ struct Agreement {
   std::string name;
   std::function<std::string(uint64_t seed)> check;
 };
+// Prints whether it holds for so many seeds, or what is wrong with the first for which not.
+bool says(const Agreement& agreement, uint64_t cases);
 std::vector<Agreement> product_agreements();
 std::vector<Agreement> selection_agreements();
 

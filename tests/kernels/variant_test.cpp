@@ -4,7 +4,13 @@
 #include <algorithm>
 
 #include "kernels/dense/dense.h"
+#include "kernels/gpu/launches.h"
+#include "kernels/gpu/uniform_args.h"
 #include "kernels/library.h"
+#include "kernels/select/magnitude.h"
+#include "kernels/select/peak.h"
+#include "kernels/select/pruned.h"
+#include "kernels/sparse_dy/sparse_dy.h"
 #include "tests/kernels/plan_contract.h"
 
 namespace approx {
@@ -148,6 +154,28 @@ TEST(Variant, OfALibraryForAGpuIsFoundOnceThatIsOpened) {
   Problem on_cpu = problem;
   on_cpu.device = Hardware::kCpu;
   EXPECT_THAT(fitting(on_cpu), Not(Contains("added_cuda")));
+}
+#endif
+
+#ifdef ADDED_CUDA_KERNELS
+// Where there is no GPU the library is found and opened nevertheless: nothing is launched.
+TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
+  const auto entries_fit = [] {
+    const Problem problem{.product = Product::kWeightGradient,
+                          .geometry = {},
+                          .device = Hardware::kCuda,
+                          .density = 0.001};
+    const auto* chosen = choose<SparseDY>(problem);
+    return chosen != nullptr && chosen->name == "entries_cuda";
+  };
+  EXPECT_FALSE(entries_fit());
+  EXPECT_EQ(launch_of<PeakArgs>(), nullptr);
+  EXPECT_TRUE(open_cuda_kernels());
+  EXPECT_TRUE(entries_fit());
+  EXPECT_NE(launch_of<PeakArgs>(), nullptr);
+  EXPECT_NE(launch_of<StochasticOnGpu>(), nullptr);
+  EXPECT_NE(launch_of<MeanMagnitudeArgs>(), nullptr);
+  EXPECT_NE(launch_of<UniformArgs>(), nullptr);
 }
 #endif
 

@@ -1,0 +1,119 @@
+// What a GPU runs, written so that a CPU can run it too. A kernel is a struct: its arguments, the
+// grid that it wants, and what one thread does:
+//
+//   struct Halve {
+//     static constexpr int kMostThreads = 256;
+//     const float* in;  // [count]
+//     float* out;
+//     int64_t count;
+//
+//     Grid grid() const { return {.x = blocks_of(count, 256), .threads = 256}; }
+//     template <typename Thread>
+//     APPROX_GPU void operator()(Thread& thread) const {
+//       const int64_t i = thread.block_x() * thread.threads() + thread.index();
+//       if (i < count) out[i] = in[i] / 2;
+//     }
+//   };
+//
+// A .cu file launches it (kernels/gpu/launch.cuh), and tests/gpu_checks runs the same text thread
+// after thread, over shared memory that holds no number until somebody writes one, in several
+// orders: a barrier that is missing, an index that is off and a read of what nobody wrote show on a
+// machine without a GPU.
+//
+// `Thread` has
+//   block_x(), block_y()             which block of the grid
+//   blocks()                         how many there are along x
+//   index(), threads()               which thread of the block, and of how many
+//   shared<T>(offset)                the block's shared memory, from a byte on
+//   barrier()                        waits until every thread of the block is there
+//   any(bool)                        a barrier that says whether any thread said so
+//   shuffle_down(value, lanes)       the value of the lane so many higher; one's own beyond the
+//   last ballot(bool)                     a bit for each of the warp's 32 lanes add(int64_t* sum,
+//   int64_t)       in global memory, atomically
+// Barriers must be met by all threads of a block, shuffles and ballots by all lanes of a warp. The
+// number of threads is a multiple of kWarp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define APPROX_GPU __device__ __forceinline__
+#define APPROX_UNROLL_(text) _Pragma(#text)
+#else
+#define APPROX_GPU inline
+#define APPROX_UNROLL_(text)
+#endif
+// Before a loop: so many of its turns at a time, that their loads wait together.
+#define APPROX_UNROLL(turns) APPROX_UNROLL_(unroll turns)
+
+namespace approx {
+
+constexpr int kWarp = 32;
+
+struct Grid {
+  int64_t x = 1, y = 1;  // blocks; y at most 65,535
+  int threads = 256;     // of a block
+  size_t shared = 0;     // bytes of a block's shared memory, at most 48 KiB
+};
+
+constexpr int64_t blocks_of(int64_t items, int64_t in_one) { return (items + in_one - 1) / in_one; }
+
+// The least power of two that is not below n.
+constexpr int64_t power_of_two_from(int64_t n) {
+  int64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+// Whether floats from here on can be moved so many at a time.
+inline bool lies_by(int64_t count, const float* from) {
+  return reinterpret_cast<uintptr_t>(from) % (static_cast<size_t>(count) * sizeof(float)) == 0;
+}
+
+// Neighbouring floats that one instruction moves. Their address is a multiple of their size.
+template <int kCount>
+struct alignas(kCount * sizeof(float)) Floats {
+  float v[kCount];
+};
+
+template <int kCount>
+APPROX_GPU Floats<kCount> load(const float* from) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kCount == 4) {
+    const float4 four = *reinterpret_cast<const float4*>(from);
+    return {{four.x, four.y, four.z, four.w}};
+  }
+#endif
+  return *reinterpret_cast<const Floats<kCount>*>(from);
+}
+
+// Of memory that nobody writes to while the kernel runs.
+template <int kCount>
+APPROX_GPU Floats<kCount> load_constant(const float* from) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kCount == 4) {
+    const float4 four = __ldg(reinterpret_cast<const float4*>(from));
+    return {{four.x, four.y, four.z, four.w}};
+  } else {
+    static_assert(kCount == 1);
+    return {{__ldg(from)}};
+  }
+#else
+  return load<kCount>(from);
+#endif
+}
+
+template <int kCount>
+APPROX_GPU void store(float* to, const Floats<kCount>& values) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kCount == 4) {
+    *reinterpret_cast<float4*>(to) =
+        make_float4(values.v[0], values.v[1], values.v[2], values.v[3]);
+    return;
+  }
+#endif
+  *reinterpret_cast<Floats<kCount>*>(to) = values;
+}
+
+}  // namespace approx

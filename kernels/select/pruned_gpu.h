@@ -1,0 +1,126 @@
+// Stochastic pruning on a GPU, and the mean that its threshold goes by.
+#pragma once
+
+#include "kernels/gpu/kernel.h"
+#include "kernels/select/magnitude.h"
+#include "kernels/select/pruned.h"
+
+namespace approx {
+
+// The sum over a block of what each of its threads has, valid in thread 0. `shared` holds a value
+// for every warp, and nobody needs it any more.
+template <typename T, typename Thread>
+APPROX_GPU T sum_of_block(Thread& thread, T value, T* shared) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) value += thread.shuffle_down(value, lanes);
+  if (thread.index() % kWarp == 0) shared[thread.index() / kWarp] = value;
+  thread.barrier();
+  T sum = 0;
+  if (thread.index() == 0) {
+    for (int warp = 0; warp < thread.threads() / kWarp; ++warp) sum += shared[warp];
+  }
+  return sum;
+}
+
+// A thread takes four neighbouring elements at a time, which are one block of the stream: the same
+// draws and the same bits as the loops of kernels/select/pruned.h. `kFours`: both arrays lie so
+// that four floats are moved by one instruction.
+template <bool kFours>
+struct StochasticPrune {
+  static constexpr int kMostThreads = 256;
+  StochasticOnGpu on;
+  int64_t most_blocks = 1024;  // each adds what it kept to one number
+
+  Grid grid() const {
+    const int64_t enough = blocks_of(blocks_of(on.args.count, 4), kMostThreads);
+    return {.x = enough < most_blocks ? enough : most_blocks,
+            .threads = kMostThreads,
+            .shared = kMostThreads / kWarp * sizeof(int64_t)};
+  }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    const StochasticArgs& a = on.args;
+    const float tau = *on.tau;
+    int64_t kept = 0;
+    const int64_t stride = thread.blocks() * thread.threads() * 4;
+    for (int64_t at = (thread.block_x() * thread.threads() + thread.index()) * 4; at < a.count;
+         at += stride) {
+      const auto words = a.rng.block(static_cast<uint32_t>(at / 4));
+      if (kFours && at + 4 <= a.count) {
+        Floats<4> values = load<4>(a.dy + at);
+        for (int i = 0; i < 4; ++i) {
+          values.v[i] = pruned(values.v[i], tau, words[static_cast<size_t>(i)]);
+          kept += values.v[i] != 0 ? 1 : 0;
+        }
+        store<4>(a.pruned + at, values);
+      } else {
+        for (int i = 0; i < 4 && at + i < a.count; ++i) {
+          const float value = pruned(a.dy[at + i], tau, words[static_cast<size_t>(i)]);
+          kept += value != 0 ? 1 : 0;
+          a.pruned[at + i] = value;
+        }
+      }
+    }
+    const int64_t all = sum_of_block(thread, kept, thread.template shared<int64_t>());
+    if (thread.index() == 0) thread.add(on.kept, all);
+  }
+
+ private:
+  static APPROX_GPU float pruned(float g, float tau, uint32_t word) {
+    const float size = g < 0 ? -g : g;
+    if (!(size < tau)) return g;
+    if (!(size > Rng::uniform(word) * tau)) return 0;
+    return g < 0 ? -tau : tau;  // (a size above a draw is not zero, so its sign is that of g)
+  }
+};
+
+// A sum for each of at most `most_blocks` blocks, then their mean by one block: the order depends
+// on the count alone.
+struct PartialMagnitudes {
+  static constexpr int kMostThreads = 256;
+  MeanMagnitudeArgs args;
+  int64_t most_blocks = MeanMagnitudeArgs::kPartials;
+
+  Grid grid() const {
+    const int64_t enough = blocks_of(args.count, kMostThreads * 4);
+    return {.x = enough < most_blocks ? enough : most_blocks,
+            .threads = kMostThreads,
+            .shared = kMostThreads / kWarp * sizeof(double)};
+  }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    float sum = 0;
+    const int64_t stride = thread.blocks() * thread.threads();
+    APPROX_UNROLL(4)
+    for (int64_t at = thread.block_x() * thread.threads() + thread.index(); at < args.count;
+         at += stride) {
+      const float value = load_constant<1>(args.values + at).v[0];
+      sum += value < 0 ? -value : value;
+    }
+    const double all = sum_of_block(thread, double{sum}, thread.template shared<double>());
+    if (thread.index() == 0) args.partial[thread.block_x()] = all;
+  }
+};
+
+struct MeanOfPartials {
+  static constexpr int kMostThreads = 256;
+  MeanMagnitudeArgs args;
+  int64_t partials = 0;  // how many there are
+
+  Grid grid() const {
+    return {.threads = kMostThreads, .shared = kMostThreads / kWarp * sizeof(double)};
+  }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    double sum = 0;
+    for (int64_t at = thread.index(); at < partials; at += thread.threads()) {
+      sum += args.partial[at];
+    }
+    const double all = sum_of_block(thread, sum, thread.template shared<double>());
+    if (thread.index() == 0) *args.mean = static_cast<float>(all / static_cast<double>(args.count));
+  }
+};
+
+}  // namespace approx

@@ -1,0 +1,15 @@
+# What GPUs run, on a CPU: without LibTorch and without a compiler for CUDA.
+file(GLOB gpu_checks CONFIGURE_DEPENDS gpu_checks/*.cpp)
+add_executable(gpu_checks ${gpu_checks} kernel_checks/checks.cpp kernel_checks/operands.cpp)
+set_target_properties(gpu_checks PROPERTIES UNITY_BUILD OFF)
+target_link_libraries(gpu_checks PRIVATE approx_kernel_variants approx_base)
+add_test(NAME gpu.agree COMMAND gpu_checks)
+if(NOT APPROX_SANITIZE)
+  add_test(NAME gpu.mutants
+    COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/gpu_checks/mutants.py
+      ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+  add_test(NAME gpu.matrix
+    COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/gpu-matrix --check
+      --build ${CMAKE_BINARY_DIR})
+  set_tests_properties(gpu.mutants gpu.matrix PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+endif()

@@ -1,0 +1,37 @@
+// Holds what GPUs run to its definition, on a CPU.
+#pragma once
+
+#include <functional>
+
+#include "tests/gpu_checks/emulator.h"
+#include "tests/kernel_checks/checks.h"
+
+namespace approx {
+
+std::vector<Agreement> peak_on_gpu();
+std::vector<Agreement> pruning_on_gpu();
+std::vector<Agreement> entries_on_gpu();
+
+// Runs a kernel in all orders. `kernel_on` makes it of fresh memory for its results, `values` says
+// what they came to; what is wrong, or that the order of the threads shows, or nothing. `results`
+// are of the first order.
+template <typename Values>
+std::string in_all_orders(const std::function<std::string(Order, Values& results)>& run,
+                          Values& results) {
+  bool first = true;
+  for (const Order order : kOrders) {
+    Values now;
+    std::string wrong = run(order, now);
+    if (!wrong.empty()) return wrong;
+    if (first) results = now;
+    // As bits: a NaN is equal to itself.
+    if (now.size() != results.size() ||
+        std::memcmp(now.data(), results.data(), now.size() * sizeof(now[0])) != 0) {
+      return "the order of its threads shows in its result";
+    }
+    first = false;
+  }
+  return {};
+}
+
+}  // namespace approx

@@ -1,0 +1,108 @@
+// Runs kernels of a GPU (kernels/gpu/kernel.h) on a CPU, block after block and thread after thread,
+// each thread until it waits for others. What a GPU would do at random is done on purpose: memory
+// that nobody has written holds NaN, shared memory too at the start of every block, the threads run
+// in several orders, and between zones that nobody may touch.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/gpu/kernel.h"
+
+namespace approx {
+
+enum class Order { kForwards, kBackwards, kShuffled };
+constexpr Order kOrders[] = {Order::kForwards, Order::kBackwards, Order::kShuffled};
+
+class EmulatedBlock;
+
+// What a kernel sees as its thread.
+class CpuThread {
+ public:
+  int64_t block_x() const { return block_x_; }
+  int64_t block_y() const { return block_y_; }
+  int64_t blocks() const { return blocks_; }
+  int index() const { return index_; }
+  int threads() const { return threads_; }
+
+  template <typename T>
+  T* shared(size_t offset = 0) {
+    return reinterpret_cast<T*>(shared_ + offset);
+  }
+
+  void barrier() { any(false); }
+  bool any(bool mine);
+
+  template <typename T>
+  T shuffle_down(T value, int lanes) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(uint64_t));
+    uint64_t word = 0;
+    std::memcpy(&word, &value, sizeof value);
+    word = exchange(word, lanes);
+    std::memcpy(&value, &word, sizeof value);
+    return value;
+  }
+  uint32_t ballot(bool mine);
+
+  void add(int64_t* sum, int64_t value) { *sum += value; }
+
+ private:
+  friend class EmulatedBlock;
+
+  uint64_t exchange(uint64_t word, int lanes);
+
+  EmulatedBlock* block_ = nullptr;
+  unsigned char* shared_ = nullptr;
+  int64_t block_x_ = 0, block_y_ = 0, blocks_ = 1;
+  int index_ = 0, threads_ = 0;
+};
+
+// Runs what a kernel's threads do over its grid. Returns what is wrong, or nothing: threads of
+// which some wait where others never come, shared memory written outside, a grid that no GPU takes.
+std::string run_grid(const Grid& grid, int most_threads, Order order,
+                     const std::function<void(CpuThread&)>& body);
+
+template <typename Kernel>
+std::string emulate(const Kernel& kernel, Order order) {
+  return run_grid(kernel.grid(), Kernel::kMostThreads, order,
+                  [&](CpuThread& thread) { kernel(thread); });
+}
+
+// A GPU's memory: NaN until it is written, between zones that must stay so.
+template <typename T>
+class GpuArray {
+ public:
+  explicit GpuArray(int64_t count) : all_(static_cast<size_t>(count + 2 * kZone)) {
+    std::memset(static_cast<void*>(all_.data()), kUnwritten, all_.size() * sizeof(T));
+  }
+  explicit GpuArray(const std::vector<T>& values) : GpuArray(static_cast<int64_t>(values.size())) {
+    if (!values.empty()) std::memcpy(data(), values.data(), values.size() * sizeof(T));
+  }
+
+  T* data() { return all_.data() + kZone; }
+  const T* data() const { return all_.data() + kZone; }
+  int64_t size() const { return static_cast<int64_t>(all_.size()) - 2 * kZone; }
+  std::vector<T> values() const { return {all_.begin() + kZone, all_.end() - kZone}; }
+
+  bool intact() const { return untouched(all_.data()) && untouched(data() + size()); }
+
+ private:
+  static constexpr int64_t kZone = 64;  // so that the array lies as a GPU's memory does
+  static constexpr int kUnwritten = 0xFF;
+
+  static bool untouched(const T* zone) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(zone);
+    for (size_t i = 0; i < kZone * sizeof(T); ++i) {
+      if (bytes[i] != kUnwritten) return false;
+    }
+    return true;
+  }
+
+  std::vector<T> all_;
+};
+
+}  // namespace approx

@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include "kernels/sparse_dy/entries_gpu.h"
+#include "tests/gpu_checks/checks.h"
+#include "tests/kernel_checks/operands.h"
+
+namespace approx {
+namespace {
+
+template <int kWidth>
+std::string entries_agree(uint64_t seed) {
+  Draws draw(seed);
+  Problem problem = drawn_problem(draw);
+  problem.product = Product::kWeightGradient;
+  // Channels of a group in whole vectors.
+  static constexpr int64_t kInputs[] = {1, 2, 5, 9, 16, 64};
+  problem.geometry.groups = draw.below(3) == 0 ? 2 : 1;
+  problem.ci = kInputs[draw.below(6)] * kWidth * problem.geometry.groups;
+  problem.co = (1 + draw.below(5)) * problem.geometry.groups;
+  // More images than a block has threads.
+  if (draw.below(4) == 0) {
+    problem.n = 33 + draw.below(40);
+    problem.kh = problem.kw = 1;
+    problem.geometry.padding = 0;
+    problem.ci = kWidth * problem.geometry.groups;
+    const auto out = output_size({problem.h, problem.w}, {1, 1}, problem.geometry);
+    problem.ho = out.h, problem.wo = out.w;
+  }
+  static constexpr double kDensities[] = {0, 0.005, 0.05, 1};
+  const double density = kDensities[draw.below(4)];
+  const ProductOperands operands(problem, draw, density);
+
+  std::vector<double> truth(static_cast<size_t>(operands.result_size()));
+  Registry<Variant<SparseDY>>::instance()
+      .find("reference")
+      .doubles.work.loop(operands.in_double<SparseDY>(truth.data()), 0, problem.slices());
+
+  const GpuArray<float> x(operands.x), value(operands.value);
+  const GpuArray<int64_t> row_start(operands.row_start);
+  const GpuArray<int32_t> position(operands.position);
+  std::vector<float> got;
+  std::string wrong = in_all_orders<std::vector<float>>(
+      [&](Order order, std::vector<float>& results) {
+        GpuArray<float> out(operands.result_size());
+        auto args = operands.floats<SparseDY>(out.data());
+        args.x = x.data();
+        args.w = nullptr;
+        args.row_start = row_start.data();
+        args.position = position.data();
+        args.value = value.data();
+        std::string failed = emulate(EntriesWeightGradient<kWidth>{args}, order);
+        if (!out.intact()) failed = "it wrote outside its result";
+        results = out.values();
+        return failed;
+      },
+      got);
+  if (wrong.empty()) wrong = difference(got.data(), truth);
+  return wrong.empty() ? wrong
+                       : fmt::format("{} ({}, groups {}, density {})", wrong, described(problem),
+                                     problem.geometry.groups, density);
+}
+
+}  // namespace
+
+std::vector<Agreement> entries_on_gpu() {
+  return {{"SparseDY entries, fours", entries_agree<4>},
+          {"SparseDY entries, one by one", entries_agree<1>}};
+}
+
+}  // namespace approx

@@ -1,0 +1,111 @@
+"""Whether gpu_checks can fail: `mutants.py BUILD SOURCE` plants each of FAULTS in a copy of the
+kernel that it is of, compiles the check of that kernel with it, and expects it to find it.
+
+Exits with 77 where the build is not by Ninja, which knows how a program is compiled and linked.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PEAK, PRUNED, UNIFORM, ENTRIES = (
+    "kernels/select/peak_gpu.h", "kernels/select/pruned_gpu.h", "kernels/gpu/uniform.h",
+    "kernels/sparse_dy/entries_gpu.h")
+CHECK_OF = {PEAK: "peak", PRUNED: "pruning", UNIFORM: "pruning", ENTRIES: "entries"}
+# What the names of its checks begin with, where one file has those of one kernel alone.
+PREFIX = {"peak": "peak", "entries": "SparseDY", "pruning": ""}
+
+# What is wrong, the kernel, its text and what stands there instead.
+FAULTS = [
+    ("halves are added without waiting", PEAK,
+     "      thread.barrier();\n      if (part >= half)", "      if (part >= half)"),
+    ("a pixel too many", PEAK, "pixel < args.plane;", "pixel <= args.plane;"),
+    ("the last of equal peaks", PEAK, "at >= peaks.at[i]", "at <= peaks.at[i]"),
+    ("a NaN is the largest", PEAK, "INFINITY : -1.0f", "INFINITY : INFINITY"),
+    ("channels beyond the last", PEAK, "is_one = channel < args.co",
+     "is_one = channel <= args.co"),
+    ("too little shared memory", PEAK, "static_cast<size_t>(threads) * sizeof(Peaks)",
+     "static_cast<size_t>(threads) * sizeof(Peaks) / 2"),
+    ("half of the pixels twice", PEAK, "pixel += parts)", "pixel += parts / 2 + parts % 2)"),
+    ("entries are read before they are there", ENTRIES,
+     "        thread.barrier();\n        if (sums) add(", "        if (sums) add("),
+    ("sums are added before they are there", ENTRIES,
+     "      thread.barrier();\n      if (part != 0) return;", "      if (part != 0) return;"),
+    ("rows that have ended go on", ENTRIES, "at < end ? entry(n, at) : none()", "entry(n, at)"),
+    ("stride down and across exchanged", ENTRIES,
+     "pixel / wo * p.geometry.stride.h", "pixel / wo * p.geometry.stride.w"),
+    ("no dilation across", ENTRIES, "tap % p.kw * p.geometry.dilation.w", "tap % p.kw"),
+    ("the padding is read", ENTRIES, ">= w) {", "> w) {"),
+    ("only the first images", ENTRIES, "first += thread.threads()", "first = p.n"),
+    ("the first group's channels", ENTRIES, "co / (p.co / p.geometry.groups) * inputs", "0"),
+    ("warps are added before they are there", PRUNED,
+     "  thread.barrier();\n  T sum = 0;", "  T sum = 0;"),
+    ("the last lanes are not added", PRUNED, "int lanes = kWarp / 2", "int lanes = kWarp / 4"),
+    ("another block of the stream", PRUNED, "static_cast<uint32_t>(at / 4)",
+     "static_cast<uint32_t>(at)"),
+    ("one turn alone", PRUNED, "at < a.count;\n         at += stride)",
+     "at < a.count;\n         at = a.count)"),
+    ("fours beyond the end", PRUNED, "kFours && at + 4 <= a.count", "kFours"),
+    ("turns overlap", PRUNED, "thread.blocks() * thread.threads() * 4;",
+     "thread.blocks() * thread.threads() * 2;"),
+    ("the sign is lost", PRUNED, "return g < 0 ? -tau : tau;", "return tau;"),
+    ("a number too many", PRUNED, "thread.index(); at < args.count;",
+     "thread.index(); at <= args.count;"),
+    ("one of four forgotten", UNIFORM, "i < 4 && at + i", "i < 3 && at + i"),
+    ("fours beyond the end", UNIFORM, "kFours && at + 4 <= args.count", "kFours"),
+]
+
+
+def main():
+    build, source = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+    try:
+        commands = subprocess.run(
+            ["ninja", "-C", build, "-t", "commands", "gpu_checks"], capture_output=True,
+            text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"skipped: the build is not by Ninja ({error})")
+        return 77
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="approxtrain-mutants-") as folder:
+        for what, kernel, text, fault in FAULTS:
+            whole = (source / kernel).read_text()
+            assert whole.count(text) == 1, f"{kernel}: {whole.count(text)} times {text!r}"
+            planted = pathlib.Path(folder, kernel)
+            planted.parent.mkdir(parents=True, exist_ok=True)
+            planted.write_text(whole.replace(text, fault))
+            said = found(build, commands, CHECK_OF[kernel], pathlib.Path(folder))
+            planted.unlink()
+            print(f"{kernel}: {what}: {said or 'NOT FOUND'}", flush=True)
+            missed += not said
+    print(f"{len(FAULTS)} faults, {missed} not found")
+    return 1 if missed else 0
+
+
+def found(build, commands, check, folder):
+    """What the program says that is wrong, of a kernel in `folder` in place of the source's."""
+    name = f"gpu_checks/{check}.cpp"
+    out, program = folder / "mutant.o", folder / "mutant"
+    compiling = next(c for c in commands if c.endswith(f"tests/{name}"))
+    linking = next(c for c in reversed(commands) if re.search(r"-o \S*gpu_checks( |$)", c))
+    own = re.search(rf"\S+/{re.escape(name)}\.o", linking)[0]
+    compiling = compiling.replace(" -I", f" -I{folder} -I", 1)  # found before the source's
+    compiling = re.sub(r" -o \S+ ", f" -o {out} ", compiling)
+    linking = re.sub(r"-o \S*gpu_checks( |$)", f"-o {program} ", linking.replace(own, str(out)))
+    for command in (compiling, linking):
+        subprocess.run(command, shell=True, cwd=build, check=True, env=os.environ)
+    # Looped for ever, crashed, or said what is wrong: all are findings.
+    try:
+        done = subprocess.run([program, "12", PREFIX[check]], capture_output=True, text=True,
+                              timeout=300)
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if done.returncode < 0:
+        return f"signal {-done.returncode}"
+    wrong = [line for line in done.stdout.splitlines() if not line.endswith("cases agree")]
+    return wrong[0] if done.returncode and wrong else ""
+
+
+sys.exit(main())

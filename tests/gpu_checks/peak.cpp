@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/select/peak_gpu.h"
+#include "tests/gpu_checks/checks.h"
+
+namespace approx {
+namespace {
+
+struct Planes {
+  explicit Planes(Draws& draw, int width) {
+    static constexpr int64_t kVectors[] = {1, 2, 3, 5, 8, 33};
+    co = kVectors[draw.below(6)] * width;
+    n = 1 + draw.below(2);
+    plane = 1 + draw.below(draw.below(2) == 0 ? 6 : 150);
+    // Ties, and what is no number, at the first pixel too.
+    for (int64_t i = 0; i < n * plane * co; ++i) {
+      const int64_t kind = draw.below(40);
+      dy.push_back(kind == 0   ? std::numeric_limits<float>::quiet_NaN()
+                   : kind == 1 ? -std::numeric_limits<float>::infinity()
+                               : static_cast<float>(draw.below(7) - 3) / 4);
+    }
+  }
+
+  int64_t n = 0, plane = 0, co = 0;
+  std::vector<float> dy;
+};
+
+template <int kWidth>
+std::string peaks_agree(uint64_t seed) {
+  Draws draw(seed);
+  const Planes planes(draw, kWidth);
+  std::vector<int32_t> wanted(static_cast<size_t>(planes.n * planes.co));
+  std::vector<float> wanted_sum(wanted.size()), sums;
+  plane_peak_reference(
+      {planes.n, planes.plane, planes.co, planes.dy.data(), wanted.data(), wanted_sum.data()}, 0,
+      planes.n);
+
+  const GpuArray<float> dy(planes.dy);
+  std::vector<int32_t> got;
+  std::string wrong = in_all_orders<std::vector<int32_t>>(
+      [&](Order order, std::vector<int32_t>& results) {
+        GpuArray<int32_t> position(planes.n * planes.co);
+        GpuArray<float> sum(planes.n * planes.co);
+        const PeakArgs args{planes.n,  planes.plane,    planes.co,
+                            dy.data(), position.data(), sum.data()};
+        std::string failed = emulate(PlanePeak<kWidth>{args}, order);
+        if (!position.intact() || !sum.intact()) failed = "it wrote outside its result";
+        results = position.values();
+        sums = sum.values();
+        return failed;
+      },
+      got);
+  for (size_t i = 0; i < wanted.size() && wrong.empty(); ++i) {
+    const bool same_sum = std::abs(sums[i] - wanted_sum[i]) <= 1e-4 || sums[i] == wanted_sum[i] ||
+                          (std::isnan(sums[i]) && std::isnan(wanted_sum[i]));
+    if (got[i] != wanted[i] || !same_sum) {
+      wrong = fmt::format("plane {} has its peak at {} and the sum {}, which should be {} and {}",
+                          i, got[i], sums[i], wanted[i], wanted_sum[i]);
+    }
+  }
+  return wrong.empty()
+             ? wrong
+             : fmt::format("{} (n {}, plane {}, co {})", wrong, planes.n, planes.plane, planes.co);
+}
+
+}  // namespace
+
+std::vector<Agreement> peak_on_gpu() {
+  return {{"peak, fours", peaks_agree<4>}, {"peak, one by one", peaks_agree<1>}};
+}
+
+}  // namespace approx
