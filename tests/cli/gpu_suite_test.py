@@ -1,0 +1,93 @@
+"""scripts/gpu-suite without a GPU: its stages over a program and an nvidia-smi that only say what
+they were asked."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from program import PROGRAM, expect, expect_equal, finish
+
+SUITE = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts/gpu-suite"
+
+# Fails at what FAIL names, and takes long over what SLOW names.
+STUB = """#!/bin/sh
+echo "$@" >> "$CALLS"
+case "$*" in *"$FAIL"*) echo "this went wrong" >&2; exit 3 ;; esac
+case "$*" in *"$SLOW"*) trap 'exit 130' INT; sleep 60 & wait ;; esac
+exit 0
+"""
+
+
+class Stubs:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.build = self.folder / "build"
+        self.build.mkdir()
+        for stub in (self.build / "approxtrain", self.folder / "nvidia-smi"):
+            stub.write_text(STUB)
+            stub.chmod(0o755)
+
+    def suite(self, *arguments, fail="NOTHING", slow="NOTHING"):
+        """Exit code, summary and what was asked of the program."""
+        calls = self.folder / "calls"
+        calls.write_text("")
+        env = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}", CALLS=str(calls),
+                   FAIL=fail, SLOW=slow)
+        out = self.folder / "out"
+        (out / "summary.txt").unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, SUITE, "--build", self.build, "--out", out, "--data",
+             self.folder / "none", *arguments], capture_output=True, text=True, env=env)
+        summary = out / "summary.txt"
+        return (done.returncode, summary.read_text() if summary.exists() else done.stderr,
+                calls.read_text())
+
+
+def the_real_program_plans_every_sweep():
+    done = subprocess.run([sys.executable, SUITE, "--dry-run", "--build",
+                           os.path.dirname(PROGRAM)], capture_output=True, text=True)
+    if "no Python here has PyTorch" in done.stderr:
+        return
+    expect_equal(done.returncode, 0, f"dry run: exit code ({done.stderr})")
+    expect(" runs, " in done.stderr, f"dry run: {done.stderr}")
+
+
+with tempfile.TemporaryDirectory(prefix="approxtrain-test-") as place:
+    stubs = Stubs(place)
+    code, said, _ = stubs.suite()
+    if "no Python here has PyTorch" in said:
+        print("skipped: no PyTorch for the libraries of a GPU")
+        sys.exit(77)
+    expect_equal(code, 0, f"all stages: exit code ({said})")
+    expect("steps        done" in said and "quickstart   done" in said, f"all stages: {said}")
+    # A sanitizer that is not here, and data that is not.
+    expect("data         skipped: there is nothing to run" in said, f"no data: {said}")
+
+    # What is done is not done again, what is of the machine is.
+    code, said, calls = stubs.suite()
+    expect_equal(code, 0, f"again: exit code ({said})")
+    expect("steps        done before" in said, f"again: {said}")
+    expect("@steps" not in calls and "--version" in calls, f"again: {calls}")
+    code, said, calls = stubs.suite("--again", "steps")
+    expect("@steps" in calls and "@null_timings" not in calls, f"--again: {calls}")
+
+    # An error ends its stage alone, which is then not done.
+    code, said, calls = stubs.suite("--again", "null,steps", fail="@null_timings")
+    expect_equal(code, 1, f"an error: exit code ({said})")
+    expect("null         exit 3" in said and "steps        done" in said, f"an error: {said}")
+    expect("this went wrong" in (stubs.folder / "out/null.log").read_text(), "an error: its log")
+
+    # So does time; the stages after it are not begun.
+    code, said, calls = stubs.suite("--stages", "steps,quickstart", "--again", "steps,quickstart",
+                                    "--seconds", "7", slow="@steps")
+    expect_equal(code, 1, f"out of time: exit code ({said})")
+    expect("steps        not through" in said, f"out of time: {said}")
+    expect("quickstart   not begun" in said, f"out of time: {said}")
+
+    code, said, _ = stubs.suite("--stages", "stepps")
+    expect(code == 2 and 'no stage "stepps"' in said, f"an unknown stage: {code} {said}")
+
+the_real_program_plans_every_sweep()
+finish()
