@@ -30,10 +30,13 @@
 //   shuffle_down(value, lanes)       the value of the lane so many higher; one's own beyond the
 //   last ballot(bool)                     a bit for each of the warp's 32 lanes add(int64_t* sum,
 //   int64_t)       in global memory, atomically
+// What both sides call, as grid() and the body do a helper, is constexpr: what is marked APPROX_GPU
+// does not exist on the host of a GPU.
 // Barriers must be met by all threads of a block, shuffles and ballots by all lanes of a warp. The
 // number of threads is a multiple of kWarp.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -64,6 +67,14 @@ constexpr int64_t power_of_two_from(int64_t n) {
   int64_t power = 1;
   while (power < n) power *= 2;
   return power;
+}
+
+APPROX_GPU uint32_t bits_of(float value) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_uint(value);
+#else
+  return std::bit_cast<uint32_t>(value);
+#endif
 }
 
 // Whether floats from here on can be moved so many at a time.

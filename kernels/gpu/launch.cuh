@@ -30,6 +30,10 @@ class GpuThread {
   __device__ T shuffle_down(T value, int lanes) {
     return __shfl_down_sync(kAllLanes, value, static_cast<unsigned>(lanes));
   }
+  template <typename T>
+  __device__ T shuffle(T value, int lane) {
+    return __shfl_sync(kAllLanes, value, lane);
+  }
   __device__ uint32_t ballot(bool mine) { return __ballot_sync(kAllLanes, mine ? 1 : 0); }
 
   __device__ void add(int64_t* sum, int64_t value) {

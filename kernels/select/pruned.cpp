@@ -74,14 +74,47 @@ PrunedDY stochastic_by_loop(const at::Tensor& source, at::Tensor pruned, const a
   return {std::move(pruned), std::move(kept)};
 }
 
+bool is_cuda_float(const at::Tensor& dy) { return dy.is_cuda() && dy.scalar_type() == at::kFloat; }
+
 bool launches(const at::Tensor& dy) {
-  return dy.is_cuda() && dy.scalar_type() == at::kFloat && launch_of<StochasticOnGpu>() != nullptr;
+  return is_cuda_float(dy) && launch_of<StochasticOnGpu>() != nullptr;
+}
+
+// Whether there is a kernel for such groups (kernels/select/nm_gpu.h).
+bool nm_launches(const at::Tensor& dy, const NmChoice& choice) {
+  const bool fours = choice.m == 2 || choice.m == 4;
+  const bool lanes = choice.m == 8 || choice.m == 16 || choice.m == 32;
+  return is_cuda_float(dy) && launch_of<NmOnGpu>() != nullptr && dy.numel() > 0 &&
+         ((fours && dy.size(1) % 4 == 0) || (lanes && dy.size(1) % choice.m == 0));
+}
+
+at::Tensor nothing_kept(const at::Tensor& like) {
+  return at::zeros({}, at::TensorOptions().dtype(at::kLong).device(like.device()));
+}
+
+PrunedDY nm_by_launch(const at::Tensor& dy, const NmChoice& choice, const Rng& rng) {
+  const auto source = dy.contiguous(kLast);
+  auto pruned = at::empty_like(source), kept = nothing_kept(dy);
+  const NmArgs args{dy.size(0) * dy.size(2) * dy.size(3),
+                    dy.size(1),
+                    choice.n,
+                    choice.m,
+                    choice.random,
+                    choice.rescaling == Rescaling::kGroup,
+                    source.const_data_ptr<float>(),
+                    pruned.mutable_data_ptr<float>(),
+                    rng};
+  start<NmOnGpu>(
+      launch_of<NmOnGpu>(),
+      {args, dy.size(0), choice.rescaling == Rescaling::kPlane, kept.mutable_data_ptr<int64_t>()},
+      dy.device());
+  return {std::move(pruned), std::move(kept)};
 }
 
 // The same on a GPU.
 PrunedDY stochastic_by_launch(const at::Tensor& source, at::Tensor pruned, const at::Tensor& tau,
                               const Rng& rng) {
-  auto kept = at::zeros({}, source.options().dtype(at::kLong).memory_format(c10::nullopt));
+  auto kept = nothing_kept(source);
   const StochasticArgs args{.count = source.numel(),
                             .dy = source.const_data_ptr<float>(),
                             .pruned = pruned.mutable_data_ptr<float>(),
@@ -136,6 +169,7 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
   if (how != Choosing::kTensors && loops_as_floats(dy)) {
     return in_precision(nm_pruned(dy.to(at::kFloat), choice, rng, how), dy.scalar_type());
   }
+  if (how == Choosing::kFastest && nm_launches(dy, choice)) return nm_by_launch(dy, choice, rng);
   if (choice.rescaling == Rescaling::kPlane &&
       !(how == Choosing::kFastest && loops(dy) && rescaled_by_image(dy, choice))) {
     auto plain = choice;

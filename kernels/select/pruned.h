@@ -50,6 +50,14 @@ int64_t nm_reference(const NmArgs& args, int64_t begin, int64_t end);
 // also of 4.
 int64_t nm_simd(const NmArgs& args, int64_t begin, int64_t end);
 
+// The same on a GPU.
+struct NmOnGpu {
+  NmArgs args;
+  int64_t images = 1;          // that the pixels are of
+  bool rescale_plane = false;  // multiply what stays of a plane by sum|plane| / sum|kept|
+  int64_t* kept = nullptr;     // [], to which the number of entries that are not zero is added
+};
+
 // Multiplies each of the channels of some pixels by its factor.
 struct ChannelFactors {
   int64_t pixels = 0, channels = 0;

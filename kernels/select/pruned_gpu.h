@@ -1,25 +1,11 @@
 // Stochastic pruning on a GPU, and the mean that its threshold goes by.
 #pragma once
 
-#include "kernels/gpu/kernel.h"
+#include "kernels/gpu/sums.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/pruned.h"
 
 namespace approx {
-
-// The sum over a block of what each of its threads has, valid in thread 0. `shared` holds a value
-// for every warp, and nobody needs it any more.
-template <typename T, typename Thread>
-APPROX_GPU T sum_of_block(Thread& thread, T value, T* shared) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) value += thread.shuffle_down(value, lanes);
-  if (thread.index() % kWarp == 0) shared[thread.index() / kWarp] = value;
-  thread.barrier();
-  T sum = 0;
-  if (thread.index() == 0) {
-    for (int warp = 0; warp < thread.threads() / kWarp; ++warp) sum += shared[warp];
-  }
-  return sum;
-}
 
 // A thread takes four neighbouring elements at a time, which are one block of the stream: the same
 // draws and the same bits as the loops of kernels/select/pruned.h. `kFours`: both arrays lie so

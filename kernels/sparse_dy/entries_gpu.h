@@ -20,11 +20,11 @@ struct EntriesWeightGradient {
   static constexpr int kMostThreads = 256;
   Arguments<SparseDY, float> args;
 
-  APPROX_GPU int64_t vectors() const { return args.problem.slice_size() / kWidth; }
-  APPROX_GPU int64_t chunks() const { return (vectors() + kMostThreads - 1) / kMostThreads; }
+  constexpr int64_t vectors() const { return args.problem.slice_size() / kWidth; }
+  constexpr int64_t chunks() const { return (vectors() + kMostThreads - 1) / kMostThreads; }
   // Vectors of a block, and groups of threads that share its entries.
-  APPROX_GPU int width() const { return static_cast<int>((vectors() + chunks() - 1) / chunks()); }
-  APPROX_GPU int parts() const { return kMostThreads / width() < 16 ? kMostThreads / width() : 16; }
+  constexpr int width() const { return static_cast<int>((vectors() + chunks() - 1) / chunks()); }
+  constexpr int parts() const { return kMostThreads / width() < 16 ? kMostThreads / width() : 16; }
 
   Grid grid() const {
     if (vectors() == 0) return {.x = 0};

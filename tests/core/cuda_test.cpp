@@ -116,7 +116,6 @@ TEST(Cuda, DrawsAreTheCpusBitForBit) {
   }
 }
 
-// By the kernels of a GPU, not by operations on tensors, which the next test holds against them.
 TEST(Cuda, EntriesOfASparseGradientAgreeWithTheirDefinition) {
   SKIP_WITHOUT_CUDA();
   for (const auto& shape : conv_shapes()) {
@@ -149,6 +148,33 @@ TEST(Cuda, StochasticPruningGivesTheCpusBits) {
     EXPECT_NEAR(mean_magnitude(dy.to(*cuda())).item<float>(), mean_magnitude(dy).item<float>(),
                 1e-5);
   }
+}
+
+TEST(Cuda, StructuredPruningGivesTheCpusBits) {
+  SKIP_WITHOUT_CUDA();
+  const Rng rng{.seed = 6, .layer = 1, .step = 3};
+  const auto dy = at::randn({3, 64, 5, 7}).contiguous(at::MemoryFormat::ChannelsLast);
+  for (const int64_t m : {2, 4, 8, 16, 32}) {
+    for (const bool random : {false, true}) {
+      for (const auto rescaling : {Rescaling::kNone, Rescaling::kGroup, Rescaling::kPlane}) {
+        const NmChoice choice{.n = m / 2, .m = m, .random = random, .rescaling = rescaling};
+        const auto wanted = nm_pruned(dy, choice, rng),
+                   got = nm_pruned(dy.to(*cuda()), choice, rng);
+        // Sums of planes are added in another order.
+        EXPECT_TRUE(rescaling == Rescaling::kPlane ? close(got.dy, wanted.dy, 1e-5)
+                                                   : at::equal(got.dy.cpu(), wanted.dy));
+        EXPECT_EQ(got.kept.item<int64_t>(), wanted.kept.item<int64_t>());
+      }
+    }
+  }
+}
+
+TEST(Cuda, NormalDrawsAreTheCpusToRounding) {
+  SKIP_WITHOUT_CUDA();
+  auto here = random_operands({2, 5, 6, 7, 3, 1, 1});
+  here.product = Product::kWeightGradient;
+  const Gaussian plan{.mean = 0.5, .stddev = 2, .rng = {.seed = 9}};
+  EXPECT_TRUE(close(run(plan, on_device(here), "cuda"), run(plan, here, kReference), 1e-5));
 }
 
 // Under fp16 the optimizer divides by the loss scale, so the draws of `random` have it in them.

@@ -51,16 +51,9 @@ class EmulatedBlock {
     shared_.assign(grid_.shared + 2 * kSharedZone, kUnwritten);
     forbid_zones(true);
     for (size_t i = 0; i < fibres_.size(); ++i) begin(fibres_[i], static_cast<int>(i), x, y);
-    while (true) {
-      if (order_ == Order::kShuffled) std::shuffle(turns_.begin(), turns_.end(), random_);
-      bool moved = false;
-      for (const size_t turn : turns_) {
-        if (fibres_[turn].state != State::kReady) continue;
-        resume(fibres_[turn]);
-        moved = true;
-      }
-      if (all(0, fibres_.size(), State::kDone)) break;
-      if (!release() && !moved) {
+    while (!all(0, fibres_.size(), State::kDone)) {
+      const bool moved = order_ == Order::kShuffled ? turn_of_all() : turn_warp_by_warp();
+      if (!release_block() && !moved) {
         forbid_zones(false);
         return fmt::format("block {}, {}: {}", x, y, who_waits());
       }
@@ -84,17 +77,12 @@ class EmulatedBlock {
     yield(fibre, /*for_good=*/false);
   }
 
-  // What the lane so many higher offered; one's own beyond the last.
-  uint64_t seen(const CpuThread& thread, int lanes) const {
-    const int lane = thread.index_ % kWarp + lanes;
-    return fibres_[static_cast<size_t>(thread.index_ + (lane < kWarp ? lanes : 0))].seen;
-  }
-  uint64_t first_of_warp(const CpuThread& thread, int lane) const {
+  // What that lane of the thread's warp offered.
+  uint64_t seen(const CpuThread& thread, int lane) const {
     return fibres_[static_cast<size_t>(thread.index_ / kWarp * kWarp + lane)].seen;
   }
-  bool any_seen() const {
-    return std::any_of(fibres_.begin(), fibres_.end(), [](const Fibre& f) { return f.seen != 0; });
-  }
+  // Whether any thread said so at the last barrier.
+  bool any() const { return any_; }
 
  private:
   void begin(Fibre& fibre, int index, int64_t x, int64_t y) {
@@ -154,18 +142,49 @@ class EmulatedBlock {
                        [&](const Fibre& f) { return f.state == state; });
   }
 
-  // Lets go on who all are where they wait for each other: warps, or the whole block.
-  bool release() {
-    bool released = all(0, fibres_.size(), State::kAtBarrier);
-    if (released) let_go(0, fibres_.size());
-    for (size_t warp = 0; warp < fibres_.size(); warp += kWarp) {
-      for (const State state : {State::kAtShuffle, State::kAtBallot}) {
-        if (!all(warp, warp + kWarp, state)) continue;
-        let_go(warp, warp + kWarp);
-        released = true;
-      }
+  // Each thread goes on until it waits, the warps side by side. Returns whether any did.
+  bool turn_of_all() {
+    std::shuffle(turns_.begin(), turns_.end(), random_);
+    bool moved = false;
+    for (const size_t turn : turns_) moved = go_on(fibres_[turn]) || moved;
+    for (size_t warp = 0; warp < fibres_.size(); warp += kWarp) release_warp(warp);
+    return moved;
+  }
+
+  // One warp runs ahead of the others, as far as it can without them.
+  bool turn_warp_by_warp() {
+    bool moved = false;
+    for (size_t i = 0; i < turns_.size(); i += kWarp) {
+      do {
+        for (size_t lane = 0; lane < kWarp; ++lane) {
+          moved = go_on(fibres_[turns_[i + lane]]) || moved;
+        }
+      } while (release_warp(turns_[i] / kWarp * kWarp));
     }
-    return released;
+    return moved;
+  }
+
+  bool go_on(Fibre& fibre) {
+    if (fibre.state != State::kReady) return false;
+    resume(fibre);
+    return true;
+  }
+
+  // Lets go on who all are where they wait for each other.
+  bool release_warp(size_t first) {
+    for (const State state : {State::kAtShuffle, State::kAtBallot}) {
+      if (!all(first, first + kWarp, state)) continue;
+      let_go(first, first + kWarp);
+      return true;
+    }
+    return false;
+  }
+  bool release_block() {
+    if (!all(0, fibres_.size(), State::kAtBarrier)) return false;
+    any_ = std::any_of(fibres_.begin(), fibres_.end(),
+                       [](const Fibre& fibre) { return fibre.offered != 0; });
+    let_go(0, fibres_.size());
+    return true;
   }
 
   void let_go(size_t begin, size_t end) {
@@ -204,6 +223,7 @@ class EmulatedBlock {
   std::vector<Fibre> fibres_;
   std::vector<size_t> turns_;
   std::vector<unsigned char> shared_;
+  bool any_ = false;
   std::mt19937 random_{12345};
   ucontext_t main_{};
   const void* main_stack_ = nullptr;
@@ -212,19 +232,19 @@ class EmulatedBlock {
 
 bool CpuThread::any(bool mine) {
   block_->wait(*this, State::kAtBarrier, mine ? 1 : 0);
-  return block_->any_seen();
+  return block_->any();
 }
 
-uint64_t CpuThread::exchange(uint64_t word, int lanes) {
+uint64_t CpuThread::exchange(uint64_t word, int lane) {
   block_->wait(*this, State::kAtShuffle, word);
-  return block_->seen(*this, lanes);
+  return block_->seen(*this, lane);
 }
 
 uint32_t CpuThread::ballot(bool mine) {
   block_->wait(*this, State::kAtBallot, mine ? 1 : 0);
   uint32_t bits = 0;
   for (int lane = 0; lane < kWarp; ++lane) {
-    if (block_->first_of_warp(*this, lane) != 0) bits |= uint32_t{1} << lane;
+    if (block_->seen(*this, lane) != 0) bits |= uint32_t{1} << lane;
   }
   return bits;
 }

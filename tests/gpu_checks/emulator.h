@@ -15,6 +15,8 @@
 
 namespace approx {
 
+// The first warp runs ahead of the others, or the last, or all go on side by side in an order drawn
+// anew between any two places where they wait.
 enum class Order { kForwards, kBackwards, kShuffled };
 constexpr Order kOrders[] = {Order::kForwards, Order::kBackwards, Order::kShuffled};
 
@@ -39,10 +41,15 @@ class CpuThread {
 
   template <typename T>
   T shuffle_down(T value, int lanes) {
+    const int lane = index_ % kWarp;
+    return shuffle(value, lane + lanes < kWarp ? lane + lanes : lane);
+  }
+  template <typename T>
+  T shuffle(T value, int lane) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(uint64_t));
     uint64_t word = 0;
     std::memcpy(&word, &value, sizeof value);
-    word = exchange(word, lanes);
+    word = exchange(word, lane);
     std::memcpy(&value, &word, sizeof value);
     return value;
   }
@@ -53,7 +60,7 @@ class CpuThread {
  private:
   friend class EmulatedBlock;
 
-  uint64_t exchange(uint64_t word, int lanes);
+  uint64_t exchange(uint64_t word, int lane);
 
   EmulatedBlock* block_ = nullptr;
   unsigned char* shared_ = nullptr;

@@ -11,25 +11,27 @@ import subprocess
 import sys
 import tempfile
 
-PEAK, PRUNED, UNIFORM, ENTRIES = (
-    "kernels/select/peak_gpu.h", "kernels/select/pruned_gpu.h", "kernels/gpu/uniform.h",
-    "kernels/sparse_dy/entries_gpu.h")
-CHECK_OF = {PEAK: "peak", PRUNED: "pruning", UNIFORM: "pruning", ENTRIES: "entries"}
-# What the names of its checks begin with, where one file has those of one kernel alone.
-PREFIX = {"peak": "peak", "entries": "SparseDY", "pruning": ""}
+PEAK, PRUNED, NM = (f"kernels/select/{name}_gpu.h" for name in ("peak", "pruned", "nm"))
+PLANES, SUMS, UNIFORM = (f"kernels/gpu/{name}.h" for name in ("planes", "sums", "uniform"))
+ENTRIES, NORMALS = "kernels/sparse_dy/entries_gpu.h", "kernels/gaussian/gaussian_gpu.h"
+CHECK_OF = {PEAK: "peak", PLANES: "peak", ENTRIES: "entries"}  # the others: pruning
+# What the names of its checks begin with.
+PREFIX = {PEAK: "peak", PLANES: "peak", ENTRIES: "SparseDY", NM: "n of", PRUNED: "", SUMS: "mean",
+          UNIFORM: "uniform", NORMALS: "normal"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
-    ("halves are added without waiting", PEAK,
-     "      thread.barrier();\n      if (part >= half)", "      if (part >= half)"),
+    ("halves are joined without waiting", PLANES,
+     "    thread.barrier();\n    if (own.part < half)", "    if (own.part < half)"),
+    ("a column beyond the block", PLANES, "thread.index() / across", "thread.index() % across"),
     ("a pixel too many", PEAK, "pixel < args.plane;", "pixel <= args.plane;"),
     ("the last of equal peaks", PEAK, "at >= peaks.at[i]", "at <= peaks.at[i]"),
     ("a NaN is the largest", PEAK, "INFINITY : -1.0f", "INFINITY : INFINITY"),
     ("channels beyond the last", PEAK, "is_one = channel < args.co",
      "is_one = channel <= args.co"),
-    ("too little shared memory", PEAK, "static_cast<size_t>(threads) * sizeof(Peaks)",
-     "static_cast<size_t>(threads) * sizeof(Peaks) / 2"),
-    ("half of the pixels twice", PEAK, "pixel += parts)", "pixel += parts / 2 + parts % 2)"),
+    ("too little shared memory", PEAK, "grid(sizeof(Peaks))", "grid(sizeof(Peaks) / 2)"),
+    ("half of the pixels twice", PEAK, "pixel += at.parts)",
+     "pixel += at.parts / 2 + at.parts % 2)"),
     ("entries are read before they are there", ENTRIES,
      "        thread.barrier();\n        if (sums) add(", "        if (sums) add("),
     ("sums are added before they are there", ENTRIES,
@@ -41,9 +43,9 @@ FAULTS = [
     ("the padding is read", ENTRIES, ">= w) {", "> w) {"),
     ("only the first images", ENTRIES, "first += thread.threads()", "first = p.n"),
     ("the first group's channels", ENTRIES, "co / (p.co / p.geometry.groups) * inputs", "0"),
-    ("warps are added before they are there", PRUNED,
+    ("warps are added before they are there", SUMS,
      "  thread.barrier();\n  T sum = 0;", "  T sum = 0;"),
-    ("the last lanes are not added", PRUNED, "int lanes = kWarp / 2", "int lanes = kWarp / 4"),
+    ("the last lanes are not added", SUMS, "int lanes = kWarp / 2", "int lanes = kWarp / 4"),
     ("another block of the stream", PRUNED, "static_cast<uint32_t>(at / 4)",
      "static_cast<uint32_t>(at)"),
     ("one turn alone", PRUNED, "at < a.count;\n         at += stride)",
@@ -54,6 +56,18 @@ FAULTS = [
     ("the sign is lost", PRUNED, "return g < 0 ? -tau : tau;", "return tau;"),
     ("a number too many", PRUNED, "thread.index(); at < args.count;",
      "thread.index(); at <= args.count;"),
+    ("the higher of equal channels", NM, "key[j] == key[i] && j < i", "key[j] == key[i] && j > i"),
+    ("a NaN goes last", NM, "0x7F800001u ? 0x7F800001u", "0x7F800001u ? 0u"),
+    ("sums of planes are read before they are whole", NM,
+     "mine.add(other); });\n      thread.barrier();", "mine.add(other); });"),
+    ("counts overwrite sums of planes", NM,
+     "        store<4>(a.pruned + first, left);\n      }\n      thread.barrier();",
+     "        store<4>(a.pruned + first, left);\n      }\n"),
+    ("lanes of another group", NM, "first = lane / m * m", "first = lane / 8 * 8"),
+    ("lanes' sums are joined without waiting", NM,
+     "        thread.barrier();\n        if (part < half)", "        if (part < half)"),
+    ("another draw", NM, "[static_cast<size_t>(at % 4)]", "[static_cast<size_t>(at % 2)]"),
+    ("the angle of another pair", NORMALS, "pair + 1)]", "3 - pair)]"),
     ("one of four forgotten", UNIFORM, "i < 4 && at + i", "i < 3 && at + i"),
     ("fours beyond the end", UNIFORM, "kFours && at + 4 <= args.count", "kFours"),
 ]
@@ -76,7 +90,7 @@ def main():
             planted = pathlib.Path(folder, kernel)
             planted.parent.mkdir(parents=True, exist_ok=True)
             planted.write_text(whole.replace(text, fault))
-            said = found(build, commands, CHECK_OF[kernel], pathlib.Path(folder))
+            said = found(build, commands, kernel, pathlib.Path(folder))
             planted.unlink()
             print(f"{kernel}: {what}: {said or 'NOT FOUND'}", flush=True)
             missed += not said
@@ -84,9 +98,9 @@ def main():
     return 1 if missed else 0
 
 
-def found(build, commands, check, folder):
+def found(build, commands, kernel, folder):
     """What the program says that is wrong, of a kernel in `folder` in place of the source's."""
-    name = f"gpu_checks/{check}.cpp"
+    name = f"gpu_checks/{CHECK_OF.get(kernel, 'pruning')}.cpp"
     out, program = folder / "mutant.o", folder / "mutant"
     compiling = next(c for c in commands if c.endswith(f"tests/{name}"))
     linking = next(c for c in reversed(commands) if re.search(r"-o \S*gpu_checks( |$)", c))
@@ -98,7 +112,7 @@ def found(build, commands, check, folder):
         subprocess.run(command, shell=True, cwd=build, check=True, env=os.environ)
     # Looped for ever, crashed, or said what is wrong: all are findings.
     try:
-        done = subprocess.run([program, "12", PREFIX[check]], capture_output=True, text=True,
+        done = subprocess.run([program, "12", PREFIX[kernel]], capture_output=True, text=True,
                               timeout=300)
     except subprocess.TimeoutExpired:
         return "does not end"

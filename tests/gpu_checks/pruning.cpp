@@ -3,9 +3,12 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/gaussian/gaussian_gpu.h"
 #include "kernels/gpu/uniform.h"
+#include "kernels/select/nm_gpu.h"
 #include "kernels/select/pruned_gpu.h"
 #include "tests/gpu_checks/checks.h"
+#include "tests/kernel_checks/operands.h"
 
 namespace approx {
 namespace {
@@ -65,6 +68,111 @@ std::string pruning_agrees(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({} of tau {})", wrong, count, args.tau);
 }
 
+// N:M pruning of shapes that `kernel` takes.
+template <typename Kernel>
+std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
+  Draws draw(seed);
+  NmOnGpu on;
+  NmArgs& args = on.args;
+  args.m = groups[static_cast<size_t>(draw.below(static_cast<int64_t>(groups.size())))];
+  args.n = 1 + draw.below(args.m);
+  args.channels = std::max<int64_t>(args.m, 4) * (1 + draw.below(draw.below(3) == 0 ? 40 : 5));
+  on.images = 1 + draw.below(2);
+  args.pixels = on.images * (1 + draw.below(draw.below(2) == 0 ? 5 : 40));
+  // (What is chosen at random may be so little that its rescaling is no number.)
+  const int64_t how = draw.below(5);
+  args.random = how == 0;
+  args.rescale_group = how == 1;
+  on.rescale_plane = how > 2;
+  args.rng = drawn_rng(draw);
+  const int64_t count = args.pixels * args.channels;
+  auto values = draw.numbers(count);
+  // Ties; and what is no number, which a sum of planes would spread.
+  for (auto& value : values) value = draw.below(3) == 0 ? 0.5F : value;
+  if (!on.rescale_plane && !args.rescale_group) {
+    for (int i = 0; i < 3; ++i) {
+      values[static_cast<size_t>(draw.below(count))] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  std::vector<float> wanted(values.size()), got;
+  args.dy = values.data();
+  args.pruned = wanted.data();
+  int64_t wanted_kept = nm_reference(args, 0, args.pixels);
+  if (on.rescale_plane) {
+    const int64_t plane = args.pixels / on.images;
+    for (int64_t n = 0; n < on.images; ++n) {
+      for (int64_t c = 0; c < args.channels; ++c) {
+        double all = 0, left = 0;
+        for (int64_t pixel = n * plane; pixel < (n + 1) * plane; ++pixel) {
+          all += std::abs(values[static_cast<size_t>(pixel * args.channels + c)]);
+          left += std::abs(wanted[static_cast<size_t>(pixel * args.channels + c)]);
+        }
+        for (int64_t pixel = n * plane; left > 0 && pixel < (n + 1) * plane; ++pixel) {
+          auto& value = wanted[static_cast<size_t>(pixel * args.channels + c)];
+          value = static_cast<float>(value * (all / left));
+        }
+      }
+    }
+  }
+  const GpuArray<float> dy(values);
+  std::string wrong = in_all_orders<std::vector<float>>(
+      [&](Order order, std::vector<float>& results) {
+        GpuArray<float> pruned(count);
+        GpuArray<int64_t> kept(std::vector<int64_t>{0});
+        NmOnGpu there = on;
+        there.args.dy = dy.data();
+        there.args.pruned = pruned.data();
+        there.kept = kept.data();
+        std::string failed = emulate(Kernel{there}, order);
+        if (!pruned.intact() || !kept.intact()) failed = "it wrote elsewhere";
+        if (failed.empty() && *kept.data() != wanted_kept) {
+          failed = fmt::format("{} counted and not {}", *kept.data(), wanted_kept);
+        }
+        results = pruned.values();
+        return failed;
+      },
+      got);
+  for (size_t i = 0; i < wanted.size() && wrong.empty(); ++i) {
+    const bool same = std::memcmp(&got[i], &wanted[i], sizeof(float)) == 0 ||
+                      (on.rescale_plane && std::abs(got[i] - wanted[i]) <= 1e-5 * wanted[i]) ||
+                      (on.rescale_plane && std::abs(got[i] - wanted[i]) <= -1e-5 * wanted[i]);
+    if (!same) wrong = fmt::format("entry {} is {} and not {}", i, got[i], wanted[i]);
+  }
+  return wrong.empty()
+             ? wrong
+             : fmt::format("{} ({} of {}, {} channels, {} pixels of {} images{}{}{})", wrong,
+                           args.n, args.m, args.channels, args.pixels, on.images,
+                           args.random ? ", random" : "", args.rescale_group ? ", by group" : "",
+                           on.rescale_plane ? ", by plane" : "");
+}
+
+template <bool kFours>
+std::string normals_agree(uint64_t seed) {
+  Draws draw(seed);
+  const int64_t count = drawn_count(draw);
+  GaussianArgs args{.mean = 0.5F, .stddev = 2, .rng = drawn_rng(draw), .count = count};
+  std::vector<float> wanted(static_cast<size_t>(count)), got;
+  args.out = wanted.data();
+  gaussian_reference(args, 0, count);
+  std::string wrong = in_all_orders<std::vector<float>>(
+      [&](Order order, std::vector<float>& results) {
+        GpuArray<float> out(count);
+        GaussianArgs there = args;
+        there.out = out.data();
+        std::string failed = emulate(GaussianDraws<kFours>{there}, order);
+        if (!out.intact()) failed = "it wrote elsewhere";
+        results = out.values();
+        return failed;
+      },
+      got);
+  for (size_t i = 0; i < got.size() && wrong.empty(); ++i) {
+    if (!(std::abs(got[i] - wanted[i]) <= 1e-5)) {
+      wrong = fmt::format("draw {} is {} and not {}", i, got[i], wanted[i]);
+    }
+  }
+  return wrong.empty() ? wrong : fmt::format("{} (of {})", wrong, count);
+}
+
 std::string mean_agrees(uint64_t seed) {
   Draws draw(seed);
   const int64_t count = drawn_count(draw), blocks = drawn_blocks(draw);
@@ -119,6 +227,17 @@ std::string draws_agree(uint64_t seed) {
 std::vector<Agreement> pruning_on_gpu() {
   return {{"stochastic pruning, fours", pruning_agrees<true>},
           {"stochastic pruning, one by one", pruning_agrees<false>},
+          {"n of 2 and 4",
+           [](uint64_t seed) {
+             return seed % 2 == 0 ? nm_agrees<NmPruneFours<2>>(seed, {2})
+                                  : nm_agrees<NmPruneFours<4>>(seed, {4});
+           }},
+          {"n of 8, 16 and 32",
+           [](uint64_t seed) {
+             return nm_agrees<NmPruneLanes>(seed, {8, 16, 32});
+           }},
+          {"normal draws, fours", normals_agree<true>},
+          {"normal draws, one by one", normals_agree<false>},
           {"mean magnitude", mean_agrees},
           {"uniform draws, fours", draws_agree<true>},
           {"uniform draws, one by one", draws_agree<false>}};

@@ -174,6 +174,7 @@ TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
   EXPECT_TRUE(entries_fit());
   EXPECT_NE(launch_of<PeakArgs>(), nullptr);
   EXPECT_NE(launch_of<StochasticOnGpu>(), nullptr);
+  EXPECT_NE(launch_of<NmOnGpu>(), nullptr);
   EXPECT_NE(launch_of<MeanMagnitudeArgs>(), nullptr);
   EXPECT_NE(launch_of<UniformArgs>(), nullptr);
 }

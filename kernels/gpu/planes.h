@@ -1,0 +1,61 @@
+// How a block of threads lies over the planes of neighbouring channels of an image, [plane,C] in
+// memory: the lanes along the channels first, so that a warp reads what is side by side, and what
+// is left of the threads shares the pixels.
+#pragma once
+
+#include "kernels/gpu/kernel.h"
+
+namespace approx {
+
+struct PlaneBlocks {
+  int64_t images = 0, plane = 0;
+  int64_t vectors = 0;  // of neighbouring channels, one for each thread
+  int most_threads = 256;
+
+  // Vectors side by side in a block, a power of two.
+  constexpr int columns() const {
+    int columns = 1;
+    while (columns < kWarp && columns < vectors) columns *= 2;
+    return columns;
+  }
+
+  // No more threads than there are pixels for; `shared` bytes for each.
+  Grid grid(size_t shared) const {
+    const int64_t enough = columns() * power_of_two_from(plane);
+    const int64_t threads = enough < kWarp ? kWarp : enough < most_threads ? enough : most_threads;
+    return {.x = images,
+            .y = blocks_of(vectors, columns()),
+            .threads = static_cast<int>(threads),
+            .shared = static_cast<size_t>(threads) * shared};
+  }
+};
+
+// Where a thread of such a block is. The number of parts is a power of two.
+struct PlaneThread {
+  int64_t vector;   // may be beyond the last
+  int column;       // of the block
+  int across;       // columns of the block
+  int part, parts;  // pixels part, part + parts, ... are its own
+
+  template <typename Thread>
+  APPROX_GPU PlaneThread(const PlaneBlocks& blocks, const Thread& thread)
+      : across(blocks.columns()) {
+    column = thread.index() % across;
+    vector = thread.block_y() * across + column;
+    part = thread.index() / across;
+    parts = thread.threads() / across;
+  }
+};
+
+// Joins what the parts have, `all` [threads], in an order that depends on the shape alone: halves
+// hand over to the other half. Each has written its own; the whole is with part 0 afterwards, for
+// which the others wait no more.
+template <typename Value, typename Thread, typename Join>
+APPROX_GPU void join_parts(Thread& thread, const PlaneThread& own, Value* all, Join join) {
+  for (int half = own.parts / 2; half > 0; half /= 2) {
+    thread.barrier();
+    if (own.part < half) join(all[thread.index()], all[thread.index() + half * own.across]);
+  }
+}
+
+}  // namespace approx

@@ -1,0 +1,22 @@
+// Sums over a block of threads.
+#pragma once
+
+#include "kernels/gpu/kernel.h"
+
+namespace approx {
+
+// The sum over a block of what each of its threads has, valid in thread 0. `shared` holds a value
+// for every warp, and nobody needs it any more.
+template <typename T, typename Thread>
+APPROX_GPU T sum_of_block(Thread& thread, T value, T* shared) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) value += thread.shuffle_down(value, lanes);
+  if (thread.index() % kWarp == 0) shared[thread.index() / kWarp] = value;
+  thread.barrier();
+  T sum = 0;
+  if (thread.index() == 0) {
+    for (int warp = 0; warp < thread.threads() / kWarp; ++warp) sum += shared[warp];
+  }
+  return sum;
+}
+
+}  // namespace approx

@@ -1,0 +1,195 @@
+// N:M pruning on a GPU, in one pass over dY.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/gpu/planes.h"
+#include "kernels/gpu/sums.h"
+#include "kernels/select/pruned.h"
+
+namespace approx {
+
+// The order of keys as whole numbers: by magnitude, and a NaN before everything, all alike.
+APPROX_GPU uint32_t nm_key(float value) {
+  const uint32_t bits = bits_of(value) & 0x7FFFFFFFu;
+  return bits > 0x7F800001u ? 0x7F800001u : bits;
+}
+
+// What a thread has of the planes of its channels: sums of magnitudes before and after.
+template <int kWidth>
+struct PlaneSums {
+  float all[kWidth], left[kWidth];
+
+  APPROX_GPU void clear() {
+    for (int i = 0; i < kWidth; ++i) all[i] = left[i] = 0;
+  }
+  APPROX_GPU void add(const PlaneSums& other) {
+    for (int i = 0; i < kWidth; ++i) all[i] += other.all[i], left[i] += other.left[i];
+  }
+  APPROX_GPU float factor(int i) const { return left[i] > 0 ? all[i] / left[i] : 1.0f; }
+};
+
+// Groups of two or four: a thread has four neighbouring channels of its pixels in registers. Where
+// planes are rescaled the block, which has all of their pixels, reads again what it has written,
+// while it is in the caches. kM divides four, and four the channels.
+template <int kM>
+struct NmPruneFours {
+  static constexpr int kMostThreads = 256;
+  NmOnGpu on;
+
+  constexpr PlaneBlocks blocks() const {
+    return {on.images, on.args.pixels / on.images, on.args.channels / 4, kMostThreads};
+  }
+  Grid grid() const { return blocks().grid(sizeof(PlaneSums<4>)); }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    const NmArgs& a = on.args;
+    const PlaneThread at(blocks(), thread);
+    const int64_t plane = blocks().plane, channel = at.vector * 4;
+    const int64_t image = thread.block_x() * plane * a.channels + channel;
+    const bool is_one = channel < a.channels;
+    PlaneSums<4> sums;
+    sums.clear();
+    int64_t kept = 0;
+    for (int64_t pixel = at.part; is_one && pixel < plane; pixel += at.parts) {
+      const int64_t first = image + pixel * a.channels;
+      const Floats<4> values = load<4>(a.dy + first), left = pruned(values, first);
+      for (int i = 0; i < 4; ++i) {
+        sums.all[i] += std::fabs(values.v[i]);
+        sums.left[i] += std::fabs(left.v[i]);
+        kept += left.v[i] != 0 ? 1 : 0;
+      }
+      store<4>(a.pruned + first, left);
+    }
+    if (on.rescale_plane) {
+      auto* all = thread.template shared<PlaneSums<4>>();
+      all[thread.index()] = sums;
+      join_parts(thread, at, all,
+                 [](PlaneSums<4>& mine, const PlaneSums<4>& other) { mine.add(other); });
+      thread.barrier();
+      for (int64_t pixel = at.part; is_one && pixel < plane; pixel += at.parts) {
+        const int64_t first = image + pixel * a.channels;
+        Floats<4> left = load<4>(a.pruned + first);
+        for (int i = 0; i < 4; ++i) left.v[i] *= all[at.column].factor(i);
+        store<4>(a.pruned + first, left);
+      }
+      thread.barrier();  // the sums have been read
+    }
+    const int64_t all_kept = sum_of_block(thread, kept, thread.template shared<int64_t>());
+    if (thread.index() == 0) thread.add(on.kept, all_kept);
+  }
+
+ private:
+  APPROX_GPU Floats<4> pruned(const Floats<4>& values, int64_t first) const {
+    const NmArgs& a = on.args;
+    uint32_t key[4];
+    if (a.random) {
+      const auto words = a.rng.block(static_cast<uint32_t>(first / 4));
+      for (int i = 0; i < 4; ++i) key[i] = bits_of(Rng::uniform(words[static_cast<size_t>(i)]));
+    } else {
+      for (int i = 0; i < 4; ++i) key[i] = nm_key(values.v[i]);
+    }
+    Floats<4> left;
+    for (int group = 0; group < 4; group += kM) {
+      float whole = 0, rest = 0;
+      for (int i = group; i < group + kM; ++i) {
+        int before = 0;
+        for (int j = group; j < group + kM; ++j) {
+          before += key[j] > key[i] || (key[j] == key[i] && j < i) ? 1 : 0;
+        }
+        left.v[i] = before < a.n ? values.v[i] : 0.0f;
+        whole += std::fabs(values.v[i]);
+        rest += std::fabs(left.v[i]);
+      }
+      for (int i = group; a.rescale_group && rest > 0 && i < group + kM; ++i) {
+        left.v[i] *= whole / rest;
+      }
+    }
+    return left;
+  }
+};
+
+// Groups of eight, sixteen or all thirty-two lanes of a warp: a lane has one channel of its warp's
+// pixels, and sees the others of its group by shuffles. m divides the channels.
+struct NmPruneLanes {
+  static constexpr int kMostThreads = 256;
+  NmOnGpu on;
+
+  // Of warps: the lanes of one along the channels.
+  Grid grid() const {
+    const int64_t plane = on.args.pixels / on.images;
+    const int64_t warps = power_of_two_from(plane) < 8 ? power_of_two_from(plane) : 8;
+    return {.x = on.images,
+            .y = blocks_of(on.args.channels, kWarp),
+            .threads = static_cast<int>(warps * kWarp),
+            .shared = static_cast<size_t>(warps * kWarp) * sizeof(PlaneSums<1>)};
+  }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    const NmArgs& a = on.args;
+    const int lane = thread.index() % kWarp;
+    const int part = thread.index() / kWarp, parts = thread.threads() / kWarp;
+    const int64_t plane = a.pixels / on.images, channel = thread.block_y() * kWarp + lane;
+    const int64_t image = thread.block_x() * plane * a.channels + channel;
+    const bool is_one = channel < a.channels;
+    PlaneSums<1> sums;
+    sums.clear();
+    int64_t kept = 0;
+    for (int64_t pixel = part; pixel < plane; pixel += parts) {
+      const int64_t at = image + pixel * a.channels;
+      const float value = is_one ? a.dy[at] : 0.0f;
+      const float left = pruned(thread, lane, value, at);
+      sums.all[0] += std::fabs(value);
+      sums.left[0] += std::fabs(left);
+      kept += left != 0 ? 1 : 0;
+      if (is_one) a.pruned[at] = left;
+    }
+    if (on.rescale_plane) {
+      auto* all = thread.template shared<PlaneSums<1>>();
+      all[thread.index()] = sums;
+      for (int half = parts / 2; half > 0; half /= 2) {
+        thread.barrier();
+        if (part < half) all[thread.index()].add(all[thread.index() + half * kWarp]);
+      }
+      thread.barrier();
+      for (int64_t pixel = part; is_one && pixel < plane; pixel += parts) {
+        a.pruned[image + pixel * a.channels] *= all[lane].factor(0);
+      }
+      thread.barrier();  // the sums have been read
+    }
+    const int64_t all_kept = sum_of_block(thread, kept, thread.template shared<int64_t>());
+    if (thread.index() == 0) thread.add(on.kept, all_kept);
+  }
+
+ private:
+  // All lanes of the warp take part.
+  template <typename Thread>
+  APPROX_GPU float pruned(Thread& thread, int lane, float value, int64_t at) const {
+    const NmArgs& a = on.args;
+    const int m = static_cast<int>(a.m), first = lane / m * m;
+    uint32_t key = nm_key(value);
+    if (a.random) {
+      key = bits_of(
+          Rng::uniform(a.rng.block(static_cast<uint32_t>(at / 4))[static_cast<size_t>(at % 4)]));
+    }
+    int before = 0;
+    float whole = 0, rest = 0;
+    for (int j = first; j < first + m; ++j) {
+      const uint32_t other = thread.shuffle(key, j);
+      before += other > key || (other == key && j < lane) ? 1 : 0;
+    }
+    float left = before < a.n ? value : 0.0f;
+    if (a.rescale_group) {
+      for (int j = first; j < first + m; ++j) {
+        whole += std::fabs(thread.shuffle(value, j));
+        rest += std::fabs(thread.shuffle(left, j));
+      }
+      if (rest > 0) left *= whole / rest;
+    }
+    return left;
+  }
+};
+
+}  // namespace approx
