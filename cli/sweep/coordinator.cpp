@@ -27,6 +27,7 @@
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/timing_lock.h"
 #include "cli/text.h"
+#include "results/store/event_reader.h"
 
 namespace approx {
 namespace {

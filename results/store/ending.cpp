@@ -131,8 +131,7 @@ bool gone(const RunningRow& row) {
          !RunLock::held(row.run_directory, RunLock::kClaim);
 }
 
-void bury(SQLite::Database& db, const RunningRow& row) {
-  const Outcome outcome(read_events(row.run_directory));
+void bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome) {
   RunEnd end;
   if (!outcome.final && outcome.error) {
     end.state = RunState::kFailed;

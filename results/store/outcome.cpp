@@ -1,8 +1,10 @@
 #include "results/store/outcome.h"
 
+#include <array>
 #include <fstream>
 
 #include "base/error.h"
+#include "results/store/event_reader.h"
 
 namespace approx {
 namespace {
@@ -90,15 +92,13 @@ void Outcome::add(const Json& event) {
 }
 
 std::vector<Json> read_events(const std::string& run_directory) {
-  std::vector<Json> events;
   std::ifstream in(run_directory + "/events.jsonl", std::ios::binary);
-  for (std::string line; std::getline(in, line);) {
-    if (in.eof()) break;  // cut off in the middle
-    Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (event.is_discarded() || !event.is_object()) continue;
-    if (text_or(event, "event", "") != "progress") events.push_back(std::move(event));
+  EventReader reader;
+  // What no line feed ends was cut off in the middle: the reader is not told of an end.
+  for (std::array<char, 1 << 16> piece; in.read(piece.data(), piece.size()), in.gcount() > 0;) {
+    reader.add({piece.data(), static_cast<size_t>(in.gcount())}, [](const Json&) {});
   }
-  return events;
+  return reader.take_events();
 }
 
 }  // namespace approx

@@ -52,8 +52,8 @@ struct Outcome {
   void add(const Json& event);
 };
 
-// The complete lines of the log in a run directory; "progress" lines, of which there may be very
-// many, are of no use afterwards.
+// The complete lines of the log in a run directory but those of no use afterwards, within the
+// bounds that a worker's pipe has too (results/store/event_reader.h).
 std::vector<Json> read_events(const std::string& run_directory);
 
 }  // namespace approx

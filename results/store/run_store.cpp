@@ -11,6 +11,15 @@
 #include "results/store/run_lock.h"
 
 namespace approx {
+namespace {
+
+// Whether a run is gone for a store that has just claimed `directory`: in that of the lost attempt
+// itself it is the store that holds the claim.
+bool gone_for(const RunningRow& row, const std::string& directory) {
+  return row.run_directory == directory ? !RunLock::held(directory, RunLock::kWorker) : gone(row);
+}
+
+}  // namespace
 
 struct RunStore::Impl {
   std::string path;
@@ -74,6 +83,28 @@ struct RunStore::Impl {
         cell_id);
     return rows;
   }
+
+  bool is_running(int64_t run_id) const {
+    bool found = false;
+    for_each_row(
+        db, "SELECT 1 FROM run WHERE run_id = ? AND state = 'running'",
+        [&](SQLite::Statement&) { found = true; }, run_id);
+    return found;
+  }
+
+  // What the logs of a cell's attempts say that are gone, read while others may write.
+  std::map<int64_t, Outcome> logs_of_the_gone(int64_t cell_id, const std::string& directory) const {
+    std::map<int64_t, Outcome> logs;
+    if (cell_id == 0) return logs;
+    std::vector<RunningRow> rows;
+    with_retry(path, options, [&] { rows = running(cell_id); });
+    for (const auto& row : rows) {
+      if (gone_for(row, directory)) {
+        logs.emplace(row.run_id, Outcome(read_events(row.run_directory)));
+      }
+    }
+    return logs;
+  }
 };
 
 RunStore::RunStore(const std::string& path, Mode mode, StoreOptions options) {
@@ -111,6 +142,7 @@ std::optional<int64_t> RunStore::begin(std::string_view run_key, const Json& env
   if (!claim) return std::nullopt;
 
   std::optional<int64_t> run_id;
+  const auto logs = impl_->logs_of_the_gone(status(run_key).cell_id, directory);
   impl_->write([&] {
     run_id.reset();
     auto& db = impl_->db;
@@ -122,10 +154,9 @@ std::optional<int64_t> RunStore::begin(std::string_view run_key, const Json& env
       return;
     }
     for (const auto& row : impl_->running(status.cell_id)) {
-      // In the directory of the lost attempt this store itself holds the claim just taken.
-      const bool same = row.run_directory == directory;
-      if (same ? RunLock::held(directory, RunLock::kWorker) : !gone(row)) return;
-      bury(db, row);
+      const auto log = logs.find(row.run_id);
+      if (log == logs.end() || !gone_for(row, directory)) return;
+      bury(db, row, log->second);
     }
     if (!seen_attempts && impl_->has_result(status.cell_id)) return;  // buried with a result
     std::string purpose;
@@ -157,15 +188,19 @@ void RunStore::finish(int64_t run_id, const std::vector<Json>& events, const Run
 }
 
 int64_t RunStore::recover() {
+  std::vector<RunningRow> rows;
+  with_retry(impl_->path, impl_->options, [&] { rows = impl_->running(0); });
   int64_t settled = 0;
-  impl_->write([&] {
-    settled = 0;
-    for (const auto& row : impl_->running(0)) {
-      if (!gone(row)) continue;
-      bury(impl_->db, row);
-      ++settled;
-    }
-  });
+  for (const auto& row : rows) {
+    if (!gone(row)) continue;
+    const Outcome log(read_events(row.run_directory));
+    bool buried = false;
+    impl_->write([&] {
+      buried = impl_->is_running(row.run_id);  // nobody else was quicker
+      if (buried) bury(impl_->db, row, log);
+    });
+    if (buried) ++settled;
+  }
   return settled;
 }
 
