@@ -25,8 +25,10 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
                   "without create_graph");
     }
     const PhaseScope phase(Phase::kNormalisation);
-    // The layer before, if it is one that looks at its gradient.
-    auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
+    // The layer before, if it is one that looks at its gradient; on a CPU, where somebody can.
+    auto* reader = gradients[0].is_cpu()
+                       ? dynamic_cast<GradientReader*>(next_edge(0).function.get())
+                       : nullptr;
     const auto found =
         norm_backward(gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(),
                       bias.unpack(), statistics.mean, statistics.inverse_deviation, tail,
@@ -124,6 +126,10 @@ void BatchNormImpl::update_running(const NormStatistics& batch, int64_t count) {
   const double unbiased =
       static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, count - 1));
   const auto move = [&](at::Tensor& running, const at::Tensor& now, double factor) {
+    if (!now.is_cpu()) {
+      running.mul_(1 - momentum_).add_(now, momentum_ * factor);
+      return;
+    }
     auto* to = running.mutable_data_ptr<float>();
     const auto* from = now.const_data_ptr<float>();
     for (int64_t c = 0; c < now.numel(); ++c) {

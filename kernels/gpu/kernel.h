@@ -21,15 +21,16 @@
 // machine without a GPU.
 //
 // `Thread` has
-//   block_x(), block_y()             which block of the grid
-//   blocks()                         how many there are along x
-//   index(), threads()               which thread of the block, and of how many
-//   shared<T>(offset)                the block's shared memory, from a byte on
-//   barrier()                        waits until every thread of the block is there
-//   any(bool)                        a barrier that says whether any thread said so
-//   shuffle_down(value, lanes)       the value of the lane so many higher; one's own beyond the
-//   last ballot(bool)                     a bit for each of the warp's 32 lanes add(int64_t* sum,
-//   int64_t)       in global memory, atomically
+//   block_x(), block_y()          which block of the grid
+//   blocks()                      how many there are along x
+//   index(), threads()            which thread of the block, and of how many
+//   shared<T>(offset)             the block's shared memory, from a byte on
+//   barrier()                     waits until every thread of the block is there
+//   any(bool)                     a barrier that says whether any thread said so
+//   shuffle(value, lane)          the value of that lane of the warp
+//   shuffle_down(value, lanes)    of the lane so many higher; beyond the last, one's own
+//   ballot(bool)                  a bit for each of the warp's 32 lanes
+//   add(int64_t* sum, int64_t)    in global memory, atomically
 // What both sides call, as grid() and the body do a helper, is constexpr: what is marked APPROX_GPU
 // does not exist on the host of a GPU.
 // Barriers must be met by all threads of a block, shuffles and ballots by all lanes of a warp. The
@@ -61,6 +62,14 @@ struct Grid {
 };
 
 constexpr int64_t blocks_of(int64_t items, int64_t in_one) { return (items + in_one - 1) / in_one; }
+
+// Blocks that many rows are cut into, by their number alone: the sums of blocks are the same
+// whatever runs them.
+constexpr int64_t row_blocks(int64_t rows) {
+  constexpr int64_t kLeastRows = 64, kMostBlocks = 1024;
+  const int64_t blocks = blocks_of(rows, kLeastRows);
+  return blocks < kMostBlocks ? blocks : kMostBlocks;
+}
 
 // The least power of two that is not below n.
 constexpr int64_t power_of_two_from(int64_t n) {

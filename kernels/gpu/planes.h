@@ -47,6 +47,22 @@ struct PlaneThread {
   }
 };
 
+// Blocks over the rows of a matrix: "images" of as many rows as there are for each.
+constexpr PlaneBlocks blocks_of_rows(int64_t rows, int64_t vectors) {
+  const int64_t blocks = row_blocks(rows);
+  return {blocks, blocks == 0 ? 0 : blocks_of(rows, blocks), vectors};
+}
+
+// Calls body(row) for every row of the block that is this thread's.
+template <typename Thread, typename Body>
+APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, const PlaneThread& at,
+                             int64_t rows, Body body) {
+  const int64_t first = thread.block_x() * blocks.plane;
+  const int64_t end = first + blocks.plane < rows ? first + blocks.plane : rows;
+  APPROX_UNROLL(4)
+  for (int64_t row = first + at.part; row < end; row += at.parts) body(row);
+}
+
 // Joins what the parts have, `all` [threads], in an order that depends on the shape alone: halves
 // hand over to the other half. Each has written its own; the whole is with part 0 afterwards, for
 // which the others wait no more.

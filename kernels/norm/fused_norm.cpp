@@ -8,6 +8,8 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/norm/fused_norm_gpu.h"
+
 namespace approx {
 namespace {
 
@@ -99,11 +101,12 @@ at::Tensor in_channels_last(const at::Tensor& tensor) {
 }  // namespace
 
 bool fused_norm_fits(const at::Tensor& x) {
-  return x.is_cpu() && x.scalar_type() == at::kFloat && x.dim() == 4 && x.numel() > 0 &&
-         x.is_contiguous(at::MemoryFormat::ChannelsLast);
+  return (x.is_cpu() || has_norm_on_gpu(x)) && x.scalar_type() == at::kFloat && x.dim() == 4 &&
+         x.numel() > 0 && x.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_view variant) {
+  if (x.is_cuda()) return norm_statistics_on_gpu(x, epsilon);
   const NormPasses& passes = passes_of(variant);
   const Rows rows(x);
   const int64_t channels = x.size(1);
@@ -162,6 +165,9 @@ struct Affine {
 at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                         const at::Tensor& mean, const at::Tensor& inverse_deviation, NormTail tail,
                         const at::Tensor& residual, std::string_view variant) {
+  if (x.is_cuda()) {
+    return norm_forward_on_gpu(x, weight, bias, mean, inverse_deviation, tail, residual);
+  }
   const NormPasses& passes = passes_of(variant);
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
@@ -183,6 +189,9 @@ NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, con
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
                             NormTail tail, GradientVisitor* visitor, std::string_view variant) {
+  if (x.is_cuda()) {
+    return norm_backward_on_gpu(gradient, y, x, weight, bias, mean, inverse_deviation, tail);
+  }
   const NormPasses& passes = passes_of(variant);
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);

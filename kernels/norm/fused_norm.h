@@ -11,7 +11,8 @@
 
 namespace approx {
 
-// Whether the functions below take x: [N,C,H,W] floats on the CPU, channels last in memory.
+// Whether the functions below take x: [N,C,H,W] floats, channels last in memory, on the CPU or on a
+// GPU whose kernels are open. There `variant` is not looked at, and there are no visitors.
 bool fused_norm_fits(const at::Tensor& x);
 
 // Mean, variance (biased) and 1 / sqrt(variance + epsilon) per channel, [C] each. In double

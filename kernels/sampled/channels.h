@@ -35,4 +35,14 @@ template <typename Number>
 void put_channels_reference(const ChannelPart& which, const Number* part, Number* whole,
                             int64_t begin, int64_t end);
 
+// Either, on a GPU: all rows. The bits are the definition's.
+template <typename Number>
+struct MoveChannels {
+  ChannelPart which;
+  int64_t rows = 0;
+  const Number* from = nullptr;  // [rows,channels], or [rows,kept] where it puts
+  Number* to = nullptr;          // the other
+  bool puts = false;
+};
+
 }  // namespace approx

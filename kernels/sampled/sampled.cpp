@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "kernels/bfloat16_tensor.h"
+#include "kernels/gpu/start.h"
 #include "kernels/kernel.h"
 #include "kernels/loop_memory.h"
 #include "kernels/plan.h"
@@ -55,10 +56,13 @@ at::Tensor zeros_of_result(const Operands& o) {
   return at::zeros(result_sizes(problem_of(o)), like.options().memory_format(kLastInMemory));
 }
 
-// Whether channels are moved by loops over memory.
-bool moved_by_loops(const at::Tensor& tensor, const at::Tensor& index) {
+// Whether channels are moved by loops over memory, or by a GPU's kernels.
+bool moved_by_kernels(const at::Tensor& tensor, const at::Tensor& index) {
   const auto type = tensor.scalar_type();
-  return tensor.is_cpu() && index.is_cpu() && (type == at::kFloat || type == at::kBFloat16);
+  const bool has_kernels =
+      tensor.is_cpu() || (tensor.is_cuda() && launch_of<MoveChannels<float>>() != nullptr);
+  return has_kernels && index.device() == tensor.device() &&
+         (type == at::kFloat || type == at::kBFloat16);
 }
 
 // `factor`, float, along one dimension of a tensor with four.
@@ -74,19 +78,35 @@ at::Tensor times(const at::Tensor& tensor, const at::Tensor& factor) {
   return at::mul(tensor, factor).to(tensor.scalar_type());
 }
 
+// Moves all rows of `source` on a GPU; see move_rows.
+template <typename Number>
+void start_move(const ChannelPart& which, const Number* from, Number* to, const at::Tensor& source,
+                bool puts) {
+  const int64_t rows = source.size(0) * source.size(2) * source.size(3);
+  start<MoveChannels<Number>>(launch_of<MoveChannels<Number>>(), {which, rows, from, to, puts},
+                              source.device());
+}
+
 // Moves the rows of channels between a tensor and a part of its channels: `move` takes what to
-// move, the numbers of both and a range of rows.
+// move, the numbers of both and a range of rows; `puts`: `source` is the part.
 template <typename Move>
-void move_rows(int64_t channels, const at::Tensor& index, const at::Tensor& factor,
+void move_rows(int64_t channels, const at::Tensor& index, const at::Tensor& factor, bool puts,
                const at::Tensor& source, const at::Tensor& result, const Move& move) {
   const int64_t rows = source.size(0) * source.size(2) * source.size(3);
   const auto factors = factor.defined() ? factor.contiguous() : factor;
   const ChannelPart which{channels, index.numel(), index.const_data_ptr<int64_t>(),
                           factors.defined() ? factors.const_data_ptr<float>() : nullptr};
+  const bool floats = source.scalar_type() == at::kFloat;
+  if (source.is_cuda()) {
+    return floats ? start_move(which, source.const_data_ptr<float>(),
+                               result.mutable_data_ptr<float>(), source, puts)
+                  : start_move(which, bfloat16_data(source), mutable_bfloat16_data(result), source,
+                               puts);
+  }
   constexpr int64_t kGrain = 1 << 15;  // numbers worth waking another thread for
   at::parallel_for(
       0, rows, std::max<int64_t>(1, kGrain / channels), [&](int64_t begin, int64_t end) {
-        if (source.scalar_type() == at::kFloat) {
+        if (floats) {
           move(which, source.const_data_ptr<float>(), result.mutable_data_ptr<float>(), begin, end);
         } else {
           move(which, bfloat16_data(source), mutable_bfloat16_data(result), begin, end);
@@ -96,14 +116,14 @@ void move_rows(int64_t channels, const at::Tensor& index, const at::Tensor& fact
 
 // x[:, index] times `factor` (undefined: 1) with the channels last in memory, [N,k,H,W].
 at::Tensor take_channels(const at::Tensor& x, const at::Tensor& index, const at::Tensor& factor) {
-  if (!moved_by_loops(x, index)) {
+  if (!moved_by_kernels(x, index)) {
     const auto taken = at::index_select(x, 1, index).contiguous(kLastInMemory);
     return factor.defined() ? times(taken, along(factor, 1)) : taken;
   }
   const auto source = x.contiguous(kLastInMemory);
   auto taken = at::empty({x.size(0), index.numel(), x.size(2), x.size(3)},
                          x.options().memory_format(kLastInMemory));
-  move_rows(x.size(1), index, factor, source, taken,
+  move_rows(x.size(1), index, factor, /*puts=*/false, source, taken,
             [](const ChannelPart& which, const auto* from, auto* to, int64_t begin, int64_t end) {
               take_channels_simd(which, from, to, begin, end);
             });
@@ -114,14 +134,14 @@ at::Tensor take_channels(const at::Tensor& x, const at::Tensor& index, const at:
 at::Tensor put_channels(const at::Tensor& part, const at::Tensor& index, const at::Tensor& factor,
                         int64_t channels) {
   const std::vector<int64_t> sizes = {part.size(0), channels, part.size(2), part.size(3)};
-  if (!moved_by_loops(part, index)) {
+  if (!moved_by_kernels(part, index)) {
     auto whole = at::zeros(sizes, part.options().memory_format(kLastInMemory));
     whole.index_copy_(1, index, factor.defined() ? times(part, along(factor, 1)) : part);
     return whole;
   }
   const auto source = part.contiguous(kLastInMemory);
   auto whole = at::empty(sizes, part.options().memory_format(kLastInMemory));
-  move_rows(channels, index, factor, source, whole,
+  move_rows(channels, index, factor, /*puts=*/true, source, whole,
             [](const ChannelPart& which, const auto* from, auto* to, int64_t begin, int64_t end) {
               put_channels_simd(which, from, to, begin, end);
             });

@@ -6,6 +6,7 @@
 #include "core/train/device.h"
 #include "core/train/session.h"
 #include "kernels/draws.h"
+#include "kernels/norm/fused_norm.h"
 #include "kernels/select/select.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
@@ -164,6 +165,38 @@ TEST(Cuda, StructuredPruningGivesTheCpusBits) {
         EXPECT_TRUE(rescaling == Rescaling::kPlane ? close(got.dy, wanted.dy, 1e-5)
                                                    : at::equal(got.dy.cpu(), wanted.dy));
         EXPECT_EQ(got.kept.item<int64_t>(), wanted.kept.item<int64_t>());
+      }
+    }
+  }
+}
+
+TEST(Cuda, ABatchNormIsTheCpus) {
+  SKIP_WITHOUT_CUDA();
+  for (const int64_t channels : {3, 64}) {
+    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+      SCOPED_TRACE(testing::Message() << channels << " channels, tail " << int(tail));
+      const auto map = [&] {
+        return at::randn({5, channels, 7, 9}).contiguous(at::MemoryFormat::ChannelsLast);
+      };
+      const auto x = map(), dy = map(), residual = map();
+      const auto weight = at::rand({channels}) + 0.5, bias = at::randn({channels});
+      const auto there = [](const at::Tensor& tensor) { return tensor.to(*cuda()); };
+      ASSERT_TRUE(fused_norm_fits(there(x)));
+      const auto near = norm_statistics(x, 1e-5), far = norm_statistics(there(x), 1e-5);
+      EXPECT_TRUE(close(far.mean, near.mean, 1e-5) && close(far.variance, near.variance, 1e-5));
+      const auto y =
+          norm_forward(x, weight, bias, near.mean, near.inverse_deviation, tail, residual);
+      EXPECT_TRUE(close(norm_forward(there(x), there(weight), there(bias), there(near.mean),
+                                     there(near.inverse_deviation), tail, there(residual)),
+                        y, 1e-5));
+      const auto wanted =
+          norm_backward(dy, y, x, weight, bias, near.mean, near.inverse_deviation, tail);
+      const auto got = norm_backward(there(dy), there(y), there(x), there(weight), there(bias),
+                                     there(near.mean), there(near.inverse_deviation), tail);
+      EXPECT_TRUE(close(got.dx, wanted.dx, 1e-4) && close(got.dweight, wanted.dweight, 1e-4) &&
+                  close(got.dbias, wanted.dbias, 1e-4));
+      if (tail == NormTail::kAddRelu) {
+        EXPECT_TRUE(at::equal(got.dresidual.cpu(), wanted.dresidual));
       }
     }
   }

@@ -11,10 +11,12 @@ namespace approx {
 std::vector<Agreement> peak_on_gpu();
 std::vector<Agreement> pruning_on_gpu();
 std::vector<Agreement> entries_on_gpu();
+std::vector<Agreement> norm_on_gpu();
+std::vector<Agreement> channels_on_gpu();
 
-// Runs a kernel in all orders. `kernel_on` makes it of fresh memory for its results, `values` says
-// what they came to; what is wrong, or that the order of the threads shows, or nothing. `results`
-// are of the first order.
+// What is wrong with what `run` does in some order, or that the order of the threads shows in its
+// results, or nothing. `run` has fresh memory for them each time; `results` are those of the first
+// order.
 template <typename Values>
 std::string in_all_orders(const std::function<std::string(Order, Values& results)>& run,
                           Values& results) {

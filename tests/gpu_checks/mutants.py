@@ -14,10 +14,13 @@ import tempfile
 PEAK, PRUNED, NM = (f"kernels/select/{name}_gpu.h" for name in ("peak", "pruned", "nm"))
 PLANES, SUMS, UNIFORM = (f"kernels/gpu/{name}.h" for name in ("planes", "sums", "uniform"))
 ENTRIES, NORMALS = "kernels/sparse_dy/entries_gpu.h", "kernels/gaussian/gaussian_gpu.h"
-CHECK_OF = {PEAK: "peak", PLANES: "peak", ENTRIES: "entries"}  # the others: pruning
+NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
+# The file of its check; of the others it is "pruning".
+CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels"}
 # What the names of its checks begin with.
-PREFIX = {PEAK: "peak", PLANES: "peak", ENTRIES: "SparseDY", NM: "n of", PRUNED: "", SUMS: "mean",
-          UNIFORM: "uniform", NORMALS: "normal"}
+PREFIX = {PEAK: "peak", PLANES: "norm", ENTRIES: "SparseDY", NM: "n of", PRUNED: "", SUMS: "mean",
+          UNIFORM: "uniform", NORMALS: "normal", NORM: "norm",
+          CHANNELS: "channels"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
@@ -67,6 +70,19 @@ FAULTS = [
     ("lanes' sums are joined without waiting", NM,
      "        thread.barrier();\n        if (part < half)", "        if (part < half)"),
     ("another draw", NM, "[static_cast<size_t>(at % 4)]", "[static_cast<size_t>(at % 2)]"),
+    ("a row of the next block", PLANES, "row < end; row += at.parts",
+     "row <= end; row += at.parts"),
+    ("a channel that is not kept", CHANNELS, "on.which.index[i] == channel",
+     "on.which.index[i] >= channel"),
+    ("the channel before", CHANNELS, "index[middle] < channel", "index[middle] <= channel"),
+    ("the factor of another", CHANNELS, "which.factor[i])", "which.factor[0])"),
+    ("the shift of another channel", NORM, "on.x + channel)", "on.x)"),
+    ("what is zero is not cut off", NORM, "if (y.v[i] <= 0) g.v[i] = 0;",
+     "if (y.v[i] < 0) g.v[i] = 0;"),
+    ("one sum over the other", NORM, "sums[channels + i] =", "sums[i] ="),
+    ("only the first block's sums", NORM, "i < blocks.plane; i += at.parts",
+     "i < 1; i += at.parts"),
+    ("no square of the mean", NORM, " - shifted * shifted", ""),
     ("the angle of another pair", NORMALS, "pair + 1)]", "3 - pair)]"),
     ("one of four forgotten", UNIFORM, "i < 4 && at + i", "i < 3 && at + i"),
     ("fours beyond the end", UNIFORM, "kFours && at + 4 <= args.count", "kFours"),

@@ -7,6 +7,8 @@
 #include "kernels/gpu/launches.h"
 #include "kernels/gpu/uniform_args.h"
 #include "kernels/library.h"
+#include "kernels/norm/norm_on_gpu.h"
+#include "kernels/sampled/channels.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/peak.h"
 #include "kernels/select/pruned.h"
@@ -177,6 +179,12 @@ TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
   EXPECT_NE(launch_of<NmOnGpu>(), nullptr);
   EXPECT_NE(launch_of<MeanMagnitudeArgs>(), nullptr);
   EXPECT_NE(launch_of<UniformArgs>(), nullptr);
+  EXPECT_NE(launch_of<MoveChannels<float>>(), nullptr);
+  EXPECT_NE(launch_of<MoveChannels<BFloat16>>(), nullptr);
+  EXPECT_NE(launch_of<NormStatisticsOnGpu>(), nullptr);
+  EXPECT_NE(launch_of<NormApplyOnGpu>(), nullptr);
+  EXPECT_NE(launch_of<NormSumsOnGpu>(), nullptr);
+  EXPECT_NE(launch_of<NormGradientOnGpu>(), nullptr);
 }
 #endif
 

@@ -1,0 +1,123 @@
+// Batch norms of tensors on a GPU: by the kernels of norm.cu, whose launches wait for nothing.
+#include "kernels/norm/fused_norm_gpu.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "kernels/gpu/start.h"
+#include "kernels/norm/norm_on_gpu.h"
+
+namespace approx {
+namespace {
+
+// scale * x + offset = weight * (x - mean) * inverse_deviation + bias, [C] each.
+struct AffineOnGpu {
+  AffineOnGpu(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean,
+              const at::Tensor& inverse_deviation)
+      : scale(weight.detach() * inverse_deviation), offset(bias.detach() - scale * mean) {}
+
+  at::Tensor scale, offset;
+};
+
+int64_t pixels_of(const at::Tensor& x) { return x.numel() / x.size(1); }
+
+at::Tensor like_channels(const at::Tensor& x) {
+  return at::empty({x.size(1)}, at::TensorOptions().dtype(at::kFloat).device(x.device()));
+}
+
+at::Tensor room_for_sums(const at::Tensor& x) {
+  return at::empty({row_blocks(pixels_of(x)), 2, x.size(1)},
+                   at::TensorOptions().dtype(at::kFloat).device(x.device()));
+}
+
+float* out_of(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
+const float* in_of(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
+
+}  // namespace
+
+bool has_norm_on_gpu(const at::Tensor& x) {
+  return x.is_cuda() && launch_of<NormStatisticsOnGpu>() != nullptr;
+}
+
+NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon) {
+  NormStatistics result{like_channels(x), like_channels(x), like_channels(x)};
+  const auto partial = room_for_sums(x);
+  start<NormStatisticsOnGpu>(
+      launch_of<NormStatisticsOnGpu>(),
+      {pixels_of(x), x.size(1), in_of(x), epsilon, out_of(partial), out_of(result.mean),
+       out_of(result.variance), out_of(result.inverse_deviation)},
+      x.device());
+  return result;
+}
+
+at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
+                               const at::Tensor& bias, const at::Tensor& mean,
+                               const at::Tensor& inverse_deviation, NormTail tail,
+                               const at::Tensor& residual) {
+  const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
+  const auto added = tail == NormTail::kAddRelu
+                         ? residual.contiguous(at::MemoryFormat::ChannelsLast)
+                         : at::Tensor();
+  auto y = at::empty_like(x);
+  start<NormApplyOnGpu>(launch_of<NormApplyOnGpu>(),
+                        {pixels_of(x),
+                         {.channels = x.size(1),
+                          .tail = tail,
+                          .x = in_of(x),
+                          .scale = in_of(affine.scale),
+                          .offset = in_of(affine.offset),
+                          .residual = added.defined() ? in_of(added) : nullptr,
+                          .y = out_of(y)}},
+                        x.device());
+  return y;
+}
+
+NormGradients norm_backward_on_gpu(const at::Tensor& gradient, const at::Tensor& y,
+                                   const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& bias, const at::Tensor& mean,
+                                   const at::Tensor& inverse_deviation, NormTail tail) {
+  const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
+  const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
+  NormGradients result{at::empty_like(x), like_channels(x), like_channels(x), {}};
+  const bool adds = tail == NormTail::kAddRelu;
+  if (adds) result.dresidual = at::empty_like(x);
+  const auto partial = room_for_sums(x);
+  const auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
+  start<NormSumsOnGpu>(launch_of<NormSumsOnGpu>(),
+                       {.rows = pixels_of(x),
+                        .pass = {.channels = x.size(1),
+                                 .tail = tail,
+                                 .dy = in_of(dy),
+                                 .x = in_of(x),
+                                 .y = adds ? in_of(y) : nullptr,
+                                 .scale = in_of(affine.scale),
+                                 .offset = in_of(affine.offset),
+                                 .mean = in_of(mean),
+                                 .dresidual = adds ? out_of(result.dresidual) : nullptr},
+                        .weight = in_of(weight),
+                        .inverse_deviation = in_of(inverse_deviation),
+                        .partial = out_of(partial),
+                        .dweight = out_of(result.dweight),
+                        .dbias = out_of(result.dbias),
+                        .a = out_of(a),
+                        .b = out_of(b),
+                        .d = out_of(d)},
+                       x.device());
+  start<NormGradientOnGpu>(launch_of<NormGradientOnGpu>(),
+                           {pixels_of(x),
+                            {.channels = x.size(1),
+                             .relu = tail == NormTail::kRelu,
+                             .dy = adds ? in_of(result.dresidual) : in_of(dy),
+                             .x = in_of(x),
+                             .scale = in_of(affine.scale),
+                             .offset = in_of(affine.offset),
+                             .a = in_of(a),
+                             .b = in_of(b),
+                             .d = in_of(d),
+                             .dx = out_of(result.dx)}},
+                           x.device());
+  return result;
+}
+
+}  // namespace approx

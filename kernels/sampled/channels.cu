@@ -1,0 +1,17 @@
+#include "kernels/gpu/launch.cuh"
+#include "kernels/sampled/channels_gpu.h"
+
+namespace approx {
+namespace {
+
+template <typename Number>
+void launch_move(const MoveChannels<Number>& on, void* stream) {
+  if (on.puts) return launch(PutChannels<Number>{on}, stream);
+  launch(TakeChannels<Number>{on}, stream);
+}
+
+REGISTER_LAUNCH(MoveChannels<float>, launch_move<float>);
+REGISTER_LAUNCH(MoveChannels<BFloat16>, launch_move<BFloat16>);
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,255 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "kernels/norm/norm_gpu.h"
+#include "tests/gpu_checks/checks.h"
+
+namespace approx {
+namespace {
+
+// Numbers of few bits: the sign of what stands before a ReLU is the same in any precision.
+std::vector<float> eighths(Draws& draw, int64_t count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (auto& value : values) value = static_cast<float>(draw.below(33) - 16) / 8;
+  return values;
+}
+
+struct Maps {
+  Maps(Draws& draw, int width)
+      : rows(1 + draw.below(draw.below(2) == 0 ? 9 : 300)),
+        channels(width * (draw.below(3) == 0 ? 33 : 1 + draw.below(6))),
+        tail(static_cast<NormTail>(draw.below(3))),
+        x(eighths(draw, rows * channels)),
+        dy(eighths(draw, rows * channels)),
+        residual(eighths(draw, rows * channels)),
+        scale(eighths(draw, channels)),
+        offset(eighths(draw, channels)),
+        weight(eighths(draw, channels)),
+        mean(eighths(draw, channels)),
+        inverse(eighths(draw, channels)) {
+    for (auto& value : x) value += 100;  // far from zero, which cancels variances
+    for (auto& value : mean) value += 100;
+    for (size_t c = 0; c < offset.size(); ++c) offset[c] -= 100 * scale[c];
+  }
+
+  std::string described() const {
+    return fmt::format("{} rows of {}, tail {}", rows, channels, static_cast<int>(tail));
+  }
+
+  int64_t rows, channels;
+  NormTail tail;
+  std::vector<float> x, dy, residual, scale, offset, weight, mean, inverse;
+};
+
+const NormPasses& definition() {
+  return Registry<NormVariant>::instance().find("reference").passes;
+}
+
+// What is wrong with `got`, of which `wanted` and what a sum of so large numbers may be off.
+std::string off(const char* what, const std::vector<float>& got, const std::vector<double>& wanted,
+                double tolerance) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!(std::abs(got[i] - wanted[i]) <= tolerance * (1 + std::abs(wanted[i])))) {
+      return fmt::format("{} {} is {} and not {}", what, i, got[i], wanted[i]);
+    }
+  }
+  return {};
+}
+
+// Several arrays of results one after the other.
+template <typename... Arrays>
+std::vector<float> joined(const Arrays&... arrays) {
+  std::vector<float> all;
+  (
+      [&] {
+        const auto values = arrays.values();
+        all.insert(all.end(), values.begin(), values.end());
+      }(),
+      ...);
+  return all;
+}
+
+std::vector<double> in_double(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+template <int kWidth>
+std::string statistics_agree(uint64_t seed) {
+  Draws draw(seed);
+  const Maps maps(draw, kWidth);
+  constexpr double kEpsilon = 1e-3;
+  const int64_t channels = maps.channels;
+  std::vector<double> wanted(static_cast<size_t>(3 * channels));
+  for (int64_t c = 0; c < channels; ++c) {
+    double sum = 0, square = 0;
+    for (int64_t row = 0; row < maps.rows; ++row) {
+      sum += maps.x[static_cast<size_t>(row * channels + c)];
+    }
+    const double mean = sum / static_cast<double>(maps.rows);
+    for (int64_t row = 0; row < maps.rows; ++row) {
+      square += std::pow(maps.x[static_cast<size_t>(row * channels + c)] - mean, 2);
+    }
+    const double variance = square / static_cast<double>(maps.rows);
+    wanted[static_cast<size_t>(c)] = mean;
+    wanted[static_cast<size_t>(channels + c)] = variance;
+    wanted[static_cast<size_t>(2 * channels + c)] = 1 / std::sqrt(variance + kEpsilon);
+  }
+  const GpuArray<float> x(maps.x);
+  std::vector<float> got;
+  std::string wrong = in_all_orders<std::vector<float>>(
+      [&](Order order, std::vector<float>& results) {
+        GpuArray<float> partial(row_blocks(maps.rows) * 2 * channels);
+        GpuArray<float> mean(channels), variance(channels), inverse(channels);
+        const NormStatisticsOnGpu on{maps.rows,      channels,    x.data(),        kEpsilon,
+                                     partial.data(), mean.data(), variance.data(), inverse.data()};
+        std::string failed = emulate(NormMomentsGpu<kWidth>{on}, order);
+        if (failed.empty()) failed = emulate(NormMomentsEnd{on}, order);
+        if (!partial.intact() || !mean.intact() || !variance.intact() || !inverse.intact()) {
+          failed = "it wrote elsewhere";
+        }
+        results = joined(mean, variance, inverse);
+        return failed;
+      },
+      got);
+  if (wrong.empty()) wrong = off("statistic", got, wanted, 2e-5);
+  return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
+}
+
+template <int kWidth>
+std::string forward_agrees(uint64_t seed) {
+  Draws draw(seed);
+  const Maps maps(draw, kWidth);
+  std::vector<float> wanted(maps.x.size()), got;
+  NormApply pass{.channels = maps.channels,
+                 .tail = maps.tail,
+                 .x = maps.x.data(),
+                 .scale = maps.scale.data(),
+                 .offset = maps.offset.data(),
+                 .residual = maps.residual.data(),
+                 .y = wanted.data()};
+  definition().apply(pass, 0, maps.rows);
+  const GpuArray<float> x(maps.x), scale(maps.scale), offset(maps.offset), residual(maps.residual);
+  std::string wrong = in_all_orders<std::vector<float>>(
+      [&](Order order, std::vector<float>& results) {
+        GpuArray<float> y(maps.rows * maps.channels);
+        NormApply there = pass;
+        there.x = x.data(), there.scale = scale.data(), there.offset = offset.data();
+        there.residual = maps.tail == NormTail::kAddRelu ? residual.data() : nullptr;
+        there.y = y.data();
+        std::string failed = emulate(NormApplyGpu<kWidth>{{maps.rows, there}}, order);
+        if (!y.intact()) failed = "it wrote elsewhere";
+        results = y.values();
+        return failed;
+      },
+      got);
+  if (wrong.empty()) wrong = off("y", got, in_double(wanted), 1e-6);
+  return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
+}
+
+template <int kWidth>
+std::string backward_agrees(uint64_t seed) {
+  Draws draw(seed);
+  const Maps maps(draw, kWidth);
+  const int64_t channels = maps.channels, count = maps.rows * channels;
+  const bool adds = maps.tail == NormTail::kAddRelu;
+  const auto in_channel = static_cast<size_t>(channels);
+  // The definition: y, the two sums, what follows from them, dx.
+  std::vector<float> y(maps.x.size()), dresidual(maps.x.size()), dx(maps.x.size());
+  definition().apply({channels, maps.tail, maps.x.data(), maps.scale.data(), maps.offset.data(),
+                      maps.residual.data(), y.data()},
+                     0, maps.rows);
+  std::vector<float> sum(in_channel), product(in_channel), a(in_channel), b(in_channel),
+      d(in_channel);
+  const NormSums sums{.channels = channels,
+                      .tail = maps.tail,
+                      .dy = maps.dy.data(),
+                      .x = maps.x.data(),
+                      .y = y.data(),
+                      .scale = maps.scale.data(),
+                      .offset = maps.offset.data(),
+                      .mean = maps.mean.data(),
+                      .dresidual = dresidual.data()};
+  definition().sums(sums, 0, maps.rows, sum.data(), product.data());
+  std::vector<double> wanted;
+  for (size_t c = 0; c < in_channel; ++c) {
+    const double inverse = maps.inverse[c], rows = static_cast<double>(maps.rows);
+    const double of_g = maps.weight[c] * inverse;
+    const double of_x = -of_g * inverse * inverse * product[c] / rows;
+    a[c] = static_cast<float>(of_g), b[c] = static_cast<float>(of_x);
+    d[c] = static_cast<float>(-of_g * sum[c] / rows - of_x * maps.mean[c]);
+    wanted.push_back(product[c] * inverse);
+  }
+  for (const auto* values : {&sum, &a, &b, &d}) {
+    wanted.insert(wanted.end(), values->begin(), values->end());
+  }
+  if (adds) wanted.insert(wanted.end(), dresidual.begin(), dresidual.end());
+  const NormGradient gradient{.channels = channels,
+                              .relu = maps.tail == NormTail::kRelu,
+                              .dy = adds ? dresidual.data() : maps.dy.data(),
+                              .x = maps.x.data(),
+                              .scale = maps.scale.data(),
+                              .offset = maps.offset.data(),
+                              .a = a.data(),
+                              .b = b.data(),
+                              .d = d.data(),
+                              .dx = dx.data()};
+  definition().gradient(gradient, 0, maps.rows);
+  wanted.insert(wanted.end(), dx.begin(), dx.end());
+
+  const GpuArray<float> there_dy(maps.dy), there_x(maps.x), there_y(y), scale(maps.scale),
+      offset(maps.offset), mean(maps.mean), weight(maps.weight), inverse(maps.inverse), of_g(a),
+      of_x(b), rest(d), of_residual(dresidual);
+  std::vector<float> got;
+  std::string wrong = in_all_orders<std::vector<float>>(
+      [&](Order order, std::vector<float>& results) {
+        GpuArray<float> partial(row_blocks(maps.rows) * 2 * channels), dweight(channels),
+            dbias(channels), out_a(channels), out_b(channels), out_d(channels),
+            residual(adds ? count : 0), out(count);
+        NormSumsOnGpu on{.rows = maps.rows,
+                         .pass = sums,
+                         .weight = weight.data(),
+                         .inverse_deviation = inverse.data(),
+                         .partial = partial.data(),
+                         .dweight = dweight.data(),
+                         .dbias = dbias.data(),
+                         .a = out_a.data(),
+                         .b = out_b.data(),
+                         .d = out_d.data()};
+        on.pass.dy = there_dy.data(), on.pass.x = there_x.data(), on.pass.mean = mean.data();
+        on.pass.y = adds ? there_y.data() : nullptr;
+        on.pass.scale = scale.data(), on.pass.offset = offset.data();
+        on.pass.dresidual = adds ? residual.data() : nullptr;
+        std::string failed = emulate(NormSumsGpu<kWidth>{on}, order);
+        if (failed.empty()) failed = emulate(NormSumsEnd{on}, order);
+        NormGradient pass = gradient;
+        pass.dy = adds ? of_residual.data() : there_dy.data();
+        pass.x = there_x.data(), pass.scale = scale.data(), pass.offset = offset.data();
+        pass.a = of_g.data(), pass.b = of_x.data(), pass.d = rest.data();
+        pass.dx = out.data();
+        if (failed.empty()) failed = emulate(NormGradientGpu<kWidth>{{maps.rows, pass}}, order);
+        for (const auto* array :
+             {&partial, &dweight, &dbias, &out_a, &out_b, &out_d, &residual, &out}) {
+          if (!array->intact()) failed = "it wrote elsewhere";
+        }
+        results = joined(dweight, dbias, out_a, out_b, out_d, residual, out);
+        return failed;
+      },
+      got);
+  // Sums of some hundred numbers of size 100.
+  if (wrong.empty()) wrong = off("result", got, wanted, 1e-4);
+  return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
+}
+
+}  // namespace
+
+std::vector<Agreement> norm_on_gpu() {
+  return {{"norm: statistics, fours", statistics_agree<4>},
+          {"norm: statistics, one by one", statistics_agree<1>},
+          {"norm: forward, fours", forward_agrees<4>},
+          {"norm: forward, one by one", forward_agrees<1>},
+          {"norm: backward, fours", backward_agrees<4>},
+          {"norm: backward, one by one", backward_agrees<1>}};
+}
+
+}  // namespace approx
