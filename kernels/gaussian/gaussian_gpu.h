@@ -26,9 +26,9 @@ struct GaussianDraws {
     if (at >= args.count) return;
     const auto words = args.rng.block(static_cast<uint32_t>(block));
     Floats<4> normal;
-    for (int pair = 0; pair < 4; pair += 2) {
-      const float u = Rng::uniform(words[static_cast<size_t>(pair)]);
-      const float turns = Rng::uniform(words[static_cast<size_t>(pair + 1)]);
+    for (size_t pair = 0; pair < 4; pair += 2) {
+      const float u = Rng::uniform(words[pair]);
+      const float turns = Rng::uniform(words[pair + 1]);
       const float radius = args.stddev * std::sqrt(-2 * std::log(u));
       float sine = 0, cosine = 0;
 #if defined(__CUDA_ARCH__)

@@ -32,19 +32,18 @@ struct PlaneBlocks {
 
 // Where a thread of such a block is. The number of parts is a power of two.
 struct PlaneThread {
-  int64_t vector;   // may be beyond the last
-  int column;       // of the block
   int across;       // columns of the block
+  int column;       // of the block
+  int64_t vector;   // may be beyond the last
   int part, parts;  // pixels part, part + parts, ... are its own
 
   template <typename Thread>
   APPROX_GPU PlaneThread(const PlaneBlocks& blocks, const Thread& thread)
-      : across(blocks.columns()) {
-    column = thread.index() % across;
-    vector = thread.block_y() * across + column;
-    part = thread.index() / across;
-    parts = thread.threads() / across;
-  }
+      : across(blocks.columns()),
+        column(thread.index() % across),
+        vector(thread.block_y() * across + column),
+        part(thread.index() / across),
+        parts(thread.threads() / across) {}
 };
 
 // Blocks over the rows of a matrix: "images" of as many rows as there are for each.

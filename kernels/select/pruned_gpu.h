@@ -68,7 +68,7 @@ struct PartialMagnitudes {
   int64_t most_blocks = MeanMagnitudeArgs::kPartials;
 
   Grid grid() const {
-    const int64_t enough = blocks_of(args.count, kMostThreads * 4);
+    const int64_t enough = blocks_of(args.count, int64_t{4} * kMostThreads);
     return {.x = enough < most_blocks ? enough : most_blocks,
             .threads = kMostThreads,
             .shared = kMostThreads / kWarp * sizeof(double)};

@@ -44,8 +44,7 @@ std::string channels_agree(uint64_t seed) {
         return failed;
       },
       got);
-  if (wrong.empty() && !wanted.empty() &&
-      std::memcmp(got.data(), wanted.data(), got.size() * sizeof(Number)) != 0) {
+  if (wrong.empty() && !same_bits(got, wanted)) {
     wrong = "other bits than the definition's";
   }
   return wrong.empty() ? wrong

@@ -79,7 +79,8 @@ class EmulatedBlock {
 
   // What that lane of the thread's warp offered.
   uint64_t seen(const CpuThread& thread, int lane) const {
-    return fibres_[static_cast<size_t>(thread.index_ / kWarp * kWarp + lane)].seen;
+    const int first = thread.index_ / kWarp * kWarp;
+    return fibres_[static_cast<size_t>(first) + static_cast<size_t>(lane)].seen;
   }
   // Whether any thread said so at the last barrier.
   bool any() const { return any_; }
@@ -104,7 +105,8 @@ class EmulatedBlock {
   }
 
   static void enter(unsigned high, unsigned low) {
-    auto& fibre = *reinterpret_cast<Fibre*>((uintptr_t{high} << 32) | low);
+    const auto address = (uintptr_t{high} << 32) | low;
+    auto& fibre = *reinterpret_cast<Fibre*>(address);  // NOLINT(performance-no-int-to-ptr)
     EmulatedBlock& block = *fibre.thread.block_;
 #if APPROX_ADDRESS_SANITIZER
     __sanitizer_finish_switch_fiber(nullptr, &block.main_stack_, &block.main_stack_size_);
@@ -252,7 +254,7 @@ uint32_t CpuThread::ballot(bool mine) {
 std::string run_grid(const Grid& grid, int most_threads, Order order,
                      const std::function<void(CpuThread&)>& body) {
   constexpr int64_t kMostAlongX = 2147483647, kMostAlongY = 65535;
-  constexpr size_t kMostShared = 48 * 1024;
+  constexpr size_t kMostShared = size_t{48} * 1024;
   if (grid.x == 0 || grid.y == 0) return {};
   if (grid.x < 0 || grid.x > kMostAlongX || grid.y < 0 || grid.y > kMostAlongY ||
       grid.threads < kWarp || grid.threads > most_threads || grid.threads % kWarp != 0 ||
@@ -263,7 +265,7 @@ std::string run_grid(const Grid& grid, int most_threads, Order order,
   EmulatedBlock block(grid, order, body);
   for (int64_t i = 0; i < grid.x * grid.y; ++i) {
     const int64_t at = order == Order::kBackwards ? grid.x * grid.y - 1 - i : i;
-    const std::string wrong = block.run(at % grid.x, at / grid.x);
+    std::string wrong = block.run(at % grid.x, at / grid.x);
     if (!wrong.empty()) return wrong;
   }
   return {};

@@ -83,7 +83,7 @@ FAULTS = [
     ("only the first block's sums", NORM, "i < blocks.plane; i += at.parts",
      "i < 1; i += at.parts"),
     ("no square of the mean", NORM, " - shifted * shifted", ""),
-    ("the angle of another pair", NORMALS, "pair + 1)]", "3 - pair)]"),
+    ("the angle of another pair", NORMALS, "words[pair + 1]", "words[3 - pair]"),
     ("one of four forgotten", UNIFORM, "i < 4 && at + i", "i < 3 && at + i"),
     ("fours beyond the end", UNIFORM, "kFours && at + 4 <= args.count", "kFours"),
 ]

@@ -10,11 +10,10 @@ namespace approx {
 namespace {
 
 struct Planes {
-  explicit Planes(Draws& draw, int width) {
+  Planes(Draws& draw, int width)
+      : n(1 + draw.below(2)), plane(1 + draw.below(draw.below(2) == 0 ? 6 : 150)) {
     static constexpr int64_t kVectors[] = {1, 2, 3, 5, 8, 33};
     co = kVectors[draw.below(6)] * width;
-    n = 1 + draw.below(2);
-    plane = 1 + draw.below(draw.below(2) == 0 ? 6 : 150);
     // Ties, and what is no number, at the first pixel too.
     for (int64_t i = 0; i < n * plane * co; ++i) {
       const int64_t kind = draw.below(40);

@@ -62,7 +62,7 @@ std::string pruning_agrees(uint64_t seed) {
         return failed;
       },
       got);
-  if (wrong.empty() && std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)) != 0) {
+  if (wrong.empty() && !same_bits(got, wanted)) {
     wrong = "other bits than the definition's";
   }
   return wrong.empty() ? wrong : fmt::format("{} ({} of tau {})", wrong, count, args.tau);
@@ -133,9 +133,9 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
       },
       got);
   for (size_t i = 0; i < wanted.size() && wrong.empty(); ++i) {
-    const bool same = std::memcmp(&got[i], &wanted[i], sizeof(float)) == 0 ||
-                      (on.rescale_plane && std::abs(got[i] - wanted[i]) <= 1e-5 * wanted[i]) ||
-                      (on.rescale_plane && std::abs(got[i] - wanted[i]) <= -1e-5 * wanted[i]);
+    const bool same =
+        bits_of(got[i]) == bits_of(wanted[i]) ||
+        (on.rescale_plane && std::abs(got[i] - wanted[i]) <= 1e-5 * std::abs(wanted[i]));
     if (!same) wrong = fmt::format("entry {} is {} and not {}", i, got[i], wanted[i]);
   }
   return wrong.empty()
