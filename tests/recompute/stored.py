@@ -34,6 +34,9 @@ class Cell:
         for key in ("seed", "purpose", "method", "schedule", "network", "dataset", "blocks",
                     "block_steps", "timed_against"):
             setting.pop(key, None)
+        if self.tuned:  # then the rate belongs to the row, like its method
+            setting["recipe"] = {key: value for key, value in setting["recipe"].items()
+                                 if key != "learning_rate"}
         self.setting = json.dumps(setting, sort_keys=True)
         self.timed_against = self.config.get("timed_against", "")
         self.stock = self.config.get("operators") == "library"
@@ -57,7 +60,8 @@ class Store:
         cells = {}
         for row in db.execute(
                 "SELECT c.*, m.method_label, m.schedule_label, m.network_label, e.experiment_id, "
-                "m.position, e.name AS experiment, e.target_value FROM cell c "
+                "m.position, e.name AS experiment, e.target_value, EXISTS(SELECT 1 FROM experiment t "
+                "WHERE t.name = e.name || ':tune') AS tuned FROM cell c "
                 "JOIN experiment_cell m USING(cell_id) "
                 "JOIN experiment e USING(experiment_id) "
                 # Tunings are shown where one asks for them.
