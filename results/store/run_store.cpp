@@ -28,11 +28,15 @@ struct RunStore::Impl {
   mutable SQLite::Database db;
   std::map<int64_t, RunLock> claims;
 
-  // Runs `work` in one transaction, waiting for other processes' locks.
-  void write(const std::function<void()>& work) {
+  void expect_writing() const {
     if (mode == Mode::kRead) {
       throw Error(ErrorKind::kInternal, "the store was opened for reading");
     }
+  }
+
+  // Runs `work` in one transaction, waiting for other processes' locks.
+  void write(const std::function<void()>& work) {
+    expect_writing();
     with_retry(path, options, [&] {
       WriteTransaction transaction(db);
       work();
@@ -188,6 +192,7 @@ void RunStore::finish(int64_t run_id, const std::vector<Json>& events, const Run
 }
 
 int64_t RunStore::recover() {
+  impl_->expect_writing();
   std::vector<RunningRow> rows;
   with_retry(impl_->path, impl_->options, [&] { rows = impl_->running(0); });
   int64_t settled = 0;
