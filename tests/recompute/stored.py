@@ -60,8 +60,9 @@ class Store:
         cells = {}
         for row in db.execute(
                 "SELECT c.*, m.method_label, m.schedule_label, m.network_label, e.experiment_id, "
-                "m.position, e.name AS experiment, e.target_value, EXISTS(SELECT 1 FROM experiment t "
-                "WHERE t.name = e.name || ':tune') AS tuned FROM cell c "
+                "m.position, e.name AS experiment, e.target_value, "
+                "EXISTS(SELECT 1 FROM experiment t WHERE t.name = e.name || ':tune') AS tuned "
+                "FROM cell c "
                 "JOIN experiment_cell m USING(cell_id) "
                 "JOIN experiment e USING(experiment_id) "
                 # Tunings are shown where one asks for them.
