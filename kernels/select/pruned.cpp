@@ -92,18 +92,24 @@ at::Tensor nothing_kept(const at::Tensor& like) {
   return at::zeros({}, at::TensorOptions().dtype(at::kLong).device(like.device()));
 }
 
+// From `source` into `pruned`, floats with the channels last.
+NmArgs nm_args(const at::Tensor& source, const at::Tensor& pruned, const NmChoice& choice,
+               const Rng& rng) {
+  return {.pixels = source.size(0) * source.size(2) * source.size(3),
+          .channels = source.size(1),
+          .n = choice.n,
+          .m = choice.m,
+          .random = choice.random,
+          .rescale_group = choice.rescaling == Rescaling::kGroup,
+          .dy = source.const_data_ptr<float>(),
+          .pruned = pruned.mutable_data_ptr<float>(),
+          .rng = rng};
+}
+
 PrunedDY nm_by_launch(const at::Tensor& dy, const NmChoice& choice, const Rng& rng) {
   const auto source = dy.contiguous(kLast);
   auto pruned = at::empty_like(source), kept = nothing_kept(dy);
-  const NmArgs args{dy.size(0) * dy.size(2) * dy.size(3),
-                    dy.size(1),
-                    choice.n,
-                    choice.m,
-                    choice.random,
-                    choice.rescaling == Rescaling::kGroup,
-                    source.const_data_ptr<float>(),
-                    pruned.mutable_data_ptr<float>(),
-                    rng};
+  const NmArgs args = nm_args(source, pruned, choice, rng);
   start<NmOnGpu>(
       launch_of<NmOnGpu>(),
       {args, dy.size(0), choice.rescaling == Rescaling::kPlane, kept.mutable_data_ptr<int64_t>()},
@@ -181,15 +187,7 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
   if (how != Choosing::kTensors && loops(dy)) {
     const auto source = dy.contiguous(kLast);
     auto pruned = at::empty_like(source);
-    const NmArgs args{dy.size(0) * dy.size(2) * dy.size(3),
-                      dy.size(1),
-                      choice.n,
-                      choice.m,
-                      choice.random,
-                      choice.rescaling == Rescaling::kGroup,
-                      source.const_data_ptr<float>(),
-                      pruned.mutable_data_ptr<float>(),
-                      rng};
+    const NmArgs args = nm_args(source, pruned, choice, rng);
     if (choice.rescaling == Rescaling::kPlane) return {pruned, prune_by_image(args, dy.size(0))};
     if (how == Choosing::kFastest && args.channels % args.m == 0) {
       return {pruned, counted_in_parallel(dy.numel(), 4 * args.m, [&](int64_t begin, int64_t end) {
