@@ -20,9 +20,9 @@ namespace approx {
 
 at::Tensor uniform_draws(const Rng& rng, at::IntArrayRef sizes, at::Device device) {
   const int64_t count = c10::multiply_integers(sizes), blocks = (count + 3) / 4;
-  if (device.is_cuda() && launch_of<UniformArgs>() != nullptr) {
+  if (can_start<UniformArgs>(device)) {
     auto draws = at::empty(sizes, at::TensorOptions().dtype(at::kFloat).device(device));
-    start(launch_of<UniformArgs>(), {count, draws.mutable_data_ptr<float>(), rng}, device);
+    start<UniformArgs>({count, draws.mutable_data_ptr<float>(), rng}, device);
     return draws;
   }
   if (!device.is_cpu()) {

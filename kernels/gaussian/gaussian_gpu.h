@@ -1,30 +1,32 @@
 // Normal draws on a GPU.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <numbers>
 
 #include "kernels/gaussian/gaussian.h"
-#include "kernels/gpu/kernel.h"
+#include "kernels/gpu/draws.h"
 
 namespace approx {
 
-// A thread writes the four normals of one block of the stream (Box & Muller 1958): a radius and an
-// angle for each two. `kFours`: `out` lies so that they are written by one instruction.
+// Of the four words of a block a radius and an angle for each two (Box & Muller 1958). See
+// write_draws.
 template <bool kFours>
 struct GaussianDraws {
-  static constexpr int kMostThreads = 256;
+  static constexpr int kMostThreads = kDrawThreads;
   GaussianArgs args;
 
-  Grid grid() const {
-    return {.x = blocks_of(blocks_of(args.count, 4), kMostThreads), .threads = kMostThreads};
-  }
+  Grid grid() const { return grid_of_draws(args.count); }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const int64_t block = thread.block_x() * thread.threads() + thread.index(), at = 4 * block;
-    if (at >= args.count) return;
-    const auto words = args.rng.block(static_cast<uint32_t>(block));
+    write_draws<kFours>(thread, args.rng, args.count, args.out,
+                        [&](const std::array<uint32_t, 4>& words) { return normals(words); });
+  }
+
+ private:
+  APPROX_GPU Floats<4> normals(const std::array<uint32_t, 4>& words) const {
     Floats<4> normal;
     for (size_t pair = 0; pair < 4; pair += 2) {
       const float u = Rng::uniform(words[pair]);
@@ -40,8 +42,7 @@ struct GaussianDraws {
       normal.v[pair] = args.mean + radius * cosine;
       normal.v[pair + 1] = args.mean + radius * sine;
     }
-    if (kFours && at + 4 <= args.count) return store<4>(args.out + at, normal);
-    for (int i = 0; i < 4 && at + i < args.count; ++i) args.out[at + i] = normal.v[i];
+    return normal;
   }
 };
 

@@ -11,10 +11,11 @@ struct PlaneBlocks {
   int64_t images = 0, plane = 0;
   int64_t vectors = 0;  // of neighbouring channels, one for each thread
   int most_threads = 256;
+  int least_columns = 1;
 
   // Vectors side by side in a block, a power of two.
   constexpr int columns() const {
-    int columns = 1;
+    int columns = least_columns;
     while (columns < kWarp && columns < vectors) columns *= 2;
     return columns;
   }
@@ -72,5 +73,18 @@ APPROX_GPU void join_parts(Thread& thread, const PlaneThread& own, Value* all, J
     if (own.part < half) join(all[thread.index()], all[thread.index() + half * own.across]);
   }
 }
+
+// Two sums for each of the channels of a vector.
+template <typename Real, int kWidth>
+struct TwoSums {
+  Real first[kWidth], second[kWidth];
+
+  APPROX_GPU void clear() {
+    for (int i = 0; i < kWidth; ++i) first[i] = second[i] = 0;
+  }
+  APPROX_GPU void add(const TwoSums& other) {
+    for (int i = 0; i < kWidth; ++i) first[i] += other.first[i], second[i] += other.second[i];
+  }
+};
 
 }  // namespace approx

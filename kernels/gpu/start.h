@@ -17,4 +17,16 @@ void start(LaunchOf<Args> launch, const Args& args, c10::Device place) {
   launch(args, device.getStreamNativeHandle(device.getStream(place)));
 }
 
+// Whether `place` is a GPU and what takes `Args` is registered (REGISTER_LAUNCH).
+template <typename Args>
+bool can_start(c10::Device place) {
+  return place.is_cuda() && launch_of<Args>() != nullptr;
+}
+
+// The same for what is registered; can_start<Args>(place) holds.
+template <typename Args>
+void start(const Args& args, c10::Device place) {
+  start(launch_of<Args>(), args, place);
+}
+
 }  // namespace approx

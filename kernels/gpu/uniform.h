@@ -1,35 +1,28 @@
 // Uniform draws made on a GPU.
 #pragma once
 
-#include "kernels/gpu/kernel.h"
+#include <array>
+
+#include "kernels/gpu/draws.h"
 #include "kernels/gpu/uniform_args.h"
 
 namespace approx {
 
-// A thread writes the four numbers of one block of the stream. `kFours`: `out` lies so that they
-// are written by one instruction.
+// See write_draws.
 template <bool kFours>
 struct UniformDraws {
-  static constexpr int kMostThreads = 256;
+  static constexpr int kMostThreads = kDrawThreads;
   UniformArgs args;
 
-  Grid grid() const {
-    return {.x = blocks_of(blocks_of(args.count, 4), kMostThreads), .threads = kMostThreads};
-  }
+  Grid grid() const { return grid_of_draws(args.count); }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const int64_t block = thread.block_x() * thread.threads() + thread.index(), at = 4 * block;
-    if (at >= args.count) return;
-    const auto words = args.rng.block(static_cast<uint32_t>(block));
-    if (kFours && at + 4 <= args.count) {
-      store<4>(args.out + at, {{Rng::uniform(words[0]), Rng::uniform(words[1]),
-                                Rng::uniform(words[2]), Rng::uniform(words[3])}});
-      return;
-    }
-    for (int i = 0; i < 4 && at + i < args.count; ++i) {
-      args.out[at + i] = Rng::uniform(words[static_cast<size_t>(i)]);
-    }
+    write_draws<kFours>(thread, args.rng, args.count, args.out,
+                        [](const std::array<uint32_t, 4>& words) -> Floats<4> {
+                          return {{Rng::uniform(words[0]), Rng::uniform(words[1]),
+                                   Rng::uniform(words[2]), Rng::uniform(words[3])}};
+                        });
   }
 };
 

@@ -36,15 +36,12 @@ const float* in_of(const at::Tensor& tensor) { return tensor.const_data_ptr<floa
 
 }  // namespace
 
-bool has_norm_on_gpu(const at::Tensor& x) {
-  return x.is_cuda() && launch_of<NormStatisticsOnGpu>() != nullptr;
-}
+bool has_norm_on_gpu(const at::Tensor& x) { return can_start<NormStatisticsOnGpu>(x.device()); }
 
 NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon) {
   NormStatistics result{like_channels(x), like_channels(x), like_channels(x)};
   const auto partial = room_for_sums(x);
   start<NormStatisticsOnGpu>(
-      launch_of<NormStatisticsOnGpu>(),
       {pixels_of(x), x.size(1), in_of(x), epsilon, out_of(partial), out_of(result.mean),
        out_of(result.variance), out_of(result.inverse_deviation)},
       x.device());
@@ -60,8 +57,7 @@ at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
                          ? residual.contiguous(at::MemoryFormat::ChannelsLast)
                          : at::Tensor();
   auto y = at::empty_like(x);
-  start<NormApplyOnGpu>(launch_of<NormApplyOnGpu>(),
-                        {pixels_of(x),
+  start<NormApplyOnGpu>({pixels_of(x),
                          {.channels = x.size(1),
                           .tail = tail,
                           .x = in_of(x),
@@ -84,8 +80,7 @@ NormGradients norm_backward_on_gpu(const at::Tensor& gradient, const at::Tensor&
   if (adds) result.dresidual = at::empty_like(x);
   const auto partial = room_for_sums(x);
   const auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
-  start<NormSumsOnGpu>(launch_of<NormSumsOnGpu>(),
-                       {.rows = pixels_of(x),
+  start<NormSumsOnGpu>({.rows = pixels_of(x),
                         .pass = {.channels = x.size(1),
                                  .tail = tail,
                                  .dy = in_of(dy),
@@ -104,8 +99,7 @@ NormGradients norm_backward_on_gpu(const at::Tensor& gradient, const at::Tensor&
                         .b = out_of(b),
                         .d = out_of(d)},
                        x.device());
-  start<NormGradientOnGpu>(launch_of<NormGradientOnGpu>(),
-                           {pixels_of(x),
+  start<NormGradientOnGpu>({pixels_of(x),
                             {.channels = x.size(1),
                              .relu = tail == NormTail::kRelu,
                              .dy = adds ? in_of(result.dresidual) : in_of(dy),

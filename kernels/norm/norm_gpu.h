@@ -8,18 +8,6 @@
 
 namespace approx {
 
-template <typename Real, int kWidth>
-struct TwoSums {
-  Real first[kWidth], second[kWidth];
-
-  APPROX_GPU void clear() {
-    for (int i = 0; i < kWidth; ++i) first[i] = second[i] = 0;
-  }
-  APPROX_GPU void add(const TwoSums& other) {
-    for (int i = 0; i < kWidth; ++i) first[i] += other.first[i], second[i] += other.second[i];
-  }
-};
-
 // Two sums per channel over the rows of a block, in float, left in `partial` [blocks,2,channels].
 // body(index, channel, sums) adds one vector of a row, from that channel on, to them.
 template <int kWidth, typename Thread, typename Body>

@@ -59,8 +59,7 @@ at::Tensor zeros_of_result(const Operands& o) {
 // Whether channels are moved by loops over memory, or by a GPU's kernels.
 bool moved_by_kernels(const at::Tensor& tensor, const at::Tensor& index) {
   const auto type = tensor.scalar_type();
-  const bool has_kernels =
-      tensor.is_cpu() || (tensor.is_cuda() && launch_of<MoveChannels<float>>() != nullptr);
+  const bool has_kernels = tensor.is_cpu() || can_start<MoveChannels<float>>(tensor.device());
   return has_kernels && index.device() == tensor.device() &&
          (type == at::kFloat || type == at::kBFloat16);
 }
@@ -83,8 +82,7 @@ template <typename Number>
 void start_move(const ChannelPart& which, const Number* from, Number* to, const at::Tensor& source,
                 bool puts) {
   const int64_t rows = source.size(0) * source.size(2) * source.size(3);
-  start<MoveChannels<Number>>(launch_of<MoveChannels<Number>>(), {which, rows, from, to, puts},
-                              source.device());
+  start<MoveChannels<Number>>({which, rows, from, to, puts}, source.device());
 }
 
 // Moves the rows of channels between a tensor and a part of its channels: `move` takes what to

@@ -31,16 +31,14 @@ at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
 }
 
 at::Tensor mean_magnitude(const at::Tensor& dy) {
-  const auto launch = launch_of<MeanMagnitudeArgs>();
-  if (dy.is_cuda() && dy.scalar_type() == at::kFloat && launch != nullptr &&
+  if (can_start<MeanMagnitudeArgs>(dy.device()) && dy.scalar_type() == at::kFloat &&
       (dy.is_contiguous() || dy.is_contiguous(at::MemoryFormat::ChannelsLast))) {
     const auto options = dy.options().memory_format(c10::nullopt);
     const auto partial = at::empty({MeanMagnitudeArgs::kPartials}, options.dtype(at::kDouble));
     auto mean = at::empty({}, options);
-    start(launch,
-          {dy.numel(), dy.const_data_ptr<float>(), partial.mutable_data_ptr<double>(),
-           mean.mutable_data_ptr<float>()},
-          dy.device());
+    start<MeanMagnitudeArgs>({dy.numel(), dy.const_data_ptr<float>(),
+                              partial.mutable_data_ptr<double>(), mean.mutable_data_ptr<float>()},
+                             dy.device());
     return mean;
   }
   return plane_magnitude(dy).sum().to(at::kFloat) / static_cast<double>(dy.numel());

@@ -17,17 +17,12 @@ APPROX_GPU uint32_t nm_key(float value) {
 
 // What a thread has of the planes of its channels: sums of magnitudes before and after.
 template <int kWidth>
-struct PlaneSums {
-  float all[kWidth], left[kWidth];
+using PlaneSums = TwoSums<float, kWidth>;
 
-  APPROX_GPU void clear() {
-    for (int i = 0; i < kWidth; ++i) all[i] = left[i] = 0;
-  }
-  APPROX_GPU void add(const PlaneSums& other) {
-    for (int i = 0; i < kWidth; ++i) all[i] += other.all[i], left[i] += other.left[i];
-  }
-  APPROX_GPU float factor(int i) const { return left[i] > 0 ? all[i] / left[i] : 1.0f; }
-};
+template <int kWidth>
+APPROX_GPU float rescaling_of(const PlaneSums<kWidth>& sums, int i) {
+  return sums.second[i] > 0 ? sums.first[i] / sums.second[i] : 1.0f;
+}
 
 // Groups of two or four: a thread has four neighbouring channels of its pixels in registers. Where
 // planes are rescaled the block, which has all of their pixels, reads again what it has written,
@@ -56,8 +51,8 @@ struct NmPruneFours {
       const int64_t first = image + pixel * a.channels;
       const Floats<4> values = load<4>(a.dy + first), left = pruned(values, first);
       for (int i = 0; i < 4; ++i) {
-        sums.all[i] += std::fabs(values.v[i]);
-        sums.left[i] += std::fabs(left.v[i]);
+        sums.first[i] += std::fabs(values.v[i]);
+        sums.second[i] += std::fabs(left.v[i]);
         kept += left.v[i] != 0 ? 1 : 0;
       }
       store<4>(a.pruned + first, left);
@@ -71,7 +66,7 @@ struct NmPruneFours {
       for (int64_t pixel = at.part; is_one && pixel < plane; pixel += at.parts) {
         const int64_t first = image + pixel * a.channels;
         Floats<4> left = load<4>(a.pruned + first);
-        for (int i = 0; i < 4; ++i) left.v[i] *= all[at.column].factor(i);
+        for (int i = 0; i < 4; ++i) left.v[i] *= rescaling_of(all[at.column], i);
         store<4>(a.pruned + first, left);
       }
       thread.barrier();  // the sums have been read
@@ -116,46 +111,39 @@ struct NmPruneLanes {
   static constexpr int kMostThreads = 256;
   NmOnGpu on;
 
-  // Of warps: the lanes of one along the channels.
-  Grid grid() const {
-    const int64_t plane = on.args.pixels / on.images;
-    const int64_t warps = power_of_two_from(plane) < 8 ? power_of_two_from(plane) : 8;
-    return {.x = on.images,
-            .y = blocks_of(on.args.channels, kWarp),
-            .threads = static_cast<int>(warps * kWarp),
-            .shared = static_cast<size_t>(warps * kWarp) * sizeof(PlaneSums<1>)};
+  // A warp lies along the channels, however few there are.
+  constexpr PlaneBlocks blocks() const {
+    return {on.images, on.args.pixels / on.images, on.args.channels, kMostThreads, kWarp};
   }
+  Grid grid() const { return blocks().grid(sizeof(PlaneSums<1>)); }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     const NmArgs& a = on.args;
-    const int lane = thread.index() % kWarp;
-    const int part = thread.index() / kWarp, parts = thread.threads() / kWarp;
-    const int64_t plane = a.pixels / on.images, channel = thread.block_y() * kWarp + lane;
+    const PlaneThread own(blocks(), thread);
+    const int64_t plane = blocks().plane, channel = own.vector;
     const int64_t image = thread.block_x() * plane * a.channels + channel;
     const bool is_one = channel < a.channels;
     PlaneSums<1> sums;
     sums.clear();
     int64_t kept = 0;
-    for (int64_t pixel = part; pixel < plane; pixel += parts) {
+    for (int64_t pixel = own.part; pixel < plane; pixel += own.parts) {
       const int64_t at = image + pixel * a.channels;
       const float value = is_one ? a.dy[at] : 0.0f;
-      const float left = pruned(thread, lane, value, at);
-      sums.all[0] += std::fabs(value);
-      sums.left[0] += std::fabs(left);
+      const float left = pruned(thread, own.column, value, at);
+      sums.first[0] += std::fabs(value);
+      sums.second[0] += std::fabs(left);
       kept += left != 0 ? 1 : 0;
       if (is_one) a.pruned[at] = left;
     }
     if (on.rescale_plane) {
       auto* all = thread.template shared<PlaneSums<1>>();
       all[thread.index()] = sums;
-      for (int half = parts / 2; half > 0; half /= 2) {
-        thread.barrier();
-        if (part < half) all[thread.index()].add(all[thread.index() + half * kWarp]);
-      }
+      join_parts(thread, own, all,
+                 [](PlaneSums<1>& mine, const PlaneSums<1>& other) { mine.add(other); });
       thread.barrier();
-      for (int64_t pixel = part; is_one && pixel < plane; pixel += parts) {
-        a.pruned[image + pixel * a.channels] *= all[lane].factor(0);
+      for (int64_t pixel = own.part; is_one && pixel < plane; pixel += own.parts) {
+        a.pruned[image + pixel * a.channels] *= rescaling_of(all[own.column], 0);
       }
       thread.barrier();  // the sums have been read
     }

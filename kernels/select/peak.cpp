@@ -9,7 +9,7 @@
 namespace approx {
 
 bool has_plane_peak(const at::Tensor& dy) {
-  return dy.is_cpu() || (dy.is_cuda() && launch_of<PeakArgs>() != nullptr);
+  return dy.is_cpu() || can_start<PeakArgs>(dy.device());
 }
 
 std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy, Choosing how) {
@@ -24,7 +24,7 @@ std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy, Choosing how)
                       position.mutable_data_ptr<int32_t>(),
                       sum.mutable_data_ptr<float>()};
   if (!dy.is_cpu()) {
-    start(launch_of<PeakArgs>(), args, dy.device());
+    start(args, dy.device());
     return {position, sum};
   }
   const auto loop = how == Choosing::kFastest ? plane_peak_simd : plane_peak_reference;

@@ -74,17 +74,16 @@ PrunedDY stochastic_by_loop(const at::Tensor& source, at::Tensor pruned, const a
   return {std::move(pruned), std::move(kept)};
 }
 
-bool is_cuda_float(const at::Tensor& dy) { return dy.is_cuda() && dy.scalar_type() == at::kFloat; }
-
+template <typename Args>
 bool launches(const at::Tensor& dy) {
-  return is_cuda_float(dy) && launch_of<StochasticOnGpu>() != nullptr;
+  return can_start<Args>(dy.device()) && dy.scalar_type() == at::kFloat;
 }
 
 // Whether there is a kernel for such groups (kernels/select/nm_gpu.h).
 bool nm_launches(const at::Tensor& dy, const NmChoice& choice) {
   const bool fours = choice.m == 2 || choice.m == 4;
   const bool lanes = choice.m == 8 || choice.m == 16 || choice.m == 32;
-  return is_cuda_float(dy) && launch_of<NmOnGpu>() != nullptr && dy.numel() > 0 &&
+  return launches<NmOnGpu>(dy) && dy.numel() > 0 &&
          ((fours && dy.size(1) % 4 == 0) || (lanes && dy.size(1) % choice.m == 0));
 }
 
@@ -111,7 +110,6 @@ PrunedDY nm_by_launch(const at::Tensor& dy, const NmChoice& choice, const Rng& r
   auto pruned = at::empty_like(source), kept = nothing_kept(dy);
   const NmArgs args = nm_args(source, pruned, choice, rng);
   start<NmOnGpu>(
-      launch_of<NmOnGpu>(),
       {args, dy.size(0), choice.rescaling == Rescaling::kPlane, kept.mutable_data_ptr<int64_t>()},
       dy.device());
   return {std::move(pruned), std::move(kept)};
@@ -125,8 +123,7 @@ PrunedDY stochastic_by_launch(const at::Tensor& source, at::Tensor pruned, const
                             .dy = source.const_data_ptr<float>(),
                             .pruned = pruned.mutable_data_ptr<float>(),
                             .rng = rng};
-  start<StochasticOnGpu>(launch_of<StochasticOnGpu>(),
-                         {args, tau.const_data_ptr<float>(), kept.mutable_data_ptr<int64_t>()},
+  start<StochasticOnGpu>({args, tau.const_data_ptr<float>(), kept.mutable_data_ptr<int64_t>()},
                          source.device());
   return {std::move(pruned), std::move(kept)};
 }
@@ -149,7 +146,7 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
     return stochastic_by_loop(source, at::empty_like(source), tau, rng,
                               how == Choosing::kFastest ? stochastic_simd : stochastic_reference);
   }
-  if (how == Choosing::kFastest && launches(dy)) {
+  if (how == Choosing::kFastest && launches<StochasticOnGpu>(dy)) {
     const auto source = dy.contiguous(kLast);
     return stochastic_by_launch(source, at::empty_like(source), tau, rng);
   }
@@ -166,7 +163,9 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
 }
 
 PrunedDY stochastic_pruned_over(at::Tensor dy, const at::Tensor& tau, const Rng& rng) {
-  if (dy.is_contiguous(kLast) && launches(dy)) return stochastic_by_launch(dy, dy, tau, rng);
+  if (dy.is_contiguous(kLast) && launches<StochasticOnGpu>(dy)) {
+    return stochastic_by_launch(dy, dy, tau, rng);
+  }
   if (!loops(dy) || !dy.is_contiguous(kLast)) return stochastic_pruned(dy, tau, rng);
   return stochastic_by_loop(dy, dy, tau, rng, stochastic_simd);
 }

@@ -12,14 +12,14 @@ import sys
 import tempfile
 
 PEAK, PRUNED, NM = (f"kernels/select/{name}_gpu.h" for name in ("peak", "pruned", "nm"))
-PLANES, SUMS, UNIFORM = (f"kernels/gpu/{name}.h" for name in ("planes", "sums", "uniform"))
+PLANES, SUMS, DRAWS = (f"kernels/gpu/{name}.h" for name in ("planes", "sums", "draws"))
 ENTRIES, NORMALS = "kernels/sparse_dy/entries_gpu.h", "kernels/gaussian/gaussian_gpu.h"
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
 # The file of its check; of the others it is "pruning".
 CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels"}
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm", ENTRIES: "SparseDY", NM: "n of", PRUNED: "", SUMS: "mean",
-          UNIFORM: "uniform", NORMALS: "normal", NORM: "norm",
+          DRAWS: "uniform", NORMALS: "normal", NORM: "norm",
           CHANNELS: "channels"}
 
 # What is wrong, the kernel, its text and what stands there instead.
@@ -62,13 +62,15 @@ FAULTS = [
     ("the higher of equal channels", NM, "key[j] == key[i] && j < i", "key[j] == key[i] && j > i"),
     ("a NaN goes last", NM, "0x7F800001u ? 0x7F800001u", "0x7F800001u ? 0u"),
     ("sums of planes are read before they are whole", NM,
-     "mine.add(other); });\n      thread.barrier();", "mine.add(other); });"),
+     "const PlaneSums<4>& other) { mine.add(other); });\n      thread.barrier();",
+     "const PlaneSums<4>& other) { mine.add(other); });"),
     ("counts overwrite sums of planes", NM,
      "        store<4>(a.pruned + first, left);\n      }\n      thread.barrier();",
      "        store<4>(a.pruned + first, left);\n      }\n"),
     ("lanes of another group", NM, "first = lane / m * m", "first = lane / 8 * 8"),
-    ("lanes' sums are joined without waiting", NM,
-     "        thread.barrier();\n        if (part < half)", "        if (part < half)"),
+    ("lanes' sums are read before they are whole", NM,
+     "const PlaneSums<1>& other) { mine.add(other); });\n      thread.barrier();",
+     "const PlaneSums<1>& other) { mine.add(other); });"),
     ("another draw", NM, "[static_cast<size_t>(at % 4)]", "[static_cast<size_t>(at % 2)]"),
     ("a row of the next block", PLANES, "row < end; row += at.parts",
      "row <= end; row += at.parts"),
@@ -84,8 +86,8 @@ FAULTS = [
      "i < 1; i += at.parts"),
     ("no square of the mean", NORM, " - shifted * shifted", ""),
     ("the angle of another pair", NORMALS, "words[pair + 1]", "words[3 - pair]"),
-    ("one of four forgotten", UNIFORM, "i < 4 && at + i", "i < 3 && at + i"),
-    ("fours beyond the end", UNIFORM, "kFours && at + 4 <= args.count", "kFours"),
+    ("one of four forgotten", DRAWS, "i < 4 && at + i", "i < 3 && at + i"),
+    ("fours beyond the end", DRAWS, "kFours && at + 4 <= count", "kFours"),
 ]
 
 
