@@ -69,7 +69,8 @@ class MagnitudeAndPruning final : public Magnitude {
 
   void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
     Magnitude::visit(block, gradient, first, last);
-    kept_ += stochastic_simd({last, gradient, gradient, tau_, rng_}, first, last);
+    kept_ +=
+        stochastic_simd(StochasticArgs<float>{last, gradient, gradient, tau_, rng_}, first, last);
   }
 
   int64_t kept() const { return kept_; }

@@ -86,15 +86,20 @@ APPROX_GPU uint32_t bits_of(float value) {
 #endif
 }
 
-// Whether floats from here on can be moved so many at a time.
-inline bool lies_by(int64_t count, const float* from) {
-  return reinterpret_cast<uintptr_t>(from) % (static_cast<size_t>(count) * sizeof(float)) == 0;
+// Whether numbers from here on can be moved so many at a time.
+template <typename Number>
+bool lies_by(int64_t count, const Number* from) {
+  return reinterpret_cast<uintptr_t>(from) % (static_cast<size_t>(count) * sizeof(Number)) == 0;
 }
 
-// Neighbouring floats that one instruction moves. Their address is a multiple of their size.
+// Neighbouring numbers that one instruction moves. Their address is a multiple of their size.
 template <int kCount>
 struct alignas(kCount * sizeof(float)) Floats {
   float v[kCount];
+};
+template <int kCount>
+struct alignas(kCount * sizeof(uint16_t)) Halves {
+  uint16_t v[kCount];
 };
 
 template <int kCount>
@@ -124,6 +129,36 @@ APPROX_GPU Floats<kCount> load_constant(const float* from) {
 #endif
 }
 
+// The same of numbers of sixteen bits, which become floats; in `bits` as they lie in memory.
+template <int kCount>
+APPROX_GPU Halves<kCount> load_bits(const uint16_t* bits) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kCount == 4) {
+    const ushort4 four = *reinterpret_cast<const ushort4*>(bits);
+    return {{four.x, four.y, four.z, four.w}};
+  }
+#endif
+  return *reinterpret_cast<const Halves<kCount>*>(bits);
+}
+
+template <int kCount, typename Number>
+requires(sizeof(Number) == sizeof(uint16_t)) APPROX_GPU Floats<kCount> load(const Number* from) {
+  const auto halves = load_bits<kCount>(&from->bits);
+  Floats<kCount> values;
+  for (int i = 0; i < kCount; ++i) {
+    Number number;
+    number.bits = halves.v[i];
+    values.v[i] = static_cast<float>(number);
+  }
+  return values;
+}
+
+template <int kCount, typename Number>
+requires(sizeof(Number) ==
+         sizeof(uint16_t)) APPROX_GPU Floats<kCount> load_constant(const Number* from) {
+  return load<kCount>(from);
+}
+
 template <int kCount>
 APPROX_GPU void store(float* to, const Floats<kCount>& values) {
 #if defined(__CUDA_ARCH__)
@@ -134,6 +169,22 @@ APPROX_GPU void store(float* to, const Floats<kCount>& values) {
   }
 #endif
   *reinterpret_cast<Floats<kCount>*>(to) = values;
+}
+
+// Rounded to such numbers.
+template <int kCount, typename Number>
+requires(sizeof(Number) == sizeof(uint16_t)) APPROX_GPU
+    void store(Number* to, const Floats<kCount>& values) {
+  Halves<kCount> halves;
+  for (int i = 0; i < kCount; ++i) halves.v[i] = Number(values.v[i]).bits;
+#if defined(__CUDA_ARCH__)
+  if constexpr (kCount == 4) {
+    *reinterpret_cast<ushort4*>(&to->bits) =
+        make_ushort4(halves.v[0], halves.v[1], halves.v[2], halves.v[3]);
+    return;
+  }
+#endif
+  *reinterpret_cast<Halves<kCount>*>(&to->bits) = halves;
 }
 
 }  // namespace approx

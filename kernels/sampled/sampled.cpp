@@ -7,10 +7,10 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 
-#include "kernels/bfloat16_tensor.h"
 #include "kernels/gpu/start.h"
 #include "kernels/kernel.h"
 #include "kernels/loop_memory.h"
+#include "kernels/numbers_of.h"
 #include "kernels/plan.h"
 #include "kernels/rules.h"
 #include "kernels/sampled/channels.h"
@@ -94,22 +94,14 @@ void move_rows(int64_t channels, const at::Tensor& index, const at::Tensor& fact
   const auto factors = factor.defined() ? factor.contiguous() : factor;
   const ChannelPart which{channels, index.numel(), index.const_data_ptr<int64_t>(),
                           factors.defined() ? factors.const_data_ptr<float>() : nullptr};
-  const bool floats = source.scalar_type() == at::kFloat;
-  if (source.is_cuda()) {
-    return floats ? start_move(which, source.const_data_ptr<float>(),
-                               result.mutable_data_ptr<float>(), source, puts)
-                  : start_move(which, bfloat16_data(source), mutable_bfloat16_data(result), source,
-                               puts);
-  }
-  constexpr int64_t kGrain = 1 << 15;  // numbers worth waking another thread for
-  at::parallel_for(
-      0, rows, std::max<int64_t>(1, kGrain / channels), [&](int64_t begin, int64_t end) {
-        if (floats) {
-          move(which, source.const_data_ptr<float>(), result.mutable_data_ptr<float>(), begin, end);
-        } else {
-          move(which, bfloat16_data(source), mutable_bfloat16_data(result), begin, end);
-        }
-      });
+  of_two_types(source.scalar_type(), [&]<typename Number>(Number) {
+    const auto* from = numbers_of<Number>(source);
+    auto* to = mutable_numbers_of<Number>(result);
+    if (source.is_cuda()) return start_move(which, from, to, source, puts);
+    constexpr int64_t kGrain = 1 << 15;  // numbers worth waking another thread for
+    at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / channels),
+                     [&](int64_t begin, int64_t end) { move(which, from, to, begin, end); });
+  });
 }
 
 // x[:, index] times `factor` (undefined: 1) with the channels last in memory, [N,k,H,W].

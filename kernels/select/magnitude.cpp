@@ -8,38 +8,54 @@
 #include <ATen/ops/where.h>
 
 #include "kernels/gpu/start.h"
+#include "kernels/numbers_of.h"
 #include "kernels/select/select.h"
 
 namespace approx {
 
 at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
-  if (how != Choosing::kTensors && loops_as_floats(dy)) {
-    return plane_magnitude(dy.to(at::kFloat), how);
-  }
-  if (how == Choosing::kTensors || !dy.is_cpu() || dy.scalar_type() != at::kFloat) {
+  if (how == Choosing::kTensors || !loops(dy)) {
     const auto type = dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     return at::linalg_vector_norm(dy, 1, at::IntArrayRef{2, 3}, /*keepdim=*/true, type);
   }
   const auto source = dy.contiguous(at::MemoryFormat::ChannelsLast);
-  auto sum = at::empty({dy.size(0), dy.size(1), 1, 1},
-                       source.options().memory_format(at::MemoryFormat::Contiguous));
-  const MagnitudeArgs args{dy.size(0), dy.size(2) * dy.size(3), dy.size(1),
-                           source.const_data_ptr<float>(), sum.mutable_data_ptr<float>()};
-  const auto loop = how == Choosing::kFastest ? plane_magnitude_simd : plane_magnitude_reference;
-  at::parallel_for(0, args.n, 1, [&](int64_t begin, int64_t end) { loop(args, begin, end); });
+  auto sum =
+      at::empty({dy.size(0), dy.size(1), 1, 1},
+                source.options().dtype(at::kFloat).memory_format(at::MemoryFormat::Contiguous));
+  of_two_types(dy.scalar_type(), [&]<typename Number>(Number) {
+    const MagnitudeArgs<Number> args{dy.size(0), dy.size(2) * dy.size(3), dy.size(1),
+                                     numbers_of<Number>(source), sum.mutable_data_ptr<float>()};
+    at::parallel_for(0, args.n, 1, [&](int64_t begin, int64_t end) {
+      how == Choosing::kFastest ? plane_magnitude_simd(args, begin, end)
+                                : plane_magnitude_reference(args, begin, end);
+    });
+  });
   return sum;
 }
 
-at::Tensor mean_magnitude(const at::Tensor& dy) {
-  if (can_start<MeanMagnitudeArgs>(dy.device()) && dy.scalar_type() == at::kFloat &&
-      (dy.is_contiguous() || dy.is_contiguous(at::MemoryFormat::ChannelsLast))) {
+namespace {
+
+// mean_magnitude by a GPU's kernel; undefined where there is none for such numbers.
+at::Tensor mean_by_launch(const at::Tensor& dy) {
+  at::Tensor mean;
+  of_three_types(dy.scalar_type(), [&]<typename Number>(Number) {
+    if (!can_start<MeanMagnitudeArgs<Number>>(dy.device())) return;
     const auto options = dy.options().memory_format(c10::nullopt);
-    const auto partial = at::empty({MeanMagnitudeArgs::kPartials}, options.dtype(at::kDouble));
-    auto mean = at::empty({}, options);
-    start<MeanMagnitudeArgs>({dy.numel(), dy.const_data_ptr<float>(),
-                              partial.mutable_data_ptr<double>(), mean.mutable_data_ptr<float>()},
-                             dy.device());
-    return mean;
+    const auto partial = at::empty({kMostPartials}, options.dtype(at::kDouble));
+    mean = at::empty({}, options.dtype(at::kFloat));
+    start<MeanMagnitudeArgs<Number>>(
+        {dy.numel(), numbers_of<Number>(dy), partial.mutable_data_ptr<double>(),
+         mean.mutable_data_ptr<float>()},
+        dy.device());
+  });
+  return mean;
+}
+
+}  // namespace
+
+at::Tensor mean_magnitude(const at::Tensor& dy) {
+  if (dy.is_contiguous() || dy.is_contiguous(at::MemoryFormat::ChannelsLast)) {
+    if (auto mean = mean_by_launch(dy); mean.defined()) return mean;
   }
   return plane_magnitude(dy).sum().to(at::kFloat) / static_cast<double>(dy.numel());
 }

@@ -4,6 +4,8 @@
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
+
+#include "kernels/bfloat16-inl.h"
 // clang-format on
 
 #include <cmath>
@@ -16,23 +18,24 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Channels [first, first + kVectors * lanes) of one image.
-template <int kVectors>
-void add_magnitudes(const MagnitudeArgs& a, int64_t image, int64_t first) {
+template <int kVectors, typename Number>
+void add_magnitudes(const MagnitudeArgs<Number>& a, int64_t image, int64_t first) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<decltype(d)> sum[kVectors];
   for (int v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
-  const float* pixel = a.dy + image * a.plane * a.co + first;
+  const Number* pixel = a.dy + image * a.plane * a.co + first;
   for (int64_t p = 0; p < a.plane; ++p, pixel += a.co) {
     for (int v = 0; v < kVectors; ++v) {
-      sum[v] = hn::Add(sum[v], hn::Abs(hn::LoadU(d, pixel + v * lanes)));
+      sum[v] = hn::Add(sum[v], hn::Abs(load_numbers(d, pixel + v * lanes)));
     }
   }
   float* to = a.sum + image * a.co + first;
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, to + v * lanes);
 }
 
-void magnitudes(const MagnitudeArgs& a, int64_t begin, int64_t end) {
+template <typename Number>
+void magnitudes(const MagnitudeArgs<Number>& a, int64_t begin, int64_t end) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   for (int64_t image = begin; image < end; ++image) {
     int64_t c = 0;
@@ -42,7 +45,7 @@ void magnitudes(const MagnitudeArgs& a, int64_t begin, int64_t end) {
     for (; c < a.co; ++c) {
       float sum = 0;
       for (int64_t p = 0; p < a.plane; ++p) {
-        sum += std::abs(a.dy[(image * a.plane + p) * a.co + c]);
+        sum += std::abs(static_cast<float>(a.dy[(image * a.plane + p) * a.co + c]));
       }
       a.sum[image * a.co + c] = sum;
     }
@@ -70,6 +73,14 @@ float magnitude(const float* values, int64_t count) {
   return rest + hn::GetLane(hn::SumOfLanes(d, sum[0]));
 }
 
+// What is chosen at run time has no overloads.
+void magnitudes_of_floats(const MagnitudeArgs<float>& a, int64_t begin, int64_t end) {
+  magnitudes(a, begin, end);
+}
+void magnitudes_of_bfloat16(const MagnitudeArgs<BFloat16>& a, int64_t begin, int64_t end) {
+  magnitudes(a, begin, end);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace approx
 HWY_AFTER_NAMESPACE();
@@ -78,14 +89,18 @@ HWY_AFTER_NAMESPACE();
 namespace approx {
 
 HWY_EXPORT(magnitude);
-HWY_EXPORT(magnitudes);
+HWY_EXPORT(magnitudes_of_floats);
+HWY_EXPORT(magnitudes_of_bfloat16);
 
 float magnitude_simd(const float* values, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(magnitude)(values, count);
 }
 
-void plane_magnitude_simd(const MagnitudeArgs& args, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(magnitudes)(args, begin, end);
+void plane_magnitude_simd(const MagnitudeArgs<float>& args, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(magnitudes_of_floats)(args, begin, end);
+}
+void plane_magnitude_simd(const MagnitudeArgs<BFloat16>& args, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(magnitudes_of_bfloat16)(args, begin, end);
 }
 
 }  // namespace approx

@@ -27,10 +27,10 @@ APPROX_GPU float rescaling_of(const PlaneSums<kWidth>& sums, int i) {
 // Groups of two or four: a thread has four neighbouring channels of its pixels in registers. Where
 // planes are rescaled the block, which has all of their pixels, reads again what it has written,
 // while it is in the caches. kM divides four, and four the channels.
-template <int kM>
+template <typename Number, int kM>
 struct NmPruneFours {
   static constexpr int kMostThreads = 256;
-  NmOnGpu on;
+  NmOnGpu<Number> on;
 
   constexpr PlaneBlocks blocks() const {
     return {on.images, on.args.pixels / on.images, on.args.channels / 4, kMostThreads};
@@ -39,7 +39,7 @@ struct NmPruneFours {
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const NmArgs& a = on.args;
+    const NmArgs<Number>& a = on.args;
     const PlaneThread at(blocks(), thread);
     const int64_t plane = blocks().plane, channel = at.vector * 4;
     const int64_t image = thread.block_x() * plane * a.channels + channel;
@@ -77,7 +77,7 @@ struct NmPruneFours {
 
  private:
   APPROX_GPU Floats<4> pruned(const Floats<4>& values, int64_t first) const {
-    const NmArgs& a = on.args;
+    const NmArgs<Number>& a = on.args;
     uint32_t key[4];
     if (a.random) {
       const auto words = a.rng.block(static_cast<uint32_t>(first / 4));
@@ -107,9 +107,10 @@ struct NmPruneFours {
 
 // Groups of eight, sixteen or all thirty-two lanes of a warp: a lane has one channel of its warp's
 // pixels, and sees the others of its group by shuffles. m divides the channels.
+template <typename Number>
 struct NmPruneLanes {
   static constexpr int kMostThreads = 256;
-  NmOnGpu on;
+  NmOnGpu<Number> on;
 
   // A warp lies along the channels, however few there are.
   constexpr PlaneBlocks blocks() const {
@@ -119,7 +120,7 @@ struct NmPruneLanes {
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const NmArgs& a = on.args;
+    const NmArgs<Number>& a = on.args;
     const PlaneThread own(blocks(), thread);
     const int64_t plane = blocks().plane, channel = own.vector;
     const int64_t image = thread.block_x() * plane * a.channels + channel;
@@ -129,12 +130,12 @@ struct NmPruneLanes {
     int64_t kept = 0;
     for (int64_t pixel = own.part; pixel < plane; pixel += own.parts) {
       const int64_t at = image + pixel * a.channels;
-      const float value = is_one ? a.dy[at] : 0.0f;
+      const float value = is_one ? static_cast<float>(a.dy[at]) : 0.0f;
       const float left = pruned(thread, own.column, value, at);
       sums.first[0] += std::fabs(value);
       sums.second[0] += std::fabs(left);
       kept += left != 0 ? 1 : 0;
-      if (is_one) a.pruned[at] = left;
+      if (is_one) a.pruned[at] = Number(left);
     }
     if (on.rescale_plane) {
       auto* all = thread.template shared<PlaneSums<1>>();
@@ -143,7 +144,8 @@ struct NmPruneLanes {
                  [](PlaneSums<1>& mine, const PlaneSums<1>& other) { mine.add(other); });
       thread.barrier();
       for (int64_t pixel = own.part; is_one && pixel < plane; pixel += own.parts) {
-        a.pruned[image + pixel * a.channels] *= rescaling_of(all[own.column], 0);
+        Number& left = a.pruned[image + pixel * a.channels];
+        left = Number(static_cast<float>(left) * rescaling_of(all[own.column], 0));
       }
       thread.barrier();  // the sums have been read
     }
@@ -155,7 +157,7 @@ struct NmPruneLanes {
   // All lanes of the warp take part.
   template <typename Thread>
   APPROX_GPU float pruned(Thread& thread, int lane, float value, int64_t at) const {
-    const NmArgs& a = on.args;
+    const NmArgs<Number>& a = on.args;
     const int m = static_cast<int>(a.m), first = lane / m * m;
     uint32_t key = nm_key(value);
     if (a.random) {

@@ -2,7 +2,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 
-#include "kernels/bfloat16_tensor.h"
+#include "kernels/numbers_of.h"
 #include "kernels/select/select.h"
 #include "kernels/select/squares.h"
 
@@ -49,14 +49,11 @@ at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim, Choosing how) {
   }
   const bool fastest = how == Choosing::kFastest;
   const auto source = tensor.contiguous(at::MemoryFormat::ChannelsLast);
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return norms_by_loops(source, source.const_data_ptr<float>(), dim, fastest);
-    case at::kBFloat16:
-      return norms_by_loops(source, bfloat16_data(source), dim, fastest);
-    default:
-      return norms_by_tensors(tensor, dim);
-  }
+  at::Tensor norms;
+  const bool loops = of_two_types(tensor.scalar_type(), [&]<typename Number>(Number) {
+    norms = norms_by_loops(source, numbers_of<Number>(source), dim, fastest);
+  });
+  return loops ? norms : norms_by_tensors(tensor, dim);
 }
 
 }  // namespace approx

@@ -4,9 +4,11 @@
 #include <ATen/Parallel.h>
 
 #include <atomic>
+#include <optional>
 
 #include "kernels/draws.h"
 #include "kernels/gpu/start.h"
+#include "kernels/numbers_of.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/select.h"
 
@@ -15,13 +17,6 @@ namespace {
 
 constexpr auto kLast = at::MemoryFormat::ChannelsLast;
 constexpr int64_t kGrain = int64_t{16} * 1024;  // numbers worth waking another thread for
-
-bool loops(const at::Tensor& dy) { return dy.is_cpu() && dy.scalar_type() == at::kFloat; }
-
-PrunedDY in_precision(PrunedDY pruned, at::ScalarType precision) {
-  pruned.dy = pruned.dy.to(precision);
-  return pruned;
-}
 
 // Draws for the elements of dy, in the order of the channels-last memory.
 at::Tensor draws_like(const at::Tensor& dy, const Rng& rng) {
@@ -47,91 +42,135 @@ bool rescaled_by_image(const at::Tensor& dy, const NmChoice& choice) {
 
 // N:M pruning of one image after another, each multiplied by what keeps the sums of its planes
 // while it is in the cache. Returns how many entries stay.
-at::Tensor prune_by_image(const NmArgs& args, int64_t images) {
+template <typename Number>
+at::Tensor prune_by_image(const NmArgs<Number>& args, int64_t images) {
   const int64_t plane = args.pixels / images, image = plane * args.channels;
+  const auto add_magnitudes = [&](const Number* from, std::vector<float>& sums) {
+    plane_magnitude_simd(MagnitudeArgs<Number>{1, plane, args.channels, from, sums.data()}, 0, 1);
+  };
   return counted_in_parallel(images * image, image, [&](int64_t begin, int64_t end) {
     std::vector<float> all(static_cast<size_t>(args.channels)), factor(all.size());
     int64_t kept = 0;
     for (int64_t at = begin; at < end; at += image) {
       kept += nm_simd(args, at, at + image);
-      float* own = args.pruned + at;
-      plane_magnitude_simd({1, plane, args.channels, args.dy + at, all.data()}, 0, 1);
-      plane_magnitude_simd({1, plane, args.channels, own, factor.data()}, 0, 1);
+      Number* own = args.pruned + at;
+      add_magnitudes(args.dy + at, all);
+      add_magnitudes(own, factor);
       for (size_t c = 0; c < factor.size(); ++c) factor[c] = factor[c] > 0 ? all[c] / factor[c] : 1;
-      scale_channels_simd({plane, args.channels, factor.data(), own});
+      scale_channels_simd(ChannelFactors<Number>{plane, args.channels, factor.data(), own});
     }
     return kept;
   });
-}
-
-// From `source` into `pruned`, which may be the same: [N,C,H,W] floats with the channels last.
-PrunedDY stochastic_by_loop(const at::Tensor& source, at::Tensor pruned, const at::Tensor& tau,
-                            const Rng& rng, decltype(stochastic_simd)* loop) {
-  const StochasticArgs args{source.numel(), source.const_data_ptr<float>(),
-                            pruned.mutable_data_ptr<float>(), *tau.const_data_ptr<float>(), rng};
-  auto kept = counted_in_parallel(
-      args.count, 4, [&](int64_t begin, int64_t end) { return loop(args, begin, end); });
-  return {std::move(pruned), std::move(kept)};
-}
-
-template <typename Args>
-bool launches(const at::Tensor& dy) {
-  return can_start<Args>(dy.device()) && dy.scalar_type() == at::kFloat;
-}
-
-// Whether there is a kernel for such groups (kernels/select/nm_gpu.h).
-bool nm_launches(const at::Tensor& dy, const NmChoice& choice) {
-  const bool fours = choice.m == 2 || choice.m == 4;
-  const bool lanes = choice.m == 8 || choice.m == 16 || choice.m == 32;
-  return launches<NmOnGpu>(dy) && dy.numel() > 0 &&
-         ((fours && dy.size(1) % 4 == 0) || (lanes && dy.size(1) % choice.m == 0));
 }
 
 at::Tensor nothing_kept(const at::Tensor& like) {
   return at::zeros({}, at::TensorOptions().dtype(at::kLong).device(like.device()));
 }
 
-// From `source` into `pruned`, floats with the channels last.
-NmArgs nm_args(const at::Tensor& source, const at::Tensor& pruned, const NmChoice& choice,
-               const Rng& rng) {
+// As the result can hold it: what stays with probability |g| / tau must become that very tau.
+at::Tensor as_written(const at::Tensor& tau, const at::Tensor& dy) {
+  return dy.scalar_type() == at::kFloat ? tau : tau.to(dy.scalar_type()).to(at::kFloat);
+}
+
+// From `source` into `pruned`, which may be the same: [N,C,H,W] with the channels last.
+PrunedDY stochastic_by_loop(const at::Tensor& source, at::Tensor pruned, const at::Tensor& tau,
+                            const Rng& rng, Choosing how) {
+  at::Tensor kept;
+  of_two_types(source.scalar_type(), [&]<typename Number>(Number) {
+    const StochasticArgs<Number> args{source.numel(), numbers_of<Number>(source),
+                                      mutable_numbers_of<Number>(pruned),
+                                      *as_written(tau, source).const_data_ptr<float>(), rng};
+    kept = counted_in_parallel(args.count, 4, [&](int64_t begin, int64_t end) {
+      return how == Choosing::kFastest ? stochastic_simd(args, begin, end)
+                                       : stochastic_reference(args, begin, end);
+    });
+  });
+  return {std::move(pruned), std::move(kept)};
+}
+
+// The same on a GPU; nothing where it has no kernel.
+std::optional<PrunedDY> stochastic_by_launch(const at::Tensor& source, const at::Tensor& pruned,
+                                             const at::Tensor& tau, const Rng& rng) {
+  std::optional<PrunedDY> result;
+  of_three_types(source.scalar_type(), [&]<typename Number>(Number) {
+    if (!can_start<StochasticOnGpu<Number>>(source.device())) return;
+    result = {pruned, nothing_kept(source)};
+    const auto written = as_written(tau, source);
+    start<StochasticOnGpu<Number>>({{.count = source.numel(),
+                                     .dy = numbers_of<Number>(source),
+                                     .pruned = mutable_numbers_of<Number>(pruned),
+                                     .rng = rng},
+                                    written.const_data_ptr<float>(),
+                                    result->kept.mutable_data_ptr<int64_t>()},
+                                   source.device());
+  });
+  return result;
+}
+
+// From `source` into `pruned`, which have the channels last.
+template <typename Number>
+NmArgs<Number> nm_args(const at::Tensor& source, const at::Tensor& pruned, const NmChoice& choice,
+                       const Rng& rng) {
   return {.pixels = source.size(0) * source.size(2) * source.size(3),
           .channels = source.size(1),
           .n = choice.n,
           .m = choice.m,
           .random = choice.random,
           .rescale_group = choice.rescaling == Rescaling::kGroup,
-          .dy = source.const_data_ptr<float>(),
-          .pruned = pruned.mutable_data_ptr<float>(),
+          .dy = numbers_of<Number>(source),
+          .pruned = mutable_numbers_of<Number>(pruned),
           .rng = rng};
 }
 
-PrunedDY nm_by_launch(const at::Tensor& dy, const NmChoice& choice, const Rng& rng) {
+PrunedDY nm_by_loop(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, Choosing how) {
   const auto source = dy.contiguous(kLast);
-  auto pruned = at::empty_like(source), kept = nothing_kept(dy);
-  const NmArgs args = nm_args(source, pruned, choice, rng);
-  start<NmOnGpu>(
-      {args, dy.size(0), choice.rescaling == Rescaling::kPlane, kept.mutable_data_ptr<int64_t>()},
-      dy.device());
-  return {std::move(pruned), std::move(kept)};
+  PrunedDY result{at::empty_like(source), {}};
+  of_two_types(dy.scalar_type(), [&]<typename Number>(Number) {
+    const auto args = nm_args<Number>(source, result.dy, choice, rng);
+    if (choice.rescaling == Rescaling::kPlane) {
+      result.kept = prune_by_image(args, dy.size(0));
+    } else if (how == Choosing::kFastest && args.channels % args.m == 0) {
+      result.kept = counted_in_parallel(dy.numel(), 4 * args.m, [&](int64_t begin, int64_t end) {
+        return nm_simd(args, begin, end);
+      });
+    } else {
+      const int64_t channels = std::max<int64_t>(1, args.channels);
+      result.kept = counted_in_parallel(dy.numel(), channels, [&](int64_t begin, int64_t end) {
+        return nm_reference(args, begin / channels, end / channels);
+      });
+    }
+  });
+  return result;
 }
 
-// The same on a GPU.
-PrunedDY stochastic_by_launch(const at::Tensor& source, at::Tensor pruned, const at::Tensor& tau,
-                              const Rng& rng) {
-  auto kept = nothing_kept(source);
-  const StochasticArgs args{.count = source.numel(),
-                            .dy = source.const_data_ptr<float>(),
-                            .pruned = pruned.mutable_data_ptr<float>(),
-                            .rng = rng};
-  start<StochasticOnGpu>({args, tau.const_data_ptr<float>(), kept.mutable_data_ptr<int64_t>()},
-                         source.device());
-  return {std::move(pruned), std::move(kept)};
+// Whether a GPU's kernel takes such groups (kernels/select/nm_gpu.h).
+bool launched_groups(const at::Tensor& dy, const NmChoice& choice) {
+  const bool fours = choice.m == 2 || choice.m == 4;
+  const bool lanes = choice.m == 8 || choice.m == 16 || choice.m == 32;
+  return dy.numel() > 0 &&
+         ((fours && dy.size(1) % 4 == 0) || (lanes && dy.size(1) % choice.m == 0));
+}
+
+// On a GPU; nothing where it has no kernel.
+std::optional<PrunedDY> nm_by_launch(const at::Tensor& dy, const NmChoice& choice, const Rng& rng) {
+  std::optional<PrunedDY> result;
+  if (!launched_groups(dy, choice)) return result;
+  of_three_types(dy.scalar_type(), [&]<typename Number>(Number) {
+    if (!can_start<NmOnGpu<Number>>(dy.device())) return;
+    const auto source = dy.contiguous(kLast);
+    result = {at::empty_like(source), nothing_kept(dy)};
+    start<NmOnGpu<Number>>(
+        {nm_args<Number>(source, result->dy, choice, rng), dy.size(0),
+         choice.rescaling == Rescaling::kPlane, result->kept.mutable_data_ptr<int64_t>()},
+        dy.device());
+  });
+  return result;
 }
 
 }  // namespace
 
-bool loops_as_floats(const at::Tensor& dy) {
-  return dy.is_cpu() && (dy.scalar_type() == at::kBFloat16 || dy.scalar_type() == at::kHalf);
+bool loops(const at::Tensor& dy) {
+  return dy.is_cpu() && (dy.scalar_type() == at::kFloat || dy.scalar_type() == at::kBFloat16);
 }
 
 PrunedDY counted(at::Tensor pruned) {
@@ -143,38 +182,31 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
                            Choosing how) {
   if (how != Choosing::kTensors && loops(dy)) {
     const auto source = dy.contiguous(kLast);
-    return stochastic_by_loop(source, at::empty_like(source), tau, rng,
-                              how == Choosing::kFastest ? stochastic_simd : stochastic_reference);
+    return stochastic_by_loop(source, at::empty_like(source), tau, rng, how);
   }
-  if (how == Choosing::kFastest && launches<StochasticOnGpu>(dy)) {
+  if (how == Choosing::kFastest && dy.is_cuda()) {
     const auto source = dy.contiguous(kLast);
-    return stochastic_by_launch(source, at::empty_like(source), tau, rng);
+    auto pruned = stochastic_by_launch(source, at::empty_like(source), tau, rng);
+    if (pruned.has_value()) return *std::move(pruned);
   }
-  // As the result can hold it. What stays with probability |g| / tau must become that very tau.
-  const auto written = tau.to(dy.scalar_type()).to(at::kFloat);
-  const auto g = dy.to(at::kFloat);
-  if (how != Choosing::kTensors && loops_as_floats(dy)) {
-    return in_precision(stochastic_pruned(g, written, rng, how), dy.scalar_type());
-  }
-  const auto size = g.abs();
+  const auto written = as_written(tau, dy), g = dy.to(at::kFloat), size = g.abs();
   const auto stays = size > draws_like(dy, rng) * written;
   const auto small = at::where(stays, at::copysign(written, g), at::zeros_like(g));
   return counted(at::where(size < written, small, g).to(dy.scalar_type()).contiguous(kLast));
 }
 
 PrunedDY stochastic_pruned_over(at::Tensor dy, const at::Tensor& tau, const Rng& rng) {
-  if (dy.is_contiguous(kLast) && launches<StochasticOnGpu>(dy)) {
-    return stochastic_by_launch(dy, dy, tau, rng);
+  if (dy.is_contiguous(kLast)) {
+    if (auto pruned = stochastic_by_launch(dy, dy, tau, rng); pruned.has_value()) return *pruned;
+    if (loops(dy)) return stochastic_by_loop(dy, dy, tau, rng, Choosing::kFastest);
   }
-  if (!loops(dy) || !dy.is_contiguous(kLast)) return stochastic_pruned(dy, tau, rng);
-  return stochastic_by_loop(dy, dy, tau, rng, stochastic_simd);
+  return stochastic_pruned(dy, tau, rng);
 }
 
 PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng, Choosing how) {
-  if (how != Choosing::kTensors && loops_as_floats(dy)) {
-    return in_precision(nm_pruned(dy.to(at::kFloat), choice, rng, how), dy.scalar_type());
+  if (how == Choosing::kFastest && dy.is_cuda()) {
+    if (auto pruned = nm_by_launch(dy, choice, rng); pruned.has_value()) return *pruned;
   }
-  if (how == Choosing::kFastest && nm_launches(dy, choice)) return nm_by_launch(dy, choice, rng);
   if (choice.rescaling == Rescaling::kPlane &&
       !(how == Choosing::kFastest && loops(dy) && rescaled_by_image(dy, choice))) {
     auto plain = choice;
@@ -183,21 +215,7 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
     pruned.dy.mul_(rescaling_factor(plane_magnitude(dy, how), plane_magnitude(pruned.dy, how)));
     return pruned;
   }
-  if (how != Choosing::kTensors && loops(dy)) {
-    const auto source = dy.contiguous(kLast);
-    auto pruned = at::empty_like(source);
-    const NmArgs args = nm_args(source, pruned, choice, rng);
-    if (choice.rescaling == Rescaling::kPlane) return {pruned, prune_by_image(args, dy.size(0))};
-    if (how == Choosing::kFastest && args.channels % args.m == 0) {
-      return {pruned, counted_in_parallel(dy.numel(), 4 * args.m, [&](int64_t begin, int64_t end) {
-                return nm_simd(args, begin, end);
-              })};
-    }
-    const int64_t channels = std::max<int64_t>(1, args.channels);
-    return {pruned, counted_in_parallel(dy.numel(), channels, [&](int64_t begin, int64_t end) {
-              return nm_reference(args, begin / channels, end / channels);
-            })};
-  }
+  if (how != Choosing::kTensors && loops(dy)) return nm_by_loop(dy, choice, rng, how);
   // Groups of m as the last dimension, filled up with keys below all others.
   const int64_t channels = dy.size(1), groups = (channels + choice.m - 1) / choice.m;
   const auto grouped = [&](const at::Tensor& nchw, double fill) {

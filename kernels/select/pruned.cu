@@ -1,24 +1,31 @@
+#include "kernels/float16.h"
 #include "kernels/gpu/launch.cuh"
 #include "kernels/select/pruned_gpu.h"
 
 namespace approx {
 namespace {
 
-void launch_stochastic(const StochasticOnGpu& on, void* stream) {
+template <typename Number>
+void launch_stochastic(const StochasticOnGpu<Number>& on, void* stream) {
   if (lies_by(4, on.args.dy) && lies_by(4, on.args.pruned)) {
-    return launch(StochasticPrune<true>{on}, stream);
+    return launch(StochasticPrune<Number, true>{on}, stream);
   }
-  launch(StochasticPrune<false>{on}, stream);
+  launch(StochasticPrune<Number, false>{on}, stream);
 }
 
-void launch_mean_magnitude(const MeanMagnitudeArgs& args, void* stream) {
-  const PartialMagnitudes sums{args};
+template <typename Number>
+void launch_mean_magnitude(const MeanMagnitudeArgs<Number>& args, void* stream) {
+  const PartialMagnitudes<Number> sums{args};
   launch(sums, stream);
-  launch(MeanOfPartials{args, sums.grid().x}, stream);
+  launch(MeanOfPartials{args.count, sums.grid().x, args.partial, args.mean}, stream);
 }
 
-REGISTER_LAUNCH(StochasticOnGpu, launch_stochastic);
-REGISTER_LAUNCH(MeanMagnitudeArgs, launch_mean_magnitude);
+REGISTER_LAUNCH(StochasticOnGpu<float>, launch_stochastic<float>);
+REGISTER_LAUNCH(StochasticOnGpu<BFloat16>, launch_stochastic<BFloat16>);
+REGISTER_LAUNCH(StochasticOnGpu<Float16>, launch_stochastic<Float16>);
+REGISTER_LAUNCH(MeanMagnitudeArgs<float>, launch_mean_magnitude<float>);
+REGISTER_LAUNCH(MeanMagnitudeArgs<BFloat16>, launch_mean_magnitude<BFloat16>);
+REGISTER_LAUNCH(MeanMagnitudeArgs<Float16>, launch_mean_magnitude<Float16>);
 
 }  // namespace
 }  // namespace approx

@@ -4,66 +4,77 @@
 
 #include <cstdint>
 
+#include "kernels/bfloat16.h"
 #include "kernels/rng.h"
 
 namespace approx {
 
 // Stochastic pruning (Ye et al. 2020, Algorithm 1): an entry of magnitude below tau becomes
 // sign * tau with probability |entry| / tau, else zero; the others stay.
+template <typename Number>
 struct StochasticArgs {
   int64_t count = 0;
-  const float* dy = nullptr;
-  float* pruned = nullptr;
-  float tau = 0;  // zero: everything stays
+  const Number* dy = nullptr;
+  Number* pruned = nullptr;
+  float tau = 0;  // which a Number can be; zero: everything stays
   Rng rng;
 };
 
 // Elements [begin, end); begin a multiple of 4. Returns how many of them are not zero. Both give
 // the same bits.
-int64_t stochastic_reference(const StochasticArgs& args, int64_t begin, int64_t end);
-int64_t stochastic_simd(const StochasticArgs& args, int64_t begin, int64_t end);
+template <typename Number>
+int64_t stochastic_reference(const StochasticArgs<Number>& args, int64_t begin, int64_t end);
+int64_t stochastic_simd(const StochasticArgs<float>& args, int64_t begin, int64_t end);
+int64_t stochastic_simd(const StochasticArgs<BFloat16>& args, int64_t begin, int64_t end);
 
 // StochasticArgs with what the CPU has as numbers: both on the GPU, so that nothing waits.
+template <typename Number>
 struct StochasticOnGpu {
-  StochasticArgs args;         // its tau is not read
-  const float* tau = nullptr;  // []
-  int64_t* kept = nullptr;     // [], to which the number of entries that are not zero is added
+  StochasticArgs<Number> args;  // its tau is not read
+  const float* tau = nullptr;   // [], rounded to what a Number can be
+  int64_t* kept = nullptr;      // [], to which the number of entries that are not zero is added
 };
 
 // N:M pruning (McDanel et al. 2022, Algorithm 1): of every m neighbouring channels of a pixel the n
 // of largest key stay, of equal keys the lower channel. A last group of r < m channels keeps
 // min(n, r). The key is the magnitude, or a draw.
+template <typename Number>
 struct NmArgs {
   int64_t pixels = 0, channels = 0;
   int64_t n = 1, m = 1;  // n <= m <= 32
   bool random = false;
   bool rescale_group = false;  // multiply what stays by sum|group| / sum|kept|
-  const float* dy = nullptr;
-  float* pruned = nullptr;
+  const Number* dy = nullptr;
+  Number* pruned = nullptr;
   Rng rng;
 };
 
 // Pixels [begin, end). Returns how many of their elements are not zero.
-int64_t nm_reference(const NmArgs& args, int64_t begin, int64_t end);
+template <typename Number>
+int64_t nm_reference(const NmArgs<Number>& args, int64_t begin, int64_t end);
 
 // The same bits where m divides the channels, for elements [begin, end); both multiples of m, begin
 // also of 4.
-int64_t nm_simd(const NmArgs& args, int64_t begin, int64_t end);
+int64_t nm_simd(const NmArgs<float>& args, int64_t begin, int64_t end);
+int64_t nm_simd(const NmArgs<BFloat16>& args, int64_t begin, int64_t end);
 
 // The same on a GPU.
+template <typename Number>
 struct NmOnGpu {
-  NmArgs args;
+  NmArgs<Number> args;
   int64_t images = 1;          // that the pixels are of
   bool rescale_plane = false;  // multiply what stays of a plane by sum|plane| / sum|kept|
   int64_t* kept = nullptr;     // [], to which the number of entries that are not zero is added
 };
 
-// Multiplies each of the channels of some pixels by its factor.
+// Multiplies each of the channels of some pixels by its factor, and rounds the products.
+template <typename Number>
 struct ChannelFactors {
   int64_t pixels = 0, channels = 0;
   const float* factor = nullptr;  // [channels]
-  float* values = nullptr;        // [pixels,channels]
+  Number* values = nullptr;       // [pixels,channels]
 };
-void scale_channels_simd(const ChannelFactors& args);
+void scale_channels_simd(const ChannelFactors<float>& args);
+void scale_channels_simd(const ChannelFactors<BFloat16>& args);
 
 }  // namespace approx

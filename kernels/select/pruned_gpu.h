@@ -9,11 +9,11 @@ namespace approx {
 
 // A thread takes four neighbouring elements at a time, which are one block of the stream: the same
 // draws and the same bits as the loops of kernels/select/pruned.h. `kFours`: both arrays lie so
-// that four floats are moved by one instruction.
-template <bool kFours>
+// that four numbers are moved by one instruction.
+template <typename Number, bool kFours>
 struct StochasticPrune {
   static constexpr int kMostThreads = 256;
-  StochasticOnGpu on;
+  StochasticOnGpu<Number> on;
   int64_t most_blocks = 1024;  // each adds what it kept to one number
 
   Grid grid() const {
@@ -25,7 +25,7 @@ struct StochasticPrune {
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const StochasticArgs& a = on.args;
+    const StochasticArgs<Number>& a = on.args;
     const float tau = *on.tau;
     int64_t kept = 0;
     const int64_t stride = thread.blocks() * thread.threads() * 4;
@@ -41,9 +41,10 @@ struct StochasticPrune {
         store<4>(a.pruned + at, values);
       } else {
         for (int i = 0; i < 4 && at + i < a.count; ++i) {
-          const float value = pruned(a.dy[at + i], tau, words[static_cast<size_t>(i)]);
+          const float value =
+              pruned(static_cast<float>(a.dy[at + i]), tau, words[static_cast<size_t>(i)]);
           kept += value != 0 ? 1 : 0;
-          a.pruned[at + i] = value;
+          a.pruned[at + i] = Number(value);
         }
       }
     }
@@ -62,10 +63,11 @@ struct StochasticPrune {
 
 // A sum for each of at most `most_blocks` blocks, then their mean by one block: the order depends
 // on the count alone.
+template <typename Number>
 struct PartialMagnitudes {
   static constexpr int kMostThreads = 256;
-  MeanMagnitudeArgs args;
-  int64_t most_blocks = MeanMagnitudeArgs::kPartials;
+  MeanMagnitudeArgs<Number> args;
+  int64_t most_blocks = kMostPartials;
 
   Grid grid() const {
     const int64_t enough = blocks_of(args.count, int64_t{4} * kMostThreads);
@@ -91,8 +93,10 @@ struct PartialMagnitudes {
 
 struct MeanOfPartials {
   static constexpr int kMostThreads = 256;
-  MeanMagnitudeArgs args;
-  int64_t partials = 0;  // how many there are
+  int64_t count = 0;     // of numbers
+  int64_t partials = 0;  // how many sums there are
+  const double* partial = nullptr;
+  float* mean = nullptr;
 
   Grid grid() const {
     return {.threads = kMostThreads, .shared = kMostThreads / kWarp * sizeof(double)};
@@ -102,10 +106,10 @@ struct MeanOfPartials {
   APPROX_GPU void operator()(Thread& thread) const {
     double sum = 0;
     for (int64_t at = thread.index(); at < partials; at += thread.threads()) {
-      sum += args.partial[at];
+      sum += partial[at];
     }
     const double all = sum_of_block(thread, sum, thread.template shared<double>());
-    if (thread.index() == 0) *args.mean = static_cast<float>(all / static_cast<double>(args.count));
+    if (thread.index() == 0) *mean = static_cast<float>(all / static_cast<double>(count));
   }
 };
 

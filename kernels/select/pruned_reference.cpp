@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/float16.h"
 #include "kernels/select/pruned.h"
 
 namespace approx {
@@ -29,20 +30,23 @@ class Draws {
 
 }  // namespace
 
-int64_t stochastic_reference(const StochasticArgs& a, int64_t begin, int64_t end) {
+template <typename Number>
+int64_t stochastic_reference(const StochasticArgs<Number>& a, int64_t begin, int64_t end) {
   Draws draw(a.rng);
   int64_t kept = 0;
   for (int64_t i = begin; i < end; ++i) {
-    const float g = a.dy[i], size = std::fabs(g);
-    float stays = g;
-    if (size < a.tau) stays = size > draw(i) * a.tau ? std::copysign(a.tau, g) : 0.0f;
+    const auto g = static_cast<float>(a.dy[i]);
+    const float size = std::fabs(g);
+    Number stays = a.dy[i];
+    if (size < a.tau) stays = Number(size > draw(i) * a.tau ? std::copysign(a.tau, g) : 0.0f);
     a.pruned[i] = stays;
-    kept += stays != 0;
+    kept += static_cast<float>(stays) != 0;
   }
   return kept;
 }
 
-int64_t nm_reference(const NmArgs& a, int64_t begin, int64_t end) {
+template <typename Number>
+int64_t nm_reference(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   constexpr int64_t kMost = 32;
   Draws draw(a.rng);
   int64_t kept = 0;
@@ -52,7 +56,8 @@ int64_t nm_reference(const NmArgs& a, int64_t begin, int64_t end) {
       const int64_t size = std::min(a.m, a.channels - first);
       std::array<float, kMost> key;
       for (int64_t i = 0; i < size; ++i) {
-        key[static_cast<size_t>(i)] = a.random ? draw(at + i) : std::fabs(a.dy[at + i]);
+        key[static_cast<size_t>(i)] =
+            a.random ? draw(at + i) : std::fabs(static_cast<float>(a.dy[at + i]));
       }
       float whole = 0, left = 0;
       for (int64_t i = 0; i < size; ++i) {
@@ -65,18 +70,29 @@ int64_t nm_reference(const NmArgs& a, int64_t begin, int64_t end) {
           const bool equal = other == own || (std::isnan(other) && std::isnan(own));
           before += larger || (equal && j < i);
         }
-        const float value = before < a.n ? a.dy[at + i] : 0.0f;
+        const Number value = before < a.n ? a.dy[at + i] : Number(0.0f);
+        whole += std::fabs(static_cast<float>(a.dy[at + i]));
+        left += std::fabs(static_cast<float>(value));
         a.pruned[at + i] = value;
-        whole += std::fabs(a.dy[at + i]);
-        left += std::fabs(value);
       }
       for (int64_t i = 0; i < size; ++i) {
-        if (a.rescale_group && left > 0) a.pruned[at + i] *= whole / left;
-        kept += a.pruned[at + i] != 0;
+        const auto value = static_cast<float>(a.pruned[at + i]);
+        if (a.rescale_group) a.pruned[at + i] = Number(value * (left > 0 ? whole / left : 1));
+        kept += static_cast<float>(a.pruned[at + i]) != 0;
       }
     }
   }
   return kept;
 }
+
+#define APPROX_PRUNED_OF(Number)                                                          \
+  template int64_t stochastic_reference(const StochasticArgs<Number>&, int64_t, int64_t); \
+  template int64_t nm_reference(const NmArgs<Number>&, int64_t, int64_t)
+
+APPROX_PRUNED_OF(float);
+APPROX_PRUNED_OF(BFloat16);
+APPROX_PRUNED_OF(Float16);
+
+#undef APPROX_PRUNED_OF
 
 }  // namespace approx

@@ -6,6 +6,7 @@
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
 
+#include "kernels/bfloat16-inl.h"
 #include "kernels/philox-inl.h"
 #include "kernels/select/groups-inl.h"
 // clang-format on
@@ -32,7 +33,8 @@ HWY_INLINE size_t count_kept(Vector v) {
   return hn::Lanes(d) - hn::CountTrue(d, hn::Eq(v, hn::Zero(d)));
 }
 
-int64_t stochastic(const StochasticArgs& a, int64_t begin, int64_t end) {
+template <typename Number>
+int64_t stochastic(const StochasticArgs<Number>& a, int64_t begin, int64_t end) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto step = kVectors * lanes;
@@ -44,23 +46,41 @@ int64_t stochastic(const StochasticArgs& a, int64_t begin, int64_t end) {
     hn::Vec<hn::ScalableTag<uint32_t>> words[kVectors];
     stream.words(static_cast<uint32_t>(i / 4), words);
     for (int v = 0; v < kVectors; ++v) {
-      const auto g = hn::LoadU(d, a.dy + i + v * lanes);
+      const auto g = load_numbers(d, a.dy + i + v * lanes);
       const auto size = hn::Abs(g);
       const auto chosen = hn::Gt(size, hn::Mul(uniform_of(words[v]), tau));
       const auto small = hn::IfThenElseZero(chosen, hn::CopySignToAbs(tau, g));
       const auto stays = hn::IfThenElse(hn::Lt(size, tau), small, g);
-      hn::StoreU(stays, d, a.pruned + i + v * lanes);
+      store_same(d, stays, a.pruned + i + v * lanes);
       kept += count_kept(stays);
     }
   }
   return static_cast<int64_t>(kept) + stochastic_reference(a, i, end);
 }
 
-int64_t groups(const NmArgs& a, int64_t begin, int64_t end) {
+// Of the groups of one vector, whose draws are `words`; returns how many entries stay.
+template <typename Number>
+HWY_INLINE size_t choose(const NmArgs<Number>& a, const GroupsOfLanes& lanes_of_groups,
+                         hn::Vec<hn::ScalableTag<uint32_t>> words, const Number* from, Number* to) {
+  const Floats d;
+  const auto g = load_numbers(d, from);
+  const auto key = ordered(a.random ? uniform_of(words) : g);
+  const auto stays = hn::IfThenElseZero(lanes_of_groups.largest(key, a.n), g);
+  if (!a.rescale_group) {
+    store_same(d, stays, to);
+    return count_kept(stays);
+  }
+  const auto rescaled = lanes_of_groups.rescaled(g, stays);
+  store_rounded(d, rescaled, to);
+  return count_kept(rescaled);
+}
+
+template <typename Number>
+int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (lanes % a.m != 0) {  // groups wider than a vector, or of a size that does not divide it
-    NmArgs groups_as_pixels = a;
+    NmArgs<Number> groups_as_pixels = a;
     groups_as_pixels.channels = a.m;
     return nm_reference(groups_as_pixels, begin / a.m, end / a.m);
   }
@@ -75,36 +95,47 @@ int64_t groups(const NmArgs& a, int64_t begin, int64_t end) {
       const int64_t at = i + v * lanes;
       const auto left = static_cast<size_t>(std::clamp<int64_t>(end - at, 0, lanes));
       if (left == 0) break;
-      HWY_ALIGN float rest[hn::MaxLanes(Floats())] = {};
-      if (left < hn::Lanes(d)) std::copy_n(a.dy + at, left, rest);
-      const auto g = left < hn::Lanes(d) ? hn::Load(d, rest) : hn::LoadU(d, a.dy + at);
-      const auto key = ordered(a.random ? uniform_of(words[v]) : g);
-      auto stays = hn::IfThenElseZero(lanes_of_groups.largest(key, a.n), g);
-      if (a.rescale_group) stays = lanes_of_groups.rescaled(g, stays);
-      kept += count_kept(stays);
-      if (left < hn::Lanes(d)) {
-        hn::Store(stays, d, rest);
-        std::copy_n(rest, left, a.pruned + at);
+      if (left == hn::Lanes(d)) {
+        kept += choose(a, lanes_of_groups, words[v], a.dy + at, a.pruned + at);
       } else {
-        hn::StoreU(stays, d, a.pruned + at);
+        HWY_ALIGN Number rest[hn::MaxLanes(Floats())] = {};
+        std::copy_n(a.dy + at, left, rest);
+        kept += choose(a, lanes_of_groups, words[v], rest, rest);
+        std::copy_n(rest, left, a.pruned + at);
       }
     }
   }
   return static_cast<int64_t>(kept);
 }
 
-void scale_channels(const ChannelFactors& a) {
+template <typename Number>
+void scale_channels(const ChannelFactors<Number>& a) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  float* pixel = a.values;
+  Number* pixel = a.values;
   for (int64_t p = 0; p < a.pixels; ++p, pixel += a.channels) {
     int64_t c = 0;
     for (; c + lanes <= a.channels; c += lanes) {
-      hn::StoreU(hn::Mul(hn::LoadU(d, pixel + c), hn::LoadU(d, a.factor + c)), d, pixel + c);
+      store_rounded(d, hn::Mul(load_numbers(d, pixel + c), hn::LoadU(d, a.factor + c)), pixel + c);
     }
-    for (; c < a.channels; ++c) pixel[c] *= a.factor[c];
+    for (; c < a.channels; ++c) pixel[c] = Number(static_cast<float>(pixel[c]) * a.factor[c]);
   }
 }
+
+// What is chosen at run time has no overloads.
+#define APPROX_PRUNED_OF(Number, suffix)                                                     \
+  int64_t stochastic_##suffix(const StochasticArgs<Number>& a, int64_t begin, int64_t end) { \
+    return stochastic(a, begin, end);                                                        \
+  }                                                                                          \
+  int64_t groups_##suffix(const NmArgs<Number>& a, int64_t begin, int64_t end) {             \
+    return groups(a, begin, end);                                                            \
+  }                                                                                          \
+  void scale_channels_##suffix(const ChannelFactors<Number>& a) { scale_channels(a); }
+
+APPROX_PRUNED_OF(float, float)
+APPROX_PRUNED_OF(BFloat16, bfloat16)
+
+#undef APPROX_PRUNED_OF
 
 }  // namespace HWY_NAMESPACE
 }  // namespace approx
@@ -113,19 +144,24 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace approx {
 
-HWY_EXPORT(stochastic);
-HWY_EXPORT(groups);
-HWY_EXPORT(scale_channels);
+#define APPROX_PRUNED_OF(Number, suffix)                                                    \
+  HWY_EXPORT(stochastic_##suffix);                                                          \
+  HWY_EXPORT(groups_##suffix);                                                              \
+  HWY_EXPORT(scale_channels_##suffix);                                                      \
+  int64_t stochastic_simd(const StochasticArgs<Number>& args, int64_t begin, int64_t end) { \
+    return HWY_DYNAMIC_DISPATCH(stochastic_##suffix)(args, begin, end);                     \
+  }                                                                                         \
+  int64_t nm_simd(const NmArgs<Number>& args, int64_t begin, int64_t end) {                 \
+    return HWY_DYNAMIC_DISPATCH(groups_##suffix)(args, begin, end);                         \
+  }                                                                                         \
+  void scale_channels_simd(const ChannelFactors<Number>& args) {                            \
+    HWY_DYNAMIC_DISPATCH(scale_channels_##suffix)(args);                                    \
+  }
 
-int64_t stochastic_simd(const StochasticArgs& args, int64_t begin, int64_t end) {
-  return HWY_DYNAMIC_DISPATCH(stochastic)(args, begin, end);
-}
+APPROX_PRUNED_OF(float, float)
+APPROX_PRUNED_OF(BFloat16, bfloat16)
 
-int64_t nm_simd(const NmArgs& args, int64_t begin, int64_t end) {
-  return HWY_DYNAMIC_DISPATCH(groups)(args, begin, end);
-}
-
-void scale_channels_simd(const ChannelFactors& args) { HWY_DYNAMIC_DISPATCH(scale_channels)(args); }
+#undef APPROX_PRUNED_OF
 
 }  // namespace approx
 #endif

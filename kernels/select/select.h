@@ -10,12 +10,12 @@
 
 namespace approx {
 
-// How a choice is made: by loops over memory where there are such (on the CPU in float), by their
-// definition, or by operations on tensors. All draw the same numbers.
+// How a choice is made: by loops over memory where there are such, by their definition, or by
+// operations on tensors. All draw the same numbers.
 enum class Choosing { kFastest, kReference, kTensors };
 
-// Whether loops choose of it once its numbers have been made floats, which hold them exactly.
-bool loops_as_floats(const at::Tensor& dy);
+// Whether there are loops for it: on the CPU, of floats and bfloat16.
+bool loops(const at::Tensor& dy);
 
 // What stays of a gradient, counted.
 PrunedDY counted(at::Tensor pruned);

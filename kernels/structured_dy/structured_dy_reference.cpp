@@ -33,9 +33,10 @@ void structured_definition(const Arguments<StructuredDY, double>& args, int64_t 
   const int64_t pixels = p.n * p.ho * p.wo;
   const std::vector<float> dy(args.dy, args.dy + pixels * p.co);
   std::vector<float> chosen(dy.size());
-  nm_reference({pixels, p.co, args.choice.n, args.choice.m, args.choice.random,
-                args.choice.rescaling == Rescaling::kGroup, dy.data(), chosen.data(), args.rng},
-               0, pixels);
+  nm_reference<float>(
+      {pixels, p.co, args.choice.n, args.choice.m, args.choice.random,
+       args.choice.rescaling == Rescaling::kGroup, dy.data(), chosen.data(), args.rng},
+      0, pixels);
   std::vector<double> kept(chosen.begin(), chosen.end());
   if (args.choice.rescaling == Rescaling::kPlane) rescale_planes(p, args.dy, kept);
   Arrays<double> replaced = args;

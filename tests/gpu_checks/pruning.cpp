@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/float16.h"
 #include "kernels/gaussian/gaussian_gpu.h"
 #include "kernels/gpu/uniform.h"
 #include "kernels/select/nm_gpu.h"
@@ -20,6 +21,15 @@ int64_t drawn_count(Draws& draw) {
 // Few enough that threads take several turns.
 int64_t drawn_blocks(Draws& draw) { return 1 + draw.below(3); }
 
+// Rounded to what they are in memory.
+template <typename Number>
+std::vector<Number> as_numbers(const std::vector<float>& values) {
+  std::vector<Number> numbers;
+  numbers.reserve(values.size());
+  for (const float value : values) numbers.push_back(Number(value));
+  return numbers;
+}
+
 Rng drawn_rng(Draws& draw) {
   return {.seed = static_cast<uint64_t>(draw.below(1 << 30)),
           .layer = static_cast<uint32_t>(draw.below(1 << 16)),
@@ -27,33 +37,36 @@ Rng drawn_rng(Draws& draw) {
           .rank = static_cast<uint32_t>(draw.below(3))};
 }
 
-template <bool kFours>
+template <typename Number, bool kFours>
 std::string pruning_agrees(uint64_t seed) {
   Draws draw(seed);
   const int64_t count = drawn_count(draw);
-  auto values = draw.numbers(count);
-  values[static_cast<size_t>(draw.below(count))] = std::numeric_limits<float>::quiet_NaN();
-  values[static_cast<size_t>(draw.below(count))] = -std::numeric_limits<float>::infinity();
+  auto floats = draw.numbers(count);
+  floats[static_cast<size_t>(draw.below(count))] = std::numeric_limits<float>::quiet_NaN();
+  floats[static_cast<size_t>(draw.below(count))] = -std::numeric_limits<float>::infinity();
+  const auto values = as_numbers<Number>(floats);
   static constexpr float kTaus[] = {0, 1e-30F, 0.3F, 0.9F, 2};
-  StochasticArgs args{
-      .count = count, .dy = values.data(), .tau = kTaus[draw.below(5)], .rng = drawn_rng(draw)};
-  std::vector<float> wanted(values.size()), got;
+  StochasticArgs<Number> args{.count = count,
+                              .dy = values.data(),
+                              .tau = static_cast<float>(Number(kTaus[draw.below(5)])),
+                              .rng = drawn_rng(draw)};
+  std::vector<Number> wanted(values.size()), got;
   args.pruned = wanted.data();
   const int64_t wanted_kept = stochastic_reference(args, 0, count);
   const bool in_place = draw.below(2) == 0;
   const int64_t blocks = drawn_blocks(draw);
 
-  std::string wrong = in_all_orders<std::vector<float>>(
-      [&](Order order, std::vector<float>& results) {
-        GpuArray<float> dy(values), pruned(count);
+  std::string wrong = in_all_orders<std::vector<Number>>(
+      [&](Order order, std::vector<Number>& results) {
+        GpuArray<Number> dy(values), pruned(count);
         const GpuArray<float> tau(std::vector<float>{args.tau});
         GpuArray<int64_t> kept(std::vector<int64_t>{0});
-        StochasticArgs there = args;
+        StochasticArgs<Number> there = args;
         there.dy = dy.data();
         there.pruned = in_place ? dy.data() : pruned.data();
         there.tau = std::numeric_limits<float>::quiet_NaN();
-        std::string failed =
-            emulate(StochasticPrune<kFours>{{there, tau.data(), kept.data()}, blocks}, order);
+        std::string failed = emulate(
+            StochasticPrune<Number, kFours>{{there, tau.data(), kept.data()}, blocks}, order);
         if (!dy.intact() || !pruned.intact() || !kept.intact()) failed = "it wrote elsewhere";
         if (failed.empty() && *kept.data() != wanted_kept) {
           failed = fmt::format("{} counted and not {}", *kept.data(), wanted_kept);
@@ -69,11 +82,11 @@ std::string pruning_agrees(uint64_t seed) {
 }
 
 // N:M pruning of shapes that `kernel` takes.
-template <typename Kernel>
+template <typename Number, typename Kernel>
 std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
   Draws draw(seed);
-  NmOnGpu on;
-  NmArgs& args = on.args;
+  NmOnGpu<Number> on;
+  NmArgs<Number>& args = on.args;
   args.m = groups[static_cast<size_t>(draw.below(static_cast<int64_t>(groups.size())))];
   args.n = 1 + draw.below(args.m);
   args.channels = std::max<int64_t>(args.m, 4) * (1 + draw.below(draw.below(3) == 0 ? 40 : 5));
@@ -86,15 +99,16 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
   on.rescale_plane = how > 2;
   args.rng = drawn_rng(draw);
   const int64_t count = args.pixels * args.channels;
-  auto values = draw.numbers(count);
+  auto floats = draw.numbers(count);
   // Ties; and what is no number, which a sum of planes would spread.
-  for (auto& value : values) value = draw.below(3) == 0 ? 0.5F : value;
+  for (auto& value : floats) value = draw.below(3) == 0 ? 0.5F : value;
   if (!on.rescale_plane && !args.rescale_group) {
     for (int i = 0; i < 3; ++i) {
-      values[static_cast<size_t>(draw.below(count))] = std::numeric_limits<float>::quiet_NaN();
+      floats[static_cast<size_t>(draw.below(count))] = std::numeric_limits<float>::quiet_NaN();
     }
   }
-  std::vector<float> wanted(values.size()), got;
+  const auto values = as_numbers<Number>(floats);
+  std::vector<Number> wanted(values.size()), got;
   args.dy = values.data();
   args.pruned = wanted.data();
   int64_t wanted_kept = nm_reference(args, 0, args.pixels);
@@ -104,22 +118,23 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
       for (int64_t c = 0; c < args.channels; ++c) {
         double all = 0, left = 0;
         for (int64_t pixel = n * plane; pixel < (n + 1) * plane; ++pixel) {
-          all += std::abs(values[static_cast<size_t>(pixel * args.channels + c)]);
-          left += std::abs(wanted[static_cast<size_t>(pixel * args.channels + c)]);
+          const auto at = static_cast<size_t>(pixel * args.channels + c);
+          all += std::abs(static_cast<float>(values[at]));
+          left += std::abs(static_cast<float>(wanted[at]));
         }
         for (int64_t pixel = n * plane; left > 0 && pixel < (n + 1) * plane; ++pixel) {
           auto& value = wanted[static_cast<size_t>(pixel * args.channels + c)];
-          value = static_cast<float>(value * (all / left));
+          value = Number(static_cast<float>(static_cast<float>(value) * (all / left)));
         }
       }
     }
   }
-  const GpuArray<float> dy(values);
-  std::string wrong = in_all_orders<std::vector<float>>(
-      [&](Order order, std::vector<float>& results) {
-        GpuArray<float> pruned(count);
+  const GpuArray<Number> dy(values);
+  std::string wrong = in_all_orders<std::vector<Number>>(
+      [&](Order order, std::vector<Number>& results) {
+        GpuArray<Number> pruned(count);
         GpuArray<int64_t> kept(std::vector<int64_t>{0});
-        NmOnGpu there = on;
+        NmOnGpu<Number> there = on;
         there.args.dy = dy.data();
         there.args.pruned = pruned.data();
         there.kept = kept.data();
@@ -133,10 +148,12 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
       },
       got);
   for (size_t i = 0; i < wanted.size() && wrong.empty(); ++i) {
-    const bool same =
-        bits_of(got[i]) == bits_of(wanted[i]) ||
-        (on.rescale_plane && std::abs(got[i] - wanted[i]) <= 1e-5 * std::abs(wanted[i]));
-    if (!same) wrong = fmt::format("entry {} is {} and not {}", i, got[i], wanted[i]);
+    const auto own = static_cast<float>(got[i]), right = static_cast<float>(wanted[i]);
+    // (Sums of planes are added up in another order, so a product may be rounded to the next.)
+    const double tolerance = std::is_same_v<Number, float> ? 1e-5 : 1e-2;
+    const bool same = bits_of(own) == bits_of(right) ||
+                      (on.rescale_plane && std::abs(own - right) <= tolerance * std::abs(right));
+    if (!same) wrong = fmt::format("entry {} is {} and not {}", i, own, right);
   }
   return wrong.empty()
              ? wrong
@@ -144,6 +161,17 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
                            args.n, args.m, args.channels, args.pixels, on.images,
                            args.random ? ", random" : "", args.rescale_group ? ", by group" : "",
                            on.rescale_plane ? ", by plane" : "");
+}
+
+template <typename Number>
+std::string fours_agree(uint64_t seed) {
+  return seed % 2 == 0 ? nm_agrees<Number, NmPruneFours<Number, 2>>(seed, {2})
+                       : nm_agrees<Number, NmPruneFours<Number, 4>>(seed, {4});
+}
+
+template <typename Number>
+std::string lanes_agree(uint64_t seed) {
+  return nm_agrees<Number, NmPruneLanes<Number>>(seed, {8, 16, 32});
 }
 
 template <bool kFours>
@@ -173,22 +201,28 @@ std::string normals_agree(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} (of {})", wrong, count);
 }
 
+template <typename Number>
 std::string mean_agrees(uint64_t seed) {
   Draws draw(seed);
   const int64_t count = drawn_count(draw), blocks = drawn_blocks(draw);
-  const auto values = draw.numbers(count);
+  const auto values = as_numbers<Number>(draw.numbers(count));
   double wanted = 0;
-  for (const float value : values) wanted += std::abs(double{value}) / static_cast<double>(count);
-  const GpuArray<float> there(values);
+  for (const Number value : values) {
+    wanted += std::abs(double{static_cast<float>(value)}) / static_cast<double>(count);
+  }
+  const GpuArray<Number> there(values);
   std::vector<float> got;
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
-        GpuArray<double> partial(MeanMagnitudeArgs::kPartials);
+        GpuArray<double> partial(kMostPartials);
         GpuArray<float> mean(1);
-        const MeanMagnitudeArgs args{count, there.data(), partial.data(), mean.data()};
-        const PartialMagnitudes sums{args, blocks};
+        const MeanMagnitudeArgs<Number> args{count, there.data(), partial.data(), mean.data()};
+        const PartialMagnitudes<Number> sums{args, blocks};
         std::string failed = emulate(sums, order);
-        if (failed.empty()) failed = emulate(MeanOfPartials{args, sums.grid().x}, order);
+        if (failed.empty()) {
+          failed =
+              emulate(MeanOfPartials{count, sums.grid().x, partial.data(), mean.data()}, order);
+        }
         if (!partial.intact() || !mean.intact()) failed = "it wrote elsewhere";
         results = mean.values();
         return failed;
@@ -225,20 +259,23 @@ std::string draws_agree(uint64_t seed) {
 }  // namespace
 
 std::vector<Agreement> pruning_on_gpu() {
-  return {{"stochastic pruning, fours", pruning_agrees<true>},
-          {"stochastic pruning, one by one", pruning_agrees<false>},
-          {"n of 2 and 4",
-           [](uint64_t seed) {
-             return seed % 2 == 0 ? nm_agrees<NmPruneFours<2>>(seed, {2})
-                                  : nm_agrees<NmPruneFours<4>>(seed, {4});
-           }},
-          {"n of 8, 16 and 32",
-           [](uint64_t seed) {
-             return nm_agrees<NmPruneLanes>(seed, {8, 16, 32});
-           }},
+  return {{"stochastic pruning, fours", pruning_agrees<float, true>},
+          {"stochastic pruning, one by one", pruning_agrees<float, false>},
+          {"stochastic pruning of bfloat16, fours", pruning_agrees<BFloat16, true>},
+          {"stochastic pruning of bfloat16, one by one", pruning_agrees<BFloat16, false>},
+          {"stochastic pruning of float16, fours", pruning_agrees<Float16, true>},
+          {"stochastic pruning of float16, one by one", pruning_agrees<Float16, false>},
+          {"n of 2 and 4", fours_agree<float>},
+          {"n of 2 and 4 of bfloat16", fours_agree<BFloat16>},
+          {"n of 2 and 4 of float16", fours_agree<Float16>},
+          {"n of 8, 16 and 32", lanes_agree<float>},
+          {"n of 8, 16 and 32 of bfloat16", lanes_agree<BFloat16>},
+          {"n of 8, 16 and 32 of float16", lanes_agree<Float16>},
           {"normal draws, fours", normals_agree<true>},
           {"normal draws, one by one", normals_agree<false>},
-          {"mean magnitude", mean_agrees},
+          {"mean magnitude", mean_agrees<float>},
+          {"mean magnitude of bfloat16", mean_agrees<BFloat16>},
+          {"mean magnitude of float16", mean_agrees<Float16>},
           {"uniform draws, fours", draws_agree<true>},
           {"uniform draws, one by one", draws_agree<false>}};
 }

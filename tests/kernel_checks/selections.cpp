@@ -29,57 +29,107 @@ struct DrawnMaps {
   std::vector<float> dy;
 };
 
-bool same_bits(const Guarded& a, const Guarded& b) {
-  return std::memcmp(a.data(), b.data(), static_cast<size_t>(a.size()) * sizeof(float)) == 0;
+// Numbers in one of the precisions that loops read.
+template <typename Number>
+std::vector<Number> in_precision(const std::vector<float>& numbers) {
+  std::vector<Number> result;
+  for (const float number : numbers) result.push_back(Number(number));
+  return result;
+}
+
+template <typename Number>
+bool same_bits(const std::vector<Number>& a, const std::vector<Number>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(Number)) == 0;
 }
 
 std::string verdict(const Guarded& got, const std::vector<double>& truth) {
   return got.intact() ? difference(got.data(), truth) : "it wrote outside its result";
 }
 
+// What `fast` and `plain` make of the same numbers of one precision: each writes count numbers and
+// returns how many are not zero.
+template <typename Number, typename Fast, typename Plain>
+std::string choices_agree(size_t count, const Fast& fast, const Plain& plain) {
+  // One behind the last must stay as it is.
+  std::vector<Number> chosen(count + 1, Number(7)), wanted(chosen);
+  const int64_t kept = fast(chosen.data()), expected = plain(wanted.data());
+  return kept == expected && same_bits(chosen, wanted) ? "" : "other bits than the definition's";
+}
+
+template <typename Number>
 std::string stochastic_agrees(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
-  const auto count = static_cast<int64_t>(maps.dy.size());
-  Guarded fast(count), plain(count);
-  StochasticArgs args{count, maps.dy.data(), fast.data(), 0.5F, Rng{.seed = seed}};
-  const int64_t kept = stochastic_simd(args, 0, count);
-  args.pruned = plain.data();
-  const int64_t expected = stochastic_reference(args, 0, count);
-  if (!fast.intact()) return "it wrote outside its result";
-  return kept == expected && same_bits(fast, plain) ? "" : "other bits than the definition's";
+  const auto numbers = in_precision<Number>(maps.dy);
+  StochasticArgs<Number> args{.count = static_cast<int64_t>(numbers.size()),
+                              .dy = numbers.data(),
+                              .tau = 0.5F,
+                              .rng = Rng{.seed = seed}};
+  return choices_agree<Number>(
+      numbers.size(),
+      [&](Number* to) {
+        args.pruned = to;
+        return stochastic_simd(args, 0, args.count);
+      },
+      [&](Number* to) {
+        args.pruned = to;
+        return stochastic_reference(args, 0, args.count);
+      });
 }
 
+template <typename Number>
 std::string structured_agrees(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
-  const auto count = static_cast<int64_t>(maps.dy.size());
-  Guarded fast(count), plain(count);
-  NmArgs args{.pixels = maps.n * maps.pixels,
-              .channels = maps.channels,
-              .n = 1 + draw.below(3),
-              .m = 4,
-              .random = draw.below(2) == 0,
-              .rescale_group = draw.below(2) == 0,
-              .dy = maps.dy.data(),
-              .pruned = fast.data(),
-              .rng = Rng{.seed = seed}};
-  const int64_t kept = nm_simd(args, 0, count);
-  args.pruned = plain.data();
-  const int64_t expected = nm_reference(args, 0, args.pixels);
-  if (!fast.intact()) return "it wrote outside its result";
-  return kept == expected && same_bits(fast, plain) ? "" : "other bits than the definition's";
+  const auto numbers = in_precision<Number>(maps.dy);
+  NmArgs<Number> args{.pixels = maps.n * maps.pixels,
+                      .channels = maps.channels,
+                      .n = 1 + draw.below(3),
+                      .m = 4,
+                      .random = draw.below(2) == 0,
+                      .rescale_group = draw.below(2) == 0,
+                      .dy = numbers.data(),
+                      .rng = Rng{.seed = seed}};
+  return choices_agree<Number>(
+      numbers.size(),
+      [&](Number* to) {
+        args.pruned = to;
+        return nm_simd(args, 0, args.pixels * args.channels);
+      },
+      [&](Number* to) {
+        args.pruned = to;
+        return nm_reference(args, 0, args.pixels);
+      });
 }
 
+template <typename Number>
 std::string magnitude_agrees(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
+  const auto numbers = in_precision<Number>(maps.dy);
   Guarded fast(maps.n * maps.channels), plain(maps.n * maps.channels);
-  MagnitudeArgs args{maps.n, maps.pixels, maps.channels, maps.dy.data(), fast.data()};
+  MagnitudeArgs<Number> args{maps.n, maps.pixels, maps.channels, numbers.data(), fast.data()};
   plane_magnitude_simd(args, 0, maps.n);
   args.sum = plain.data();
   plane_magnitude_reference(args, 0, maps.n);
   return verdict(fast, {plain.data(), plain.data() + plain.size()});
+}
+
+// Each number times its channel's factor, rounded once.
+template <typename Number>
+std::string scaled_agree(uint64_t seed) {
+  Draws draw(seed);
+  const DrawnMaps maps(draw);
+  const auto factors = draw.numbers(maps.channels);
+  auto scaled = in_precision<Number>(maps.dy);
+  scaled.push_back(Number(7));
+  auto wanted = scaled;
+  for (size_t i = 0; i + 1 < wanted.size(); ++i) {
+    wanted[i] = Number(static_cast<float>(wanted[i]) * factors[i % factors.size()]);
+  }
+  scale_channels_simd(
+      ChannelFactors<Number>{maps.n * maps.pixels, maps.channels, factors.data(), scaled.data()});
+  return same_bits(scaled, wanted) ? "" : "other bits than the definition's";
 }
 
 std::string peak_agrees(uint64_t seed) {
@@ -94,14 +144,6 @@ std::string peak_agrees(uint64_t seed) {
   plane_peak_reference(args, 0, maps.n);
   if (found != expected) return "another position than the definition's";
   return verdict(fast, {plain.data(), plain.data() + plain.size()});
-}
-
-// Numbers in one of the precisions that loops read.
-template <typename Number>
-std::vector<Number> in_precision(const std::vector<float>& numbers) {
-  std::vector<Number> result;
-  for (const float number : numbers) result.push_back(Number(number));
-  return result;
 }
 
 template <typename Number>
@@ -132,9 +174,6 @@ template <typename Number>
 std::string channels_agree_in(const ChannelPart& which, const DrawnMaps& maps) {
   const auto rows = maps.n * maps.pixels;
   const auto numbers = in_precision<Number>(maps.dy);
-  const auto same = [](const std::vector<Number>& a, const std::vector<Number>& b) {
-    return std::memcmp(a.data(), b.data(), a.size() * sizeof(Number)) == 0;
-  };
   std::vector<Number> part(static_cast<size_t>(rows * which.kept)), plain_part(part.size());
   take_channels_simd(which, numbers.data(), part.data(), 0, rows);
   take_channels_reference(which, numbers.data(), plain_part.data(), 0, rows);
@@ -142,8 +181,9 @@ std::string channels_agree_in(const ChannelPart& which, const DrawnMaps& maps) {
   std::vector<Number> whole(numbers.size() + 1, Number(7)), plain_whole(whole);
   put_channels_simd(which, part.data(), whole.data(), 0, rows);
   put_channels_reference(which, part.data(), plain_whole.data(), 0, rows);
-  return same(part, plain_part) && same(whole, plain_whole) ? ""
-                                                            : "other bits than the definition's";
+  return same_bits(part, plain_part) && same_bits(whole, plain_whole)
+             ? ""
+             : "other bits than the definition's";
 }
 
 std::string channels_agree(uint64_t seed) {
@@ -195,9 +235,14 @@ constexpr int64_t kHotPixels = 2 * 256, kHotChannels = 64;
 }  // namespace
 
 std::vector<Agreement> selection_agreements() {
-  return {{"stochastic keep", stochastic_agrees},
-          {"n of m", structured_agrees},
-          {"sums of magnitudes", magnitude_agrees},
+  return {{"stochastic keep", stochastic_agrees<float>},
+          {"stochastic keep of bfloat16", stochastic_agrees<BFloat16>},
+          {"n of m", structured_agrees<float>},
+          {"n of m of bfloat16", structured_agrees<BFloat16>},
+          {"sums of magnitudes", magnitude_agrees<float>},
+          {"sums of magnitudes of bfloat16", magnitude_agrees<BFloat16>},
+          {"channels times factors", scaled_agree<float>},
+          {"channels times factors of bfloat16", scaled_agree<BFloat16>},
           {"peaks of planes", peak_agrees},
           {"sums of squares", squares_agree},
           {"channels", channels_agree},
@@ -220,37 +265,39 @@ std::vector<HotKernel> hot_selections() {
     };
   };
   const int64_t count = kHotPixels * kHotChannels;
-  return {
-      {"stochastic keep", with([=](Memory& m) {
-         stochastic_simd({count, m.dy.data(), m.result.data(), 0.5F, Rng{}}, 0, count);
-       })},
-      {"n of m", with([=](Memory& m) {
-         nm_simd({.pixels = kHotPixels,
-                  .channels = kHotChannels,
-                  .n = 2,
-                  .m = 4,
-                  .dy = m.dy.data(),
-                  .pruned = m.result.data(),
-                  .rng = {}},
-                 0, count);
-       })},
-      {"sums of magnitudes", with([=](Memory& m) {
-         plane_magnitude_simd({2, kHotPixels / 2, kHotChannels, m.dy.data(), m.sums.data()}, 0, 2);
-       })},
-      {"peaks of planes", with([=](Memory& m) {
-         plane_peak_simd(
-             {2, kHotPixels / 2, kHotChannels, m.dy.data(), m.position.data(), m.sums.data()}, 0,
-             2);
-       })},
-      {"sums of squares", with([=](Memory& m) {
-         const Matrix<float> matrix{m.dy.data(), kHotPixels, kHotChannels};
-         column_squares_simd(matrix, m.sums.data(), 0, RowBlocks(matrix).count);
-       })},
-      {"channels", with([=](Memory& m) {
-         const ChannelPart half{kHotChannels, kHotChannels / 2, m.index.data()};
-         take_channels_simd(half, m.dy.data(), m.sums.data(), 0, kHotPixels);
-         put_channels_simd(half, m.sums.data(), m.result.data(), 0, kHotPixels);
-       })}};
+  return {{"stochastic keep", with([=](Memory& m) {
+             stochastic_simd(
+                 StochasticArgs<float>{count, m.dy.data(), m.result.data(), 0.5F, Rng{}}, 0, count);
+           })},
+          {"n of m", with([=](Memory& m) {
+             nm_simd(NmArgs<float>{.pixels = kHotPixels,
+                                   .channels = kHotChannels,
+                                   .n = 2,
+                                   .m = 4,
+                                   .dy = m.dy.data(),
+                                   .pruned = m.result.data(),
+                                   .rng = {}},
+                     0, count);
+           })},
+          {"sums of magnitudes", with([=](Memory& m) {
+             plane_magnitude_simd(
+                 MagnitudeArgs<float>{2, kHotPixels / 2, kHotChannels, m.dy.data(), m.sums.data()},
+                 0, 2);
+           })},
+          {"peaks of planes", with([=](Memory& m) {
+             plane_peak_simd(
+                 {2, kHotPixels / 2, kHotChannels, m.dy.data(), m.position.data(), m.sums.data()},
+                 0, 2);
+           })},
+          {"sums of squares", with([=](Memory& m) {
+             const Matrix<float> matrix{m.dy.data(), kHotPixels, kHotChannels};
+             column_squares_simd(matrix, m.sums.data(), 0, RowBlocks(matrix).count);
+           })},
+          {"channels", with([=](Memory& m) {
+             const ChannelPart half{kHotChannels, kHotChannels / 2, m.index.data()};
+             take_channels_simd(half, m.dy.data(), m.sums.data(), 0, kHotPixels);
+             put_channels_simd(half, m.sums.data(), m.result.data(), 0, kHotPixels);
+           })}};
 }
 
 }  // namespace approx

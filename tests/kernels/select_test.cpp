@@ -59,7 +59,6 @@ TEST(PlaneMagnitude, EveryWayGivesTheSumOfTheDefinition) {
                   .item<bool>());
 }
 
-// On the CPU numbers of sixteen bits are chosen as floats, which changes nothing.
 TEST(Pruned, IsTheSameChoiceInSixteenBits) {
   at::manual_seed(31);
   const auto floats = at::randn({3, 24, 5, 6}).contiguous(at::MemoryFormat::ChannelsLast);
@@ -72,12 +71,24 @@ TEST(Pruned, IsTheSameChoiceInSixteenBits) {
     EXPECT_EQ(fast.dy.scalar_type(), precision);
     EXPECT_TRUE(at::equal(fast.dy, plain.dy));
     EXPECT_TRUE(at::equal(fast.kept, plain.kept));
-    for (const bool random : {false, true}) {
-      const NmChoice choice{.n = 2, .m = 4, .random = random};
+    EXPECT_TRUE(at::equal(fast.dy, stochastic_pruned(dy, tau, rng, Choosing::kReference).dy));
+    EXPECT_TRUE(at::equal(fast.dy, stochastic_pruned_over(dy.clone(), tau, rng).dy));
+    for (const auto& choice : {NmChoice{.n = 2, .m = 4},
+                               {.n = 2, .m = 4, .random = true},
+                               {.n = 3, .m = 8, .rescaling = Rescaling::kGroup}}) {
       const auto chosen = nm_pruned(dy, choice, rng);
       EXPECT_EQ(chosen.dy.scalar_type(), precision);
-      EXPECT_TRUE(at::equal(chosen.dy, nm_pruned(dy, choice, rng, Choosing::kTensors).dy));
+      for (const auto how : {Choosing::kReference, Choosing::kTensors}) {
+        const auto same = nm_pruned(dy, choice, rng, how);
+        EXPECT_TRUE(at::equal(chosen.dy, same.dy));
+        EXPECT_TRUE(at::equal(chosen.kept, same.kept));
+      }
     }
+    // Sums of planes are added up in another order, so a product may be rounded to the next.
+    const NmChoice by_plane{.n = 1, .m = 4, .rescaling = Rescaling::kPlane};
+    EXPECT_TRUE(at::allclose(nm_pruned(dy, by_plane, rng).dy.to(at::kFloat),
+                             nm_pruned(floats.to(precision).to(at::kFloat), by_plane, rng).dy,
+                             /*rtol=*/precision == at::kHalf ? 1e-3 : 8e-3));
     EXPECT_CLOSE(plane_magnitude(dy), plane_magnitude(dy, Choosing::kTensors));
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/dense/dense.h"
+#include "kernels/float16.h"
 #include "kernels/gpu/launches.h"
 #include "kernels/gpu/uniform_args.h"
 #include "kernels/library.h"
@@ -175,9 +176,9 @@ TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
   EXPECT_TRUE(open_cuda_kernels());
   EXPECT_TRUE(entries_fit());
   EXPECT_NE(launch_of<PeakArgs>(), nullptr);
-  EXPECT_NE(launch_of<StochasticOnGpu>(), nullptr);
-  EXPECT_NE(launch_of<NmOnGpu>(), nullptr);
-  EXPECT_NE(launch_of<MeanMagnitudeArgs>(), nullptr);
+  EXPECT_NE(launch_of<StochasticOnGpu<BFloat16>>(), nullptr);
+  EXPECT_NE(launch_of<NmOnGpu<Float16>>(), nullptr);
+  EXPECT_NE(launch_of<MeanMagnitudeArgs<float>>(), nullptr);
   EXPECT_NE(launch_of<UniformArgs>(), nullptr);
   EXPECT_NE(launch_of<MoveChannels<float>>(), nullptr);
   EXPECT_NE(launch_of<MoveChannels<BFloat16>>(), nullptr);

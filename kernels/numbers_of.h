@@ -1,0 +1,42 @@
+// The numbers of a tensor for loops that know no LibTorch, in the precisions that they take.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <utility>
+
+#include "kernels/bfloat16.h"
+#include "kernels/float16.h"
+
+namespace approx {
+
+static_assert(sizeof(BFloat16) == sizeof(at::BFloat16));
+static_assert(sizeof(Float16) == sizeof(at::Half));
+
+// `tensor` has elements of that type.
+template <typename Number>
+const Number* numbers_of(const at::Tensor& tensor) {
+  return static_cast<const Number*>(tensor.const_data_ptr());
+}
+template <typename Number>
+Number* mutable_numbers_of(const at::Tensor& tensor) {
+  return static_cast<Number*>(tensor.mutable_data_ptr());
+}
+
+// body(a number of the type that elements of `type` have); false where it is neither float nor
+// bfloat16.
+template <typename Body>
+bool of_two_types(at::ScalarType type, Body&& body) {
+  if (type == at::kFloat) return std::forward<Body>(body)(float()), true;
+  if (type == at::kBFloat16) return std::forward<Body>(body)(BFloat16()), true;
+  return false;
+}
+
+// Likewise, of float, bfloat16 and float16.
+template <typename Body>
+bool of_three_types(at::ScalarType type, Body&& body) {
+  if (type == at::kHalf) return std::forward<Body>(body)(Float16()), true;
+  return of_two_types(type, std::forward<Body>(body));
+}
+
+}  // namespace approx
