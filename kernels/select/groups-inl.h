@@ -87,6 +87,56 @@ class GroupsOfLanes {
   FloatIndices members_[kMost];
 };
 
+// The same for groups of kOf whole vectors.
+template <int kOf>
+class GroupsOfVectors {
+  using Ints = hn::ScalableTag<int32_t>;
+  using IntVector = hn::Vec<Ints>;
+  using Mask = hn::Mask<hn::ScalableTag<float>>;
+
+ public:
+  GroupsOfVectors() {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(Ints()));
+    for (int64_t own = 0; own < lanes; ++own) {
+      for (int64_t lane = 0; lane < lanes; ++lane) later_[own * lanes + lane] = lane > own;
+    }
+  }
+
+  // What stays of each vector of the group: its n lanes of largest key, of equal keys the earlier
+  // ones.
+  HWY_INLINE void largest(const IntVector (&key)[kOf], int64_t n, Mask (&stays)[kOf]) const {
+    const Ints d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    HWY_ALIGN int32_t keys[kOf * kMost];
+    IntVector before[kOf];  // how many lanes of the group go before this one
+    for (int v = 0; v < kOf; ++v) {
+      hn::Store(key[v], d, keys + v * lanes);
+      before[v] = hn::Zero(d);
+    }
+    for (int of = 0; of < kOf; ++of) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const auto other = hn::Set(d, keys[of * lanes + lane]);
+        const auto or_equal = hn::Add(other, hn::Set(d, 1));
+        for (int v = 0; v < kOf; ++v) {
+          const auto last = v < of   ? other
+                            : v > of ? or_equal
+                                     : hn::Add(other, hn::Load(d, later_ + lane * lanes));
+          before[v] = hn::Sub(before[v], hn::VecFromMask(d, hn::Gt(last, key[v])));
+        }
+      }
+    }
+    for (int v = 0; v < kOf; ++v) {
+      stays[v] = hn::RebindMask(hn::ScalableTag<float>(),
+                                hn::Lt(before[v], hn::Set(d, static_cast<int32_t>(n))));
+    }
+  }
+
+ private:
+  static constexpr int64_t kMost = static_cast<int64_t>(hn::MaxLanes(Ints()));
+
+  HWY_ALIGN int32_t later_[kMost * kMost];  // of each lane: which lanes lie behind it
+};
+
 // Keys as whole numbers, in their order: not negative, so that their bits have it; every NaN the
 // same and above all.
 HWY_INLINE hn::Vec<hn::ScalableTag<int32_t>> ordered(hn::Vec<hn::ScalableTag<float>> keys) {

@@ -75,11 +75,66 @@ HWY_INLINE size_t choose(const NmArgs<Number>& a, const GroupsOfLanes& lanes_of_
   return count_kept(rescaled);
 }
 
+// The sum of each group's magnitudes, added in the order of its channels.
+template <int kCount>
+HWY_INLINE float sum_of_magnitudes(const Vector (&values)[kCount]) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN float size[kCount * hn::MaxLanes(Floats())];
+  for (int v = 0; v < kCount; ++v) hn::Store(hn::Abs(values[v]), d, size + v * lanes);
+  float sum = 0;
+  for (int64_t i = 0; i < kCount * lanes; ++i) sum += size[i];
+  return sum;
+}
+
+// Groups of kOf whole vectors.
+template <int kOf, typename Number>
+int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const GroupsOfVectors<kOf> group;
+  const PhiloxStream<kOf / 2> stream(a.rng);
+  size_t kept = 0;
+  for (int64_t i = begin; i < end; i += kOf * lanes) {
+    hn::Vec<hn::ScalableTag<uint32_t>> words[kOf];
+    if (a.random) stream.words(static_cast<uint32_t>(i / 4), words);
+    Vector g[kOf];
+    IntVector key[kOf];
+    hn::Mask<Floats> stays[kOf];
+    for (int v = 0; v < kOf; ++v) {
+      g[v] = load_numbers(d, a.dy + i + v * lanes);
+      key[v] = ordered(a.random ? uniform_of(words[v]) : g[v]);
+    }
+    group.largest(key, a.n, stays);
+    if (!a.rescale_group) {
+      for (int v = 0; v < kOf; ++v) {
+        const auto left = hn::IfThenElseZero(stays[v], g[v]);
+        store_same(d, left, a.pruned + i + v * lanes);
+        kept += count_kept(left);
+      }
+      continue;
+    }
+    Vector left[kOf];
+    for (int v = 0; v < kOf; ++v) left[v] = hn::IfThenElseZero(stays[v], g[v]);
+    const float rest = sum_of_magnitudes(left);
+    const auto factor = hn::Set(d, rest > 0 ? sum_of_magnitudes(g) / rest : 1.0f);
+    for (int v = 0; v < kOf; ++v) {
+      left[v] = hn::Mul(left[v], factor);
+      store_rounded(d, left[v], a.pruned + i + v * lanes);
+      kept += count_kept(left[v]);
+    }
+  }
+  return static_cast<int64_t>(kept);
+}
+
 template <typename Number>
 int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (lanes % a.m != 0) {  // groups wider than a vector, or of a size that does not divide it
+  if (a.m == 2 * lanes) return wide_groups<2>(a, begin, end);
+  if (a.m == 4 * lanes) return wide_groups<4>(a, begin, end);
+  if (a.m == 8 * lanes) return wide_groups<8>(a, begin, end);
+  if (lanes % a.m != 0) {  // of a size that neither divides a vector nor is some of them
     NmArgs<Number> groups_as_pixels = a;
     groups_as_pixels.channels = a.m;
     return nm_reference(groups_as_pixels, begin / a.m, end / a.m);

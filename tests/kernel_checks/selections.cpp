@@ -80,12 +80,16 @@ std::string stochastic_agrees(uint64_t seed) {
 template <typename Number>
 std::string structured_agrees(uint64_t seed) {
   Draws draw(seed);
-  const DrawnMaps maps(draw);
-  const auto numbers = in_precision<Number>(maps.dy);
-  NmArgs<Number> args{.pixels = maps.n * maps.pixels,
-                      .channels = maps.channels,
-                      .n = 1 + draw.below(3),
-                      .m = 4,
+  // Groups that fit into a vector, that fill some, and neither; some entries alike, some no number.
+  static constexpr int64_t kGroups[] = {2, 3, 4, 8, 16, 32};
+  const int64_t m = kGroups[draw.below(6)], channels = m * (1 + draw.below(4));
+  const int64_t pixels = 1 + draw.below(40), count = pixels * channels;
+  auto numbers = in_precision<Number>(draw.numbers(count, 0.7));
+  if (draw.below(4) == 0) numbers[static_cast<size_t>(draw.below(count))] = Number(std::nanf(""));
+  NmArgs<Number> args{.pixels = pixels,
+                      .channels = channels,
+                      .n = 1 + draw.below(m),
+                      .m = m,
                       .random = draw.below(2) == 0,
                       .rescale_group = draw.below(2) == 0,
                       .dy = numbers.data(),
@@ -94,7 +98,7 @@ std::string structured_agrees(uint64_t seed) {
       numbers.size(),
       [&](Number* to) {
         args.pruned = to;
-        return nm_simd(args, 0, args.pixels * args.channels);
+        return nm_simd(args, 0, count);
       },
       [&](Number* to) {
         args.pruned = to;
