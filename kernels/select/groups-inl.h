@@ -9,7 +9,9 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -87,54 +89,121 @@ class GroupsOfLanes {
   FloatIndices members_[kMost];
 };
 
-// The same for groups of kOf whole vectors.
-template <int kOf>
-class GroupsOfVectors {
-  using Ints = hn::ScalableTag<int32_t>;
-  using IntVector = hn::Vec<Ints>;
-  using Mask = hn::Mask<hn::ScalableTag<float>>;
+// Which two of kCount numbers, a power of two, are compared and put into order, one pair after the
+// other, so that in the end all are sorted: Batcher's odd-even merges of runs of 1, 2, 4 ...
+// (Knuth, volume 3, 5.2.2, Algorithm M).
+template <int kCount>
+struct SortingNetwork {
+  struct Pair {
+    int first, second;
+  };
 
- public:
-  GroupsOfVectors() {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(Ints()));
-    for (int64_t own = 0; own < lanes; ++own) {
-      for (int64_t lane = 0; lane < lanes; ++lane) later_[own * lanes + lane] = lane > own;
-    }
-  }
-
-  // What stays of each vector of the group: its n lanes of largest key, of equal keys the earlier
-  // ones.
-  HWY_INLINE void largest(const IntVector (&key)[kOf], int64_t n, Mask (&stays)[kOf]) const {
-    const Ints d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    HWY_ALIGN int32_t keys[kOf * kMost];
-    IntVector before[kOf];  // how many lanes of the group go before this one
-    for (int v = 0; v < kOf; ++v) {
-      hn::Store(key[v], d, keys + v * lanes);
-      before[v] = hn::Zero(d);
-    }
-    for (int of = 0; of < kOf; ++of) {
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        const auto other = hn::Set(d, keys[of * lanes + lane]);
-        const auto or_equal = hn::Add(other, hn::Set(d, 1));
-        for (int v = 0; v < kOf; ++v) {
-          const auto last = v < of   ? other
-                            : v > of ? or_equal
-                                     : hn::Add(other, hn::Load(d, later_ + lane * lanes));
-          before[v] = hn::Sub(before[v], hn::VecFromMask(d, hn::Gt(last, key[v])));
+  constexpr SortingNetwork() {
+    for (int run = 1; run < kCount; run *= 2) {
+      for (int by = run; by >= 1; by /= 2) {
+        for (int i = by % run; i + by < kCount; ++i) {
+          const bool first_of_pair = (i - by % run) / by % 2 == 0;
+          const bool within_merge = i / (2 * run) == (i + by) / (2 * run);
+          if (first_of_pair && within_merge) pairs[size++] = {i, i + by};
         }
       }
     }
-    for (int v = 0; v < kOf; ++v) {
-      stays[v] = hn::RebindMask(hn::ScalableTag<float>(),
-                                hn::Lt(before[v], hn::Set(d, static_cast<int32_t>(n))));
+  }
+
+  Pair pairs[kCount * kCount / 2] = {};
+  size_t size = 0;
+};
+
+// Groups of kM lanes, a power of two that is a vector or more, as many at once as a vector has
+// lanes: a tile. Each group is looked at down the lane that becomes its own when the tile is
+// transposed. To sort vectors is then to sort all groups.
+template <int kM>
+class TileOfGroups {
+  using Ints = hn::ScalableTag<int32_t>;
+  using Floats = hn::ScalableTag<float>;
+  using IntVector = hn::Vec<Ints>;
+
+ public:
+  static constexpr int64_t kMost = kM * static_cast<int64_t>(hn::MaxLanes(Ints()));
+
+  static int64_t numbers() { return kM * static_cast<int64_t>(hn::Lanes(Ints())); }
+
+  // The n-th largest key of each group.
+  HWY_INLINE void nth_largest(const int32_t* keys, int64_t n, int32_t* nth) {
+    const Ints d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    int32_t* const upper = transposed(keys);
+    int32_t* const lower = upper + kHalf * lanes;
+    sort_half(upper);
+    sort_half(lower);
+    // The least of i of the one half and n - i of the other is at most the n-th of both, and is it
+    // for the i of them that are among the n.
+    auto found = hn::Zero(d);
+    for (int64_t i = std::max<int64_t>(0, n - kHalf); i <= std::min<int64_t>(n, kHalf); ++i) {
+      auto least = hn::Set(d, INT32_MAX);
+      if (i > 0) least = hn::Load(d, upper + (i - 1) * lanes);
+      if (i < n) least = hn::Min(least, hn::Load(d, lower + (n - i - 1) * lanes));
+      found = hn::Max(found, least);
     }
+    hn::Store(found, d, nth);
+  }
+
+  // The numbers of each group added up in their order, as the definition adds them.
+  HWY_INLINE void sums(const float* all, float* sum) {
+    const Floats d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto* const rows =
+        reinterpret_cast<const float*>(transposed(reinterpret_cast<const int32_t*>(all)));
+    auto total = hn::Zero(d);
+    for (int64_t i = 0; i < kM; ++i) total = hn::Add(total, hn::Load(d, rows + i * lanes));
+    hn::Store(total, d, sum);
   }
 
  private:
-  static constexpr int64_t kMost = static_cast<int64_t>(hn::MaxLanes(Ints()));
+  static constexpr int kHalf = kM / 2;
+  static constexpr SortingNetwork<kHalf> kNetwork{};
 
-  HWY_ALIGN int32_t later_[kMost * kMost];  // of each lane: which lanes lie behind it
+  // Number i of every group as vector i. Number i of group g is at g * kM + i: what takes the even
+  // places before the odd ones turns the bits of the place round by one.
+  HWY_INLINE int32_t* transposed(const int32_t* from) {
+    const Ints d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    int32_t *to = work_[0], *other = work_[1];
+    for (int bit = 1; bit < kM; bit *= 2) {
+      for (int64_t v = 0; v < kHalf; ++v) {
+        const int32_t* const pair = from + 2 * v * lanes;
+        const auto low = hn::Load(d, pair), high = hn::Load(d, pair + lanes);
+        hn::Store(hn::ConcatEven(d, high, low), d, to + v * lanes);
+        hn::Store(hn::ConcatOdd(d, high, low), d, to + (kHalf + v) * lanes);
+      }
+      from = to;
+      std::swap(to, other);
+    }
+    return other;
+  }
+
+  // The largest first, in registers.
+  static HWY_INLINE void sort_half(int32_t* half) {
+    const Ints d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    IntVector rows[kHalf];
+    for (int i = 0; i < kHalf; ++i) rows[i] = hn::Load(d, half + i * lanes);
+    sort(rows, std::make_index_sequence<kNetwork.size>());
+    for (int i = 0; i < kHalf; ++i) hn::Store(rows[i], d, half + i * lanes);
+  }
+
+  template <size_t... kPair>
+  static HWY_INLINE void sort(IntVector (&rows)[kHalf], std::index_sequence<kPair...> /*all*/) {
+    (put_in_order(rows[kNetwork.pairs[kPair].first], rows[kNetwork.pairs[kPair].second]), ...);
+  }
+
+  static HWY_INLINE void put_in_order(IntVector& first, IntVector& second) {
+    const auto larger = hn::Max(first, second);
+    second = hn::Min(first, second);
+    first = larger;
+  }
+
+  HWY_ALIGN int32_t work_[2][kMost];
 };
 
 // Keys as whole numbers, in their order: not negative, so that their bits have it; every NaN the

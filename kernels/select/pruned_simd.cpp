@@ -12,6 +12,7 @@
 // clang-format on
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/select/pruned.h"
 
@@ -22,13 +23,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 using Ints = hn::ScalableTag<int32_t>;
-using Vector = hn::Vec<Floats>;
-using IntVector = hn::Vec<Ints>;
 using Stream = PhiloxStream<4>;
 constexpr int kVectors = Stream::kVectors;
 
 // Not "unequal", which no comparison with a NaN is on some machines.
-HWY_INLINE size_t count_kept(Vector v) {
+HWY_INLINE size_t count_kept(hn::Vec<Floats> v) {
   const Floats d;
   return hn::Lanes(d) - hn::CountTrue(d, hn::Eq(v, hn::Zero(d)));
 }
@@ -75,53 +74,133 @@ HWY_INLINE size_t choose(const NmArgs<Number>& a, const GroupsOfLanes& lanes_of_
   return count_kept(rescaled);
 }
 
-// The sum of each group's magnitudes, added in the order of its channels.
-template <int kCount>
-HWY_INLINE float sum_of_magnitudes(const Vector (&values)[kCount]) {
+// The keys of `count` entries from entry i on; behind them, where draws are keys, some more.
+template <typename Number>
+HWY_INLINE void write_keys(const NmArgs<Number>& a, const Stream& stream, int64_t i, int64_t count,
+                           int32_t* keys) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN float size[kCount * hn::MaxLanes(Floats())];
-  for (int v = 0; v < kCount; ++v) hn::Store(hn::Abs(values[v]), d, size + v * lanes);
-  float sum = 0;
-  for (int64_t i = 0; i < kCount * lanes; ++i) sum += size[i];
-  return sum;
+  if (!a.random) {
+    for (int64_t at = 0; at < count; at += lanes) {
+      hn::Store(ordered(load_numbers(d, a.dy + i + at)), Ints(), keys + at);
+    }
+    return;
+  }
+  for (int64_t at = 0; at < count; at += kVectors * lanes) {
+    hn::Vec<hn::ScalableTag<uint32_t>> words[kVectors];
+    stream.words(static_cast<uint32_t>((i + at) / 4), words);
+    for (int v = 0; v < kVectors; ++v) {
+      hn::Store(ordered(uniform_of(words[v])), Ints(), keys + at + v * lanes);
+    }
+  }
 }
 
-// Groups of kOf whole vectors.
-template <int kOf, typename Number>
+// The place of the set bit of `bits` that `rank` others lie below.
+HWY_INLINE int place_of_set_bit(uint32_t bits, int rank) {
+  int place = 0;
+  for (int width = 16; width > 0; width /= 2) {
+    const int below = std::popcount(bits & ((1U << width) - 1));
+    const bool is_above = rank >= below;
+    rank -= is_above ? below : 0;
+    place += is_above ? width : 0;
+    bits >>= is_above ? width : 0;
+  }
+  return place;
+}
+
+// Puts keys of -1 in place of all but the n of a group that stay where several are alike: those
+// above the n-th largest, and the first that are equal to it.
+template <int kM>
+HWY_INLINE void settle_equal(int64_t n, int32_t nth, int32_t* keys) {
+  const Ints d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto limit = hn::Set(d, nth);
+  uint32_t above = 0, equal = 0;
+  for (int64_t at = 0; at < kM; at += lanes) {
+    const auto key = hn::Load(d, keys + at);
+    uint8_t bits[2][8] = {};
+    hn::StoreMaskBits(d, hn::Gt(key, limit), bits[0]);
+    hn::StoreMaskBits(d, hn::Eq(key, limit), bits[1]);
+    above |= (bits[0][0] | uint32_t{bits[0][1]} << 8) << at;
+    equal |= (bits[1][0] | uint32_t{bits[1][1]} << 8) << at;
+  }
+  const int needed = static_cast<int>(n) - std::popcount(above);
+  const uint32_t up_to_last = (2U << place_of_set_bit(equal, needed - 1)) - 1;
+  const uint32_t stays = above | (equal & up_to_last);
+  for (int64_t at = 0; at < kM; at += lanes) {
+    const uint32_t part = (stays >> at) & ((uint64_t{1} << lanes) - 1);
+    const uint8_t bits[8] = {static_cast<uint8_t>(part), static_cast<uint8_t>(part >> 8)};
+    const auto key = hn::Load(d, keys + at);
+    hn::Store(hn::IfThenElse(hn::LoadMaskBits(d, bits), key, hn::Set(d, -1)), d, keys + at);
+  }
+}
+
+// Of one group of whole vectors, whose n-th largest key is `nth`; returns how many entries stay.
+template <int kM, typename Number>
+HWY_INLINE size_t keep_largest(const NmArgs<Number>& a, int32_t nth, int32_t* keys,
+                               const Number* from, Number* to) {
+  const Floats d;
+  const Ints di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto below = hn::Set(di, nth - 1);
+  size_t chosen = 0, kept = 0;
+  for (int64_t at = 0; at < kM; at += lanes) {
+    chosen += hn::CountTrue(di, hn::Gt(hn::Load(di, keys + at), below));
+  }
+  if (static_cast<int64_t>(chosen) > a.n) settle_equal<kM>(a.n, nth, keys);
+  for (int64_t at = 0; at < kM; at += lanes) {
+    const auto stays = hn::RebindMask(d, hn::Gt(hn::Load(di, keys + at), below));
+    const auto left = hn::IfThenElseZero(stays, load_numbers(d, from + at));
+    store_same(d, left, to + at);
+    kept += count_kept(left);
+  }
+  return kept;
+}
+
+// The sums of the magnitudes of a tile's groups, of which there are `count` entries.
+template <int kM, typename Number>
+HWY_INLINE void sums_of_magnitudes(TileOfGroups<kM>& tile, const Number* from, int64_t count,
+                                   float* sums) {
+  const Floats d;
+  HWY_ALIGN float sizes[TileOfGroups<kM>::kMost] = {};
+  for (int64_t at = 0; at < count; at += static_cast<int64_t>(hn::Lanes(d))) {
+    hn::Store(hn::Abs(load_numbers(d, from + at)), d, sizes + at);
+  }
+  tile.sums(sizes, sums);
+}
+
+// Groups of whole vectors.
+template <int kM, typename Number>
 int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const GroupsOfVectors<kOf> group;
-  const PhiloxStream<kOf / 2> stream(a.rng);
+  TileOfGroups<kM> tile;
+  const Stream stream(a.rng);
+  HWY_ALIGN int32_t keys[TileOfGroups<kM>::kMost] = {};
+  HWY_ALIGN int32_t nth[hn::MaxLanes(Ints())];
+  HWY_ALIGN float whole[hn::MaxLanes(Floats())], rest[hn::MaxLanes(Floats())];
   size_t kept = 0;
-  for (int64_t i = begin; i < end; i += kOf * lanes) {
-    hn::Vec<hn::ScalableTag<uint32_t>> words[kOf];
-    if (a.random) stream.words(static_cast<uint32_t>(i / 4), words);
-    Vector g[kOf];
-    IntVector key[kOf];
-    hn::Mask<Floats> stays[kOf];
-    for (int v = 0; v < kOf; ++v) {
-      g[v] = load_numbers(d, a.dy + i + v * lanes);
-      key[v] = ordered(a.random ? uniform_of(words[v]) : g[v]);
+  for (int64_t i = begin; i < end; i += tile.numbers()) {
+    const int64_t count = std::min(tile.numbers(), end - i), groups = count / kM;
+    write_keys(a, stream, i, count, keys);
+    tile.nth_largest(keys, a.n, nth);
+    if (a.rescale_group) sums_of_magnitudes(tile, a.dy + i, count, whole);
+    size_t chosen = 0;
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t at = i + g * kM;
+      chosen += keep_largest<kM>(a, nth[g], keys + g * kM, a.dy + at, a.pruned + at);
     }
-    group.largest(key, a.n, stays);
     if (!a.rescale_group) {
-      for (int v = 0; v < kOf; ++v) {
-        const auto left = hn::IfThenElseZero(stays[v], g[v]);
-        store_same(d, left, a.pruned + i + v * lanes);
-        kept += count_kept(left);
-      }
+      kept += chosen;
       continue;
     }
-    Vector left[kOf];
-    for (int v = 0; v < kOf; ++v) left[v] = hn::IfThenElseZero(stays[v], g[v]);
-    const float rest = sum_of_magnitudes(left);
-    const auto factor = hn::Set(d, rest > 0 ? sum_of_magnitudes(g) / rest : 1.0f);
-    for (int v = 0; v < kOf; ++v) {
-      left[v] = hn::Mul(left[v], factor);
-      store_rounded(d, left[v], a.pruned + i + v * lanes);
-      kept += count_kept(left[v]);
+    sums_of_magnitudes(tile, a.pruned + i, count, rest);
+    for (int64_t at = 0; at < count; at += lanes) {
+      const int64_t g = at / kM;
+      const auto factor = hn::Set(d, rest[g] > 0 ? whole[g] / rest[g] : 1.0F);
+      const auto rescaled = hn::Mul(load_numbers(d, a.pruned + i + at), factor);
+      store_rounded(d, rescaled, a.pruned + i + at);
+      kept += count_kept(rescaled);
     }
   }
   return static_cast<int64_t>(kept);
@@ -131,10 +210,12 @@ template <typename Number>
 int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (a.m == 2 * lanes) return wide_groups<2>(a, begin, end);
-  if (a.m == 4 * lanes) return wide_groups<4>(a, begin, end);
-  if (a.m == 8 * lanes) return wide_groups<8>(a, begin, end);
-  if (lanes % a.m != 0) {  // of a size that neither divides a vector nor is some of them
+  if (a.m >= lanes) {
+    if (a.m == 8) return wide_groups<8>(a, begin, end);
+    if (a.m == 16) return wide_groups<16>(a, begin, end);
+    if (a.m == 32) return wide_groups<32>(a, begin, end);
+  }
+  if (lanes % a.m != 0) {
     NmArgs<Number> groups_as_pixels = a;
     groups_as_pixels.channels = a.m;
     return nm_reference(groups_as_pixels, begin / a.m, end / a.m);

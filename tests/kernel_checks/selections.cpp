@@ -236,6 +236,17 @@ std::string norm_agrees(uint64_t seed) {
 // 2 images of 64 channels of 16x16.
 constexpr int64_t kHotPixels = 2 * 256, kHotChannels = 64;
 
+void choose_hot(int64_t n, int64_t m, const std::vector<float>& dy, std::vector<float>& pruned) {
+  nm_simd(NmArgs<float>{.pixels = kHotPixels,
+                        .channels = kHotChannels,
+                        .n = n,
+                        .m = m,
+                        .dy = dy.data(),
+                        .pruned = pruned.data(),
+                        .rng = {}},
+          0, kHotPixels * kHotChannels);
+}
+
 }  // namespace
 
 std::vector<Agreement> selection_agreements() {
@@ -273,16 +284,8 @@ std::vector<HotKernel> hot_selections() {
              stochastic_simd(
                  StochasticArgs<float>{count, m.dy.data(), m.result.data(), 0.5F, Rng{}}, 0, count);
            })},
-          {"n of m", with([=](Memory& m) {
-             nm_simd(NmArgs<float>{.pixels = kHotPixels,
-                                   .channels = kHotChannels,
-                                   .n = 2,
-                                   .m = 4,
-                                   .dy = m.dy.data(),
-                                   .pruned = m.result.data(),
-                                   .rng = {}},
-                     0, count);
-           })},
+          {"n of m", with([=](Memory& m) { choose_hot(2, 4, m.dy, m.result); })},
+          {"n of m, wide", with([=](Memory& m) { choose_hot(8, 32, m.dy, m.result); })},
           {"sums of magnitudes", with([=](Memory& m) {
              plane_magnitude_simd(
                  MagnitudeArgs<float>{2, kHotPixels / 2, kHotChannels, m.dy.data(), m.sums.data()},
