@@ -3,12 +3,18 @@ add_library(fake_engine MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/fake_engine.cpp)
 set_target_properties(fake_engine PROPERTIES PREFIX "")
 target_link_libraries(fake_engine PRIVATE approx_base approx_digest approx_config approx_catalogue)
 
+# What makes the file system fail under a program.
+add_library(fault_shim MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/fault_shim.cpp)
+set_target_properties(fault_shim PROPERTIES PREFIX "")
+target_link_libraries(fault_shim PRIVATE ${CMAKE_DL_LIBS})
+
 find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)
 function(approx_cli_test name timeout)
   add_test(NAME cli.${name}
     COMMAND ${CMAKE_COMMAND} -E env
       APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>
       APPROXTRAIN_FAKE_ENGINE=$<TARGET_FILE:fake_engine>
+      APPROXTRAIN_FAULT_SHIM=$<TARGET_FILE:fault_shim>
       ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/cli/${ARGN})
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT ${timeout})
 endfunction()
@@ -22,13 +28,16 @@ approx_cli_test(workers 600 workers_test.py)
 approx_cli_test(signals 600 signals_test.py)
 approx_cli_test(sweep_status 300 sweep_status_test.py)
 approx_cli_test(kills 1200 kills_test.py)
+approx_cli_test(coordinators 600 coordinators_test.py)
+approx_cli_test(faults 1200 faults_test.py)
+approx_cli_test(growth 600 growth_test.py)
 approx_cli_test(paths 300 paths_test.py)
 approx_cli_test(checkpoints 1800 checkpoints_test.py)
 approx_cli_test(recorded 600 recorded_test.py)
 approx_cli_test(changed_files 120 changed_files_test.py)
 set_tests_properties(cli.kills cli.checkpoints PROPERTIES LABELS slow)
-# A sanitizer takes the signals and the memory that this one looks at.
-set_tests_properties(cli.workers PROPERTIES LABELS release)
+# A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
+set_tests_properties(cli.workers cli.faults cli.growth PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)

@@ -1,4 +1,7 @@
-"""One signal ends a sweep in order, the second at once; the terminal is left as it was."""
+"""One signal ends a sweep in order, the second at once; the terminal is left as it was.
+
+`signals_test.py [TURNS]`: once unless told.
+"""
 
 import os
 import pty
@@ -6,9 +9,12 @@ import select
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 
 from program import Folder, PROGRAM, expect, expect_equal, finish, wait_until
+
+TURNS = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 
 LONG = """id = "fake:long"
 network = "small_cnn"
@@ -160,10 +166,11 @@ def worker_dies_with_its_coordinator():
         expect_equal(workers_of(folder), [], "orphans")
 
 
-one_signal()
-two_signals()
+for _ in range(TURNS):
+    one_signal()
+    two_signals()
+    on_a_terminal()
+    worker_dies_with_its_coordinator()
 stopped_while_the_database_is_locked()
 hung_worker_and_one_signal()
-on_a_terminal()
-worker_dies_with_its_coordinator()
 finish()

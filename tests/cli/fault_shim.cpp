@@ -1,0 +1,157 @@
+// Loaded before a program (LD_PRELOAD), makes what it asks of the file system fail.
+//
+// APPROXTRAIN_FAULT=KIND:FIRST:ERRNO[:COUNT]: calls FIRST, FIRST + 1, ... (from 1, COUNT of them,
+// or all that follow) of that kind fail with that number. Kinds: write (write, pwrite and ftruncate
+// of regular files), sync (fsync, fdatasync), rename, and open (of files that it may create, and
+// mkdir). APPROXTRAIN_FAULT_COUNTS is a file to which a process that ends in order adds a line of
+// how often it asked for each. Workers are let alone.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace {
+
+enum Kind { kWrite, kSync, kRename, kOpen, kKinds };
+constexpr std::array<const char*, kKinds> kNames = {"write", "sync", "rename", "open"};
+
+std::array<std::atomic<long>, kKinds> calls;
+
+template <typename Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+struct Fault {
+  int kind = kKinds;
+  long first = 0, count = 0;
+  int number = 0;
+
+  Fault() {
+    const char* text = std::getenv("APPROXTRAIN_FAULT");
+    char name[16] = {};
+    if (text == nullptr || is_worker()) return;
+    const int fields = std::sscanf(text, "%15[a-z]:%ld:%d:%ld", name, &first, &number, &count);
+    if (fields < 3) std::abort();
+    if (fields == 3) count = 1L << 40;
+    for (int i = 0; i < kKinds; ++i) {
+      if (std::strcmp(name, kNames[static_cast<size_t>(i)]) == 0) kind = i;
+    }
+  }
+
+  ~Fault() {
+    const char* path = std::getenv("APPROXTRAIN_FAULT_COUNTS");
+    if (path == nullptr || is_worker()) return;
+    std::string line;
+    for (const auto& one : calls) line += std::to_string(one.load()) + " ";
+    line.back() = '\n';
+    kind = kKinds;
+    if (FILE* file = std::fopen(path, "a"); file != nullptr) {
+      std::fputs(line.c_str(), file);
+      std::fclose(file);
+    }
+  }
+
+  static bool is_worker() {
+    static const bool worker = [] {
+      std::ifstream file("/proc/self/cmdline");
+      const std::string line{std::istreambuf_iterator<char>(file), {}};
+      return line.find("--worker") != std::string::npos;
+    }();
+    return worker;
+  }
+};
+
+// Whether this call of that kind fails; errno says why.
+bool fails(Kind kind) {
+  static Fault fault;
+  const long call = ++calls[kind];
+  if (kind != fault.kind || call < fault.first || call >= fault.first + fault.count) return false;
+  errno = fault.number;
+  return true;
+}
+
+bool is_regular(int file) {
+  struct stat status {};
+  return fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int file, const void* data, size_t size) {
+  static auto* const next = real<decltype(write)>("write");
+  return is_regular(file) && fails(kWrite) ? -1 : next(file, data, size);
+}
+
+ssize_t pwrite64(int file, const void* data, size_t size, off64_t at) {
+  static auto* const next = real<decltype(pwrite64)>("pwrite64");
+  return is_regular(file) && fails(kWrite) ? -1 : next(file, data, size, at);
+}
+
+ssize_t pwrite(int file, const void* data, size_t size, off_t at) {
+  static auto* const next = real<decltype(pwrite)>("pwrite");
+  return is_regular(file) && fails(kWrite) ? -1 : next(file, data, size, at);
+}
+
+int ftruncate64(int file, off64_t size) noexcept {
+  static auto* const next = real<int(int, off64_t)>("ftruncate64");
+  return fails(kWrite) ? -1 : next(file, size);
+}
+
+int ftruncate(int file, off_t size) noexcept {
+  static auto* const next = real<int(int, off_t)>("ftruncate");
+  return fails(kWrite) ? -1 : next(file, size);
+}
+
+int fsync(int file) {
+  static auto* const next = real<int(int)>("fsync");
+  return fails(kSync) ? -1 : next(file);
+}
+
+int fdatasync(int file) {
+  static auto* const next = real<int(int)>("fdatasync");
+  return fails(kSync) ? -1 : next(file);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  static auto* const next = real<int(const char*, const char*)>("rename");
+  return fails(kRename) ? -1 : next(from, to);
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  static auto* const next = real<int(const char*, mode_t)>("mkdir");
+  return fails(kOpen) ? -1 : next(path, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+  static auto* const next = real<int(const char*, int, mode_t)>("open64");
+  va_list rest;
+  va_start(rest, flags);
+  const auto mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return (flags & O_CREAT) != 0 && fails(kOpen) ? -1 : next(path, flags, mode);
+}
+
+int open(const char* path, int flags, ...) {
+  static auto* const next = real<int(const char*, int, mode_t)>("open");
+  va_list rest;
+  va_start(rest, flags);
+  const auto mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return (flags & O_CREAT) != 0 && fails(kOpen) ? -1 : next(path, flags, mode);
+}
+
+}  // extern "C"
