@@ -55,6 +55,8 @@ std::string key_by(int64_t builtin_rules, const RunConfig& config, std::string_v
     versions["network " + info.name] = info.version;
   };
   add_network(config.network);
+  // Since version 2 batch norms keep the precision of floats between what they read and write.
+  if (half && config.operators == OperatorSet::kBest) versions["operators in half precision"] = 2;
   if (json.contains("timed_against")) {
     json["timed_against"] = catalogue.network_params(config.timed_against).full_text();
     add_network(config.timed_against);

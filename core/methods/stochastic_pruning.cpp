@@ -26,6 +26,7 @@
 #include <numeric>
 
 #include "core/methods/pruning.h"
+#include "kernels/numbers_of.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/pruned.h"
 #include "kernels/select/select.h"
@@ -45,10 +46,15 @@ class Magnitude : public GradientVisitor {
   void begin(const at::Tensor& gradient, int64_t blocks) override {
     sums_.assign(static_cast<size_t>(blocks), 0);
     numel_ = gradient.numel();
+    type_ = gradient.scalar_type();
+    gradient_ = gradient.mutable_data_ptr();
   }
 
-  void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
-    sums_[static_cast<size_t>(block)] = magnitude_simd(gradient + first, last - first);
+  void visit(int64_t block, int64_t first, int64_t last) override {
+    of_two_types(type_, [&]<typename Number>(Number) {
+      sums_[static_cast<size_t>(block)] =
+          magnitude_simd(static_cast<const Number*>(gradient_) + first, last - first);
+    });
   }
 
   // [] float
@@ -56,6 +62,10 @@ class Magnitude : public GradientVisitor {
     const double sum = std::accumulate(sums_.begin(), sums_.end(), 0.0);
     return at::scalar_tensor(sum / static_cast<double>(std::max<int64_t>(numel_, 1)), at::kFloat);
   }
+
+ protected:
+  at::ScalarType type_ = at::kFloat;
+  void* gradient_ = nullptr;  // its numbers
 
  private:
   std::vector<double> sums_;  // by block
@@ -67,10 +77,14 @@ class MagnitudeAndPruning final : public Magnitude {
  public:
   MagnitudeAndPruning(float tau, const Rng& rng) : tau_(tau), rng_(rng) {}
 
-  void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
-    Magnitude::visit(block, gradient, first, last);
-    kept_ +=
-        stochastic_simd(StochasticArgs<float>{last, gradient, gradient, tau_, rng_}, first, last);
+  void visit(int64_t block, int64_t first, int64_t last) override {
+    Magnitude::visit(block, first, last);
+    of_two_types(type_, [&]<typename Number>(Number) {
+      auto* const numbers = static_cast<Number*>(gradient_);
+      const auto tau = static_cast<float>(Number(tau_));
+      const StochasticArgs<Number> args{last, numbers, numbers, tau, rng_};
+      kept_ += stochastic_simd(args, first, last);
+    });
   }
 
   int64_t kept() const { return kept_; }

@@ -47,8 +47,8 @@ class ShownGradient final : public GradientVisitor {
     version_ = gradient._version();
     to_->begin(gradient, blocks);
   }
-  void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
-    to_->visit(block, gradient, first, last);
+  void visit(int64_t block, int64_t first, int64_t last) override {
+    to_->visit(block, first, last);
   }
 
   // The method's, if this is what it was shown. Where the layer's output has other readers than the

@@ -72,7 +72,7 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tens
   NormInputs::note(x);
   // Evaluation with a graph is left to LibTorch.
   const bool fits = !library_alone() && fused_norm_fits(x) && weight.scalar_type() == at::kFloat &&
-                    (!residual.defined() || residual.scalar_type() == at::kFloat) &&
+                    (!residual.defined() || residual.scalar_type() == x.scalar_type()) &&
                     (is_training() || !at::GradMode::is_enabled());
   if (!fits) return composed(x, tail, residual);
   if (!is_training()) {

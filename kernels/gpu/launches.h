@@ -1,10 +1,10 @@
 // What a GPU runs beside the variants of plans: choosing what stays of a gradient, draws. A .cu
 // file registers it by the arguments that it takes:
 //
-//   REGISTER_LAUNCH(PeakArgs, launch_peak)
+//   REGISTER_LAUNCH(PeakArgs<float>, launch_peak<float>)
 //
-// and whoever has tensors there asks launch_of<PeakArgs>(), which is null as long as the library of
-// kernels is not open (kernels/library.h).
+// and whoever has tensors there asks launch_of<PeakArgs<float>>(), which is null as long as the
+// library of kernels is not open (kernels/library.h).
 #pragma once
 
 #include "base/registry.h"

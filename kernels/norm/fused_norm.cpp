@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/norm/fused_norm_gpu.h"
+#include "kernels/numbers_of.h"
 
 namespace approx {
 namespace {
@@ -83,15 +84,15 @@ std::vector<float> to_vector(const at::Tensor& per_channel) {
 }
 
 // The variant of that name; empty: the one of least rank. Throws Error(kUsage) for an unknown one.
-const NormPasses& passes_of(std::string_view variant) {
+const NormVariant& variant_of(std::string_view name) {
   const auto& registry = Registry<NormVariant>::instance();
-  if (!variant.empty()) return registry.find(variant).passes;
+  if (!name.empty()) return registry.find(name);
   const NormVariant* best = nullptr;
   for (const auto& candidate : registry.entries()) {
     if (candidate.is_definition) continue;
     if (best == nullptr || candidate.order < best->order) best = &candidate;
   }
-  return best->passes;
+  return *best;
 }
 
 at::Tensor in_channels_last(const at::Tensor& tensor) {
@@ -101,24 +102,29 @@ at::Tensor in_channels_last(const at::Tensor& tensor) {
 }  // namespace
 
 bool fused_norm_fits(const at::Tensor& x) {
-  return (x.is_cpu() || has_norm_on_gpu(x)) && x.scalar_type() == at::kFloat && x.dim() == 4 &&
-         x.numel() > 0 && x.is_contiguous(at::MemoryFormat::ChannelsLast);
+  const auto type = x.scalar_type();
+  const bool computed =
+      x.is_cpu() ? type == at::kFloat || type == at::kBFloat16 : has_norm_on_gpu(x);
+  return computed && x.dim() == 4 && x.numel() > 0 &&
+         x.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_view variant) {
   if (x.is_cuda()) return norm_statistics_on_gpu(x, epsilon);
-  const NormPasses& passes = passes_of(variant);
   const Rows rows(x);
   const int64_t channels = x.size(1);
-  NormMoments args;
-  args.channels = rows.width();
-  args.x = x.const_data_ptr<float>();
-  // The first pixel: of the data's own size, which is all that a shift needs.
-  const std::vector<float> first(args.x, args.x + channels);
-  const auto shift = rows.repeated(first);
-  args.shift = shift.data();
-  const auto [sum, square] = rows.sums([&](int64_t begin, int64_t end, float* s, float* q) {
-    passes.moments(args, begin, end, s, q);
+  std::vector<float> first;
+  std::pair<std::vector<double>, std::vector<double>> sums;
+  of_two_types(x.scalar_type(), [&]<typename Number>(Number) {
+    const auto& passes = variant_of(variant).passes<Number>();
+    NormMoments<Number> args{.channels = rows.width(), .x = numbers_of<Number>(x)};
+    // The first pixel: of the data's own size, which is all that a shift needs.
+    for (int64_t c = 0; c < channels; ++c) first.push_back(static_cast<float>(args.x[c]));
+    const auto shift = rows.repeated(first);
+    args.shift = shift.data();
+    sums = rows.sums([&](int64_t begin, int64_t end, float* s, float* q) {
+      passes.moments(args, begin, end, s, q);
+    });
   });
 
   const auto options = at::TensorOptions().dtype(at::kFloat);
@@ -130,9 +136,9 @@ NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_
   const auto count = static_cast<double>(rows.count());
   for (int64_t c = 0; c < channels; ++c) {
     const auto i = static_cast<size_t>(c);
-    const double shifted = sum[i] / count;
+    const double shifted = sums.first[i] / count;
     // Rounding may leave a constant channel slightly below zero; std::max would swallow a NaN.
-    double v = square[i] / count - shifted * shifted;
+    double v = sums.second[i] / count - shifted * shifted;
     if (v < 0) v = 0;
     mean[c] = static_cast<float>(first[i] + shifted);
     variance[c] = static_cast<float>(v);
@@ -160,57 +166,47 @@ struct Affine {
   std::vector<float> scale, offset;
 };
 
-}  // namespace
-
-at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                        const at::Tensor& mean, const at::Tensor& inverse_deviation, NormTail tail,
-                        const at::Tensor& residual, std::string_view variant) {
-  if (x.is_cuda()) {
-    return norm_forward_on_gpu(x, weight, bias, mean, inverse_deviation, tail, residual);
-  }
-  const NormPasses& passes = passes_of(variant);
-  const Rows rows(x);
-  const Affine affine(rows, weight, bias, mean, inverse_deviation);
+template <typename Number>
+at::Tensor forward_of(const at::Tensor& x, const Rows& rows, const Affine& affine, NormTail tail,
+                      const at::Tensor& residual, std::string_view variant) {
+  const auto& passes = variant_of(variant).passes<Number>();
   const auto added = tail == NormTail::kAddRelu ? in_channels_last(residual) : at::Tensor();
   auto y = at::empty_like(x);
-  NormApply args;
-  args.channels = rows.width();
-  args.tail = tail;
-  args.x = x.const_data_ptr<float>();
-  args.scale = affine.scale.data();
-  args.offset = affine.offset.data();
-  if (added.defined()) args.residual = added.const_data_ptr<float>();
-  args.y = y.mutable_data_ptr<float>();
+  const NormApply<Number> args{.channels = rows.width(),
+                               .tail = tail,
+                               .x = numbers_of<Number>(x),
+                               .scale = affine.scale.data(),
+                               .offset = affine.offset.data(),
+                               .residual = added.defined() ? numbers_of<Number>(added) : nullptr,
+                               .y = mutable_numbers_of<Number>(y)};
   rows.for_blocks([&](int64_t, int64_t begin, int64_t end) { passes.apply(args, begin, end); });
   return y;
 }
 
-NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
-                            const at::Tensor& weight, const at::Tensor& bias,
-                            const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                            NormTail tail, GradientVisitor* visitor, std::string_view variant) {
-  if (x.is_cuda()) {
-    return norm_backward_on_gpu(gradient, y, x, weight, bias, mean, inverse_deviation, tail);
-  }
-  const NormPasses& passes = passes_of(variant);
-  const Rows rows(x);
-  const Affine affine(rows, weight, bias, mean, inverse_deviation);
+template <typename Number>
+NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
+                           const at::Tensor& weight, const at::Tensor& mean,
+                           const at::Tensor& inverse_deviation, const Rows& rows,
+                           const Affine& affine, NormTail tail, GradientVisitor* visitor,
+                           std::string_view variant) {
+  const auto& passes = variant_of(variant).passes<Number>();
+  const bool adds = tail == NormTail::kAddRelu;
   const auto dy = in_channels_last(gradient);
   const auto m = to_vector(mean), inverse = to_vector(inverse_deviation), w = to_vector(weight);
   const auto wide_mean = rows.repeated(m);
 
   NormGradients result;
-  if (tail == NormTail::kAddRelu) result.dresidual = at::empty_like(x);
-  NormSums sums;
-  sums.channels = rows.width();
-  sums.tail = tail;
-  sums.dy = dy.const_data_ptr<float>();
-  if (tail == NormTail::kAddRelu) sums.y = y.const_data_ptr<float>();
-  sums.x = x.const_data_ptr<float>();
-  sums.scale = affine.scale.data();
-  sums.offset = affine.offset.data();
-  sums.mean = wide_mean.data();
-  if (result.dresidual.defined()) sums.dresidual = result.dresidual.mutable_data_ptr<float>();
+  if (adds) result.dresidual = at::empty_like(x);
+  const NormSums<Number> sums{
+      .channels = rows.width(),
+      .tail = tail,
+      .dy = numbers_of<Number>(dy),
+      .x = numbers_of<Number>(x),
+      .y = adds ? numbers_of<Number>(y) : nullptr,
+      .scale = affine.scale.data(),
+      .offset = affine.offset.data(),
+      .mean = wide_mean.data(),
+      .dresidual = adds ? mutable_numbers_of<Number>(result.dresidual) : nullptr};
   const auto [sum, product] = rows.sums(
       [&](int64_t begin, int64_t end, float* s, float* q) { passes.sums(sums, begin, end, s, q); });
 
@@ -235,22 +231,54 @@ NormGradients norm_backward(const at::Tensor& gradient, const at::Tensor& y, con
   d = rows.repeated(d);
 
   result.dx = at::empty_like(x);
-  NormGradient args;
-  args.channels = rows.width();
-  args.relu = tail == NormTail::kRelu;
-  args.dy = tail == NormTail::kAddRelu ? result.dresidual.const_data_ptr<float>() : sums.dy;
-  args.x = sums.x;
-  args.scale = sums.scale;
-  args.offset = sums.offset;
-  args.a = a.data();
-  args.b = b.data();
-  args.d = d.data();
-  args.dx = result.dx.mutable_data_ptr<float>();
+  const NormGradient<Number> args{.channels = rows.width(),
+                                  .relu = tail == NormTail::kRelu,
+                                  .dy = adds ? numbers_of<Number>(result.dresidual) : sums.dy,
+                                  .x = sums.x,
+                                  .scale = sums.scale,
+                                  .offset = sums.offset,
+                                  .a = a.data(),
+                                  .b = b.data(),
+                                  .d = d.data(),
+                                  .dx = mutable_numbers_of<Number>(result.dx)};
   if (visitor != nullptr) visitor->begin(result.dx, rows.blocks());
   rows.for_blocks([&](int64_t block, int64_t begin, int64_t end) {
     passes.gradient(args, begin, end);
-    if (visitor != nullptr)
-      visitor->visit(block, args.dx, begin * rows.width(), end * rows.width());
+    if (visitor != nullptr) visitor->visit(block, begin * rows.width(), end * rows.width());
+  });
+  return result;
+}
+
+}  // namespace
+
+at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                        const at::Tensor& mean, const at::Tensor& inverse_deviation, NormTail tail,
+                        const at::Tensor& residual, std::string_view variant) {
+  if (x.is_cuda()) {
+    return norm_forward_on_gpu(x, weight, bias, mean, inverse_deviation, tail, residual);
+  }
+  const Rows rows(x);
+  const Affine affine(rows, weight, bias, mean, inverse_deviation);
+  at::Tensor y;
+  of_two_types(x.scalar_type(), [&]<typename Number>(Number) {
+    y = forward_of<Number>(x, rows, affine, tail, residual, variant);
+  });
+  return y;
+}
+
+NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
+                            const at::Tensor& weight, const at::Tensor& bias,
+                            const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                            NormTail tail, GradientVisitor* visitor, std::string_view variant) {
+  if (x.is_cuda()) {
+    return norm_backward_on_gpu(dy, y, x, weight, bias, mean, inverse_deviation, tail);
+  }
+  const Rows rows(x);
+  const Affine affine(rows, weight, bias, mean, inverse_deviation);
+  NormGradients result;
+  of_two_types(x.scalar_type(), [&]<typename Number>(Number) {
+    result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, rows, affine, tail,
+                                  visitor, variant);
   });
   return result;
 }

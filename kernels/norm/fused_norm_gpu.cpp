@@ -7,6 +7,7 @@
 
 #include "kernels/gpu/start.h"
 #include "kernels/norm/norm_on_gpu.h"
+#include "kernels/numbers_of.h"
 
 namespace approx {
 namespace {
@@ -34,17 +35,97 @@ at::Tensor room_for_sums(const at::Tensor& x) {
 float* out_of(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 const float* in_of(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
-}  // namespace
-
-bool has_norm_on_gpu(const at::Tensor& x) { return can_start<NormStatisticsOnGpu>(x.device()); }
-
-NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon) {
+template <typename Number>
+NormStatistics statistics_of(const at::Tensor& x, double epsilon) {
   NormStatistics result{like_channels(x), like_channels(x), like_channels(x)};
   const auto partial = room_for_sums(x);
-  start<NormStatisticsOnGpu>(
-      {pixels_of(x), x.size(1), in_of(x), epsilon, out_of(partial), out_of(result.mean),
-       out_of(result.variance), out_of(result.inverse_deviation)},
+  start<NormStatisticsOnGpu<Number>>(
+      {pixels_of(x), x.size(1), numbers_of<Number>(x), epsilon, out_of(partial),
+       out_of(result.mean), out_of(result.variance), out_of(result.inverse_deviation)},
       x.device());
+  return result;
+}
+
+template <typename Number>
+at::Tensor forward_of(const at::Tensor& x, const AffineOnGpu& affine, NormTail tail,
+                      const at::Tensor& residual) {
+  const auto added = tail == NormTail::kAddRelu
+                         ? residual.contiguous(at::MemoryFormat::ChannelsLast)
+                         : at::Tensor();
+  auto y = at::empty_like(x);
+  start<NormApplyOnGpu<Number>>({pixels_of(x),
+                                 {.channels = x.size(1),
+                                  .tail = tail,
+                                  .x = numbers_of<Number>(x),
+                                  .scale = in_of(affine.scale),
+                                  .offset = in_of(affine.offset),
+                                  .residual = added.defined() ? numbers_of<Number>(added) : nullptr,
+                                  .y = mutable_numbers_of<Number>(y)}},
+                                x.device());
+  return y;
+}
+
+template <typename Number>
+NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
+                           const at::Tensor& weight, const at::Tensor& mean,
+                           const at::Tensor& inverse_deviation, const AffineOnGpu& affine,
+                           NormTail tail) {
+  const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
+  NormGradients result{at::empty_like(x), like_channels(x), like_channels(x), {}};
+  const bool adds = tail == NormTail::kAddRelu;
+  if (adds) result.dresidual = at::empty_like(x);
+  const auto partial = room_for_sums(x);
+  const auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
+  start<NormSumsOnGpu<Number>>(
+      {.rows = pixels_of(x),
+       .pass = {.channels = x.size(1),
+                .tail = tail,
+                .dy = numbers_of<Number>(dy),
+                .x = numbers_of<Number>(x),
+                .y = adds ? numbers_of<Number>(y) : nullptr,
+                .scale = in_of(affine.scale),
+                .offset = in_of(affine.offset),
+                .mean = in_of(mean),
+                .dresidual = adds ? mutable_numbers_of<Number>(result.dresidual) : nullptr},
+       .weight = in_of(weight),
+       .inverse_deviation = in_of(inverse_deviation),
+       .partial = out_of(partial),
+       .dweight = out_of(result.dweight),
+       .dbias = out_of(result.dbias),
+       .a = out_of(a),
+       .b = out_of(b),
+       .d = out_of(d)},
+      x.device());
+  start<NormGradientOnGpu<Number>>(
+      {pixels_of(x),
+       {.channels = x.size(1),
+        .relu = tail == NormTail::kRelu,
+        .dy = adds ? numbers_of<Number>(result.dresidual) : numbers_of<Number>(dy),
+        .x = numbers_of<Number>(x),
+        .scale = in_of(affine.scale),
+        .offset = in_of(affine.offset),
+        .a = in_of(a),
+        .b = in_of(b),
+        .d = in_of(d),
+        .dx = mutable_numbers_of<Number>(result.dx)}},
+      x.device());
+  return result;
+}
+
+}  // namespace
+
+bool has_norm_on_gpu(const at::Tensor& x) {
+  bool has = false;
+  of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
+    has = can_start<NormStatisticsOnGpu<Number>>(x.device());
+  });
+  return has;
+}
+
+NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon) {
+  NormStatistics result;
+  of_three_types(x.scalar_type(),
+                 [&]<typename Number>(Number) { result = statistics_of<Number>(x, epsilon); });
   return result;
 }
 
@@ -53,64 +134,22 @@ at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& inverse_deviation, NormTail tail,
                                const at::Tensor& residual) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
-  const auto added = tail == NormTail::kAddRelu
-                         ? residual.contiguous(at::MemoryFormat::ChannelsLast)
-                         : at::Tensor();
-  auto y = at::empty_like(x);
-  start<NormApplyOnGpu>({pixels_of(x),
-                         {.channels = x.size(1),
-                          .tail = tail,
-                          .x = in_of(x),
-                          .scale = in_of(affine.scale),
-                          .offset = in_of(affine.offset),
-                          .residual = added.defined() ? in_of(added) : nullptr,
-                          .y = out_of(y)}},
-                        x.device());
+  at::Tensor y;
+  of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
+    y = forward_of<Number>(x, affine, tail, residual);
+  });
   return y;
 }
 
-NormGradients norm_backward_on_gpu(const at::Tensor& gradient, const at::Tensor& y,
-                                   const at::Tensor& x, const at::Tensor& weight,
-                                   const at::Tensor& bias, const at::Tensor& mean,
-                                   const at::Tensor& inverse_deviation, NormTail tail) {
+NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
+                                   const at::Tensor& weight, const at::Tensor& bias,
+                                   const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                                   NormTail tail) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
-  const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
-  NormGradients result{at::empty_like(x), like_channels(x), like_channels(x), {}};
-  const bool adds = tail == NormTail::kAddRelu;
-  if (adds) result.dresidual = at::empty_like(x);
-  const auto partial = room_for_sums(x);
-  const auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
-  start<NormSumsOnGpu>({.rows = pixels_of(x),
-                        .pass = {.channels = x.size(1),
-                                 .tail = tail,
-                                 .dy = in_of(dy),
-                                 .x = in_of(x),
-                                 .y = adds ? in_of(y) : nullptr,
-                                 .scale = in_of(affine.scale),
-                                 .offset = in_of(affine.offset),
-                                 .mean = in_of(mean),
-                                 .dresidual = adds ? out_of(result.dresidual) : nullptr},
-                        .weight = in_of(weight),
-                        .inverse_deviation = in_of(inverse_deviation),
-                        .partial = out_of(partial),
-                        .dweight = out_of(result.dweight),
-                        .dbias = out_of(result.dbias),
-                        .a = out_of(a),
-                        .b = out_of(b),
-                        .d = out_of(d)},
-                       x.device());
-  start<NormGradientOnGpu>({pixels_of(x),
-                            {.channels = x.size(1),
-                             .relu = tail == NormTail::kRelu,
-                             .dy = adds ? in_of(result.dresidual) : in_of(dy),
-                             .x = in_of(x),
-                             .scale = in_of(affine.scale),
-                             .offset = in_of(affine.offset),
-                             .a = in_of(a),
-                             .b = in_of(b),
-                             .d = in_of(d),
-                             .dx = out_of(result.dx)}},
-                           x.device());
+  NormGradients result;
+  of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
+    result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, affine, tail);
+  });
   return result;
 }
 

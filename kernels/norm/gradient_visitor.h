@@ -16,13 +16,14 @@ class GradientVisitor {
  public:
   virtual ~GradientVisitor() = default;
 
-  // Before the first block: what will be written, [N,C,H,W] floats with the channels last, and in
-  // how many blocks. Their number and their sizes depend on the shape alone.
+  // Before the first block: what will be written, [N,C,H,W] of float or bfloat16 with the channels
+  // last, and in how many blocks. Their number and their sizes depend on the shape alone. Its
+  // memory stays until the last; who keeps the tensor itself is seen as another that reads it.
   virtual void begin(const at::Tensor& gradient, int64_t blocks) = 0;
 
   // Elements [first, last) in the order of memory have been written, `first` a multiple of 4.
-  // Called once for each block, by several threads in any order.
-  virtual void visit(int64_t block, float* gradient, int64_t first, int64_t last) = 0;
+  // Called once for each block, by several threads in any order, and may write to it.
+  virtual void visit(int64_t block, int64_t first, int64_t last) = 0;
 };
 
 }  // namespace approx

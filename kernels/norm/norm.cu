@@ -1,3 +1,4 @@
+#include "kernels/float16.h"
 #include "kernels/gpu/launch.cuh"
 #include "kernels/norm/norm_gpu.h"
 
@@ -11,45 +12,57 @@ bool fours(int64_t channels, Pointers... pointers) {
   return channels % 4 == 0 && (lies_by(4, pointers) && ...);
 }
 
-void launch_statistics(const NormStatisticsOnGpu& on, void* stream) {
+template <typename Number>
+void launch_statistics(const NormStatisticsOnGpu<Number>& on, void* stream) {
   if (fours(on.channels, on.x)) {
-    launch(NormMomentsGpu<4>{on}, stream);
+    launch(NormMomentsGpu<Number, 4>{on}, stream);
   } else {
-    launch(NormMomentsGpu<1>{on}, stream);
+    launch(NormMomentsGpu<Number, 1>{on}, stream);
   }
-  launch(NormMomentsEnd{on}, stream);
+  launch(NormMomentsEnd<Number>{on}, stream);
 }
 
-void launch_apply(const NormApplyOnGpu& on, void* stream) {
-  const NormApply& a = on.pass;
+template <typename Number>
+void launch_apply(const NormApplyOnGpu<Number>& on, void* stream) {
+  const auto& a = on.pass;
   if (fours(a.channels, a.x, a.scale, a.offset, a.residual, a.y)) {
-    return launch(NormApplyGpu<4>{on}, stream);
+    return launch(NormApplyGpu<Number, 4>{on}, stream);
   }
-  launch(NormApplyGpu<1>{on}, stream);
+  launch(NormApplyGpu<Number, 1>{on}, stream);
 }
 
-void launch_sums(const NormSumsOnGpu& on, void* stream) {
-  const NormSums& a = on.pass;
+template <typename Number>
+void launch_sums(const NormSumsOnGpu<Number>& on, void* stream) {
+  const auto& a = on.pass;
   if (fours(a.channels, a.dy, a.x, a.y, a.scale, a.offset, a.mean, a.dresidual)) {
-    launch(NormSumsGpu<4>{on}, stream);
+    launch(NormSumsGpu<Number, 4>{on}, stream);
   } else {
-    launch(NormSumsGpu<1>{on}, stream);
+    launch(NormSumsGpu<Number, 1>{on}, stream);
   }
-  launch(NormSumsEnd{on}, stream);
+  launch(NormSumsEnd<Number>{on}, stream);
 }
 
-void launch_gradient(const NormGradientOnGpu& on, void* stream) {
-  const NormGradient& p = on.pass;
+template <typename Number>
+void launch_gradient(const NormGradientOnGpu<Number>& on, void* stream) {
+  const auto& p = on.pass;
   if (fours(p.channels, p.dy, p.x, p.scale, p.offset, p.a, p.b, p.d, p.dx)) {
-    return launch(NormGradientGpu<4>{on}, stream);
+    return launch(NormGradientGpu<Number, 4>{on}, stream);
   }
-  launch(NormGradientGpu<1>{on}, stream);
+  launch(NormGradientGpu<Number, 1>{on}, stream);
 }
 
-REGISTER_LAUNCH(NormStatisticsOnGpu, launch_statistics);
-REGISTER_LAUNCH(NormApplyOnGpu, launch_apply);
-REGISTER_LAUNCH(NormSumsOnGpu, launch_sums);
-REGISTER_LAUNCH(NormGradientOnGpu, launch_gradient);
+REGISTER_LAUNCH(NormStatisticsOnGpu<float>, launch_statistics<float>);
+REGISTER_LAUNCH(NormApplyOnGpu<float>, launch_apply<float>);
+REGISTER_LAUNCH(NormSumsOnGpu<float>, launch_sums<float>);
+REGISTER_LAUNCH(NormGradientOnGpu<float>, launch_gradient<float>);
+REGISTER_LAUNCH(NormStatisticsOnGpu<BFloat16>, launch_statistics<BFloat16>);
+REGISTER_LAUNCH(NormApplyOnGpu<BFloat16>, launch_apply<BFloat16>);
+REGISTER_LAUNCH(NormSumsOnGpu<BFloat16>, launch_sums<BFloat16>);
+REGISTER_LAUNCH(NormGradientOnGpu<BFloat16>, launch_gradient<BFloat16>);
+REGISTER_LAUNCH(NormStatisticsOnGpu<Float16>, launch_statistics<Float16>);
+REGISTER_LAUNCH(NormApplyOnGpu<Float16>, launch_apply<Float16>);
+REGISTER_LAUNCH(NormSumsOnGpu<Float16>, launch_sums<Float16>);
+REGISTER_LAUNCH(NormGradientOnGpu<Float16>, launch_gradient<Float16>);
 
 }  // namespace
 }  // namespace approx

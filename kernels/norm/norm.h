@@ -4,13 +4,18 @@
 // A tensor with its channels last is [rows, channels]: one row per pixel. Few channels make short
 // rows, which waste vectors; the caller then reads `fold` pixels as one row of fold * channels
 // numbers, with per-channel arguments repeated `fold` times, and adds up sums over the folds.
+//
+// Maps may have less precision than what is computed of them in between, and their channels'
+// arguments: a Number is rounded where it is stored and nowhere else.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/registry.h"
+#include "kernels/bfloat16.h"
 
 namespace approx {
 
@@ -19,20 +24,22 @@ enum class NormTail { kNone, kRelu, kAddRelu };
 
 // sum[c] = sum over rows of x - shift[c], square[c] = that of its square. A shift near the mean
 // keeps the variance from cancelling. Overwrites sum and square.
+template <typename Number>
 struct NormMoments {
   int64_t channels = 0;
-  const float* x = nullptr;      // [rows,channels]
+  const Number* x = nullptr;     // [rows,channels]
   const float* shift = nullptr;  // [channels]
 };
 
 // y = tail(scale[c] * x + offset[c])
+template <typename Number>
 struct NormApply {
   int64_t channels = 0;
   NormTail tail = NormTail::kNone;
-  const float* x = nullptr;                         // [rows,channels]
+  const Number* x = nullptr;                        // [rows,channels]
   const float *scale = nullptr, *offset = nullptr;  // [channels]
-  const float* residual = nullptr;                  // [rows,channels], kAddRelu only
-  float* y = nullptr;                               // [rows,channels]
+  const Number* residual = nullptr;                 // [rows,channels], kAddRelu only
+  Number* y = nullptr;                              // [rows,channels]
 };
 
 // The gradient behind the tail is g = dy where the result y was not cut off, zero elsewhere. After
@@ -40,52 +47,68 @@ struct NormApply {
 // reading y. After kAddRelu y is read.
 //   sum[c] = sum over rows of g, product[c] = sum over rows of g * (x - mean[c]),
 // overwriting them; g itself goes to dresidual with kAddRelu.
+template <typename Number>
 struct NormSums {
   int64_t channels = 0;
   NormTail tail = NormTail::kNone;
-  const float *dy = nullptr, *x = nullptr;          // [rows,channels]
-  const float* y = nullptr;                         // [rows,channels], kAddRelu only
+  const Number *dy = nullptr, *x = nullptr;         // [rows,channels]
+  const Number* y = nullptr;                        // [rows,channels], kAddRelu only
   const float *scale = nullptr, *offset = nullptr;  // [channels] of the forward pass, kRelu only
   const float* mean = nullptr;                      // [channels]
-  float* dresidual = nullptr;                       // [rows,channels], kAddRelu only
+  Number* dresidual = nullptr;                      // [rows,channels], kAddRelu only
 };
 
 // dx = a[c] * g + b[c] * x + d[c]. After kAddRelu the caller passes what went to dresidual as dy,
 // and no relu.
+template <typename Number>
 struct NormGradient {
   int64_t channels = 0;
   bool relu = false;
-  const float *dy = nullptr, *x = nullptr;               // [rows,channels]
+  const Number *dy = nullptr, *x = nullptr;              // [rows,channels]
   const float *scale = nullptr, *offset = nullptr;       // [channels], with relu only
   const float *a = nullptr, *b = nullptr, *d = nullptr;  // [channels]
-  float* dx = nullptr;
+  Number* dx = nullptr;                                  // [rows,channels]
 };
 
 // One way to compute the four, for rows [begin, end); registered in a file of its own as
-//   REGISTER_NORM("simd", {moments, apply, sums, gradient}).rank(1);
+//   REGISTER_NORM("simd", {moments, apply, sums, gradient}, {...the same of bfloat16}).rank(1);
 // Of those that are no definition the one of least rank is taken.
+template <typename Number>
 struct NormPasses {
-  void (*moments)(const NormMoments&, int64_t begin, int64_t end, float* sum, float* square);
-  void (*apply)(const NormApply&, int64_t begin, int64_t end);
-  void (*sums)(const NormSums&, int64_t begin, int64_t end, float* sum, float* product);
-  void (*gradient)(const NormGradient&, int64_t begin, int64_t end);
+  void (*moments)(const NormMoments<Number>&, int64_t begin, int64_t end, float* sum,
+                  float* square);
+  void (*apply)(const NormApply<Number>&, int64_t begin, int64_t end);
+  void (*sums)(const NormSums<Number>&, int64_t begin, int64_t end, float* sum, float* product);
+  void (*gradient)(const NormGradient<Number>&, int64_t begin, int64_t end);
 };
 
 struct NormVariant {
   static constexpr const char* kWhat = "norm kernel";
   std::string name;
-  NormPasses passes{};
+  NormPasses<float> of_float{};
+  NormPasses<BFloat16> of_bfloat16{};
   int order = 0;
   bool is_definition = false;
 
   NormVariant& rank(int least_first) { return order = least_first, *this; }
+  template <typename Number>
+  const NormPasses<Number>& passes() const {
+    if constexpr (std::is_same_v<Number, float>) {
+      return of_float;
+    } else {
+      return of_bfloat16;
+    }
+  }
+
   // In plain loops and double precision, which the others must agree with: taken only by its name.
   NormVariant& definition() { return is_definition = true, *this; }
 };
 
-inline NormVariant& register_norm(std::string name, NormPasses passes) {
+inline NormVariant& register_norm(std::string name, NormPasses<float> of_float,
+                                  NormPasses<BFloat16> of_bfloat16) {
   auto& variant = Registry<NormVariant>::instance().add(std::move(name));
-  variant.passes = passes;
+  variant.of_float = of_float;
+  variant.of_bfloat16 = of_bfloat16;
   return variant;
 }
 

@@ -61,10 +61,10 @@ constexpr PlaneBlocks norm_sums(int64_t rows, int64_t channels) {
 }
 
 // kWidth divides the channels, here and below.
-template <int kWidth>
+template <typename Number, int kWidth>
 struct NormMomentsGpu {
   static constexpr int kMostThreads = 256;
-  NormStatisticsOnGpu on;
+  NormStatisticsOnGpu<Number> on;
 
   Grid grid() const {
     return blocks_of_rows(on.rows, on.channels / kWidth).grid(sizeof(TwoSums<float, kWidth>));
@@ -85,9 +85,10 @@ struct NormMomentsGpu {
   }
 };
 
+template <typename Number>
 struct NormMomentsEnd {
   static constexpr int kMostThreads = 1024;
-  NormStatisticsOnGpu on;
+  NormStatisticsOnGpu<Number> on;
 
   Grid grid() const { return norm_sums(on.rows, on.channels).grid(sizeof(TwoSums<double, 1>)); }
 
@@ -98,7 +99,7 @@ struct NormMomentsEnd {
                      const double shifted = sum / static_cast<double>(on.rows);
                      double v = square / static_cast<double>(on.rows) - shifted * shifted;
                      if (v < 0) v = 0;  // by rounding; a NaN stays
-                     on.mean[c] = static_cast<float>(double{on.x[c]} + shifted);
+                     on.mean[c] = static_cast<float>(double{static_cast<float>(on.x[c])} + shifted);
                      on.variance[c] = static_cast<float>(v);
                      on.inverse_deviation[c] = static_cast<float>(1 / std::sqrt(v + on.epsilon));
                    });
@@ -111,10 +112,10 @@ APPROX_GPU float norm_affine(float x, float scale, float offset) {
   return std::fma(scale, x, offset);
 }
 
-template <int kWidth>
+template <typename Number, int kWidth>
 struct NormApplyGpu {
   static constexpr int kMostThreads = 256;
-  NormApplyOnGpu on;
+  NormApplyOnGpu<Number> on;
 
   constexpr PlaneBlocks blocks() const {
     return blocks_of_rows(on.rows, on.pass.channels / kWidth);
@@ -123,7 +124,7 @@ struct NormApplyGpu {
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const NormApply& a = on.pass;
+    const NormApply<Number>& a = on.pass;
     const PlaneThread at(blocks(), thread);
     if (at.vector >= blocks().vectors) return;
     const auto scale = load_constant<kWidth>(a.scale + at.vector * kWidth);
@@ -145,10 +146,10 @@ struct NormApplyGpu {
   }
 };
 
-template <int kWidth>
+template <typename Number, int kWidth>
 struct NormSumsGpu {
   static constexpr int kMostThreads = 256;
-  NormSumsOnGpu on;
+  NormSumsOnGpu<Number> on;
 
   Grid grid() const {
     return blocks_of_rows(on.rows, on.pass.channels / kWidth).grid(sizeof(TwoSums<float, kWidth>));
@@ -156,7 +157,7 @@ struct NormSumsGpu {
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const NormSums& a = on.pass;
+    const NormSums<Number>& a = on.pass;
     sums_of_rows<kWidth>(thread, on.rows, a.channels, on.partial,
                          [&](int64_t index, int64_t channel, TwoSums<float, kWidth>& sums) {
                            Floats<kWidth> g = load_constant<kWidth>(a.dy + index);
@@ -186,9 +187,10 @@ struct NormSumsGpu {
 
 // dx = w inv (g - sum / M - (x - mean) inv^2 product / M), gathered by what it multiplies (Ioffe &
 // Szegedy 2015, section 3).
+template <typename Number>
 struct NormSumsEnd {
   static constexpr int kMostThreads = 1024;
-  NormSumsOnGpu on;
+  NormSumsOnGpu<Number> on;
 
   constexpr PlaneBlocks blocks() const { return norm_sums(on.rows, on.pass.channels); }
   Grid grid() const { return blocks().grid(sizeof(TwoSums<double, 1>)); }
@@ -208,10 +210,10 @@ struct NormSumsEnd {
   }
 };
 
-template <int kWidth>
+template <typename Number, int kWidth>
 struct NormGradientGpu {
   static constexpr int kMostThreads = 256;
-  NormGradientOnGpu on;
+  NormGradientOnGpu<Number> on;
 
   constexpr PlaneBlocks blocks() const {
     return blocks_of_rows(on.rows, on.pass.channels / kWidth);
@@ -220,7 +222,7 @@ struct NormGradientGpu {
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const NormGradient& p = on.pass;
+    const NormGradient<Number>& p = on.pass;
     const PlaneThread at(blocks(), thread);
     if (at.vector >= blocks().vectors) return;
     const int64_t channel = at.vector * kWidth;

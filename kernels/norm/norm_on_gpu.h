@@ -10,32 +10,36 @@ namespace approx {
 
 // Mean, biased variance and 1 / sqrt(variance + epsilon) of every channel. The first row is the
 // shift of the sums.
+template <typename Number>
 struct NormStatisticsOnGpu {
   int64_t rows = 0, channels = 0;
-  const float *x = nullptr;  // [rows,channels]
+  const Number *x = nullptr;  // [rows,channels]
   double epsilon = 0;
   float *partial = nullptr;  // [row_blocks,2,channels]
   float *mean = nullptr, *variance = nullptr, *inverse_deviation = nullptr;  // [channels]
 };
 
+template <typename Number>
 struct NormApplyOnGpu {
   int64_t rows = 0;
-  NormApply pass;
+  NormApply<Number> pass;
 };
 
 // Sums of the gradient, and what NormGradient and the parameters make of them.
+template <typename Number>
 struct NormSumsOnGpu {
   int64_t rows = 0;
-  NormSums pass;
+  NormSums<Number> pass;
   const float *weight = nullptr, *inverse_deviation = nullptr;  // [channels]
   float *partial = nullptr;                                     // [row_blocks,2,channels]
   float *dweight = nullptr, *dbias = nullptr;                   // [channels]
   float *a = nullptr, *b = nullptr, *d = nullptr;               // [channels], of NormGradient
 };
 
+template <typename Number>
 struct NormGradientOnGpu {
   int64_t rows = 0;
-  NormGradient pass;
+  NormGradient<Number> pass;
 };
 
 }  // namespace approx

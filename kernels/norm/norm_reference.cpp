@@ -25,48 +25,62 @@ void for_numbers(int64_t channels, int64_t begin, int64_t end, Body body) {
   }
 }
 
-// The normalised x before its tail.
-double affine(float x, float scale, float offset) { return double{scale} * x + offset; }
+template <typename Number>
+double wide(Number number) {
+  return double{static_cast<float>(number)};
+}
 
-void moments(const NormMoments& a, int64_t begin, int64_t end, float* sum, float* square) {
+// The normalised x before its tail.
+template <typename Number>
+double affine(Number x, float scale, float offset) {
+  return scale * wide(x) + offset;
+}
+
+template <typename Number>
+void moments(const NormMoments<Number>& a, int64_t begin, int64_t end, float* sum, float* square) {
   two_sums(a.channels, begin, end, sum, square, [&](int64_t i, int64_t c, double& s, double& q) {
-    const double value = double{a.x[i]} - a.shift[c];
+    const double value = wide(a.x[i]) - a.shift[c];
     s += value;
     q += value * value;
   });
 }
 
-void apply(const NormApply& a, int64_t begin, int64_t end) {
+template <typename Number>
+void apply(const NormApply<Number>& a, int64_t begin, int64_t end) {
   for_numbers(a.channels, begin, end, [&](int64_t i, int64_t c) {
     double value = affine(a.x[i], a.scale[c], a.offset[c]);
-    if (a.tail == NormTail::kAddRelu) value += a.residual[i];
+    if (a.tail == NormTail::kAddRelu) value += wide(a.residual[i]);
     if (a.tail != NormTail::kNone && value < 0) value = 0;
-    a.y[i] = static_cast<float>(value);
+    a.y[i] = Number(static_cast<float>(value));
   });
 }
 
-void sums(const NormSums& a, int64_t begin, int64_t end, float* sum, float* product) {
+template <typename Number>
+void sums(const NormSums<Number>& a, int64_t begin, int64_t end, float* sum, float* product) {
   two_sums(a.channels, begin, end, sum, product, [&](int64_t i, int64_t c, double& s, double& q) {
-    double g = a.dy[i];
+    double g = wide(a.dy[i]);
     if (a.tail == NormTail::kRelu && affine(a.x[i], a.scale[c], a.offset[c]) <= 0) g = 0;
     if (a.tail == NormTail::kAddRelu) {
-      if (a.y[i] <= 0) g = 0;
-      a.dresidual[i] = static_cast<float>(g);
+      if (wide(a.y[i]) <= 0) g = 0;
+      a.dresidual[i] = Number(static_cast<float>(g));
     }
     s += g;
-    q += g * (double{a.x[i]} - a.mean[c]);
+    q += g * (wide(a.x[i]) - a.mean[c]);
   });
 }
 
-void gradient(const NormGradient& a, int64_t begin, int64_t end) {
+template <typename Number>
+void gradient(const NormGradient<Number>& a, int64_t begin, int64_t end) {
   for_numbers(a.channels, begin, end, [&](int64_t i, int64_t c) {
-    double g = a.dy[i];
+    double g = wide(a.dy[i]);
     if (a.relu && affine(a.x[i], a.scale[c], a.offset[c]) <= 0) g = 0;
-    a.dx[i] = static_cast<float>(a.a[c] * g + double{a.b[c]} * a.x[i] + a.d[c]);
+    a.dx[i] = Number(static_cast<float>(a.a[c] * g + a.b[c] * wide(a.x[i]) + a.d[c]));
   });
 }
 
-REGISTER_NORM("reference", {moments, apply, sums, gradient}).definition();
+REGISTER_NORM("reference", {moments<float>, apply<float>, sums<float>, gradient<float>},
+              {moments<BFloat16>, apply<BFloat16>, sums<BFloat16>, gradient<BFloat16>})
+    .definition();
 
 }  // namespace
 }  // namespace approx

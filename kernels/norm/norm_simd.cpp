@@ -6,6 +6,8 @@
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
+
+#include "kernels/bfloat16-inl.h"
 // clang-format on
 
 #include <algorithm>
@@ -29,15 +31,15 @@ HWY_INLINE void for_channels(int64_t channels, Body body) {
 }
 
 // Adds to sum and square the rows [row, row + kRows).
-template <int kRows>
-HWY_INLINE void add_moments(const NormMoments& a, int64_t row, float* HWY_RESTRICT sum,
+template <int kRows, typename Number>
+HWY_INLINE void add_moments(const NormMoments<Number>& a, int64_t row, float* HWY_RESTRICT sum,
                             float* HWY_RESTRICT square) {
-  const float* HWY_RESTRICT x = a.x + row * a.channels;
+  const Number* HWY_RESTRICT x = a.x + row * a.channels;
   for_channels(a.channels, [&](auto d, int64_t c) HWY_ATTR {
     const auto shift = hn::LoadU(d, a.shift + c);
     auto s = hn::LoadU(d, sum + c), q = hn::LoadU(d, square + c);
     for (int r = 0; r < kRows; ++r) {
-      const auto value = hn::Sub(hn::LoadU(d, x + r * a.channels + c), shift);
+      const auto value = hn::Sub(load_numbers(d, x + r * a.channels + c), shift);
       s = hn::Add(s, value);
       q = hn::MulAdd(value, value, q);
     }
@@ -46,7 +48,8 @@ HWY_INLINE void add_moments(const NormMoments& a, int64_t row, float* HWY_RESTRI
   });
 }
 
-void moments(const NormMoments& a, int64_t begin, int64_t end, float* sum, float* square) {
+template <typename Number>
+void moments(const NormMoments<Number>& a, int64_t begin, int64_t end, float* sum, float* square) {
   std::fill_n(sum, a.channels, 0.0f);
   std::fill_n(square, a.channels, 0.0f);
   int64_t row = begin;
@@ -54,26 +57,27 @@ void moments(const NormMoments& a, int64_t begin, int64_t end, float* sum, float
   for (; row < end; ++row) add_moments<1>(a, row, sum, square);
 }
 
-template <NormTail kTail>
-HWY_INLINE void apply_rows(const NormApply& a, int64_t begin, int64_t end) {
+template <NormTail kTail, typename Number>
+HWY_INLINE void apply_rows(const NormApply<Number>& a, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     const int64_t at = row * a.channels;
     for_channels(a.channels, [&](auto d, int64_t c) HWY_ATTR {
-      auto value = hn::MulAdd(hn::LoadU(d, a.x + at + c), hn::LoadU(d, a.scale + c),
+      auto value = hn::MulAdd(load_numbers(d, a.x + at + c), hn::LoadU(d, a.scale + c),
                               hn::LoadU(d, a.offset + c));
       if constexpr (kTail == NormTail::kAddRelu) {
-        value = hn::Add(value, hn::LoadU(d, a.residual + at + c));
+        value = hn::Add(value, load_numbers(d, a.residual + at + c));
       }
       // Compared rather than maximised: a value that is not a number stays one.
       if constexpr (kTail != NormTail::kNone) {
         value = hn::IfThenZeroElse(hn::Lt(value, hn::Zero(d)), value);
       }
-      hn::StoreU(value, d, a.y + at + c);
+      store_rounded(d, value, a.y + at + c);
     });
   }
 }
 
-void apply(const NormApply& a, int64_t begin, int64_t end) {
+template <typename Number>
+void apply(const NormApply<Number>& a, int64_t begin, int64_t end) {
   switch (a.tail) {
     case NormTail::kNone:
       return apply_rows<NormTail::kNone>(a, begin, end);
@@ -90,8 +94,8 @@ HWY_INLINE hn::Vec<D> behind_relu(D d, hn::Vec<D> g, hn::Vec<D> y) {
   return hn::IfThenZeroElse(hn::Le(y, hn::Zero(d)), g);
 }
 
-template <NormTail kTail, int kRows>
-HWY_INLINE void add_sums(const NormSums& a, int64_t row, float* HWY_RESTRICT sum,
+template <NormTail kTail, int kRows, typename Number>
+HWY_INLINE void add_sums(const NormSums<Number>& a, int64_t row, float* HWY_RESTRICT sum,
                          float* HWY_RESTRICT product) {
   const int64_t at = row * a.channels;
   for_channels(a.channels, [&](auto d, int64_t c) HWY_ATTR {
@@ -99,14 +103,14 @@ HWY_INLINE void add_sums(const NormSums& a, int64_t row, float* HWY_RESTRICT sum
     auto s = hn::LoadU(d, sum + c), q = hn::LoadU(d, product + c);
     for (int r = 0; r < kRows; ++r) {
       const int64_t i = at + r * a.channels + c;
-      const auto x = hn::LoadU(d, a.x + i);
-      auto g = hn::LoadU(d, a.dy + i);
+      const auto x = load_numbers(d, a.x + i);
+      auto g = load_numbers(d, a.dy + i);
       if constexpr (kTail == NormTail::kRelu) {
         g = behind_relu(d, g, hn::MulAdd(x, hn::LoadU(d, a.scale + c), hn::LoadU(d, a.offset + c)));
       }
       if constexpr (kTail == NormTail::kAddRelu) {
-        g = behind_relu(d, g, hn::LoadU(d, a.y + i));
-        hn::StoreU(g, d, a.dresidual + i);
+        g = behind_relu(d, g, load_numbers(d, a.y + i));
+        store_same(d, g, a.dresidual + i);
       }
       s = hn::Add(s, g);
       q = hn::MulAdd(g, hn::Sub(x, mean), q);
@@ -116,15 +120,16 @@ HWY_INLINE void add_sums(const NormSums& a, int64_t row, float* HWY_RESTRICT sum
   });
 }
 
-template <NormTail kTail>
-HWY_INLINE void sum_rows(const NormSums& a, int64_t begin, int64_t end, float* sum,
+template <NormTail kTail, typename Number>
+HWY_INLINE void sum_rows(const NormSums<Number>& a, int64_t begin, int64_t end, float* sum,
                          float* product) {
   int64_t row = begin;
   for (; row + 4 <= end; row += 4) add_sums<kTail, 4>(a, row, sum, product);
   for (; row < end; ++row) add_sums<kTail, 1>(a, row, sum, product);
 }
 
-void sums(const NormSums& a, int64_t begin, int64_t end, float* sum, float* product) {
+template <typename Number>
+void sums(const NormSums<Number>& a, int64_t begin, int64_t end, float* sum, float* product) {
   std::fill_n(sum, a.channels, 0.0f);
   std::fill_n(product, a.channels, 0.0f);
   switch (a.tail) {
@@ -137,26 +142,49 @@ void sums(const NormSums& a, int64_t begin, int64_t end, float* sum, float* prod
   }
 }
 
-template <bool kRelu>
-HWY_INLINE void gradient_rows(const NormGradient& a, int64_t begin, int64_t end) {
+template <bool kRelu, typename Number>
+HWY_INLINE void gradient_rows(const NormGradient<Number>& a, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     const int64_t at = row * a.channels;
     for_channels(a.channels, [&](auto d, int64_t c) HWY_ATTR {
       const int64_t i = at + c;
-      const auto x = hn::LoadU(d, a.x + i);
-      auto g = hn::LoadU(d, a.dy + i);
+      const auto x = load_numbers(d, a.x + i);
+      auto g = load_numbers(d, a.dy + i);
       if constexpr (kRelu) {
         g = behind_relu(d, g, hn::MulAdd(x, hn::LoadU(d, a.scale + c), hn::LoadU(d, a.offset + c)));
       }
       const auto of_x = hn::MulAdd(x, hn::LoadU(d, a.b + c), hn::LoadU(d, a.d + c));
-      hn::StoreU(hn::MulAdd(g, hn::LoadU(d, a.a + c), of_x), d, a.dx + i);
+      store_rounded(d, hn::MulAdd(g, hn::LoadU(d, a.a + c), of_x), a.dx + i);
     });
   }
 }
 
-void gradient(const NormGradient& a, int64_t begin, int64_t end) {
+template <typename Number>
+void gradient(const NormGradient<Number>& a, int64_t begin, int64_t end) {
   a.relu ? gradient_rows<true>(a, begin, end) : gradient_rows<false>(a, begin, end);
 }
+
+// What is chosen at run time has no overloads.
+#define APPROX_NORM_OF(Number, suffix)                                                        \
+  void moments_##suffix(const NormMoments<Number>& a, int64_t begin, int64_t end, float* sum, \
+                        float* square) {                                                      \
+    moments(a, begin, end, sum, square);                                                      \
+  }                                                                                           \
+  void apply_##suffix(const NormApply<Number>& a, int64_t begin, int64_t end) {               \
+    apply(a, begin, end);                                                                     \
+  }                                                                                           \
+  void sums_##suffix(const NormSums<Number>& a, int64_t begin, int64_t end, float* sum,       \
+                     float* product) {                                                        \
+    sums(a, begin, end, sum, product);                                                        \
+  }                                                                                           \
+  void gradient_##suffix(const NormGradient<Number>& a, int64_t begin, int64_t end) {         \
+    gradient(a, begin, end);                                                                  \
+  }
+
+APPROX_NORM_OF(float, float)
+APPROX_NORM_OF(BFloat16, bfloat16)
+
+#undef APPROX_NORM_OF
 
 }  // namespace HWY_NAMESPACE
 }  // namespace approx
@@ -165,31 +193,33 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace approx {
 
-HWY_EXPORT(moments);
-HWY_EXPORT(apply);
-HWY_EXPORT(sums);
-HWY_EXPORT(gradient);
+#define APPROX_NORM_OF(Number, suffix)                                                             \
+  HWY_EXPORT(moments_##suffix);                                                                    \
+  HWY_EXPORT(apply_##suffix);                                                                      \
+  HWY_EXPORT(sums_##suffix);                                                                       \
+  HWY_EXPORT(gradient_##suffix);                                                                   \
+  namespace {                                                                                      \
+  constexpr NormPasses<Number> passes_of_##suffix{                                                 \
+      [](const NormMoments<Number>& args, int64_t begin, int64_t end, float* sum, float* square) { \
+        HWY_DYNAMIC_DISPATCH(moments_##suffix)(args, begin, end, sum, square);                     \
+      },                                                                                           \
+      [](const NormApply<Number>& args, int64_t begin, int64_t end) {                              \
+        HWY_DYNAMIC_DISPATCH(apply_##suffix)(args, begin, end);                                    \
+      },                                                                                           \
+      [](const NormSums<Number>& args, int64_t begin, int64_t end, float* sum, float* product) {   \
+        HWY_DYNAMIC_DISPATCH(sums_##suffix)(args, begin, end, sum, product);                       \
+      },                                                                                           \
+      [](const NormGradient<Number>& args, int64_t begin, int64_t end) {                           \
+        HWY_DYNAMIC_DISPATCH(gradient_##suffix)(args, begin, end);                                 \
+      }};                                                                                          \
+  }  // namespace
 
-namespace {
+APPROX_NORM_OF(float, float)
+APPROX_NORM_OF(BFloat16, bfloat16)
 
-void moments_simd(const NormMoments& args, int64_t begin, int64_t end, float* sum, float* square) {
-  HWY_DYNAMIC_DISPATCH(moments)(args, begin, end, sum, square);
-}
+#undef APPROX_NORM_OF
 
-void apply_simd(const NormApply& args, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(apply)(args, begin, end);
-}
+REGISTER_NORM("simd", passes_of_float, passes_of_bfloat16).rank(1);
 
-void sums_simd(const NormSums& args, int64_t begin, int64_t end, float* sum, float* product) {
-  HWY_DYNAMIC_DISPATCH(sums)(args, begin, end, sum, product);
-}
-
-void gradient_simd(const NormGradient& args, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(gradient)(args, begin, end);
-}
-
-REGISTER_NORM("simd", {moments_simd, apply_simd, sums_simd, gradient_simd}).rank(1);
-
-}  // namespace
 }  // namespace approx
 #endif

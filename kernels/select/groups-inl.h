@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
@@ -75,9 +76,11 @@ class GroupsOfLanes {
   HWY_INLINE Vector rescaled(Vector g, Vector kept) const {
     const Floats d;
     const auto whole = sums(hn::Abs(g)), left = sums(hn::Abs(kept));
-    const auto factor =
-        hn::IfThenElse(hn::Gt(left, hn::Zero(d)), hn::Div(whole, left), hn::Set(d, 1.0f));
-    return hn::Mul(kept, factor);
+    // As rescaling_factor says; unless they are no numbers, sums are not below zero.
+    const auto ratio = hn::Div(whole, left);
+    const auto beyond = hn::Gt(ratio, hn::Set(d, std::numeric_limits<float>::max()));
+    const auto is_factor = hn::AndNot(beyond, hn::Gt(left, hn::Zero(d)));
+    return hn::Mul(kept, hn::IfThenElse(is_factor, ratio, hn::Set(d, 1.0f)));
   }
 
  private:

@@ -4,8 +4,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/ones_like.h>
-#include <ATen/ops/where.h>
+#include <ATen/ops/masked_fill.h>
+
+#include <limits>
 
 #include "kernels/gpu/start.h"
 #include "kernels/numbers_of.h"
@@ -61,7 +62,10 @@ at::Tensor mean_magnitude(const at::Tensor& dy) {
 }
 
 at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left) {
-  return at::where(left > 0, all / left, at::ones_like(left));
+  const auto ratio = all / left;
+  const auto is_one =
+      (left > 0).logical_not_().logical_or_(ratio > std::numeric_limits<float>::max());
+  return ratio.masked_fill(is_one, 1);
 }
 
 }  // namespace approx

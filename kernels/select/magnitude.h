@@ -24,6 +24,7 @@ void plane_magnitude_simd(const MagnitudeArgs<BFloat16>& args, int64_t begin, in
 
 // The sum of the magnitudes of `count` numbers, in float for some thousands of them.
 float magnitude_simd(const float* values, int64_t count);
+float magnitude_simd(const BFloat16* values, int64_t count);
 
 // The mean magnitude of `count` numbers, on a GPU.
 template <typename Number>

@@ -52,7 +52,8 @@ void magnitudes(const MagnitudeArgs<Number>& a, int64_t begin, int64_t end) {
   }
 }
 
-float magnitude(const float* values, int64_t count) {
+template <typename Number>
+float magnitude(const Number* values, int64_t count) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int kSums = 8;
@@ -61,19 +62,23 @@ float magnitude(const float* values, int64_t count) {
   int64_t i = 0;
   for (; i + kSums * lanes <= count; i += kSums * lanes) {
     for (int s = 0; s < kSums; ++s) {
-      sum[s] = hn::Add(sum[s], hn::Abs(hn::LoadU(d, values + i + s * lanes)));
+      sum[s] = hn::Add(sum[s], hn::Abs(load_numbers(d, values + i + s * lanes)));
     }
   }
   for (; i + lanes <= count; i += lanes) {
-    sum[0] = hn::Add(sum[0], hn::Abs(hn::LoadU(d, values + i)));
+    sum[0] = hn::Add(sum[0], hn::Abs(load_numbers(d, values + i)));
   }
   for (int s = 1; s < kSums; ++s) sum[0] = hn::Add(sum[0], sum[s]);
   float rest = 0;
-  for (; i < count; ++i) rest += std::abs(values[i]);
+  for (; i < count; ++i) rest += std::abs(static_cast<float>(values[i]));
   return rest + hn::GetLane(hn::SumOfLanes(d, sum[0]));
 }
 
 // What is chosen at run time has no overloads.
+float magnitude_of_floats(const float* values, int64_t count) { return magnitude(values, count); }
+float magnitude_of_bfloat16(const BFloat16* values, int64_t count) {
+  return magnitude(values, count);
+}
 void magnitudes_of_floats(const MagnitudeArgs<float>& a, int64_t begin, int64_t end) {
   magnitudes(a, begin, end);
 }
@@ -88,12 +93,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace approx {
 
-HWY_EXPORT(magnitude);
+HWY_EXPORT(magnitude_of_floats);
+HWY_EXPORT(magnitude_of_bfloat16);
 HWY_EXPORT(magnitudes_of_floats);
 HWY_EXPORT(magnitudes_of_bfloat16);
 
 float magnitude_simd(const float* values, int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(magnitude)(values, count);
+  return HWY_DYNAMIC_DISPATCH(magnitude_of_floats)(values, count);
+}
+float magnitude_simd(const BFloat16* values, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(magnitude_of_bfloat16)(values, count);
 }
 
 void plane_magnitude_simd(const MagnitudeArgs<float>& args, int64_t begin, int64_t end) {

@@ -3,11 +3,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace approx {
 
 // Over what the sum of magnitudes is as large as before once what stays has been multiplied.
 enum class Rescaling : uint8_t { kNone, kGroup, kPlane };
+
+// What is multiplied with what stays, of sums of magnitudes before and after: their ratio; 1 where
+// nothing stays, or so little that the ratio is no float and would make NaN of zeros.
+template <typename Real>
+constexpr Real rescaling_factor(Real all, Real left) {
+  if (!(left > 0)) return 1;
+  const Real ratio = all / left;
+  return ratio > Real{std::numeric_limits<float>::max()} ? 1 : ratio;
+}
 
 // Of every m neighbouring channels of a pixel the n of largest magnitude stay, of equals the lower
 // channel, or any n. A last group of r < m channels keeps min(n, r). 1 <= n <= m <= 32.

@@ -21,7 +21,7 @@ using PlaneSums = TwoSums<float, kWidth>;
 
 template <int kWidth>
 APPROX_GPU float rescaling_of(const PlaneSums<kWidth>& sums, int i) {
-  return sums.second[i] > 0 ? sums.first[i] / sums.second[i] : 1.0f;
+  return rescaling_factor(sums.first[i], sums.second[i]);
 }
 
 // Groups of two or four: a thread has four neighbouring channels of its pixels in registers. Where
@@ -97,8 +97,8 @@ struct NmPruneFours {
         whole += std::fabs(values.v[i]);
         rest += std::fabs(left.v[i]);
       }
-      for (int i = group; a.rescale_group && rest > 0 && i < group + kM; ++i) {
-        left.v[i] *= whole / rest;
+      for (int i = group; a.rescale_group && i < group + kM; ++i) {
+        left.v[i] *= rescaling_factor(whole, rest);
       }
     }
     return left;
@@ -176,7 +176,7 @@ struct NmPruneLanes {
         whole += std::fabs(thread.shuffle(value, j));
         rest += std::fabs(thread.shuffle(left, j));
       }
-      if (rest > 0) left *= whole / rest;
+      left *= rescaling_factor(whole, rest);
     }
     return left;
   }

@@ -1,15 +1,19 @@
+#include "kernels/float16.h"
 #include "kernels/gpu/launch.cuh"
 #include "kernels/select/peak_gpu.h"
 
 namespace approx {
 namespace {
 
-void launch_peak(const PeakArgs& args, void* stream) {
-  if (args.co % 4 == 0 && lies_by(4, args.dy)) return launch(PlanePeak<4>{args}, stream);
-  launch(PlanePeak<1>{args}, stream);
+template <typename Number>
+void launch_peak(const PeakArgs<Number>& args, void* stream) {
+  if (args.co % 4 == 0 && lies_by(4, args.dy)) return launch(PlanePeak<Number, 4>{args}, stream);
+  launch(PlanePeak<Number, 1>{args}, stream);
 }
 
-REGISTER_LAUNCH(PeakArgs, launch_peak);
+REGISTER_LAUNCH(PeakArgs<float>, launch_peak<float>);
+REGISTER_LAUNCH(PeakArgs<BFloat16>, launch_peak<BFloat16>);
+REGISTER_LAUNCH(PeakArgs<Float16>, launch_peak<Float16>);
 
 }  // namespace
 }  // namespace approx

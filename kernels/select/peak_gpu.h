@@ -11,10 +11,10 @@ namespace approx {
 // A block reads the planes of up to 32 x kWidth neighbouring channels of an image once; each thread
 // keeps the peak and the sum of its pixels, and the parts then join theirs. kWidth divides the
 // channels.
-template <int kWidth>
+template <typename Number, int kWidth>
 struct PlanePeak {
   static constexpr int kMostThreads = 512;
-  PeakArgs args;
+  PeakArgs<Number> args;
 
   constexpr PlaneBlocks blocks() const {
     return {args.n, args.plane, args.co / kWidth, kMostThreads};
@@ -29,7 +29,7 @@ struct PlanePeak {
     Peaks own;
     for (int i = 0; i < kWidth; ++i) own.size[i] = kNothing, own.at[i] = kNowhere, own.sum[i] = 0;
     if (is_one) {
-      const float* image = args.dy + thread.block_x() * args.plane * args.co + channel;
+      const Number* image = args.dy + thread.block_x() * args.plane * args.co + channel;
       APPROX_UNROLL(4)
       for (int64_t pixel = at.part; pixel < args.plane; pixel += at.parts) {
         const Floats<kWidth> values = load_constant<kWidth>(image + pixel * args.co);

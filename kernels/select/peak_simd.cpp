@@ -4,6 +4,8 @@
 #include <hwy/foreach_target.h>
 // clang-format off: must follow foreach_target.h
 #include <hwy/highway.h>
+
+#include "kernels/bfloat16-inl.h"
 // clang-format on
 
 #include <cmath>
@@ -17,23 +19,23 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // One vector of channels at a time would read each cache line of a pixel in passes far apart, so a
 // strip of kStrip vectors goes down the plane together, its running maxima in registers.
-template <int kStrip>
-HWY_INLINE void peak_strip(const PeakArgs& a, int64_t n, int64_t c) {
+template <int kStrip, typename Number>
+HWY_INLINE void peak_strip(const PeakArgs<Number>& a, int64_t n, int64_t c) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const float* in = a.dy + n * a.plane * a.co + c;
+  const Number* in = a.dy + n * a.plane * a.co + c;
   hn::Vec<decltype(d)> best[kStrip], sum[kStrip];
   hn::Vec<decltype(di)> at[kStrip];
   for (int v = 0; v < kStrip; ++v) {
-    sum[v] = hn::LoadU(d, in + v * lanes);
+    sum[v] = load_numbers(d, in + v * lanes);
     best[v] = hn::Abs(sum[v]);
     at[v] = hn::Zero(di);
   }
   for (int64_t p = 1; p < a.plane; ++p) {
     const auto here = hn::Set(di, static_cast<int32_t>(p));
     for (int v = 0; v < kStrip; ++v) {
-      const auto value = hn::LoadU(d, in + p * a.co + v * lanes);
+      const auto value = load_numbers(d, in + p * a.co + v * lanes);
       const auto magnitude = hn::Abs(value);
       const auto larger = hn::Gt(magnitude, best[v]);  // strict: the first of equals stays
       sum[v] = hn::Add(sum[v], value);
@@ -47,7 +49,8 @@ HWY_INLINE void peak_strip(const PeakArgs& a, int64_t n, int64_t c) {
   }
 }
 
-void plane_peak(const PeakArgs& a, int64_t begin, int64_t end) {
+template <typename Number>
+void plane_peak(const PeakArgs<Number>& a, int64_t begin, int64_t end) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t n = begin; n < end; ++n) {
@@ -55,11 +58,11 @@ void plane_peak(const PeakArgs& a, int64_t begin, int64_t end) {
     for (; c + 4 * lanes <= a.co; c += 4 * lanes) peak_strip<4>(a, n, c);
     for (; c + lanes <= a.co; c += lanes) peak_strip<1>(a, n, c);
     for (; c < a.co; ++c) {
-      const float* in = a.dy + n * a.plane * a.co + c;
-      float sum = in[0], best = std::abs(in[0]);
+      const Number* in = a.dy + n * a.plane * a.co + c;
+      auto sum = static_cast<float>(in[0]), best = std::abs(sum);
       int32_t at = 0;
       for (int64_t p = 1; p < a.plane; ++p) {
-        const float value = in[p * a.co];
+        const auto value = static_cast<float>(in[p * a.co]);
         sum += value;
         if (std::abs(value) > best) {
           best = std::abs(value);
@@ -72,6 +75,14 @@ void plane_peak(const PeakArgs& a, int64_t begin, int64_t end) {
   }
 }
 
+// What is chosen at run time has no overloads.
+void plane_peak_of_floats(const PeakArgs<float>& a, int64_t begin, int64_t end) {
+  plane_peak(a, begin, end);
+}
+void plane_peak_of_bfloat16(const PeakArgs<BFloat16>& a, int64_t begin, int64_t end) {
+  plane_peak(a, begin, end);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace approx
 HWY_AFTER_NAMESPACE();
@@ -79,10 +90,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace approx {
 
-HWY_EXPORT(plane_peak);
+HWY_EXPORT(plane_peak_of_floats);
+HWY_EXPORT(plane_peak_of_bfloat16);
 
-void plane_peak_simd(const PeakArgs& args, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(plane_peak)(args, begin, end);
+void plane_peak_simd(const PeakArgs<float>& args, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(plane_peak_of_floats)(args, begin, end);
+}
+void plane_peak_simd(const PeakArgs<BFloat16>& args, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(plane_peak_of_bfloat16)(args, begin, end);
 }
 
 }  // namespace approx

@@ -56,7 +56,7 @@ at::Tensor prune_by_image(const NmArgs<Number>& args, int64_t images) {
       Number* own = args.pruned + at;
       add_magnitudes(args.dy + at, all);
       add_magnitudes(own, factor);
-      for (size_t c = 0; c < factor.size(); ++c) factor[c] = factor[c] > 0 ? all[c] / factor[c] : 1;
+      for (size_t c = 0; c < factor.size(); ++c) factor[c] = rescaling_factor(all[c], factor[c]);
       scale_channels_simd(ChannelFactors<Number>{plane, args.channels, factor.data(), own});
     }
     return kept;
@@ -231,7 +231,7 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
   auto kept = at::where(mask > 0, all, at::zeros_like(all));
   if (choice.rescaling == Rescaling::kGroup) {
     const auto left = kept.abs().sum(-1, true);
-    kept = kept * at::where(left > 0, all.abs().sum(-1, true) / left, at::ones_like(left));
+    kept = kept * rescaling_factor(all.abs().sum(-1, true), left);
   }
   return counted(kept.flatten(3)
                      .narrow(-1, 0, channels)

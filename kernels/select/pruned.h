@@ -6,6 +6,7 @@
 
 #include "kernels/bfloat16.h"
 #include "kernels/rng.h"
+#include "kernels/select/nm_choice.h"
 
 namespace approx {
 

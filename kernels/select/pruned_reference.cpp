@@ -77,7 +77,7 @@ int64_t nm_reference(const NmArgs<Number>& a, int64_t begin, int64_t end) {
       }
       for (int64_t i = 0; i < size; ++i) {
         const auto value = static_cast<float>(a.pruned[at + i]);
-        if (a.rescale_group) a.pruned[at + i] = Number(value * (left > 0 ? whole / left : 1));
+        if (a.rescale_group) a.pruned[at + i] = Number(value * rescaling_factor(whole, left));
         kept += static_cast<float>(a.pruned[at + i]) != 0;
       }
     }

@@ -197,7 +197,7 @@ int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
     sums_of_magnitudes(tile, a.pruned + i, count, rest);
     for (int64_t at = 0; at < count; at += lanes) {
       const int64_t g = at / kM;
-      const auto factor = hn::Set(d, rest[g] > 0 ? whole[g] / rest[g] : 1.0F);
+      const auto factor = hn::Set(d, rescaling_factor(whole[g], rest[g]));
       const auto rescaled = hn::Mul(load_numbers(d, a.pruned + i + at), factor);
       store_rounded(d, rescaled, a.pruned + i + at);
       kept += count_kept(rescaled);

@@ -52,7 +52,7 @@ at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how = Choosing::kFaste
 // The mean magnitude of all of dy, which is not empty: [] float on its device; nothing waits.
 at::Tensor mean_magnitude(const at::Tensor& dy);
 
-// `all` over `left`, sums of magnitudes before and after; 1 where nothing is left.
+// The same factor as that of numbers (kernels/select/nm_choice.h), for tensors of sums.
 at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left);
 
 // Where the k largest of `scores` [n] are, [k] int64 ascending; of equals the first, and what is no

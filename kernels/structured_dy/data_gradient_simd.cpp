@@ -109,7 +109,7 @@ class ChosenEntries {
     const int64_t step = lanes(), of_vector = choice_.kept(step);
     const bool by_plane = choice_.rescaling == Rescaling::kPlane;
     for (size_t c = 0; c < chosen.all.size(); ++c) {
-      chosen.all[c] = chosen.left[c] > 0 ? chosen.all[c] / chosen.left[c] : 1.0f;
+      chosen.all[c] = rescaling_factor(chosen.all[c], chosen.left[c]);
     }
     const float* factor = chosen.all.data();
     const float* dy = dy_ + element;

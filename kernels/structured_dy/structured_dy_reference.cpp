@@ -19,9 +19,9 @@ void rescale_planes(const Problem& p, const double* dy, std::vector<double>& kep
         all += std::abs(dy[i]);
         left += std::abs(kept[static_cast<size_t>(i)]);
       }
-      if (!(left > 0)) continue;
+      const double factor = rescaling_factor(all, left);
       for (int64_t i = first; i < first + plane * p.co; i += p.co) {
-        kept[static_cast<size_t>(i)] *= all / left;
+        kept[static_cast<size_t>(i)] *= factor;
       }
     }
   }

@@ -174,29 +174,42 @@ TEST(Cuda, ABatchNormIsTheCpus) {
   SKIP_WITHOUT_CUDA();
   for (const int64_t channels : {3, 64}) {
     for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
-      SCOPED_TRACE(testing::Message() << channels << " channels, tail " << int(tail));
-      const auto map = [&] {
-        return at::randn({5, channels, 7, 9}).contiguous(at::MemoryFormat::ChannelsLast);
-      };
-      const auto x = map(), dy = map(), residual = map();
-      const auto weight = at::rand({channels}) + 0.5, bias = at::randn({channels});
-      const auto there = [](const at::Tensor& tensor) { return tensor.to(*cuda()); };
-      ASSERT_TRUE(fused_norm_fits(there(x)));
-      const auto near = norm_statistics(x, 1e-5), far = norm_statistics(there(x), 1e-5);
-      EXPECT_TRUE(close(far.mean, near.mean, 1e-5) && close(far.variance, near.variance, 1e-5));
-      const auto y =
-          norm_forward(x, weight, bias, near.mean, near.inverse_deviation, tail, residual);
-      EXPECT_TRUE(close(norm_forward(there(x), there(weight), there(bias), there(near.mean),
-                                     there(near.inverse_deviation), tail, there(residual)),
-                        y, 1e-5));
-      const auto wanted =
-          norm_backward(dy, y, x, weight, bias, near.mean, near.inverse_deviation, tail);
-      const auto got = norm_backward(there(dy), there(y), there(x), there(weight), there(bias),
-                                     there(near.mean), there(near.inverse_deviation), tail);
-      EXPECT_TRUE(close(got.dx, wanted.dx, 1e-4) && close(got.dweight, wanted.dweight, 1e-4) &&
-                  close(got.dbias, wanted.dbias, 1e-4));
-      if (tail == NormTail::kAddRelu) {
-        EXPECT_TRUE(at::equal(got.dresidual.cpu(), wanted.dresidual));
+      for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+        SCOPED_TRACE(testing::Message()
+                     << channels << " channels, tail " << int(tail) << ", " << toString(type));
+        // Numbers that the type has, in float: the CPU's norm of which is held against.
+        const auto map = [&] {
+          return at::randn({5, channels, 7, 9})
+              .to(type)
+              .to(at::kFloat)
+              .contiguous(at::MemoryFormat::ChannelsLast);
+        };
+        const double rounding = type == at::kFloat ? 0 : type == at::kHalf ? 1e-3 : 8e-3;
+        const auto x = map(), dy = map(), residual = map();
+        const auto weight = at::rand({channels}) + 0.5, bias = at::randn({channels});
+        const auto there = [](const at::Tensor& tensor) { return tensor.to(*cuda()); };
+        const auto stored = [&](const at::Tensor& tensor) { return there(tensor).to(type); };
+        const auto as_float = [](const at::Tensor& tensor) { return tensor.to(at::kFloat); };
+        ASSERT_TRUE(fused_norm_fits(stored(x)));
+        const auto near = norm_statistics(x, 1e-5), far = norm_statistics(stored(x), 1e-5);
+        EXPECT_TRUE(close(far.mean, near.mean, 1e-5) && close(far.variance, near.variance, 1e-5));
+        const auto y =
+            norm_forward(x, weight, bias, near.mean, near.inverse_deviation, tail, residual)
+                .to(type)
+                .to(at::kFloat);
+        const auto far_y = norm_forward(stored(x), there(weight), there(bias), there(near.mean),
+                                        there(near.inverse_deviation), tail, stored(residual));
+        EXPECT_TRUE(close(as_float(far_y), y, 1e-5 + rounding));
+        const auto wanted =
+            norm_backward(dy, y, x, weight, bias, near.mean, near.inverse_deviation, tail);
+        const auto got = norm_backward(stored(dy), stored(y), stored(x), there(weight), there(bias),
+                                       there(near.mean), there(near.inverse_deviation), tail);
+        EXPECT_TRUE(close(as_float(got.dx), wanted.dx, 1e-4 + rounding));
+        EXPECT_TRUE(close(got.dweight, wanted.dweight, 1e-4));
+        EXPECT_TRUE(close(got.dbias, wanted.dbias, 1e-4));
+        if (tail == NormTail::kAddRelu) {
+          EXPECT_TRUE(at::equal(as_float(got.dresidual).cpu(), wanted.dresidual));
+        }
       }
     }
   }

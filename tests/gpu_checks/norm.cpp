@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <span>
 
+#include "kernels/float16.h"
 #include "kernels/norm/norm_gpu.h"
 #include "tests/gpu_checks/checks.h"
 
@@ -15,6 +17,22 @@ std::vector<float> eighths(Draws& draw, int64_t count) {
   return values;
 }
 
+// What rounding to such numbers may change of one, as a share of it.
+template <typename Number>
+constexpr double kRounding = 0;
+template <>
+constexpr double kRounding<BFloat16> = 1.0 / 256;
+template <>
+constexpr double kRounding<Float16> = 1.0 / 2048;
+
+template <typename Number>
+std::vector<float> rounded(std::vector<float> values) {
+  for (auto& value : values) value = static_cast<float>(Number(value));
+  return values;
+}
+
+// Maps of numbers that are a Number each, in float, as the definition takes them.
+template <typename Number>
 struct Maps {
   Maps(Draws& draw, int width)
       : rows(1 + draw.below(draw.below(2) == 0 ? 9 : 300)),
@@ -29,6 +47,7 @@ struct Maps {
         mean(eighths(draw, channels)),
         inverse(eighths(draw, channels)) {
     for (auto& value : x) value += 100;  // far from zero, which cancels variances
+    x = rounded<Number>(x);
     for (auto& value : mean) value += 100;
     for (size_t c = 0; c < offset.size(); ++c) offset[c] -= 100 * scale[c];
   }
@@ -42,12 +61,12 @@ struct Maps {
   std::vector<float> x, dy, residual, scale, offset, weight, mean, inverse;
 };
 
-const NormPasses& definition() {
-  return Registry<NormVariant>::instance().find("reference").passes;
+const NormPasses<float>& definition() {
+  return Registry<NormVariant>::instance().find("reference").of_float;
 }
 
 // What is wrong with `got`, of which `wanted` and what a sum of so large numbers may be off.
-std::string off(const char* what, const std::vector<float>& got, const std::vector<double>& wanted,
+std::string off(const char* what, std::span<const float> got, std::span<const double> wanted,
                 double tolerance) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!(std::abs(got[i] - wanted[i]) <= tolerance * (1 + std::abs(wanted[i])))) {
@@ -63,8 +82,7 @@ std::vector<float> joined(const Arrays&... arrays) {
   std::vector<float> all;
   (
       [&] {
-        const auto values = arrays.values();
-        all.insert(all.end(), values.begin(), values.end());
+        for (const auto value : arrays.values()) all.push_back(static_cast<float>(value));
       }(),
       ...);
   return all;
@@ -74,10 +92,10 @@ std::vector<double> in_double(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-template <int kWidth>
+template <typename Number, int kWidth>
 std::string statistics_agree(uint64_t seed) {
   Draws draw(seed);
-  const Maps maps(draw, kWidth);
+  const Maps<Number> maps(draw, kWidth);
   constexpr double kEpsilon = 1e-3;
   const int64_t channels = maps.channels;
   std::vector<double> wanted(static_cast<size_t>(3 * channels));
@@ -95,16 +113,17 @@ std::string statistics_agree(uint64_t seed) {
     wanted[static_cast<size_t>(channels + c)] = variance;
     wanted[static_cast<size_t>(2 * channels + c)] = 1 / std::sqrt(variance + kEpsilon);
   }
-  const GpuArray<float> x(maps.x);
+  const GpuArray<Number> x(as_numbers<Number>(maps.x));
   std::vector<float> got;
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
         GpuArray<float> partial(row_blocks(maps.rows) * 2 * channels);
         GpuArray<float> mean(channels), variance(channels), inverse(channels);
-        const NormStatisticsOnGpu on{maps.rows,      channels,    x.data(),        kEpsilon,
-                                     partial.data(), mean.data(), variance.data(), inverse.data()};
-        std::string failed = emulate(NormMomentsGpu<kWidth>{on}, order);
-        if (failed.empty()) failed = emulate(NormMomentsEnd{on}, order);
+        const NormStatisticsOnGpu<Number> on{maps.rows,       channels,       x.data(),
+                                             kEpsilon,        partial.data(), mean.data(),
+                                             variance.data(), inverse.data()};
+        std::string failed = emulate(NormMomentsGpu<Number, kWidth>{on}, order);
+        if (failed.empty()) failed = emulate(NormMomentsEnd<Number>{on}, order);
         if (!partial.intact() || !mean.intact() || !variance.intact() || !inverse.intact()) {
           failed = "it wrote elsewhere";
         }
@@ -116,41 +135,46 @@ std::string statistics_agree(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
 }
 
-template <int kWidth>
+template <typename Number, int kWidth>
 std::string forward_agrees(uint64_t seed) {
   Draws draw(seed);
-  const Maps maps(draw, kWidth);
+  const Maps<Number> maps(draw, kWidth);
   std::vector<float> wanted(maps.x.size()), got;
-  NormApply pass{.channels = maps.channels,
-                 .tail = maps.tail,
-                 .x = maps.x.data(),
-                 .scale = maps.scale.data(),
-                 .offset = maps.offset.data(),
-                 .residual = maps.residual.data(),
-                 .y = wanted.data()};
-  definition().apply(pass, 0, maps.rows);
-  const GpuArray<float> x(maps.x), scale(maps.scale), offset(maps.offset), residual(maps.residual);
+  definition().apply({.channels = maps.channels,
+                      .tail = maps.tail,
+                      .x = maps.x.data(),
+                      .scale = maps.scale.data(),
+                      .offset = maps.offset.data(),
+                      .residual = maps.residual.data(),
+                      .y = wanted.data()},
+                     0, maps.rows);
+  const GpuArray<Number> x(as_numbers<Number>(maps.x)), residual(as_numbers<Number>(maps.residual));
+  const GpuArray<float> scale(maps.scale), offset(maps.offset);
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
-        GpuArray<float> y(maps.rows * maps.channels);
-        NormApply there = pass;
-        there.x = x.data(), there.scale = scale.data(), there.offset = offset.data();
-        there.residual = maps.tail == NormTail::kAddRelu ? residual.data() : nullptr;
-        there.y = y.data();
-        std::string failed = emulate(NormApplyGpu<kWidth>{{maps.rows, there}}, order);
+        GpuArray<Number> y(maps.rows * maps.channels);
+        const NormApply<Number> pass{
+            .channels = maps.channels,
+            .tail = maps.tail,
+            .x = x.data(),
+            .scale = scale.data(),
+            .offset = offset.data(),
+            .residual = maps.tail == NormTail::kAddRelu ? residual.data() : nullptr,
+            .y = y.data()};
+        std::string failed = emulate(NormApplyGpu<Number, kWidth>{{maps.rows, pass}}, order);
         if (!y.intact()) failed = "it wrote elsewhere";
-        results = y.values();
+        results = joined(y);
         return failed;
       },
       got);
-  if (wrong.empty()) wrong = off("y", got, in_double(wanted), 1e-6);
+  if (wrong.empty()) wrong = off("y", got, in_double(wanted), 1e-6 + kRounding<Number>);
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
 }
 
-template <int kWidth>
+template <typename Number, int kWidth>
 std::string backward_agrees(uint64_t seed) {
   Draws draw(seed);
-  const Maps maps(draw, kWidth);
+  const Maps<Number> maps(draw, kWidth);
   const int64_t channels = maps.channels, count = maps.rows * channels;
   const bool adds = maps.tail == NormTail::kAddRelu;
   const auto in_channel = static_cast<size_t>(channels);
@@ -159,17 +183,18 @@ std::string backward_agrees(uint64_t seed) {
   definition().apply({channels, maps.tail, maps.x.data(), maps.scale.data(), maps.offset.data(),
                       maps.residual.data(), y.data()},
                      0, maps.rows);
+  y = rounded<Number>(y);
   std::vector<float> sum(in_channel), product(in_channel), a(in_channel), b(in_channel),
       d(in_channel);
-  const NormSums sums{.channels = channels,
-                      .tail = maps.tail,
-                      .dy = maps.dy.data(),
-                      .x = maps.x.data(),
-                      .y = y.data(),
-                      .scale = maps.scale.data(),
-                      .offset = maps.offset.data(),
-                      .mean = maps.mean.data(),
-                      .dresidual = dresidual.data()};
+  const NormSums<float> sums{.channels = channels,
+                             .tail = maps.tail,
+                             .dy = maps.dy.data(),
+                             .x = maps.x.data(),
+                             .y = y.data(),
+                             .scale = maps.scale.data(),
+                             .offset = maps.offset.data(),
+                             .mean = maps.mean.data(),
+                             .dresidual = dresidual.data()};
   definition().sums(sums, 0, maps.rows, sum.data(), product.data());
   std::vector<double> wanted;
   for (size_t c = 0; c < in_channel; ++c) {
@@ -184,72 +209,99 @@ std::string backward_agrees(uint64_t seed) {
     wanted.insert(wanted.end(), values->begin(), values->end());
   }
   if (adds) wanted.insert(wanted.end(), dresidual.begin(), dresidual.end());
-  const NormGradient gradient{.channels = channels,
-                              .relu = maps.tail == NormTail::kRelu,
-                              .dy = adds ? dresidual.data() : maps.dy.data(),
-                              .x = maps.x.data(),
-                              .scale = maps.scale.data(),
-                              .offset = maps.offset.data(),
-                              .a = a.data(),
-                              .b = b.data(),
-                              .d = d.data(),
-                              .dx = dx.data()};
+  const NormGradient<float> gradient{.channels = channels,
+                                     .relu = maps.tail == NormTail::kRelu,
+                                     .dy = adds ? dresidual.data() : maps.dy.data(),
+                                     .x = maps.x.data(),
+                                     .scale = maps.scale.data(),
+                                     .offset = maps.offset.data(),
+                                     .a = a.data(),
+                                     .b = b.data(),
+                                     .d = d.data(),
+                                     .dx = dx.data()};
   definition().gradient(gradient, 0, maps.rows);
   wanted.insert(wanted.end(), dx.begin(), dx.end());
 
-  const GpuArray<float> there_dy(maps.dy), there_x(maps.x), there_y(y), scale(maps.scale),
-      offset(maps.offset), mean(maps.mean), weight(maps.weight), inverse(maps.inverse), of_g(a),
-      of_x(b), rest(d), of_residual(dresidual);
+  const GpuArray<Number> there_dy(as_numbers<Number>(maps.dy)), there_x(as_numbers<Number>(maps.x)),
+      there_y(as_numbers<Number>(y)), of_residual(as_numbers<Number>(dresidual));
+  const GpuArray<float> scale(maps.scale), offset(maps.offset), mean(maps.mean),
+      weight(maps.weight), inverse(maps.inverse), of_g(a), of_x(b), rest(d);
   std::vector<float> got;
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
         GpuArray<float> partial(row_blocks(maps.rows) * 2 * channels), dweight(channels),
-            dbias(channels), out_a(channels), out_b(channels), out_d(channels),
-            residual(adds ? count : 0), out(count);
-        NormSumsOnGpu on{.rows = maps.rows,
-                         .pass = sums,
-                         .weight = weight.data(),
-                         .inverse_deviation = inverse.data(),
-                         .partial = partial.data(),
-                         .dweight = dweight.data(),
-                         .dbias = dbias.data(),
-                         .a = out_a.data(),
-                         .b = out_b.data(),
-                         .d = out_d.data()};
-        on.pass.dy = there_dy.data(), on.pass.x = there_x.data(), on.pass.mean = mean.data();
-        on.pass.y = adds ? there_y.data() : nullptr;
-        on.pass.scale = scale.data(), on.pass.offset = offset.data();
-        on.pass.dresidual = adds ? residual.data() : nullptr;
-        std::string failed = emulate(NormSumsGpu<kWidth>{on}, order);
-        if (failed.empty()) failed = emulate(NormSumsEnd{on}, order);
-        NormGradient pass = gradient;
-        pass.dy = adds ? of_residual.data() : there_dy.data();
-        pass.x = there_x.data(), pass.scale = scale.data(), pass.offset = offset.data();
-        pass.a = of_g.data(), pass.b = of_x.data(), pass.d = rest.data();
-        pass.dx = out.data();
-        if (failed.empty()) failed = emulate(NormGradientGpu<kWidth>{{maps.rows, pass}}, order);
-        for (const auto* array :
-             {&partial, &dweight, &dbias, &out_a, &out_b, &out_d, &residual, &out}) {
+            dbias(channels), out_a(channels), out_b(channels), out_d(channels);
+        GpuArray<Number> residual(adds ? count : 0), out(count);
+        const NormSumsOnGpu<Number> on{.rows = maps.rows,
+                                       .pass = {.channels = channels,
+                                                .tail = maps.tail,
+                                                .dy = there_dy.data(),
+                                                .x = there_x.data(),
+                                                .y = adds ? there_y.data() : nullptr,
+                                                .scale = scale.data(),
+                                                .offset = offset.data(),
+                                                .mean = mean.data(),
+                                                .dresidual = adds ? residual.data() : nullptr},
+                                       .weight = weight.data(),
+                                       .inverse_deviation = inverse.data(),
+                                       .partial = partial.data(),
+                                       .dweight = dweight.data(),
+                                       .dbias = dbias.data(),
+                                       .a = out_a.data(),
+                                       .b = out_b.data(),
+                                       .d = out_d.data()};
+        std::string failed = emulate(NormSumsGpu<Number, kWidth>{on}, order);
+        if (failed.empty()) failed = emulate(NormSumsEnd<Number>{on}, order);
+        const NormGradient<Number> pass{.channels = channels,
+                                        .relu = maps.tail == NormTail::kRelu,
+                                        .dy = adds ? of_residual.data() : there_dy.data(),
+                                        .x = there_x.data(),
+                                        .scale = scale.data(),
+                                        .offset = offset.data(),
+                                        .a = of_g.data(),
+                                        .b = of_x.data(),
+                                        .d = rest.data(),
+                                        .dx = out.data()};
+        if (failed.empty()) {
+          failed = emulate(NormGradientGpu<Number, kWidth>{{maps.rows, pass}}, order);
+        }
+        for (const auto* array : {&partial, &dweight, &dbias, &out_a, &out_b, &out_d}) {
           if (!array->intact()) failed = "it wrote elsewhere";
         }
+        if (!residual.intact() || !out.intact()) failed = "it wrote elsewhere";
         results = joined(dweight, dbias, out_a, out_b, out_d, residual, out);
         return failed;
       },
       got);
   // Sums of some hundred numbers of size 100.
-  if (wrong.empty()) wrong = off("result", got, wanted, 1e-4);
+  const auto sums_end = wanted.size() - static_cast<size_t>(count);
+  if (wrong.empty()) {
+    wrong = off("result", std::span(got).first(sums_end), std::span(wanted).first(sums_end), 1e-4);
+  }
+  if (wrong.empty()) {
+    wrong = off("dx", std::span(got).subspan(sums_end), std::span(wanted).subspan(sums_end),
+                1e-4 + kRounding<Number>);
+  }
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
 }
 
 }  // namespace
 
 std::vector<Agreement> norm_on_gpu() {
-  return {{"norm: statistics, fours", statistics_agree<4>},
-          {"norm: statistics, one by one", statistics_agree<1>},
-          {"norm: forward, fours", forward_agrees<4>},
-          {"norm: forward, one by one", forward_agrees<1>},
-          {"norm: backward, fours", backward_agrees<4>},
-          {"norm: backward, one by one", backward_agrees<1>}};
+  std::vector<Agreement> all;
+  const auto add = [&]<typename Number>(Number, const std::string& of) {
+    const auto named = [&](const char* what) { return fmt::format("norm{}: {}", of, what); };
+    all.push_back({named("statistics, fours"), statistics_agree<Number, 4>});
+    all.push_back({named("statistics, one by one"), statistics_agree<Number, 1>});
+    all.push_back({named("forward, fours"), forward_agrees<Number, 4>});
+    all.push_back({named("forward, one by one"), forward_agrees<Number, 1>});
+    all.push_back({named("backward, fours"), backward_agrees<Number, 4>});
+    all.push_back({named("backward, one by one"), backward_agrees<Number, 1>});
+  };
+  add(float(), "");
+  add(BFloat16(), " of bfloat16");
+  add(Float16(), " of float16");
+  return all;
 }
 
 }  // namespace approx

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/float16.h"
 #include "kernels/select/peak_gpu.h"
 #include "tests/gpu_checks/checks.h"
 
@@ -27,25 +28,26 @@ struct Planes {
   std::vector<float> dy;
 };
 
-template <int kWidth>
+template <typename Number, int kWidth>
 std::string peaks_agree(uint64_t seed) {
   Draws draw(seed);
   const Planes planes(draw, kWidth);
   std::vector<int32_t> wanted(static_cast<size_t>(planes.n * planes.co));
   std::vector<float> wanted_sum(wanted.size()), sums;
-  plane_peak_reference(
-      {planes.n, planes.plane, planes.co, planes.dy.data(), wanted.data(), wanted_sum.data()}, 0,
-      planes.n);
+  const auto numbers = as_numbers<Number>(planes.dy);
+  plane_peak_reference(PeakArgs<Number>{planes.n, planes.plane, planes.co, numbers.data(),
+                                        wanted.data(), wanted_sum.data()},
+                       0, planes.n);
 
-  const GpuArray<float> dy(planes.dy);
+  const GpuArray<Number> dy(numbers);
   std::vector<int32_t> got;
   std::string wrong = in_all_orders<std::vector<int32_t>>(
       [&](Order order, std::vector<int32_t>& results) {
         GpuArray<int32_t> position(planes.n * planes.co);
         GpuArray<float> sum(planes.n * planes.co);
-        const PeakArgs args{planes.n,  planes.plane,    planes.co,
-                            dy.data(), position.data(), sum.data()};
-        std::string failed = emulate(PlanePeak<kWidth>{args}, order);
+        const PeakArgs<Number> args{planes.n,  planes.plane,    planes.co,
+                                    dy.data(), position.data(), sum.data()};
+        std::string failed = emulate(PlanePeak<Number, kWidth>{args}, order);
         if (!position.intact() || !sum.intact()) failed = "it wrote outside its result";
         results = position.values();
         sums = sum.values();
@@ -68,7 +70,12 @@ std::string peaks_agree(uint64_t seed) {
 }  // namespace
 
 std::vector<Agreement> peak_on_gpu() {
-  return {{"peak, fours", peaks_agree<4>}, {"peak, one by one", peaks_agree<1>}};
+  return {{"peak, fours", peaks_agree<float, 4>},
+          {"peak, one by one", peaks_agree<float, 1>},
+          {"peak of bfloat16, fours", peaks_agree<BFloat16, 4>},
+          {"peak of bfloat16, one by one", peaks_agree<BFloat16, 1>},
+          {"peak of float16, fours", peaks_agree<Float16, 4>},
+          {"peak of float16, one by one", peaks_agree<Float16, 1>}};
 }
 
 }  // namespace approx

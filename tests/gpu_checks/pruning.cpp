@@ -21,15 +21,6 @@ int64_t drawn_count(Draws& draw) {
 // Few enough that threads take several turns.
 int64_t drawn_blocks(Draws& draw) { return 1 + draw.below(3); }
 
-// Rounded to what they are in memory.
-template <typename Number>
-std::vector<Number> as_numbers(const std::vector<float>& values) {
-  std::vector<Number> numbers;
-  numbers.reserve(values.size());
-  for (const float value : values) numbers.push_back(Number(value));
-  return numbers;
-}
-
 Rng drawn_rng(Draws& draw) {
   return {.seed = static_cast<uint64_t>(draw.below(1 << 30)),
           .layer = static_cast<uint32_t>(draw.below(1 << 16)),
@@ -122,9 +113,10 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
           all += std::abs(static_cast<float>(values[at]));
           left += std::abs(static_cast<float>(wanted[at]));
         }
-        for (int64_t pixel = n * plane; left > 0 && pixel < (n + 1) * plane; ++pixel) {
+        const double factor = rescaling_factor(all, left);
+        for (int64_t pixel = n * plane; pixel < (n + 1) * plane; ++pixel) {
           auto& value = wanted[static_cast<size_t>(pixel * args.channels + c)];
-          value = Number(static_cast<float>(static_cast<float>(value) * (all / left)));
+          value = Number(static_cast<float>(static_cast<float>(value) * factor));
         }
       }
     }

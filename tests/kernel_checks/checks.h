@@ -57,6 +57,15 @@ class OneByOne final : public Team {
 // Where `got` is further from `truth` than 2e-5 of its largest magnitude; empty: nowhere.
 std::string difference(const float* got, const std::vector<double>& truth);
 
+// Rounded to what they are in memory.
+template <typename Number>
+std::vector<Number> as_numbers(const std::vector<float>& values) {
+  std::vector<Number> numbers;
+  numbers.reserve(values.size());
+  for (const float value : values) numbers.push_back(Number(value));
+  return numbers;
+}
+
 // Holds loops to their definition on shapes drawn from `seed`; returns what is wrong, or nothing.
 struct Agreement {
   std::string name;

@@ -29,14 +29,6 @@ struct DrawnMaps {
   std::vector<float> dy;
 };
 
-// Numbers in one of the precisions that loops read.
-template <typename Number>
-std::vector<Number> in_precision(const std::vector<float>& numbers) {
-  std::vector<Number> result;
-  for (const float number : numbers) result.push_back(Number(number));
-  return result;
-}
-
 template <typename Number>
 bool same_bits(const std::vector<Number>& a, const std::vector<Number>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(Number)) == 0;
@@ -60,7 +52,7 @@ template <typename Number>
 std::string stochastic_agrees(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
-  const auto numbers = in_precision<Number>(maps.dy);
+  const auto numbers = as_numbers<Number>(maps.dy);
   StochasticArgs<Number> args{.count = static_cast<int64_t>(numbers.size()),
                               .dy = numbers.data(),
                               .tau = 0.5F,
@@ -84,7 +76,7 @@ std::string structured_agrees(uint64_t seed) {
   static constexpr int64_t kGroups[] = {2, 3, 4, 8, 16, 32};
   const int64_t m = kGroups[draw.below(6)], channels = m * (1 + draw.below(4));
   const int64_t pixels = 1 + draw.below(40), count = pixels * channels;
-  auto numbers = in_precision<Number>(draw.numbers(count, 0.7));
+  auto numbers = as_numbers<Number>(draw.numbers(count, 0.7));
   if (draw.below(4) == 0) numbers[static_cast<size_t>(draw.below(count))] = Number(std::nanf(""));
   NmArgs<Number> args{.pixels = pixels,
                       .channels = channels,
@@ -110,7 +102,7 @@ template <typename Number>
 std::string magnitude_agrees(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
-  const auto numbers = in_precision<Number>(maps.dy);
+  const auto numbers = as_numbers<Number>(maps.dy);
   Guarded fast(maps.n * maps.channels), plain(maps.n * maps.channels);
   MagnitudeArgs<Number> args{maps.n, maps.pixels, maps.channels, numbers.data(), fast.data()};
   plane_magnitude_simd(args, 0, maps.n);
@@ -125,7 +117,7 @@ std::string scaled_agree(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
   const auto factors = draw.numbers(maps.channels);
-  auto scaled = in_precision<Number>(maps.dy);
+  auto scaled = as_numbers<Number>(maps.dy);
   scaled.push_back(Number(7));
   auto wanted = scaled;
   for (size_t i = 0; i + 1 < wanted.size(); ++i) {
@@ -136,12 +128,15 @@ std::string scaled_agree(uint64_t seed) {
   return same_bits(scaled, wanted) ? "" : "other bits than the definition's";
 }
 
+template <typename Number>
 std::string peak_agrees(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
+  const auto numbers = as_numbers<Number>(maps.dy);
   Guarded fast(maps.n * maps.channels), plain(maps.n * maps.channels);
   std::vector<int32_t> found(static_cast<size_t>(fast.size())), expected(found.size());
-  PeakArgs args{maps.n, maps.pixels, maps.channels, maps.dy.data(), found.data(), fast.data()};
+  PeakArgs<Number> args{maps.n,         maps.pixels,  maps.channels,
+                        numbers.data(), found.data(), fast.data()};
   plane_peak_simd(args, 0, maps.n);
   args.position = expected.data();
   args.sum = plain.data();
@@ -152,7 +147,7 @@ std::string peak_agrees(uint64_t seed) {
 
 template <typename Number>
 std::string squares_agree_in(const DrawnMaps& maps) {
-  const auto numbers = in_precision<Number>(maps.dy);
+  const auto numbers = as_numbers<Number>(maps.dy);
   const Matrix<Number> m{numbers.data(), maps.n * maps.pixels, maps.channels};
   const int64_t blocks = RowBlocks(m).count;
   Guarded columns(blocks * m.columns), plain_columns(columns.size());
@@ -177,7 +172,7 @@ std::string squares_agree(uint64_t seed) {
 template <typename Number>
 std::string channels_agree_in(const ChannelPart& which, const DrawnMaps& maps) {
   const auto rows = maps.n * maps.pixels;
-  const auto numbers = in_precision<Number>(maps.dy);
+  const auto numbers = as_numbers<Number>(maps.dy);
   std::vector<Number> part(static_cast<size_t>(rows * which.kept)), plain_part(part.size());
   take_channels_simd(which, numbers.data(), part.data(), 0, rows);
   take_channels_reference(which, numbers.data(), plain_part.data(), 0, rows);
@@ -205,32 +200,86 @@ std::string channels_agree(uint64_t seed) {
   return wrong.empty() ? channels_agree_in<BFloat16>(which, maps) : wrong;
 }
 
+// As the definition says, but for the rounding of what becomes less precise in memory.
+template <typename Number>
 std::string norm_agrees(uint64_t seed) {
   Draws draw(seed);
   const DrawnMaps maps(draw);
-  const int64_t rows = maps.n * maps.pixels, channels = maps.channels;
-  const auto shift = draw.numbers(channels), scale = draw.numbers(channels);
-  const auto residual = draw.numbers(rows * channels);
+  const int64_t rows = maps.n * maps.pixels, channels = maps.channels, count = rows * channels;
+  const auto scale = draw.numbers(channels);
+  // Not so near zero that what stands before a ReLU is zero in float and not in double.
+  auto shift = draw.numbers(channels);
+  for (auto& value : shift) value += value < 0 ? -0.125F : 0.125F;
+  const auto x = as_numbers<Number>(maps.dy), other = as_numbers<Number>(draw.numbers(count));
   const auto& registry = Registry<NormVariant>::instance();
-  const auto &fast = registry.find("simd").passes, &plain = registry.find("reference").passes;
-  const auto sums = [&](const NormPasses& passes, Guarded& sum, Guarded& square) {
-    passes.moments({channels, maps.dy.data(), shift.data()}, 0, rows, sum.data(), square.data());
+  const auto& fast = registry.find("simd").passes<Number>();
+  const auto& plain = registry.find("reference").passes<Number>();
+  // The results of both: those in memory and, per channel, two sums.
+  struct Results {
+    explicit Results(int64_t count, int64_t channels)
+        : map(static_cast<size_t>(count + 1), Number(7)), sum(channels), square(channels) {}
+    std::vector<Number> map;  // and one behind the last, which must stay as it is
+    Guarded sum, square;
   };
-  Guarded sum(channels), square(channels), plain_sum(channels), plain_square(channels);
-  sums(fast, sum, square);
-  sums(plain, plain_sum, plain_square);
+  const auto agrees = [&](const auto& pass) {
+    Results found(count, channels), wanted(count, channels);
+    pass(fast, found);
+    pass(plain, wanted);
+    for (size_t i = 0; i < found.map.size(); ++i) {
+      const auto a = static_cast<float>(found.map[i]), b = static_cast<float>(wanted.map[i]);
+      constexpr float kRounding = sizeof(Number) == sizeof(float) ? 1e-5F : 1.0F / 128;
+      if (!(std::abs(a - b) <= 1e-5F + kRounding * std::abs(b))) {
+        return fmt::format("number {} is {} and not {}", i, a, b);
+      }
+    }
+    const auto in = [&](const Guarded& sums) {
+      return std::vector<double>(sums.data(), sums.data() + channels);
+    };
+    const auto wrong = verdict(found.square, in(wanted.square));
+    return wrong.empty() ? verdict(found.sum, in(wanted.sum)) : wrong;
+  };
+  std::string wrong = agrees([&](const NormPasses<Number>& by, Results& to) {
+    by.moments({channels, x.data(), shift.data()}, 0, rows, to.sum.data(), to.square.data());
+  });
   for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
-    Guarded y(rows * channels), plain_y(y.size());
-    NormApply apply{channels,        tail,    maps.dy.data(), scale.data(), shift.data(),
-                    residual.data(), y.data()};
-    fast.apply(apply, 0, rows);
-    apply.y = plain_y.data();
-    plain.apply(apply, 0, rows);
-    auto wrong = verdict(y, {plain_y.data(), plain_y.data() + y.size()});
-    if (!wrong.empty()) return wrong;
+    const auto forward = [&](const NormPasses<Number>& by, Results& to) {
+      by.apply({channels, tail, x.data(), scale.data(), shift.data(), other.data(), to.map.data()},
+               0, rows);
+    };
+    if (wrong.empty()) wrong = agrees(forward);
+    Results y(count, channels);
+    forward(plain, y);
+    const auto sums = [&](const NormPasses<Number>& by, Results& to) {
+      by.sums({.channels = channels,
+               .tail = tail,
+               .dy = other.data(),
+               .x = x.data(),
+               .y = y.map.data(),
+               .scale = scale.data(),
+               .offset = shift.data(),
+               .mean = shift.data(),
+               .dresidual = to.map.data()},
+              0, rows, to.sum.data(), to.square.data());
+    };
+    if (wrong.empty()) wrong = agrees(sums);
   }
-  const auto wrong = verdict(square, {plain_square.data(), plain_square.data() + channels});
-  return wrong.empty() ? verdict(sum, {plain_sum.data(), plain_sum.data() + channels}) : wrong;
+  for (const bool relu : {false, true}) {
+    const auto gradient = [&](const NormPasses<Number>& by, Results& to) {
+      by.gradient({.channels = channels,
+                   .relu = relu,
+                   .dy = other.data(),
+                   .x = x.data(),
+                   .scale = scale.data(),
+                   .offset = shift.data(),
+                   .a = scale.data(),
+                   .b = shift.data(),
+                   .d = scale.data(),
+                   .dx = to.map.data()},
+                  0, rows);
+    };
+    if (wrong.empty()) wrong = agrees(gradient);
+  }
+  return wrong;
 }
 
 // 2 images of 64 channels of 16x16.
@@ -258,10 +307,12 @@ std::vector<Agreement> selection_agreements() {
           {"sums of magnitudes of bfloat16", magnitude_agrees<BFloat16>},
           {"channels times factors", scaled_agree<float>},
           {"channels times factors of bfloat16", scaled_agree<BFloat16>},
-          {"peaks of planes", peak_agrees},
+          {"peaks of planes", peak_agrees<float>},
+          {"peaks of planes of bfloat16", peak_agrees<BFloat16>},
           {"sums of squares", squares_agree},
           {"channels", channels_agree},
-          {"norm", norm_agrees}};
+          {"norm", norm_agrees<float>},
+          {"norm of bfloat16", norm_agrees<BFloat16>}};
 }
 
 std::vector<HotKernel> hot_selections() {
@@ -292,9 +343,9 @@ std::vector<HotKernel> hot_selections() {
                  0, 2);
            })},
           {"peaks of planes", with([=](Memory& m) {
-             plane_peak_simd(
-                 {2, kHotPixels / 2, kHotChannels, m.dy.data(), m.position.data(), m.sums.data()},
-                 0, 2);
+             plane_peak_simd(PeakArgs<float>{2, kHotPixels / 2, kHotChannels, m.dy.data(),
+                                             m.position.data(), m.sums.data()},
+                             0, 2);
            })},
           {"sums of squares", with([=](Memory& m) {
              const Matrix<float> matrix{m.dy.data(), kHotPixels, kHotChannels};

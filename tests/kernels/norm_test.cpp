@@ -34,12 +34,13 @@ struct NormProblem {
   at::Tensor x, residual, dy, weight, bias;
 };
 
-NormProblem random_problem(const NormShape& s) {
+NormProblem random_problem(const NormShape& s, at::ScalarType type = at::kFloat) {
   at::manual_seed(s.n * 1000 + s.c);
   const auto map = [&] {
     return at::randn({s.n, s.c, s.h, s.w}).contiguous(at::MemoryFormat::ChannelsLast);
   };
-  return {map() * 3 + 20, map(), map(), at::randn({s.c}), at::randn({s.c})};
+  return {(map() * 3 + 20).to(type), map().to(type), map().to(type), at::randn({s.c}),
+          at::randn({s.c})};
 }
 
 Outcome by_module(const NormProblem& p, NormTail tail) {
@@ -96,6 +97,32 @@ TEST(BatchNorm, ForwardAndBackwardAreLibTorchsInDoublePrecision) {
   }
 }
 
+// Statistics and sums keep the precision of floats; what lies in memory is rounded once.
+TEST(BatchNorm, InBfloat16OnlyWhatIsStoredIsRounded) {
+  constexpr double kRounding = 1.0 / 256;
+  for (const auto& shape : kShapes) {
+    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+      SCOPED_TRACE(::testing::PrintToString(shape) + " tail " +
+                   std::to_string(static_cast<int>(tail)));
+      const auto problem = random_problem(shape, at::kBFloat16);
+      const auto got = by_module(problem, tail);
+      const auto expected = by_libtorch_in_double(problem, tail);
+      EXPECT_EQ(got.y.scalar_type(), at::kBFloat16);
+      EXPECT_EQ(got.dx.scalar_type(), at::kBFloat16);
+      const auto within = [](const at::Tensor& a, const at::Tensor& b, double relative) {
+        EXPECT_TRUE(at::allclose(a.to(at::kDouble), b, relative, 1e-4))
+            << (a.to(at::kDouble) - b).abs().max().item<double>();
+      };
+      within(got.y, expected.y, kRounding);
+      within(got.dx, expected.dx, kRounding);
+      if (tail == NormTail::kAddRelu) within(got.dresidual, expected.dresidual, 0);
+      within(got.dweight, expected.dweight, 1e-4);
+      within(got.dbias, expected.dbias, 1e-4);
+      within(got.running_mean, expected.running_mean, 1e-5);
+    }
+  }
+}
+
 TEST(BatchNorm, EveryVariantAgreesWithTheDefinition) {
   for (const auto& shape : kShapes) {
     for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
@@ -134,18 +161,20 @@ class Negating final : public GradientVisitor {
  public:
   void begin(const at::Tensor& gradient, int64_t blocks) override {
     shown = gradient;
+    numbers = gradient.mutable_data_ptr<float>();
     seen = at::zeros({gradient.numel()});
     visits = std::vector<int>(static_cast<size_t>(blocks));
   }
-  void visit(int64_t block, float* gradient, int64_t first, int64_t last) override {
+  void visit(int64_t block, int64_t first, int64_t last) override {
     EXPECT_EQ(first % 4, 0);
     ++visits[static_cast<size_t>(block)];
     for (int64_t i = first; i < last; ++i) {
-      seen.mutable_data_ptr<float>()[i] = gradient[i];
-      gradient[i] = -gradient[i];
+      seen.mutable_data_ptr<float>()[i] = numbers[i];
+      numbers[i] = -numbers[i];
     }
   }
 
+  float* numbers = nullptr;
   at::Tensor shown, seen;
   std::vector<int> visits;
 };
@@ -234,6 +263,8 @@ TEST(BatchNorm, OtherLayoutsAndPrecisionsGoThroughLibTorch) {
   const auto first = norm->relu(problem.x.contiguous());
   EXPECT_NE(first.grad_fn()->name(), "FusedBatchNormBackward");
   EXPECT_TRUE(at::allclose(first, fused, 1e-4, 1e-5));
+  const auto half = norm->relu(problem.x.to(at::kHalf));
+  EXPECT_NE(half.grad_fn()->name(), "FusedBatchNormBackward");
 }
 
 TEST(BatchNorm, RefusesASecondDerivative) {

@@ -42,6 +42,19 @@ TEST(PlanePeak, SimdAgreesWithTheReferenceAndWithArgmax) {
   }
 }
 
+// Read as they lie, they are the numbers that a copy in float has.
+TEST(PlanePeak, OfHalfPrecisionIsThatOfTheSameNumbersInFloat) {
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    const auto dy = at::randn({2, 37, 5, 5}).to(type);
+    for (const auto how : {Choosing::kFastest, Choosing::kReference}) {
+      const auto [position, sum] = plane_peak(dy, how);
+      const auto [wanted_position, wanted_sum] = plane_peak(dy.to(at::kFloat), how);
+      EXPECT_TRUE(at::equal(position, wanted_position));
+      EXPECT_TRUE(at::equal(sum, wanted_sum));
+    }
+  }
+}
+
 TEST(PlaneMagnitude, EveryWayGivesTheSumOfTheDefinition) {
   for (int64_t channels : {1, 7, 16, 33, 64, 100, 128, 200}) {
     for (int64_t side : {1, 6}) {
@@ -222,6 +235,26 @@ TEST(Pruned, NOfMGivesTheSameBitsAsItsDefinition) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+// A number so small that nothing in float makes up with it for what went stays as it is, and the
+// zeros beside it stay zeros.
+TEST(Pruned, NOfMMakesNoNanOfPlanesOfWhichNextToNothingStays) {
+  constexpr float kLeast = std::numeric_limits<float>::denorm_min();
+  auto dy = at::zeros({1, 32, 4, 4}).contiguous(at::MemoryFormat::ChannelsLast);
+  dy.select(1, 0).select(1, 0).fill_(2);  // channel 0 stays here, channel 1 goes
+  dy.select(1, 1).select(1, 0).fill_(1);
+  dy.select(1, 1).select(1, 1).fill_(kLeast);  // and stays here
+  for (const auto rescaling : {Rescaling::kPlane, Rescaling::kGroup}) {
+    for (const int64_t m : {2, 4, 8, 16, 32}) {
+      for (const auto how : {Choosing::kFastest, Choosing::kReference, Choosing::kTensors}) {
+        SCOPED_TRACE(testing::Message() << "1:" << m << " by " << static_cast<int>(how));
+        const auto pruned = nm_pruned(dy, {.n = 1, .m = m, .rescaling = rescaling}, Rng{}, how).dy;
+        EXPECT_TRUE(pruned.isfinite().all().item<bool>());
+        EXPECT_EQ(pruned[0][1][1][0].item<float>(), kLeast);
       }
     }
   }

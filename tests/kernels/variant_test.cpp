@@ -172,20 +172,20 @@ TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
     return chosen != nullptr && chosen->name == "entries_cuda";
   };
   EXPECT_FALSE(entries_fit());
-  EXPECT_EQ(launch_of<PeakArgs>(), nullptr);
+  EXPECT_EQ(launch_of<PeakArgs<float>>(), nullptr);
   EXPECT_TRUE(open_cuda_kernels());
   EXPECT_TRUE(entries_fit());
-  EXPECT_NE(launch_of<PeakArgs>(), nullptr);
+  EXPECT_NE(launch_of<PeakArgs<Float16>>(), nullptr);
   EXPECT_NE(launch_of<StochasticOnGpu<BFloat16>>(), nullptr);
   EXPECT_NE(launch_of<NmOnGpu<Float16>>(), nullptr);
   EXPECT_NE(launch_of<MeanMagnitudeArgs<float>>(), nullptr);
   EXPECT_NE(launch_of<UniformArgs>(), nullptr);
   EXPECT_NE(launch_of<MoveChannels<float>>(), nullptr);
   EXPECT_NE(launch_of<MoveChannels<BFloat16>>(), nullptr);
-  EXPECT_NE(launch_of<NormStatisticsOnGpu>(), nullptr);
-  EXPECT_NE(launch_of<NormApplyOnGpu>(), nullptr);
-  EXPECT_NE(launch_of<NormSumsOnGpu>(), nullptr);
-  EXPECT_NE(launch_of<NormGradientOnGpu>(), nullptr);
+  EXPECT_NE(launch_of<NormStatisticsOnGpu<Float16>>(), nullptr);
+  EXPECT_NE(launch_of<NormApplyOnGpu<float>>(), nullptr);
+  EXPECT_NE(launch_of<NormSumsOnGpu<BFloat16>>(), nullptr);
+  EXPECT_NE(launch_of<NormGradientOnGpu<float>>(), nullptr);
 }
 #endif
 

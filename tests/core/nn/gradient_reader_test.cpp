@@ -16,12 +16,15 @@ constexpr Product kBoth[] = {Product::kDataGradient, Product::kWeightGradient};
 
 // A convolution and the norm behind it, step after step.
 struct Pair {
-  explicit Pair(const std::string& text) : method(make_method(text)) {
+  explicit Pair(const std::string& text, at::ScalarType type = at::kFloat)
+      : method(make_method(text)) {
     slot.norm_follows = true;
     slot.seed = 7;
     for (const auto product : kBoth)
       slot.use[static_cast<size_t>(product)] = {method.get(), nullptr};
     o = random_operands({4, 16, 9, 32, 3, 1, 1});
+    o.x = o.x.to(type);
+    o.w = o.w.to(type);
     o.input_sizes = o.x.sizes().vec();
   }
 
@@ -68,24 +71,29 @@ struct Pair {
     BatchNorm norm(32);
     const auto out = read_twice ? norm->relu(y) + y : norm->relu(y);
     at::manual_seed(static_cast<int64_t>(number));
-    out.backward(at::randn(out.sizes()).contiguous(at::MemoryFormat::ChannelsLast));
+    out.backward(
+        at::randn(out.sizes()).contiguous(at::MemoryFormat::ChannelsLast).to(out.scalar_type()));
   }
 };
 
 // Phi^-1(0.95) sqrt(pi / 2), of p = 0.9.
 constexpr double kTauOfMean = 1.6448536269514722 * 1.2533141373155003;
 
-double mean_of(const at::Tensor& gradient) { return gradient.abs().mean().item<double>(); }
+double mean_of(const at::Tensor& gradient) {
+  return gradient.to(at::kFloat).abs().mean().item<double>();
+}
 
 // A draw at the very threshold may fall on either side when the threshold is rounded otherwise: one
 // entry of a gradient in thousands.
 void expect_about(const at::Tensor& found, const at::Tensor& expected) {
-  const double error = (found - expected).norm().item<double>();
-  EXPECT_LT(error, 0.01 * expected.norm().item<double>());
+  const double error = (found - expected).to(at::kFloat).norm().item<double>();
+  EXPECT_LT(error, 0.01 * expected.to(at::kFloat).norm().item<double>());
 }
 
-TEST(GradientReader, PrunesWhatTheNormWroteByItsOwnMean) {
-  Pair pair("stochastic_pruning:p=0.9");
+class PrunedByReader : public ::testing::TestWithParam<at::ScalarType> {};
+
+TEST_P(PrunedByReader, PrunesWhatTheNormWroteByItsOwnMean) {
+  Pair pair("stochastic_pruning:p=0.9", GetParam());
   for (const uint64_t step : {1, 2}) {
     const auto found = pair.step(step);
     const auto expected = pair.expected(step, kTauOfMean * mean_of(pair.whole_gradient(step)));
@@ -94,8 +102,8 @@ TEST(GradientReader, PrunesWhatTheNormWroteByItsOwnMean) {
   }
 }
 
-TEST(GradientReader, PrunesWhileTheNormWritesByTheLastMean) {
-  Pair pair("stochastic_pruning:p=0.9,statistics=previous");
+TEST_P(PrunedByReader, PrunesWhileTheNormWritesByTheLastMean) {
+  Pair pair("stochastic_pruning:p=0.9,statistics=previous", GetParam());
   double mean = mean_of(pair.whole_gradient(1));  // the first step's own
   for (const uint64_t step : {1, 2, 3}) {
     const auto found = pair.step(step);
@@ -106,6 +114,9 @@ TEST(GradientReader, PrunesWhileTheNormWritesByTheLastMean) {
     EXPECT_NEAR(pair.method->memory()->item<double>(), mean, 1e-5 * mean);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(In, PrunedByReader, ::testing::Values(at::kFloat, at::kBFloat16),
+                         [](const auto& type) { return toString(type.param); });
 
 // Autograd then adds up two gradients, of which the norm wrote one: what it showed does not count.
 TEST(GradientReader, AnotherReaderOfTheOutputIsNotForgotten) {
