@@ -26,28 +26,4 @@ void mark_changed(Json& environment, const std::vector<std::string>& changed);
 // program_environment() with the engine's entries added; the engine's win.
 Json merged_environment(const Json& engine);
 
-// What disturbs a timing, measured from its construction to taints(): CPU time
-// that other processes used, time the machine slept, and time the process was
-// held back by its cgroup. It counts this process and its threads as "ours".
-class Disturbance {
- public:
-  Disturbance();
-
-  // One reason a line that a person understands; empty when the machine was
-  // quiet. Other processes count above 5 % of one core.
-  std::vector<std::string> taints() const;
-
- private:
-  struct Reading {
-    double busy_s = 0;       // all processes, since boot
-    double ours_s = 0;       // this process
-    double steady_s = 0;     // does not advance while the machine sleeps
-    double boot_s = 0;       // does
-    double throttled_s = 0;  // of our cgroup
-  };
-  static Reading read();
-
-  Reading start_;
-};
-
 }  // namespace approx

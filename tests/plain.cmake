@@ -4,6 +4,7 @@ file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   core/data/*_slow.cpp core/data/*_fuzz.cpp results/*_test.cpp cli/*_test.cpp)
 approx_test(plain_test
   SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
+    ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/choices.cpp ${CMAKE_SOURCE_DIR}/cli/bench/network_shapes.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/products.cpp ${CMAKE_SOURCE_DIR}/cli/bench/tuned_rules.cpp

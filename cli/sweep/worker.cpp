@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/disturbance.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
 #include "cli/sweep/protocol.h"

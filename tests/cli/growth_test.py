@@ -12,6 +12,7 @@ from program import Folder, expect, expect_equal, finish
 CELLS = int(sys.argv[1]) if len(sys.argv) > 1 else 400
 MOST_GROWTH = 1.05
 SPARE_KB = 2048  # that an allocator may take at any time
+FILES_AT_WORK = 8  # of two workers: a sample may see one, another none
 
 SWEEP = f"""id = "fake:growth"
 network = "small_cnn"
@@ -60,7 +61,8 @@ with Folder(SWEEP) as folder:
         expect(after <= MOST_GROWTH * before + SPARE_KB, f"memory: {before} kB, then {after}")
         before_files, after_files = (max(count for _, _, count, _ in part)
                                      for part in (middle, late))
-        expect(after_files <= before_files, f"files: {before_files}, then {after_files}")
+        expect(after_files <= before_files + FILES_AT_WORK,
+               f"files: {before_files}, then {after_files}")
         print(f"{CELLS} cells: {before} and {after} kB, {before_files} and {after_files} files, "
               f"{1000 * samples[-1][3] / CELLS:.2f} ms of processor time a cell")
     expect_equal(folder.query("SELECT count(DISTINCT cell_id) FROM run WHERE state = 'finished'"),
