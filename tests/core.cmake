@@ -5,7 +5,8 @@ list(FILTER core_tests EXCLUDE REGEX "/tests/core/(config|experiment|data)/")
 approx_test(core_test
   SOURCES ${core_tests} testing.cpp reference.cpp
   LIBRARIES approxtrain_library
-  SLOW *NetworkTraining*)
+  SLOW *NetworkTraining*
+  CUDA Cuda.*)
 if(NOT CMAKE_UNITY_BUILD)
   target_precompile_headers(core_test PRIVATE torch_pch.h)
 endif()
