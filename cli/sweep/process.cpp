@@ -1,7 +1,7 @@
 #include "cli/sweep/process.h"
 
 #include <fcntl.h>
-#include <sys/prctl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +28,48 @@ std::pair<Descriptor, Descriptor> make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+// What a worker inherits. A spawn and not a fork: that copies the tables of all memory that the
+// plan of a large sweep takes, for every run anew.
+class Spawning {
+ public:
+  Spawning(const Descriptor& input, const Descriptor& output, const Descriptor& events) {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawn_file_actions_adddup2(&files_, input.get(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files_, output.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files_, output.get(), STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&files_, events.get(), kWorkerEvents);
+    posix_spawnattr_init(&attributes_);
+    // The terminal's signals reach the coordinator, which passes them on.
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    sigset_t usual;
+    sigemptyset(&usual);
+    for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) sigaddset(&usual, number);
+    posix_spawnattr_setsigdefault(&attributes_, &usual);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~Spawning() {
+    posix_spawnattr_destroy(&attributes_);
+    posix_spawn_file_actions_destroy(&files_);
+  }
+  Spawning(const Spawning&) = delete;
+  Spawning& operator=(const Spawning&) = delete;
+
+  // This program with other arguments. Throws Error(kInternal).
+  pid_t start(const char* const* arguments) const {
+    pid_t child = 0;
+    const int failure = posix_spawn(&child, "/proc/self/exe", &files_, &attributes_,
+                                    const_cast<char* const*>(arguments), environ);
+    if (failure != 0) {
+      throw Error(ErrorKind::kInternal, fmt::format("spawn: {}", std::strerror(failure)));
+    }
+    return child;
+  }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
 }  // namespace
 
 WorkerProcess::WorkerProcess(const std::string& directory) {
@@ -35,27 +77,7 @@ WorkerProcess::WorkerProcess(const std::string& directory) {
   auto [output_in, output_out] = make_pipe();
   const Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const char* const arguments[] = {"approxtrain", "train", "--worker", directory.c_str(), nullptr};
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child < 0) {
-    throw Error(ErrorKind::kInternal, fmt::format("fork: {}", std::strerror(errno)));
-  }
-  if (child == 0) {
-    // Only calls that are safe between fork and exec.
-    setpgid(0, 0);  // the terminal's signals reach the coordinator, which passes them on
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
-    for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
-    dup2(nothing.get(), STDIN_FILENO);
-    dup2(output_out.get(), STDOUT_FILENO);
-    dup2(output_out.get(), STDERR_FILENO);
-    dup2(events_out.get(), kWorkerEvents);
-    fcntl(kWorkerEvents, F_SETFD, 0);
-    execv("/proc/self/exe", const_cast<char* const*>(arguments));
-    _exit(127);
-  }
-  setpgid(child, child);
-  pid_ = child;
+  pid_ = Spawning(nothing, output_out, events_out).start(arguments);
   events_ = std::move(events_in);
   output_ = std::move(output_in);
 }

@@ -1,6 +1,7 @@
 #include "cli/sweep/worker.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -109,8 +110,10 @@ void compute(const WorkerTask& task, EventLog& log) {
 }  // namespace
 
 int run_worker(const std::string& directory) {
-  // The coordinator asked for this before the exec as well; once more in case it did not start us.
+  // It dies with its coordinator, which may be gone already: nobody then reads its events.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd events{.fd = kWorkerEvents, .events = 0, .revents = 0};
+  if (poll(&events, 1, 0) > 0 && (events.revents & POLLERR) != 0) _exit(1);
   struct sigaction action {};
   action.sa_handler = request_stop;
   sigaction(SIGINT, &action, nullptr);
