@@ -38,7 +38,17 @@ struct BenchFlags {
   std::string ops = "weight_gradient", methods, recorded, device = "cpu";
   ShapeFlags shapes;
   std::vector<double> densities;
+  std::vector<Precision> precisions = {Precision::kFp32};
   std::vector<int64_t> threads = {1};
+
+  // Every one that is asked for, in the order of the flags.
+  std::vector<KernelSetting> settings() const {
+    std::vector<KernelSetting> all;
+    for (const int64_t count : threads) {
+      for (const Precision precision : precisions) all.push_back({device, precision, count});
+    }
+    return all;
+  }
   bool chosen = false;
   // How.
   BenchEffort effort;
@@ -117,7 +127,7 @@ void explain(const BenchFlags& flags) {
     for (const auto& [product, methods] : products) {
       if (!is_computed(shape, product)) continue;
       for (auto& choice :
-           engine.kernel_choices(shape, product, methods, flags.device, flags.threads.front())) {
+           engine.kernel_choices(shape, product, methods, flags.settings().front())) {
         choices.push_back(std::move(choice));
       }
     }
@@ -139,7 +149,8 @@ void self_test(const BenchFlags& flags, const Note& note) {
     std::vector<KernelCase> exact;
     for (const auto& shape : shapes) {
       for (const auto& each : products) {
-        for (auto& kernel : engine.kernel_cases(shape, each.product, {}, flags.device, threads)) {
+        for (auto& kernel : engine.kernel_cases(
+                 shape, each.product, {}, {flags.device, flags.precisions.front(), threads})) {
           if (kernel.chosen) exact.push_back(std::move(kernel));
         }
       }
@@ -166,17 +177,20 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
   Engine& engine = load_engine();
   std::vector<Json> all_rows;
   std::vector<Ceiling> ceilings;
-  for (const int64_t threads : flags.threads) {
-    BenchPlace place{.threads = threads, .device = flags.device, .ceiling_gflops = {}};
-    if (flags.device == "cpu") {
-      place.ceiling_gflops = engine.multiply_add_ceiling(threads) / 1e9;
-      ceilings.push_back({threads, *place.ceiling_gflops});
+  const auto ceiling_of = [&](int64_t threads) {
+    if (ceilings.empty() || ceilings.back().threads != threads) {
+      ceilings.push_back({threads, engine.multiply_add_ceiling(threads) / 1e9});
     }
+    return ceilings.back().gflops;
+  };
+  for (const auto& setting : flags.settings()) {
+    BenchPlace place{.setting = setting, .ceiling_gflops = {}};
+    if (setting.device == "cpu") place.ceiling_gflops = ceiling_of(setting.threads);
     std::vector<Json> rows;
     for (const auto& shape : shapes) {
       for (const auto& [product, methods] : products) {
         if (!is_computed(shape, product)) continue;
-        auto cases = engine.kernel_cases(shape, product, methods, flags.device, threads);
+        auto cases = engine.kernel_cases(shape, product, methods, setting);
         if (flags.chosen) {
           std::erase_if(cases, [](const KernelCase& kernel) {
             return !kernel.chosen && !is_dense(kernel.method);
@@ -184,16 +198,16 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
         }
         const auto measured =
             measure_cases(cases, place, flags.effort, [&](const KernelCase& kernel) {
-              note(fmt::format("{} {} {} {}", shape.label, kernel.op, kernel.method,
-                               kernel.variant));
+              note(fmt::format("{} {} {} {} {}", shape.label, kernel.op, name(kernel.precision),
+                               kernel.method, kernel.variant));
             });
         rows.insert(rows.end(), measured.begin(), measured.end());
       }
     }
     if (store) {
       Json environment = merged_environment(engine.environment());
-      environment["threads"] = threads;
-      environment["device"] = flags.device;
+      environment["threads"] = setting.threads;
+      environment["device"] = setting.device;
       environment["isolated"] = true;
       mark_changed(environment, changed_experiments(flags.files));
       store->add_kernel_results(environment, rows, flags.experiment);
@@ -263,6 +277,18 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
                     "of each method only the variant that a layer takes; exact paths all");
   add_integers(*command, "--threads", flags->threads, 1, 4096, "one or several (default 1)");
   add_choice(*command, "--device", flags->device, {"cpu", "cuda"}, "default cpu");
+  command
+      ->add_option_function<std::string>(
+          "--precision",
+          [flags](const std::string& text) {
+            flags->precisions.clear();
+            for (const auto& word : split_list(text)) {
+              flags->precisions.push_back(parse<Precision>(word, "--precision"));
+            }
+          },
+          "of the operands: fp32, bf16; cuda: tf32, fp16 (default fp32)")
+      ->type_name("P,...")
+      ->excludes(recorded);
   add_integer(*command, "--repetitions", flags->effort.repetitions, 2, 10'000,
               "pairs of exact and approximated measurements (default 20)");
   auto* min_time = add_duration(*command, "--min-time", flags->effort.min_time,

@@ -11,6 +11,11 @@ if(NOT CMAKE_UNITY_BUILD)
   target_precompile_headers(core_test PRIVATE torch_pch.h)
 endif()
 
+# Opened by name, beside the program.
+add_library(fake_nvml MODULE ${CMAKE_CURRENT_LIST_DIR}/core/train/fake_nvml.cpp)
+set_target_properties(fake_nvml PROPERTIES PREFIX "")
+add_dependencies(core_test fake_nvml)
+
 # Run by hand: figures, no verdict.
 file(GLOB benchmarks CONFIGURE_DEPENDS benchmarks/*.cpp)
 add_executable(layer_benchmarks ${benchmarks})

@@ -7,9 +7,10 @@ approx_test(plain_test
     ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/choices.cpp ${CMAKE_SOURCE_DIR}/cli/bench/network_shapes.cpp
-    ${CMAKE_SOURCE_DIR}/cli/bench/products.cpp ${CMAKE_SOURCE_DIR}/cli/bench/tuned_rules.cpp
+    ${CMAKE_SOURCE_DIR}/cli/bench/pairs.cpp ${CMAKE_SOURCE_DIR}/cli/bench/products.cpp
+    ${CMAKE_SOURCE_DIR}/cli/bench/tuned_rules.cpp
   LIBRARIES approx_base approx_digest approx_config approx_catalogue approx_data approx_results
-    CLI11::CLI11
+    CLI11::CLI11 benchmark::benchmark
   SLOW Cifar10.*:Imagenette.*
   FUZZ PhotoFuzz.*)
 # In a header and not on the command line, by which every clone would compile all tests anew.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <map>
 #include <string>
 
@@ -23,32 +24,93 @@ using BenchClock = std::chrono::steady_clock;
 // Rounds of repetitions that noise may ask for.
 constexpr int kMostRounds = 5;
 
-// Keeps the time of each benchmark by its name, and prints nothing.
+// What came of a round of benchmarks, by the number of the case and of the repetition.
+struct Round {
+  std::map<std::string, double> ns;              // of one call
+  std::map<std::string, std::string> held_back;  // by what, where something did
+  std::exception_ptr failure;                    // the first
+};
+
+std::string benchmark_name(size_t index, int64_t repetition) {
+  return fmt::format("{}/{}", index, repetition);
+}
+
+// Fills a round, and prints nothing. Hears of each benchmark as soon as it is done.
 class Collector final : public benchmark::BenchmarkReporter {
  public:
+  Collector(Round& round, const KernelCase& any) : round_(round), any_(any) {}
+
   bool ReportContext(const Context& /*context*/) override { return true; }
 
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const auto& run : runs) {
+      if (run.error_occurred || run.iterations == 0) continue;
       const std::string& name = run.run_name.function_name;
-      if (run.error_occurred) {
-        errors[name] = run.error_message;
-      } else if (run.iterations > 0) {
-        ns[name] = 1e9 * run.real_accumulated_time / static_cast<double>(run.iterations);
-      }
+      round_.ns[name] = 1e9 * run.real_accumulated_time / static_cast<double>(run.iterations);
+      if (!any_.slowed_by) continue;
+      const auto reasons = any_.slowed_by();
+      if (!reasons.empty()) round_.held_back[name] = fmt::format("{}", fmt::join(reasons, ", "));
     }
   }
 
-  std::map<std::string, double> ns;  // of one iteration
-  std::map<std::string, std::string> errors;
+ private:
+  Round& round_;
+  const KernelCase& any_;  // of those on one device
 };
 
-void run_state(benchmark::State& state, const std::function<void()>& work) {
+void run_state(benchmark::State& state, const TimedCase& timed, std::exception_ptr& failure) {
+  const KernelCase& kernel = *timed.kernel;
   try {
-    for ([[maybe_unused]] auto _ : state) work();
+    int64_t left = timed.calls;
+    for ([[maybe_unused]] auto _ : state) {
+      kernel.run();
+      if (--left == 0 && kernel.wait) kernel.wait();
+    }
   } catch (const std::exception& error) {
-    state.SkipWithError(error.what());
+    if (!failure) failure = std::current_exception();
+    state.SkipWithError("");
   }
+}
+
+// Throws the failure as an Error.
+[[noreturn]] void throw_failure(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::kInternal, printable(error.what()));
+  }
+}
+
+// Repetitions [first, end) of all cases. Throws Error.
+Round measured(const std::vector<TimedCase>& cases, int64_t first, int64_t end) {
+  Round round;
+  benchmark::ClearRegisteredBenchmarks();
+  for (int64_t repetition = first; repetition < end; ++repetition) {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const size_t index = repetition % 2 == 0 ? i : cases.size() - 1 - i;
+      benchmark::RegisterBenchmark(benchmark_name(index, repetition).c_str(),
+                                   [&round, &timed = cases[index]](benchmark::State& state) {
+                                     run_state(state, timed, round.failure);
+                                   })
+          ->Iterations(cases[index].calls)
+          ->UseRealTime();
+    }
+  }
+  Collector collector(round, *cases.front().kernel);
+  benchmark::RunSpecifiedBenchmarks(&collector);
+  if (round.failure) throw_failure(round.failure);
+  return round;
+}
+
+// What held a device back in a repetition of a round, "" where nothing did.
+std::string held_back(const Round& round, size_t cases, int64_t repetition) {
+  for (size_t i = 0; i < cases; ++i) {
+    const auto found = round.held_back.find(benchmark_name(i, repetition));
+    if (found != round.held_back.end()) return found->second;
+  }
+  return {};
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -57,41 +119,41 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(BenchClock::now() - begin).count();
 }
 
-std::string benchmark_name(size_t index, int64_t repetition) {
-  return fmt::format("{}/{}", index, repetition);
-}
-
 }  // namespace
 
 TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort) {
-  kernel.run();
-  const double once = std::max(std::min(seconds_of(kernel.run), seconds_of(kernel.run)), 1e-8);
+  const auto one = [&] {
+    kernel.run();
+    if (kernel.wait) kernel.wait();
+  };
+  one();
+  const double once = std::max(std::min(seconds_of(one), seconds_of(one)), 1e-8);
   const double wanted = std::chrono::duration<double>(effort.min_time).count() / once;
   return {&kernel, std::clamp<int64_t>(static_cast<int64_t>(std::ceil(wanted)), 1, 1'000'000)};
 }
 
 std::vector<std::vector<double>> times_of(const std::vector<TimedCase>& cases,
                                           int64_t repetitions) {
-  benchmark::ClearRegisteredBenchmarks();
-  for (int64_t repetition = 0; repetition < repetitions; ++repetition) {
-    for (size_t i = 0; i < cases.size(); ++i) {
-      const size_t index = repetition % 2 == 0 ? i : cases.size() - 1 - i;
-      benchmark::RegisterBenchmark(benchmark_name(index, repetition).c_str(), run_state,
-                                   cases[index].kernel->run)
-          ->Iterations(cases[index].calls)
-          ->UseRealTime();
-    }
-  }
-  Collector collector;
-  benchmark::RunSpecifiedBenchmarks(&collector);
-  if (!collector.errors.empty()) {
-    throw Error(ErrorKind::kInternal, printable(collector.errors.begin()->second));
-  }
   std::vector<std::vector<double>> times(cases.size());
-  for (int64_t repetition = 0; repetition < repetitions; ++repetition) {
-    for (size_t i = 0; i < cases.size(); ++i) {
-      times[i].push_back(collector.ns.at(benchmark_name(i, repetition)));
+  std::string reason;
+  int64_t done = 0;  // repetitions, kept or not
+  for (int attempt = 0; attempt < kMostRounds; ++attempt) {
+    const int64_t missing = repetitions - static_cast<int64_t>(times.front().size());
+    if (missing == 0) break;
+    const Round round = measured(cases, done, done + missing);
+    for (const int64_t end = done + missing; done < end; ++done) {
+      if (const auto why = held_back(round, cases.size(), done); !why.empty()) {
+        reason = why;
+        continue;
+      }
+      for (size_t i = 0; i < cases.size(); ++i) {
+        times[i].push_back(round.ns.at(benchmark_name(i, done)));
+      }
     }
+  }
+  if (times.front().empty()) {
+    throw Error(ErrorKind::kInternal,
+                fmt::format("held back by {} in all of {} repetitions", reason, done));
   }
   return times;
 }

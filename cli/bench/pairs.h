@@ -27,7 +27,10 @@ struct TimedCase {
 TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort);
 
 // Nanoseconds of one call of each case, in each repetition: those of one repetition are measured
-// next to each other, in an order that turns round from one to the next. Throws Error.
+// next to each other, in an order that turns round from one to the next. The calls of a repetition
+// are started one after the other and waited for together, as those of a training step are. A
+// repetition at whose end a device is held back is measured again, a few times; one that never runs
+// free is left out. Throws Error, also where none did.
 std::vector<std::vector<double>> times_of(const std::vector<TimedCase>& cases, int64_t repetitions);
 
 struct PairTimes {

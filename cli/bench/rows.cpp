@@ -31,20 +31,22 @@ void set_number(Json& row, const char* key, double value) {
 }
 
 Json empty_row(const KernelCase& kernel, const BenchPlace& place) {
-  const auto& ceiling = place.ceiling_gflops;
+  const Json ceiling = place.ceiling_gflops && !is_half(kernel.precision)
+                           ? Json(*place.ceiling_gflops)
+                           : Json(nullptr);
   return {{"op", kernel.op},
           {"method", kernel.method},
           {"variant", kernel.variant},
           {"chosen", kernel.chosen},
           {"shape", shape_json(kernel.shape)},
           {"label", kernel.shape.label},
-          {"precision", "fp32"},
-          {"threads", place.threads},
-          {"device", place.device},
+          {"precision", name(kernel.precision)},
+          {"threads", place.setting.threads},
+          {"device", place.setting.device},
           {"dense_flops", kernel.dense_flops},
           {"flops", kernel.flops},
           {"density", kernel.flops / kernel.dense_flops},
-          {"ceiling_gflops", ceiling ? Json(*ceiling) : Json(nullptr)},
+          {"ceiling_gflops", ceiling},
           {"ns", Json::array()},
           {"baseline_ns", Json::array()},
           {"baseline_variant", ""},
@@ -74,6 +76,12 @@ void set_times(Json& row, const std::vector<double>& ns, const std::vector<doubl
   row["verdict"] = verdict_of(ratio);
 }
 
+// Why a case has no times. Without the device there are none for any other either.
+void set_reason(Json& row, const Error& error) {
+  if (error.kind() == ErrorKind::kDevice) throw error;
+  row["reason"] = error.what();
+}
+
 // Fills the rows of the exact paths; returns the fastest.
 const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
                                 std::vector<Json>& rows, const BenchEffort& effort) {
@@ -85,7 +93,7 @@ const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
       cases.push_back(timed_case(*paths[i], effort));
       places.push_back(i);
     } catch (const Error& error) {
-      rows[i]["reason"] = error.what();
+      set_reason(rows[i], error);
     }
   }
   if (cases.empty()) {
@@ -126,7 +134,7 @@ void measure_method(const KernelCase& baseline, const KernelCase& kernel, Json& 
     row["baseline_variant"] = baseline.variant;
     row["reason"] = fmt::format("{}", fmt::join(reasons, "; "));
   } catch (const Error& error) {
-    row["reason"] = error.what();
+    set_reason(row, error);
   }
 }
 

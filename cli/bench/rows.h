@@ -12,17 +12,16 @@
 
 namespace approx {
 
-// What the rows of one number of threads share.
+// What the rows of one setting share.
 struct BenchPlace {
-  int64_t threads = 1;
-  std::string device = "cpu";
-  std::optional<double> ceiling_gflops;  // of multiply-adds, where it was measured
+  KernelSetting setting;
+  std::optional<double> ceiling_gflops;  // of multiply-adds in float, where it was measured
 };
 
 // Rows as docs/events.md says ("kernel"). The exact paths are timed side by side, and the fastest
 // of them is the baseline, which every other case is then held against in pairs. A case that fails,
 // or whose result is not finite, is a row without times that says why. `note` hears what is next.
-// Throws Error where no exact path works.
+// Throws Error where no exact path works, and where a device failed.
 std::vector<Json> measure_cases(const std::vector<KernelCase>& cases, const BenchPlace& place,
                                 const BenchEffort& effort,
                                 const std::function<void(const KernelCase&)>& note);

@@ -81,12 +81,16 @@ Purpose parse_purpose(std::string_view text) {
 
 std::vector<ParamSpec> run_specs() { return specs_of(run_settings()); }
 
+void check_precision(Precision precision, DeviceKind device) {
+  if (device == DeviceKind::kCpu && needs_cuda(precision)) {
+    throw usage_error("precision = {} needs device = cuda; cpu computes in fp32 or bf16",
+                      name(precision));
+  }
+}
+
 void check(const RunConfig& config) {
   check(config.recipe);
-  if (config.device == DeviceKind::kCpu && needs_cuda(config.precision)) {
-    throw usage_error("precision = {} needs device = cuda; cpu computes in fp32 or bf16",
-                      name(config.precision));
-  }
+  check_precision(config.precision, config.device);
   if (!config.timed_against.empty() && !is_dense(config.method)) {
     throw usage_error(
         "timed_against holds one exact training against another: method = {} has "

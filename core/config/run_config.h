@@ -68,6 +68,9 @@ constexpr auto enum_texts(DeviceKind) {
       {{DeviceKind::kCpu, "cpu"}, {DeviceKind::kCuda, "cuda"}});
 }
 
+// Throws Error(kUsage) where such a device does not compute in it.
+void check_precision(Precision precision, DeviceKind device);
+
 struct RunConfig {
   Purpose purpose = Purpose::kAccuracy;
   std::string network;  // full text, parameters included

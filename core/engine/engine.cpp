@@ -3,7 +3,7 @@
 #include "base/build_id.h"
 #include "core/data/dataset.h"
 #include "core/engine/kernel_cases.h"
-#include "core/engine/out_of_memory.h"
+#include "core/engine/library_errors.h"
 #include "core/engine/rule_cases.h"
 #include "core/engine/stepper.h"
 #include "core/methods/method.h"
@@ -11,6 +11,7 @@
 #include "core/studies/study.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/device.h"
+#include "core/train/precision.h"
 #include "core/train/timing_run.h"
 
 namespace approx {
@@ -36,28 +37,29 @@ class LibraryEngine final : public Engine {
   }
 
   void train(const RunConfig& config, const Place& place, const EventSink& sink,
-             const std::atomic<bool>& stop) override try {
-    configure_threads(config.threads);
-    use_kernel_rules(config.kernel_rules);
-    open_device(config.device);  // says what is missing before the data are read
-    const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
-    if (config.purpose == Purpose::kTiming) {
-      const bool on_cpu = config.device == DeviceKind::kCpu;
-      run_timing(config, dataset, sink, stop, on_cpu ? CoreProbe(FmaProbe()) : CoreProbe());
-    } else {
-      run_accuracy(config, dataset, place.checkpoints, sink, stop, place.recording);
-    }
-  } catch (const c10::Error& error) {
-    if (is_out_of_memory(error)) throw OutOfMemory(error.what());
-    throw;
+             const std::atomic<bool>& stop) override {
+    with_own_errors([&] {
+      configure_threads(config.threads);
+      use_kernel_rules(config.kernel_rules);
+      open_device(config.device);  // says what is missing before the data are read
+      const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
+      if (config.purpose == Purpose::kTiming) {
+        const bool on_cpu = config.device == DeviceKind::kCpu;
+        run_timing(config, dataset, sink, stop, on_cpu ? CoreProbe(FmaProbe()) : CoreProbe());
+      } else {
+        run_accuracy(config, dataset, place.checkpoints, sink, stop, place.recording);
+      }
+    });
   }
 
   std::unique_ptr<Stepper> stepper(const RunConfig& config, const Place& place,
                                    bool phases) override {
-    configure_threads(config.threads);
-    use_kernel_rules(config.kernel_rules);
-    return make_stepper(config, open_dataset(config.dataset, place.data_dir, place.verify_data),
-                        phases);
+    return with_own_errors([&] {
+      configure_threads(config.threads);
+      use_kernel_rules(config.kernel_rules);
+      return make_stepper(config, open_dataset(config.dataset, place.data_dir, place.verify_data),
+                          phases);
+    });
   }
 
   std::vector<ConvShape> recorded_shapes(const std::string& folder) override {
@@ -66,19 +68,18 @@ class LibraryEngine final : public Engine {
 
   std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
                                        const std::vector<std::string>& methods,
-                                       const std::string& device_name, int64_t threads) override {
-    configure_threads(threads);
-    const auto device = open_device(parse<DeviceKind>(device_name, "device", "expected"));
-    return kernel_cases_of(shape, product, methods, device);
+                                       const KernelSetting& setting) override {
+    return with_own_errors([&] {
+      return kernel_cases_of(shape, product, methods, prepared(setting), setting.precision);
+    });
   }
 
   std::vector<KernelChoice> kernel_choices(const ConvShape& shape, Product product,
                                            const std::vector<std::string>& methods,
-                                           const std::string& device_name,
-                                           int64_t threads) override {
-    configure_threads(threads);
-    const auto device = open_device(parse<DeviceKind>(device_name, "device", "expected"));
-    return kernel_choices_of(shape, product, methods, device);
+                                           const KernelSetting& setting) override {
+    return with_own_errors([&] {
+      return kernel_choices_of(shape, product, methods, prepared(setting), setting.precision);
+    });
   }
 
   std::vector<KernelCase> rule_cases(const ConvShape& shape, const RuledVariant& variant,
@@ -93,8 +94,21 @@ class LibraryEngine final : public Engine {
   }
 
   Json study(const std::string& name, const StudyRequest& request, int64_t threads) override {
-    configure_threads(threads);
-    return Registry<StudyEntry>::instance().find(name).run(request).json();
+    return with_own_errors([&] {
+      configure_threads(threads);
+      return Registry<StudyEntry>::instance().find(name).run(request).json();
+    });
+  }
+
+ private:
+  // The device, told in what to compute.
+  static at::Device prepared(const KernelSetting& setting) {
+    const auto kind = parse<DeviceKind>(setting.device, "device", "expected");
+    check_precision(setting.precision, kind);
+    configure_threads(setting.threads);
+    const auto device = open_device(kind);
+    set_float_products(device, setting.precision);
+    return device;
   }
 };
 

@@ -72,20 +72,31 @@ struct ConvShape {
   std::optional<OperandOrigin> recorded = std::nullopt;  // nothing: its operands are random
 };
 
-// One timed computation: `run` does it once and returns when it is complete (device synchronised).
-// `check` compares its result with the definition in double precision: the largest absolute error,
-// and that relative to the largest magnitude.
+// On what kernel cases compute, and in what.
+struct KernelSetting {
+  std::string device = "cpu";
+  Precision precision = Precision::kFp32;  // recorded operands are in no other
+  int64_t threads = 1;
+};
+
+// One timed computation: `run` starts it once, and what was started is complete when `wait`
+// returns, which is empty where `run` completes it. `check` compares its result with the definition
+// in double precision: the largest absolute error, and that relative to the largest magnitude.
+// `slowed_by` says why the device is slower now than it would be by itself; empty where nobody
+// knows. All throw Error; Error(kDevice) where nothing more can be computed.
 struct KernelCase {
   std::string op;       // "weight_gradient"
   std::string method;   // "dense", "topk_position:k=1"
   std::string variant;  // "simd", "densify", which exact path
   ConvShape shape;
-  bool chosen = false;     // whether a layer takes this variant for this plan
-  double dense_flops = 0;  // 2 x multiply-accumulates of the exact product
-  double flops = 0;        // of what is really computed
-  std::function<void()> run;
-  std::function<void()> plan;  // the method's planning alone; empty for dense
+  Precision precision = Precision::kFp32;  // of the operands and the result
+  bool chosen = false;                     // whether a layer takes this variant for this plan
+  double dense_flops = 0;                  // 2 x multiply-accumulates of the exact product
+  double flops = 0;                        // of what is really computed
+  std::function<void()> run, wait;
+  std::function<void()> plan;  // the method's planning alone, complete; empty for dense
   std::function<std::pair<double, double>()> check;
+  std::function<std::vector<std::string>()> slowed_by;
 };
 
 // Among which variants a layer chooses for one product, and what it takes.
@@ -157,12 +168,12 @@ class Engine {
   // method, each on the operands that a layer gives it. Throws Error.
   virtual std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
                                                const std::vector<std::string>& methods,
-                                               const std::string& device, int64_t threads) = 0;
+                                               const KernelSetting& setting) = 0;
 
   // What is chosen from there, exactly and by each method; nothing is computed. Throws Error.
   virtual std::vector<KernelChoice> kernel_choices(const ConvShape& shape, Product product,
                                                    const std::vector<std::string>& methods,
-                                                   const std::string& device, int64_t threads) = 0;
+                                                   const KernelSetting& setting) = 0;
 
   // A variant with a rule and its rival, ready to run on a random plan that keeps about `density`
   // of the product; without `plan` and `check`. Empty where either cannot compute the shape. Throws

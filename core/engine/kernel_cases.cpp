@@ -8,10 +8,13 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "core/engine/library_errors.h"
 #include "core/methods/method.h"
 #include "core/nn/layers.h"
 #include "core/train/device.h"
+#include "core/train/gpu_monitor.h"
 #include "core/train/operand_file.h"
+#include "core/train/precision.h"
 #include "kernels/kernel.h"
 
 namespace approx {
@@ -20,6 +23,9 @@ namespace {
 // What the cases of one shape and product compute on.
 struct Subject {
   const ConvShape& shape;
+  at::Device device;
+  std::shared_ptr<GpuMonitor> monitor;  // null: there is none
+  Precision precision;
   Operands operands;
   Rng rng;  // that methods draw from
   // As in most networks: where stochastic pruning has work here.
@@ -63,6 +69,9 @@ Subject recorded_subject(const ConvShape& shape, Product product, const at::Devi
   for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(device);
   o.product = product;
   return {.shape = shape,
+          .device = device,
+          .monitor = monitor_of(device),
+          .precision = Precision::kFp32,  // others are not recorded
           .operands = std::move(o),
           .rng = {.seed = static_cast<uint64_t>(recorded.seed),
                   .layer = draws_number(recorded.layer),
@@ -71,10 +80,16 @@ Subject recorded_subject(const ConvShape& shape, Product product, const at::Devi
           .norm_follows = recorded.layer.norm_follows};
 }
 
-Subject subject_of(const ConvShape& shape, Product product, const at::Device& device) {
+Subject subject_of(const ConvShape& shape, Product product, const at::Device& device,
+                   Precision precision) {
   if (shape.recorded) return recorded_subject(shape, product, device);
+  Operands o = bench_operands(shape, product, device);
+  for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(operand_type(precision));
   return {.shape = shape,
-          .operands = bench_operands(shape, product, device),
+          .device = device,
+          .monitor = monitor_of(device),
+          .precision = precision,
+          .operands = std::move(o),
           .rng = {.seed = 0, .layer = 1, .step = 0, .product = product}};
 }
 
@@ -83,8 +98,18 @@ Operands in_layout(Operands o, at::MemoryFormat format) {
   return o;
 }
 
+// Errors of LibTorch come out of its functions as ours.
 KernelCase base_case(const Subject& subject, const std::string& method) {
   KernelCase kernel;
+  kernel.precision = subject.precision;
+  if (!subject.device.is_cpu()) {
+    kernel.wait = [device = subject.device] {
+      with_own_errors([&] { synchronize_device(device); });
+    };
+  }
+  if (subject.monitor != nullptr) {
+    kernel.slowed_by = [monitor = subject.monitor] { return monitor->slowed_by(); };
+  }
   kernel.op = name(subject.operands.product);
   kernel.method = method;
   kernel.shape = subject.shape;
@@ -101,19 +126,16 @@ std::string chosen_variant(const Plan& plan, const Operands& o) {
 }
 
 // The exact paths at hand. A layer has its operands with the channels last.
-std::vector<KernelCase> dense_cases(const Subject& subject, at::Device device) {
+std::vector<KernelCase> dense_cases(const Subject& subject) {
   const Operands& o = subject.operands;
   std::vector<KernelCase> cases;
   const auto definition = std::make_shared<Definition>(Dense{}, o);
   const auto add = [&](const std::string& variant, const char* layout, const Operands& operands) {
     auto& kernel = cases.emplace_back(base_case(subject, "dense"));
     kernel.variant = fmt::format("{} {}", variant, layout);
-    kernel.run = [variant, operands, device] {
-      const auto result = run(Dense{}, operands, variant);
-      synchronize_device(device);
-    };
+    kernel.run = [variant, operands] { with_own_errors([&] { run(Dense{}, operands, variant); }); };
     kernel.check = [variant, operands, definition] {
-      return definition->errors(run(Dense{}, operands, variant));
+      return with_own_errors([&] { return definition->errors(run(Dense{}, operands, variant)); });
     };
   };
   const auto last = in_layout(o, at::MemoryFormat::ChannelsLast);
@@ -196,8 +218,7 @@ Planned planned(const Subject& subject, const std::string& text) {
   return planned;
 }
 
-std::vector<KernelCase> method_cases(const Subject& subject, const std::string& text,
-                                     at::Device device) {
+std::vector<KernelCase> method_cases(const Subject& subject, const std::string& text) {
   const Planned product = planned(subject, text);
   const Operands& o = product.operands;
   const std::string chosen = chosen_variant(product.first, o);
@@ -210,17 +231,19 @@ std::vector<KernelCase> method_cases(const Subject& subject, const std::string& 
     kernel.chosen = variant == chosen;
     kernel.flops = 2 * static_cast<double>(plan_macs(product.first, o));
     if (product.method) {
-      kernel.plan = [product, device] {
-        const auto plan = product.plan();
-        synchronize_device(device);
+      kernel.plan = [product, device = subject.device] {
+        with_own_errors([&] {
+          const auto plan = product.plan();
+          synchronize_device(device);
+        });
       };
     }
-    kernel.run = [product, variant, device] {
-      const auto result = product.result(product.plan(), variant);
-      synchronize_device(device);
+    kernel.run = [product, variant] {
+      with_own_errors([&] { product.result(product.plan(), variant); });
     };
     kernel.check = [product, variant, definition] {
-      return definition->errors(product.result(product.first, variant));
+      return with_own_errors(
+          [&] { return definition->errors(product.result(product.first, variant)); });
     };
     cases.push_back(std::move(kernel));
   }
@@ -303,13 +326,13 @@ std::vector<ConvShape> recorded_shapes_of(const std::string& folder) {
 }
 
 std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
-                                        const std::vector<std::string>& methods,
-                                        c10::Device device) {
-  const Subject subject = subject_of(shape, product, device);
-  std::vector<KernelCase> cases = dense_cases(subject, device);
+                                        const std::vector<std::string>& methods, c10::Device device,
+                                        Precision precision) {
+  const Subject subject = subject_of(shape, product, device, precision);
+  std::vector<KernelCase> cases = dense_cases(subject);
   for (const auto& text : methods) {
     if (text == "dense") continue;
-    for (auto& added : method_cases(subject, text, device)) {
+    for (auto& added : method_cases(subject, text)) {
       cases.push_back(std::move(added));
     }
   }
@@ -318,8 +341,8 @@ std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
 
 std::vector<KernelChoice> kernel_choices_of(const ConvShape& shape, Product product,
                                             const std::vector<std::string>& methods,
-                                            c10::Device device) {
-  const Subject subject = subject_of(shape, product, device);
+                                            c10::Device device, Precision precision) {
+  const Subject subject = subject_of(shape, product, device, precision);
   std::vector<KernelChoice> choices = {choice_of(subject, "dense", Dense{}, subject.operands)};
   for (const auto& text : methods) {
     if (text == "dense") continue;

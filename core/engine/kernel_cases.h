@@ -12,8 +12,8 @@
 
 namespace approx {
 
-// Normal draws, always the same, with the channels last. Throws Error(kUsage) where the kernel does
-// not fit the image.
+// Normal draws, always the same, in float with the channels last. Throws Error(kUsage) where the
+// kernel does not fit the image.
 Operands bench_operands(const ConvShape& shape, Product product, c10::Device device);
 
 // See Engine::recorded_shapes.
@@ -21,10 +21,11 @@ std::vector<ConvShape> recorded_shapes_of(const std::string& folder);
 
 // The cases of one shape (see Engine::kernel_cases): LibTorch's convolution with the channels last
 // and first and each exact product of our own, then every variant of every method that is named.
+// Whether kFp32 is float or TensorFloat-32 on a device is set by who calls (set_float_products).
 // Throws Error.
 std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
-                                        const std::vector<std::string>& methods,
-                                        c10::Device device);
+                                        const std::vector<std::string>& methods, c10::Device device,
+                                        Precision precision = Precision::kFp32);
 
 // What pruned_at_random_text names: entries of dY zeroed by draws that are always the same for a dY
 // of these sizes.
@@ -33,6 +34,7 @@ Plan pruned_at_random(const Operands& operands, double density);
 // See Engine::kernel_choices.
 std::vector<KernelChoice> kernel_choices_of(const ConvShape& shape, Product product,
                                             const std::vector<std::string>& methods,
-                                            c10::Device device);
+                                            c10::Device device,
+                                            Precision precision = Precision::kFp32);
 
 }  // namespace approx

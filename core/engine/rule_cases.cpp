@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/engine/kernel_cases.h"
+#include "core/engine/library_errors.h"
 #include "core/train/device.h"
 #include "kernels/kernel.h"
 
@@ -55,10 +56,8 @@ std::vector<KernelCase> rule_cases_of(const ConvShape& shape, const RuledVariant
     kernel.op = approx::name(o.product);
     kernel.variant = name;
     kernel.shape = shape;
-    kernel.run = [plan, o, name, device] {
-      const auto result = run(plan, o, name);
-      synchronize_device(device);
-    };
+    kernel.run = [plan, o, name] { with_own_errors([&] { run(plan, o, name); }); };
+    if (!device.is_cpu()) kernel.wait = [device] { synchronize_device(device); };
   }
   return cases;
 }

@@ -48,7 +48,7 @@ class AccuracyRun {
                                   session_->total_steps() / 4)),
         on_cpu_(config.device == DeviceKind::kCpu),
         recorder_(recording, config, *session_),
-        energy_(on_cpu_ ? std::nullopt : std::optional(0)) {}
+        energy_(monitor_of(open_device(config.device))) {}
 
   void operator()() {
     resume();

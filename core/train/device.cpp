@@ -10,10 +10,22 @@
 #include <torch/cuda.h>
 #include <torch/version.h>
 
+#include <optional>
+
 #include "base/error.h"
+#include "core/train/gpu_monitor.h"
 #include "kernels/library.h"
 
 namespace approx {
+namespace {
+
+// The GPU that was opened last: a process computes on one.
+std::optional<c10::Device>& opened_gpu() {
+  static std::optional<c10::Device> gpu;
+  return gpu;
+}
+
+}  // namespace
 
 c10::Device open_device(DeviceKind kind, int64_t index) {
   if (kind == DeviceKind::kCpu) return c10::Device(c10::kCPU);
@@ -31,7 +43,8 @@ c10::Device open_device(DeviceKind kind, int64_t index) {
                 fmt::format("device cuda: there is none of index {}; {} are here", index, devices));
   }
   open_cuda_kernels();
-  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
+  opened_gpu() = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
+  return *opened_gpu();
 }
 
 void synchronize_device(const c10::Device& device) {
@@ -58,6 +71,14 @@ Json library_environment() {
     const auto& hooks = at::detail::getCUDAHooks();
     json["cuda"] = fmt::format("{}", hooks.versionCUDART());
     json["cudnn"] = fmt::format("{}", hooks.versionCuDNN());
+  }
+  if (const auto& gpu = opened_gpu()) {
+    const Json description = gpu_description(*gpu);
+    if (description.is_object()) {
+      json["gpu_model"] = description["model"];
+      json["gpu"] = description;
+      if (const auto monitor = monitor_of(*gpu)) json["gpu_clocks"] = monitor->clocks();
+    }
   }
   return json;
 }

@@ -20,7 +20,8 @@ void synchronize_device(const c10::Device& device);
 // pages back to the system after every tensor.
 void configure_threads(int64_t threads);
 
-// Versions of LibTorch and its libraries, its CPU capability, the CUDA device if one is open.
+// Versions of LibTorch and its libraries, its CPU capability; of the GPU that is open, if one is,
+// `gpu_model`, `gpu` (core/train/gpu_monitor.h) and `gpu_clocks`, those of this moment.
 Json library_environment();
 
 }  // namespace approx

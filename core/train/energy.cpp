@@ -1,10 +1,9 @@
 #include "core/train/energy.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 namespace approx {
 namespace {
@@ -25,33 +24,8 @@ bool is_package(const std::string& name) {
 
 }  // namespace
 
-// NVML is the driver's own library and is there or not: opened by name, never linked.
-struct EnergyMeter::Nvml {
-  using Init = int (*)();
-  using Handle = int (*)(unsigned, void**);
-  using Energy = int (*)(void*, unsigned long long*);  // millijoules since the driver was loaded
-
-  ~Nvml() {
-    if (library != nullptr) dlclose(library);
-  }
-
-  bool open(int device) {
-    library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return false;
-    const auto init = reinterpret_cast<Init>(dlsym(library, "nvmlInit_v2"));
-    const auto handle = reinterpret_cast<Handle>(dlsym(library, "nvmlDeviceGetHandleByIndex_v2"));
-    read = reinterpret_cast<Energy>(dlsym(library, "nvmlDeviceGetTotalEnergyConsumption"));
-    return init != nullptr && handle != nullptr && read != nullptr && init() == 0 &&
-           handle(static_cast<unsigned>(device), &gpu) == 0 && read(gpu, &last) == 0;
-  }
-
-  void* library = nullptr;
-  void* gpu = nullptr;
-  Energy read = nullptr;
-  unsigned long long last = 0;
-};
-
-EnergyMeter::EnergyMeter(std::optional<int> gpu, const std::string& powercap) {
+EnergyMeter::EnergyMeter(std::unique_ptr<GpuMonitor> gpu, const std::string& powercap)
+    : gpu_(std::move(gpu)) {
   std::error_code error;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(powercap, error)) {
@@ -63,12 +37,8 @@ EnergyMeter::EnergyMeter(std::optional<int> gpu, const std::string& powercap) {
     const auto now = read_number(name + "/energy_uj");
     if (range && now && *range > 0) zones_.push_back({name + "/energy_uj", *range, *now});
   }
-  if (!gpu) return;
-  nvml_ = std::make_unique<Nvml>();
-  if (!nvml_->open(*gpu)) nvml_.reset();
+  if (gpu_ != nullptr) gpu_last_ = gpu_->joules();
 }
-
-EnergyMeter::~EnergyMeter() = default;
 
 std::optional<double> EnergyMeter::take_cpu_joules() {
   if (zones_.empty()) return std::nullopt;
@@ -84,13 +54,10 @@ std::optional<double> EnergyMeter::take_cpu_joules() {
 }
 
 std::optional<double> EnergyMeter::take_gpu_joules() {
-  unsigned long long now = 0;
-  if (nvml_ == nullptr || nvml_->read(nvml_->gpu, &now) != 0 || now < nvml_->last) {
-    return std::nullopt;
-  }
-  const double joules = 1e-3 * static_cast<double>(now - nvml_->last);
-  nvml_->last = now;
-  return joules;
+  if (gpu_ == nullptr) return std::nullopt;
+  const auto now = gpu_->joules(), last = std::exchange(gpu_last_, now);
+  if (!now || !last || *now < *last) return std::nullopt;
+  return *now - *last;
 }
 
 }  // namespace approx

@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "core/train/gpu_monitor.h"
+
 namespace approx {
 
 // Counters of one machine. Cheap to read, a few file reads; without readable counters it says so by
 // nullopt and costs nothing.
 class EnergyMeter {
  public:
-  // `gpu`: the CUDA device whose counter is read too. `powercap`: where the kernel shows RAPL;
-  // tests put files of their own there.
-  explicit EnergyMeter(std::optional<int> gpu = std::nullopt,
+  // `gpu`: whose counter is read too; null: none. `powercap`: where the kernel shows RAPL; tests
+  // put files of their own there.
+  explicit EnergyMeter(std::unique_ptr<GpuMonitor> gpu = nullptr,
                        const std::string& powercap = "/sys/class/powercap");
-  ~EnergyMeter();
-  EnergyMeter(const EnergyMeter&) = delete;
 
   // Joules since the last call or construction, of the processors' packages and of the GPU;
   // nullopt where they cannot be read. RAPL's counters wrap around, after tens of minutes under
@@ -33,10 +33,10 @@ class EnergyMeter {
     std::string file;
     uint64_t range = 0, last = 0;  // microjoules; range: where it wraps
   };
-  struct Nvml;
 
   std::vector<Zone> zones_;
-  std::unique_ptr<Nvml> nvml_;
+  std::unique_ptr<GpuMonitor> gpu_;
+  std::optional<double> gpu_last_;  // joules
 };
 
 }  // namespace approx

@@ -13,6 +13,7 @@
 #include "core/train/device.h"
 #include "core/train/learning_rate.h"
 #include "core/train/optimizer.h"
+#include "core/train/precision.h"
 #include "core/train/scheduled_layers.h"
 #include "core/train/weight_average.h"
 
@@ -34,29 +35,15 @@ NetworkInput input_of(const LoadedDataset& dataset, const ImageSizes& sizes) {
   return {dataset.train.channels, sizes.height, dataset.classes};
 }
 
-// The type that autocast casts to, where the precision asks for it.
-std::optional<at::ScalarType> autocast_type(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-    case Precision::kTf32:
-      return std::nullopt;
-    case Precision::kBf16:
-      return at::kBFloat16;
-    case Precision::kFp16:
-      return at::kHalf;
-  }
-  return std::nullopt;
-}
-
 // Autocast for the life of a scope, where the precision asks for it.
 class Autocast {
  public:
   Autocast(Precision precision, at::DeviceType device) : device_(device) {
-    const auto type = autocast_type(precision);
-    if (!type) return;
+    const auto type = operand_type(precision);
+    if (type == at::kFloat) return;
     active_ = true;
     at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, *type);
+    at::autocast::set_autocast_dtype(device_, type);
   }
   ~Autocast() {
     if (!active_) return;
@@ -81,11 +68,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset, World wo
       batches_(split_.train, dataset, config, world),
       reduction_(reduction ? std::move(reduction) : std::make_unique<NoReduction>()) {
   check(config);
-  if (device_.is_cuda()) {
-    // LibTorch's own default differs between convolutions and matrix products.
-    at::globalContext().setAllowTF32CuDNN(config.precision == Precision::kTf32);
-    at::globalContext().setAllowTF32CuBLAS(config.precision == Precision::kTf32);
-  }
+  set_float_products(device_, config.precision);
   std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
   const auto sizes = image_sizes(config.recipe, dataset);
   const auto input = input_of(dataset, sizes);

@@ -64,14 +64,19 @@ int64_t host_id(SQLite::Database& db, const Json& environment) {
   const std::string gpu = environment_text(environment, "gpu_model", "");
   const std::string machine =
       environment_text(environment, "fingerprint", fmt::format("{}/{}/{}", hostname, cpu, cores));
-  // One machine with another accelerator is another machine to a clock.
-  const std::string fingerprint = gpu.empty() ? machine : machine + "/" + gpu;
+  // One machine with another accelerator is another machine to a clock, and so it is with another
+  // driver, other limits or memory that checks itself.
+  const Json described = environment_entry(environment, "gpu");
+  const std::string fingerprint = described.is_object() ? machine + "/" + json_text(described)
+                                  : gpu.empty()         ? machine
+                                                        : machine + "/" + gpu;
   execute(db,
           "INSERT INTO host(fingerprint, hostname, cpu_model, n_cores, ram_bytes, gpu_model, "
           "detail) VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
           fingerprint, hostname, cpu, cores, environment_integer(environment, "ram_bytes"), gpu,
           json_text({{"instruction_sets", environment_entry(environment, "instruction_sets")},
-                     {"kernel", environment_entry(environment, "kernel")}}));
+                     {"kernel", environment_entry(environment, "kernel")},
+                     {"gpu", described}}));
   return find_id(db, "SELECT host_id FROM host WHERE fingerprint = ?", fingerprint).value_or(0);
 }
 

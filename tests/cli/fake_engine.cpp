@@ -178,8 +178,7 @@ class FakeEngine final : public Engine {
 
   std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
                                        const std::vector<std::string>& methods,
-                                       const std::string& /*device*/,
-                                       int64_t /*threads*/) override {
+                                       const KernelSetting& setting) override {
     std::vector<KernelCase> cases;
     const auto add = [&](const std::string& method, int64_t loops) {
       KernelCase kernel;
@@ -188,6 +187,7 @@ class FakeEngine final : public Engine {
       kernel.variant = "fake";
       kernel.chosen = true;
       kernel.shape = shape;
+      kernel.precision = setting.precision;
       kernel.dense_flops = 1e6;
       kernel.flops = method == "dense" ? 1e6 : 2.5e5;
       kernel.run = [loops] {
@@ -211,8 +211,7 @@ class FakeEngine final : public Engine {
 
   std::vector<KernelChoice> kernel_choices(const ConvShape& shape, Product product,
                                            const std::vector<std::string>& methods,
-                                           const std::string& /*device*/,
-                                           int64_t /*threads*/) override {
+                                           const KernelSetting& /*setting*/) override {
     const auto choice = [&](const std::string& method) {
       return KernelChoice{.op = std::string(name(product)),
                           .method = method,

@@ -4,6 +4,7 @@
 
 #include "core/config/named_schedule.h"
 #include "core/train/device.h"
+#include "core/train/gpu_monitor.h"
 #include "core/train/session.h"
 #include "kernels/draws.h"
 #include "kernels/norm/fused_norm.h"
@@ -104,6 +105,18 @@ TEST(Cuda, GradientsAreReducedBeforeTheyAreUnscaled) {
   config.precision = Precision::kFp16;
   Session(config, dataset, {}, std::make_unique<Largest>(scaled)).step();
   EXPECT_GT(scaled, 1000 * plain);
+}
+
+TEST(Cuda, AGpuIsDescribed) {
+  SKIP_WITHOUT_CUDA();
+  const Json gpu = gpu_description(*cuda());
+  EXPECT_EQ(gpu.at("uuid").get<std::string>().size(), std::string("GPU-").size() + 36);
+  EXPECT_GE(gpu.at("capability"), 80);
+  EXPECT_GT(gpu.at("l2_bytes"), 0);
+  EXPECT_NE(gpu.at("driver"), "");
+  EXPECT_GT(gpu.at("limits").at("sm_mhz"), 0);
+  ASSERT_NE(monitor_of(*cuda()), nullptr);
+  EXPECT_TRUE(monitor_of(*cuda())->joules().has_value());
 }
 
 TEST(Cuda, DrawsAreTheCpusBitForBit) {

@@ -57,6 +57,22 @@ TEST(KernelCases, AllAgreeWithTheDefinitionAndRun) {
   }
 }
 
+TEST(KernelCases, HaveOperandsOfThePrecisionThatIsAskedFor) {
+  const auto cases =
+      kernel_cases_of(small_shape(), Product::kWeightGradient,
+                      {"topk_position", "stochastic_pruning:p=0.9"}, at::kCPU, Precision::kBf16);
+  std::set<std::string> methods;
+  for (const auto& kernel : cases) {
+    SCOPED_TRACE(kernel.method + " " + kernel.variant);
+    methods.insert(kernel.method);
+    EXPECT_EQ(kernel.precision, Precision::kBf16);
+    const double error = kernel.check().second;
+    EXPECT_LT(error, 2e-2);
+    EXPECT_GT(error, 1e-5) << "in float";
+  }
+  EXPECT_EQ(methods.size(), 3u);
+}
+
 // What a method kept is its share of the exact product's multiply-adds.
 TEST(KernelCases, FlopsAreThoseOfWhatThePlanKept) {
   for (const auto& kernel : cases_of(Product::kDataGradient, {"sdgp:n=2,m=4"})) {

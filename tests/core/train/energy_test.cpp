@@ -31,10 +31,10 @@ class Energy : public testing::Test {
 };
 
 TEST_F(Energy, WithoutCountersThereIsNone) {
-  EnergyMeter meter(std::nullopt, root_.string());
+  EnergyMeter meter(nullptr, root_.string());
   EXPECT_EQ(meter.take_cpu_joules(), std::nullopt);
   EXPECT_EQ(meter.take_gpu_joules(), std::nullopt);
-  EnergyMeter nowhere(std::nullopt, (root_ / "none").string());
+  EnergyMeter nowhere(nullptr, (root_ / "none").string());
   EXPECT_EQ(nowhere.take_cpu_joules(), std::nullopt);
 }
 
@@ -43,7 +43,7 @@ TEST_F(Energy, AddsThePackagesAndNotTheirParts) {
   set("intel-rapl:1", 5'000'000);
   set("intel-rapl:0:0", 3'000'000);  // the cores of package 0
   set("intel-rapl", 1);              // the control type itself
-  EnergyMeter meter(std::nullopt, root_.string());
+  EnergyMeter meter(nullptr, root_.string());
   set("intel-rapl:0", 3'500'000);
   set("intel-rapl:1", 6'000'000);
   set("intel-rapl:0:0", 900'000'000);
@@ -53,14 +53,14 @@ TEST_F(Energy, AddsThePackagesAndNotTheirParts) {
 
 TEST_F(Energy, ACounterWrapsAround) {
   set("intel-rapl:0", 9'000'000, 10'000'000);
-  EnergyMeter meter(std::nullopt, root_.string());
+  EnergyMeter meter(nullptr, root_.string());
   set("intel-rapl:0", 2'000'000, 10'000'000);
   EXPECT_DOUBLE_EQ(*meter.take_cpu_joules(), 3);
 }
 
 TEST_F(Energy, ACounterThatCannotBeReadAnyMoreGivesNone) {
   set("intel-rapl:0", 1'000'000);
-  EnergyMeter meter(std::nullopt, root_.string());
+  EnergyMeter meter(nullptr, root_.string());
   fs::remove(root_ / "intel-rapl:0" / "energy_uj");
   EXPECT_EQ(meter.take_cpu_joules(), std::nullopt);
 }

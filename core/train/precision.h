@@ -1,0 +1,18 @@
+// In what a device computes products.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include "core/config/run_config.h"
+
+namespace approx {
+
+// What the operands of products are.
+c10::ScalarType operand_type(Precision precision);
+
+// Whether products of float operands are computed there in float or, as kTf32 has it, in
+// TensorFloat-32. LibTorch's own default is not the same for convolutions and matrix products.
+void set_float_products(c10::Device device, Precision precision);
+
+}  // namespace approx
