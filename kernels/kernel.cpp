@@ -12,6 +12,8 @@ template <typename Kind>
 at::Tensor compute(const Variant<Kind>& variant, const Kind& plan, const Operands& operands) {
   if (variant.tensors != nullptr) return variant.tensors(plan, operands);
   if (variant.floats.work) return variant.floats.run(variant.floats.work, plan, operands);
+  if (variant.bfloats.work) return variant.bfloats.run(variant.bfloats.work, plan, operands);
+  if (variant.halves.work) return variant.halves.run(variant.halves.work, plan, operands);
   return variant.doubles.run(variant.doubles.work, plan, operands);
 }
 

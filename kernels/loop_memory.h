@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/gpu/start.h"
+#include "kernels/numbers_of.h"
 #include "kernels/operands.h"
 #include "kernels/variant.h"
 
@@ -37,7 +38,7 @@ class LoopMemory {
   const Real* read(const at::Tensor& tensor) {
     if (!tensor.defined()) return nullptr;
     kept_.push_back(tensor.to(place_, kType).contiguous(at::MemoryFormat::ChannelsLast));
-    return kept_.back().template const_data_ptr<Real>();
+    return numbers_of<Real>(kept_.back());
   }
 
   // The operands that the product has, and room for its result.
@@ -54,14 +55,14 @@ class LoopMemory {
     result_ = at::empty(result_sizes(problem_),
                         at::TensorOptions().dtype(kType).device(place_).memory_format(
                             at::MemoryFormat::ChannelsLast));
-    return result_.template mutable_data_ptr<Real>();
+    return mutable_numbers_of<Real>(result_);
   }
 
   // The result on the device and in the precision of the operands.
   at::Tensor finished() const { return result_.to(like_.device(), like_.scalar_type()); }
 
  private:
-  static constexpr auto kType = c10::CppTypeToScalarType<Real>::value;
+  static constexpr auto kType = kElements<Real>;
 
   Problem problem_;
   at::Tensor like_;

@@ -13,6 +13,14 @@ namespace approx {
 static_assert(sizeof(BFloat16) == sizeof(at::BFloat16));
 static_assert(sizeof(Float16) == sizeof(at::Half));
 
+// The elements that such numbers are to LibTorch.
+template <typename Number>
+constexpr at::ScalarType kElements = c10::CppTypeToScalarType<Number>::value;
+template <>
+inline constexpr at::ScalarType kElements<BFloat16> = at::kBFloat16;
+template <>
+inline constexpr at::ScalarType kElements<Float16> = at::kHalf;
+
 // `tensor` has elements of that type.
 template <typename Number>
 const Number* numbers_of(const at::Tensor& tensor) {

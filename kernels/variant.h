@@ -27,7 +27,9 @@
 #include <vector>
 
 #include "base/registry.h"
+#include "kernels/bfloat16.h"
 #include "kernels/candidate.h"
+#include "kernels/float16.h"
 #include "kernels/problem.h"
 #include "kernels/team.h"
 
@@ -149,15 +151,24 @@ struct Variant {
     at::Tensor (*run)(const Work<Plan, Real>& work, const Plan& plan,
                       const Operands& operands) = nullptr;
   };
+  // One of them: operands of other precisions are converted to float and double. What computes in
+  // 16 bits takes such operands alone.
   WorkOnTensors<float> floats;
   WorkOnTensors<double> doubles;
+  WorkOnTensors<BFloat16> bfloats;
+  WorkOnTensors<Float16> halves;
 
   template <typename Real>
   WorkOnTensors<Real>& on_memory() {
     if constexpr (std::is_same_v<Real, float>) {
       return floats;
-    } else {
+    } else if constexpr (std::is_same_v<Real, double>) {
       return doubles;
+    } else if constexpr (std::is_same_v<Real, BFloat16>) {
+      return bfloats;
+    } else {
+      static_assert(std::is_same_v<Real, Float16>);
+      return halves;
     }
   }
 
@@ -200,6 +211,8 @@ Variant<Plan>& register_work(std::string name, const Work<Plan, Real>& work) {
   auto& held = variant.template on_memory<Real>();
   held.work = work;
   held.run = &Arguments<Plan, Real>::run;
+  if constexpr (std::is_same_v<Real, BFloat16>) variant.reads({ElementType::kBFloat16});
+  if constexpr (std::is_same_v<Real, Float16>) variant.reads({ElementType::kHalf});
   // What is launched on a GPU computes nowhere else.
   return work.launch != nullptr ? variant.on({Hardware::kCuda}) : variant;
 }
@@ -216,13 +229,9 @@ template <typename Plan>
 Variant<Plan>& register_kernel(std::string name, Whole<Plan, float> whole) {
   return register_work<Plan, float>(std::move(name), {nullptr, whole, nullptr});
 }
-template <typename Plan>
-Variant<Plan>& register_kernel(std::string name, Launch<Plan, float> launch) {
-  return register_work<Plan, float>(std::move(name), {nullptr, nullptr, launch});
-}
-template <typename Plan>
-Variant<Plan>& register_kernel(std::string name, Launch<Plan, double> launch) {
-  return register_work<Plan, double>(std::move(name), {nullptr, nullptr, launch});
+template <typename Plan, typename Real>
+Variant<Plan>& register_kernel(std::string name, Launch<Plan, Real> launch) {
+  return register_work<Plan, Real>(std::move(name), {nullptr, nullptr, launch});
 }
 
 }  // namespace approx

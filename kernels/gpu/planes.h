@@ -74,9 +74,23 @@ APPROX_GPU void join_parts(Thread& thread, const PlaneThread& own, Value* all, J
   }
 }
 
-// Two sums for each of the channels of a vector.
+// A sum for each of the channels of a vector, or two.
+template <typename Real, int kWidth>
+struct OneSum {
+  static constexpr int kSums = 1, kChannels = kWidth;
+  Real sum[kWidth];
+
+  APPROX_GPU void clear() {
+    for (int i = 0; i < kWidth; ++i) sum[i] = 0;
+  }
+  APPROX_GPU void add(const OneSum& other) {
+    for (int i = 0; i < kWidth; ++i) sum[i] += other.sum[i];
+  }
+  APPROX_GPU Real& of(int /*which*/, int i) { return sum[i]; }
+};
 template <typename Real, int kWidth>
 struct TwoSums {
+  static constexpr int kSums = 2, kChannels = kWidth;
   Real first[kWidth], second[kWidth];
 
   APPROX_GPU void clear() {
@@ -85,6 +99,61 @@ struct TwoSums {
   APPROX_GPU void add(const TwoSums& other) {
     for (int i = 0; i < kWidth; ++i) first[i] += other.first[i], second[i] += other.second[i];
   }
+  APPROX_GPU Real& of(int which, int i) { return which == 0 ? first[i] : second[i]; }
 };
+
+// Such sums over the rows of each block of a matrix [rows,channels], in float, left in `partial`
+// [row_blocks,kSums,channels]. The grid is that of blocks_of_rows, with room for the sums.
+// body(index, channel, sums) adds one vector of a row, from that channel on, to them.
+template <typename Sums, typename Thread, typename Body>
+APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, float* partial,
+                             Body body) {
+  const PlaneBlocks blocks = blocks_of_rows(rows, channels / Sums::kChannels);
+  const PlaneThread at(blocks, thread);
+  const bool is_one = at.vector < blocks.vectors;
+  const int64_t channel = at.vector * Sums::kChannels;
+  Sums own;
+  own.clear();
+  if (is_one) {
+    for_own_rows(thread, blocks, at, rows,
+                 [&](int64_t row) { body(row * channels + channel, channel, own); });
+  }
+  Sums* all = thread.template shared<Sums>();
+  all[thread.index()] = own;
+  join_parts(thread, at, all, [](Sums& mine, const Sums& other) { mine.add(other); });
+  if (at.part != 0 || !is_one) return;
+  for (int which = 0; which < Sums::kSums; ++which) {
+    float* sums = partial + (thread.block_x() * Sums::kSums + which) * channels + channel;
+    for (int i = 0; i < Sums::kChannels; ++i) sums[i] = all[thread.index()].of(which, i);
+  }
+}
+
+// What the sums of those blocks are summed by: they are the rows of one "image".
+constexpr PlaneBlocks blocks_of_sums(int64_t rows, int64_t channels) {
+  return {1, row_blocks(rows), channels, 1024};
+}
+
+// The sums of all blocks, in double and for one channel each: body(channel, sums) is called once
+// for each channel. The grid is that of blocks_of_sums, with room for the sums.
+template <typename Sums, typename Thread, typename Body>
+APPROX_GPU void sums_of_blocks(Thread& thread, int64_t rows, int64_t channels, const float* partial,
+                               Body body) {
+  static_assert(Sums::kChannels == 1);
+  const PlaneBlocks blocks = blocks_of_sums(rows, channels);
+  const PlaneThread at(blocks, thread);
+  const int64_t channel = at.vector;
+  Sums own;
+  own.clear();
+  for (int64_t i = at.part; channel < channels && i < blocks.plane; i += at.parts) {
+    for (int which = 0; which < Sums::kSums; ++which) {
+      own.of(which, 0) += partial[(i * Sums::kSums + which) * channels + channel];
+    }
+  }
+  Sums* all = thread.template shared<Sums>();
+  all[thread.index()] = own;
+  join_parts(thread, at, all, [](Sums& mine, const Sums& other) { mine.add(other); });
+  if (at.part != 0 || channel >= channels) return;
+  body(channel, all[thread.index()]);
+}
 
 }  // namespace approx

@@ -8,58 +8,6 @@
 
 namespace approx {
 
-// Two sums per channel over the rows of a block, in float, left in `partial` [blocks,2,channels].
-// body(index, channel, sums) adds one vector of a row, from that channel on, to them.
-template <int kWidth, typename Thread, typename Body>
-APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, float* partial,
-                             Body body) {
-  using Sums = TwoSums<float, kWidth>;
-  const PlaneBlocks blocks = blocks_of_rows(rows, channels / kWidth);
-  const PlaneThread at(blocks, thread);
-  const bool is_one = at.vector < blocks.vectors;
-  Sums own;
-  own.clear();
-  if (is_one) {
-    const int64_t channel = at.vector * kWidth;
-    for_own_rows(thread, blocks, at, rows,
-                 [&](int64_t row) { body(row * channels + channel, channel, own); });
-  }
-  Sums* all = thread.template shared<Sums>();
-  all[thread.index()] = own;
-  join_parts(thread, at, all, [](Sums& mine, const Sums& other) { mine.add(other); });
-  if (at.part != 0 || !is_one) return;
-  float* sums = partial + thread.block_x() * 2 * channels + at.vector * kWidth;
-  for (int i = 0; i < kWidth; ++i) {
-    sums[i] = all[thread.index()].first[i];
-    sums[channels + i] = all[thread.index()].second[i];
-  }
-}
-
-// The sums of all blocks, in double: body(channel, first, second) is called once for each channel.
-template <typename Thread, typename Body>
-APPROX_GPU void sums_of_blocks(Thread& thread, const PlaneBlocks& blocks, const float* partial,
-                               Body body) {
-  using Sums = TwoSums<double, 1>;
-  const PlaneThread at(blocks, thread);
-  const int64_t channels = blocks.vectors, channel = at.vector;
-  Sums own;
-  own.clear();
-  for (int64_t i = at.part; channel < channels && i < blocks.plane; i += at.parts) {
-    own.first[0] += partial[i * 2 * channels + channel];
-    own.second[0] += partial[(i * 2 + 1) * channels + channel];
-  }
-  Sums* all = thread.template shared<Sums>();
-  all[thread.index()] = own;
-  join_parts(thread, at, all, [](Sums& mine, const Sums& other) { mine.add(other); });
-  if (at.part != 0 || channel >= channels) return;
-  body(channel, all[thread.index()].first[0], all[thread.index()].second[0]);
-}
-
-// One "image" of the blocks' sums.
-constexpr PlaneBlocks norm_sums(int64_t rows, int64_t channels) {
-  return {1, row_blocks(rows), channels, 1024};
-}
-
 // kWidth divides the channels, here and below.
 template <typename Number, int kWidth>
 struct NormMomentsGpu {
@@ -72,16 +20,17 @@ struct NormMomentsGpu {
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    sums_of_rows<kWidth>(thread, on.rows, on.channels, on.partial,
-                         [&](int64_t index, int64_t channel, TwoSums<float, kWidth>& sums) {
-                           const auto x = load_constant<kWidth>(on.x + index);
-                           const auto shift = load_constant<kWidth>(on.x + channel);
-                           for (int i = 0; i < kWidth; ++i) {
-                             const float value = x.v[i] - shift.v[i];
-                             sums.first[i] += value;
-                             sums.second[i] += value * value;
-                           }
-                         });
+    sums_of_rows<TwoSums<float, kWidth>>(
+        thread, on.rows, on.channels, on.partial,
+        [&](int64_t index, int64_t channel, TwoSums<float, kWidth>& sums) {
+          const auto x = load_constant<kWidth>(on.x + index);
+          const auto shift = load_constant<kWidth>(on.x + channel);
+          for (int i = 0; i < kWidth; ++i) {
+            const float value = x.v[i] - shift.v[i];
+            sums.first[i] += value;
+            sums.second[i] += value * value;
+          }
+        });
   }
 };
 
@@ -90,19 +39,22 @@ struct NormMomentsEnd {
   static constexpr int kMostThreads = 1024;
   NormStatisticsOnGpu<Number> on;
 
-  Grid grid() const { return norm_sums(on.rows, on.channels).grid(sizeof(TwoSums<double, 1>)); }
+  Grid grid() const {
+    return blocks_of_sums(on.rows, on.channels).grid(sizeof(TwoSums<double, 1>));
+  }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    sums_of_blocks(thread, norm_sums(on.rows, on.channels), on.partial,
-                   [&](int64_t c, double sum, double square) {
-                     const double shifted = sum / static_cast<double>(on.rows);
-                     double v = square / static_cast<double>(on.rows) - shifted * shifted;
-                     if (v < 0) v = 0;  // by rounding; a NaN stays
-                     on.mean[c] = static_cast<float>(double{static_cast<float>(on.x[c])} + shifted);
-                     on.variance[c] = static_cast<float>(v);
-                     on.inverse_deviation[c] = static_cast<float>(1 / std::sqrt(v + on.epsilon));
-                   });
+    using Sums = TwoSums<double, 1>;
+    sums_of_blocks<Sums>(
+        thread, on.rows, on.channels, on.partial, [&](int64_t c, const Sums& sums) {
+          const double shifted = sums.first[0] / static_cast<double>(on.rows);
+          double v = sums.second[0] / static_cast<double>(on.rows) - shifted * shifted;
+          if (v < 0) v = 0;  // by rounding; a NaN stays
+          on.mean[c] = static_cast<float>(double{static_cast<float>(on.x[c])} + shifted);
+          on.variance[c] = static_cast<float>(v);
+          on.inverse_deviation[c] = static_cast<float>(1 / std::sqrt(v + on.epsilon));
+        });
   }
 };
 
@@ -158,30 +110,31 @@ struct NormSumsGpu {
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     const NormSums<Number>& a = on.pass;
-    sums_of_rows<kWidth>(thread, on.rows, a.channels, on.partial,
-                         [&](int64_t index, int64_t channel, TwoSums<float, kWidth>& sums) {
-                           Floats<kWidth> g = load_constant<kWidth>(a.dy + index);
-                           const auto x = load_constant<kWidth>(a.x + index);
-                           if (a.tail == NormTail::kRelu) {
-                             const auto scale = load_constant<kWidth>(a.scale + channel);
-                             const auto offset = load_constant<kWidth>(a.offset + channel);
-                             for (int i = 0; i < kWidth; ++i) {
-                               if (norm_affine(x.v[i], scale.v[i], offset.v[i]) <= 0) g.v[i] = 0;
-                             }
-                           }
-                           if (a.tail == NormTail::kAddRelu) {
-                             const auto y = load_constant<kWidth>(a.y + index);
-                             for (int i = 0; i < kWidth; ++i) {
-                               if (y.v[i] <= 0) g.v[i] = 0;
-                             }
-                             store<kWidth>(a.dresidual + index, g);
-                           }
-                           const auto mean = load_constant<kWidth>(a.mean + channel);
-                           for (int i = 0; i < kWidth; ++i) {
-                             sums.first[i] += g.v[i];
-                             sums.second[i] += g.v[i] * (x.v[i] - mean.v[i]);
-                           }
-                         });
+    sums_of_rows<TwoSums<float, kWidth>>(
+        thread, on.rows, a.channels, on.partial,
+        [&](int64_t index, int64_t channel, TwoSums<float, kWidth>& sums) {
+          Floats<kWidth> g = load_constant<kWidth>(a.dy + index);
+          const auto x = load_constant<kWidth>(a.x + index);
+          if (a.tail == NormTail::kRelu) {
+            const auto scale = load_constant<kWidth>(a.scale + channel);
+            const auto offset = load_constant<kWidth>(a.offset + channel);
+            for (int i = 0; i < kWidth; ++i) {
+              if (norm_affine(x.v[i], scale.v[i], offset.v[i]) <= 0) g.v[i] = 0;
+            }
+          }
+          if (a.tail == NormTail::kAddRelu) {
+            const auto y = load_constant<kWidth>(a.y + index);
+            for (int i = 0; i < kWidth; ++i) {
+              if (y.v[i] <= 0) g.v[i] = 0;
+            }
+            store<kWidth>(a.dresidual + index, g);
+          }
+          const auto mean = load_constant<kWidth>(a.mean + channel);
+          for (int i = 0; i < kWidth; ++i) {
+            sums.first[i] += g.v[i];
+            sums.second[i] += g.v[i] * (x.v[i] - mean.v[i]);
+          }
+        });
   }
 };
 
@@ -192,21 +145,25 @@ struct NormSumsEnd {
   static constexpr int kMostThreads = 1024;
   NormSumsOnGpu<Number> on;
 
-  constexpr PlaneBlocks blocks() const { return norm_sums(on.rows, on.pass.channels); }
-  Grid grid() const { return blocks().grid(sizeof(TwoSums<double, 1>)); }
+  Grid grid() const {
+    return blocks_of_sums(on.rows, on.pass.channels).grid(sizeof(TwoSums<double, 1>));
+  }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    sums_of_blocks(thread, blocks(), on.partial, [&](int64_t c, double sum, double product) {
-      const double inverse = on.inverse_deviation[c], count = static_cast<double>(on.rows);
-      const double of_g = double{on.weight[c]} * inverse;
-      const double of_x = -of_g * inverse * inverse * product / count;
-      on.dweight[c] = static_cast<float>(product * inverse);
-      on.dbias[c] = static_cast<float>(sum);
-      on.a[c] = static_cast<float>(of_g);
-      on.b[c] = static_cast<float>(of_x);
-      on.d[c] = static_cast<float>(-of_g * sum / count - of_x * on.pass.mean[c]);
-    });
+    using Sums = TwoSums<double, 1>;
+    sums_of_blocks<Sums>(
+        thread, on.rows, on.pass.channels, on.partial, [&](int64_t c, const Sums& sums) {
+          const double sum = sums.first[0], product = sums.second[0];
+          const double inverse = on.inverse_deviation[c], count = static_cast<double>(on.rows);
+          const double of_g = double{on.weight[c]} * inverse;
+          const double of_x = -of_g * inverse * inverse * product / count;
+          on.dweight[c] = static_cast<float>(product * inverse);
+          on.dbias[c] = static_cast<float>(sum);
+          on.a[c] = static_cast<float>(of_g);
+          on.b[c] = static_cast<float>(of_x);
+          on.d[c] = static_cast<float>(-of_g * sum / count - of_x * on.pass.mean[c]);
+        });
   }
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/float16.h"
 #include "kernels/sampled/channels.h"
 
 namespace approx {
@@ -42,5 +43,6 @@ void put_channels_reference(const ChannelPart& which, const Number* part, Number
 
 APPROX_CHANNELS_OF(float);
 APPROX_CHANNELS_OF(BFloat16);
+APPROX_CHANNELS_OF(Float16);
 
 }  // namespace approx

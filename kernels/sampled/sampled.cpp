@@ -58,10 +58,15 @@ at::Tensor zeros_of_result(const Operands& o) {
 
 // Whether channels are moved by loops over memory, or by a GPU's kernels.
 bool moved_by_kernels(const at::Tensor& tensor, const at::Tensor& index) {
-  const auto type = tensor.scalar_type();
-  const bool has_kernels = tensor.is_cpu() || can_start<MoveChannels<float>>(tensor.device());
-  return has_kernels && index.device() == tensor.device() &&
-         (type == at::kFloat || type == at::kBFloat16);
+  bool has_kernels = false;
+  if (tensor.is_cpu()) {
+    has_kernels = of_two_types(tensor.scalar_type(), [](auto) {});
+  } else {
+    of_three_types(tensor.scalar_type(), [&]<typename Number>(Number) {
+      has_kernels = can_start<MoveChannels<Number>>(tensor.device());
+    });
+  }
+  return has_kernels && index.device() == tensor.device();
 }
 
 // `factor`, float, along one dimension of a tensor with four.
@@ -77,14 +82,6 @@ at::Tensor times(const at::Tensor& tensor, const at::Tensor& factor) {
   return at::mul(tensor, factor).to(tensor.scalar_type());
 }
 
-// Moves all rows of `source` on a GPU; see move_rows.
-template <typename Number>
-void start_move(const ChannelPart& which, const Number* from, Number* to, const at::Tensor& source,
-                bool puts) {
-  const int64_t rows = source.size(0) * source.size(2) * source.size(3);
-  start<MoveChannels<Number>>({which, rows, from, to, puts}, source.device());
-}
-
 // Moves the rows of channels between a tensor and a part of its channels: `move` takes what to
 // move, the numbers of both and a range of rows; `puts`: `source` is the part.
 template <typename Move>
@@ -94,10 +91,17 @@ void move_rows(int64_t channels, const at::Tensor& index, const at::Tensor& fact
   const auto factors = factor.defined() ? factor.contiguous() : factor;
   const ChannelPart which{channels, index.numel(), index.const_data_ptr<int64_t>(),
                           factors.defined() ? factors.const_data_ptr<float>() : nullptr};
+  if (source.is_cuda()) {
+    of_three_types(source.scalar_type(), [&]<typename Number>(Number) {
+      start<MoveChannels<Number>>(
+          {which, rows, numbers_of<Number>(source), mutable_numbers_of<Number>(result), puts},
+          source.device());
+    });
+    return;
+  }
   of_two_types(source.scalar_type(), [&]<typename Number>(Number) {
     const auto* from = numbers_of<Number>(source);
     auto* to = mutable_numbers_of<Number>(result);
-    if (source.is_cuda()) return start_move(which, from, to, source, puts);
     constexpr int64_t kGrain = 1 << 15;  // numbers worth waking another thread for
     at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / channels),
                      [&](int64_t begin, int64_t end) { move(which, from, to, begin, end); });

@@ -2,6 +2,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 
+#include "kernels/gpu/kernel.h"
+#include "kernels/gpu/start.h"
 #include "kernels/numbers_of.h"
 #include "kernels/select/select.h"
 #include "kernels/select/squares.h"
@@ -41,15 +43,38 @@ at::Tensor norms_by_loops(const at::Tensor& source, const Number* data, int64_t 
   return sum.sum(0, /*keepdim=*/false, at::kDouble).sqrt_();
 }
 
+// The same by launches on its GPU.
+template <typename Number>
+at::Tensor norms_on_gpu(const at::Tensor& source, int64_t dim) {
+  const bool of_rows = dim == 0;
+  const int64_t rows = of_rows ? source.size(0) : source.numel() / source.size(1);
+  const int64_t columns = source.numel() / rows;
+  const auto numbers = at::TensorOptions().device(source.device());
+  const auto norms = at::empty({source.size(dim)}, numbers.dtype(at::kDouble));
+  const auto partial =
+      at::empty({of_rows ? 0 : row_blocks(rows), columns}, numbers.dtype(at::kFloat));
+  start<NormsOnGpu<Number>>({{numbers_of<Number>(source), rows, columns},
+                             of_rows,
+                             of_rows ? nullptr : partial.template mutable_data_ptr<float>(),
+                             norms.template mutable_data_ptr<double>()},
+                            source.device());
+  return norms;
+}
+
 }  // namespace
 
 at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim, Choosing how) {
-  if (how == Choosing::kTensors || !tensor.is_cpu() || tensor.numel() == 0) {
-    return norms_by_tensors(tensor, dim);
-  }
-  const bool fastest = how == Choosing::kFastest;
+  if (how == Choosing::kTensors || tensor.numel() == 0) return norms_by_tensors(tensor, dim);
   const auto source = tensor.contiguous(at::MemoryFormat::ChannelsLast);
   at::Tensor norms;
+  if (!tensor.is_cpu()) {
+    of_three_types(tensor.scalar_type(), [&]<typename Number>(Number) {
+      if (!can_start<NormsOnGpu<Number>>(tensor.device())) return;
+      norms = norms_on_gpu<Number>(source, dim);
+    });
+    return norms.defined() ? norms : norms_by_tensors(tensor, dim);
+  }
+  const bool fastest = how == Choosing::kFastest;
   const bool loops = of_two_types(tensor.scalar_type(), [&]<typename Number>(Number) {
     norms = norms_by_loops(source, numbers_of<Number>(source), dim, fastest);
   });

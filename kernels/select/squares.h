@@ -43,4 +43,14 @@ void row_squares_reference(const Matrix<Number>& m, float* sum, int64_t begin, i
 void row_squares_simd(const Matrix<float>& m, float* sum, int64_t begin, int64_t end);
 void row_squares_simd(const Matrix<BFloat16>& m, float* sum, int64_t begin, int64_t end);
 
+// The norms of all rows or of all columns, on a GPU. The sums are those of other blocks than above:
+// the same to rounding.
+template <typename Number>
+struct NormsOnGpu {
+  Matrix<Number> m;
+  bool of_rows = false;
+  float* partial = nullptr;  // [row_blocks,columns]; null: of rows
+  double* norm = nullptr;    // [rows], or [columns]
+};
+
 }  // namespace approx

@@ -9,16 +9,16 @@
 namespace approx {
 
 // A block has one output channel, and of its slice of dW, [Kh*Kw*Ci/groups], at most 256 vectors of
-// kWidth numbers, each summed in the registers of a thread; where the slice is small several groups
-// of threads share the entries, and add up their sums at the end. The channel's entries are read
-// together, a row of the plan by each thread, and left in shared memory as the pixel of x that the
-// first tap of the kernel meets. No patch of x is gathered anywhere, nothing is added to memory,
-// and the order of every sum depends on the shape alone. kWidth divides the input channels of a
-// group.
-template <int kWidth>
+// kWidth numbers, each summed in the registers of a thread in float; where the slice is small
+// several groups of threads share the entries, and add up their sums at the end. The channel's
+// entries are read together, a row of the plan by each thread, and left in shared memory as the
+// pixel of x that the first tap of the kernel meets. No patch of x is gathered anywhere, nothing is
+// added to memory, and the order of every sum depends on the shape alone. kWidth divides the input
+// channels of a group.
+template <typename Number, int kWidth>
 struct EntriesWeightGradient {
   static constexpr int kMostThreads = 256;
-  Arguments<SparseDY, float> args;
+  Arguments<SparseDY, Number> args;
 
   constexpr int64_t vectors() const { return args.problem.slice_size() / kWidth; }
   constexpr int64_t chunks() const { return (vectors() + kMostThreads - 1) / kMostThreads; }
@@ -47,7 +47,7 @@ struct EntriesWeightGradient {
     const int64_t tap = vector / (inputs / kWidth), i = vector % (inputs / kWidth) * kWidth;
     const auto down = static_cast<int32_t>(tap / p.kw * p.geometry.dilation.h);
     const auto across = static_cast<int32_t>(tap % p.kw * p.geometry.dilation.w);
-    const float* x =
+    const Number* x =
         args.x + co / (p.co / p.geometry.groups) * inputs + i + (down * p.w + across) * p.ci;
 
     Floats<kWidth> sum;
@@ -92,7 +92,7 @@ struct EntriesWeightGradient {
 
   // Adds every parts()-th of the staged entries, from `part` on.
   APPROX_GPU void add(const Entry* entries, int rows, int part, int32_t down, int32_t across,
-                      const float* x, Floats<kWidth>& sum) const {
+                      const Number* x, Floats<kWidth>& sum) const {
     const auto h = static_cast<uint32_t>(args.problem.h), w = static_cast<uint32_t>(args.problem.w);
     APPROX_UNROLL(4)
     for (int row = part; row < rows; row += parts()) {

@@ -46,6 +46,8 @@ at::Tensor Arguments<SparseDY, Real>::run(const Work<SparseDY, Real>& work, cons
 
 template struct Arguments<SparseDY, float>;
 template struct Arguments<SparseDY, double>;
+template struct Arguments<SparseDY, BFloat16>;
+template struct Arguments<SparseDY, Float16>;
 
 namespace {
 

@@ -142,6 +142,30 @@ TEST(Cuda, EntriesOfASparseGradientAgreeWithTheirDefinition) {
       const auto far = make_method(text)->plan(there, Rng{});
       EXPECT_TRUE(close(run(far, there, "entries_cuda"), run(near, operands, kReference), 1e-4));
     }
+    for (const auto& [type, variant] : {std::pair(at::kBFloat16, "entries_cuda_bf16"),
+                                        std::pair(at::kHalf, "entries_cuda_fp16")}) {
+      auto half = there, exact = operands;
+      for (auto* tensor : {&half.x, &half.w, &half.dy}) *tensor = tensor->to(type);
+      for (auto* tensor : {&exact.x, &exact.w, &exact.dy})
+        *tensor = tensor->to(type).to(at::kFloat);
+      const auto far = make_method("topk_position")->plan(half, Rng{});
+      const auto near = make_method("topk_position")->plan(exact, Rng{});
+      EXPECT_TRUE(
+          close(run(far, half, variant).to(at::kFloat), run(near, exact, kReference), 1e-2));
+    }
+  }
+}
+
+TEST(Cuda, NormsOfSlicesAreTheCpus) {
+  SKIP_WITHOUT_CUDA();
+  for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+    for (const int64_t channels : {1, 6, 64}) {
+      const auto tensor = at::randn({5, channels, 9, 7}).to(type);
+      for (const int64_t dim : {0, 1}) {
+        const auto norms = slice_norms(tensor.to(*cuda()), dim);
+        EXPECT_TRUE(close(norms, slice_norms(tensor, dim, Choosing::kTensors), 1e-5));
+      }
+    }
   }
 }
 

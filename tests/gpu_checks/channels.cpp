@@ -56,7 +56,8 @@ std::string channels_agree(uint64_t seed) {
 
 std::vector<Agreement> channels_on_gpu() {
   return {{"channels of floats", channels_agree<float>},
-          {"channels of bfloat16", channels_agree<BFloat16>}};
+          {"channels of bfloat16", channels_agree<BFloat16>},
+          {"channels of float16", channels_agree<Float16>}};
 }
 
 }  // namespace approx

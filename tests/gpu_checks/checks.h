@@ -4,6 +4,8 @@
 #include <functional>
 #include <string_view>
 
+#include "kernels/bfloat16.h"
+#include "kernels/float16.h"
 #include "tests/gpu_checks/emulator.h"
 #include "tests/kernel_checks/checks.h"
 
@@ -14,6 +16,33 @@ std::vector<Agreement> pruning_on_gpu();
 std::vector<Agreement> entries_on_gpu();
 std::vector<Agreement> norm_on_gpu();
 std::vector<Agreement> channels_on_gpu();
+std::vector<Agreement> squares_on_gpu();
+
+// What rounding to such numbers may change of one, as a share of it.
+template <typename Number>
+constexpr double kRounding = 0;
+template <>
+inline constexpr double kRounding<BFloat16> = 1.0 / 256;
+template <>
+inline constexpr double kRounding<Float16> = 1.0 / 2048;
+
+template <typename Number>
+std::vector<float> rounded(std::vector<float> values) {
+  for (auto& value : values) value = static_cast<float>(Number(value));
+  return values;
+}
+
+// Several arrays of results one after the other.
+template <typename... Arrays>
+std::vector<float> joined(const Arrays&... arrays) {
+  std::vector<float> all;
+  (
+      [&] {
+        for (const auto value : arrays.values()) all.push_back(static_cast<float>(value));
+      }(),
+      ...);
+  return all;
+}
 
 // Whether two arrays are the same bit for bit: a NaN is equal to itself.
 template <typename Values>

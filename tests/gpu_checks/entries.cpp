@@ -7,7 +7,7 @@
 namespace approx {
 namespace {
 
-template <int kWidth>
+template <typename Number, int kWidth>
 std::string entries_agree(uint64_t seed) {
   Draws draw(seed);
   Problem problem = drawn_problem(draw);
@@ -28,33 +28,37 @@ std::string entries_agree(uint64_t seed) {
   }
   static constexpr double kDensities[] = {0, 0.005, 0.05, 1};
   const double density = kDensities[draw.below(4)];
-  const ProductOperands operands(problem, draw, density);
+  ProductOperands operands(problem, draw, density);
+  operands.x = rounded<Number>(operands.x);
+  operands.doubles[0].assign(operands.x.begin(), operands.x.end());
 
   std::vector<double> truth(static_cast<size_t>(operands.result_size()));
   Registry<Variant<SparseDY>>::instance()
       .find("reference")
       .doubles.work.loop(operands.in_double<SparseDY>(truth.data()), 0, problem.slices());
 
-  const GpuArray<float> x(operands.x), value(operands.value);
+  const GpuArray<Number> x(as_numbers<Number>(operands.x));
+  const GpuArray<float> value(operands.value);
   const GpuArray<int64_t> row_start(operands.row_start);
   const GpuArray<int32_t> position(operands.position);
   std::vector<float> got;
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
-        GpuArray<float> out(operands.result_size());
-        auto args = operands.floats<SparseDY>(out.data());
+        GpuArray<Number> out(operands.result_size());
+        Arguments<SparseDY, Number> args{};
+        args.problem = problem;
         args.x = x.data();
-        args.w = nullptr;
+        args.out = out.data();
         args.row_start = row_start.data();
         args.position = position.data();
         args.value = value.data();
-        std::string failed = emulate(EntriesWeightGradient<kWidth>{args}, order);
+        std::string failed = emulate(EntriesWeightGradient<Number, kWidth>{args}, order);
         if (!out.intact()) failed = "it wrote outside its result";
-        results = out.values();
+        results = joined(out);
         return failed;
       },
       got);
-  if (wrong.empty()) wrong = difference(got.data(), truth);
+  if (wrong.empty()) wrong = difference(got.data(), truth, kRounding<Number>);
   return wrong.empty() ? wrong
                        : fmt::format("{} ({}, groups {}, density {})", wrong, described(problem),
                                      problem.geometry.groups, density);
@@ -63,8 +67,12 @@ std::string entries_agree(uint64_t seed) {
 }  // namespace
 
 std::vector<Agreement> entries_on_gpu() {
-  return {{"SparseDY entries, fours", entries_agree<4>},
-          {"SparseDY entries, one by one", entries_agree<1>}};
+  return {{"SparseDY entries, fours", entries_agree<float, 4>},
+          {"SparseDY entries, one by one", entries_agree<float, 1>},
+          {"SparseDY entries of bfloat16, fours", entries_agree<BFloat16, 4>},
+          {"SparseDY entries of bfloat16, one by one", entries_agree<BFloat16, 1>},
+          {"SparseDY entries of float16, fours", entries_agree<Float16, 4>},
+          {"SparseDY entries of float16, one by one", entries_agree<Float16, 1>}};
 }
 
 }  // namespace approx

@@ -15,12 +15,15 @@ PEAK, PRUNED, NM = (f"kernels/select/{name}_gpu.h" for name in ("peak", "pruned"
 PLANES, SUMS, DRAWS = (f"kernels/gpu/{name}.h" for name in ("planes", "sums", "draws"))
 ENTRIES, NORMALS = "kernels/sparse_dy/entries_gpu.h", "kernels/gaussian/gaussian_gpu.h"
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
+SQUARES = "kernels/select/squares_gpu.h"
 # The file of its check; of the others it is "pruning".
-CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels"}
+CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels",
+            SQUARES: "squares"}
 # What the names of its checks begin with.
-PREFIX = {PEAK: "peak", PLANES: "norm", ENTRIES: "SparseDY", NM: "n of", PRUNED: "", SUMS: "mean",
-          DRAWS: "uniform", NORMALS: "normal", NORM: "norm",
-          CHANNELS: "channels"}
+PREFIX = {PEAK: "peak", PLANES: "norm:",
+          ENTRIES: "SparseDY entries,", NM: "n of", PRUNED: "", SUMS: "mean",
+          DRAWS: "uniform", NORMALS: "normal", NORM: "norm:",
+          CHANNELS: "channels", SQUARES: "norms of"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
@@ -81,9 +84,14 @@ FAULTS = [
     ("the shift of another channel", NORM, "on.x + channel)", "on.x)"),
     ("what is zero is not cut off", NORM, "if (y.v[i] <= 0) g.v[i] = 0;",
      "if (y.v[i] < 0) g.v[i] = 0;"),
-    ("one sum over the other", NORM, "sums[channels + i] =", "sums[i] ="),
-    ("only the first block's sums", NORM, "i < blocks.plane; i += at.parts",
+    ("one sum over the other", PLANES, "kSums + which) * channels + channel;",
+     "kSums) * channels + channel;"),
+    ("only the first block's sums", PLANES, "i < blocks.plane; i += at.parts",
      "i < 1; i += at.parts"),
+    ("a column's squares are another's", SQUARES, "on.norm[column]", "on.norm[0]"),
+    ("the first numbers of a row alone", SQUARES, "at < on.m.columns;", "at < 256;"),
+    ("numbers of a row twice", SQUARES, "int64_t{thread.threads()} * kWidth",
+     "int64_t{thread.threads()}"),
     ("no square of the mean", NORM, " - shifted * shifted", ""),
     ("the angle of another pair", NORMALS, "words[pair + 1]", "words[3 - pair]"),
     ("one of four forgotten", DRAWS, "i < 4 && at + i", "i < 3 && at + i"),

@@ -17,20 +17,6 @@ std::vector<float> eighths(Draws& draw, int64_t count) {
   return values;
 }
 
-// What rounding to such numbers may change of one, as a share of it.
-template <typename Number>
-constexpr double kRounding = 0;
-template <>
-constexpr double kRounding<BFloat16> = 1.0 / 256;
-template <>
-constexpr double kRounding<Float16> = 1.0 / 2048;
-
-template <typename Number>
-std::vector<float> rounded(std::vector<float> values) {
-  for (auto& value : values) value = static_cast<float>(Number(value));
-  return values;
-}
-
 // Maps of numbers that are a Number each, in float, as the definition takes them.
 template <typename Number>
 struct Maps {
@@ -74,18 +60,6 @@ std::string off(const char* what, std::span<const float> got, std::span<const do
     }
   }
   return {};
-}
-
-// Several arrays of results one after the other.
-template <typename... Arrays>
-std::vector<float> joined(const Arrays&... arrays) {
-  std::vector<float> all;
-  (
-      [&] {
-        for (const auto value : arrays.values()) all.push_back(static_cast<float>(value));
-      }(),
-      ...);
-  return all;
 }
 
 std::vector<double> in_double(const std::vector<float>& values) {

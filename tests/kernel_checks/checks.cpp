@@ -40,11 +40,11 @@ bool Guarded::intact() const {
          std::all_of(memory_.end() - kZone, memory_.end(), untouched);
 }
 
-std::string difference(const float* got, const std::vector<double>& truth) {
+std::string difference(const float* got, const std::vector<double>& truth, double rounding) {
   double largest = 0;
   for (const double value : truth) largest = std::max(largest, std::abs(value));
   for (size_t i = 0; i < truth.size(); ++i) {
-    if (!(std::abs(got[i] - truth[i]) <= 2e-5 * largest + 1e-30)) {
+    if (!(std::abs(got[i] - truth[i]) <= 2e-5 * largest + rounding * std::abs(truth[i]) + 1e-30)) {
       return fmt::format("number {} of {} is {} and should be {}", i, truth.size(), got[i],
                          truth[i]);
     }

@@ -54,8 +54,9 @@ class OneByOne final : public Team {
   bool backwards_;
 };
 
-// Where `got` is further from `truth` than 2e-5 of its largest magnitude; empty: nowhere.
-std::string difference(const float* got, const std::vector<double>& truth);
+// Where `got` is further from `truth` than 2e-5 of its largest magnitude, and than `rounding` of
+// its own; empty: nowhere.
+std::string difference(const float* got, const std::vector<double>& truth, double rounding = 0);
 
 // Rounded to what they are in memory.
 template <typename Number>

@@ -13,6 +13,7 @@
 #include "kernels/select/magnitude.h"
 #include "kernels/select/peak.h"
 #include "kernels/select/pruned.h"
+#include "kernels/select/squares.h"
 #include "kernels/sparse_dy/sparse_dy.h"
 #include "tests/kernels/plan_contract.h"
 
@@ -163,18 +164,20 @@ TEST(Variant, OfALibraryForAGpuIsFoundOnceThatIsOpened) {
 #ifdef ADDED_CUDA_KERNELS
 // Where there is no GPU the library is found and opened nevertheless: nothing is launched.
 TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
-  const auto entries_fit = [] {
+  const auto chosen = [](ElementType element) {
     const Problem problem{.product = Product::kWeightGradient,
                           .geometry = {},
                           .device = Hardware::kCuda,
+                          .element = element,
                           .density = 0.001};
-    const auto* chosen = choose<SparseDY>(problem);
-    return chosen != nullptr && chosen->name == "entries_cuda";
+    return choose<SparseDY>(problem)->name;
   };
-  EXPECT_FALSE(entries_fit());
+  EXPECT_EQ(chosen(ElementType::kFloat), "densify");
   EXPECT_EQ(launch_of<PeakArgs<float>>(), nullptr);
   EXPECT_TRUE(open_cuda_kernels());
-  EXPECT_TRUE(entries_fit());
+  EXPECT_EQ(chosen(ElementType::kFloat), "entries_cuda");
+  EXPECT_EQ(chosen(ElementType::kBFloat16), "entries_cuda_bf16");
+  EXPECT_EQ(chosen(ElementType::kHalf), "entries_cuda_fp16");
   EXPECT_NE(launch_of<PeakArgs<Float16>>(), nullptr);
   EXPECT_NE(launch_of<StochasticOnGpu<BFloat16>>(), nullptr);
   EXPECT_NE(launch_of<NmOnGpu<Float16>>(), nullptr);
@@ -182,6 +185,9 @@ TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
   EXPECT_NE(launch_of<UniformArgs>(), nullptr);
   EXPECT_NE(launch_of<MoveChannels<float>>(), nullptr);
   EXPECT_NE(launch_of<MoveChannels<BFloat16>>(), nullptr);
+  EXPECT_NE(launch_of<MoveChannels<Float16>>(), nullptr);
+  EXPECT_NE(launch_of<NormsOnGpu<float>>(), nullptr);
+  EXPECT_NE(launch_of<NormsOnGpu<Float16>>(), nullptr);
   EXPECT_NE(launch_of<NormStatisticsOnGpu<Float16>>(), nullptr);
   EXPECT_NE(launch_of<NormApplyOnGpu<float>>(), nullptr);
   EXPECT_NE(launch_of<NormSumsOnGpu<BFloat16>>(), nullptr);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/experiment/experiment.h"
+#include "results/store/database.h"
 #include "results/store/run_store.h"
 
 namespace approx {
@@ -92,6 +93,22 @@ inline Json environment_of(const std::string& host = "box", bool dirty = false,
             {"n_train", 60000},
             {"n_test", 10000},
             {"lossy", lossy}}}};
+}
+
+// The rows of a query as text, columns joined by `|`.
+inline std::vector<std::string> query(const std::string& path, const std::string& sql) {
+  auto db = open_snapshot(path);
+  std::vector<std::string> rows;
+  for_each_row(db, sql, [&](SQLite::Statement& row) {
+    std::string text;
+    for (int i = 0; i < row.getColumnCount(); ++i) {
+      const auto column = row.getColumn(i);
+      if (i) text += "|";
+      text += column.isNull() ? "NULL" : column.getString();
+    }
+    rows.push_back(text);
+  });
+  return rows;
 }
 
 inline Json accuracy_event(int64_t epoch, double value, const std::string& split = "test") {

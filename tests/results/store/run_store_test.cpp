@@ -21,22 +21,6 @@ using Mode = RunStore::Mode;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// The rows of a query as text, columns joined by `|`.
-std::vector<std::string> query(const std::string& path, const std::string& sql) {
-  auto db = open_snapshot(path);
-  std::vector<std::string> rows;
-  for_each_row(db, sql, [&](SQLite::Statement& row) {
-    std::string text;
-    for (int i = 0; i < row.getColumnCount(); ++i) {
-      const auto column = row.getColumn(i);
-      if (i) text += "|";
-      text += column.isNull() ? "NULL" : column.getString();
-    }
-    rows.push_back(text);
-  });
-  return rows;
-}
-
 // The message of the Error(kDatabase) that opening raises.
 std::string store_refusal(const std::string& path, Mode mode, StoreOptions options = {}) {
   try {
