@@ -7,6 +7,7 @@
 #include "results/reports/export.h"
 #include "results/store/database.h"
 #include "results/store/maintenance.h"
+#include "results/store/merge.h"
 
 namespace approx {
 namespace {
@@ -21,10 +22,22 @@ void check(const std::string& db) {
   std::fputs(fmt::format("{}: {} rules hold\n", db, check_rules().size()).c_str(), stderr);
 }
 
+std::string merged_text(const std::string& db, const MergeCounts& counts) {
+  std::string text =
+      fmt::format("{}: {} results taken in, {} were there", db, counts.added, counts.present);
+  if (counts.running > 0) {
+    text += fmt::format(
+        "; {} left out, which are running or whose sweep died: merge again when it "
+        "is over",
+        counts.running);
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 void add_db(CLI::App& app, GlobalOptions& options) {
-  auto* db = app.add_subcommand("db", "Check, copy and export the store of results");
+  auto* db = app.add_subcommand("db", "Check, copy, merge and export the store of results");
   db->require_subcommand(1);
 
   db->add_subcommand("check", "Whether the stored numbers may be trusted; exit 4 if not")
@@ -42,6 +55,14 @@ void add_db(CLI::App& app, GlobalOptions& options) {
     for (const auto& path : export_store(options.db, *folder)) {
       std::fputs((path + "\n").c_str(), stdout);
     }
+  });
+
+  const auto others = std::make_shared<std::vector<std::string>>();
+  auto* merge = db->add_subcommand("merge", "Take what is in other databases into this one");
+  merge->add_option("FILE", *others, "The others; only read")->required();
+  merge->callback([others, &options] {
+    const auto counts = merge_stores(options.db, *others);
+    std::fputs(merged_text(options.db, counts).c_str(), stderr);
   });
 
   db->add_subcommand("schema", "Its tables and views as SQL")->callback([] {

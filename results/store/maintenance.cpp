@@ -36,6 +36,10 @@ constexpr CheckRule kRules[] = {
     {"attempts in order",
      "SELECT 'cell ' || cell_id || ' has ' || count(*) || ' attempts numbered up to ' || "
      "max(attempt) FROM run GROUP BY cell_id HAVING max(attempt) <> count(*)"},
+    {"what was computed has a name",
+     "SELECT 'run ' || run_id FROM run WHERE uid = '' UNION ALL "
+     "SELECT 'kernel run ' || kernel_run_id FROM kernel_run WHERE uid = '' UNION ALL "
+     "SELECT 'study run ' || study_run_id FROM study_run WHERE uid = ''"},
     {"finished runs have totals",
      "SELECT 'run ' || run_id || ' is finished without its times' FROM run "
      "WHERE state = 'finished' AND (train_ns IS NULL OR wall_ns IS NULL)"},

@@ -1,6 +1,8 @@
 #include "results/store/origin.h"
 
+#include <chrono>
 #include <ctime>
+#include <random>
 
 #include "results/store/json_values.h"
 
@@ -46,6 +48,14 @@ std::string utc_now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text;
+}
+
+std::string new_uid() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::random_device random;
+  return fmt::format("{:016x}-{:08x}{:08x}{:08x}{:08x}",
+                     std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(), random(),
+                     random(), random(), random());
 }
 
 bool environment_flag(const Json& environment, const char* key, bool fallback) {

@@ -14,6 +14,9 @@ namespace approx {
 // "2026-11-22T14:05:09Z".
 std::string utc_now();
 
+// The name of what begins now, which nothing else anywhere has (schema7.sql).
+std::string new_uid();
+
 // A yes or no of the environment: of the engine's part, or of the whole.
 bool environment_flag(const Json& environment, const char* key, bool fallback);
 

@@ -169,12 +169,12 @@ std::optional<int64_t> RunStore::begin(std::string_view run_key, const Json& env
         [&](SQLite::Statement& row) { purpose = text_at(row, 0); }, status.cell_id);
     execute(db,
             "INSERT INTO run(cell_id, attempt, host_id, build_id, dataset_id, state, isolated, "
-            "run_directory, started_utc, environment) "
-            "VALUES(?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",
+            "run_directory, started_utc, environment, uid) "
+            "VALUES(?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?)",
             status.cell_id, status.attempts + 1, host_id(db, environment),
             build_id(db, environment), dataset_id(db, environment),
             environment_flag(environment, "isolated", purpose == name(Purpose::kTiming)), directory,
-            utc_now(), environment_column(environment));
+            utc_now(), environment_column(environment), new_uid());
     run_id = db.getLastInsertRowid();
   });
   if (run_id) impl_->claims.emplace(*run_id, std::move(*claim));

@@ -1,0 +1,442 @@
+// A row is known by its key: of a run its name, of a machine what it is, of a cell its run key.
+// References between rows are keys instead of numbers while several stores are looked at; what a
+// store is made of is then a set, and merging is to unite sets. At the end the rows get numbers
+// again, in an order that is that of time where they have one.
+#include "results/store/merge.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <variant>
+
+#include "results/store/database.h"
+#include "results/store/run_store.h"
+
+namespace approx {
+namespace {
+
+using Value = std::variant<std::monostate, int64_t, double, std::string, Blob>;
+
+bool less(const Value& a, const Value& b) {
+  if (a.index() != b.index()) return a.index() < b.index();
+  if (const auto* blob = std::get_if<Blob>(&a)) return blob->bytes < std::get<Blob>(b).bytes;
+  if (const auto* text = std::get_if<std::string>(&a)) return *text < std::get<std::string>(b);
+  if (const auto* real = std::get_if<double>(&a)) return *real < std::get<double>(b);
+  if (const auto* integer = std::get_if<int64_t>(&a)) return *integer < std::get<int64_t>(b);
+  return false;
+}
+
+bool less(const std::vector<Value>& a, const std::vector<Value>& b) {
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                      [](const Value& x, const Value& y) { return less(x, y); });
+}
+
+Value value_at(SQLite::Statement& row, int at) {
+  const auto column = row.getColumn(at);
+  switch (column.getType()) {
+    case SQLITE_INTEGER:
+      return column.getInt64();
+    case SQLITE_FLOAT:
+      return column.getDouble();
+    case SQLITE_TEXT:
+      return column.getString();
+    case SQLITE_BLOB:
+      return Blob{std::string(static_cast<const char*>(column.getBlob()),
+                              static_cast<size_t>(column.getBytes()))};
+    default:
+      return {};
+  }
+}
+
+void bind_any(SQLite::Statement& statement, int at, const Value& value) {
+  std::visit(
+      [&](const auto& held) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
+          statement.bind(at);
+        } else {
+          bind_value(statement, at, held);
+        }
+      },
+      value);
+}
+
+// As part of a key.
+std::string text_of(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> std::string {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, std::monostate>) {
+          return "-";
+        } else if constexpr (std::is_same_v<Held, std::string>) {
+          return fmt::format("{}:{}", held.size(), held);
+        } else if constexpr (std::is_same_v<Held, Blob>) {
+          return fmt::format("{}:{}", held.bytes.size(), held.bytes);
+        } else {
+          return fmt::format("{}", held);
+        }
+      },
+      value);
+}
+
+enum Name {
+  kHost,
+  kBuild,
+  kDataset,
+  kExperiment,
+  kCell,
+  kMember,
+  kRun,
+  kKernelRun,
+  kKernelCase,
+  kStudy,
+  kTables
+};
+
+// A table whose rows have a number, its first column. `key`: by which columns a row is known; none:
+// by all others. `order`: which decide the order of the rows before the key does.
+struct Table {
+  const char* name;
+  const char* number;
+  std::vector<std::string> key, order;
+};
+
+// Those that are referred to come before those that refer to them.
+const std::array<Table, kTables>& tables() {
+  static const std::array<Table, kTables> all = {{
+      {"host", "host_id", {"fingerprint"}, {}},
+      {"build", "build_id", {}, {}},
+      {"dataset", "dataset_id", {"name", "variant", "sha256"}, {}},
+      {"experiment", "experiment_id", {"name"}, {"created_utc", "name"}},
+      {"cell", "cell_id", {"run_key"}, {}},
+      {"experiment_cell", "experiment_cell_id", {"experiment_id", "cell_id"}, {}},
+      {"run", "run_id", {"uid"}, {}},
+      {"kernel_run", "kernel_run_id", {"uid"}, {}},
+      {"kernel_case", "kernel_case_id", {}, {}},
+      {"study_run", "study_run_id", {"uid"}, {}},
+  }};
+  return all;
+}
+
+// Rows that belong to a run or a benchmark, and have no number of their own.
+constexpr std::array<std::pair<const char*, Name>, 5> kParts = {{{"metric", kRun},
+                                                                 {"layer_metric", kRun},
+                                                                 {"layer_variant", kRun},
+                                                                 {"timing_block", kRun},
+                                                                 {"kernel_result", kKernelRun}}};
+
+// The columns of a table as this program makes it: others, in a file that somebody else made, are
+// not looked at.
+std::vector<std::string> columns_of(const std::string& table) {
+  static const std::unique_ptr<SQLite::Database> empty = [] {
+    auto db = std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE);
+    for (const auto& migration : store_migrations()) db->exec(migration.sql);
+    return db;
+  }();
+  std::vector<std::string> columns;
+  for_each_row(
+      *empty, "SELECT name FROM pragma_table_info(?) ORDER BY cid",
+      [&](SQLite::Statement& row) { columns.push_back(text_at(row, 0)); }, table);
+  return columns;
+}
+
+// The table that a column refers to, if any.
+std::optional<Name> referred(const std::string& column, const std::string& own_number) {
+  if (column == own_number) return std::nullopt;
+  for (size_t i = 0; i < kTables; ++i) {
+    if (column == tables()[i].number) return static_cast<Name>(i);
+  }
+  return std::nullopt;
+}
+
+// A row without its number, its references by key, and the store that it is of.
+struct Row {
+  std::vector<Value> values;
+  size_t source = 0;
+};
+
+// All rows of a table, of whichever store, by their keys.
+struct Rows {
+  std::vector<std::string> columns;  // without the number
+  std::map<std::string, Row> by_key;
+
+  size_t at(const std::string& column) const {
+    const auto found = std::find(columns.begin(), columns.end(), column);
+    return static_cast<size_t>(found - columns.begin());
+  }
+};
+
+using Numbers = std::array<std::map<int64_t, std::string>, kTables>;  // the keys of a store's rows
+
+class Union {
+ public:
+  // A store, which outlives the union, from that file. What is running there is left out. Throws
+  // Error(kDatabase) where it contradicts itself.
+  void add(SQLite::Database& db, const std::string& path) {
+    sources_.push_back(&db);
+    keys_.emplace_back();
+    try {
+      for (size_t i = 0; i < kTables; ++i) add_table(db, static_cast<Name>(i));
+    } catch (const SQLite::Exception& error) {
+      throw_database_error(path, error);
+    } catch (const std::logic_error&) {  // no row has the number that another refers to
+      throw contradiction(path);
+    } catch (const std::bad_variant_access&) {
+      throw contradiction(path);
+    }
+  }
+
+  // The names of everything that was computed.
+  std::set<std::string> computed() const {
+    std::set<std::string> names;
+    for (const Name name : {kRun, kKernelRun, kStudy}) {
+      for (const auto& [key, row] : rows_[name].by_key) names.insert(key);
+    }
+    return names;
+  }
+
+  // Makes all of it the content of a store of this program's schema.
+  void write(SQLite::Database& db) {
+    for (const auto& [part, of] : kParts) db.exec(fmt::format("DELETE FROM {}", part));
+    for (size_t i = kTables; i-- > 0;) db.exec(fmt::format("DELETE FROM {}", tables()[i].name));
+    count_attempts();
+    for (size_t i = 0; i < kTables; ++i) write_table(db, static_cast<Name>(i));
+    for (const auto& [part, of] : kParts) write_parts(db, part, of);
+  }
+
+ private:
+  static Error contradiction(const std::string& path) {
+    return database_error("{}: its rows do not fit together; `approxtrain db check` says where",
+                          path);
+  }
+
+  void add_table(SQLite::Database& db, Name name) {
+    const Table& table = tables()[name];
+    Rows& rows = rows_[name];
+    Numbers& keys = keys_.back();
+    rows.columns = columns_of(table.name);
+    rows.columns.erase(rows.columns.begin());
+    const char* where = name == kRun ? "WHERE state <> 'running'" : "";
+    for_each_row(db,
+                 fmt::format("SELECT {}, {} FROM {} {}", table.number,
+                             fmt::join(rows.columns, ", "), table.name, where),
+                 [&](SQLite::Statement& found) {
+                   Row row{.values = {}, .source = sources_.size() - 1};
+                   for (size_t i = 0; i < rows.columns.size(); ++i) {
+                     Value value = value_at(found, static_cast<int>(i) + 1);
+                     const auto to = referred(rows.columns[i], table.number);
+                     const auto* number = std::get_if<int64_t>(&value);
+                     if (to && number != nullptr) value = keys[*to].at(*number);
+                     row.values.push_back(std::move(value));
+                   }
+                   const std::string key = key_of(name, rows, row);
+                   keys[name][found.getColumn(0).getInt64()] = key;
+                   take(name, key, std::move(row));
+                 });
+  }
+
+  static std::string key_of(Name name, const Rows& rows, const Row& row) {
+    auto columns = tables()[name].key;
+    // What an experiment leaves out has no cell, and is known by all that is said of it.
+    if (name == kMember && std::holds_alternative<std::monostate>(row.values[rows.at("cell_id")])) {
+      columns.clear();
+    }
+    if (columns == std::vector<std::string>{"uid"}) {
+      const auto& uid = std::get<std::string>(row.values[rows.at("uid")]);
+      if (uid.empty()) throw database_error("a row of {} has no name", tables()[name].name);
+      return uid;
+    }
+    std::string key;
+    for (const auto& column : columns.empty() ? rows.columns : columns) {
+      key += text_of(row.values[rows.at(column)]) + ' ';
+    }
+    return key;
+  }
+
+  // Of two rows with one key: the experiment that was recorded later, else the lesser, so that it
+  // does not matter which came first.
+  void take(Name name, const std::string& key, Row row) {
+    Rows& rows = rows_[name];
+    const auto [place, is_new] = rows.by_key.try_emplace(key, row);
+    if (is_new) return;
+    Row& held = place->second;
+    bool better = less(row.values, held.values);
+    if (name == kExperiment) {
+      const size_t created = rows.at("created_utc");
+      const Value &now = row.values[created], &before = held.values[created];
+      better = less(before, now) || (!less(now, before) && better);
+    }
+    if (better) held = std::move(row);
+  }
+
+  // One cell may be attempted on several machines; names are in the order of time.
+  void count_attempts() {
+    Rows& rows = rows_[kRun];
+    const size_t cell = rows.at("cell_id"), attempt = rows.at("attempt");
+    std::map<std::string, int64_t> attempts;
+    for (auto& [key, row] : rows.by_key) {
+      row.values[attempt] = ++attempts[std::get<std::string>(row.values[cell])];
+    }
+  }
+
+  // The keys of a table in the order in which its rows are numbered.
+  std::vector<std::string> in_order(Name name) const {
+    const Rows& rows = rows_[name];
+    std::vector<std::pair<std::vector<Value>, std::string>> order;
+    const auto first_places =
+        name == kCell ? places_of_cells() : std::map<std::string, std::vector<Value>>();
+    for (const auto& [key, row] : rows.by_key) {
+      std::vector<Value> by;
+      for (const auto& column : tables()[name].order) by.push_back(row.values[rows.at(column)]);
+      if (name == kCell) by = first_places.at(key);
+      if (name == kMember) by = place_of_member(row);
+      order.emplace_back(std::move(by), key);
+    }
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      if (less(a.first, b.first)) return true;
+      return !less(b.first, a.first) && a.second < b.second;
+    });
+    std::vector<std::string> keys;
+    for (auto& [by, key] : order) keys.push_back(std::move(key));
+    return keys;
+  }
+
+  // Of an experiment's cell: when the experiment was recorded, and where in it the cell is.
+  std::vector<Value> place_of_member(const Row& member) const {
+    const Rows &members = rows_[kMember], &experiments = rows_[kExperiment];
+    const auto& experiment =
+        experiments.by_key.at(std::get<std::string>(member.values[members.at("experiment_id")]));
+    return {experiment.values[experiments.at("created_utc")],
+            experiment.values[experiments.at("name")], member.values[members.at("position")]};
+  }
+
+  // As they were asked for first.
+  std::map<std::string, std::vector<Value>> places_of_cells() const {
+    std::map<std::string, std::vector<Value>> places;
+    for (const auto& [key, row] : rows_[kCell].by_key) places[key] = {std::string("~")};
+    const Rows& members = rows_[kMember];
+    for (const auto& [key, row] : members.by_key) {
+      const auto* cell = std::get_if<std::string>(&row.values[members.at("cell_id")]);
+      if (cell == nullptr) continue;
+      auto place = place_of_member(row);
+      if (less(place, places[*cell])) places[*cell] = std::move(place);
+    }
+    return places;
+  }
+
+  void write_table(SQLite::Database& db, Name name) {
+    const Table& table = tables()[name];
+    const Rows& rows = rows_[name];
+    SQLite::Statement insert = inserting(db, table.name, rows.columns, table.number);
+    int64_t number = 0;
+    for (const auto& key : in_order(name)) {
+      numbers_[name][key] = ++number;
+      bind_value(insert, 1, number);
+      const Row& row = rows.by_key.at(key);
+      for (size_t i = 0; i < rows.columns.size(); ++i) {
+        Value value = row.values[i];
+        const auto to = referred(rows.columns[i], table.number);
+        if (const auto* of = std::get_if<std::string>(&value); to && of) {
+          value = numbers_[*to].at(*of);
+        }
+        bind_any(insert, static_cast<int>(i) + 2, value);
+      }
+      insert.exec();
+      insert.reset();
+    }
+  }
+
+  // From the store that the run was taken from: they are many, and are not held.
+  void write_parts(SQLite::Database& db, const std::string& part, Name of) {
+    const auto columns = columns_of(part);
+    SQLite::Statement insert = inserting(db, part, columns, "");
+    for (size_t source = 0; source < sources_.size(); ++source) {
+      for_each_row(*sources_[source],
+                   fmt::format("SELECT {} FROM {}", fmt::join(columns, ", "), part),
+                   [&](SQLite::Statement& row) {
+                     if (bind_part(insert, row, columns, source, of)) insert.exec();
+                     insert.reset();
+                   });
+    }
+  }
+
+  // Whether the row belongs to a run that was taken from this store.
+  bool bind_part(SQLite::Statement& insert, SQLite::Statement& row,
+                 const std::vector<std::string>& columns, size_t source, Name of) const {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      Value value = value_at(row, static_cast<int>(i));
+      if (const auto to = referred(columns[i], "")) {
+        const auto& keys = keys_[source][*to];
+        const auto key = keys.find(std::get<int64_t>(value));
+        if (key == keys.end()) return false;
+        if (*to == of && rows_[of].by_key.at(key->second).source != source) return false;
+        value = numbers_[*to].at(key->second);
+      }
+      bind_any(insert, static_cast<int>(i) + 1, value);
+    }
+    return true;
+  }
+
+  // With the number first, where there is one.
+  static SQLite::Statement inserting(SQLite::Database& db, const std::string& table,
+                                     std::vector<std::string> columns, const std::string& number) {
+    if (!number.empty()) columns.insert(columns.begin(), number);
+    const std::vector<const char*> places(columns.size(), "?");
+    return {db, fmt::format("INSERT INTO {}({}) VALUES({})", table, fmt::join(columns, ", "),
+                            fmt::join(places, ", "))};
+  }
+
+  std::array<Rows, kTables> rows_;
+  std::array<std::map<std::string, int64_t>, kTables> numbers_;  // in the result
+  std::vector<SQLite::Database*> sources_;
+  std::vector<Numbers> keys_;  // of each of them
+};
+
+int64_t running_in(SQLite::Database& db) {
+  return db.execAndGet("SELECT count(*) FROM run WHERE state = 'running'").getInt64();
+}
+
+}  // namespace
+
+MergeCounts merge_stores(const std::string& into, const std::vector<std::string>& from) {
+  MergeCounts counts;
+  std::vector<SQLite::Database> others;
+  Union offered;
+  others.reserve(from.size());
+  for (const auto& path : from) {
+    others.push_back(open_snapshot(path));
+    counts.running += running_in(others.back());
+    offered.add(others.back(), path);
+  }
+  // Settles what a sweep that died left as running there.
+  RunStore(into, RunStore::Mode::kWrite).recover();
+  const StoreOptions options;
+  auto db = open_for_writing(into, options);
+  with_retry(into, options, [&] {
+    WriteTransaction transaction(db);
+    if (running_in(db) > 0) {
+      throw database_error("{}: a sweep is at work on it; stop it (approxtrain sweep stop) first",
+                           into);
+    }
+    auto own = open_snapshot(into);  // as it is, since nobody else writes to it now
+    Union all;
+    all.add(own, into);
+    const auto before = all.computed();
+    counts.added = counts.present = 0;
+    for (const auto& name : offered.computed()) {
+      before.contains(name) ? ++counts.present : ++counts.added;
+    }
+    for (size_t i = 0; i < from.size(); ++i) all.add(others[i], from[i]);
+    all.write(db);
+    transaction.commit();
+  });
+  return counts;
+}
+
+}  // namespace approx

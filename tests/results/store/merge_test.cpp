@@ -1,0 +1,218 @@
+#include "results/store/merge.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "results/reports/export.h"
+#include "results/store/maintenance.h"
+#include "tests/results/filled_store.h"
+
+namespace approx {
+namespace {
+
+using Mode = RunStore::Mode;
+
+// Everything that is in a store, as its tables' CSV files.
+std::string content(const std::string& db) {
+  const TemporaryFolder folder;
+  std::string all;
+  for (const auto& path : export_store(db, folder / "tables")) {
+    all += std::filesystem::path(path).filename().string() + "\n" + file_bytes(path);
+  }
+  return all;
+}
+
+class Merge : public testing::Test {
+ protected:
+  std::string at(const std::string& name) const { return folder_ / name; }
+
+  // A store of some machine in which cells were run, each with these accuracies.
+  void run(const std::string& name, const std::vector<PlannedRun>& cells, double accuracy,
+           const std::string& host, const std::string& text = "# nothing") const {
+    RunStore store(at(name), Mode::kWrite);
+    Experiment experiment = experiment_of(cells);
+    experiment.text = text;
+    store.add_experiment(experiment, "sweep");
+    for (const auto& cell : cells) {
+      attempt(store, cell, RunState::kFailed, {}, host, name);
+      attempt(store, cell, RunState::kFinished, accuracy_events({accuracy, accuracy / 2}), host,
+              name);
+    }
+  }
+
+  void attempt(RunStore& store, const PlannedRun& cell, RunState state,
+               const std::vector<Json>& events, const std::string& host,
+               const std::string& name) const {
+    const auto seen = store.status(cell.key).attempts;
+    const auto run_id = store.begin(cell.key, environment_of(host),
+                                    at(fmt::format("{}.runs/{}-{}", name, cell.key, seen)), seen);
+    ASSERT_TRUE(run_id.has_value());
+    RunEnd end;
+    end.state = state;
+    if (state == RunState::kFailed) end.error = "lost its way";
+    store.finish(*run_id, events, end);
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(Merge, WhatSeveralMachinesComputedIsInOneStore) {
+  run("a.db", {planned("dense", 0), planned("zero", 0)}, 0.9, "one");
+  run("b.db", {planned("zero", 1)}, 0.8, "two");
+  {
+    RunStore store(at("b.db"), Mode::kWrite);
+    Json row = {{"op", "forward"},      {"method", "crs"}, {"variant", "gather"}, {"shape", {}},
+                {"precision", "fp32"},  {"threads", 1},    {"device", "cpu"},     {"ns", {100}},
+                {"baseline_ns", {200}}, {"ratio", 2.0},    {"verdict", "faster"}};
+    store.add_kernel_results(environment_of("two"), {row});
+    store.add_study(environment_of("two"), {.experiment = "", .name = "s", .content = {}});
+  }
+  const auto counts = merge_stores(at("all.db"), {at("a.db"), at("b.db")});
+  EXPECT_EQ(counts.added, 4 + 2 + 1 + 1);
+  EXPECT_EQ(counts.present, 0);
+  EXPECT_EQ(counts.running, 0);
+  EXPECT_EQ(query(at("all.db"),
+                  "SELECT method, seed, attempt, state, hostname FROM run JOIN cell USING(cell_id) "
+                  "JOIN host USING(host_id) ORDER BY 1, 2, 3"),
+            (std::vector<std::string>{"dense|0|1|failed|one", "dense|0|2|finished|one",
+                                      "zero|0|1|failed|one", "zero|0|2|finished|one",
+                                      "zero|1|1|failed|two", "zero|1|2|finished|two"}));
+  EXPECT_EQ(query(at("all.db"), "SELECT method, seed, accuracy FROM v_final ORDER BY 1, 2"),
+            (std::vector<std::string>{"dense|0|0.45", "zero|0|0.45", "zero|1|0.4"}));
+  EXPECT_EQ(query(at("all.db"), "SELECT ratio, verdict FROM v_kernel"),
+            std::vector<std::string>{"2.0|faster"});
+  EXPECT_EQ(query(at("all.db"), "SELECT count(*) FROM v_study"), std::vector<std::string>{"1"});
+  EXPECT_EQ(check_store(at("all.db")), std::vector<std::string>{});
+}
+
+// Attempts at one cell on two machines are counted in the order in which they began.
+TEST_F(Merge, AttemptsOfOneCellAreKept) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one");
+  run("b.db", {planned("zero", 0)}, 0.8, "two");
+  merge_stores(at("all.db"), {at("b.db"), at("a.db")});
+  EXPECT_EQ(query(at("all.db"),
+                  "SELECT attempt, state, hostname FROM run JOIN host USING(host_id) ORDER BY 1"),
+            (std::vector<std::string>{"1|failed|one", "2|finished|one", "3|failed|two",
+                                      "4|finished|two"}));
+  EXPECT_EQ(query(at("all.db"), "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.4"});
+  EXPECT_EQ(check_store(at("all.db")), std::vector<std::string>{});
+}
+
+TEST_F(Merge, TheOrderIsOfNoConsequence) {
+  run("a.db", {planned("dense", 0), planned("zero", 0)}, 0.9, "one");
+  run("b.db", {planned("zero", 0), planned("zero", 1)}, 0.8, "two", "# other");
+  run("c.db", {planned("random", 1), planned("dense", 0)}, 0.7, "one");
+  merge_stores(at("abc.db"), {at("a.db"), at("b.db"), at("c.db")});
+  const auto wanted = content(at("abc.db"));
+  merge_stores(at("cba.db"), {at("c.db"), at("b.db"), at("a.db")});
+  EXPECT_EQ(content(at("cba.db")), wanted);
+  // Two of them first, then the third into them, or they into it.
+  merge_stores(at("ab.db"), {at("a.db"), at("b.db")});
+  merge_stores(at("bc.db"), {at("c.db"), at("b.db")});
+  merge_stores(at("ab.db"), {at("c.db")});
+  merge_stores(at("a.db"), {at("bc.db")});
+  EXPECT_EQ(content(at("ab.db")), wanted);
+  EXPECT_EQ(content(at("a.db")), wanted);
+}
+
+TEST_F(Merge, TwiceIsOnce) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one");
+  run("b.db", {planned("zero", 1)}, 0.9, "one");
+  merge_stores(at("all.db"), {at("a.db"), at("b.db")});
+  const auto wanted = content(at("all.db"));
+  const auto counts = merge_stores(at("all.db"), {at("b.db"), at("all.db")});
+  EXPECT_EQ(counts.added, 0);
+  EXPECT_EQ(counts.present, 4);
+  EXPECT_EQ(content(at("all.db")), wanted);
+}
+
+// The one that was recorded last; nobody's cells are lost.
+TEST_F(Merge, OfAnExperimentTheLaterTextStays) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one", "# early");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // times are kept in seconds
+  run("b.db", {planned("zero", 1)}, 0.9, "two", "# late");
+  for (const auto& order : {std::vector{"a.db", "b.db"}, std::vector{"b.db", "a.db"}}) {
+    const std::string all = at(fmt::format("{}{}", order[0], order[1]));
+    merge_stores(all, {at(order[0]), at(order[1])});
+    EXPECT_EQ(query(all, "SELECT text FROM experiment"), std::vector<std::string>{"# late"});
+    EXPECT_EQ(query(all, "SELECT seed FROM experiment_cell ORDER BY 1"),
+              (std::vector<std::string>{"0", "1"}));
+  }
+}
+
+TEST_F(Merge, WhatIsRunningElsewhereIsLeftOut) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one");
+  RunStore store(at("b.db"), Mode::kWrite);
+  store.add_experiment(experiment_of({planned("zero", 1)}), "sweep");
+  const auto run_id = store.begin(planned("zero", 1).key, environment_of("two"), at("b.db.runs/x"));
+  auto counts = merge_stores(at("a.db"), {at("b.db")});
+  EXPECT_EQ(counts.added, 0);
+  EXPECT_EQ(counts.running, 1);
+  EXPECT_EQ(query(at("a.db"), "SELECT count(*) FROM run"), std::vector<std::string>{"2"});
+  store.finish(*run_id, accuracy_events({0.5}), {});
+  counts = merge_stores(at("a.db"), {at("b.db")});
+  EXPECT_EQ(counts.added, 1);
+  EXPECT_EQ(counts.running, 0);
+}
+
+TEST_F(Merge, NothingIsMergedIntoAStoreThatASweepIsAtWorkOn) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one");
+  RunStore store(at("b.db"), Mode::kWrite);
+  store.add_experiment(experiment_of({planned("zero", 1)}), "sweep");
+  const auto run_id = store.begin(planned("zero", 1).key, environment_of("two"), at("b.db.runs/x"));
+  const auto before = content(at("b.db"));
+  EXPECT_THROW(merge_stores(at("b.db"), {at("a.db")}), Error);
+  EXPECT_EQ(content(at("b.db")), before);
+  store.finish(*run_id, accuracy_events({0.5}), {});
+}
+
+TEST_F(Merge, WithoutOneOfThemNothingHappens) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one");
+  EXPECT_THROW(merge_stores(at("all.db"), {at("a.db"), at("none.db")}), Error);
+  EXPECT_FALSE(std::filesystem::exists(at("all.db")));
+}
+
+// A file that somebody else made may have any columns and rows.
+TEST_F(Merge, AForeignStoreHarmsNothing) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one");
+  run("b.db", {planned("zero", 1)}, 0.8, "two");
+  const auto before = content(at("a.db"));
+  {
+    SQLite::Database db(at("b.db"), SQLite::OPEN_READWRITE);
+    db.exec("ALTER TABLE host ADD COLUMN \"detail) VALUES(1); DROP TABLE run; --\" TEXT");
+  }
+  merge_stores(at("ab.db"), {at("a.db"), at("b.db")});
+  EXPECT_EQ(query(at("ab.db"), "SELECT count(*) FROM run"), std::vector<std::string>{"4"});
+  {
+    SQLite::Database db(at("b.db"), SQLite::OPEN_READWRITE);
+    db.exec("PRAGMA foreign_keys = OFF; UPDATE run SET host_id = 99");
+  }
+  EXPECT_THROW(merge_stores(at("a.db"), {at("b.db")}), Error);
+  EXPECT_EQ(content(at("a.db")), before);
+}
+
+// Copies of a store from before results had names know each other's results.
+TEST_F(Merge, CopiesOfAnOlderStoreHaveTheSameResults) {
+  {
+    SQLite::Database db(at("old.db"), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    for (const auto& migration : store_migrations()) {
+      if (migration.version <= 6) db.exec(migration.sql);
+    }
+    db.exec("PRAGMA user_version = 6");
+    db.exec(
+        "INSERT INTO host VALUES(1, 'f', 'box', 'cpu', 2, 3, '', '{}');"
+        "INSERT INTO build VALUES(1, 'abc', 0, 'g++', '-O3', '2', '', '');"
+        "INSERT INTO kernel_run VALUES(1, 1, 1, '2026-01-01T00:00:00Z', '{}', '');"
+        "INSERT INTO kernel_run VALUES(2, 1, 1, '2026-01-01T00:00:00Z', '{}', '');");
+  }
+  std::filesystem::copy(at("old.db"), at("copy.db"));
+  const auto counts = merge_stores(at("old.db"), {at("copy.db")});
+  EXPECT_EQ(counts.added, 0);
+  EXPECT_EQ(counts.present, 2);
+}
+
+}  // namespace
+}  // namespace approx
