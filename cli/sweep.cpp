@@ -1,5 +1,7 @@
 // sweep: the runs of an experiment file, or what they would be.
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -16,10 +18,12 @@
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep_commands.h"
 #include "cli/sweep_flags.h"
+#include "cli/text.h"
 #include "core/experiment/tuning.h"
 #include "results/render/text_table.h"
 #include "results/reports/stored_items.h"
 #include "results/store/held_out.h"
+#include "results/store/run_times.h"
 
 namespace approx {
 namespace {
@@ -55,9 +59,33 @@ std::string stored_state(const CellStatus& status) {
   return std::string(status.state ? name(*status.state) : "");
 }
 
+Json expected_json(const RunTimes& times, const PlannedRun& run) {
+  const auto seconds = run.excluded.empty() ? times.expected(run.config) : std::nullopt;
+  return seconds ? Json(*seconds) : Json(nullptr);
+}
+
+// What runs take one by one, as far as it is known.
+struct TimeLeft {
+  double seconds = 0;
+  int64_t known = 0;
+
+  void add(const std::optional<double>& expected) {
+    seconds += expected.value_or(0);
+    known += expected ? 1 : 0;
+  }
+
+  std::string text(int64_t runs) const {
+    if (known == 0) return "";
+    const auto time = std::chrono::seconds(static_cast<int64_t>(std::ceil(seconds)));
+    const std::string of = known == runs ? "" : fmt::format(" for {} of them", known);
+    return fmt::format("; about {}{} one by one, by runs in the store", format_duration(time), of);
+  }
+};
+
 void print_plan(const Experiment& experiment, const GlobalOptions& options,
                 const SweepFlags& flags) {
   const auto known = statuses(experiment, options.db);
+  const RunTimes times(options.db);
   if (flags.format == "json") {
     Json runs = Json::array();
     for (size_t i = 0; i < known.size(); ++i) {
@@ -71,6 +99,7 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
                       {"tainted", known[i].tainted},
                       {"to_do", !excluded && needs_run(known[i], flags.sweep.rerun)},
                       {"excluded", run.excluded},
+                      {"expected_s", expected_json(times, run)},
                       {"config", run.config}});
     }
     const Json plan = {{"schema", "approxtrain.plan/1"},
@@ -82,6 +111,7 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
   }
   std::vector<std::vector<std::string>> rows;
   int64_t to_do = 0, excluded = 0;
+  TimeLeft left;
   for (size_t i = 0; i < known.size(); ++i) {
     const auto& run = experiment.runs()[i];
     std::string state = known[i].state ? stored_state(known[i]) : "to do";
@@ -91,6 +121,7 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
       ++excluded;
     } else if (needs_run(known[i], flags.sweep.rerun)) {
       ++to_do;
+      left.add(times.expected(run.config));
       if (known[i].state) state += ", to do again";
     }
     rows.push_back({run.excluded.empty() ? run.key.substr(0, 12) : "-", run.method_label,
@@ -101,10 +132,11 @@ void print_plan(const Experiment& experiment, const GlobalOptions& options,
   const std::string table = markdown_table(
       {"run", "method", "schedule", "network", "data set", "purpose", "seed", "state"}, rows);
   std::fputs(table.c_str(), stdout);
-  std::fputs(fmt::format("\n{}: {} runs, {} to do, {} excluded\n", experiment.id,
-                         rows.size() - static_cast<size_t>(excluded), to_do, excluded)
-                 .c_str(),
-             stdout);
+  std::fputs(
+      fmt::format("\n{}: {} runs, {} to do, {} excluded{}\n", experiment.id,
+                  rows.size() - static_cast<size_t>(excluded), to_do, excluded, left.text(to_do))
+          .c_str(),
+      stdout);
 }
 
 // An item that is no grid of trainings.

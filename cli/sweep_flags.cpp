@@ -68,6 +68,10 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
       ->type_name("STATE,...")
       ->group(kGroup);
   add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer")->group(kGroup);
+  add_duration(app, "--budget", sweep.budget,
+               "of the whole sweep: seed by seed, begin no run that will probably not end within "
+               "it, by what earlier ones took; what is at work at its end goes on another time")
+      ->group(kGroup);
   add_duration(app, "--stall-timeout", sweep.stall_timeout,
                "end a run without a sign of life for so long (default 30m, 0: never)")
       ->group(kGroup);
@@ -126,6 +130,7 @@ int finish_sweep(const Experiment& experiment, const SweepResult& result) {
           counted(result.failed_before, "failed before (see --rerun)") +
           counted(result.excluded, "excluded") + counted(result.elsewhere, "with another process") +
           counted(result.not_started, "not started");
+  if (result.budget_used_up) line += ": the budget is used up; the same command goes on";
   std::fputs((line + "\n").c_str(), stderr);
   if (!result.failures.empty()) {
     const auto& first = result.failures.front();

@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <deque>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -17,12 +17,14 @@
 #include "base/files.h"
 #include "cli/environment.h"
 #include "cli/store.h"
+#include "cli/sweep/memory_kills.h"
 #include "cli/sweep/observed.h"
 #include "cli/sweep/output_log.h"
 #include "cli/sweep/process.h"
 #include "cli/sweep/progress.h"
 #include "cli/sweep/protocol.h"
 #include "cli/sweep/run_paths.h"
+#include "cli/sweep/run_queue.h"
 #include "cli/sweep/signals.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/timing_lock.h"
@@ -46,7 +48,6 @@ struct Worker {
   std::string directory;
   OutputLog output;
   EventReader events;
-  int64_t oom_kills_before = oom_kills();
   WorkerProcess process{directory};
   Clock::time_point started = Clock::now(), last_event = started;
   std::optional<Clock::time_point> kill_at;
@@ -61,30 +62,18 @@ struct EndedRun {
   std::vector<Json> events;
 };
 
-// What is worth saying of it in one line.
-std::string summary(const EndedRun& ended) {
-  if (!ended.end.error.empty()) return ended.end.error;
-  std::string text;
-  for (const auto& event : ended.events) {
-    if (event.value("event", Json()) == "metric" && event.value("name", Json()) == "accuracy" &&
-        event.value("split", Json()) != "train" && event.value("value", Json()).is_number()) {
-      text = fmt::format("accuracy {:.2f} %", 100 * event["value"].get<double>());
-    }
-  }
-  return text;
-}
-
 class Coordinator {
  public:
   Coordinator(const GlobalOptions& options, const SweepOptions& sweep, RunStore& store,
               const SignalScope& signals, Progress& progress,
-              const std::vector<std::string>& changed_files)
+              const std::vector<std::string>& changed_files, RunQueue queue)
       : options_(options),
         sweep_(sweep),
         store_(store),
         signals_(signals),
         progress_(progress),
-        changed_files_(changed_files) {
+        changed_files_(changed_files),
+        queue_(std::move(queue)) {
     mark_changed(environment_, changed_files_);
     store_.set_pause([this](std::chrono::milliseconds pause) { wait_for_store(pause); });
   }
@@ -92,55 +81,54 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
 
   // A run to be done, of which there have been `attempts`.
-  void add(const PlannedRun* run, int64_t attempts) {
-    queue_.push_back({run, ++numbered_, attempts});
-  }
+  void add(const PlannedRun* run, int64_t attempts) { queue_.add({run, ++numbered_, attempts}); }
 
   // A run that another process has now.
   void add_elsewhere(const PlannedRun* run) { elsewhere_.push_back({run, ++numbered_}); }
 
   void work(int64_t jobs, bool isolated) {
     isolated_ = isolated;
+    queue_.sort();
     const auto patience = Clock::now() + kFarewell;
     do {
       while (true) {
-        while (!stopping() && static_cast<int64_t>(workers_.size()) < jobs && !queue_.empty()) {
-          const Waiting next = queue_.front();
-          queue_.pop_front();
-          start(next);
+        while (!stopping() && static_cast<int64_t>(workers_.size()) < jobs) {
+          const auto next = queue_.take();
+          if (!next) break;
+          start(*next);
         }
         if (workers_.empty()) break;
         wait();
       }
     } while (!stopping() && take_back(patience));
     result.elsewhere = static_cast<int64_t>(elsewhere_.size());
-    result.not_started = static_cast<int64_t>(queue_.size());
+    result.not_started = queue_.size();
+    result.budget_used_up = sweep_.budget.count() > 0 && signals_.stop_count() == 0 && !no_more_ &&
+                            result.not_started + result.interrupted > 0;
     result.signal = signals_.stop_signal();
   }
 
   SweepResult result;
 
  private:
-  struct Waiting {
-    const PlannedRun* run;
-    int64_t number;
-    // There were when it was decided to do it, whatever its state. -1: only if it has no result.
-    int64_t attempts = -1;
-    int64_t retries = 0;  // of this sweep
-  };
-
-  bool stopping() const { return signals_.stop_count() > 0 || no_more_; }
+  bool stopping() const { return signals_.stop_count() > 0 || no_more_ || queue_.is_over(); }
 
   // Puts back runs that another process had, and has no more: a worker whose coordinator was killed
   // needs a moment to go, and its run is ours then. Whether there is something to do.
   bool take_back(Clock::time_point patience) {
     while (!elsewhere_.empty()) {
+      bool is_back = false;
       store_.recover();
       for (const auto& waiting : std::exchange(elsewhere_, {})) {
         const bool held = store_.status(waiting.run->key).state == RunState::kRunning;
-        (held ? elsewhere_ : queue_).push_back(waiting);
+        if (held) {
+          elsewhere_.push_back(waiting);
+        } else {
+          queue_.add(waiting);
+          is_back = true;
+        }
       }
-      if (!queue_.empty()) return true;
+      if (is_back) return true;
       if (stopping() || Clock::now() > patience) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -193,7 +181,7 @@ class Coordinator {
                          {}};
     if (run_id) store_.finish(*run_id, ended.events, ended.end);
     progress_.started(next.number, describe(*next.run));
-    progress_.ended(next.number, ended.end.state, summary(ended));
+    progress_.ended(next.number, ended.end.state, summary(ended.end, ended.events));
     count_failure(ended);
   }
 
@@ -261,6 +249,7 @@ class Coordinator {
 
   void wait() {
     watch(std::chrono::milliseconds(100));
+    memory_kills_.look();
     // By index: reading an event may end in an exception, never in another worker.
     for (size_t i = 0; i < workers_.size(); ++i) {
       Worker& worker = *workers_[i];
@@ -321,7 +310,7 @@ class Coordinator {
     const auto now = Clock::now();
     if (signals_.stop_count() > 1) {
       worker.process.kill();
-    } else if (signals_.stop_count() == 1 && !worker.seen.asked_to_stop) {
+    } else if (!worker.seen.asked_to_stop && (signals_.stop_count() == 1 || queue_.is_over())) {
       worker.seen.asked_to_stop = true;
       ask_to_stop(worker, signals_.stop_signal() == SIGINT ? SIGINT : SIGTERM);
     }
@@ -354,15 +343,15 @@ class Coordinator {
     }
     worker.seen.last = worker.events.last();
     worker.seen.output = worker.output.tail();
-    worker.seen.out_of_memory =
-        worker.oom_kills_before >= 0 && oom_kills() > worker.oom_kills_before;
+    const auto& signal = worker.seen.process.signal;
+    worker.seen.out_of_memory = signal && *signal == SIGKILL && memory_kills_.claim();
     const EndedRun ended{worker.run, end_of(worker.seen), worker.directory,
                          worker.events.take_events()};
     store_.finish(worker.run_id, ended.events, ended.end);
     result.tainted += store_.status(ended.run->key).tainted;
     if (is_result(ended.end.state)) remove_checkpoints(options_.db, ended.run->key);
     count(worker, ended);
-    progress_.ended(worker.number, ended.end.state, summary(ended));
+    progress_.ended(worker.number, ended.end.state, summary(ended.end, ended.events));
   }
 
   void count(const Worker& worker, const EndedRun& ended) {
@@ -370,14 +359,18 @@ class Coordinator {
     const bool device = worker.seen.last.is_object() && worker.seen.last.value("kind", Json()) ==
                                                             static_cast<int>(ErrorKind::kDevice);
     device_failures_ = device ? device_failures_ + 1 : 0;
-    if (state == RunState::kFinished) ++result.finished;
+    if (state == RunState::kFinished) {
+      ++result.finished;
+      queue_.learn(ended.run->config,
+                   std::chrono::duration<double>(Clock::now() - worker.started).count());
+    }
     if (state == RunState::kDiverged) ++result.diverged;
     if (is_result(state)) return;
     const bool from_outside =
         (state == RunState::kLost || state == RunState::kInterrupted) && !worker.seen.asked_to_stop;
     const int64_t retries = retries_[ended.run->key];
     if (from_outside && retries < kRetries && signals_.stop_count() == 0) {
-      queue_.push_front({ended.run, worker.number, -1, retries + 1});
+      queue_.add_first({ended.run, worker.number, -1, retries + 1});
       return;
     }
     if (worker.seen.asked_to_stop) {
@@ -402,7 +395,9 @@ class Coordinator {
   Progress& progress_;
   const std::vector<std::string> changed_files_;
   Json environment_ = program_environment();
-  std::deque<Waiting> queue_, elsewhere_;
+  MemoryKills memory_kills_;
+  RunQueue queue_;
+  std::vector<Waiting> elsewhere_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, int64_t> retries_;
   std::string library_;  // of the run that began last
@@ -411,6 +406,11 @@ class Coordinator {
   bool no_more_ = false;
   bool isolated_ = false;
 };
+
+RunQueue queue_for(const SweepOptions& sweep, const std::string& db) {
+  if (sweep.budget.count() == 0) return {};
+  return {Clock::now() + sweep.budget, RunTimes(db)};
+}
 
 }  // namespace
 
@@ -476,7 +476,8 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
     progress.note(fmt::format("not as the program was built with: {}; runs are marked as dirty",
                               fmt::join(changed, ", ")));
   }
-  Coordinator coordinator(options, sweep, store, signals, progress, changed);
+  Coordinator coordinator(options, sweep, store, signals, progress, changed,
+                          queue_for(sweep, options.db));
   coordinator.result = before;
   for (const auto& [run, attempts] : todo) coordinator.add(run, attempts);
   for (const auto* run : elsewhere) coordinator.add_elsewhere(run);

@@ -18,6 +18,9 @@ struct SweepOptions {
   int64_t jobs = 1;                           // runs at the same time; timing runs always one
   std::chrono::nanoseconds timeout{0};        // of one run, 0: none
   std::chrono::nanoseconds stall_timeout{0};  // without an event of a run, 0: none
+  // Of the whole sweep: no run is begun that will probably not end within it (RunQueue), and what
+  // is at work at its end is asked to stop, to go on from there another time. 0: none.
+  std::chrono::nanoseconds budget{0};
   // From being asked to stop to being killed.
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};
   int64_t max_failures = 0;  // start no more runs after so many failed ones, 0: no limit
@@ -36,8 +39,9 @@ struct SweepResult {
   int64_t excluded = 0;
   int64_t elsewhere = 0;  // still being run by another process
   int64_t finished = 0, diverged = 0, failed = 0, interrupted = 0;
-  int64_t tainted = 0;       // timing runs of those finished, here or before, that do not count
-  int64_t not_started = 0;   // left out after max_failures or an interruption
+  int64_t tainted = 0;      // timing runs of those finished, here or before, that do not count
+  int64_t not_started = 0;  // left out after max_failures, an interruption or for want of time
+  bool budget_used_up = false;
   int signal = 0;            // that interrupted the sweep, 0: none
   bool device_lost = false;  // three runs in a row failed on their device
   struct Failure {

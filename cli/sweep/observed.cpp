@@ -56,4 +56,16 @@ RunEnd end_of(const Observed& worker) {
   return end;
 }
 
+std::string summary(const RunEnd& end, const std::vector<Json>& events) {
+  if (!end.error.empty()) return end.error;
+  std::string text;
+  for (const auto& event : events) {
+    if (event.value("event", Json()) == "metric" && event.value("name", Json()) == "accuracy" &&
+        event.value("split", Json()) != "train" && event.value("value", Json()).is_number()) {
+      text = fmt::format("accuracy {:.2f} %", 100 * event["value"].get<double>());
+    }
+  }
+  return text;
+}
+
 }  // namespace approx

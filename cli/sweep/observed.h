@@ -16,11 +16,14 @@ struct Observed {
   ProcessEnd process;
   bool asked_to_stop = false;       // by us, for the user
   std::string overdue;              // by us, why: "no event for 10 min 00 s"
-  bool out_of_memory = false;       // the kernel killed something in our cgroup meanwhile
+  bool out_of_memory = false;       // the kernel killed it for its memory (MemoryKills)
   std::vector<std::string> output;  // its last lines, printable
 };
 
 // The state of its run, and why.
 RunEnd end_of(const Observed& worker);
+
+// What is worth saying of an end in one line: its error, or the last accuracy of the run's events.
+std::string summary(const RunEnd& end, const std::vector<Json>& events);
 
 }  // namespace approx

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "base/error.h"
@@ -121,21 +120,6 @@ bool WorkerProcess::read_some(Descriptor& pipe, const Use& use) {
   const bool later = count < 0 && (errno == EAGAIN || errno == EINTR);
   if (!later) pipe.close();
   return false;
-}
-
-int64_t oom_kills() {
-  std::ifstream own("/proc/self/cgroup");
-  std::string line;
-  while (std::getline(own, line)) {
-    if (!line.starts_with("0::")) continue;
-    std::ifstream events("/sys/fs/cgroup" + line.substr(3) + "/memory.events");
-    std::string key;
-    int64_t value = 0;
-    while (events >> key >> value) {
-      if (key == "oom_kill") return value;
-    }
-  }
-  return -1;
 }
 
 }  // namespace approx

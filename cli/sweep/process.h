@@ -51,7 +51,4 @@ class WorkerProcess {
   Descriptor events_, output_;
 };
 
-// How often the kernel has killed a process of our cgroup for its memory; -1 where it cannot say.
-int64_t oom_kills();
-
 }  // namespace approx

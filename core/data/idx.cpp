@@ -3,7 +3,7 @@
 namespace approx {
 namespace {
 
-constexpr int64_t kMaxContent = int64_t{1} << 30;  // MNIST has 47 MB
+constexpr int64_t kMaxContent = int64_t{64} << 20;  // MNIST has 47 MB
 constexpr int64_t kMaxSide = 4096;
 
 std::vector<uint8_t> plain(Bytes bytes, const std::string& name) {

@@ -18,9 +18,9 @@ struct Raster {
   void resize(int64_t new_height, int64_t new_width);
 };
 
-// The most pixels of a file, looked at before anything is allocated. The largest of ImageNet have
-// about 61 million.
-constexpr int64_t kMaxPhotoPixels = 100'000'000;
+// The most pixels of a file, looked at before anything is allocated: 192 MB for each thread that
+// decodes. The largest of ImageNet have about 61 million.
+constexpr int64_t kMaxPhotoPixels = 64'000'000;
 
 struct PhotoHeader {
   enum class Kind { kPng, kGreyJpeg, kColourJpeg, kCmykJpeg };

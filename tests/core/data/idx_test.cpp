@@ -70,5 +70,16 @@ TEST(Idx, RefusesFilesThatDoNotBelongTogether) {
                   "i: at byte 3");
 }
 
+// Zeros shrink to a thousandth: what they would be again is refused before it is.
+TEST(Idx, AFileThatGrowsWithoutEndTakesLittleMemory) {
+  if (!kMemoryIsCounted) GTEST_SKIP() << "under a sanitizer memory says nothing";
+  const auto bomb = gzip(Buffer(400 << 20));
+  EXPECT_LT(bomb.size(), 1u << 20);
+  EXPECT_TRUE(fits_in(256 << 20, [&] {
+    const auto error = data_error_of([&] { read_idx_pair(bomb, "i", idx({1}, {0}), "l"); });
+    if (error.find("at most 67108864 bytes") == std::string::npos) throw data_error("{}", error);
+  }));
+}
+
 }  // namespace
 }  // namespace approx::testing

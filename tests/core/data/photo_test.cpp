@@ -196,8 +196,8 @@ TEST(Photo, RefusesWhatIsNoPhotograph) {
 // Refused by their headers, before anything of that size is allocated.
 TEST(Photo, RefusesHeadersThatPromiseTooMuch) {
   const auto error = [](const Buffer& file) { return data_error_of([&] { decoded(file); }); };
-  EXPECT_CONTAINS(error(bare_header(65535, 65535)), "1 to 100000000 pixels, found 65535x65535");
-  EXPECT_CONTAINS(error(bare_header(10001, 10000)), "found 10000x10001");
+  EXPECT_CONTAINS(error(bare_header(65535, 65535)), "1 to 64000000 pixels, found 65535x65535");
+  EXPECT_CONTAINS(error(bare_header(8001, 8000)), "found 8000x8001");
   EXPECT_CONTAINS(error(bare_header(0, 100)), "found 100x0");
   EXPECT_CONTAINS(error(bare_header(100, 0)), "found 0x100");
   EXPECT_CONTAINS(error(bare_header(8, 8, 2)), "expected 1, 3 or 4 channels, found 2");
@@ -212,6 +212,19 @@ TEST(Photo, RefusesHeadersThatPromiseTooMuch) {
       static_cast<uint32_t>(crc32(0, bomb.data() + 12, 17));  // over the chunk's type and content
   for (size_t i = 0; i < 4; ++i) bomb[29 + i] = static_cast<uint8_t>(checksum >> (24 - 8 * i));
   EXPECT_CONTAINS(error(bomb), "found 65535x65535");
+}
+
+// Three bytes a pixel, and little beside them.
+TEST(Photo, TheLargestTakesNoMoreMemoryThanItsPixels) {
+  if (!kMemoryIsCounted) GTEST_SKIP() << "under a sanitizer memory says nothing";
+  constexpr int kSide = 8000;
+  static_assert(int64_t{kSide} * kSide == kMaxPhotoPixels);
+  const auto file =
+      png(Buffer(static_cast<size_t>(kMaxPhotoPixels), 9), kSide, kSide, PNG_FORMAT_GRAY);
+  const auto decodes = [&] { decoded(file); };
+  constexpr int64_t kPixels = 3 * kMaxPhotoPixels, kMore = 16 << 20;
+  EXPECT_TRUE(fits_in(kPixels + kMore, decodes));
+  EXPECT_FALSE(fits_in(kPixels / 2, decodes)) << "the limit is none";
 }
 
 TEST(Photo, DecodersKeepNothingOfTheFileBefore) {

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -54,6 +59,37 @@ inline void write_bytes(const std::string& path, Bytes bytes) {
 }
 
 inline Buffer bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
+
+// Whether a process that has this one's memory and `bytes` more gets through `work`, which is asked
+// in a process of its own. (Under a sanitizer memory says nothing.)
+inline bool fits_in(int64_t bytes, const std::function<void()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const auto most = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + bytes);
+    const rlimit limit{most, most};
+    ::setrlimit(RLIMIT_AS, &limit);
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      ::_exit(1);
+    } catch (const Error&) {
+      ::_exit(2);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 2) << "status " << status;
+  return status == 0;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kMemoryIsCounted = false;
+#else
+constexpr bool kMemoryIsCounted = true;
+#endif
 
 inline Buffer gzip(Bytes content) {
   z_stream stream{};

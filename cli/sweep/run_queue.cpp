@@ -1,0 +1,28 @@
+#include "cli/sweep/run_queue.h"
+
+#include <algorithm>
+
+namespace approx {
+
+void RunQueue::sort() {
+  if (!deadline_) return;
+  std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
+    return a.run->config.seed < b.run->config.seed;
+  });
+}
+
+std::optional<Waiting> RunQueue::take(Clock::time_point now) {
+  if (is_over(now)) return std::nullopt;
+  const auto fits = [&](const Waiting& waiting) {
+    if (!deadline_) return true;
+    const auto seconds = times_.expected(waiting.run->config);
+    return !seconds || now + std::chrono::duration<double>(*seconds) <= *deadline_;
+  };
+  const auto next = std::find_if(waiting_.begin(), waiting_.end(), fits);
+  if (next == waiting_.end()) return std::nullopt;
+  const Waiting taken = *next;
+  waiting_.erase(next);
+  return taken;
+}
+
+}  // namespace approx

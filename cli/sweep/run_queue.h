@@ -1,0 +1,58 @@
+// The runs that a sweep has yet to begin.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "core/experiment/experiment.h"
+#include "results/store/run_times.h"
+
+namespace approx {
+
+struct Waiting {
+  const PlannedRun* run = nullptr;
+  int64_t number = 0;
+  // There were when it was decided to do it, whatever its state. -1: only if it has no result.
+  int64_t attempts = -1;
+  int64_t retries = 0;  // of this sweep
+};
+
+// Runs in their order; or, where there is a budget of time, seed by seed, so that comparisons are
+// complete before others begin, and of those only runs that will probably end within it.
+class RunQueue {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  RunQueue() = default;
+  // `deadline`: when the budget ends. `times`: of earlier runs.
+  RunQueue(Clock::time_point deadline, RunTimes times)
+      : deadline_(deadline), times_(std::move(times)) {}
+
+  bool empty() const { return waiting_.empty(); }
+  int64_t size() const { return static_cast<int64_t>(waiting_.size()); }
+
+  void add(const Waiting& waiting) { waiting_.push_back(waiting); }
+  void add_first(const Waiting& waiting) { waiting_.push_front(waiting); }
+
+  // Puts them into the order in which they are to be begun.
+  void sort();
+
+  // What a run took that has just ended well.
+  void learn(const RunConfig& config, double seconds) { times_.add(config, seconds); }
+
+  // The next to be begun; nothing where there is none, or none that would end in time. How long one
+  // takes that nobody knows is found out by beginning it.
+  std::optional<Waiting> take(Clock::time_point now = Clock::now());
+
+  // Whether the budget is used up.
+  bool is_over(Clock::time_point now = Clock::now()) const { return deadline_ && now > *deadline_; }
+
+ private:
+  std::optional<Clock::time_point> deadline_;
+  RunTimes times_;
+  std::deque<Waiting> waiting_;
+};
+
+}  // namespace approx
