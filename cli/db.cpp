@@ -22,6 +22,15 @@ void check(const std::string& db) {
   std::fputs(fmt::format("{}: {} rules hold\n", db, check_rules().size()).c_str(), stderr);
 }
 
+void migrate(const std::string& db) {
+  const auto [from, to] = migrate_store(db);
+  const std::string text =
+      from == to ? fmt::format("{}: has schema {}, which is this program's\n", db, to)
+                 : fmt::format("{}: schema {} became {}; what it was is in {}.v{}.backup\n", db,
+                               from, to, db, from);
+  std::fputs(text.c_str(), stderr);
+}
+
 std::string merged_text(const std::string& db, const MergeCounts& counts) {
   std::string text =
       fmt::format("{}: {} results taken in, {} were there", db, counts.added, counts.present);
@@ -56,6 +65,9 @@ void add_db(CLI::App& app, GlobalOptions& options) {
       std::fputs((path + "\n").c_str(), stdout);
     }
   });
+
+  db->add_subcommand("migrate", "Bring it to this program's schema, as the next sweep would")
+      ->callback([&options] { migrate(options.db); });
 
   const auto others = std::make_shared<std::vector<std::string>>();
   auto* merge = db->add_subcommand("merge", "Take what is in other databases into this one");

@@ -222,4 +222,20 @@ void backup_store(const std::string& path, const std::string& out) {
   if (error) throw database_error("{}: {}", out, error.message());
 }
 
+SchemaChange migrate_store(const std::string& path) {
+  const auto version = [&]() -> int64_t {
+    try {
+      SQLite::Database db(path, SQLite::OPEN_READONLY);
+      return db.execAndGet("PRAGMA user_version").getInt64();
+    } catch (const SQLite::Exception& error) {
+      throw_database_error(path, error);
+    }
+  };
+  if (!std::filesystem::exists(path)) throw database_error("{}: there is no such database", path);
+  SchemaChange change{.from = version(), .to = 0};
+  { open_for_writing(path, {}); }
+  change.to = version();
+  return change;
+}
+
 }  // namespace approx

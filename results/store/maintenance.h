@@ -1,6 +1,7 @@
 // Looking after the file itself.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,15 @@ std::vector<std::string> check_rules();
 // A complete, compact copy of what is committed now. Throws Error(kUsage) when `out` exists,
 // Error(kDatabase) when it cannot be written.
 void backup_store(const std::string& db, const std::string& out);
+
+// Versions of a schema.
+struct SchemaChange {
+  int64_t from = 0, to = 0;
+};
+
+// Brings a store to this program's schema, as opening it for writing does; a copy of what it was
+// stays beside it ("FILE.v6.backup"). Throws Error(kDatabase) as opening does, and where there is
+// no store.
+SchemaChange migrate_store(const std::string& db);
 
 }  // namespace approx
