@@ -108,12 +108,14 @@ class Reader {
     }
     if (const auto* node = table.get("recipe"))
       axes.recipe = read_recipe(source_, *node, path + "recipe");
+    if (const auto* node = table.get("zip")) axes.zipped = read_zip(*node, path + "zip");
+    check_zip(table, path, axes);
   }
 
   std::optional<Axes> read_extra(const toml::table& table, const std::string& path,
                                  const std::vector<Axes>& blocks) const {
     Names known = axis_keys();
-    known.insert(known.end(), {"label", "tune"});
+    known.insert(known.end(), {"label", "tune", "zip"});
     source_.check_keys(table, path, known);
     // Its methods, schedules, networks and recipe are what its rows are about, and may be named by
     // labels that the flag took away.
@@ -121,6 +123,11 @@ class Reader {
       if (table.contains(key) && overridden_.keys.count(key) > 0) return std::nullopt;
     }
     Axes axes = blocks.front();
+    // What it says of an axis itself goes with no value of the grid's other axes.
+    std::erase_if(axes.zipped, [&](const Names& group) {
+      return std::any_of(group.begin(), group.end(),
+                         [&](const std::string& key) { return table.contains(key); });
+    });
     read(table, path + ".", axes);
     for (const auto& key : overridden_.keys) {
       if (table.contains(key) && !keep_wanted(key, blocks.front(), axes)) return std::nullopt;
@@ -189,6 +196,47 @@ class Reader {
   }
 
  private:
+  // `["method", "schedule"]`, or a list of such groups.
+  std::vector<Names> read_zip(const toml::node& node, const std::string& path) const {
+    const Names known = with_scalars({"method", "schedule", "network"});
+    std::vector<Names> groups;
+    std::set<std::string> seen;
+    const auto read_group = [&](const toml::node& group, const std::string& at) {
+      const Names keys = source_.texts(group, at);
+      if (keys.size() < 2) throw source_.error(group, at, "one axis alone goes with nothing");
+      for (const auto& key : keys) {
+        if (std::find(known.begin(), known.end(), key) == known.end()) {
+          throw source_.error(group, at, "\"{}\" is no axis that can be zipped{}", key,
+                              known_names(key, known));
+        }
+        if (!seen.insert(key).second) throw source_.error(group, at, "{} is named twice", key);
+      }
+      groups.push_back(keys);
+    };
+    const auto* list = node.as_array();
+    const bool several = list != nullptr && !list->empty() && list->front().is_array();
+    if (!several) return read_group(node, path), groups;
+    source_.each(node, path, read_group);
+    return groups;
+  }
+
+  void check_zip(const toml::table& table, const std::string& path, const Axes& axes) const {
+    for (const auto& group : axes.zipped) {
+      for (const auto& key : group) {
+        const size_t first = values_of(axes, group.front()), now = values_of(axes, key);
+        if (first == now) continue;
+        const auto* node = table.get("zip");
+        const bool by_flag =
+            overridden_.keys.contains(key) || overridden_.keys.contains(group.front());
+        throw source_.error(node != nullptr ? *node : table, path + "zip",
+                            "{} of {} and {} of {}: the first of one goes with the first of the "
+                            "other, and so on{}",
+                            first, group.front(), now, key,
+                            by_flag ? "; a flag that replaces one must replace both" : "");
+      }
+    }
+  }
+
   // `"name:..."` or `{label = "...", KEY = "name:..."}`.
   template <typename Check>
   void add_labelled(std::vector<Labelled>& axis, const toml::node& item, const std::string& path,

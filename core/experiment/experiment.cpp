@@ -20,8 +20,8 @@ constexpr int64_t kMaxRuns = 100'000;
 
 const Names& top_keys() {
   static const Names keys = [] {
-    Names names = {"id",    "title", "target",  "exclude", "extra",   "report",
-                   "scale", "study", "kernels", "not_run", "picture", "tune"};
+    Names names = {"id",    "title",   "target",  "exclude", "extra", "report", "scale",
+                   "study", "kernels", "not_run", "picture", "tune",  "zip"};
     names.insert(names.end(), axis_keys().begin(), axis_keys().end());
     return names;
   }();

@@ -23,6 +23,27 @@ std::vector<int64_t> seeds_of(const Axes& block, Purpose purpose) {
   return {first, first + static_cast<std::ptrdiff_t>(std::min(kTimingSeeds, block.seeds.size()))};
 }
 
+// Which value of each group of zipped axes a cell has, by the group's number.
+using Chosen = std::map<size_t, size_t>;
+
+// Calls body(index, chosen) for every value of an axis that goes with what is chosen already.
+template <typename Body>
+void for_each_value(const Axes& block, const std::string& key, const Chosen& chosen, Body&& body) {
+  const auto& groups = block.zipped;
+  const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& keys) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  });
+  const auto number = static_cast<size_t>(group - groups.begin());
+  if (const auto index = chosen.find(number); index != chosen.end()) {
+    return body(index->second, chosen);
+  }
+  for (size_t i = 0; i < values_of(block, key); ++i) {
+    Chosen next = chosen;
+    if (group != groups.end()) next[number] = i;
+    body(i, next);
+  }
+}
+
 class Expander {
  public:
   Expander(const Grid& grid, const Catalogue& catalogue) : grid_(grid), catalogue_(catalogue) {}
@@ -53,7 +74,7 @@ class Expander {
         threads_of_machine_ = !block.scalars.contains("threads");
         config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
         config.train_subset = SubsetKind::kSeed;
-        expand_scalars(block, block.scalars.begin(), config);
+        expand_scalars(block, block.scalars.begin(), config, {});
       }
     }
     result_.unusable = why_none_can();
@@ -63,24 +84,28 @@ class Expander {
  private:
   void expand_scalars(const Axes& block,
                       std::map<std::string, std::vector<Json>>::const_iterator at,
-                      const RunConfig& config) {
-    if (at == block.scalars.end()) return expand_cells(block, config);
-    for (const auto& value : at->second) {
+                      const RunConfig& config, const Chosen& chosen) {
+    if (at == block.scalars.end()) return expand_cells(block, config, chosen);
+    for_each_value(block, at->first, chosen, [&](size_t i, const Chosen& now) {
       RunConfig next = config;
-      from_json(Json{{at->first, value}}, next);
-      expand_scalars(block, std::next(at), next);
-    }
+      from_json(Json{{at->first, at->second[i]}}, next);
+      expand_scalars(block, std::next(at), next, now);
+    });
   }
 
-  void expand_cells(const Axes& block, const RunConfig& config) {
-    for (const auto& network : block.networks) {
-      for (const auto& method : block.methods) {
-        for (const auto& schedule : block.schedules) {
-          add(block, config, network, method, schedule);
-          if (is_dense(method.text)) break;
-        }
-      }
-    }
+  void expand_cells(const Axes& block, const RunConfig& config, const Chosen& chosen) {
+    for_each_value(block, "network", chosen, [&](size_t n, const Chosen& by_network) {
+      for_each_value(block, "method", by_network, [&](size_t m, const Chosen& by_method) {
+        bool first = true;  // dense is one cell
+        for_each_value(block, "schedule", by_method, [&](size_t s, const Chosen&) {
+          const auto& method = block.methods[m];
+          if (first || !is_dense(method.text)) {
+            add(block, config, block.networks[n], method, block.schedules[s]);
+          }
+          first = false;
+        });
+      });
+    });
   }
 
   void add(const Axes& block, const RunConfig& config, const Labelled& network,
@@ -244,15 +269,44 @@ const std::vector<std::string>& scalar_keys() {
   return keys;
 }
 
+size_t values_of(const Axes& axes, const std::string& key) {
+  if (key == "method") return axes.methods.size();
+  if (key == "schedule") return axes.schedules.size();
+  if (key == "network") return axes.networks.size();
+  const auto scalar = axes.scalars.find(key);
+  return scalar == axes.scalars.end() ? 1 : scalar->second.size();
+}
+
+namespace {
+
+// Cells of a block, those that are dense counted once whatever the number of schedules.
+double count_cells(const Axes& block) {
+  std::set<std::string> zipped;
+  double cells = 1;
+  for (const auto& group : block.zipped) {
+    zipped.insert(group.begin(), group.end());
+    cells *= static_cast<double>(values_of(block, group.front()));
+  }
+  for (const auto& [key, values] : block.scalars) {
+    if (!zipped.contains(key)) cells *= static_cast<double>(values.size());
+  }
+  if (!zipped.contains("network")) cells *= static_cast<double>(block.networks.size());
+  if (zipped.contains("schedule")) {
+    return zipped.contains("method") ? cells : cells * static_cast<double>(block.methods.size());
+  }
+  const auto schedules = static_cast<double>(block.schedules.size());
+  if (zipped.contains("method")) return cells * schedules;
+  double rows = 0;
+  for (const auto& method : block.methods) rows += is_dense(method.text) ? 1.0 : schedules;
+  return cells * rows;
+}
+
+}  // namespace
+
 double count_runs(const Grid& grid) {
   double total = 0;
   for (const auto& block : grid.blocks) {
-    double cells = 0;
-    for (const auto& method : block.methods) {
-      cells += is_dense(method.text) ? 1.0 : static_cast<double>(block.schedules.size());
-    }
-    cells *= static_cast<double>(block.networks.size());
-    for (const auto& [key, values] : block.scalars) cells *= static_cast<double>(values.size());
+    const double cells = count_cells(block);
     for (const auto purpose : block.purposes) {
       total += cells * static_cast<double>(seeds_of(block, purpose).size());
     }

@@ -30,13 +30,16 @@ struct LabelledSchedule {
 // A timing is this many processes if nothing else is said: one cannot know how processes differ.
 inline constexpr size_t kTimingSeeds = 5;
 
-// Every combination of the values of the axes is a cell. A dense method has no schedule and is one
-// cell whatever their number.
+// Every combination of the values of the axes is a cell, but of those in one group of `zipped`, by
+// their keys ("method", "schedule", "network", or a scalar's), where the first of one goes with the
+// first of the others alone, and so on: they have equally many. A dense method has no schedule and
+// is one cell whatever their number.
 struct Axes {
   std::vector<Labelled> methods;
   std::vector<LabelledSchedule> schedules;
   std::vector<Labelled> networks;
   std::map<std::string, std::vector<Json>> scalars;  // further settings of RunConfig, by name
+  std::vector<std::vector<std::string>> zipped;
   std::vector<Purpose> purposes = {Purpose::kAccuracy};
   std::vector<int64_t> seeds = {0};
   // Each is a process of its own; else the first kTimingSeeds of `seeds`.
@@ -52,6 +55,9 @@ struct Exclusion {
   std::map<std::string, std::vector<Json>> scalars;
   std::string reason;
 };
+
+// How many values an axis that may be zipped has.
+size_t values_of(const Axes& axes, const std::string& key);
 
 struct Grid {
   std::vector<Axes> blocks;  // the main grid, then one for each extra

@@ -101,8 +101,8 @@ def main():
             for left in os.listdir(folder):
                 path = os.path.join(folder, left)
                 shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-    print(f"{COUNT} damaged databases, {answered + refused} commands: {answered} answered, {refused} "
-          f"refused in one line, no crash, nothing written (seed {SEED})")
+    print(f"{COUNT} damaged databases, {answered + refused} commands: {answered} answered, "
+          f"{refused} refused in one line, no crash, nothing written (seed {SEED})")
 
 
 main()

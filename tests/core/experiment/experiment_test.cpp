@@ -269,6 +269,70 @@ exclude = [{method = "zero:freeze=false", schedule = "wang2019_s2", reason = "fi
   EXPECT_EQ(excluded, 5);
 }
 
+// "method schedule batch" of each run.
+std::vector<std::string> rows_of(const Experiment& experiment) {
+  std::vector<std::string> rows;
+  for (const auto& run : experiment.runs()) {
+    rows.push_back(
+        fmt::format("{} {} {}", run.method_label, run.schedule_label, run.config.batch_size));
+  }
+  return rows;
+}
+
+TEST(ParseExperiment, ZippedAxesGoTogether) {
+  const std::string axes =
+      "method = [\"zero\", \"random\"]\n"
+      "schedule = [\"wang2019_s1\", \"wang2019_s2\"]\n"
+      "batch_size = [64, 128]\n";
+  EXPECT_EQ(rows_of(parse(with(axes + "zip = [\"method\", \"schedule\"]"))),
+            (std::vector<std::string>{"zero wang2019_s1 64", "random wang2019_s2 64",
+                                      "zero wang2019_s1 128", "random wang2019_s2 128"}));
+  EXPECT_EQ(rows_of(parse(with(axes + "zip = [[\"method\", \"batch_size\"]]"))),
+            (std::vector<std::string>{"zero wang2019_s1 64", "zero wang2019_s2 64",
+                                      "random wang2019_s1 128", "random wang2019_s2 128"}));
+  EXPECT_EQ(rows_of(parse(with(axes + "zip = [\"method\", \"schedule\", \"batch_size\"]"))),
+            (std::vector<std::string>{"zero wang2019_s1 64", "random wang2019_s2 128"}));
+}
+
+// Dense has no schedule, with which one ever it goes.
+TEST(ParseExperiment, DenseIsOneCellAmongZippedAxesToo) {
+  EXPECT_EQ(rows_of(parse(with("method = [\"dense\", \"zero\"]\n"
+                               "schedule = [\"wang2019_s1\", \"wang2019_s2\"]\n"
+                               "zip = [\"method\", \"schedule\"]"))),
+            (std::vector<std::string>{"dense  128", "zero wang2019_s2 128"}));
+}
+
+// An extra that has an axis of its own does not go by the grid's groups of it.
+TEST(ParseExperiment, AnExtraZipsItsOwnAxes) {
+  const auto experiment =
+      parse(with("method = [\"zero\", \"random\"]\nbatch_size = [64, 128]\n"
+                 "zip = [\"method\", \"batch_size\"]\n"
+                 "extra = [{method = \"meprop\", batch_size = [16, 32]}, "
+                 "{method = [\"topk_position\", \"topk_position:k=2\"], batch_size = [1, 2], "
+                 "zip = [\"method\", \"batch_size\"]}]"));
+  std::vector<std::string> rows;
+  for (const auto& run : experiment.runs()) {
+    rows.push_back(fmt::format("{} {}", run.method_label, run.config.batch_size));
+  }
+  EXPECT_EQ(rows, (std::vector<std::string>{"zero 64", "random 128", "meprop 16", "meprop 32",
+                                            "topk_position 1", "topk_position:k=2 2"}));
+}
+
+TEST(ParseExperiment, WhatCannotBeZippedIsSaid) {
+  const auto error = [](const std::string& text) {
+    return experiment_message(with("method = [\"zero\", \"random\"]\n" + text));
+  };
+  EXPECT_NE(error("batch_size = [1, 2, 3]\nzip = [\"method\", \"batch_size\"]")
+                .find("2 of method and 3 of batch_size"),
+            std::string::npos);
+  EXPECT_NE(error("zip = [\"method\", \"seeds\"]").find("\"seeds\" is no axis"), std::string::npos);
+  EXPECT_NE(error("zip = \"method\"").find("goes with nothing"), std::string::npos);
+  EXPECT_NE(error("batch_size = [1, 2]\nthreads = [1, 2]\n"
+                  "zip = [[\"method\", \"batch_size\"], [\"threads\", \"method\"]]")
+                .find("method is named twice"),
+            std::string::npos);
+}
+
 TEST(ParseExperiment, KeepsWhatCannotRunWithItsReason) {
   const auto experiment =
       parse(with("network = [\"small_cnn\", \"resnet20\"]\n"
