@@ -46,6 +46,7 @@ void add_data(CLI::App& app, GlobalOptions& options);
 void add_list(CLI::App& app, GlobalOptions& options);
 void add_show(CLI::App& app, GlobalOptions& options);
 void add_db(CLI::App& app, GlobalOptions& options);
+void add_doctor(CLI::App& app, GlobalOptions& options);
 void add_schedule(CLI::App& app, GlobalOptions& options);
 void add_throughput(CLI::App& app, GlobalOptions& options);
 void add_completion(CLI::App& app, GlobalOptions& options);

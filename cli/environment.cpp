@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "cli/machine.h"
 #include "core/config/run_config.h"
 #include "generated/build_info.h"
 #include "generated/experiment_digests.h"
@@ -26,45 +27,13 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// The value of `key : value` or `key: value` in a file of /proc, "" when there
-// is none.
-std::string proc_value(const std::string& path, std::string_view key) {
-  std::ifstream in(path);
-  std::string line;
-  while (std::getline(in, line)) {
-    if (!line.starts_with(key)) continue;
-    const size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const size_t value = line.find_first_not_of(" \t", colon + 1);
-    return value == std::string::npos ? "" : line.substr(value);
-  }
-  return "";
-}
-
-// Those that the kernels and LibTorch choose between, out of the flags that the
-// kernel reports.
-std::vector<std::string> instruction_sets() {
-  std::string flags = proc_value("/proc/cpuinfo", "flags");
-  if (flags.empty()) flags = proc_value("/proc/cpuinfo", "Features");  // ARM
-  std::vector<std::string> found;
-  std::istringstream words(flags);
-  std::string word;
-  while (words >> word) {
-    const bool wanted = word.starts_with("avx") || word.starts_with("amx") || word == "fma" ||
-                        word == "f16c" || word == "sse4_2" || word.starts_with("sve") ||
-                        word == "asimd" || word == "bf16" || word == "i8mm";
-    if (wanted) found.push_back(word);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 }  // namespace
 
 Json program_environment() {
   utsname system{};
   uname(&system);
-  const std::string cpu = proc_value("/proc/cpuinfo", "model name");
+  const Machine machine = read_machine();
+  const std::string& cpu = machine.cpu_model;
   const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
   const int64_t ram =
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
@@ -77,10 +46,15 @@ Json program_environment() {
       {"hostname", system.nodename},
       {"fingerprint", sha256_hex(identity)},
       {"cpu_model", cpu.empty() ? system.machine : cpu},
-      {"instruction_sets", instruction_sets()},
+      {"instruction_sets", machine.instruction_sets},
       {"n_cores", cores},
+      {"physical_cores", machine.physical_cores},
+      {"cpu_limit", machine.cpu_limit ? Json(*machine.cpu_limit) : Json(nullptr)},
       {"ram_bytes", ram},
-      {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
+      {"available_bytes", machine.available_bytes},
+      {"memory_limit_bytes",
+       machine.memory_limit_bytes ? Json(*machine.memory_limit_bytes) : Json(nullptr)},
+      {"governor", machine.governor},
       {"kernel", fmt::format("{} {}", system.sysname, system.release)},
       {"boot_id", first_line("/proc/sys/kernel/random/boot_id")},
       {"load_average", load},

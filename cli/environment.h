@@ -11,8 +11,9 @@
 namespace approx {
 
 // hostname, fingerprint (sha256 of the machine's identity), cpu_model,
-// instruction_sets, n_cores, ram_bytes, governor, kernel, boot_id, load_average
-// (1, 5, 15 min), version, git_sha, dirty, compiler, flags, build_type. What
+// instruction_sets, n_cores, physical_cores (0: not told), cpu_limit (cores that our cgroup may
+// use), ram_bytes, available_bytes, memory_limit_bytes (of our cgroup), governor, kernel, boot_id,
+// load_average (1, 5, 15 min), version, git_sha, dirty, compiler, flags, build_type. What
 // cannot be read is "" or null. Cheap; opens no library.
 Json program_environment();
 

@@ -124,6 +124,7 @@ int run(int argc, char** argv) {
   add_schedule(app, options);
   add_data(app, options);
   add_db(app, options);
+  add_doctor(app, options);
   add_throughput(app, options);
   add_completion(app, options);
   // After the commands, which would inherit it.

@@ -4,7 +4,8 @@ file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   core/data/*_slow.cpp core/data/*_fuzz.cpp results/*_test.cpp cli/*_test.cpp)
 approx_test(plain_test
   SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
-    ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp
+    ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp ${CMAKE_SOURCE_DIR}/cli/machine.cpp
+    ${CMAKE_SOURCE_DIR}/cli/doctor/findings.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/memory_kills.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/run_queue.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/choices.cpp ${CMAKE_SOURCE_DIR}/cli/bench/network_shapes.cpp
