@@ -1,4 +1,5 @@
-"""A sweep over many cells takes no more memory and no more files at its end than at its middle.
+"""A sweep over many cells takes no more memory, no more files and no more time of a processor for
+each run at its end than at its middle, and of that less than a hundredth of runs of two seconds.
 
 `growth_test.py [CELLS]`: 400 unless told.
 """
@@ -37,6 +38,12 @@ def seconds_of_processor(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def ms_a_cell(samples):
+    """Of the coordinator's processor time, between the first of them and the last."""
+    (first, *_, before), (last, *_, after) = samples[0], samples[-1]
+    return 1000 * (after - before) / max(1, (last - first) * CELLS)
+
+
 with Folder(SWEEP) as folder:
     with open(folder.file("log"), "wb") as log:
         process = folder.start("sweep", "sweep.toml", "--db", "t.db", "--jobs", "2", "--progress",
@@ -63,8 +70,12 @@ with Folder(SWEEP) as folder:
                                      for part in (middle, late))
         expect(after_files <= before_files + FILES_AT_WORK,
                f"files: {before_files}, then {after_files}")
+        early_ms, late_ms = ms_a_cell(middle), ms_a_cell(late)
+        if CELLS >= 10_000:  # of fewer the clock's ticks are too coarse
+            expect(late_ms <= 2 * early_ms + 1, f"ms a cell: {early_ms:.2f}, then {late_ms:.2f}")
+            expect(late_ms < 20, f"{late_ms:.2f} ms a cell")
         print(f"{CELLS} cells: {before} and {after} kB, {before_files} and {after_files} files, "
-              f"{1000 * samples[-1][3] / CELLS:.2f} ms of processor time a cell")
+              f"{early_ms:.1f} and {late_ms:.1f} ms of processor time a cell")
     expect_equal(folder.query("SELECT count(DISTINCT cell_id) FROM run WHERE state = 'finished'"),
                  [(CELLS,)], "runs")
     folder.check_database()
