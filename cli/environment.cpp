@@ -4,9 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <thread>
 
@@ -18,16 +16,6 @@
 #include "generated/experiment_digests.h"
 
 namespace approx {
-namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-}  // namespace
 
 Json program_environment() {
   utsname system{};
@@ -37,8 +25,8 @@ Json program_environment() {
   const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
   const int64_t ram =
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
-  const std::string identity = fmt::format("{}\n{}\n{}\n{}\n{}", first_line("/etc/machine-id"),
-                                           system.nodename, cpu, cores, ram);
+  const std::string identity =
+      fmt::format("{}\n{}\n{}\n{}\n{}", machine.id, system.nodename, cpu, cores, ram);
   Json load = nullptr;
   double averages[3];
   if (getloadavg(averages, 3) == 3) load = {averages[0], averages[1], averages[2]};
@@ -56,7 +44,7 @@ Json program_environment() {
        machine.memory_limit_bytes ? Json(*machine.memory_limit_bytes) : Json(nullptr)},
       {"governor", machine.governor},
       {"kernel", fmt::format("{} {}", system.sysname, system.release)},
-      {"boot_id", first_line("/proc/sys/kernel/random/boot_id")},
+      {"boot_id", machine.boot_id},
       {"load_average", load},
       {"version", APPROX_VERSION},
       {"git_sha", APPROX_GIT_SHA},

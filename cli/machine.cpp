@@ -83,6 +83,8 @@ std::optional<double> cpu_limit(const std::string& path) {
 Machine read_machine(const std::string& root) {
   const std::string proc = root + "/proc", sys = root + "/sys";
   Machine machine;
+  machine.id = top_line(root + "/etc/machine-id");
+  machine.boot_id = top_line(proc + "/sys/kernel/random/boot_id");
   machine.cpu_model = value_in(proc + "/cpuinfo", "model name");
   machine.instruction_sets = instruction_sets(proc + "/cpuinfo");
   machine.cores = static_cast<int64_t>(std::thread::hardware_concurrency());

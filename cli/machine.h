@@ -9,6 +9,7 @@
 namespace approx {
 
 struct Machine {
+  std::string id, boot_id;                    // of the installation, and of its last start
   std::string cpu_model;                      // "" where it is not told
   std::vector<std::string> instruction_sets;  // of those that kernels and LibTorch choose between
   int64_t cores = 1;                          // as the system counts them

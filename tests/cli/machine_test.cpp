@@ -36,7 +36,11 @@ TEST_F(MachineTest, IsReadFromItsFiles) {
   write("sys/fs/cgroup/cpu.max", "150000 100000\n");
   write("proc/driver/nvidia/version",
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n");
+  write("etc/machine-id", "0123abcd\n");
+  write("proc/sys/kernel/random/boot_id", "boot-4711\n");
   const Machine machine = read();
+  EXPECT_EQ(machine.id, "0123abcd");
+  EXPECT_EQ(machine.boot_id, "boot-4711");
   EXPECT_EQ(machine.cpu_model, "Some CPU @ 2");
   EXPECT_EQ(machine.instruction_sets, (std::vector<std::string>{"avx2", "fma", "sse4_2"}));
   EXPECT_EQ(machine.ram_bytes, 2048 * 1024);
