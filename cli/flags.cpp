@@ -102,6 +102,14 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, std::string& val
                     });
 }
 
+CLI::Option* add_size(CLI::App& app, const std::string& flag, int64_t& bytes,
+                      const std::string& help) {
+  return add_parsed(app, flag, "SIZE", help,
+                    [&bytes](const std::string& text, const std::string& name) {
+                      bytes = parse_size(text, name);
+                    });
+}
+
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& value,
                           const std::string& help) {
   return add_parsed(app, flag, "TIME", help,

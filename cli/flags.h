@@ -30,6 +30,10 @@ CLI::Option* add_reals(CLI::App& app, const std::string& flag, std::vector<doubl
 CLI::Option* add_choice(CLI::App& app, const std::string& flag, std::string& value,
                         const std::vector<std::string>& choices, const std::string& help);
 
+// A number of bytes, as parse_size reads it.
+CLI::Option* add_size(CLI::App& app, const std::string& flag, int64_t& bytes,
+                      const std::string& help);
+
 // A duration, as parse_duration reads it.
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& value,
                           const std::string& help);

@@ -75,6 +75,9 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
   add_duration(app, "--stall-timeout", sweep.stall_timeout,
                "end a run without a sign of life for so long (default 30m, 0: never)")
       ->group(kGroup);
+  add_size(app, "--memory", sweep.memory_bytes,
+           "end a run that needs more memory of its own (4G), before the machine has none left")
+      ->group(kGroup);
   add_duration(app, "--grace", sweep.grace, "from asking a run to stop to killing it (default 10s)")
       ->group(kGroup);
   app.add_option_function<std::string>(

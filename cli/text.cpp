@@ -62,6 +62,28 @@ std::string format_duration(Nanoseconds duration) {
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
 
+int64_t parse_size(std::string_view text, std::string_view what) {
+  auto [value, unit] = parse_quantity(text, std::chars_format::fixed).value_or(Quantity{-1, {}});
+  if (unit.ends_with("iB")) unit.remove_suffix(2);
+  double factor = -1;
+  if (unit == "K") factor = 0x1p10;
+  if (unit == "M") factor = 0x1p20;
+  if (unit == "G") factor = 0x1p30;
+  if (unit == "T") factor = 0x1p40;
+  const double bytes = value * factor;
+  if (factor < 0 || value <= 0 || bytes > 0x1p60) {
+    throw usage_error("{}: \"{}\" is no size; expected a number with K, M, G or T, such as 4G",
+                      what, printable(text));
+  }
+  return std::llround(bytes);
+}
+
+std::string format_size(int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  if (size < 0x1p30) return fmt::format("{:.0f} MiB", size / 0x1p20);
+  return fmt::format("{:.1f} GiB", size / 0x1p30);
+}
+
 std::string printable(std::string_view bytes) {
   std::string text;
   while (!bytes.empty()) {

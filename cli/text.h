@@ -21,6 +21,13 @@ Nanoseconds parse_duration(std::string_view text, std::string_view what);
 // "850 ms", "12.3 s", "4 min 05 s", "3 h 07 min".
 std::string format_duration(Nanoseconds duration);
 
+// "512M", "4G", "1.5GiB": a number of bytes, in powers of 1024. Throws Error(kUsage) that begins
+// with `what`.
+int64_t parse_size(std::string_view text, std::string_view what);
+
+// "512 MiB", "4.0 GiB".
+std::string format_size(int64_t bytes);
+
 // Bytes as valid UTF-8 on one line: control characters and broken sequences become `\xNN`.
 std::string printable(std::string_view bytes);
 

@@ -11,10 +11,6 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
-std::string gib(int64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(kGib));
-}
-
 bool has(const Machine& machine, const char* set) {
   const auto& sets = machine.instruction_sets;
   return std::find(sets.begin(), sets.end(), set) != sets.end();
@@ -77,12 +73,13 @@ Finding load(const Machine& machine) {
 
 Finding memory(const Machine& machine) {
   int64_t most = machine.available_bytes;
-  Finding finding{
-      .what = "memory",
-      .found = fmt::format("{} of {} free", gib(machine.available_bytes), gib(machine.ram_bytes))};
+  Finding finding{.what = "memory",
+                  .found = fmt::format("{} of {} free", format_size(machine.available_bytes),
+                                       format_size(machine.ram_bytes))};
   if (machine.memory_limit_bytes) {
     most = std::min(most, *machine.memory_limit_bytes);
-    finding.found += fmt::format(", this cgroup may have {}", gib(*machine.memory_limit_bytes));
+    finding.found +=
+        fmt::format(", this cgroup may have {}", format_size(*machine.memory_limit_bytes));
   }
   // What a run of the smaller networks takes.
   if (most < 2 * kGib) {
@@ -102,7 +99,7 @@ Finding disk_finding(const std::string& what, const std::string& folder,
                      std::optional<int64_t> free_bytes) {
   Finding finding{.what = what, .found = fmt::format("{}: not told", printable(folder))};
   if (!free_bytes) return finding;
-  finding.found = fmt::format("{} free in {}", gib(*free_bytes), printable(folder));
+  finding.found = fmt::format("{} free in {}", format_size(*free_bytes), printable(folder));
   if (*free_bytes < kGib / 10) {
     finding.severity = Severity::kFault;
     finding.fix = "free some space: a sweep on a full disk ends";

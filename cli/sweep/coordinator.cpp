@@ -190,7 +190,8 @@ class Coordinator {
                     .config = run.config,
                     .place = {.data_dir = options_.data_dir, .verify_data = options_.verify_data},
                     .isolated = isolated_,
-                    .changed_files = changed_files_};
+                    .changed_files = changed_files_,
+                    .memory_bytes = sweep_.memory_bytes};
     if (!sweep_.record_folder.empty() && run.config.purpose == Purpose::kAccuracy) {
       task.place.recording = {.folder = std::filesystem::absolute(sweep_.record_folder).string(),
                               .run_key = run.key,

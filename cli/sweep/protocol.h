@@ -1,6 +1,7 @@
 // What a coordinator and its workers say to each other: a task in a file, events through a pipe.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct WorkerTask {
   Place place;
   bool isolated = false;                   // nothing else is timed on this machine meanwhile
   std::vector<std::string> changed_files;  // of the experiment (cli/environment.h)
+  int64_t memory_bytes = 0;                // of its own that it may have at most; 0: no limit
 };
 
 // Throws Error(kInternal) where the file cannot be written.

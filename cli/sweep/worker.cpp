@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -76,7 +77,46 @@ Json error_event(ErrorKind kind, const std::string& message, RunState state) {
               {"state", name(state)}};
 }
 
+// What this process allocates, without the files that it maps.
+void limit_memory(int64_t bytes) {
+  if (bytes == 0) return;
+  const rlimit most{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+  setrlimit(RLIMIT_DATA, &most);
+}
+
+// Why there is no memory, where that is known.
+std::string out_of_memory(const std::string& message, const WorkerTask& task) {
+  if (task.memory_bytes == 0) return message;
+  return fmt::format("{} (a run may have {}: --memory)", message, format_size(task.memory_bytes));
+}
+
+// Where memory runs out in code that may not throw, or in a thread of a library's own, the program
+// ends without a catch. What is said then is made beforehand: to make it takes memory.
+std::string last_words;
+std::terminate_handler usual_end = nullptr;
+
+[[noreturn]] void end_without_catch() {
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    if (write(kWorkerEvents, last_words.data(), last_words.size()) > 0) {
+      _exit(static_cast<int>(ErrorKind::kInternal));
+    }
+  } catch (...) {
+  }
+  usual_end();
+  std::abort();
+}
+
+void expect_end_without_catch(const WorkerTask& task) {
+  last_words = event_line(
+      error_event(ErrorKind::kInternal, out_of_memory("out of memory", task), RunState::kOom));
+  usual_end = std::set_terminate(end_without_catch);
+}
+
 void compute(const WorkerTask& task, EventLog& log) {
+  expect_end_without_catch(task);
+  limit_memory(task.memory_bytes);
   Engine& engine = load_engine();
   Json environment = merged_environment(engine.environment());
   environment["threads"] = task.config.threads;
@@ -129,18 +169,21 @@ int run_worker(const std::string& directory) {
   }
   std::optional<EventLog> log;
   Json problem;
+  WorkerTask task;
   try {
     log.emplace(directory + "/" + kEventsFile);
-    compute(read_task(directory), *log);
+    task = read_task(directory);
+    compute(task, *log);
     // Not through the destructors of LibTorch: everything of value is on disk.
     std::fflush(nullptr);
     _exit(0);
   } catch (const OutOfMemory& error) {
-    problem = error_event(error.kind(), error.what(), RunState::kOom);
+    problem = error_event(error.kind(), out_of_memory(error.what(), task), RunState::kOom);
   } catch (const Error& error) {
     problem = error_event(error.kind(), error.what(), RunState::kFailed);
   } catch (const std::bad_alloc& error) {
-    problem = error_event(ErrorKind::kInternal, "out of memory", RunState::kOom);
+    problem =
+        error_event(ErrorKind::kInternal, out_of_memory("out of memory", task), RunState::kOom);
   } catch (const std::exception& error) {
     problem = error_event(ErrorKind::kInternal, error.what(), RunState::kFailed);
   }

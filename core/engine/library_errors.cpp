@@ -1,5 +1,6 @@
 #include "core/engine/library_errors.h"
 
+#include <string>
 #include <string_view>
 
 #include "core/engine/engine.h"
@@ -26,8 +27,10 @@ bool is_of_a_device(const c10::Error& error) {
 }  // namespace
 
 void throw_as_own(const c10::Error& error) {
-  if (is_out_of_memory(error)) throw OutOfMemory(error.what());
-  if (is_of_a_device(error)) throw Error(ErrorKind::kDevice, error.what_without_backtrace());
+  std::string said = error.what_without_backtrace();
+  said.erase(said.find_last_not_of(" \n") + 1);
+  if (is_out_of_memory(error)) throw OutOfMemory(said);
+  throw Error(is_of_a_device(error) ? ErrorKind::kDevice : ErrorKind::kInternal, said);
 }
 
 }  // namespace approx

@@ -5,6 +5,8 @@
 //   finish      the default: five steps, a metric, a final event
 //   slow        the same in 2 s (APPROXTRAIN_FAKE_STEP_MS: milliseconds of each step)
 //   diverge     a final event that says so
+//   hoard       asks for 2 GiB and does not touch them, then finishes; hoard-noexcept: where nobody
+//               can be told that there are none
 //   throw, throw-data, throw-device, throw-oom, throw-unknown
 //   abort, segv, kill, exit0, exit3, early (exits before the start event)
 //   garbage     lines that are no events, broken UTF-8, NUL, half a line, then finishes
@@ -255,11 +257,16 @@ class FakeEngine final : public Engine {
   }
 
  private:
+  // By the system's allocator alone, so that the compiler cannot leave it out.
+  static void hoard() { ::operator delete(::operator new (size_t{2} << 30)); }
+
   static void misbehave(const std::string& word) {
     if (word == "throw") throw std::runtime_error("the fake engine\nfails");
     if (word == "throw-data") throw data_error("the fake data are gone");
     if (word == "throw-device") throw Error(ErrorKind::kDevice, "the fake device is lost");
     if (word == "throw-oom") throw std::bad_alloc();
+    if (word == "hoard") hoard();
+    if (word == "hoard-noexcept") []() noexcept { hoard(); }();
     if (word == "throw-unknown") throw 42;
     if (word == "abort") std::abort();
     if (word == "segv") raise(SIGSEGV);

@@ -60,5 +60,16 @@ TEST(Tables, MarkdownAlignsAndCsvQuotes) {
   EXPECT_EQ(csv_table({"a", "b"}, {{"1,2", "say \"x\""}}), "a,b\n\"1,2\",\"say \"\"x\"\"\"\n");
 }
 
+TEST(Size, IsReadInPowersOf1024) {
+  EXPECT_EQ(parse_size("512M", "--memory"), int64_t{512} << 20);
+  EXPECT_EQ(parse_size("4G", "--memory"), int64_t{4} << 30);
+  EXPECT_EQ(parse_size("1.5GiB", "--memory"), int64_t{3} << 29);
+  for (const char* wrong : {"", "4", "G", "-1G", "0G", "4 G", "4X", "9999999999T", "4GB"}) {
+    EXPECT_THROW(parse_size(wrong, "--memory"), Error) << wrong;
+  }
+  EXPECT_EQ(format_size(int64_t{512} << 20), "512 MiB");
+  EXPECT_EQ(format_size(int64_t{3} << 29), "1.5 GiB");
+}
+
 }  // namespace
 }  // namespace approx

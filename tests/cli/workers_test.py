@@ -37,6 +37,21 @@ CASES = [
 ]
 
 
+def memory():
+    """A run that wants more than it may have costs itself; with more it does what it would."""
+    for word in ("hoard", "hoard-noexcept"):
+        with Folder(ONE) as folder:
+            code, _, err = folder.sweep("--memory", "512M", fake=f"0={word}")
+            expect_equal(code, 3, f"{word}: exit code ({err})")
+            expect_equal(folder.states(), {("zero", 0): "oom", ("zero", 1): "finished"}, word)
+            (text,), = folder.query("SELECT error FROM run WHERE state = 'oom'")
+            expect_equal(text, "out of memory (a run may have 512 MiB: --memory)", word)
+            code, _, err = folder.sweep("--memory", "8G", "--rerun", "oom", fake=f"0={word}")
+            expect_equal(code, 0, f"{word} in 8G: exit code ({err})")
+            code, _, err = folder.sweep("--memory", "lots")
+            expect_equal(code, 2, f"{word}, --memory lots: exit code ({err})")
+
+
 def outcomes():
     for word, state, error in CASES:
         with Folder(ONE) as folder:
@@ -247,6 +262,7 @@ def worker_files():
             expect(name in files, f"{name} is not among {files}")
 
 
+memory()
 outcomes()
 killed_workers_are_tried_again()
 overdue()

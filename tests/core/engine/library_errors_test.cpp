@@ -43,9 +43,28 @@ TEST(LibraryErrors, ADeviceFailed) {
                Error);
 }
 
-TEST(LibraryErrors, OthersGoOnAsTheyAre) {
-  EXPECT_THROW(with_own_errors([] { TORCH_CHECK(false, "sizes do not match"); }), c10::Error);
+TEST(LibraryErrors, OthersAreWhatTheySay) {
+  try {
+    with_own_errors([] { TORCH_CHECK(false, "sizes do not match\n"); });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInternal);
+    EXPECT_STREQ(error.what(), "sizes do not match");
+  }
   EXPECT_EQ(with_own_errors([] { return 3; }), 3);
+}
+
+// What the machine's allocator says takes a line, and not a page of its calls.
+TEST(LibraryErrors, WantOfMemoryIsALine) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer's allocator ends the process";
+#endif
+  try {
+    with_own_errors([] { at::empty({int64_t{1} << 56}); });
+    FAIL();
+  } catch (const OutOfMemory& error) {
+    EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos) << error.what();
+  }
 }
 
 }  // namespace
