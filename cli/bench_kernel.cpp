@@ -40,15 +40,6 @@ struct BenchFlags {
   std::vector<double> densities;
   std::vector<Precision> precisions = {Precision::kFp32};
   std::vector<int64_t> threads = {1};
-
-  // Every one that is asked for, in the order of the flags.
-  std::vector<KernelSetting> settings() const {
-    std::vector<KernelSetting> all;
-    for (const int64_t count : threads) {
-      for (const Precision precision : precisions) all.push_back({device, precision, count});
-    }
-    return all;
-  }
   bool chosen = false;
   // How.
   BenchEffort effort;
@@ -60,6 +51,15 @@ struct BenchFlags {
   bool quiet = false;              // print no table
   std::string experiment;          // the id of the one that asks for it
   std::vector<std::string> files;  // of that experiment
+
+  // Every one that is asked for, in the order of the flags.
+  std::vector<KernelSetting> settings() const {
+    std::vector<KernelSetting> all;
+    for (const int64_t count : threads) {
+      for (const Precision precision : precisions) all.push_back({device, precision, count});
+    }
+    return all;
+  }
 };
 
 using Note = std::function<void(const std::string&)>;
@@ -122,12 +122,12 @@ void explain(const BenchFlags& flags) {
   const auto shapes = benched_shapes(flags);
   const auto products = products_of(flags);
   Engine& engine = load_engine();
+  const KernelSetting setting = flags.settings().front();
   std::vector<KernelChoice> choices;
   for (const auto& shape : shapes) {
     for (const auto& [product, methods] : products) {
       if (!is_computed(shape, product)) continue;
-      for (auto& choice :
-           engine.kernel_choices(shape, product, methods, flags.settings().front())) {
+      for (auto& choice : engine.kernel_choices(shape, product, methods, setting)) {
         choices.push_back(std::move(choice));
       }
     }

@@ -26,12 +26,6 @@ struct DataOptions {
   std::vector<std::string> names;
 };
 
-bool is_there(const DatasetEntry& entry, const std::string& data_dir) {
-  std::error_code error;
-  return entry.embedded != nullptr ||
-         std::filesystem::exists(packed_path(entry.name, data_dir), error);
-}
-
 // What `data list` says of one set: opening it reads no more than its header and labels.
 Json describe(const DatasetEntry& entry, const std::string& data_dir) {
   Json row = {{"name", entry.name},
@@ -45,7 +39,7 @@ Json describe(const DatasetEntry& entry, const std::string& data_dir) {
               {"lossy", false},
               {"sha256", ""},
               {"source", ""}};
-  if (!is_there(entry, data_dir)) return row;
+  if (!is_at_hand(entry, data_dir)) return row;
   try {
     const auto dataset = open_dataset(entry.name, data_dir, /*verify=*/false);
     row["state"] = entry.embedded ? "built in" : "imported";
@@ -154,7 +148,7 @@ void verify(const DataOptions& options, const GlobalOptions& globals) {
   auto names = options.names;
   if (names.empty()) {
     for (const auto* entry : Registry<DatasetEntry>::instance().all()) {
-      if (is_there(*entry, globals.data_dir)) names.push_back(entry->name);
+      if (is_at_hand(*entry, globals.data_dir)) names.push_back(entry->name);
     }
   }
   std::vector<std::string> failures;

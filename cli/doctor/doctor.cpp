@@ -104,10 +104,7 @@ Finding gpu(const Machine& machine, Json& environment) {
 Finding data_sets(const std::string& folder) {
   std::vector<std::string> there;
   for (const auto* entry : Registry<DatasetEntry>::instance().all()) {
-    std::error_code error;
-    if (entry->embedded != nullptr || fs::exists(packed_path(entry->name, folder), error)) {
-      there.push_back(entry->name);
-    }
+    if (is_at_hand(*entry, folder)) there.push_back(entry->name);
   }
   return {.what = "data sets",
           .found = fmt::format("{} (approxtrain data list)", fmt::join(there, ", "))};

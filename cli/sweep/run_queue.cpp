@@ -12,14 +12,17 @@ void RunQueue::sort() {
 }
 
 std::optional<Waiting> RunQueue::take(Clock::time_point now) {
-  if (is_over(now)) return std::nullopt;
+  if (is_over(now) || (none_since_ && now >= *none_since_)) return std::nullopt;
   const auto fits = [&](const Waiting& waiting) {
     if (!deadline_) return true;
     const auto seconds = times_.expected(waiting.run->config);
     return !seconds || now + std::chrono::duration<double>(*seconds) <= *deadline_;
   };
   const auto next = std::find_if(waiting_.begin(), waiting_.end(), fits);
-  if (next == waiting_.end()) return std::nullopt;
+  if (next == waiting_.end()) {
+    none_since_ = now;
+    return std::nullopt;
+  }
   const Waiting taken = *next;
   waiting_.erase(next);
   return taken;

@@ -33,14 +33,24 @@ class RunQueue {
   bool empty() const { return waiting_.empty(); }
   int64_t size() const { return static_cast<int64_t>(waiting_.size()); }
 
-  void add(const Waiting& waiting) { waiting_.push_back(waiting); }
-  void add_first(const Waiting& waiting) { waiting_.push_front(waiting); }
+  void add(const Waiting& waiting) {
+    waiting_.push_back(waiting);
+    none_since_.reset();
+  }
+  void add_first(const Waiting& waiting) {
+    waiting_.push_front(waiting);
+    none_since_.reset();
+  }
 
   // Puts them into the order in which they are to be begun.
   void sort();
 
   // What a run took that has just ended well.
-  void learn(const RunConfig& config, double seconds) { times_.add(config, seconds); }
+  void learn(const RunConfig& config, double seconds) {
+    if (!deadline_) return;  // nobody will ask
+    times_.add(config, seconds);
+    none_since_.reset();
+  }
 
   // The next to be begun; nothing where there is none, or none that would end in time. How long one
   // takes that nobody knows is found out by beginning it.
@@ -53,6 +63,9 @@ class RunQueue {
   std::optional<Clock::time_point> deadline_;
   RunTimes times_;
   std::deque<Waiting> waiting_;
+  // Since when none fits, as far as is known: less time will not change it, and a sweep asks ten
+  // times a second.
+  std::optional<Clock::time_point> none_since_;
 };
 
 }  // namespace approx

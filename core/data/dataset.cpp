@@ -50,12 +50,17 @@ std::string packed_path(std::string_view name, const std::string& data_dir) {
   return (std::filesystem::path(data_dir) / fmt::format("{}.packed", name)).string();
 }
 
+bool is_at_hand(const DatasetEntry& entry, const std::string& data_dir) {
+  std::error_code error;
+  return entry.embedded != nullptr ||
+         std::filesystem::exists(packed_path(entry.name, data_dir), error);
+}
+
 LoadedDataset open_dataset(std::string_view name, const std::string& data_dir, bool verify) {
   const auto& entry = find_entry(name);
   if (entry.embedded != nullptr) return entry.embedded();
   const auto path = packed_path(name, data_dir);
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
+  if (!is_at_hand(entry, data_dir)) {
     throw data_error("data set {} is missing ({} does not exist); {}", name, path,
                      how_to_get(name));
   }

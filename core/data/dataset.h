@@ -144,6 +144,9 @@ LoadedDataset import_dataset(std::string_view name, const std::string& path,
 // `<data_dir>/<name>.packed`.
 std::string packed_path(std::string_view name, const std::string& data_dir);
 
+// Whether a run could have it: it is built in, or its packed file is there.
+bool is_at_hand(const DatasetEntry& entry, const std::string& data_dir);
+
 // What to run for a data set that is not here, for messages: "run: approxtrain data import mnist
 // PATH", and before it `data fetch` where its publisher's files can be downloaded.
 std::string how_to_get(std::string_view name);
