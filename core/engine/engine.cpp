@@ -45,7 +45,8 @@ class LibraryEngine final : public Engine {
       const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
       if (config.purpose == Purpose::kTiming) {
         const bool on_cpu = config.device == DeviceKind::kCpu;
-        run_timing(config, dataset, sink, stop, on_cpu ? CoreProbe(FmaProbe()) : CoreProbe());
+        run_timing(config, dataset, sink, stop,
+                   on_cpu ? cpu_probe() : gpu_probe(monitor_of(open_device(config.device))));
       } else {
         run_accuracy(config, dataset, place.checkpoints, sink, stop, place.recording);
       }

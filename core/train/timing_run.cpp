@@ -9,6 +9,7 @@
 #include "core/config/dense.h"
 #include "core/nn/phases.h"
 #include "core/train/block_order.h"
+#include "core/train/block_timer.h"
 #include "core/train/run_events.h"
 #include "core/train/session.h"
 
@@ -32,7 +33,7 @@ RunConfig exact_of(RunConfig config) {
 class TimingRun {
  public:
   TimingRun(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-            const std::atomic<bool>& stop, CoreProbe probe)
+            const std::atomic<bool>& stop, MachineProbe probe)
       : config_(config),
         dataset_(dataset),
         sink_(sink),
@@ -99,9 +100,9 @@ class TimingRun {
       Json event = {
           {"event", "block"}, {"pair", pair},          {"arm", is_dense ? "dense" : "approx"},
           {"order", order},   {"steps", block_steps_}, {"ns", timed.ns}};
-      if (timed.core_share) {
-        event.update({{"core_share", *timed.core_share}, {"repeats", timed.repeats}});
-      }
+      if (timed.core_share) event["core_share"] = *timed.core_share;
+      if (timed.clock_mhz) event["clock_mhz"] = *timed.clock_mhz;
+      if (probe_) event["repeats"] = timed.repeats;
       sink_(event);
     }
     sink_(
@@ -142,16 +143,12 @@ class TimingRun {
         (is_dense ? exact : approximated) =
             timer.time([&] { return backward_ns(is_dense ? *dense_ : *approx_); });
       }
-      // Unlike a block of whole steps one that shared a core is left out, and taints nothing.
-      if (stop_ || shared_a_core(exact) || shared_a_core(approximated)) continue;
+      // Unlike a block of whole steps one that was disturbed is left out, and taints nothing.
+      if (stop_ || exact.is_disturbed || approximated.is_disturbed) continue;
       const auto steps = static_cast<double>(approx_->period());
       metric("backward_ns", "dense", static_cast<double>(exact.ns) / steps);
       metric("backward_ns", "approx", static_cast<double>(approximated.ns) / steps);
     }
-  }
-
-  static bool shared_a_core(const TimedBlock& block) {
-    return block.core_share && *block.core_share < kLeastCoreShare;
   }
 
   // Of a period of the schedule.
@@ -184,7 +181,7 @@ class TimingRun {
                   {"eval_ns", 0},
                   {"warmup_ns", warmup_ns_},
                   {"step_ns", Json::array()}});
-    if (const auto taint = timer_.taint(); !taint.empty()) event["taint"] = {taint};
+    if (const auto taints = timer_.taints(); !taints.empty()) event["taint"] = taints;
     if (diverged) put_divergence(event, {approx_->steps_done(), approx_->first_bad_layer()});
     sink_(event);
   }
@@ -196,7 +193,7 @@ class TimingRun {
   const RunClock::time_point began_ = RunClock::now();
   // Drawn anew by every process, and reported.
   const uint64_t draw_ = std::random_device()();
-  const CoreProbe probe_;
+  const MachineProbe probe_;
   BlockTimer timer_;
   std::unique_ptr<Session> dense_, approx_;
   int64_t block_steps_ = 0;  // a whole number of the schedule's periods
@@ -206,7 +203,7 @@ class TimingRun {
 }  // namespace
 
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-                const std::atomic<bool>& stop, CoreProbe probe) {
+                const std::atomic<bool>& stop, MachineProbe probe) {
   TimingRun run(config, dataset, sink, stop, std::move(probe));
   run();
 }

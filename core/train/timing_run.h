@@ -6,7 +6,7 @@
 #include "core/config/run_config.h"
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
-#include "core/train/core_probe.h"
+#include "core/train/machine_probe.h"
 
 namespace approx {
 
@@ -18,10 +18,10 @@ namespace approx {
 // both networks by themselves, in pairs of blocks as well. Where `config.operators` is the library,
 // its step takes the place of the approximated one: how much slower or faster a stock step is than
 // the exact one that methods are held against; whole steps alone are timed then.
-// `probe`, where there is one, is asked between blocks whether the threads have a core each
-// (BlockTimer); a run whose threads had not taints itself. Speed only: nothing is evaluated.
-// Events as docs/events.md says.
+// `probe`, where there is one, is asked between blocks how the machine is: a block that was
+// disturbed is done again (BlockTimer), and a run that could not be timed undisturbed taints
+// itself. Speed only: nothing is evaluated. Events as docs/events.md says.
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-                const std::atomic<bool>& stop, CoreProbe probe = {});
+                const std::atomic<bool>& stop, MachineProbe probe = {});
 
 }  // namespace approx

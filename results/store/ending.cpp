@@ -67,9 +67,9 @@ void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome
   for (const auto& block : outcome.blocks) {
     execute(db,
             "INSERT OR REPLACE INTO timing_block(run_id, pair, arm, block_order, steps, ns, "
-            "core_share, repeats) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+            "core_share, clock_mhz, repeats) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
             run_id, block.pair, block.arm, block.order, block.steps, block.ns, block.core_share,
-            block.repeats);
+            block.clock_mhz, block.repeats);
   }
 }
 

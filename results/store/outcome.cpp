@@ -50,6 +50,7 @@ Outcome::Block block_of(const Json& event) {
                        .ns = event.at("ns").get<int64_t>(),
                        .repeats = event.value("repeats", int64_t{0})};
   if (event.contains("core_share")) block.core_share = event["core_share"].get<double>();
+  if (event.contains("clock_mhz")) block.clock_mhz = event["clock_mhz"].get<double>();
   if ((block.arm != "dense" && block.arm != "approx") || block.steps <= 0 || block.ns <= 0) {
     throw usage_error("not a block");
   }

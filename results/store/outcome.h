@@ -34,7 +34,7 @@ struct Outcome {
     int64_t pair = 0;
     std::string arm;
     int64_t order = 0, steps = 0, ns = 0, repeats = 0;
-    std::optional<double> core_share;
+    std::optional<double> core_share, clock_mhz;
   };
 
   explicit Outcome(const std::vector<Json>& events);

@@ -39,7 +39,8 @@ CREATE VIEW v_timing AS
 SELECT c.*, r.run_id, r.host_id, r.build_id, r.timing_valid, r.taint, d.pair,
        d.steps AS dense_steps, d.ns AS dense_ns, a.steps AS approx_steps, a.ns AS approx_ns,
        (1.0 * d.ns / d.steps) / (1.0 * a.ns / a.steps) AS speedup,
-       min(d.core_share, a.core_share) AS core_share
+       min(d.core_share, a.core_share) AS core_share, d.clock_mhz AS dense_clock_mhz,
+       a.clock_mhz AS approx_clock_mhz
   FROM v_cell c
   JOIN run r USING(cell_id)
   JOIN timing_block d ON d.run_id = r.run_id AND d.arm = 'dense'

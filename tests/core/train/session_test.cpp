@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <barrier>
+#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -411,7 +412,10 @@ std::vector<Json> probed_events(std::vector<double> shares) {
   size_t probes = 0;
   run_timing(
       config, dataset, [&](const Json& event) { events.push_back(event); }, stop,
-      [&] { return probes < shares.size() ? shares[probes++] : 1.0; });
+      [&] {
+        const double share = probes < shares.size() ? shares[probes++] : 1.0;
+        return MachineState{.core_share = share, .clock_mhz = 3000};
+      });
   return events;
 }
 
@@ -422,7 +426,10 @@ TEST(TimingRun, ABlockWhoseThreadsSharedACoreIsTimedAgain) {
   ASSERT_EQ(blocks.size(), 4u);
   EXPECT_EQ(blocks[1]["repeats"], 1);
   for (const size_t i : {0, 2, 3}) EXPECT_EQ(blocks[i]["repeats"], 0) << i;
-  for (const auto& block : blocks) EXPECT_EQ(block["core_share"], 1.0);
+  for (const auto& block : blocks) {
+    EXPECT_EQ(block["core_share"], 1.0);
+    EXPECT_EQ(block["clock_mhz"], 3000);
+  }
   EXPECT_FALSE(events.back().contains("taint"));
 }
 
@@ -449,17 +456,20 @@ TEST(TimingRun, TimesTheGradientsOfTheConvolutionsInPairs) {
   config.purpose = Purpose::kTiming;
   config.blocks = 4;
   config.block_steps = 2;
+  const auto began = std::chrono::steady_clock::now();
   const auto events = events_of(config);
+  const std::chrono::duration<double, std::nano> whole = std::chrono::steady_clock::now() - began;
   const auto backward = timed_metric(events, "backward_ns");
   ASSERT_EQ(backward.size(), 2u);
-  const double step = of_kind(events, "block")[0]["ns"].get<double>() / 2;
+  double backward_steps = 0;
   for (const char* arm : {"dense", "approx"}) {
     ASSERT_EQ(backward.at(arm).size(), 4u) << "a value a pair, as the blocks";
     for (const double ns : backward.at(arm)) {
       EXPECT_GT(ns, 0);
-      EXPECT_LT(ns, 20 * step) << "of a step";
+      backward_steps += 2 * ns;  // a period of the schedule
     }
   }
+  EXPECT_LT(backward_steps, whole.count()) << "part of the run, whatever else the machine does";
   // Each pair has a step of its own, by which its two are found.
   std::map<int64_t, int> pairs;
   for (const auto& event : of_kind(events, "metric")) {

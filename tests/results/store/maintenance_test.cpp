@@ -138,9 +138,9 @@ TEST_F(MaintenanceTest, AnExportHasEveryTable) {
   const auto paths = export_store(path_, folder_ / "csv");
   EXPECT_EQ(paths.size(), 15u);
   EXPECT_EQ(file_bytes(folder_ / "csv/timing_block.csv"),
-            "run_id,pair,arm,block_order,steps,ns,core_share,repeats\n"
-            "5,0,approx,1,10,1000,,0\n"
-            "5,0,dense,0,10,2000,,0\n");
+            "run_id,pair,arm,block_order,steps,ns,core_share,repeats,clock_mhz\n"
+            "5,0,approx,1,10,1000,,0,\n"
+            "5,0,dense,0,10,2000,,0,\n");
   std::ofstream(folder_ / "file") << "x";
   EXPECT_THROW(export_store(path_, folder_ / "file"), Error);
 }

@@ -268,16 +268,18 @@ TEST_F(StoreTest, TimingIsValidOnlyAloneAndUndisturbed) {
             std::vector<std::string>{"2.0"});
 }
 
-TEST_F(StoreTest, ABlockKnowsTheCoresOfItsThreads) {
+TEST_F(StoreTest, ABlockKnowsTheCoresOfItsThreadsAndTheirClock) {
   const auto run = planned("zero", 0, Purpose::kTiming);
   auto store = with({run});
   const auto id = store.begin(run.key, environment_of(), directory("a"));
   auto probed = block_event(0, "dense", 10, 2000), last = block_event(0, "approx", 10, 1000);
-  probed.update({{"core_share", 0.75}, {"repeats", 2}});
+  probed.update({{"core_share", 0.75}, {"repeats", 2}, {"clock_mhz", 3150.5}});
   store.finish(*id, {probed, last, final_event(1)}, {});
-  EXPECT_EQ(query(path_, "SELECT arm, core_share, repeats FROM timing_block ORDER BY arm DESC"),
-            (std::vector<std::string>{"dense|0.75|2", "approx|NULL|0"}));
-  EXPECT_EQ(query(path_, "SELECT core_share FROM v_timing"), std::vector<std::string>{"NULL"});
+  EXPECT_EQ(query(path_,
+                  "SELECT arm, core_share, repeats, clock_mhz FROM timing_block ORDER BY arm DESC"),
+            (std::vector<std::string>{"dense|0.75|2|3150.5", "approx|NULL|0|NULL"}));
+  EXPECT_EQ(query(path_, "SELECT core_share, dense_clock_mhz, approx_clock_mhz FROM v_timing"),
+            std::vector<std::string>{"NULL|3150.5|NULL"});
 }
 
 TEST_F(StoreTest, PairsNeedEqualSettings) {

@@ -1,13 +1,13 @@
-#include "core/train/core_probe.h"
+#include "core/train/machine_probe.h"
 
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <thread>
 #include <utility>
 
-#include "base/error.h"
+#include "kernels/probe/clock.h"
 #include "kernels/probe/fma.h"
 
 namespace approx {
@@ -17,8 +17,6 @@ using ProbeClock = std::chrono::steady_clock;
 
 constexpr double kProbeSeconds = 1e-3;  // of one measurement: what wakes threads is short beside it
 constexpr int kTries = 2;               // an interrupt is no shared core
-constexpr int64_t kRepeats = 3;         // of one block
-constexpr auto kPause = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -57,50 +55,22 @@ double FmaProbe::ceiling() const {
   return rounds * static_cast<double>(fma_round_flops_simd());
 }
 
-BlockTimer::BlockTimer(CoreProbe probe, int64_t blocks, const std::atomic<bool>& stop,
-                       std::function<void()> pause)
-    : probe_(std::move(probe)),
-      stop_(stop),
-      pause_(pause ? std::move(pause) : [] { std::this_thread::sleep_for(kPause); }),
-      repeats_left_(blocks),
-      pauses_left_(blocks) {
-  if (probe_) last_ = probe_();
+MachineProbe cpu_probe() {
+  return [shares = FmaProbe()]() mutable {
+    return MachineState{.core_share = shares(), .clock_mhz = 1e-6 * core_clock_hz()};
+  };
 }
 
-// The share before a block: waits a little where the last one was too small.
-double BlockTimer::settle() {
-  for (; last_ < kLeastCoreShare && pauses_left_ > 0 && !stop_; --pauses_left_) {
-    pause_();
-    last_ = probe_();
-  }
-  return last_;
-}
-
-TimedBlock BlockTimer::time(const std::function<int64_t()>& work) {
-  TimedBlock block;
-  ++blocks_;
-  if (!probe_) {
-    block.ns = work();
-    return block;
-  }
-  while (true) {
-    const double before = settle();
-    block.ns = work();
-    last_ = probe_();
-    block.core_share = std::min(before, last_);
-    if (*block.core_share >= kLeastCoreShare || stop_) return block;
-    if (block.repeats == kRepeats || repeats_left_ == 0) break;
-    ++block.repeats, --repeats_left_;
-  }
-  ++shared_;
-  worst_ = std::min(worst_, *block.core_share);
-  return block;
-}
-
-std::string BlockTimer::taint() const {
-  if (shared_ == 0) return "";
-  return fmt::format("its threads shared cores in {} of {} blocks ({:.2f} of a core each at worst)",
-                     shared_, blocks_, worst_);
+MachineProbe gpu_probe(std::shared_ptr<GpuMonitor> gpu) {
+  if (!gpu) return {};
+  return [gpu = std::move(gpu)] {
+    MachineState state{.slowed_by = gpu->slowed_by()};
+    const Json clocks = gpu->clocks();
+    if (const auto mhz = clocks.find("sm_mhz"); mhz != clocks.end()) {
+      state.clock_mhz = mhz->get<double>();
+    }
+    return state;
+  };
 }
 
 }  // namespace approx
