@@ -57,8 +57,14 @@ class Magnitude : public GradientVisitor {
     });
   }
 
-  // [] float
+  GradientLook look(const at::Tensor& gradient) override {
+    mean_ = at::empty({}, at::TensorOptions().dtype(at::kFloat).device(gradient.device()));
+    return {.mean = mean_.mutable_data_ptr<float>()};
+  }
+
+  // [] float, where the gradient is
   at::Tensor mean() const {
+    if (mean_.defined()) return mean_;
     const double sum = std::accumulate(sums_.begin(), sums_.end(), 0.0);
     return at::scalar_tensor(sum / static_cast<double>(std::max<int64_t>(numel_, 1)), at::kFloat);
   }
@@ -70,29 +76,51 @@ class Magnitude : public GradientVisitor {
  private:
   std::vector<double> sums_;  // by block
   int64_t numel_ = 0;
+  at::Tensor mean_;  // on a GPU
 };
 
 // And prunes it, by a threshold that is known beforehand.
 class MagnitudeAndPruning final : public Magnitude {
  public:
-  MagnitudeAndPruning(float tau, const Rng& rng) : tau_(tau), rng_(rng) {}
+  // `tau` [] float, where the gradient will be.
+  MagnitudeAndPruning(at::Tensor tau, const Rng& rng) : tau_(std::move(tau)), rng_(rng) {}
+
+  void begin(const at::Tensor& gradient, int64_t blocks) override {
+    Magnitude::begin(gradient, blocks);
+    threshold_ = *tau_.const_data_ptr<float>();
+  }
 
   void visit(int64_t block, int64_t first, int64_t last) override {
     Magnitude::visit(block, first, last);
     of_two_types(type_, [&]<typename Number>(Number) {
       auto* const numbers = static_cast<Number*>(gradient_);
-      const auto tau = static_cast<float>(Number(tau_));
+      const auto tau = static_cast<float>(Number(threshold_));
       const StochasticArgs<Number> args{last, numbers, numbers, tau, rng_};
       kept_ += stochastic_simd(args, first, last);
     });
   }
 
-  int64_t kept() const { return kept_; }
+  GradientLook look(const at::Tensor& gradient) override {
+    auto look = Magnitude::look(gradient);
+    tau_ = tau_.to(gradient.device(), gradient.scalar_type()).to(at::kFloat);
+    kept_there_ = at::zeros({}, tau_.options().dtype(at::kLong));
+    look.tau = tau_.const_data_ptr<float>();
+    look.kept = kept_there_.mutable_data_ptr<int64_t>();
+    look.rng = rng_;
+    return look;
+  }
+
+  // [] int64, where the gradient is
+  at::Tensor kept() const {
+    return kept_there_.defined() ? kept_there_ : at::scalar_tensor(kept_.load(), at::kLong);
+  }
 
  private:
-  const float tau_;
+  at::Tensor tau_;
+  float threshold_ = 0;
   const Rng rng_;
   std::atomic<int64_t> kept_ = 0;
+  at::Tensor kept_there_;  // on a GPU
 };
 
 class StochasticPruning final : public PruningMethod {
@@ -123,7 +151,7 @@ class StochasticPruning final : public PruningMethod {
     if (!prunes_output(call)) return Dense{};
     if (const auto* seen = dynamic_cast<const MagnitudeAndPruning*>(call.visitor)) {
       remember(seen->mean(), call);
-      return PrunedDY{o.dy, at::scalar_tensor(seen->kept(), at::kLong)};
+      return PrunedDY{o.dy, seen->kept()};
     }
     const auto tau = threshold(o.dy, call);
     return call.may_overwrite ? stochastic_pruned_over(o.dy, tau, call.rng)
@@ -133,8 +161,8 @@ class StochasticPruning final : public PruningMethod {
   std::unique_ptr<GradientVisitor> pruning_visitor(const MethodCall& call) override {
     if (!prunes_output(call)) return nullptr;
     if (!last_mean_.defined()) return std::make_unique<Magnitude>();
-    const auto tau = call.scaled(last_mean_ * tau_per_mean_, at::kFloat);
-    return std::make_unique<MagnitudeAndPruning>(*tau.const_data_ptr<float>(), call.rng);
+    return std::make_unique<MagnitudeAndPruning>(
+        call.scaled(last_mean_ * tau_per_mean_, at::kFloat), call.rng);
   }
 
   bool prunes_output(const MethodCall& call) const {

@@ -43,12 +43,15 @@ class ShownGradient final : public GradientVisitor {
   explicit ShownGradient(std::unique_ptr<GradientVisitor> to) : to_(std::move(to)) {}
 
   void begin(const at::Tensor& gradient, int64_t blocks) override {
-    gradient_ = gradient.getIntrusivePtr();
-    version_ = gradient._version();
+    note(gradient);
     to_->begin(gradient, blocks);
   }
   void visit(int64_t block, int64_t first, int64_t last) override {
     to_->visit(block, first, last);
+  }
+  GradientLook look(const at::Tensor& gradient) override {
+    note(gradient);
+    return to_->look(gradient);
   }
 
   // The method's, if this is what it was shown. Where the layer's output has other readers than the
@@ -59,6 +62,11 @@ class ShownGradient final : public GradientVisitor {
   }
 
  private:
+  void note(const at::Tensor& gradient) {
+    gradient_ = gradient.getIntrusivePtr();
+    version_ = gradient._version();
+  }
+
   std::unique_ptr<GradientVisitor> to_;
   c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> gradient_{
       c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>()};

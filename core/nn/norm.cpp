@@ -25,10 +25,8 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
                   "without create_graph");
     }
     const PhaseScope phase(Phase::kNormalisation);
-    // The layer before, if it is one that looks at its gradient; on a CPU, where somebody can.
-    auto* reader = gradients[0].is_cpu()
-                       ? dynamic_cast<GradientReader*>(next_edge(0).function.get())
-                       : nullptr;
+    // The layer before, if it is one that looks at its gradient.
+    auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
     const auto found =
         norm_backward(gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(),
                       bias.unpack(), statistics.mean, statistics.inverse_deviation, tail,

@@ -271,7 +271,7 @@ NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at:
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
                             NormTail tail, GradientVisitor* visitor, std::string_view variant) {
   if (x.is_cuda()) {
-    return norm_backward_on_gpu(dy, y, x, weight, bias, mean, inverse_deviation, tail);
+    return norm_backward_on_gpu(dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor);
   }
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);

@@ -12,8 +12,8 @@
 namespace approx {
 
 // Whether the functions below take x: [N,C,H,W], channels last in memory, float or bfloat16 on the
-// CPU, also float16 on a GPU whose kernels are open. There `variant` is not looked at, and there
-// are no visitors. dy, y and `residual` are of x's type, what belongs to channels is float.
+// CPU, also float16 on a GPU whose kernels are open, where `variant` is not looked at. dy, y and
+// `residual` are of x's type, what belongs to channels is float.
 bool fused_norm_fits(const at::Tensor& x);
 
 // Mean, variance (biased) and 1 / sqrt(variance + epsilon) per channel, [C] each. In double

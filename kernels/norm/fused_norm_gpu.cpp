@@ -69,7 +69,7 @@ template <typename Number>
 NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
                            const at::Tensor& weight, const at::Tensor& mean,
                            const at::Tensor& inverse_deviation, const AffineOnGpu& affine,
-                           NormTail tail) {
+                           NormTail tail, GradientVisitor* visitor) {
   const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
   NormGradients result{at::empty_like(x), like_channels(x), like_channels(x), {}};
   const bool adds = tail == NormTail::kAddRelu;
@@ -96,6 +96,10 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
        .b = out_of(b),
        .d = out_of(d)},
       x.device());
+  const auto magnitudes =
+      visitor == nullptr ? at::Tensor()
+                         : at::empty({most_norm_blocks(pixels_of(x), x.size(1))},
+                                     at::TensorOptions().dtype(at::kDouble).device(x.device()));
   start<NormGradientOnGpu<Number>>(
       {pixels_of(x),
        {.channels = x.size(1),
@@ -107,7 +111,9 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
         .a = in_of(a),
         .b = in_of(b),
         .d = in_of(d),
-        .dx = mutable_numbers_of<Number>(result.dx)}},
+        .dx = mutable_numbers_of<Number>(result.dx)},
+       visitor == nullptr ? GradientLook() : visitor->look(result.dx),
+       visitor == nullptr ? nullptr : magnitudes.mutable_data_ptr<double>()},
       x.device());
   return result;
 }
@@ -144,11 +150,11 @@ at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
 NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                                    const at::Tensor& weight, const at::Tensor& bias,
                                    const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                                   NormTail tail) {
+                                   NormTail tail, GradientVisitor* visitor) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
   NormGradients result;
   of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
-    result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, affine, tail);
+    result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, affine, tail, visitor);
   });
   return result;
 }

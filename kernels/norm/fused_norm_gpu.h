@@ -15,10 +15,10 @@ at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& inverse_deviation, NormTail tail,
                                const at::Tensor& residual);
 
-// No visitor: what a GPU asks of a gradient it asks in launches of their own.
+// A `visitor` is asked what to do to dx (GradientVisitor::look).
 NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                                    const at::Tensor& weight, const at::Tensor& bias,
                                    const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                                   NormTail tail);
+                                   NormTail tail, GradientVisitor* visitor);
 
 }  // namespace approx

@@ -42,13 +42,29 @@ void launch_sums(const NormSumsOnGpu<Number>& on, void* stream) {
   launch(NormSumsEnd<Number>{on}, stream);
 }
 
+template <typename Number, int kWidth>
+void launch_gradient_by(const NormGradientOnGpu<Number>& on, void* stream) {
+  using Adding = NormGradientGpu<Number, kWidth, Looking::kAdding>;
+  if (on.partial == nullptr) {
+    return launch(NormGradientGpu<Number, kWidth, Looking::kNot>{on}, stream);
+  }
+  if (on.look.tau != nullptr) {
+    launch(NormGradientGpu<Number, kWidth, Looking::kPruning>{on}, stream);
+  } else {
+    launch(Adding{on}, stream);
+  }
+  const Grid grid = Adding{on}.grid();
+  launch(MeanOfPartials{on.rows * on.pass.channels, grid.x * grid.y, on.partial, on.look.mean},
+         stream);
+}
+
 template <typename Number>
 void launch_gradient(const NormGradientOnGpu<Number>& on, void* stream) {
   const auto& p = on.pass;
   if (fours(p.channels, p.dy, p.x, p.scale, p.offset, p.a, p.b, p.d, p.dx)) {
-    return launch(NormGradientGpu<Number, 4>{on}, stream);
+    return launch_gradient_by<Number, 4>(on, stream);
   }
-  launch(NormGradientGpu<Number, 1>{on}, stream);
+  launch_gradient_by<Number, 1>(on, stream);
 }
 
 REGISTER_LAUNCH(NormStatisticsOnGpu<float>, launch_statistics<float>);

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "kernels/gpu/planes.h"
+#include "kernels/gpu/sums.h"
 #include "kernels/norm/norm_on_gpu.h"
+#include "kernels/select/pruned_gpu.h"
 
 namespace approx {
 
@@ -167,7 +169,10 @@ struct NormSumsEnd {
   }
 };
 
-template <typename Number, int kWidth>
+// What is done to dx beside writing it: nothing, its magnitudes are added up, or it is pruned too.
+enum class Looking { kNot, kAdding, kPruning };
+
+template <typename Number, int kWidth, Looking kLooking>
 struct NormGradientGpu {
   static constexpr int kMostThreads = 256;
   NormGradientOnGpu<Number> on;
@@ -175,13 +180,30 @@ struct NormGradientGpu {
   constexpr PlaneBlocks blocks() const {
     return blocks_of_rows(on.rows, on.pass.channels / kWidth);
   }
-  Grid grid() const { return blocks().grid(0); }
+  Grid grid() const {
+    Grid grid = blocks().grid(0);
+    const auto warps = static_cast<size_t>(grid.threads / kWarp);
+    if (kLooking != Looking::kNot) grid.shared = warps * (sizeof(double) + sizeof(int64_t));
+    return grid;
+  }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const NormGradient<Number>& p = on.pass;
     const PlaneThread at(blocks(), thread);
-    if (at.vector >= blocks().vectors) return;
+    Seen seen;
+    if (at.vector < blocks().vectors) write(thread, at, seen);
+    if constexpr (kLooking != Looking::kNot) leave(thread, seen);
+  }
+
+ private:
+  struct Seen {
+    float magnitude = 0;
+    int64_t kept = 0;
+  };
+
+  template <typename Thread>
+  APPROX_GPU void write(const Thread& thread, const PlaneThread& at, Seen& seen) const {
+    const NormGradient<Number>& p = on.pass;
     const int64_t channel = at.vector * kWidth;
     const auto a = load_constant<kWidth>(p.a + channel), b = load_constant<kWidth>(p.b + channel),
                d = load_constant<kWidth>(p.d + channel);
@@ -190,6 +212,8 @@ struct NormGradientGpu {
       scale = load_constant<kWidth>(p.scale + channel);
       offset = load_constant<kWidth>(p.offset + channel);
     }
+    float tau = 0;
+    if constexpr (kLooking == Looking::kPruning) tau = *on.look.tau;
     for_own_rows(thread, blocks(), at, on.rows, [&](int64_t row) {
       const int64_t index = row * p.channels + channel;
       const auto dy = load_constant<kWidth>(p.dy + index), x = load_constant<kWidth>(p.x + index);
@@ -198,8 +222,41 @@ struct NormGradientGpu {
         const bool cut = p.relu && norm_affine(x.v[i], scale.v[i], offset.v[i]) <= 0;
         dx.v[i] = std::fma(a.v[i], cut ? 0.0f : dy.v[i], std::fma(b.v[i], x.v[i], d.v[i]));
       }
+      if constexpr (kLooking != Looking::kNot) look(index, tau, dx, seen);
       store<kWidth>(p.dx + index, dx);
     });
+  }
+
+  // At what would have been written, from `index` on: the draws of those elements, and the bits of
+  // pruning in a pass of its own.
+  APPROX_GPU void look(int64_t index, float tau, Floats<kWidth>& dx, Seen& seen) const {
+    for (int i = 0; i < kWidth; ++i) {
+      dx.v[i] = static_cast<float>(Number(dx.v[i]));
+      seen.magnitude += dx.v[i] < 0 ? -dx.v[i] : dx.v[i];
+    }
+    if constexpr (kLooking == Looking::kPruning) {
+      const auto words = on.look.rng.block(static_cast<uint32_t>(index / 4));
+      for (int i = 0; i < kWidth; ++i) {
+        const auto word = static_cast<size_t>(kWidth == 4 ? i : index % 4);
+        dx.v[i] = stochastically_pruned(dx.v[i], tau, words[word]);
+        seen.kept += dx.v[i] != 0 ? 1 : 0;
+      }
+    }
+  }
+
+  template <typename Thread>
+  APPROX_GPU void leave(Thread& thread, const Seen& seen) const {
+    auto* sums = thread.template shared<double>();
+    const double magnitude = sum_of_block(thread, double{seen.magnitude}, sums);
+    if (thread.index() == 0) {
+      on.partial[thread.block_y() * thread.blocks() + thread.block_x()] = magnitude;
+    }
+    if constexpr (kLooking == Looking::kPruning) {
+      auto* counts = thread.template shared<int64_t>(static_cast<size_t>(thread.threads() / kWarp) *
+                                                     sizeof(double));
+      const int64_t kept = sum_of_block(thread, seen.kept, counts);
+      if (thread.index() == 0) thread.add(on.look.kept, kept);
+    }
   }
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/gpu/kernel.h"
+#include "kernels/norm/gradient_visitor.h"
 #include "kernels/norm/norm.h"
 
 namespace approx {
@@ -40,6 +41,14 @@ template <typename Number>
 struct NormGradientOnGpu {
   int64_t rows = 0;
   NormGradient<Number> pass;
+  // Where somebody looks at dx: what for, and room for sums of magnitudes.
+  GradientLook look;
+  double *partial = nullptr;  // [most_norm_blocks]; null: nobody does
 };
+
+// The most blocks that write such a matrix.
+constexpr int64_t most_norm_blocks(int64_t rows, int64_t channels) {
+  return row_blocks(rows) * blocks_of(channels, kWarp);
+}
 
 }  // namespace approx

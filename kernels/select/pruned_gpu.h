@@ -7,6 +7,14 @@
 
 namespace approx {
 
+// What becomes of an entry, by its word of the stream.
+APPROX_GPU float stochastically_pruned(float g, float tau, uint32_t word) {
+  const float size = g < 0 ? -g : g;
+  if (!(size < tau)) return g;
+  if (!(size > Rng::uniform(word) * tau)) return 0;
+  return g < 0 ? -tau : tau;  // (a size above a draw is not zero, so its sign is that of g)
+}
+
 // A thread takes four neighbouring elements at a time, which are one block of the stream: the same
 // draws and the same bits as the loops of kernels/select/pruned.h. `kFours`: both arrays lie so
 // that four numbers are moved by one instruction.
@@ -35,14 +43,14 @@ struct StochasticPrune {
       if (kFours && at + 4 <= a.count) {
         Floats<4> values = load<4>(a.dy + at);
         for (int i = 0; i < 4; ++i) {
-          values.v[i] = pruned(values.v[i], tau, words[static_cast<size_t>(i)]);
+          values.v[i] = stochastically_pruned(values.v[i], tau, words[static_cast<size_t>(i)]);
           kept += values.v[i] != 0 ? 1 : 0;
         }
         store<4>(a.pruned + at, values);
       } else {
         for (int i = 0; i < 4 && at + i < a.count; ++i) {
-          const float value =
-              pruned(static_cast<float>(a.dy[at + i]), tau, words[static_cast<size_t>(i)]);
+          const float value = stochastically_pruned(static_cast<float>(a.dy[at + i]), tau,
+                                                    words[static_cast<size_t>(i)]);
           kept += value != 0 ? 1 : 0;
           a.pruned[at + i] = Number(value);
         }
@@ -50,14 +58,6 @@ struct StochasticPrune {
     }
     const int64_t all = sum_of_block(thread, kept, thread.template shared<int64_t>());
     if (thread.index() == 0) thread.add(on.kept, all);
-  }
-
- private:
-  static APPROX_GPU float pruned(float g, float tau, uint32_t word) {
-    const float size = g < 0 ? -g : g;
-    if (!(size < tau)) return g;
-    if (!(size > Rng::uniform(word) * tau)) return 0;
-    return g < 0 ? -tau : tau;  // (a size above a draw is not zero, so its sign is that of g)
   }
 };
 

@@ -30,6 +30,9 @@ const std::optional<at::Device>& cuda(std::string* reason = nullptr) {
   return device;
 }
 
+// Phi^-1(0.95) sqrt(pi / 2): the threshold of p = 0.9 over the mean magnitude.
+constexpr double kNinetyOfMean = 1.6448536269514722 * 1.2533141373155003;
+
 #define SKIP_WITHOUT_CUDA() \
   std::string reason;       \
   if (!cuda(&reason)) {     \
@@ -185,6 +188,51 @@ TEST(Cuda, StochasticPruningGivesTheCpusBits) {
     EXPECT_TRUE(at::equal(over.dy.cpu(), wanted.dy));
     EXPECT_NEAR(mean_magnitude(dy.to(*cuda())).item<float>(), mean_magnitude(dy).item<float>(),
                 1e-5);
+  }
+}
+
+// In the pass that writes dX: the bits of a pass of its own.
+TEST(Cuda, StochasticPruningIsDoneWhileANormWrites) {
+  SKIP_WITHOUT_CUDA();
+  for (const int64_t channels : {3, 64}) {
+    for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+      SCOPED_TRACE(testing::Message() << channels << " channels, " << toString(type));
+      const auto map = [&] {
+        return at::randn({5, channels, 7, 9})
+            .to(*cuda(), type)
+            .contiguous(at::MemoryFormat::ChannelsLast);
+      };
+      const auto x = map();
+      const auto weight = at::rand({channels}).to(*cuda()) + 0.5,
+                 bias = at::randn({channels}).to(*cuda());
+      const auto statistics = norm_statistics(x, 1e-5);
+      const auto method = make_method("stochastic_pruning:p=0.9,statistics=previous");
+      at::Tensor mean;
+      for (const uint64_t step : {1, 2, 3}) {
+        const auto dy = map();
+        const auto written = [&](GradientVisitor* visitor) {
+          return norm_backward(dy, {}, x, weight, bias, statistics.mean,
+                               statistics.inverse_deviation, NormTail::kRelu, visitor)
+              .dx;
+        };
+        const Rng rng{.seed = 5, .layer = 2, .step = step, .product = Product::kDataGradient};
+        MethodCall call(rng, /*norm_after=*/true);
+        const auto visitor = method->visitor(call);
+        const auto whole = written(nullptr), dx = written(visitor.get());
+        call.visitor = visitor.get();
+        auto operands = operands_with_dy(dx);
+        operands.product = Product::kDataGradient;
+        const auto plan = std::get<PrunedDY>(method->plan(operands, call));
+        if (step > 1) {
+          const auto wanted = stochastic_pruned(whole, mean * kNinetyOfMean, rng);
+          EXPECT_TRUE(at::equal(dx, wanted.dy));
+          EXPECT_TRUE(plan.dy.is_same(dx));
+          EXPECT_EQ(plan.kept.item<int64_t>(), wanted.kept.item<int64_t>());
+        }
+        mean = method->memory()->clone();
+        EXPECT_TRUE(close(mean, mean_magnitude(whole), 1e-5));
+      }
+    }
   }
 }
 

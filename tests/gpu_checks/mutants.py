@@ -22,7 +22,7 @@ CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHAN
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
           ENTRIES: "SparseDY entries,", NM: "n of", PRUNED: "", SUMS: "mean",
-          DRAWS: "uniform", NORMALS: "normal", NORM: "norm:",
+          DRAWS: "uniform", NORMALS: "normal", NORM: "norm",
           CHANNELS: "channels", SQUARES: "norms of"}
 
 # What is wrong, the kernel, its text and what stands there instead.
@@ -92,6 +92,19 @@ FAULTS = [
     ("the first numbers of a row alone", SQUARES, "at < on.m.columns;", "at < 256;"),
     ("numbers of a row twice", SQUARES, "int64_t{thread.threads()} * kWidth",
      "int64_t{thread.threads()}"),
+    ("another block of the draws", NORM, "static_cast<uint32_t>(index / 4)",
+     "static_cast<uint32_t>(index)"),
+    ("the draws of another channel", NORM, "kWidth == 4 ? i : index % 4", "kWidth == 4 ? i : 0"),
+    ("what is not yet rounded is pruned", NORM, "static_cast<float>(Number(dx.v[i]));", "dx.v[i];"),
+    ("a magnitude with its sign", NORM, "dx.v[i] < 0 ? -dx.v[i] : dx.v[i];", "dx.v[i];"),
+    ("all sums in one place", NORM, "thread.block_y() * thread.blocks() + thread.block_x()",
+     "thread.block_y() * thread.blocks()"),
+    ("counts over sums that are still read", NORM,
+     "shared<int64_t>(static_cast<size_t>(thread.threads() / kWarp) *\n"
+     "                                                     sizeof(double));",
+     "shared<int64_t>();"),
+    ("threads without channels look", NORM, "if (at.vector < blocks().vectors) write(",
+     "if (at.vector <= blocks().vectors) write("),
     ("no square of the mean", NORM, " - shifted * shifted", ""),
     ("the angle of another pair", NORMALS, "words[pair + 1]", "words[3 - pair]"),
     ("one of four forgotten", DRAWS, "i < 4 && at + i", "i < 3 && at + i"),

@@ -237,7 +237,8 @@ std::string backward_agrees(uint64_t seed) {
                                         .d = rest.data(),
                                         .dx = out.data()};
         if (failed.empty()) {
-          failed = emulate(NormGradientGpu<Number, kWidth>{{maps.rows, pass}}, order);
+          failed =
+              emulate(NormGradientGpu<Number, kWidth, Looking::kNot>{{maps.rows, pass}}, order);
         }
         for (const auto* array : {&partial, &dweight, &dbias, &out_a, &out_b, &out_d}) {
           if (!array->intact()) failed = "it wrote elsewhere";
@@ -259,6 +260,108 @@ std::string backward_agrees(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
 }
 
+// What a look at dx must find: dx as it is without one, its mean magnitude, and what is left of it.
+template <typename Number>
+struct Looked {
+  std::vector<Number> dx;
+  double mean = 0;
+  int64_t kept = 0;
+};
+
+template <typename Number>
+Looked<Number> looked_at(std::vector<Number> dx, const Rng& rng, const float* tau) {
+  Looked<Number> looked;
+  for (const Number value : dx) looked.mean += std::abs(static_cast<float>(value));
+  looked.mean /= static_cast<double>(dx.size());
+  looked.dx = dx;
+  if (tau == nullptr) return looked;
+  const StochasticArgs<Number> args{.count = static_cast<int64_t>(dx.size()),
+                                    .dy = dx.data(),
+                                    .pruned = looked.dx.data(),
+                                    .tau = *tau,
+                                    .rng = rng};
+  looked.kept = stochastic_reference(args, 0, args.count);
+  return looked;
+}
+
+template <typename Number, int kWidth, Looking kLooking>
+std::string looks_agree(uint64_t seed) {
+  Draws draw(seed);
+  const Maps<Number> maps(draw, kWidth);
+  const int64_t count = maps.rows * maps.channels;
+  const Rng rng{.seed = seed, .layer = 3, .step = (uint64_t{1} << 40) + seed, .rank = 2};
+  // Of numbers that are mostly below 2, some of which are no numbers.
+  const float tau = static_cast<float>(Number(0.7F * static_cast<float>(draw.below(4))));
+  auto rest = maps.offset;
+  for (size_t c = 0; c < rest.size(); ++c) rest[c] += 0.01F * static_cast<float>(draw.below(100));
+  auto gradient = maps.dy;
+  if (draw.below(4) == 0) gradient[static_cast<size_t>(draw.below(count))] = NAN;
+  const GpuArray<Number> dy(as_numbers<Number>(gradient)), x(as_numbers<Number>(maps.x));
+  const GpuArray<float> scale(maps.scale), offset(maps.offset), weight(maps.weight),
+      there_rest(rest), there_tau(std::vector<float>{tau});
+  const auto on = [&](Number* dx) {
+    return NormGradientOnGpu<Number>{.rows = maps.rows,
+                                     .pass = {.channels = maps.channels,
+                                              .relu = maps.tail == NormTail::kRelu,
+                                              .dy = dy.data(),
+                                              .x = x.data(),
+                                              .scale = scale.data(),
+                                              .offset = offset.data(),
+                                              .a = weight.data(),
+                                              .b = scale.data(),
+                                              .d = there_rest.data(),
+                                              .dx = dx},
+                                     .look = {},
+                                     .partial = nullptr};
+  };
+  GpuArray<Number> plain(count);
+  std::string wrong =
+      emulate(NormGradientGpu<Number, kWidth, Looking::kNot>{on(plain.data())}, Order::kForwards);
+  const bool prunes = kLooking == Looking::kPruning;
+  const auto wanted = looked_at<Number>(plain.values(), rng, prunes ? &tau : nullptr);
+  std::vector<Number> got;
+  std::string in_orders = in_all_orders<std::vector<Number>>(
+      [&](Order order, std::vector<Number>& results) {
+        GpuArray<Number> dx(count);
+        GpuArray<float> mean(1);
+        GpuArray<int64_t> kept(std::vector<int64_t>{0});
+        GpuArray<double> partial(most_norm_blocks(maps.rows, maps.channels));
+        auto there = on(dx.data());
+        there.look.mean = mean.data();
+        if (prunes) {
+          there.look.tau = there_tau.data();
+          there.look.kept = kept.data();
+          there.look.rng = rng;
+        }
+        there.partial = partial.data();
+        const NormGradientGpu<Number, kWidth, kLooking> kernel{there};
+        std::string failed = emulate(kernel, order);
+        const int64_t sums = kernel.grid().x * kernel.grid().y;
+        if (failed.empty()) {
+          failed = emulate(MeanOfPartials{count, sums, partial.data(), mean.data()}, order);
+        }
+        if (!dx.intact() || !mean.intact() || !kept.intact() || !partial.intact()) {
+          failed = "it wrote elsewhere";
+        }
+        if (failed.empty() && *kept.data() != wanted.kept) {
+          failed = fmt::format("{} counted and not {}", *kept.data(), wanted.kept);
+        }
+        const double found = *mean.data();
+        const bool is_mean = std::isnan(wanted.mean)
+                                 ? std::isnan(found)
+                                 : std::abs(found - wanted.mean) <= 1e-5 * wanted.mean;
+        if (failed.empty() && !is_mean) {
+          failed = fmt::format("a mean of {} and not {}", found, wanted.mean);
+        }
+        results = dx.values();
+        return failed;
+      },
+      got);
+  if (wrong.empty()) wrong = in_orders;
+  if (wrong.empty() && !same_bits(got, wanted.dx)) wrong = "other bits than in two passes";
+  return wrong.empty() ? wrong : fmt::format("{} ({}, tau {})", wrong, maps.described(), tau);
+}
+
 }  // namespace
 
 std::vector<Agreement> norm_on_gpu() {
@@ -271,6 +374,10 @@ std::vector<Agreement> norm_on_gpu() {
     all.push_back({named("forward, one by one"), forward_agrees<Number, 1>});
     all.push_back({named("backward, fours"), backward_agrees<Number, 4>});
     all.push_back({named("backward, one by one"), backward_agrees<Number, 1>});
+    all.push_back({named("magnitude, fours"), looks_agree<Number, 4, Looking::kAdding>});
+    all.push_back({named("magnitude, one by one"), looks_agree<Number, 1, Looking::kAdding>});
+    all.push_back({named("pruning, fours"), looks_agree<Number, 4, Looking::kPruning>});
+    all.push_back({named("pruning, one by one"), looks_agree<Number, 1, Looking::kPruning>});
   };
   add(float(), "");
   add(BFloat16(), " of bfloat16");
