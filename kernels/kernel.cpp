@@ -61,6 +61,18 @@ at::Tensor run(const Plan& plan, const Operands& operands, std::string_view vari
       plan);
 }
 
+bool density_decides(const Operands& operands) {
+  Problem problem = problem_of(operands);
+  for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+    problem.product = product;
+    problem.density = 0;
+    const auto* of_little = choose<PrunedDY>(problem);
+    problem.density = 1;
+    if (choose<PrunedDY>(problem) != of_little) return true;
+  }
+  return false;
+}
+
 at::Tensor full_product(const Operands& operands) {
   return compute(*choose<Dense>(problem_of(operands)), Dense{}, operands);
 }

@@ -28,6 +28,10 @@ namespace approx {
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant = {},
                LayerVariants* counts = nullptr);
 
+// Whether it may depend on the density of a PrunedDY plan what computes one of these gradients.
+// (Rules of such variants are true from no density on to some density.)
+bool density_decides(const Operands& operands);
+
 // The exact product as of a dY without zeros: what gains by zeros is held against it.
 at::Tensor full_product(const Operands& operands);
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <vector>
 
+#include "kernels/gpu/scratch.h"
 #include "kernels/gpu/start.h"
 #include "kernels/numbers_of.h"
 #include "kernels/operands.h"
@@ -69,6 +70,22 @@ class LoopMemory {
   c10::Device place_;
   std::vector<at::Tensor> kept_;
   at::Tensor result_;
+};
+
+// LibTorch's memory at a place, until the end of the object: its allocator gives nothing to others
+// that what was started before may still use.
+class TensorScratch final : public GpuScratch {
+ public:
+  explicit TensorScratch(c10::Device place) : place_(place) {}
+
+ private:
+  void* bytes(int64_t count) override {
+    kept_.push_back(at::empty({count}, at::TensorOptions().dtype(at::kByte).device(place_)));
+    return kept_.back().mutable_data_ptr();
+  }
+
+  c10::Device place_;
+  std::vector<at::Tensor> kept_;
 };
 
 // LibTorch's threads. Items are taken one by one, since neighbours on a shared machine are slow at

@@ -52,6 +52,9 @@ struct SparseDY {
 struct PrunedDY {
   at::Tensor dy;  // in the sizes, layout and precision of the operand
   at::Tensor kept;
+  // Where that is not on the CPU: about which share it is, known without waiting, such as the share
+  // of the step before; 1: unknown.
+  double expected_density = 1;
 };
 
 // The exact product with n of every m neighbouring output channels of dY at each pixel, which the

@@ -109,7 +109,8 @@ struct PlanTraits<PrunedDY> {
   }
   static at::Tensor gradient(const PrunedDY& plan, const at::Tensor& /*dy*/) { return plan.dy; }
   static double density(const PrunedDY& plan, const Problem& /*problem*/) {
-    if (!plan.kept.is_cpu() || plan.dy.numel() == 0) return 1;
+    if (plan.dy.numel() == 0) return 1;
+    if (!plan.kept.is_cpu()) return plan.expected_density;
     const auto kept = static_cast<double>(*plan.kept.const_data_ptr<int64_t>());
     return kept / static_cast<double>(plan.dy.numel());
   }

@@ -109,6 +109,13 @@ std::vector<std::string> variants_of(const std::vector<KernelRule>& rows) {
   return names;
 }
 
+// Those that a table may name.
+std::vector<std::string> variants_with_rules() {
+  auto names = variants_of(builtin_kernel_rules().rows());
+  names.insert(names.end(), kUnmeasuredVariants.begin(), kUnmeasuredVariants.end());
+  return names;
+}
+
 // Nothing: the built-in table.
 std::optional<KernelRules>& rules_in_use() {
   static std::optional<KernelRules> rules;
@@ -125,8 +132,7 @@ bool KernelRule::is_of(std::string_view name, const Problem& p) const {
 
 KernelRules::KernelRules(std::string_view text, std::string_view what) {
   const bool is_builtin = text.data() == kKernelRulesText;
-  const auto known =
-      is_builtin ? std::vector<std::string>() : variants_of(builtin_kernel_rules().rows());
+  const auto known = is_builtin ? std::vector<std::string>() : variants_with_rules();
   int64_t number = 0;
   for (const auto line : split(text, "\n")) {
     ++number;

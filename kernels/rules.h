@@ -46,7 +46,7 @@ struct KernelRule {
 class KernelRules {
  public:
   // The rows of a table's text. Throws Error(kUsage) that begins with `what` and the line for a row
-  // that cannot be read, and for a variant that the built-in table does not know.
+  // that cannot be read, and for a variant that has no rule.
   KernelRules(std::string_view text, std::string_view what);
 
   // The first row that is of the variant and of the problem's shape decides; without one it does
@@ -82,6 +82,14 @@ inline constexpr auto kRuledVariants = std::to_array<RuledVariant>(
      {"whole", "Sampled", "gather", Product::kForward, /*pays_below=*/false},
      {"whole", "Sampled", "gather", Product::kDataGradient, /*pays_below=*/false},
      {"whole", "Sampled", "gather", Product::kWeightGradient, /*pays_below=*/false}});
+
+// Variants that the built-in table has no rows of, for nobody has measured them: they pay where
+// another table says so.
+inline constexpr auto kUnmeasuredVariants = std::to_array<std::string_view>(
+    {"sparse_rows_cuda", "sparse_rows_cuda_bf16", "sparse_rows_cuda_fp16", "block_rows_cuda",
+     "block_rows_cuda_bf16", "block_rows_cuda_fp16", "sparse_lists_cuda", "sparse_lists_cuda_bf16",
+     "sparse_lists_cuda_fp16", "block_lists_cuda", "block_lists_cuda_bf16",
+     "block_lists_cuda_fp16"});
 
 // What every rule of this process goes by: the built-in table, until another is set. To be set
 // while nothing computes. "" is the built-in table again. Throws Error(kUsage) as reading does.

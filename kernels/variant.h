@@ -128,7 +128,7 @@ struct Variant {
   }
   bool fits(const Problem& p) const { return limit(p) == Limit::kNone; }
   bool worth(const Problem& p) const {
-    return !is_definition_ && (pays_ == nullptr || pays_(p)) && fits(p);
+    return !is_definition_ && fits(p) && (pays_ == nullptr || pays_(p));
   }
   // How it looks to who chooses for the problem.
   VariantCandidate candidate(const Problem& p) const {

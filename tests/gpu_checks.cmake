@@ -11,5 +11,5 @@ if(NOT APPROX_SANITIZE)
   add_test(NAME gpu.matrix
     COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/gpu-matrix --check
       --build ${CMAKE_BINARY_DIR})
-  set_tests_properties(gpu.mutants gpu.matrix PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+  set_tests_properties(gpu.mutants gpu.matrix PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endif()

@@ -296,7 +296,11 @@ Plan pruned_at_random(const Operands& o, double density) {
   if (o.product == Product::kForward) throw usage_error("the forward product has no dY to prune");
   at::manual_seed(1);
   const auto dy = o.dy * at::rand_like(o.dy).lt(density);
-  return PrunedDY{dy, dy.count_nonzero()};
+  PrunedDY plan{dy, dy.count_nonzero()};
+  // (To prepare a case is not timed.)
+  const auto entries = static_cast<double>(std::max<int64_t>(1, dy.numel()));
+  plan.expected_density = static_cast<double>(plan.kept.item<int64_t>()) / entries;
+  return plan;
 }
 
 std::vector<ConvShape> recorded_shapes_of(const std::string& folder) {

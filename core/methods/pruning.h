@@ -1,7 +1,9 @@
 // What methods share that prune dY: both gradients of a layer go by the same pruned tensor.
 #pragma once
 
+#include "core/methods/kept_before.h"
 #include "core/methods/method.h"
+#include "kernels/kernel.h"
 
 namespace approx {
 
@@ -11,6 +13,12 @@ class PruningMethod : public Method {
     auto* scratch = call.scratch;
     if (scratch != nullptr && scratch->owner == this) return *scratch->plan;
     Plan plan = prune(operands, common(call));
+    if (auto* pruned = std::get_if<PrunedDY>(&plan)) {
+      // What is counted on a device stays there; only rules that ask are told of the step before.
+      if (!pruned->kept.is_cpu() && density_decides(operands)) {
+        pruned->expected_density = kept_before_.exchange(*pruned, call.rng.layer);
+      }
+    }
     if (scratch != nullptr) *scratch = {this, plan};
     return plan;
   }
@@ -30,6 +38,8 @@ class PruningMethod : public Method {
   }
 
  private:
+  KeptBefore kept_before_;
+
   // One stream for both gradients, whichever comes first.
   static MethodCall common(MethodCall call) {
     call.rng.product = Product::kDataGradient;

@@ -86,6 +86,22 @@ APPROX_GPU uint32_t bits_of(float value) {
 #endif
 }
 
+// How many of the bits are set, and which is the lowest of them, of which there is one.
+APPROX_GPU int bits_set(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __popc(bits);
+#else
+  return std::popcount(bits);
+#endif
+}
+APPROX_GPU int lowest_bit(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __ffs(static_cast<int>(bits)) - 1;
+#else
+  return std::countr_zero(bits);
+#endif
+}
+
 // Whether numbers from here on can be moved so many at a time.
 template <typename Number>
 bool lies_by(int64_t count, const Number* from) {

@@ -10,12 +10,15 @@ template <typename Real>
 at::Tensor Arguments<PrunedDY, Real>::run(const Work<PrunedDY, Real>& work, const PrunedDY& plan,
                                           const Operands& o) {
   LoopMemory<Real> memory(o, place_of(work, o));
-  complete<PrunedDY, Real>(work, {memory.arrays(o.x, o.w, plan.dy)}, memory.place());
+  TensorScratch scratch(memory.place());
+  complete<PrunedDY, Real>(work, {memory.arrays(o.x, o.w, plan.dy), &scratch}, memory.place());
   return memory.finished();
 }
 
 template struct Arguments<PrunedDY, float>;
 template struct Arguments<PrunedDY, double>;
+template struct Arguments<PrunedDY, BFloat16>;
+template struct Arguments<PrunedDY, Float16>;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "core/train/session.h"
 #include "kernels/draws.h"
 #include "kernels/norm/fused_norm.h"
+#include "kernels/rules.h"
 #include "kernels/select/select.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
@@ -234,6 +235,54 @@ TEST(Cuda, StochasticPruningIsDoneWhileANormWrites) {
       }
     }
   }
+}
+
+TEST(Cuda, EntriesOfAPrunedGradientAgreeWithTheirDefinition) {
+  SKIP_WITHOUT_CUDA();
+  for (const auto& shape : conv_shapes()) {
+    for (const auto& [type, suffix] : {std::pair(at::kFloat, ""), std::pair(at::kBFloat16, "_bf16"),
+                                       std::pair(at::kHalf, "_fp16")}) {
+      auto here = random_operands(shape);
+      for (auto* tensor : {&here.x, &here.w, &here.dy}) *tensor = tensor->to(type).to(at::kFloat);
+      auto there = on_device(here);
+      for (auto* tensor : {&there.x, &there.w, &there.dy}) *tensor = tensor->to(type);
+      for (const double density : {0.0, 0.05, 0.5}) {
+        const auto stays = at::rand(here.dy.sizes()) < density;
+        const auto near = counted(here.dy * stays), far = counted(there.dy * stays.to(*cuda()));
+        for (const auto& [product, names] :
+             {std::pair(Product::kDataGradient, std::pair("sparse_rows_cuda", "block_rows_cuda")),
+              std::pair(Product::kWeightGradient,
+                        std::pair("sparse_lists_cuda", "block_lists_cuda"))}) {
+          here.product = there.product = product;
+          const auto wanted = run(near, here, kReference);
+          for (const auto* name : {names.first, names.second}) {
+            SCOPED_TRACE(testing::Message() << shape << " " << name << suffix << " " << density);
+            const auto got = run(far, there, std::string(name) + suffix);
+            EXPECT_TRUE(close(got.to(at::kFloat), wanted, type == at::kFloat ? 1e-4 : 1e-2));
+            EXPECT_TRUE(at::equal(run(far, there, std::string(name) + suffix), got));
+          }
+        }
+      }
+    }
+  }
+}
+
+// What is taken goes by the exact share of the step before.
+TEST(Cuda, EntriesArePlannedByTheShareOfTheStepBefore) {
+  SKIP_WITHOUT_CUDA();
+  const auto operands = on_device(random_operands({4, 64, 8, 64, 3, 1, 1}));
+  const auto method = make_method("stochastic_pruning:p=0.9,placement=output");
+  const auto planned = [&](uint64_t step) {
+    return std::get<PrunedDY>(
+        method->plan(operands, MethodCall(Rng{.step = step}, /*norm_after=*/true)));
+  };
+  EXPECT_EQ(planned(1).expected_density, 1) << "no rule asks";
+  use_kernel_rules("sparse_lists_cuda * * * * * * ..0.9");
+  const auto first = planned(2), second = planned(3);
+  use_kernel_rules("");
+  EXPECT_EQ(first.expected_density, 1) << "nothing was counted before";
+  EXPECT_EQ(second.expected_density,
+            first.kept.item<double>() / static_cast<double>(first.dy.numel()));
 }
 
 TEST(Cuda, StructuredPruningGivesTheCpusBits) {

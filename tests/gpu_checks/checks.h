@@ -14,6 +14,9 @@ namespace approx {
 std::vector<Agreement> peak_on_gpu();
 std::vector<Agreement> pruning_on_gpu();
 std::vector<Agreement> entries_on_gpu();
+std::vector<Agreement> pruned_rows_on_gpu();
+std::vector<Agreement> pruned_tiles_on_gpu();
+std::vector<Agreement> pruned_lists_on_gpu();
 std::vector<Agreement> norm_on_gpu();
 std::vector<Agreement> channels_on_gpu();
 std::vector<Agreement> squares_on_gpu();

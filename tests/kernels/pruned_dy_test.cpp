@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "kernels/rules.h"
 #include "kernels/select/select.h"
 #include "tests/kernels/plan_contract.h"
 #include "tests/reference.h"
@@ -156,6 +157,39 @@ TEST(PrunedDY, SparseKernelsAreTakenWhereLittleIsLeft) {
   o.geometry.stride = 3;
   o.dy = o.dy.slice(2, 0, 3).slice(3, 0, 3).contiguous(at::MemoryFormat::ChannelsLast);
   EXPECT_THROW(run(sparse(o.dy, 0.2), o, "sparse_rows"), Error);
+}
+
+// Where the count is on a device, rules go by the share that is expected.
+TEST(PrunedDY, AShareThatIsExpectedStandsInForACountThatIsElsewhere) {
+  auto o = random_operands({4, 64, 8, 64, 3, 1, 1});
+  o.product = Product::kDataGradient;
+  PrunedDY plan{o.dy, at::empty({}, at::TensorOptions().dtype(at::kLong).device(at::kMeta))};
+  const auto chosen = [&] {
+    for (const auto& candidate : explain(plan, o)) {
+      if (candidate.chosen) return candidate.name;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(chosen(), "exact") << "nothing is known of it";
+  plan.expected_density = 0.2;
+  EXPECT_EQ(chosen(), "sparse_rows");
+  plan.kept = at::scalar_tensor(o.dy.numel(), at::kLong);
+  EXPECT_EQ(chosen(), "exact") << "what is counted here counts";
+}
+
+TEST(PrunedDY, ADensityDecidesWhereARuleGoesByIt) {
+  for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+    auto wide = random_operands({4, 64, 8, 64, 3, 1, 1}),
+         narrow = random_operands({4, 8, 1, 8, 1, 1, 0});
+    wide.product = narrow.product = product;
+    EXPECT_TRUE(density_decides(wide));
+    EXPECT_FALSE(density_decides(narrow)) << "no rule is true of it at any density";
+    use_kernel_rules("sparse_rows * * * * * * never\nsparse_lists * * * * * * ..0.1");
+    EXPECT_TRUE(density_decides(wide)) << "of the weight gradient, whichever is asked of";
+    use_kernel_rules("sparse_rows * * * * * * never\nsparse_lists * * * * * * *");
+    EXPECT_FALSE(density_decides(wide)) << "nor of none";
+    use_kernel_rules("");
+  }
 }
 
 }  // namespace

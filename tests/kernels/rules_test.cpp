@@ -84,6 +84,16 @@ TEST(KernelRules, RowsAreWrittenAsTheyAreRead) {
   }
 }
 
+TEST(KernelRules, WhatNobodyMeasuredPaysWhereAnotherTableSaysSo) {
+  Problem p{.product = Product::kDataGradient, .ci = 64, .co = 64, .ho = 8, .wo = 8};
+  p.density = 0;
+  for (const auto variant : kUnmeasuredVariants) {
+    EXPECT_FALSE(builtin_kernel_rules().pay(variant, p)) << variant;
+    const KernelRules rules(std::string(variant) + " * * * * * * ..0.1", "t");
+    EXPECT_TRUE(rules.pay(variant, p)) << variant;
+  }
+}
+
 std::string mistake(const std::string& text) {
   try {
     const KernelRules rules(text, "here.rules");

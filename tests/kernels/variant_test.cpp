@@ -9,6 +9,8 @@
 #include "kernels/gpu/uniform_args.h"
 #include "kernels/library.h"
 #include "kernels/norm/norm_on_gpu.h"
+#include "kernels/pruned_dy/pruned_dy.h"
+#include "kernels/rules.h"
 #include "kernels/sampled/channels.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/peak.h"
@@ -178,6 +180,37 @@ TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
   EXPECT_EQ(chosen(ElementType::kFloat), "entries_cuda");
   EXPECT_EQ(chosen(ElementType::kBFloat16), "entries_cuda_bf16");
   EXPECT_EQ(chosen(ElementType::kHalf), "entries_cuda_fp16");
+  // Of a pruned dY nothing is taken that has not been measured, but by a table that says where.
+  const auto of_pruned = [](Product product, ElementType element, double density) {
+    const Problem problem{.product = product,
+                          .geometry = {},
+                          .n = 2,
+                          .ci = 8,
+                          .h = 3,
+                          .w = 3,
+                          .co = 8,
+                          .ho = 3,
+                          .wo = 3,
+                          .device = Hardware::kCuda,
+                          .element = element,
+                          .density = density};
+    return choose<PrunedDY>(problem)->name;
+  };
+  EXPECT_EQ(of_pruned(Product::kDataGradient, ElementType::kFloat, 0), "exact");
+  EXPECT_EQ(of_pruned(Product::kWeightGradient, ElementType::kHalf, 0), "exact");
+  use_kernel_rules(
+      "sparse_rows_cuda * * * * * * ..0.1\n"
+      "block_rows_cuda * * * * * * ..0.2\n"
+      "block_lists_cuda_bf16 * * * * * * ..0.2\n"
+      "sparse_lists_cuda_fp16 * * * * * * ..0.1\n");
+  EXPECT_EQ(of_pruned(Product::kDataGradient, ElementType::kFloat, 0.1), "sparse_rows_cuda");
+  EXPECT_EQ(of_pruned(Product::kDataGradient, ElementType::kFloat, 0.2), "block_rows_cuda");
+  EXPECT_EQ(of_pruned(Product::kDataGradient, ElementType::kFloat, 0.3), "exact");
+  EXPECT_EQ(of_pruned(Product::kDataGradient, ElementType::kHalf, 0.1), "exact");
+  EXPECT_EQ(of_pruned(Product::kWeightGradient, ElementType::kBFloat16, 0.1),
+            "block_lists_cuda_bf16");
+  EXPECT_EQ(of_pruned(Product::kWeightGradient, ElementType::kHalf, 0.1), "sparse_lists_cuda_fp16");
+  use_kernel_rules("");
   EXPECT_NE(launch_of<PeakArgs<Float16>>(), nullptr);
   EXPECT_NE(launch_of<StochasticOnGpu<BFloat16>>(), nullptr);
   EXPECT_NE(launch_of<NmOnGpu<Float16>>(), nullptr);

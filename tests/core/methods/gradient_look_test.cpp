@@ -2,6 +2,7 @@
 // memory; and how much they kept the time before.
 #include <torch/torch.h>
 
+#include "core/methods/kept_before.h"
 #include "core/methods/method.h"
 #include "kernels/numbers_of.h"
 #include "kernels/select/pruned.h"
@@ -110,6 +111,22 @@ TEST_P(GradientLookOf, TheMemoryIsInTheUnitsOfTheLoss) {
 INSTANTIATE_TEST_SUITE_P(In, GradientLookOf,
                          ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
                          [](const auto& type) { return toString(type.param); });
+
+PrunedDY plan_with(int64_t kept, int64_t entries) {
+  return {at::zeros({1, entries, 1, 1}), at::scalar_tensor(kept, at::kLong)};
+}
+
+TEST(KeptBefore, IsTheShareOfThePlanBefore) {
+  KeptBefore before;
+  constexpr uint32_t kLayer = 3;
+  EXPECT_EQ(before.exchange(plan_with(3, 4), kLayer), 1.0) << "there was none";
+  EXPECT_EQ(before.exchange(plan_with(0, 2), kLayer), 0.75);
+  EXPECT_EQ(before.exchange(plan_with(1, 2), kLayer), 0.0);
+  EXPECT_EQ(before.exchange(plan_with(1, 0), kLayer), 0.5);
+  EXPECT_EQ(before.exchange(plan_with(1, 2), kLayer), 1.0) << "of nothing there is no share";
+  EXPECT_EQ(before.exchange(plan_with(1, 4), kLayer + 1), 1.0) << "that was another layer's";
+  EXPECT_EQ(before.exchange(plan_with(1, 4), kLayer + 1), 0.25);
+}
 
 }  // namespace
 }  // namespace approx
