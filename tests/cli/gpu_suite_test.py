@@ -12,8 +12,8 @@ from program import PROGRAM, expect, expect_equal, finish
 SUITE = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts/gpu-suite"
 
 # All that need no PyTorch of a GPU.
-STAGES = ("machine,tests,memcheck,racecheck,data,kernels,null,steps,quickstart,table1,adelman,"
-          "wang3,wang5,mcdanel10,report")
+STAGES = ("machine,tests,memcheck,racecheck,data,kernels,crossover,null,steps,quickstart,table1,"
+          "adelman,wang3,wang5,mcdanel10,report")
 
 # Fails at what FAIL names, and takes long over what SLOW names.
 STUB = """#!/bin/sh
