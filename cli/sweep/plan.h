@@ -1,0 +1,15 @@
+// What a sweep would do: --dry-run.
+#pragma once
+
+#include <string>
+
+#include "cli/sweep/coordinator.h"
+
+namespace approx {
+
+// Prints on stdout every run of an experiment of trainings, its state in the store `db` and what is
+// to be done, as a table or as JSON ("approxtrain.plan/1"). Writes nothing.
+void print_plan(const Experiment& experiment, const std::string& db, const SweepOptions& sweep,
+                bool as_json);
+
+}  // namespace approx
