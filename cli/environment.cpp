@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "base/digest.h"
 #include "base/error.h"
@@ -76,8 +77,8 @@ void mark_changed(Json& environment, const std::vector<std::string>& changed) {
   environment["dirty"] = true;
 }
 
-Json merged_environment(const Json& engine) {
-  Json merged = program_environment();
+Json merged_environment(const Json& engine, Json program) {
+  Json merged = std::move(program);
   merged["kernel_rules"] = kernel_rules_version();
   if (engine.is_object()) merged.update(engine);
   return merged;

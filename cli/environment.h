@@ -24,7 +24,7 @@ std::vector<std::string> changed_experiments(const std::vector<std::string>& fil
 // Says so in an environment: a run of a changed file is as dirty as one of changed sources.
 void mark_changed(Json& environment, const std::vector<std::string>& changed);
 
-// program_environment() with the engine's entries added; the engine's win.
-Json merged_environment(const Json& engine);
+// `program` with the engine's entries added; the engine's win.
+Json merged_environment(const Json& engine, Json program = program_environment());
 
 }  // namespace approx

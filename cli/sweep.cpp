@@ -152,6 +152,12 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
   add_integer(*command, "--jobs", flags->sweep.jobs, 1, 1024,
               "runs at the same time (default 1); timing runs always one")
       ->group(kGroup);
+  command
+      ->add_flag_callback(
+          "--no-pin", [flags] { flags->sweep.pin = false; },
+          "leave it to the system on which cores runs compute; else each has its own, with --jobs "
+          "and in timing runs")
+      ->group(kGroup);
   auto* fail_fast =
       command->add_flag("--fail-fast", flags->fail_fast, "start no more runs after a failed one");
   fail_fast->group(kGroup);

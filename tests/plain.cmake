@@ -6,8 +6,9 @@ approx_test(plain_test
   SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
     ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp ${CMAKE_SOURCE_DIR}/cli/machine.cpp
     ${CMAKE_SOURCE_DIR}/cli/doctor/findings.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/memory_kills.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/run_queue.cpp
+    ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/core_pool.cpp
+    ${CMAKE_SOURCE_DIR}/cli/sweep/machine_cores.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/machine_name.cpp
+    ${CMAKE_SOURCE_DIR}/cli/sweep/memory_kills.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/run_queue.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/choices.cpp ${CMAKE_SOURCE_DIR}/cli/bench/network_shapes.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/pairs.cpp ${CMAKE_SOURCE_DIR}/cli/bench/products.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/tuned_rules.cpp

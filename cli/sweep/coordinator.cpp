@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "cli/environment.h"
 #include "cli/store.h"
+#include "cli/sweep/machine_cores.h"
 #include "cli/sweep/memory_kills.h"
 #include "cli/sweep/observed.h"
 #include "cli/sweep/output_log.h"
@@ -28,6 +29,7 @@
 #include "cli/sweep/signals.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/timing_lock.h"
+#include "cli/sweep/worker_task.h"
 #include "cli/text.h"
 #include "results/store/event_reader.h"
 
@@ -47,6 +49,7 @@ struct Worker {
   int64_t run_id;
   std::string directory;
   OutputLog output;
+  CorePool::Lease cores;
   EventReader events;
   WorkerProcess process{directory};
   Clock::time_point started = Clock::now(), last_event = started;
@@ -88,6 +91,9 @@ class Coordinator {
 
   void work(int64_t jobs, bool isolated) {
     isolated_ = isolated;
+    // One accuracy run after the other has the machine, threads of its own beside those that
+    // multiply included. A timing must not be moved to another package.
+    if (sweep_.pin && (jobs > 1 || isolated)) cores_ = cores_of_machine(jobs);
     queue_.sort();
     const auto patience = Clock::now() + kFarewell;
     do {
@@ -152,7 +158,8 @@ class Coordinator {
     std::optional<int64_t> run_id;
     try {
       directory = make_run_directory(options_.db, next.run->key, status.attempts + 1);
-      write_task(directory, task_of(*next.run));
+      CorePool::Lease cores = cores_.take(next.run->config.threads);
+      write_task(directory, task_of(*next.run, cores));
       Json known = environment_;
       known["isolated"] = isolated_;
       run_id = store_.begin(next.run->key, Json{{"engine", known}}, directory, status.attempts);
@@ -163,7 +170,7 @@ class Coordinator {
         return;
       }
       retries_[next.run->key] = next.retries;
-      launch(next, *run_id, directory);
+      launch(next, *run_id, directory, std::move(cores));
     } catch (const std::exception& error) {
       // No folder, no process, no file descriptor: it costs this run. A store that fails, or two
       // signals while it is waited for, end all.
@@ -185,35 +192,23 @@ class Coordinator {
     count_failure(ended);
   }
 
-  WorkerTask task_of(const PlannedRun& run) const {
-    WorkerTask task{.run_key = run.key,
-                    .config = run.config,
-                    .place = {.data_dir = options_.data_dir, .verify_data = options_.verify_data},
-                    .isolated = isolated_,
-                    .changed_files = changed_files_,
-                    .memory_bytes = sweep_.memory_bytes};
-    if (!sweep_.record_folder.empty() && run.config.purpose == Purpose::kAccuracy) {
-      task.place.recording = {.folder = std::filesystem::absolute(sweep_.record_folder).string(),
-                              .run_key = run.key,
-                              .every_epochs = sweep_.record_epochs,
-                              .every_steps = sweep_.record_steps};
-    }
-    const bool checkpoints = sweep_.checkpoint_time.count() > 0 || sweep_.checkpoint_epochs > 0;
-    if (checkpoints && run.config.purpose == Purpose::kAccuracy) {
-      task.place.checkpoints = {.folder = checkpoint_directory(options_.db, run.key),
-                                .every_ns = sweep_.checkpoint_time.count(),
-                                .every_epochs = sweep_.checkpoint_epochs};
-    }
+  WorkerTask task_of(const PlannedRun& run, const CorePool::Lease& cores) const {
+    WorkerTask task = worker_task(run, options_, sweep_);
+    task.isolated = isolated_;
+    task.changed_files = changed_files_;
+    task.cpus = cores.cpus();
     return task;
   }
 
-  void launch(const Waiting& next, int64_t run_id, const std::string& directory) {
+  void launch(const Waiting& next, int64_t run_id, const std::string& directory,
+              CorePool::Lease cores) {
     // Not make_unique: a worker cannot be moved to its place.
     workers_.emplace_back(new Worker{.run = next.run,
                                      .number = next.number,
                                      .run_id = run_id,
                                      .directory = directory,
-                                     .output = OutputLog(directory + "/" + kOutputFile)});
+                                     .output = OutputLog(directory + "/" + kOutputFile),
+                                     .cores = std::move(cores)});
     progress_.started(next.number, describe(*next.run));
     if (options_.verbose) progress_.note(printable(directory));
   }
@@ -398,6 +393,7 @@ class Coordinator {
   Json environment_ = program_environment();
   MemoryKills memory_kills_;
   RunQueue queue_;
+  CorePool cores_;
   std::vector<Waiting> elsewhere_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, int64_t> retries_;

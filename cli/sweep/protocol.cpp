@@ -10,10 +10,10 @@
 namespace approx {
 
 void write_task(const std::string& run_directory, const WorkerTask& task) {
-  Json json = {{"run_key", task.run_key},          {"config", task.config},
-               {"data_dir", task.place.data_dir},  {"verify_data", task.place.verify_data},
-               {"isolated", task.isolated},        {"changed_files", task.changed_files},
-               {"memory_bytes", task.memory_bytes}};
+  Json json = {{"run_key", task.run_key},           {"config", task.config},
+               {"data_dir", task.place.data_dir},   {"verify_data", task.place.verify_data},
+               {"isolated", task.isolated},         {"changed_files", task.changed_files},
+               {"memory_bytes", task.memory_bytes}, {"cpus", task.cpus}};
   const Checkpoints& checkpoints = task.place.checkpoints;
   if (!checkpoints.folder.empty()) {
     json["checkpoints"] = {{"folder", checkpoints.folder},
@@ -45,6 +45,7 @@ WorkerTask read_task(const std::string& run_directory) {
                             .verify_data = json.at("verify_data").get<bool>()},
                   .isolated = json.value("isolated", false),
                   .changed_files = json.value("changed_files", std::vector<std::string>()),
+                  .cpus = json.value("cpus", std::vector<int>()),
                   .memory_bytes = json.value("memory_bytes", int64_t{0})};
   if (const auto given = json.find("checkpoints"); given != json.end()) {
     auto& checkpoints = task.place.checkpoints;

@@ -26,6 +26,7 @@ struct WorkerTask {
   Place place;
   bool isolated = false;                   // nothing else is timed on this machine meanwhile
   std::vector<std::string> changed_files;  // of the experiment (cli/environment.h)
+  std::vector<int> cpus;                   // that it is to use; empty: all that there are
   int64_t memory_bytes = 0;                // of its own that it may have at most; 0: no limit
 };
 

@@ -10,14 +10,11 @@
 
 namespace approx {
 
-// A name that the kernel gives to one socket at a time (abstract, of the network namespace): no
-// file that another user could make first, remove or forbid, and free when its process has ended.
 class TimingLock {
  public:
   // Waits until nobody on this machine times anything; `note` is told once when that takes longer
-  // than two seconds, and by which process. Nothing when `give_up` became true first. Throws
-  // Error(kInternal) when there are no such sockets. APPROXTRAIN_TIMING_LOCK may name another lock
-  // than that of the machine, for parts of it that share nothing.
+  // than two seconds, and by which process. Nothing when `give_up` became true first. Throws as
+  // MachineName does.
   static std::optional<TimingLock> acquire(const std::function<bool()>& give_up,
                                            const std::function<void(const std::string&)>& note);
 

@@ -20,6 +20,7 @@
 #include "cli/disturbance.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
+#include "cli/sweep/machine_cores.h"
 #include "cli/sweep/protocol.h"
 #include "cli/text.h"
 #include "results/store/run_lock.h"
@@ -117,12 +118,22 @@ void expect_end_without_catch(const WorkerTask& task) {
 void compute(const WorkerTask& task, EventLog& log) {
   expect_end_without_catch(task);
   limit_memory(task.memory_bytes);
+  // Of the whole machine; and before LibTorch, whose threads have the mask that they are born with.
+  const Json program = program_environment();
+  const bool pinned = use_cpus(task.cpus);
   Engine& engine = load_engine();
-  Json environment = merged_environment(engine.environment());
+  Json environment = merged_environment(engine.environment(), program);
+  if (pinned) environment["cpus"] = cpu_list(task.cpus);
   environment["threads"] = task.config.threads;
   environment["device"] = task.config.device;
   environment["isolated"] = task.isolated;
   mark_changed(environment, task.changed_files);
+  if (!pinned && !task.cpus.empty()) {
+    log.write(
+        {{"event", "note"},
+         {"message", fmt::format("no cores of its own: the system does not let it use {} alone",
+                                 cpu_list(task.cpus))}});
+  }
   const Disturbance disturbance;
   const bool timing = task.config.purpose == Purpose::kTiming;
 

@@ -19,6 +19,7 @@
 //   no-final    returns without a final event
 //   once:WORD   WORD in the first attempt (told by APPROXTRAIN_FAKE_MARK, a path), then finishes
 // APPROXTRAIN_FAKE_LIBRARY is a file that holds the build id it gives itself.
+#include <sched.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -58,6 +59,17 @@ void pause(int64_t milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
 
+// The CPUs that this process may use.
+Json mask() {
+  cpu_set_t set;
+  Json cpus = Json::array();
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
 // To the descriptor of the events, past the program.
 void raw(const std::string& bytes) {
   size_t done = 0;
@@ -78,7 +90,7 @@ class FakeEngine final : public Engine {
   }
 
   Json environment() const override {
-    Json environment = {{"torch", "none"}, {"fake", true}};
+    Json environment = {{"torch", "none"}, {"fake", true}, {"mask", mask()}};
     std::string library;
     if (std::ifstream(variable("APPROXTRAIN_FAKE_LIBRARY")) >> library) {
       environment["library"] = library;
