@@ -2,7 +2,7 @@
 
 import json
 
-from program import Folder, expect, expect_equal
+from program import Folder, expect, expect_equal, finish
 
 # A fake run takes five steps.
 SLOW = {"APPROXTRAIN_FAKE_STEP_MS": "400"}
@@ -39,3 +39,5 @@ with Folder() as folder:
     expect("1 interrupted, 5 not started: the budget is used up" in err, err)
     code, _, err = folder.sweep("--progress", "none")
     expect_equal(code, 0, f"all ({err})")
+
+finish()

@@ -1,6 +1,6 @@
 """What two machines computed, in one database: the same reports in any order, nothing run again."""
 
-from program import Folder, expect, expect_equal
+from program import Folder, expect, expect_equal, finish
 
 SWEEP = """id = "fake:shared"
 network = "small_cnn"
@@ -35,3 +35,5 @@ with Folder(SWEEP) as folder:
 
     _, said = run("db", "merge", "none.db", "--db", "all.db", wanted=6)
     expect(said.startswith("approxtrain: none.db: "), said)
+
+finish()

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from program import PROGRAM, expect, expect_equal
+from program import PROGRAM, expect, expect_equal, finish
 
 KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -96,3 +96,4 @@ def version_of_text(_):
 
 
 main()
+finish()

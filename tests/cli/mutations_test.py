@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from program import PROGRAM, expect, expect_equal
+from program import PROGRAM, expect, expect_equal, finish
 
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -106,3 +106,4 @@ def main():
 
 
 main()
+finish()
