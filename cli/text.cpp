@@ -80,6 +80,7 @@ int64_t parse_size(std::string_view text, std::string_view what) {
 
 std::string format_size(int64_t bytes) {
   const auto size = static_cast<double>(bytes);
+  if (size < 0x1p20) return fmt::format("{:.0f} KiB", std::ceil(size / 0x1p10));
   if (size < 0x1p30) return fmt::format("{:.0f} MiB", size / 0x1p20);
   return fmt::format("{:.1f} GiB", size / 0x1p30);
 }

@@ -25,7 +25,7 @@ std::string format_duration(Nanoseconds duration);
 // with `what`.
 int64_t parse_size(std::string_view text, std::string_view what);
 
-// "512 MiB", "4.0 GiB".
+// "3 KiB", "512 MiB", "4.0 GiB".
 std::string format_size(int64_t bytes);
 
 // Bytes as valid UTF-8 on one line: control characters and broken sequences become `\xNN`.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/disk.h"
 #include "cli/doctor/findings.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
@@ -20,22 +21,6 @@ namespace approx {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The nearest folder above that is there: one that is not yet is made in it.
-std::string existing_folder(fs::path path) {
-  std::error_code error;
-  while (!path.empty() && path.has_relative_path() && !fs::is_directory(path, error)) {
-    path = path.parent_path();
-  }
-  return path.string();
-}
-
-std::optional<int64_t> free_bytes(const std::string& folder) {
-  std::error_code error;
-  const auto space = fs::space(folder, error);
-  if (error) return std::nullopt;
-  return static_cast<int64_t>(space.available);
-}
 
 Finding program() {
   const Json own = program_environment();

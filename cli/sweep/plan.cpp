@@ -8,9 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "cli/disk.h"
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
 #include "results/render/text_table.h"
+#include "results/store/run_sizes.h"
 #include "results/store/run_times.h"
 
 namespace approx {
@@ -50,10 +52,51 @@ struct TimeLeft {
   }
 };
 
+// What runs take of the disk of the results, as far as it is known.
+struct DiskNeeded {
+  int64_t kept = 0, largest_checkpoint = 0, known = 0;
+
+  void add(const std::optional<RunSizes::Size>& expected) {
+    if (!expected) return;
+    ++known;
+    kept += expected->kept;
+    largest_checkpoint = std::max(largest_checkpoint, expected->checkpoint);
+  }
+
+  // While it runs each of the jobs has its newest checkpoint, the one before, and the next.
+  int64_t checkpoints(const SweepOptions& sweep) const {
+    const bool any = sweep.checkpoint_time.count() > 0 || sweep.checkpoint_epochs > 0;
+    return any ? 3 * sweep.jobs * largest_checkpoint : 0;
+  }
+
+  std::string text(int64_t runs, const SweepOptions& sweep) const {
+    if (known == 0) return "";
+    const int64_t passing = checkpoints(sweep);
+    std::string text = fmt::format("; about {} of disk", format_size(kept + passing));
+    if (known != runs) text += fmt::format(" for {} of them", known);
+    if (passing > 0) text += fmt::format(", {} of it for checkpoints", format_size(passing));
+    return text;
+  }
+};
+
 class Plan {
  public:
   Plan(const Experiment& experiment, const std::string& db, const SweepOptions& sweep)
-      : experiment_(experiment), known_(statuses(experiment, db)), times_(db), sweep_(sweep) {}
+      : experiment_(experiment),
+        known_(statuses(experiment, db)),
+        times_(db),
+        sizes_(db),
+        sweep_(sweep),
+        folder_(existing_folder(std::filesystem::absolute(db).parent_path())),
+        free_(free_bytes(folder_)) {
+    for (size_t i = 0; i < known_.size(); ++i) {
+      const auto& config = experiment.runs()[i].config;
+      if (!is_to_do(i)) continue;
+      ++to_do_;
+      left_.add(times_.expected(config));
+      disk_.add(sizes_.expected(config));
+    }
+  }
 
   void print_json() const {
     const auto names = run_names(experiment_.runs());
@@ -62,6 +105,7 @@ class Plan {
       const auto& run = experiment_.runs()[i];
       const bool excluded = !run.excluded.empty();
       const auto seconds = excluded ? std::nullopt : times_.expected(run.config);
+      const auto size = excluded ? std::nullopt : sizes_.expected(run.config);
       runs.push_back({{"run_key", excluded ? Json(nullptr) : Json(run.key)},
                       {"method", run.method_label},
                       {"schedule", run.schedule_label},
@@ -72,11 +116,14 @@ class Plan {
                       {"to_do", is_to_do(i)},
                       {"excluded", run.excluded},
                       {"expected_s", seconds ? Json(*seconds) : Json(nullptr)},
+                      {"expected_bytes", size ? Json(size->kept) : Json(nullptr)},
                       {"config", run.config}});
     }
     const Json plan = {{"schema", "approxtrain.plan/1"},
                        {"experiment", experiment_.id},
                        {"title", experiment_.title},
+                       {"checkpoint_bytes", disk_.checkpoints(sweep_)},
+                       {"free_bytes", free_ ? Json(*free_) : Json(nullptr)},
                        {"runs", runs}};
     std::fputs((json_text(plan, 2) + "\n").c_str(), stdout);
   }
@@ -86,15 +133,10 @@ class Plan {
     const bool has_settings =
         std::any_of(apart.begin(), apart.end(), [](const auto& text) { return !text.empty(); });
     std::vector<std::vector<std::string>> rows;
-    int64_t to_do = 0, excluded = 0;
-    TimeLeft left;
+    int64_t excluded = 0;
     for (size_t i = 0; i < known_.size(); ++i) {
       const auto& run = experiment_.runs()[i];
       excluded += !run.excluded.empty();
-      if (is_to_do(i)) {
-        ++to_do;
-        left.add(times_.expected(run.config));
-      }
       auto& row = rows.emplace_back(std::vector<std::string>{
           run.excluded.empty() ? run.key.substr(0, 12) : "-", run.method_label, run.schedule_label,
           run.network_label, run.config.dataset, std::string(name(run.config.purpose)),
@@ -108,9 +150,20 @@ class Plan {
     header.emplace_back("state");
     std::fputs(markdown_table(header, rows).c_str(), stdout);
     const std::string line =
-        fmt::format("\n{}: {} runs, {} to do, {} excluded{}\n", experiment_.id,
-                    rows.size() - static_cast<size_t>(excluded), to_do, excluded, left.text(to_do));
+        fmt::format("\n{}: {} runs, {} to do, {} excluded{}{}\n", experiment_.id,
+                    rows.size() - static_cast<size_t>(excluded), to_do_, excluded,
+                    left_.text(to_do_), disk_.text(to_do_, sweep_));
     std::fputs(line.c_str(), stdout);
+  }
+
+  // On stderr, where the disk has not that much left.
+  void warn() const {
+    const int64_t needed = disk_.kept + disk_.checkpoints(sweep_);
+    if (!free_ || needed <= *free_) return;
+    std::fputs(fmt::format("{}: the disk of {} has {} left: free some, or choose another --db\n",
+                           experiment_.id, printable(folder_), format_size(*free_))
+                   .c_str(),
+               stderr);
   }
 
  private:
@@ -130,7 +183,13 @@ class Plan {
   const Experiment& experiment_;
   const std::vector<CellStatus> known_;
   const RunTimes times_;
+  const RunSizes sizes_;
   const SweepOptions& sweep_;
+  const std::string folder_;  // of the results
+  const std::optional<int64_t> free_;
+  int64_t to_do_ = 0;
+  TimeLeft left_;
+  DiskNeeded disk_;
 };
 
 }  // namespace
@@ -139,6 +198,7 @@ void print_plan(const Experiment& experiment, const std::string& db, const Sweep
                 bool as_json) {
   const Plan plan(experiment, db, sweep);
   as_json ? plan.print_json() : plan.print_table();
+  plan.warn();
 }
 
 }  // namespace approx

@@ -8,28 +8,31 @@
 namespace approx {
 namespace {
 
-// What runs have in common that differ in nothing but the seed.
-Json without_seed(Json config) {
-  config.erase("seed");
-  return config;
-}
-
-Json without_method(Json config) {
-  for (const char* key : {"seed", "method", "schedule", "kernel_rules"}) config.erase(key);
-  if (const auto recipe = config.find("recipe"); recipe != config.end() && recipe->is_object()) {
-    recipe->erase("learning_rate");
-  }
-  return config;
-}
-
 std::optional<double> median_in(const std::map<std::string, std::vector<double>>& times,
-                                const Json& key) {
-  const auto found = times.find(json_text(key));
+                                const std::string& key) {
+  const auto found = times.find(key);
   if (found == times.end()) return std::nullopt;
   return quantile(found->second, 0.5);
 }
 
 }  // namespace
+
+std::string alike_runs(const Json& config) {
+  Json common = config;
+  common.erase("seed");
+  return json_text(common);
+}
+
+std::string similar_runs(const Json& config) {
+  Json common = config;
+  for (const char* key : {"seed", "method", "schedule", "kernel_rules", "stop_at"}) {
+    common.erase(key);
+  }
+  if (const auto recipe = common.find("recipe"); recipe != common.end() && recipe->is_object()) {
+    recipe->erase("learning_rate");
+  }
+  return json_text(common);
+}
 
 RunTimes::RunTimes(const std::string& path) {
   std::error_code ignored;
@@ -50,14 +53,14 @@ RunTimes::RunTimes(const std::string& path) {
 void RunTimes::add(const RunConfig& config, double seconds) { add_json(Json(config), seconds); }
 
 void RunTimes::add_json(const Json& config, double seconds) {
-  alike_[json_text(without_seed(config))].push_back(seconds);
-  similar_[json_text(without_method(config))].push_back(seconds);
+  alike_[alike_runs(config)].push_back(seconds);
+  similar_[similar_runs(config)].push_back(seconds);
 }
 
 std::optional<double> RunTimes::expected(const RunConfig& config) const {
   const Json json(config);
-  const auto alike = median_in(alike_, without_seed(json));
-  return alike ? alike : median_in(similar_, without_method(json));
+  const auto alike = median_in(alike_, alike_runs(json));
+  return alike ? alike : median_in(similar_, similar_runs(json));
 }
 
 }  // namespace approx

@@ -10,6 +10,12 @@
 
 namespace approx {
 
+// What the configurations of runs have in common, as a text: of those that are alike, which differ
+// in nothing but the seed; of those that are similar, which may differ in method, schedule,
+// learning rate and target as well.
+std::string alike_runs(const Json& config);
+std::string similar_runs(const Json& config);
+
 class RunTimes {
  public:
   RunTimes() = default;
@@ -20,9 +26,8 @@ class RunTimes {
 
   void add(const RunConfig& config, double seconds);
 
-  // Seconds that such a run takes, the start of its process included: the median of those that
-  // differ in nothing but the seed; else of those that differ in method, schedule and learning rate
-  // as well; nothing where there are none.
+  // Seconds that such a run takes, the start of its process included: the median of those that are
+  // alike, else of those that are similar; nothing where there are none.
   std::optional<double> expected(const RunConfig& config) const;
 
  private:

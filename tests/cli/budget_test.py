@@ -1,6 +1,9 @@
-"""A sweep with a budget of time: whole comparisons first, nothing begun that would not end."""
+"""A sweep with a budget of time: whole comparisons first, nothing begun that would not end. What a
+dry run says of time and disk."""
 
 import json
+import os
+import re
 
 from program import Folder, expect, expect_equal, finish
 
@@ -39,5 +42,35 @@ with Folder() as folder:
     expect("1 interrupted, 5 not started: the budget is used up" in err, err)
     code, _, err = folder.sweep("--progress", "none")
     expect_equal(code, 0, f"all ({err})")
+
+# The disk, by what a finished run keeps there: its folder and its share of the database.
+with Folder() as folder:
+    code, out, _ = folder.sweep("--dry-run")
+    expect("of disk" not in out, f"nothing is known of it: {out}")
+    code, _, err = folder.sweep("--seeds", "0", "--progress", "none")
+    expect_equal(code, 0, err)
+    kept = os.path.getsize(folder.file("t.db"))
+    for path, _, names in os.walk(folder.file("t.runs")):
+        kept += sum(os.path.getsize(os.path.join(path, name)) for name in names)
+    code, out, _ = folder.sweep("--dry-run", "--format", "json")
+    plan = json.loads(out)
+    sizes = [run["expected_bytes"] for run in plan["runs"]]
+    # Two runs made all of it, and differ in little.
+    expect(all(0.4 * kept <= size <= 0.6 * kept for size in sizes), f"{sizes} of {kept}")
+    # Three checkpoints of the ten weights that the engine claims, and of the momentum of each.
+    expect_equal(plan["checkpoint_bytes"], 3 * 10 * 4 * 2, "checkpoints")
+    expect(plan["free_bytes"] > 0, f"{plan['free_bytes']}")
+    code, out, err = folder.sweep("--dry-run")
+    expect(re.search(r" 4 to do, .*; about [0-9.]+ .iB of disk, .* of it for checkpoints$",
+                     out.strip()), out)
+    expect_equal(err, "", "enough is free")
+    code, out, err = folder.sweep("--dry-run", "--checkpoint-every", "0")
+    expect("of disk\n" in out, out)
+    shim = {"LD_PRELOAD": os.path.abspath(os.environ["APPROXTRAIN_FAULT_SHIM"])}
+    for free, warned in (("16384", True), ("1000000000", False)):
+        code, out, err = folder.sweep("--dry-run", env=dict(shim, APPROXTRAIN_FAULT_FREE=free))
+        expect_equal(code, 0, f"{free} free ({err})")
+        expect(("left: free some, or choose another --db" in err) == warned,
+               f"{free} free: {err!r}")
 
 finish()

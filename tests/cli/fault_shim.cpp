@@ -4,10 +4,12 @@
 // or all that follow) of that kind fail with that number. Kinds: write (write, pwrite and ftruncate
 // of regular files), sync (fsync, fdatasync), rename, and open (of files that it may create, and
 // mkdir). APPROXTRAIN_FAULT_COUNTS is a file to which a process that ends in order adds a line of
-// how often it asked for each. Workers are let alone.
+// how often it asked for each. Workers are let alone. APPROXTRAIN_FAULT_FREE=BYTES: so many are
+// free on every disk.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -129,6 +131,16 @@ int fdatasync(int file) {
 int rename(const char* from, const char* to) noexcept {
   static auto* const next = real<int(const char*, const char*)>("rename");
   return fails(kRename) ? -1 : next(from, to);
+}
+
+int statvfs(const char* path, struct statvfs* found) noexcept {
+  static auto* const next = real<int(const char*, struct statvfs*)>("statvfs");
+  const int result = next(path, found);
+  const char* left = std::getenv("APPROXTRAIN_FAULT_FREE");
+  if (result == 0 && left != nullptr) {
+    found->f_bavail = std::strtoul(left, nullptr, 10) / found->f_frsize;
+  }
+  return result;
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {

@@ -67,6 +67,9 @@ TEST(Size, IsReadInPowersOf1024) {
   for (const char* wrong : {"", "4", "G", "-1G", "0G", "4 G", "4X", "9999999999T", "4GB"}) {
     EXPECT_THROW(parse_size(wrong, "--memory"), Error) << wrong;
   }
+  EXPECT_EQ(format_size(0), "0 KiB");
+  EXPECT_EQ(format_size(1), "1 KiB");
+  EXPECT_EQ(format_size(16 << 10), "16 KiB");
   EXPECT_EQ(format_size(int64_t{512} << 20), "512 MiB");
   EXPECT_EQ(format_size(int64_t{3} << 29), "1.5 GiB");
 }
