@@ -184,6 +184,12 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
           "run what the file's [tune] asks for: every candidate of the learning rate, for each "
           "row, on held-out images; sweep without it then takes the best of each")
       ->group("What to run");
+  command
+      ->add_flag(
+          "--stop-at-target", flags->overrides.stop_at_target,
+          "end accuracy runs at the first evaluation that reaches the file's target; they are "
+          "runs of their own, for times to the target and for no accuracy")
+      ->group("What to run");
   auto* dry_run =
       command->add_flag("--dry-run", flags->dry_run, "show the runs; start and write nothing");
   add_choice(*command, "--format", flags->format, {"md", "json"}, "of --dry-run (default md)")

@@ -85,6 +85,7 @@ class ControlMaker {
     control.config.schedule.clear();
     control.schedule_label.clear();
     control.config.recipe = shortened(recipe, epochs);
+    control.config.stop_at = 0;  // what it reaches in that time is what is asked
     control.method_label = std::string(kIsoTimePrefix) + row_text(run.labels());
     add(std::move(control));
   }

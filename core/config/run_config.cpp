@@ -36,6 +36,10 @@ const std::vector<Setting<RunConfig>>& run_settings() {
       choice_setting("operators", &C::operators,
                      "dense: the fastest at hand, or LibTorch's own alone")
           .late(),
+      number_setting("stop_at", &C::stop_at,
+                     "accuracy: ends at the first evaluation that reaches this share, 0: never", 0,
+                     1)
+          .late(),
       text_setting("kernel_rules", &C::kernel_rules,
                    "a table by which approximated kernels are chosen")
           .late()};
@@ -139,6 +143,7 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
     if (name == "train_subset") return config.train_examples > 0;
     if (name == "timed_against") return timing && !config.timed_against.empty();
     if (name == "operators") return config.operators != RunConfig().operators;
+    if (name == "stop_at") return !timing && config.stop_at > 0;
     if (name == "kernel_rules") return !config.kernel_rules.empty();
     return timing || (name != "blocks" && name != "block_steps");
   });

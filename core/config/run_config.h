@@ -95,6 +95,11 @@ struct RunConfig {
   // Whose operators compute. A timing run holds the library's against the best that are at hand.
   OperatorSet operators = OperatorSet::kBest;
 
+  // Accuracy runs only: a share of the images that judge (the held-out ones, of split = paper those
+  // of the test); training ends at the first evaluation with so many of them right. 0: never. What
+  // ended so has no accuracy of its own, only a time (docs/statistics.md).
+  double stop_at = 0;
+
   // The text of the table by which approximated variants are chosen (kernels/rules.h); "": the
   // built-in one.
   std::string kernel_rules;

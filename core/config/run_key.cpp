@@ -34,6 +34,8 @@ std::string key_by(int64_t builtin_rules, const RunConfig& config, std::string_v
     json.erase("blocks");
     json.erase("block_steps");
     json.erase("timed_against");
+  } else {
+    json.erase("stop_at");
   }
   json.erase("kernel_rules");
   const auto rules_id =

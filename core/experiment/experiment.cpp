@@ -35,6 +35,7 @@ class ExperimentReader {
       : source_(std::move(source)),
         catalogue_(catalogue),
         dataset_sha256_(dataset_sha256),
+        stop_at_target_(overrides.stop_at_target),
         overridden_(apply(overrides, source_)) {}
 
   Experiment read() {
@@ -114,9 +115,20 @@ class ExperimentReader {
     require(!main.methods.empty(), "method");
     grid_.blocks.push_back(main);
     if (const auto* node = root.get("extra")) read_extras(*node);
+    if (stop_at_target_) stop_at_target();
     for (const auto& block : grid_.blocks) read_checksums(block);
     if (const auto* node = root.get("exclude")) read_exclusions(*node);
     return {expand_grid()};
+  }
+
+  void stop_at_target() {
+    const auto* node = source_.root().get("target");
+    if (node == nullptr) {
+      throw usage_error(
+          "--stop-at-target: {} has no target; give one with --set target=accuracy>=SHARE",
+          source_.name());
+    }
+    for (auto& block : grid_.blocks) block.scalars["stop_at"] = {Json(read_target(*node).value)};
   }
 
   void require(bool present, const char* key) const {
@@ -236,6 +248,7 @@ class ExperimentReader {
   TomlSource source_;
   const Catalogue& catalogue_;
   const std::function<std::string(const std::string&)>& dataset_sha256_;
+  const bool stop_at_target_;
   const Overridden overridden_;
   const AxesContext context_{source_, catalogue_, overridden_};
   Grid grid_;

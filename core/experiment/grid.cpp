@@ -116,6 +116,7 @@ class Expander {
     run.config.network = network.text;
     run.config.method = method.text;
     if (config.purpose != Purpose::kTiming) run.config.timed_against.clear();
+    if (config.purpose == Purpose::kTiming) run.config.stop_at = RunConfig().stop_at;
     if (config.train_examples == 0) run.config.train_subset = RunConfig().train_subset;
     run.network_label = network.label;
     run.method_label = method.label;

@@ -20,6 +20,9 @@ struct Overrides {
   std::vector<std::pair<std::string, std::string>>
       axes;  // ("method", "zero,random"), ("seeds", ...)
   std::vector<std::pair<std::string, std::string>> set;  // ("recipe.epochs", "2")
+  // Accuracy runs end at the first evaluation that reaches the experiment's target
+  // (RunConfig::stop_at).
+  bool stop_at_target = false;
   // Applied before the others: the keys of [scale.NAME] take the place of those of the file.
   Scale scale = Scale::kFull;
 };

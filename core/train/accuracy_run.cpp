@@ -80,6 +80,7 @@ class AccuracyRun {
       if (!epoch_ends && done % kLossEvery == 0) read_energy(/*count=*/true);
       if (epoch_ends && !divergence_) end_epoch(done / per_epoch);
       if (divergence_) return Ending::kDiverged;
+      if (reached_target_) return Ending::kFinished;
       if (done < total && checkpoint_due(epoch_ends)) save();
     }
     return Ending::kFinished;
@@ -198,11 +199,13 @@ class AccuracyRun {
     const bool last = epoch_number == config_.recipe.epochs;
     if (!last && epoch_number % config_.recipe.eval_every != 0) return;
     const auto before = RunClock::now();
+    std::optional<double> judged;
     if (session_->split().holdout.count() > 0) {
-      const double accuracy = score("holdout", session_->split().holdout);
-      if (session_->observe(accuracy)) metric("plateau", "holdout", accuracy);
+      judged = score("holdout", session_->split().holdout);
+      if (session_->observe(*judged)) metric("plateau", "holdout", *judged);
     }
-    score("test", session_->split().test);
+    const double tested = score("test", session_->split().test);
+    reached_target_ = config_.stop_at > 0 && judged.value_or(tested) >= config_.stop_at;
     record_.eval_ns += nanoseconds(RunClock::now() - before);
     read_energy(/*count=*/false);
   }
@@ -298,6 +301,7 @@ class AccuracyRun {
       event["taint"] = {fmt::format("went on from a checkpoint: {} processes in turn worked on it",
                                     record_.segments)};
     }
+    if (reached_target_) event["reached_target"] = true;
     if (divergence_) put_divergence(event, *divergence_);
     sink_(event);
   }
@@ -320,6 +324,7 @@ class AccuracyRun {
   RunClock::time_point progress_at_{};
   int64_t progress_step_ = 0, progress_ns_ = 0;
   std::optional<Divergence> divergence_;
+  bool reached_target_ = false;
 };
 
 }  // namespace

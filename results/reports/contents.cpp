@@ -77,7 +77,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
       "coalesce(json_extract(c.config, '$.block_steps'), ''), c.run_key, c.train_subset, "
       "EXISTS(SELECT 1 FROM experiment t WHERE t.name = e.name || ':tune'), "
       "coalesce(json_extract(c.config, '$.kernel_rules'), ''), "
-      "coalesce(json_extract(c.config, '$.operators'), ?3) "
+      "coalesce(json_extract(c.config, '$.operators'), ?3), c.stop_at "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
       "WHERE (?1 = '' AND e.name NOT LIKE '%:tune') OR e.name = ?1 OR "
       "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name = ?1, e.experiment_id",
@@ -93,6 +93,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
           cell.batch_size = row.getColumn(10).getInt64();
           cell.timed_against = text_at(row, 20), cell.blocks = text_at(row, 21);
           cell.run_key = text_at(row, 22);
+          cell.stop_at = row.getColumn(27).getDouble();
           cell.stock = text_at(row, 26) == name(OperatorSet::kLibrary);
           cell.settings = settings_of(
               cell.split, text_at(row, 8), text_at(row, 23), text_at(row, 10), text_at(row, 11),
@@ -167,10 +168,10 @@ std::pair<bool, int64_t> age_of(const Cell& cell) { return {cell.planned, cell.c
 // seed. Takes the earlier ones out; a line for each method that had some.
 std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
   using Key = std::tuple<std::string, std::string, std::string, std::string, std::string,
-                         std::string, int64_t, std::string, std::string>;
+                         std::string, int64_t, std::string, std::string, double>;
   const auto key_of = [](const Cell& cell) {
-    return Key{cell.network, cell.dataset, cell.setting, cell.schedule,     cell.method,
-               cell.purpose, cell.seed,    cell.blocks,  cell.timed_against};
+    return Key{cell.network, cell.dataset, cell.setting, cell.schedule,      cell.method,
+               cell.purpose, cell.seed,    cell.blocks,  cell.timed_against, cell.stop_at};
   };
   std::map<Key, const Cell*> newest;
   for (const auto& cell : cells) {

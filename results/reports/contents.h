@@ -48,6 +48,7 @@ struct Cell {
   std::string recipe, setting;  // setting: all that must be equal, as one text
   std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
   bool stock = false;           // computed by LibTorch's own operators (OperatorSet::kLibrary)
+  double stop_at = 0;           // the accuracy at which its training ends early, 0: it does not
   std::string blocks;           // of a timing run: how many and of how many steps, "8x4"
   Settings settings;
   // From the experiment that names it, the last one where there are several.

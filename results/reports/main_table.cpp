@@ -11,7 +11,7 @@ namespace approx {
 namespace {
 
 std::string runs_text(const Row& row) {
-  std::string text = fmt::format("{}/{}", row.finished, row.cells.size());
+  std::string text = fmt::format("{}/{}", row.finished, row.planned());
   const auto add = [&](int64_t count, const char* what) {
     if (count > 0) text += fmt::format(", {} {}", count, what);
   };
@@ -116,8 +116,7 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
             [](const Row& row) {
               return row.images_per_s ? Field(int64_t{!row.notes[kShared]}) : Field();
             }},
-       {.name = "planned",
-        .value = [](const Row& row) { return static_cast<int64_t>(row.cells.size()); }},
+       {.name = "planned", .value = &Row::planned},
        {.name = "finished", .header = "runs", .value = &Row::finished, .text = runs_text},
        {.name = "diverged", .value = &Row::diverged},
        {.name = "failed", .value = &Row::failed},

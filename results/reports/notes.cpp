@@ -16,7 +16,8 @@ const char* const kNoteNames[kNotes] = {"few seeds",
                                         "above its ceiling",
                                         "pairs of different builds",
                                         "stock step of another build",
-                                        "earlier kernel rules"};
+                                        "earlier kernel rules",
+                                        "stopped at a target"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -35,6 +36,8 @@ const char* const kNoteTexts[kNotes] = {
      "on it"),
     "in some pairs the dense run was made by another build of the program",
     "the stock step was timed by another build of the program, whose exact step may differ",
-    "its speedup was timed with an earlier table of kernel rules"};
+    "its speedup was timed with an earlier table of kernel rules",
+    ("runs that ended as soon as they reached a target: they have a time to it and no accuracy, "
+     "which would be the target's")};
 
 }  // namespace approx

@@ -20,6 +20,7 @@ enum Note {
   kMixedBuilds,
   kStockBuild,
   kEarlierRules,
+  kStopped,
   kNotes
 };
 

@@ -36,12 +36,14 @@ bool same_build(const Run& a, const Run& b) {
 
 const Cell* partner(const Row* dense, const Cell& cell) {
   if (dense == nullptr || cell.run() == nullptr) return nullptr;
-  for (const auto* other : dense->cells) {
-    const Run* run = other->run();
-    if (other != &cell && other->purpose == "accuracy" && other->seed == cell.seed &&
-        run != nullptr && run->host_id == cell.run()->host_id &&
-        run->dataset_id == cell.run()->dataset_id) {
-      return other;
+  for (const auto* cells : {&dense->cells, &dense->stopped}) {
+    for (const auto* other : *cells) {
+      const Run* run = other->run();
+      if (other != &cell && other->purpose == "accuracy" && other->seed == cell.seed &&
+          run != nullptr && run->host_id == cell.run()->host_id &&
+          run->dataset_id == cell.run()->dataset_id) {
+        return other;
+      }
     }
   }
   return nullptr;
@@ -96,7 +98,13 @@ void RowSet::group() {
   for (const auto& cell : contents_.cells) {
     const auto [at, added] = known.emplace(row_key(cell), rows_.size());
     if (added) rows_.emplace_back().first = &cell;
-    rows_[at->second].cells.push_back(&cell);
+    Row& row = rows_[at->second];
+    (cell.stop_at > 0 ? row.stopped : row.cells).push_back(&cell);
+  }
+  for (auto& row : rows_) {
+    std::set<int64_t> whole;
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) whole.insert(cell->seed);
+    std::erase_if(row.stopped, [&](const Cell* cell) { return whole.contains(cell->seed); });
   }
   for (auto& row : rows_) {
     for (const auto& other : rows_) {
@@ -110,7 +118,10 @@ void RowSet::group() {
 
 void RowSet::count(Row& row) {
   std::set<int64_t> hosts;
-  for (const auto* cell : row.cells) {
+  std::vector<const Cell*> cells = row.cells;
+  cells.insert(cells.end(), row.stopped.begin(), row.stopped.end());
+  row.notes[kStopped] = !row.stopped.empty();
+  for (const auto* cell : cells) {
     const Run* run = cell->run();
     if (run == nullptr || run->state == RunState::kRunning || run->state == RunState::kLost ||
         run->state == RunState::kInterrupted) {
@@ -142,7 +153,8 @@ const std::vector<CurvePoint>& RowSet::judged(const Cell& cell, const Run& run) 
 
 std::optional<double> RowSet::final_accuracy(const Cell& cell) const {
   const Run* run = cell.run();
-  if (cell.purpose != "accuracy" || run == nullptr || !run->finished()) return std::nullopt;
+  if (cell.purpose != "accuracy" || cell.stop_at > 0) return std::nullopt;
+  if (run == nullptr || !run->finished()) return std::nullopt;
   const auto& tests = evaluations(*run, "test");
   return tests.empty() ? std::nullopt : std::optional(100 * tests.back().value);
 }
@@ -329,37 +341,6 @@ void RowSet::judge_realisation(Row& row) const {
   // What a smaller network saves is another thing than what is left out of its products.
   if (row.notes[kOtherNetwork]) return;
   row.realisation = realisation(row.speedup, row.compute_reduction.mean / 100);
-}
-
-std::map<int64_t, int64_t> RowSet::steps_to_target(const Row& row) const {
-  std::map<int64_t, int64_t> steps;
-  if (!row.target) return steps;
-  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-    const auto& evaluations = judged(*cell, *run);
-    const auto reached = std::ranges::find_if(
-        evaluations, [&](const CurvePoint& point) { return point.value >= *row.target; });
-    if (reached != evaluations.end()) steps[cell->seed] = reached->step;
-  }
-  return steps;
-}
-
-void RowSet::judge_target(Row& row) const {
-  for (const auto* cell : row.cells) {
-    if (cell->target) row.target = cell->target;
-  }
-  if (!row.target) return;
-  std::vector<double> times;
-  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-    ++row.target_runs;
-    const double budget = static_cast<double>(run->train_ns.value_or(0)) / kNsPerSecond;
-    row.target_budget = std::max(row.target_budget, budget);
-    for (const auto& evaluation : judged(*cell, *run)) {
-      if (evaluation.value < *row.target) continue;
-      times.push_back(static_cast<double>(evaluation.train_ns) / kNsPerSecond);
-      break;
-    }
-  }
-  row.time_to_target = summarize(times);
 }
 
 void RowSet::judge_throughput(Row& row) const {

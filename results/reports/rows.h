@@ -30,6 +30,9 @@ RowKey row_key(const Cell& cell);
 struct Row {
   const Cell* first = nullptr;
   std::vector<const Cell*> cells;
+  // Those that end at a target, of seeds that have no result without: they are for times to a
+  // target alone (target_runs), so that nothing else can take them for runs to the end.
+  std::vector<const Cell*> stopped;
   const Row* dense = nullptr;  // its baseline; itself for dense
 
   int64_t finished = 0, diverged = 0, failed = 0, missing = 0;
@@ -56,6 +59,8 @@ struct Row {
   double target_budget = 0;  // s, the longest training among the runs
   std::optional<double> images_per_s;
   bool notes[kNotes] = {};
+
+  int64_t planned() const { return static_cast<int64_t>(cells.size() + stopped.size()); }
 };
 
 // Why no verdict may rest on the speedup of a row; "" where one may.
@@ -79,6 +84,11 @@ struct AccuracyRun {
 
 // Those of a row that finished; with `diverged` also those that diverged.
 std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
+
+// What a row knows of the way to an accuracy of `share`, one run a seed: its runs that finished or
+// diverged; those that stopped at a target no lower (a lower one leaves out just those that were
+// about to arrive); and those that were cut off, which are censored where they were.
+std::vector<AccuracyRun> target_runs(const Row& row, double share);
 
 // Percent of the multiply-accumulates that a run left out: of all layers and products, or of those
 // alone that are `approximated`. None where it did not count.
@@ -111,7 +121,7 @@ class RowSet {
   // The evaluations that choices are made by: those of the held-out part where there is one.
   const std::vector<CurvePoint>& judged(const Cell& cell, const Run& run) const;
 
-  // The last test accuracy of the cell, percent. None unless it finished.
+  // The last test accuracy of the cell, percent. None unless it finished, and not at a target.
   std::optional<double> final_accuracy(const Cell& cell) const;
 
   // The test accuracy at the best evaluation of what judges, percent.

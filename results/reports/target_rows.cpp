@@ -30,21 +30,25 @@ std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
 
 Efforts efforts_of(const RowSet& set, const Row& row, double share) {
   Efforts efforts;
-  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
+  for (const auto& [cell, run] : target_runs(row, share)) {
     const auto& evaluations = set.judged(*cell, *run);
     if (evaluations.empty()) continue;
     const auto found =
         std::find_if(evaluations.begin(), evaluations.end(),
                      [share](const CurvePoint& each) { return each.value >= share; });
     const bool reached = found != evaluations.end();
-    if (run->finished()) {
+    const bool stopped = reached && cell->stop_at > 0;
+    efforts.stopped += stopped;
+    efforts.cut_off += !reached && is_cut_off(run->state);
+    if (run->finished() && !stopped) {
       const double whole = static_cast<double>(evaluations.back().train_ns) / kNsPerSecond;
       efforts.watched = std::min(efforts.watched.value_or(whole), whole);
     }
     const auto& at = reached ? *found : evaluations.back();
     const double seconds = static_cast<double>(at.train_ns) / kNsPerSecond;
     const auto steps = static_cast<double>(at.step);
-    if (!reached && !run->finished()) efforts.diverged.push_back(efforts.seconds.size());
+    if (!reached && run->state == RunState::kDiverged)
+      efforts.diverged.push_back(efforts.seconds.size());
     efforts.seconds.push_back({seconds, reached});
     if (reached) {
       const auto counted = set.contents().joules.find(run->run_id);
@@ -96,8 +100,9 @@ Group group_of(const Row& row) {
 
 std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& options) {
   std::vector<TargetRow> rows;
-  // How far every row of a group was watched: of its runs that finished, since one that diverged
-  // was not cut short. A group in which none did is watched as far as its longest run.
+  // How far every row of a group was watched: of its runs that trained to their end, since one that
+  // diverged or reached its target was not cut short, and one that was says itself how far it got.
+  // A group in which none did is watched as far as its longest run.
   std::map<Group, double> budgets, longest;
   for (const auto& row : set.rows()) {
     const auto target = choose_target(set, row, options);

@@ -32,8 +32,10 @@ struct Efforts {
   std::vector<Attempt> seconds;
   std::map<const Cell*, TargetEffort> reached;
   std::vector<double> joules;  // of the runs that reached it, where they were counted
-  // For how long every run that finished was trained, s; none where none did.
+  // For how long every run that trained to its end was trained, s; none where none did.
   std::optional<double> watched;
+  int64_t cut_off = 0;  // of those that did not reach it: from outside, so they are censored
+  int64_t stopped = 0;  // of those that reached it: as soon as they had
   // Positions of runs that diverged: they would never have arrived, so they count for the whole
   // budget and not only for as long as they lasted.
   std::vector<size_t> diverged;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "results/reports/report.h"
@@ -59,38 +60,42 @@ Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters,
     return [=](const TargetRow& line) { return field(line.time.*member); };
   };
   auto columns = row_columns<TargetRow>(set, &letters).all();
-  append(columns, {{.name = "target_pct",
-                    .header = "target",
-                    .value = [](const TargetRow& line) { return shown_percent(line.target); },
-                    .text = target_text_of},
-                   {.name = "target_origin",
-                    .value = [](const TargetRow& line) { return line.target.origin; }},
-                   {.name = "runs", .value = [](const TargetRow& line) { return line.time.n; }},
-                   {.name = "reached",
-                    .header = "reached",
-                    .value = [](const TargetRow& line) { return line.time.reached; },
-                    .text = reached_text},
-                   {.name = "fraction", .value = of_time(&TargetTime::fraction)},
-                   {.name = "fraction_lo",
-                    .value = [](const TargetRow& line) { return line.time.fraction_interval.lo; }},
-                   {.name = "fraction_hi",
-                    .value = [](const TargetRow& line) { return line.time.fraction_interval.hi; }},
-                   {.name = "median_s",
-                    .header = "median",
-                    .value = of_time(&TargetTime::median),
-                    .text = [](const TargetRow& line) { return seconds_text(line.time.median); }},
-                   {.name = "restricted_mean_s",
-                    .header = "restricted mean",
-                    .value = of_time(&TargetTime::restricted_mean),
-                    .text = restricted_mean_text},
-                   {.name = "restricted_mean_se", .value = of_time(&TargetTime::restricted_error)},
-                   {.name = "budget_s", .value = &TargetRow::budget},
-                   {.name = "restart_s",
-                    .header = "with restarts",
-                    .value = of_time(&TargetTime::expected_with_restarts),
-                    .text = [](const TargetRow& line) {
-                      return seconds_text(line.time.expected_with_restarts);
-                    }}});
+  append(
+      columns,
+      {{.name = "target_pct",
+        .header = "target",
+        .value = [](const TargetRow& line) { return shown_percent(line.target); },
+        .text = target_text_of},
+       {.name = "target_origin", .value = [](const TargetRow& line) { return line.target.origin; }},
+       {.name = "runs", .value = [](const TargetRow& line) { return line.time.n; }},
+       {.name = "reached",
+        .header = "reached",
+        .value = [](const TargetRow& line) { return line.time.reached; },
+        .text = reached_text},
+       {.name = "cut_off", .value = [](const TargetRow& line) { return line.efforts.cut_off; }},
+       {.name = "stopped_at_target",
+        .value = [](const TargetRow& line) { return line.efforts.stopped; }},
+       {.name = "fraction", .value = of_time(&TargetTime::fraction)},
+       {.name = "fraction_lo",
+        .value = [](const TargetRow& line) { return line.time.fraction_interval.lo; }},
+       {.name = "fraction_hi",
+        .value = [](const TargetRow& line) { return line.time.fraction_interval.hi; }},
+       {.name = "median_s",
+        .header = "median",
+        .value = of_time(&TargetTime::median),
+        .text = [](const TargetRow& line) { return seconds_text(line.time.median); }},
+       {.name = "restricted_mean_s",
+        .header = "restricted mean",
+        .value = of_time(&TargetTime::restricted_mean),
+        .text = restricted_mean_text},
+       {.name = "restricted_mean_se", .value = of_time(&TargetTime::restricted_error)},
+       {.name = "budget_s", .value = &TargetRow::budget},
+       {.name = "restart_s",
+        .header = "with restarts",
+        .value = of_time(&TargetTime::expected_with_restarts),
+        .text = [](const TargetRow& line) {
+          return seconds_text(line.time.expected_with_restarts);
+        }}});
   append(columns, ratio_columns<TargetRow>("steps_ratio", "steps ratio", &TargetRow::steps));
   auto step_time =
       ratio_columns<TargetRow>("step_time_ratio", "× step-time ratio", &TargetRow::step_time);
@@ -111,6 +116,18 @@ Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters,
        {.name = "notes",
         .value = [&letters](const TargetRow& line) { return letters.names(*line.row); }}});
   return columns;
+}
+
+// Runs that stopped at a target below that of their row.
+int64_t stopped_below(const RowSet& set, const std::optional<double>& given) {
+  int64_t runs = 0;
+  for (const auto& row : set.rows()) {
+    const auto target = given ? given : row.target;
+    runs += std::count_if(row.stopped.begin(), row.stopped.end(), [&](const Cell* cell) {
+      return target && cell->stop_at < *target && !cell->runs.empty();
+    });
+  }
+  return runs;
 }
 
 std::vector<std::string> target_notes(const Lines& lines, const NoteLetters& letters,
@@ -134,6 +151,14 @@ std::vector<std::string> target_notes(const Lines& lines, const NoteLetters& let
     notes.emplace_back("b: step times of the accuracy runs, which may have shared the machine");
   }
   for (const auto& line : letters.lines()) notes.push_back(line);
+  int64_t cut_off = 0;
+  for (const auto& line : lines) cut_off += line.efforts.cut_off;
+  if (cut_off > 0) {
+    notes.push_back(fmt::format(
+        "{} cut off by a limit of time or memory, or interrupted: not reached until the last "
+        "evaluation, and censored there",
+        cut_off == 1 ? "a run was" : fmt::format("{} runs were", cut_off)));
+  }
   if (!lines.empty()) {
     notes.emplace_back(
         "reached: with Wilson's 95 % interval; median: Kaplan and Meier's; restricted mean: of "
@@ -161,6 +186,12 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
   table.title = options.experiment;
   fill(table, target_columns(set, letters, has_joules), lines);
   table.notes = target_notes(lines, letters, has_joules);
+  if (const int64_t below = stopped_below(set, options.target); below > 0) {
+    table.notes.push_back(
+        fmt::format("left out: {} that stopped at a lower target: when those would have reached "
+                    "this one that were about to is not known",
+                    below == 1 ? "a run" : fmt::format("{} runs", below)));
+  }
   return table;
 }
 

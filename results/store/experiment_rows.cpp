@@ -42,8 +42,9 @@ void write_cells(SQLite::Database& db, int64_t id, const std::vector<PlannedRun>
   SQLite::Statement add_cell(
       db,
       "INSERT INTO cell(run_key, purpose, method, schedule, network, dataset, seed, split, "
-      "train_examples, recipe, batch_size, precision, threads, device, config, train_subset) "
-      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(run_key) DO NOTHING");
+      "train_examples, recipe, batch_size, precision, threads, device, config, train_subset, "
+      "stop_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(run_key) DO "
+      "NOTHING");
   SQLite::Statement add_member(
       db,
       "INSERT INTO experiment_cell(experiment_id, cell_id, method_label, schedule_label, "
@@ -63,7 +64,7 @@ void write_cells(SQLite::Database& db, int64_t id, const std::vector<PlannedRun>
       bind_all(add_cell, run.key, purpose, config.method, json_text(Json(config.schedule)),
                config.network, config.dataset, config.seed, split, config.train_examples,
                json_text(Json(config.recipe)), config.batch_size, precision, config.threads, device,
-               json_text(Json(config)), std::string(name(config.train_subset)));
+               json_text(Json(config)), std::string(name(config.train_subset)), config.stop_at);
       add_cell.exec();
     }
     add_member.reset();

@@ -129,7 +129,7 @@ constexpr CheckRule kRules[] = {
      "WITH base AS (SELECT count(*) AS n FROM (SELECT cell_id, state, "
      "row_number() OVER (PARTITION BY cell_id ORDER BY attempt DESC) AS nth, run_id "
      "FROM run WHERE state IN ('finished', 'diverged')) JOIN cell USING(cell_id) "
-     "WHERE nth = 1 AND state = 'finished' AND purpose = 'accuracy' AND run_id IN "
+     "WHERE nth = 1 AND state = 'finished' AND purpose = 'accuracy' AND stop_at = 0 AND run_id IN "
      "(SELECT run_id FROM metric m WHERE name = 'accuracy' AND split = 'test' GROUP BY run_id "
      "HAVING sum(step = (SELECT max(step) FROM metric x WHERE x.run_id = m.run_id "
      "AND x.name = 'accuracy' AND x.split = 'test') AND value IS NOT NULL) = 1)) "

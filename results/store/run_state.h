@@ -50,4 +50,11 @@ constexpr bool is_done_again(RunState state) {
   return state == RunState::kInterrupted || state == RunState::kLost;
 }
 
+// Whether a run that came to it would have trained on, had nothing come from outside: what it had
+// reached by then stands. Of one that failed nobody knows.
+constexpr bool is_cut_off(RunState state) {
+  return state == RunState::kTimeout || state == RunState::kOom ||
+         state == RunState::kInterrupted || state == RunState::kLost;
+}
+
 }  // namespace approx

@@ -4,18 +4,19 @@
 -- Cells with the settings that decide which of them can be compared.
 CREATE VIEW v_cell AS
 SELECT cell_id, run_key, purpose, method, schedule, network, dataset, seed, split, train_examples,
-       recipe, batch_size, precision, threads, device, train_subset
+       recipe, batch_size, precision, threads, device, train_subset, stop_at
   FROM cell;
 
 -- The accuracy of every cell with a result: that of its last attempt with one. No row where that
--- attempt diverged. `accuracy` is the last evaluation on the test part, a share.
+-- attempt diverged, and none of cells that end at a target (`stop_at` above 0): their accuracy is the
+-- target's. `accuracy` is the last evaluation on the test part, a share.
 CREATE VIEW v_final AS
 SELECT c.*, r.run_id, r.host_id, r.build_id, r.dataset_id, m.value AS accuracy, m.step, m.epoch,
        r.train_ns, r.eval_ns, r.wall_ns, r.step_ns_median, r.peak_rss_bytes
   FROM v_cell c
   JOIN run r USING(cell_id)
   JOIN metric m ON m.run_id = r.run_id AND m.name = 'accuracy' AND m.split = 'test'
- WHERE c.purpose = 'accuracy' AND r.state = 'finished' AND m.value IS NOT NULL
+ WHERE c.purpose = 'accuracy' AND c.stop_at = 0 AND r.state = 'finished' AND m.value IS NOT NULL
    AND r.attempt = (SELECT max(attempt) FROM run x
                      WHERE x.cell_id = r.cell_id AND x.state IN ('finished', 'diverged'))
    AND m.step = (SELECT max(step) FROM metric x

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from program import Folder, expect, expect_equal, finish
+from program import RealFolder, expect, expect_equal, finish
 
 SWEEP = """id = "checkpoints"
 network = "small_cnn:width=4"
@@ -21,14 +21,7 @@ threads = 1
 KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
 
 
-class RealFolder(Folder):
-    """A folder whose sweeps train, with the engine that comes with the program."""
-
-    def environment(self, fake="", **more):
-        env = super().environment(fake, **more)
-        del env["APPROXTRAIN_ENGINE"]
-        return env
-
+class Trainings(RealFolder):
     def command(self):
         return ["sweep", "sweep.toml", "--db", "t.db", "--checkpoint-every", "100ms",
                 "--progress", "log"]
@@ -67,7 +60,7 @@ def children_of(pid):
 
 
 def undisturbed():
-    with RealFolder(SWEEP) as folder:
+    with Trainings(SWEEP) as folder:
         code, _, err = folder.run(*folder.command(), timeout=600)
         expect_equal(code, 0, f"undisturbed: exit code ({err})")
         expect_equal(folder.checkpoints(), [], "undisturbed: checkpoints left")
@@ -113,7 +106,7 @@ def sweep_to_its_end(folder, how, rng):
 def disturbed(how, rng, wanted, layers):
     # A fast machine can be done before it is disturbed, or between checkpoints: then once more.
     for _ in range(8):
-        with RealFolder(SWEEP) as folder:
+        with Trainings(SWEEP) as folder:
             disturbances, went_on = sweep_to_its_end(folder, how, rng)
             folder.check_database()
             expect_equal(folder.metrics(), wanted, f"{how}: metrics")
@@ -128,7 +121,7 @@ def disturbed(how, rng, wanted, layers):
 
 
 def bad_intervals():
-    with RealFolder(SWEEP) as folder:
+    with Trainings(SWEEP) as folder:
         for text in ("0ep", "-1ep", "ep", "1.5ep", "ten", "5 parsecs"):
             code, _, err = folder.run("sweep", "sweep.toml", "--checkpoint-every", text)
             expect_equal(code, 2, f"--checkpoint-every {text}: exit code")

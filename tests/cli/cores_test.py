@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from program import Folder, expect, expect_equal, finish
+from program import Folder, RealFolder, expect, expect_equal, finish
 
 ALLOWED = sorted(os.sched_getaffinity(0))
 
@@ -19,15 +19,6 @@ seeds = "0-5"
 
 # Long enough that runs overlap.
 SLOW = {"APPROXTRAIN_FAKE_STEP_MS": "150"}
-
-
-class RealFolder(Folder):
-    """A folder whose sweeps train, with the engine that comes with the program."""
-
-    def environment(self, fake="", **more):
-        env = super().environment(fake, **more)
-        del env["APPROXTRAIN_ENGINE"]
-        return env
 
 
 def masks(folder):

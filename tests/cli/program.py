@@ -114,6 +114,15 @@ class Folder:
         expect(doubled == [], f"cells with two results: {doubled}")
 
 
+class RealFolder(Folder):
+    """A folder whose sweeps train, with the engine that comes with the program."""
+
+    def environment(self, fake="", **more):
+        env = super().environment(fake, **more)
+        del env["APPROXTRAIN_ENGINE"]
+        return env
+
+
 failures = []
 
 

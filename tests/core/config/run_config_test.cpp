@@ -248,6 +248,18 @@ TEST(RunKey, HasTheOtherNetworkOfATimingOnly) {
   EXPECT_THROW(check(against), Error);
 }
 
+// Another run, since it has another end; runs of before it could be set keep their keys.
+TEST(RunKey, HasTheTargetThatEndsAnAccuracyRun) {
+  auto config = example(), stops = config;
+  stops.stop_at = 0.9;
+  EXPECT_NE(key_of(config), key_of(stops));
+  EXPECT_FALSE(Json(config).contains("stop_at"));
+  EXPECT_EQ(Json(stops).get<RunConfig>(), stops);
+  config.purpose = stops.purpose = Purpose::kTiming;
+  EXPECT_EQ(key_of(config), key_of(stops));
+  EXPECT_THROW((Json{{"stop_at", 1.1}}).get<RunConfig>(), Error);
+}
+
 TEST(RunKey, IsOneForDenseUnderEverySchedule) {
   auto config = example();
   config.method = "dense";

@@ -3,8 +3,11 @@
 #include <clocale>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
+#include "base/error.h"
 #include "core/experiment/experiment.h"
+#include "tests/core/config/test_catalogue.h"
 
 namespace approx {
 namespace {
@@ -21,6 +24,51 @@ TEST(Target, IsAnAccuracyAndAShare) {
        {"", "0.9", "accuracy", "accuracy>=", "accuracy>=0", "accuracy>=-0.5", "accuracy>=1.5",
         "accuracy>=nan", "accuracy>=0.9x", "accuracy>=0,9", "accuracy>0.9", "loss>=0.9"}) {
     EXPECT_FALSE(parse_target(text)) << text;
+  }
+}
+
+Experiment stopping(const std::string& more, bool stop_at_target = true) {
+  return parse_experiment(
+      "network = \"small_cnn\"\ndataset = \"mnist14\"\nmethod = [\"dense\", \"zero\"]\n"
+      "purpose = [\"accuracy\", \"timing\"]\n" +
+          more,
+      "x.toml", {.stop_at_target = stop_at_target}, test_catalogue(),
+      [](const std::string&) { return "sha"; });
+}
+
+TEST(Target, EndsAccuracyRunsWhereThatIsAskedFor) {
+  const std::string text =
+      "target = \"accuracy>=0.9\"\nextra = [{ label = \"Small\", method = \"dense\", "
+      "network = \"resnet20\" }]\n";
+  std::set<std::string> keys, timings;
+  for (const bool stops : {true, false}) {
+    const auto experiment = stopping(text, stops);
+    for (const auto& run : experiment.runs()) {
+      const bool timing = run.config.purpose == Purpose::kTiming;
+      EXPECT_EQ(run.config.stop_at, stops && !timing ? 0.9 : 0);
+      (timing ? timings : keys).insert(run.key);
+    }
+  }
+  EXPECT_EQ(keys.size(), 2u * 3u);
+  EXPECT_EQ(timings.size(), 3u) << "a timing has no accuracy to stop at";
+  // The same by a key of the file, and the same run.
+  const auto by_key = stopping("stop_at = 0.9\n" + text, false);
+  for (const auto& run : by_key.runs()) {
+    if (run.config.purpose == Purpose::kAccuracy) EXPECT_TRUE(keys.contains(run.key));
+  }
+  for (const char* wrong : {"stop_at = 1.5", "stop_at = -0.1", "stop_at = true"}) {
+    EXPECT_THROW(stopping(wrong, false), Error) << wrong;
+  }
+}
+
+TEST(Target, MustBeThereToStopAt) {
+  try {
+    stopping("");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "--stop-at-target: x.toml has no target; give one with --set "
+                 "target=accuracy>=SHARE");
   }
 }
 

@@ -33,6 +33,18 @@ std::string message_of(const std::string& text) {
   return "no error";
 }
 
+// A rate is judged by where it leads, also where what it is for ends at a target.
+TEST(Tuning, GoesToTheEnd) {
+  const auto stops = tuned("target = \"accuracy>=0.9\"\n", {.stop_at_target = true});
+  EXPECT_EQ(stops.runs()[0].config.stop_at, 0.9);
+  const auto trials = tuning_runs(stops, test_catalogue(), checksum_of);
+  const auto others = tuning_runs(tuned(), test_catalogue(), checksum_of);
+  ASSERT_EQ(trials.runs().size(), others.runs().size());
+  for (size_t i = 0; i < trials.runs().size(); ++i) {
+    EXPECT_EQ(trials.runs()[i].key, others.runs()[i].key);
+  }
+}
+
 TEST(Tuning, TriesEveryRateForEveryArmByItsOwnSeedsOnHeldOutImages) {
   const auto trials = tuning_runs(tuned(), test_catalogue(), checksum_of);
   EXPECT_EQ(trials.id, "x:tune");

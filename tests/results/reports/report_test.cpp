@@ -18,6 +18,7 @@
 #include "results/reports/tta.h"
 #include "results/stats/stats.h"
 #include "results/store/database.h"
+#include "results/store/maintenance.h"
 #include "tests/results/filled_store.h"
 
 namespace approx {
@@ -348,6 +349,100 @@ TEST_F(ReportTest, TheBudgetIsHowLongTheRunsWereTrained) {
   EXPECT_DOUBLE_EQ(real(table, "dense", "restricted_mean_s"), 1);
   EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 3);
   EXPECT_DOUBLE_EQ(real(table, "random", "restricted_mean_s"), 3);
+}
+
+// Runs that something from outside ended had not reached the target by their last evaluation; more
+// is not known of them, and less would be to leave them out. Of one that failed nobody knows.
+TEST_F(ReportTest, RunsThatWereCutOffAreCensoredAtTheirLastEvaluation) {
+  const auto cut = [](int64_t seed, const std::vector<double>& curve, RunState state) {
+    Ran ran{planned("zero", seed), {}};
+    for (size_t i = 0; i < curve.size(); ++i) {
+      ran.events.push_back(accuracy_event(static_cast<int64_t>(i) + 1, curve[i]));
+    }
+    ran.end = {.state = state, .error = "ended from outside"};
+    return ran;
+  };
+  fill({accuracy("zero", 0, {0.2, 0.8, 0.8, 0.8}), cut(1, {0.1, 0.2}, RunState::kTimeout),
+        accuracy("zero", 2, {0.1, 0.1, 0.8, 0.8}), cut(3, {0.1}, RunState::kInterrupted),
+        cut(4, {0.1}, RunState::kFailed), accuracy("zero", 5, {0.1, 0.1, 0.1, 0.1}),
+        cut(6, {}, RunState::kLost)},  // nothing is known
+       Target{"accuracy", 0.75});
+  const Table table = report_tta(path_);
+  EXPECT_EQ(count(table, "zero", "runs"), 5);
+  EXPECT_EQ(count(table, "zero", "reached"), 2);
+  EXPECT_EQ(count(table, "zero", "cut_off"), 2);
+  // Kaplan and Meier: after 2 s one of four at risk (the run of 1 s is no more), after 3 s one of
+  // two (nor that of 2 s): 3/4, then 3/8.
+  EXPECT_DOUBLE_EQ(real(table, "zero", "median_s"), 3);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "budget_s"), 4);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 2 + 0.75 + 0.375);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), (2 + 2 + 3 + 1 + 4) / 2.0);
+  EXPECT_NE(render(table, "md").find("2 runs were cut off by a limit"), std::string::npos);
+  const Table all = report_table(path_);
+  EXPECT_EQ(count(all, "zero", "target_runs"), 5);
+  EXPECT_EQ(count(all, "zero", "target_reached"), 2);
+  EXPECT_NEAR(real(all, "zero", "accuracy_pct"), (80 + 80 + 10) / 3.0, 1e-9);
+}
+
+// One that had reached it before it was cut off has reached it.
+TEST_F(ReportTest, ACutOffRunMayHaveReachedTheTarget) {
+  Ran late{planned("zero", 1), {accuracy_event(1, 0.8), accuracy_event(2, 0.7)}};
+  late.end.state = RunState::kTimeout;
+  fill({accuracy("zero", 0, {0.1, 0.1}), late}, Target{"accuracy", 0.75});
+  const Table table = report_tta(path_);
+  EXPECT_EQ(count(table, "zero", "runs"), 2);
+  EXPECT_EQ(count(table, "zero", "reached"), 1);
+  EXPECT_EQ(count(table, "zero", "cut_off"), 0);
+}
+
+// What ends at its target has a time and no accuracy; of a seed that also went to the end it is no
+// second run.
+TEST_F(ReportTest, RunsThatStopAtATargetHaveATimeAndNoAccuracy) {
+  const auto stopped = [](const std::string& method, int64_t seed, std::vector<double> curve) {
+    auto ran = accuracy(method, seed, std::move(curve));
+    ran.plan.config.stop_at = 0.75;
+    ran.plan.key += "/stops";
+    return ran;
+  };
+  fill({accuracy("dense", 0, {0.1, 0.8, 0.9}), stopped("dense", 1, {0.76}),
+        accuracy("zero", 0, {0.1, 0.2, 0.8}), stopped("zero", 0, {0.1, 0.2, 0.8}),
+        stopped("zero", 1, {0.1, 0.77}), stopped("random", 0, {0.1, 0.78})},
+       Target{"accuracy", 0.75});
+  const Table table = report_table(path_);
+  EXPECT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(count(table, "zero", "n"), 1);
+  EXPECT_NEAR(real(table, "zero", "accuracy_pct"), 80, 1e-9);
+  EXPECT_NEAR(real(table, "zero", "best_accuracy_pct"), 80, 1e-9);
+  EXPECT_EQ(at(table, "random", "accuracy_pct").index(), 0u);
+  EXPECT_EQ(count(table, "zero", "planned"), 2);
+  EXPECT_EQ(count(table, "zero", "target_runs"), 2);
+  const std::string notes = std::get<std::string>(at(table, "zero", "notes"));
+  EXPECT_NE(notes.find("stopped at a target"), std::string::npos) << notes;
+
+  const Table tta = report_tta(path_);
+  EXPECT_EQ(count(tta, "zero", "runs"), 2);
+  EXPECT_EQ(count(tta, "zero", "reached"), 2);
+  EXPECT_EQ(count(tta, "zero", "stopped_at_target"), 1);
+  // Those to the end say how far all were watched; those that stopped were not cut short.
+  EXPECT_DOUBLE_EQ(real(tta, "zero", "budget_s"), 3);
+  EXPECT_DOUBLE_EQ(real(tta, "random", "median_s"), 2);
+  // Pairs: 2 s against 3 s of two whole runs, 1 s against 2 s of two that stopped.
+  EXPECT_NEAR(real(tta, "zero", "steps_ratio"), std::sqrt(2.0 / 3 * 1.0 / 2), 1e-12);
+
+  // A higher target than that at which they stopped: nothing is known of just those that were fast.
+  const Table higher = report_tta(path_, {.target = 0.79});
+  EXPECT_EQ(count(higher, "zero", "runs"), 1);
+  EXPECT_NE(render(higher, "md").find("left out: 3 runs that stopped at a lower target"),
+            std::string::npos)
+      << render(higher, "md");
+  EXPECT_EQ(count(report_tta(path_, {.target = 0.5}), "zero", "runs"), 2);
+
+  EXPECT_EQ(query(path_, "SELECT method, seed FROM v_final ORDER BY 1, 2"),
+            (std::vector<std::string>{"dense|0", "zero|0"}));
+  for (const auto& violation : check_store(path_)) {
+    EXPECT_EQ(violation.find("one grid"), std::string::npos) << violation;
+    EXPECT_EQ(violation.find("views agree"), std::string::npos) << violation;
+  }
 }
 
 TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {

@@ -1,0 +1,66 @@
+// What a row knows of the way to a target.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "results/reports/rows.h"
+#include "results/store/run_store.h"
+
+namespace approx {
+
+std::vector<AccuracyRun> target_runs(const Row& row, double share) {
+  auto runs = accuracy_runs(row, /*diverged=*/true);
+  std::set<int64_t> seeds;
+  for (const auto& [cell, run] : runs) seeds.insert(cell->seed);
+  const auto add = [&](const std::vector<const Cell*>& cells, const auto& counts) {
+    for (const auto* cell : cells) {
+      const Run* run = cell->run();
+      if (cell->purpose != "accuracy" || run == nullptr || !counts(run->state)) continue;
+      if (cell->stop_at > 0 && cell->stop_at < share) continue;
+      if (seeds.insert(cell->seed).second) runs.push_back({cell, run});
+    }
+  };
+  add(row.stopped, is_result);
+  add(row.cells, is_cut_off);
+  add(row.stopped, is_cut_off);
+  return runs;
+}
+
+std::map<int64_t, int64_t> RowSet::steps_to_target(const Row& row) const {
+  std::map<int64_t, int64_t> steps;
+  if (!row.target) return steps;
+  for (const auto& [cell, run] : target_runs(row, *row.target)) {
+    const auto& evaluations = judged(*cell, *run);
+    const auto reached = std::ranges::find_if(
+        evaluations, [&](const CurvePoint& point) { return point.value >= *row.target; });
+    if (reached != evaluations.end()) steps[cell->seed] = reached->step;
+  }
+  return steps;
+}
+
+void RowSet::judge_target(Row& row) const {
+  for (const auto* cells : {&row.cells, &row.stopped}) {
+    for (const auto* cell : *cells) {
+      if (cell->target) row.target = cell->target;
+    }
+  }
+  if (!row.target) return;
+  std::vector<double> times;
+  for (const auto& [cell, run] : target_runs(row, *row.target)) {
+    const auto& evaluations = judged(*cell, *run);
+    if (!run->result() && evaluations.empty()) continue;
+    ++row.target_runs;
+    // Of one that was cut off no more is known than its evaluations say.
+    const int64_t ns = run->result() ? run->train_ns.value_or(0) : evaluations.back().train_ns;
+    row.target_budget = std::max(row.target_budget, static_cast<double>(ns) / kNsPerSecond);
+    for (const auto& evaluation : evaluations) {
+      if (evaluation.value < *row.target) continue;
+      times.push_back(static_cast<double>(evaluation.train_ns) / kNsPerSecond);
+      break;
+    }
+  }
+  row.time_to_target = summarize(times);
+}
+
+}  // namespace approx
