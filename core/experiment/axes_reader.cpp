@@ -7,17 +7,21 @@
 
 #include "base/error.h"
 #include "base/known_names.h"
-#include "base/range.h"
 #include "core/config/named_schedule.h"
 #include "core/experiment/files.h"
 #include "core/experiment/recipe_reader.h"
 #include "core/experiment/schedule_reader.h"
+#include "core/experiment/seeds_reader.h"
 #include "kernels/rules.h"
 
 namespace approx {
 namespace {
 
-constexpr int64_t kMaxSeed = 4'294'967'295;
+// Axes whose values may be zipped and have conditions.
+const Names& conditional_axes() {
+  static const Names keys = with_scalars({"method", "schedule", "network", "recipe"});
+  return keys;
+}
 
 template <typename T>
 bool has_label(const std::vector<T>& axis, std::string_view label) {
@@ -86,7 +90,7 @@ class Reader {
     if (axes.schedules.empty()) axes.schedules.push_back({"slice", make_schedule("slice"), {}});
     for (const auto& key : scalar_keys()) {
       if (const auto* node = table.get(key)) {
-        axes.scalars[key] = read_scalars(*node, path + key, key);
+        axes.scalars[key] = read_scalars(*node, path + key, key, /*conditional=*/true);
       }
     }
     if (const auto* node = table.get("purpose")) {
@@ -106,10 +110,15 @@ class Reader {
       axes.timing_seeds = read_seeds(source_, *node, path + "timing_seeds");
       if (fewer_seeds_are_meant()) keep_timed_seeds(axes);
     }
-    if (const auto* node = table.get("recipe"))
-      axes.recipe = read_recipe(source_, *node, path + "recipe");
+    if (const auto* node = table.get("recipe")) {
+      axes.recipes.clear();
+      source_.each(*node, path + "recipe", [&](const toml::node& item, const std::string& at) {
+        axes.recipes.push_back(read_recipe(source_, item, at));
+      });
+    }
     if (const auto* node = table.get("zip")) axes.zipped = read_zip(*node, path + "zip");
     check_zip(table, path, axes);
+    for (const auto& key : conditional_axes()) read_conditions(table, path, key, axes);
   }
 
   std::optional<Axes> read_extra(const toml::table& table, const std::string& path,
@@ -149,6 +158,9 @@ class Reader {
           throw source_.error(*label, path + ".label", "the label \"{}\" is used twice", text);
         }
       }
+      for (auto& condition : axes.conditions) {
+        if (condition.axis == "method") condition.value = text;
+      }
       axes.methods[0].label = text;
     }
     return axes;
@@ -156,49 +168,117 @@ class Reader {
 
   Exclusion read_exclusion(const toml::table& table, const std::string& path,
                            const std::vector<Axes>& blocks) const {
-    const Names known = with_scalars({"method", "schedule", "network", "purpose", "reason"});
-    source_.check_keys(table, path, known);
+    check_selection_keys(table, path, {"reason"});
     const auto* reason = table.get("reason");
     if (reason == nullptr) {
       throw source_.error(table, path, "reason is missing; a cell left out keeps its reason");
     }
-    Exclusion exclusion;
-    exclusion.reason = source_.text(*reason, path + ".reason");
-    if (table.size() == 1) {
-      throw source_.error(table, path, "selects everything; name a method, schedule or network");
-    }
+    const std::string why = source_.text(*reason, path + ".reason");
+    if (table.size() == 1) refuse_all(table, path);
+    return {read_selection(table, path, blocks), why};
+  }
+
+ private:
+  // `around`: keys that do not select.
+  void check_selection_keys(const toml::table& table, const std::string& path,
+                            const Names& around) const {
+    Names known = with_scalars({"method", "schedule", "network", "purpose"});
+    known.insert(known.end(), around.begin(), around.end());
+    source_.check_keys(table, path, known);
+  }
+
+  void refuse_all(const toml::table& table, const std::string& path) const {
+    throw source_.error(table, path, "selects everything; name a method, schedule or network");
+  }
+
+  Selection read_selection(const toml::table& table, const std::string& path,
+                           const std::vector<Axes>& blocks) const {
+    Selection selection;
     if (const auto* value = table.get("method")) {
-      exclusion.methods =
+      selection.methods =
           labels_of(*value, path + ".method", blocks, &Axes::methods,
                     [&](const auto& t) { return catalogue_.method_params(t).full_text(); });
     }
     if (const auto* value = table.get("schedule")) {
-      exclusion.schedules = labels_of(*value, path + ".schedule", blocks, &Axes::schedules,
+      selection.schedules = labels_of(*value, path + ".schedule", blocks, &Axes::schedules,
                                       [](const auto&) { return std::string(); });
     }
     if (const auto* value = table.get("network")) {
-      exclusion.networks =
+      selection.networks =
           labels_of(*value, path + ".network", blocks, &Axes::networks,
                     [&](const auto& t) { return catalogue_.network_params(t).full_text(); });
     }
     if (const auto* value = table.get("purpose")) {
       for (const auto& text : source_.texts(*value, path + ".purpose")) {
-        exclusion.purposes.push_back(
+        selection.purposes.push_back(
             source_.at(*value, path + ".purpose", [&] { return parse_purpose(text); }));
       }
     }
     for (const auto& key : scalar_keys()) {
       if (const auto* value = table.get(key)) {
-        exclusion.scalars[key] = read_scalars(*value, path + "." + key, key);
+        selection.scalars[key] = read_scalars(*value, path + "." + key, key, /*conditional=*/false);
       }
     }
-    return exclusion;
+    return selection;
   }
 
- private:
+  // The `when` of the values that `table` has of the axis `key`. What it names by a label of the
+  // grid keeps the condition that it has there.
+  void read_conditions(const toml::table& table, const std::string& path, const std::string& key,
+                       Axes& axes) const {
+    const auto* node = table.get(key);
+    if (node == nullptr) return;
+    std::vector<Condition> before;
+    for (const auto& condition : axes.conditions) {
+      if (condition.axis == key) before.push_back(condition);
+    }
+    std::erase_if(axes.conditions, [&](const Condition& known) { return known.axis == key; });
+    size_t number = 0;
+    source_.each(*node, path + key, [&](const toml::node& item, const std::string& at) {
+      const Json value = value_of(axes, key, number++);
+      const auto* entry = item.as_table();
+      if (entry == nullptr) {
+        const auto label = item.value_exact<std::string>();
+        for (const auto& known : before) {
+          if (label && Json(*label) == known.value) axes.conditions.push_back(known);
+        }
+      } else if (const auto* when = entry->get("when")) {
+        axes.conditions.push_back(read_condition(*when, at + ".when", key, value, axes));
+      }
+    });
+  }
+
+  Condition read_condition(const toml::node& node, const std::string& path, const std::string& key,
+                           const Json& value, const Axes& axes) const {
+    const auto& table = source_.table(node, path);
+    check_selection_keys(table, path, {});
+    if (table.empty()) refuse_all(table, path);
+    if (table.contains(key)) {
+      throw source_.error(node, path, "{} cannot depend on {} itself", key, key);
+    }
+    Condition condition{.axis = key,
+                        .value = value,
+                        .when = read_selection(table, path, {axes}),
+                        .place = source_.place(node.source(), path)};
+    const std::string what = key == "recipe"     ? "this recipe"
+                             : value.is_string() ? key + " " + value.get<std::string>()
+                                                 : key + " " + value.dump();
+    condition.reason = fmt::format("{} is for {} alone", what, text_of(condition.when));
+    return condition;
+  }
+
+  // As a condition has it.
+  static Json value_of(const Axes& axes, const std::string& key, size_t number) {
+    if (key == "method") return axes.methods.at(number).label;
+    if (key == "schedule") return axes.schedules.at(number).label;
+    if (key == "network") return axes.networks.at(number).label;
+    if (key == "recipe") return number;
+    return axes.scalars.at(key).at(number);
+  }
+
   // `["method", "schedule"]`, or a list of such groups.
   std::vector<Names> read_zip(const toml::node& node, const std::string& path) const {
-    const Names known = with_scalars({"method", "schedule", "network"});
+    const Names& known = conditional_axes();
     std::vector<Names> groups;
     std::set<std::string> seen;
     const auto read_group = [&](const toml::node& group, const std::string& at) {
@@ -245,7 +325,7 @@ class Reader {
     const toml::node* text_node = &item;
     std::string text_path = path;
     if (const auto* table = item.as_table()) {
-      source_.check_keys(*table, path, {"label", key});
+      source_.check_keys(*table, path, {"label", key, "when"});
       text_node = table->get(key);
       text_path = path + "." + key;
       if (text_node == nullptr) throw source_.error(item, path, "{} is missing", key);
@@ -263,10 +343,12 @@ class Reader {
     axis.push_back(std::move(value));
   }
 
+  // `conditional`: each is a value, or `{value = ..., when = {...}}`.
   std::vector<Json> read_scalars(const toml::node& node, const std::string& path,
-                                 const std::string& key) const {
+                                 const std::string& key, bool conditional) const {
     std::vector<Json> values;
-    source_.each(node, path, [&](const toml::node& item, const std::string& at) {
+    source_.each(node, path, [&](const toml::node& given, const std::string& at) {
+      const toml::node& item = conditional ? value_in(given, at) : given;
       Json value = source_.scalar(item, at);
       if (item.is_string()) source_.text(item, at);
       if (key == "threads" && value == 0) {
@@ -290,6 +372,14 @@ class Reader {
       values.push_back(std::move(value));
     });
     return values;
+  }
+
+  const toml::node& value_in(const toml::node& node, const std::string& path) const {
+    const auto* table = node.as_table();
+    if (table == nullptr) return node;
+    source_.check_keys(*table, path, {"value", "when"});
+    if (const auto* value = table->get("value")) return *value;
+    throw source_.error(node, path, "value is missing");
   }
 
   // The text of the table that is meant: of a file, which is looked for from the folder of the
@@ -373,32 +463,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::vector<int64_t> read_seeds(const TomlSource& source, const toml::node& node,
-                                const std::string& path) {
-  std::vector<int64_t> seeds;
-  std::set<int64_t> seen;
-  source.each(node, path, [&](const toml::node& item, const std::string& at) {
-    std::vector<int64_t> values;
-    if (const auto integer = item.value_exact<int64_t>()) {
-      values = {*integer};
-    } else if (item.is_string()) {
-      const auto text = source.text(item, at);
-      values = source.at(item, at, [&] { return parse_range(text); });
-    } else {
-      throw source.error(item, at, "expected an integer or a range such as \"0-9\", got {}",
-                         type_name(item));
-    }
-    for (const auto seed : values) {
-      if (seed < 0 || seed > kMaxSeed) {
-        throw source.error(item, at, "{}: a seed lies from 0 to {}", seed, kMaxSeed);
-      }
-      if (!seen.insert(seed).second) throw source.error(item, at, "{} is given twice", seed);
-      seeds.push_back(seed);
-    }
-  });
-  return seeds;
-}
 
 void read_axes(const AxesContext& context, const toml::table& table, const std::string& path,
                Axes& axes) {

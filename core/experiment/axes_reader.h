@@ -20,12 +20,9 @@ struct AxesContext {
   const Overridden& overridden;
 };
 
-// Seeds as an integer, a range or a list of these, each once.
-std::vector<int64_t> read_seeds(const TomlSource& source, const toml::node& node,
-                                const std::string& path);
-
 // Reads the axes that `table` has into `axes`, leaving the others as they are. `path` is "" or ends
-// in a dot.
+// in a dot. A value of an axis may be a table with a `when`, which selects cells as an exclusion
+// does: the others have not that value.
 void read_axes(const AxesContext& context, const toml::table& table, const std::string& path,
                Axes& axes);
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/experiment/axes_reader.h"
 #include "core/experiment/files.h"
+#include "core/experiment/seeds_reader.h"
 #include "core/experiment/toml_source.h"
 
 namespace approx {
@@ -224,7 +225,12 @@ class ExperimentReader {
     }
     auto expansion = expand(grid_, catalogue_);
     // A flag or a scale may take away what an exclusion is about.
-    if (overridden_.keys.empty() && overridden_.scale == Scale::kFull) check_used(expansion.used);
+    if (overridden_.keys.empty() && overridden_.scale == Scale::kFull) {
+      check_used(expansion.used);
+      for (const auto& place : expansion.never) {
+        throw usage_error("holds in no run; delete or correct it").in(place);
+      }
+    }
     if (!expansion.unusable.empty()) {
       const char* key = source_.root().contains("schedule") ? "schedule" : "method";
       throw source_.error(*source_.root().get(key), key, "no run can use it: {}",
@@ -238,7 +244,7 @@ class ExperimentReader {
       if (used[i]) continue;
       const auto* node = source_.root().get("exclude");
       const auto* item = node->is_array() ? node->as_array()->get(i) : node;
-      const bool of_schedule = !grid_.exclusions[i].schedules.empty();
+      const bool of_schedule = !grid_.exclusions[i].what.schedules.empty();
       throw source_.error(*item, fmt::format("exclude[{}]", i),
                           "matches no run{}; delete or correct it",
                           of_schedule ? " (a dense run has no schedule)" : "");

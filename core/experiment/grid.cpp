@@ -70,14 +70,20 @@ class Expander {
         RunConfig config;
         config.purpose = purpose;
         config.seed = seeds[s];
-        config.recipe = block.recipe;
         threads_of_machine_ = !block.scalars.contains("threads");
         config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
         config.train_subset = SubsetKind::kSeed;
-        expand_scalars(block, block.scalars.begin(), config, {});
+        for_each_value(block, "recipe", {}, [&](size_t r, const Chosen& chosen) {
+          config.recipe = block.recipes[r];
+          recipe_ = r;
+          expand_scalars(block, block.scalars.begin(), config, chosen);
+        });
       }
     }
     result_.unusable = why_none_can();
+    for (const auto& [place, holds] : holds_) {
+      if (!holds) result_.never.push_back(place);
+    }
     return std::move(result_);
   }
 
@@ -136,6 +142,7 @@ class Expander {
     const std::string& checksum = grid_.checksums.at(run.config.dataset);
     if (usable) {
       set_keys(run, checksum, catalogue_);
+      run.excluded = broken_condition(block, run);
       exclude(run);
     } else {
       run.key = sha256_hex(Json(run.config).dump() + checksum);
@@ -197,23 +204,32 @@ class Expander {
     return "";
   }
 
+  // Why the values of a cell do not go together, "" where they do.
+  std::string broken_condition(const Axes& block, const PlannedRun& run) {
+    std::string reason;
+    const Json settings = block.conditions.empty() ? Json() : scalar_settings(run.config);
+    for (const auto& condition : block.conditions) {
+      const Json& value = condition.value;
+      const bool concerned = condition.axis == "method"     ? value == run.method_label
+                             : condition.axis == "schedule" ? value == run.schedule_label
+                             : condition.axis == "network"  ? value == run.network_label
+                             : condition.axis == "recipe"   ? value == recipe_
+                                                            : value == settings.at(condition.axis);
+      bool& holds = holds_[condition.place];
+      if (!concerned) continue;
+      if (selects(condition.when, run)) {
+        holds = true;
+      } else if (reason.empty()) {
+        reason = condition.reason;
+      }
+    }
+    return reason;
+  }
+
   void exclude(PlannedRun& run) {
-    const auto names = [](const std::vector<std::string>& labels, const std::string& label) {
-      return labels.empty() || std::count(labels.begin(), labels.end(), label) > 0;
-    };
-    const Json config = grid_.exclusions.empty() ? Json() : scalar_settings(run.config);
     for (size_t i = 0; i < grid_.exclusions.size(); ++i) {
       const auto& exclusion = grid_.exclusions[i];
-      bool match = names(exclusion.methods, run.method_label) &&
-                   names(exclusion.schedules, run.schedule_label) &&
-                   names(exclusion.networks, run.network_label);
-      match = match && (exclusion.purposes.empty() ||
-                        std::count(exclusion.purposes.begin(), exclusion.purposes.end(),
-                                   run.config.purpose) > 0);
-      for (const auto& [key, values] : exclusion.scalars) {
-        match = match && std::count(values.begin(), values.end(), config.at(key)) > 0;
-      }
-      if (!match) continue;
+      if (!selects(exclusion.what, run)) continue;
       result_.used[i] = true;
       if (run.excluded.empty()) run.excluded = exclusion.reason;
     }
@@ -251,6 +267,8 @@ class Expander {
   const Catalogue& catalogue_;
   Expansion result_;
   bool threads_of_machine_ = false;                  // of the block that is expanded
+  size_t recipe_ = 0;                                // that is expanded, of its block
+  std::map<std::string, bool> holds_;                // by the places of conditions
   std::set<std::pair<std::string, LabelKey>> seen_;  // keys of runs
   std::map<Combination, Fit> fits_;
 };
@@ -274,6 +292,7 @@ size_t values_of(const Axes& axes, const std::string& key) {
   if (key == "method") return axes.methods.size();
   if (key == "schedule") return axes.schedules.size();
   if (key == "network") return axes.networks.size();
+  if (key == "recipe") return axes.recipes.size();
   const auto scalar = axes.scalars.find(key);
   return scalar == axes.scalars.end() ? 1 : scalar->second.size();
 }
@@ -292,6 +311,7 @@ double count_cells(const Axes& block) {
     if (!zipped.contains(key)) cells *= static_cast<double>(values.size());
   }
   if (!zipped.contains("network")) cells *= static_cast<double>(block.networks.size());
+  if (!zipped.contains("recipe")) cells *= static_cast<double>(block.recipes.size());
   if (zipped.contains("schedule")) {
     return zipped.contains("method") ? cells : cells * static_cast<double>(block.methods.size());
   }

@@ -12,6 +12,7 @@
 
 #include "core/config/catalogue.h"
 #include "core/config/run_config.h"
+#include "core/experiment/selection.h"
 
 namespace approx {
 
@@ -31,9 +32,10 @@ struct LabelledSchedule {
 inline constexpr size_t kTimingSeeds = 5;
 
 // Every combination of the values of the axes is a cell, but of those in one group of `zipped`, by
-// their keys ("method", "schedule", "network", or a scalar's), where the first of one goes with the
-// first of the others alone, and so on: they have equally many. A dense method has no schedule and
-// is one cell whatever their number.
+// their keys ("method", "schedule", "network", "recipe" or a scalar's), where the first of one goes
+// with the first of the others alone, and so on: they have equally many. A dense method has no
+// schedule and is one cell whatever their number. A cell in which a condition does not hold is one
+// that cannot run.
 struct Axes {
   std::vector<Labelled> methods;
   std::vector<LabelledSchedule> schedules;
@@ -44,15 +46,13 @@ struct Axes {
   std::vector<int64_t> seeds = {0};
   // Each is a process of its own; else the first kTimingSeeds of `seeds`.
   std::optional<std::vector<int64_t>> timing_seeds;
-  Recipe recipe;
+  std::vector<Recipe> recipes = {Recipe()};
+  std::vector<Condition> conditions;
   bool tuned = true;  // where the experiment tunes its learning rates
 };
 
-// What an exclusion selects: for each key, the values it names; empty: all.
 struct Exclusion {
-  std::vector<std::string> methods, schedules, networks;  // labels
-  std::vector<Purpose> purposes;
-  std::map<std::string, std::vector<Json>> scalars;
+  Selection what;
   std::string reason;
 };
 
@@ -97,6 +97,8 @@ void set_keys(PlannedRun& run, std::string_view dataset_sha256, const Catalogue&
 struct Expansion {
   std::vector<PlannedRun> runs;  // in the order they are to be run, excluded ones included
   std::vector<bool> used;        // for each exclusion, whether it left anything out
+  // Places of the conditions that hold in no cell, so that their value is in no run.
+  std::vector<std::string> never;
   // Why none of the approximate runs can be run; "" where one can, or where there are none.
   std::string unusable;
 };

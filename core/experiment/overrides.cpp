@@ -105,14 +105,36 @@ void apply_set(TomlSource& source, const std::string& key, const std::string& te
   source.add_flag(key, flag);
   const auto dot = key.find('.');
   if (dot == std::string::npos) return insert_value(root, key, text);
-  // `recipe = "name"` becomes `recipe = {base = "name", ...}`.
+  // `recipe = "name"` becomes `recipe = {base = "name", ...}`; of a list each.
+  const auto set = [&](toml::node& recipe, const auto& put) {
+    if (recipe.is_string()) {
+      toml::table table;
+      table.insert_or_assign("base", *recipe.as_string());
+      insert_value(table, key.substr(dot + 1), text);
+      put(std::move(table));
+    } else if (recipe.is_table()) {
+      insert_value(*recipe.as_table(), key.substr(dot + 1), text);
+      // Moved, not copied: a copy forgets its line.
+      put(std::move(*recipe.as_table()));
+    } else {
+      throw source.error(recipe, "recipe", "expected a recipe's name or a table, got {}",
+                         type_name(recipe));
+    }
+  };
+  if (!root.contains("recipe")) root.insert_or_assign("recipe", toml::table());
   auto* recipe = root.get("recipe");
-  if (recipe == nullptr || !recipe->is_table()) {
-    toml::table table;
-    if (recipe != nullptr) table.insert_or_assign("base", *recipe->as_string());
-    root.insert_or_assign("recipe", std::move(table));
+  if (auto* list = recipe->as_array()) {
+    toml::array changed;
+    for (auto& item : *list) {
+      set(item, [&](toml::table&& table) { changed.push_back(std::move(table)); });
+    }
+    *list = std::move(changed);
+  } else {
+    set(*recipe, [&](toml::table&& table) {
+      toml::table own = std::move(table);
+      root.insert_or_assign("recipe", std::move(own));
+    });
   }
-  insert_value(*root.get("recipe")->as_table(), key.substr(dot + 1), text);
 }
 
 // Checks every declared scale and puts the keys of the wanted one in the place of the file's.

@@ -5,17 +5,15 @@
 namespace approx {
 namespace {
 
+// `around`: keys that are not the recipe's.
 void read_table(const TomlSource& source, const toml::table& table, const std::string& path,
-                Recipe& recipe) {
-  static const Names known = [] {
-    Names names = {"base"};
-    for (const auto& spec : recipe_specs()) names.push_back(spec.name);
-    return names;
-  }();
+                const Names& around, Recipe& recipe) {
+  Names known = around;
+  for (const auto& spec : recipe_specs()) known.push_back(spec.name);
   source.check_keys(table, path, known);
   for (const auto& [key, value] : table) {
     const std::string name(key.str());
-    if (name == "base") continue;
+    if (contains(around, name)) continue;
     const std::string full = path.empty() ? name : path + "." + name;
     const Json json = source.scalar(value, full);
     source.at(value, full, [&, &name = name] { set_field(recipe, name, json); });
@@ -29,7 +27,7 @@ Recipe read_file(const std::filesystem::path& file) {
     throw source.error(*base, "base", "a recipe file stands alone; write its settings out");
   }
   Recipe recipe;
-  read_table(source, source.root(), "", recipe);
+  read_table(source, source.root(), "", {"base"}, recipe);
   return recipe;
 }
 
@@ -50,7 +48,7 @@ Recipe read_recipe(const TomlSource& source, const toml::node& node, const std::
   const auto& table = *node.as_table();
   Recipe recipe;
   if (const auto* base = table.get("base")) recipe = read_named(source, *base, path + ".base");
-  read_table(source, table, path, recipe);
+  read_table(source, table, path, {"base", "when"}, recipe);
   return recipe;
 }
 

@@ -28,7 +28,7 @@ class ScheduleReader {
     const auto* label = table.get("label");
     if (label != nullptr) schedule.label = source_.text(*label, path + ".label");
     if (const auto* name = table.get("schedule")) {
-      source_.check_keys(table, path, {"label", "schedule"});
+      source_.check_keys(table, path, {"label", "schedule", "when"});
       source_.text(*name, path + ".schedule");  // no table in a table
       const auto named = read(*name, path + ".schedule");
       schedule.rules = named.rules;
@@ -40,7 +40,7 @@ class ScheduleReader {
       throw source_.error(node, path, "label is missing; a table shows the schedule by it");
     }
     if (const auto* rules = table.get("rules")) {
-      source_.check_keys(table, path, {"label", "rules"});
+      source_.check_keys(table, path, {"label", "rules", "when"});
       if (!rules->is_array()) {
         throw source_.error(*rules, path + ".rules", "expected a list of rules, got {}",
                             type_name(*rules));
@@ -50,11 +50,12 @@ class ScheduleReader {
         schedule.places.push_back(source_.place(item.source(), at));
       });
     } else if (const auto* matrix = table.get("matrix")) {
-      source_.check_keys(table, path, {"label", "matrix", "key", "products"});
+      source_.check_keys(table, path, {"label", "matrix", "key", "products", "when"});
       schedule.rules = read_matrix(table, *matrix, path);
       stand_at(schedule, *matrix, path + ".matrix");
     } else {
-      schedule.rules.push_back(read_rule(table, path, {"label", "schedule", "rules", "matrix"}));
+      schedule.rules.push_back(
+          read_rule(table, path, {"label", "schedule", "rules", "matrix", "when"}));
       stand_at(schedule, node, path);
     }
     return schedule;

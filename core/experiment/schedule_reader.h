@@ -15,6 +15,7 @@ namespace approx {
 //   {label = "...", layers = ..., steps = ..., ...} one rule
 //   {label = "...", rules = [...]}                  several
 //   {label = "...", matrix = [...], key = {...}}    steps x layers, a letter each
+// A table may have a `when`, which is the grid's to read (axes_reader.h).
 // Throws Error(kUsage) with the place; methods in rules are checked against `catalogue`.
 LabelledSchedule read_schedule(const TomlSource& source, const toml::node& node,
                                const std::string& path, const Catalogue& catalogue);

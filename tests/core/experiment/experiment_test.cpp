@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <set>
 #include <sstream>
@@ -113,44 +114,60 @@ TEST(ParseExperiment, RefusesMalformedFilesWithPlaceAndReason) {
   EXPECT_GE(cases, 60);
 }
 
-// Every known key, misspelt by one edit, is refused and found again.
-TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
-  const auto check = [](const std::string& before, const std::string& key,
-                        const std::string& after) {
-    std::vector<std::string> slips;
-    if (key.size() > 3) {
-      auto swapped = key;
-      std::swap(swapped[1], swapped[2]);
-      if (swapped != key) slips.push_back(swapped);
-      slips.push_back(key.substr(0, key.size() - 1));
-      slips.push_back(key.substr(0, 2) + "q" + key.substr(3));
+// Of each word that is one slip away from one of `keys` and none of them: those that it is a slip
+// of. A slip drops, adds, replaces or swaps letters.
+std::map<std::string, std::set<std::string>> slips_of(const std::vector<std::string>& keys) {
+  const std::string letters = "abcdefghijklmnopqrstuvwxyz_";
+  std::map<std::string, std::set<std::string>> slips;
+  for (const auto& key : keys) {
+    std::set<std::string> words;
+    for (size_t i = 0; i <= key.size(); ++i) {
+      for (const char letter : letters) {
+        words.insert(key.substr(0, i) + letter + key.substr(i));
+        if (i < key.size()) words.insert(key.substr(0, i) + letter + key.substr(i + 1));
+      }
+      if (i < key.size()) words.insert(key.substr(0, i) + key.substr(i + 1));
+      if (i + 1 < key.size()) {
+        words.insert(key.substr(0, i) + key[i + 1] + key[i] + key.substr(i + 2));
+      }
     }
-    slips.push_back(key + "x");
-    for (const auto& slip : slips) {
+    for (const auto& word : words) {
+      if (!word.empty()) slips[word].insert(key);
+    }
+  }
+  for (const auto& key : keys) slips.erase(key);
+  return slips;
+}
+
+// Every known key, misspelt by any one edit, is refused with its place, and found again.
+TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
+  int64_t tried = 0;
+  const auto check = [&](const std::string& before, const std::vector<std::string>& keys,
+                         const std::string& after) {
+    for (const auto& [slip, meant] : slips_of(keys)) {
+      ++tried;
       const auto message = experiment_message(with(before + slip + after));
-      EXPECT_NE(message.find("did you mean \"" + key + "\"?"), std::string::npos)
-          << slip << ": " << message;
+      const bool found = std::any_of(meant.begin(), meant.end(), [&](const std::string& key) {
+        return message.ends_with(slip + ": unknown key (did you mean \"" + key + "\"?)");
+      });
+      ASSERT_TRUE(found) << slip << ": " << message;
+      ASSERT_EQ(message.find("x.toml:"), 0u) << message;
     }
   };
-  for (const char* key :
-       {"id",       "title",   "target",         "exclude",       "extra",        "report",
-        "scale",    "study",   "kernels",        "not_run",       "picture",      "method",
-        "schedule", "network", "seeds",          "timing_seeds",  "purpose",      "recipe",
-        "dataset",  "split",   "train_examples", "batch_size",    "precision",    "threads",
-        "device",   "blocks",  "block_steps",    "timed_against", "train_subset", "operators"}) {
-    check("", key, " = 1");
-  }
-  for (const auto& spec : recipe_specs()) {
-    // Two pairs of names are one edit apart: a slip of one may be the other.
-    if (spec.name == "beta1" || spec.name == "beta2") continue;
-    check("recipe = {", spec.name, " = 1}");
-  }
-  for (const char* key : {"layers", "steps", "products", "method", "from", "until"}) {
-    check("schedule = {label = \"S\", rules = [{", key, " = \"1\"}]}");
-  }
-  for (const char* key : {"method", "schedule", "network", "purpose", "reason"}) {
-    check("exclude = [{", key, " = \"zero\"}]");
-  }
+  std::vector<std::string> top = {"id",      "title", "target", "exclude", "extra",
+                                  "report",  "scale", "study",  "kernels", "not_run",
+                                  "picture", "tune",  "zip"};
+  top.insert(top.end(), axis_keys().begin(), axis_keys().end());
+  check("", top, " = 1");
+  std::vector<std::string> recipe = {"base", "when"};
+  for (const auto& spec : recipe_specs()) recipe.push_back(spec.name);
+  check("recipe = {", recipe, " = 1}");
+  check("schedule = {label = \"S\", rules = [{",
+        {"layers", "steps", "products", "method", "from", "until"}, " = \"1\"}]}");
+  check("exclude = [{", with_scalars({"method", "schedule", "network", "purpose", "reason"}),
+        " = \"zero\"}]");
+  check("batch_size = {", {"value", "when"}, " = 1}");
+  EXPECT_GT(tried, 35'000);
 }
 
 TEST(ParseExperiment, ExpandsSeedsOutermostAndDenseOnce) {
@@ -316,6 +333,107 @@ TEST(ParseExperiment, AnExtraZipsItsOwnAxes) {
   }
   EXPECT_EQ(rows, (std::vector<std::string>{"zero 64", "random 128", "meprop 16", "meprop 32",
                                             "topk_position 1", "topk_position:k=2 2"}));
+}
+
+// "label network batch rate" of each run, with the reason where it is excluded.
+std::vector<std::string> conditional_rows(const Experiment& experiment) {
+  std::vector<std::string> rows;
+  for (const auto& run : experiment.runs()) {
+    rows.push_back(fmt::format("{} {} {} {}", run.method_label, run.network_label,
+                               run.config.batch_size, run.config.recipe.learning_rate));
+    if (!run.excluded.empty()) rows.back() += ": " + run.excluded;
+  }
+  return rows;
+}
+
+TEST(ParseExperiment, AValueMayBelongToSomeCellsAlone) {
+  const std::string two =
+      "network = [\"small_cnn\", { label = \"R20\", network = \"resnet20\" }]\n";
+  EXPECT_EQ(
+      conditional_rows(parse(
+          with(two + "method = [\"dense\", { method = \"zero\", when = { network = \"R20\" } }]"))),
+      (std::vector<std::string>{"dense small_cnn 128 0.1",
+                                "zero small_cnn 128 0.1: method zero is for network R20 alone",
+                                "dense R20 128 0.1", "zero R20 128 0.1"}));
+  EXPECT_EQ(
+      conditional_rows(
+          parse(with(two + "method = \"dense\"\nbatch_size = [64, { value = 32, when = "
+                           "{ network = [\"resnet20\"], purpose = \"accuracy\" } }]"))),
+      (std::vector<std::string>{"dense small_cnn 64 0.1", "dense R20 64 0.1",
+                                "dense small_cnn 32 0.1: batch_size 32 is for network R20 and "
+                                "purpose accuracy alone",
+                                "dense R20 32 0.1"}));
+}
+
+TEST(ParseExperiment, ALearningRateMayBelongToOneNetwork) {
+  const std::string text =
+      "network = [\"small_cnn\", \"resnet20\"]\nmethod = \"dense\"\n"
+      "recipe = [{ learning_rate = 0.4, when = { network = \"small_cnn\" } }, "
+      "{ learning_rate = 0.2, when = { network = \"resnet20\" } }]\n";
+  EXPECT_EQ(conditional_rows(parse(with(text))),
+            (std::vector<std::string>{
+                "dense small_cnn 128 0.4",
+                "dense resnet20 128 0.4: this recipe is for network small_cnn alone",
+                "dense small_cnn 128 0.2: this recipe is for network resnet20 alone",
+                "dense resnet20 128 0.2"}));
+  // The same by axes that go together, in which the other cells are none.
+  EXPECT_EQ(
+      conditional_rows(parse(with("network = [\"small_cnn\", \"resnet20\"]\nmethod = \"dense\"\n"
+                                  "recipe = [{ learning_rate = 0.4 }, { learning_rate = 0.2 }]\n"
+                                  "zip = [\"network\", \"recipe\"]"))),
+      (std::vector<std::string>{"dense small_cnn 128 0.4", "dense resnet20 128 0.2"}));
+  // What a flag sets is set in each.
+  Overrides epochs;
+  epochs.set = {{"recipe.epochs", "7"}};
+  const auto longer = parse(with(text), epochs);
+  ASSERT_EQ(longer.runs().size(), 4u);
+  for (const auto& run : longer.runs()) EXPECT_EQ(run.config.recipe.epochs, 7);
+  EXPECT_EQ(longer.runs()[0].config.recipe.learning_rate, 0.4);
+  EXPECT_EQ(longer.runs()[2].config.recipe.learning_rate, 0.2);
+}
+
+// A dense run has no schedule, so none can be wrong for it.
+TEST(ParseExperiment, AScheduleForOneNetworkLeavesDenseAlone) {
+  const auto rows = conditional_rows(parse(
+      with("network = [\"small_cnn\", \"resnet20\"]\nschedule = [{ label = \"A\", layers = \"2\", "
+           "when = "
+           "{ network = \"resnet20\" } }, { label = \"B\", schedule = \"wang2019_s1\", when = "
+           "{ method = \"zero\" } }]")));
+  EXPECT_EQ(rows, (std::vector<std::string>{"dense small_cnn 128 0.1",
+                                            "zero small_cnn 128 0.1: schedule A is for network "
+                                            "resnet20 alone",
+                                            "zero small_cnn 128 0.1", "dense resnet20 128 0.1",
+                                            "zero resnet20 128 0.1", "zero resnet20 128 0.1"}));
+}
+
+// What an extra names by its label keeps its condition; what it says itself has its own.
+TEST(ParseExperiment, ExtrasKeepConditions) {
+  const auto rows =
+      conditional_rows(parse(with("network = [\"small_cnn\", \"resnet20\"]\n"
+                                  "method = [\"dense\", { label = \"Z\", method = \"zero\", when = "
+                                  "{ network = \"resnet20\" } }]\n"
+                                  "extra = [{ label = \"More\", method = \"Z\", batch_size = 8 }, "
+                                  "{ method = \"zero\", batch_size = [4, { value = 2, when = { "
+                                  "network = \"small_cnn\" } }] }]")));
+  EXPECT_EQ(
+      std::vector(rows.begin() + 4, rows.end()),
+      (std::vector<std::string>{"More small_cnn 8 0.1: method Z is for network resnet20 alone",
+                                "More resnet20 8 0.1", "zero small_cnn 4 0.1",
+                                "zero resnet20 4 0.1", "zero small_cnn 2 0.1",
+                                "zero resnet20 2 0.1: batch_size 2 is for network small_cnn "
+                                "alone"}));
+}
+
+TEST(ParseExperiment, AConditionThatHoldsNowhereIsAMistake) {
+  const std::string text =
+      "method = [\"dense\", { method = \"zero\", when = { schedule = \"wang2019_cnn2\", network = "
+      "\"small_cnn\" } }, { method = \"random\", when = { batch_size = 7 } }]";
+  EXPECT_EQ(experiment_message(with(text)),
+            "x.toml:3:131: method[2].when: holds in no run; delete or correct it");
+  // A flag may take away what it is about.
+  Overrides overrides;
+  overrides.axes = {{"network", "resnet20"}};
+  EXPECT_EQ(parse(with(text), overrides).runs().size(), 3u);
 }
 
 TEST(ParseExperiment, WhatCannotBeZippedIsSaid) {

@@ -1,0 +1,16 @@
+// Seeds as experiment files give them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/experiment/toml_source.h"
+
+namespace approx {
+
+// An integer, a range or a list of these, each once. Throws Error(kUsage) with the place.
+std::vector<int64_t> read_seeds(const TomlSource& source, const toml::node& node,
+                                const std::string& path);
+
+}  // namespace approx
