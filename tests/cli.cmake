@@ -58,6 +58,7 @@ set_tests_properties(cli.workers cli.faults cli.growth PROPERTIES LABELS release
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)
 approx_cli_test(hints 300 hints_test.py)
+approx_cli_test(slips 600 slips_test.py)
 approx_cli_test(plots 120 plots_test.py)
 approx_cli_test(hostile_folder 120 hostile_folder_test.py)
 approx_cli_test(gpu_suite 300 gpu_suite_test.py)

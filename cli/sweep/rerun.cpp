@@ -10,6 +10,7 @@ namespace approx {
 namespace {
 
 constexpr std::string_view kTaintedWord = "tainted";
+constexpr std::string_view kStaleWord = "stale";  // as other tools call it
 
 }  // namespace
 
@@ -24,6 +25,12 @@ Rerun parse_rerun(std::string_view text) {
   Rerun rerun;
   for (const auto& word : split_list(text)) {
     const auto state = find_named<RunState>(word);
+    if (word == kStaleWord) {
+      throw usage_error(
+          "--rerun: what an earlier version of a method, a network or the data computed is another "
+          "run, so the sweep does it anew without being asked; known: {}",
+          fmt::join(known, ", "));
+    }
     if (word == kTaintedWord) {
       rerun.tainted = true;
     } else if (state && *state != RunState::kRunning) {
