@@ -162,6 +162,15 @@ void check_path(const std::string& path) {
   }
 }
 
+// Whether the disk of a file is full but for what a failed transaction has just given back.
+bool is_full(const std::string& path) {
+  constexpr uintmax_t kNothing = 1 << 20;
+  std::error_code unknown;
+  const auto folder = std::filesystem::absolute(path).parent_path();
+  const auto space = std::filesystem::space(folder, unknown);
+  return !unknown && space.available < kNothing;
+}
+
 }  // namespace
 
 const std::vector<Migration>& store_migrations() {
@@ -204,6 +213,14 @@ void throw_database_error(const std::string& path, const SQLite::Exception& erro
           "{}: cannot be opened or is not writable ({}); check the folder and its "
           "permissions, or choose another file with --db",
           path, what);
+    case SQLITE_IOERR:
+      // What it cannot do while it shortens a file or writes its journal it calls an error of the
+      // disk, also where that is full.
+      if (is_full(path)) {
+        throw database_error(
+            "{}: the disk has no space left ({}); free some and run the command again", path, what);
+      }
+      [[fallthrough]];
     default:
       throw database_error("{}: {}; `db check` looks for what is wrong with it", path, what);
   }

@@ -114,7 +114,14 @@ class FakeEngine final : public Engine {
           {"macs", 1000},
           {"steps_per_epoch", 5},
           {"total_steps", 5},
-          {"approximated_share", 0.25}});
+          {"approximated_share", 0.25},
+          {"dataset",
+           {{"name", config.dataset},
+            {"variant", "fake"},
+            {"sha256", "fake"},
+            {"n_train", 100},
+            {"n_test", 10},
+            {"lossy", false}}}});
     misbehave(word);
     const std::string step_text = variable("APPROXTRAIN_FAKE_STEP_MS");
     const int64_t step_ms = !step_text.empty() ? std::stoll(step_text) : word == "slow" ? 400 : 1;

@@ -751,5 +751,24 @@ TEST(RunLockTest, TellsWhoHoldsIt) {
   EXPECT_THROW(RunLock::acquire(folder / "file"), Error);
 }
 
+// The file system of /proc has no room; of a folder that is not there nothing is known.
+TEST(DatabaseErrors, AnErrorOfAFullDiskIsToldAsOne) {
+  const auto message = [](const std::string& path, int code) -> std::string {
+    try {
+      throw_database_error(path, SQLite::Exception("disk I/O error", code));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kDatabase);
+      return error.what();
+    }
+  };
+  EXPECT_EQ(
+      message("/proc/x.db", SQLITE_IOERR),
+      "/proc/x.db: the disk has no space left (disk I/O error); free some and run the command "
+      "again");
+  EXPECT_EQ(message("/proc/x.db", SQLITE_IOERR_TRUNCATE), message("/proc/x.db", SQLITE_IOERR));
+  EXPECT_NE(message("/nowhere/x.db", SQLITE_IOERR).find("disk I/O error; `db check`"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace approx
