@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from program import PROGRAM, expect, expect_equal, finish
 
-COMMANDS = ["sweep", "train", "report", "bench-kernel", "tune-kernels", "study", "doctor"]
+COMMANDS = ["sweep", "train", "report", "bench-kernel", "tune-kernels", "doctor"]
 
 
 def flags_of(command):
