@@ -1,12 +1,13 @@
 #include "core/data/image.h"
 
 #include <png.h>
-#include <turbojpeg.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstring>
+
+#include "core/data/jpeg_handle.h"
 
 namespace approx {
 namespace {
@@ -50,12 +51,6 @@ ImageKind image_kind(Bytes file) {
   return png ? ImageKind::kPng : ImageKind::kOther;
 }
 
-ImageDecoder::ImageDecoder(const ImageSize& size) : size_(size), jpeg_(tjInitDecompress()) {
-  if (jpeg_ == nullptr) throw Error(ErrorKind::kInternal, "libjpeg-turbo cannot be initialised");
-}
-
-ImageDecoder::~ImageDecoder() { tjDestroy(jpeg_); }
-
 void ImageDecoder::decode(Bytes file, const std::string& place, uint8_t* pixels) {
   const auto kind = image_kind(file);
   const bool jpeg = kind == ImageKind::kJpeg, png = kind == ImageKind::kPng;
@@ -75,12 +70,13 @@ void ImageDecoder::decode(Bytes file, const std::string& place, uint8_t* pixels)
 }
 
 void ImageDecoder::decode_jpeg(Bytes file, const std::string& place, uint8_t* pixels) {
+  const JpegHandle jpeg;
   const auto damaged = [&] {
     return data_error("{}: expected a whole JPEG file of {} bytes, found: {}", place, file.size(),
-                      tjGetErrorStr2(jpeg_));
+                      jpeg.problem());
   };
   int width = 0, height = 0, subsampling = 0, colour = 0;
-  if (tjDecompressHeader3(jpeg_, file.data(), file.size(), &width, &height, &subsampling,
+  if (tjDecompressHeader3(jpeg.get(), file.data(), file.size(), &width, &height, &subsampling,
                           &colour) != 0) {
     throw damaged();
   }
@@ -100,7 +96,7 @@ void ImageDecoder::decode_jpeg(Bytes file, const std::string& place, uint8_t* pi
         "file; it is truncated",
         place, file.size());
   }
-  if (tjDecompress2(jpeg_, file.data(), file.size(), pixels, width, /*pitch=*/0, height,
+  if (tjDecompress2(jpeg.get(), file.data(), file.size(), pixels, width, /*pitch=*/0, height,
                     size_.channels == 1 ? TJPF_GRAY : TJPF_RGB,
                     TJFLAG_STOPONWARNING | TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0) {
     throw damaged();

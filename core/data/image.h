@@ -29,14 +29,10 @@ std::pair<int64_t, int64_t> png_size(Bytes file, const std::string& place);
 // where a grey one is wanted.
 void decode_png(Bytes file, const std::string& place, const ImageSize& size, uint8_t* pixels);
 
-// Decodes images of one fixed size; keeps the decoder between calls, since a data set has tens of
-// thousands of small files.
+// Decodes images of one fixed size.
 class ImageDecoder {
  public:
-  explicit ImageDecoder(const ImageSize& size);
-  ~ImageDecoder();
-  ImageDecoder(const ImageDecoder&) = delete;
-  ImageDecoder& operator=(const ImageDecoder&) = delete;
+  explicit ImageDecoder(const ImageSize& size) : size_(size) {}
 
   // Writes [H,W,C] uint8 to `pixels`, which has room for the fixed size. A grey image fills all
   // three channels of RGB. Error(kData) begins with `place`: another size, a truncated or damaged
@@ -47,7 +43,6 @@ class ImageDecoder {
   void decode_jpeg(Bytes file, const std::string& place, uint8_t* pixels);
 
   ImageSize size_;
-  void* jpeg_ = nullptr;
 };
 
 // Whether the name ends in .jpg, .jpeg or .png, in any case.

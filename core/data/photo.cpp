@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/data/image.h"
+#include "core/data/jpeg_handle.h"
 
 namespace approx {
 namespace {
@@ -116,12 +117,6 @@ PhotoHeader read_photo_header(Bytes file, const std::string& place) {
   return header;
 }
 
-PhotoDecoder::PhotoDecoder() : jpeg_(tjInitDecompress()) {
-  if (jpeg_ == nullptr) throw Error(ErrorKind::kInternal, "libjpeg-turbo cannot be initialised");
-}
-
-PhotoDecoder::~PhotoDecoder() { tjDestroy(jpeg_); }
-
 int64_t PhotoDecoder::shrink_for(const PhotoHeader& header, double height, double width,
                                  double least_height, double least_width) {
   if (header.kind == PhotoHeader::Kind::kPng) return 1;
@@ -147,12 +142,13 @@ void PhotoDecoder::decode_jpeg(Bytes file, const PhotoHeader& header, const std:
                                Raster& raster) {
   const bool cmyk = header.kind == PhotoHeader::Kind::kCmykJpeg;
   if (cmyk) inks_.resize(raster.pixels.size() / 3 * 4);
-  if (tjDecompress2(jpeg_, file.data(), file.size(), cmyk ? inks_.data() : raster.pixels.data(),
-                    static_cast<int>(raster.width), /*pitch=*/0, static_cast<int>(raster.height),
-                    cmyk ? TJPF_CMYK : TJPF_RGB,
+  const JpegHandle jpeg;
+  if (tjDecompress2(jpeg.get(), file.data(), file.size(),
+                    cmyk ? inks_.data() : raster.pixels.data(), static_cast<int>(raster.width),
+                    /*pitch=*/0, static_cast<int>(raster.height), cmyk ? TJPF_CMYK : TJPF_RGB,
                     TJFLAG_STOPONWARNING | TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0) {
     throw data_error("{}: expected a whole JPEG file of {} bytes, found: {}", place, file.size(),
-                     tjGetErrorStr2(jpeg_));
+                     jpeg.problem());
   }
   if (cmyk) inks_to_rgb(inks_, header.inverted_inks, raster.pixels);
 }

@@ -16,20 +16,23 @@ Buffer with_adobe_marker(Buffer file, uint8_t transform) {
   return file;
 }
 
-// libjpeg writes a marker of its own for CMYK; without it the file says nothing of Adobe.
-Buffer without_adobe_marker(const Buffer& file) {
-  for (size_t at = 2; at + 4 < file.size();) {
+// Without the segments of that marker.
+Buffer without_marker(Buffer file, uint8_t marker) {
+  constexpr uint8_t kScan = 0xda;
+  for (size_t at = 2; at + 4 < file.size() && file[at + 1] != kScan;) {
     const size_t length = 2 + (size_t{file[at + 2]} << 8 | file[at + 3]);
-    if (file[at + 1] == 0xee) {
-      Buffer rest = file;
-      rest.erase(rest.begin() + static_cast<ptrdiff_t>(at),
-                 rest.begin() + static_cast<ptrdiff_t>(at + length));
-      return rest;
+    if (file[at + 1] == marker) {
+      file.erase(file.begin() + static_cast<ptrdiff_t>(at),
+                 file.begin() + static_cast<ptrdiff_t>(at + length));
+    } else {
+      at += length;
     }
-    at += length;
   }
   return file;
 }
+
+// libjpeg writes a marker of its own for CMYK; without it the file says nothing of Adobe.
+Buffer without_adobe_marker(const Buffer& file) { return without_marker(file, 0xee); }
 
 // The header of a JPEG file of any size, and nothing after it.
 Buffer bare_header(int height, int width, int components = 3) {
@@ -239,6 +242,9 @@ TEST(Photo, DecodersKeepNothingOfTheFileBefore) {
   EXPECT_THROW(decode({file.begin(), file.begin() + 200}), Error);
   decode(jpeg(Buffer(50 * 50 * 4, 9), 50, 50, TJPF_CMYK));
   EXPECT_EQ(decode(file), expected);
+  // libjpeg would take the tables of the file before.
+  constexpr uint8_t kQuantisation = 0xdb;
+  EXPECT_THROW(decode(without_marker(file, kQuantisation)), Error);
 }
 
 TEST(PhotoEncoder, WritesWhatItIsGiven) {
