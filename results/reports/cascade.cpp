@@ -14,6 +14,7 @@
 #include "results/reports/report.h"
 #include "results/reports/row_columns.h"
 #include "results/reports/rows.h"
+#include "results/reports/sound_numbers.h"
 #include "results/reports/target_rows.h"
 
 namespace approx {
@@ -42,14 +43,15 @@ Kernels read_kernels(const std::string& path) {
   auto db = open_snapshot(path);
   for_each_row(
       db,
-      fmt::format("SELECT op, method, device, precision, threads, host_id, shape, variant, ratio "
-                  "FROM v_kernel WHERE ratio > 0 AND method <> 'dense' AND {} "
+      fmt::format("SELECT op, method, device, precision, threads, host_id, shape, variant, ratio, "
+                  "kernel_run_id FROM v_kernel WHERE ratio > 0 AND method <> 'dense' AND {} "
                   "ORDER BY kernel_run_id",
                   kRandomOperands),
       [&](SQLite::Statement& row) {
         const KernelPlace place{text_at(row, 0), text_at(row, 1), text_at(row, 2),
                                 text_at(row, 3), text_at(row, 4), row.getColumn(5).getInt64()};
-        last[place][{text_at(row, 6), text_at(row, 7)}] = row.getColumn(8).getDouble();
+        last[place][{text_at(row, 6), text_at(row, 7)}] =
+            sound_number(row.getColumn(8), {"kernel run", row.getColumn(9).getInt64()});
       });
   Kernels kernels;
   for (const auto& [place, variants] : last) {

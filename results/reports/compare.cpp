@@ -12,6 +12,7 @@
 #include "results/render/column.h"
 #include "results/reports/contents.h"
 #include "results/reports/rows.h"
+#include "results/reports/sound_numbers.h"
 #include "results/stats/stats.h"
 
 namespace approx {
@@ -88,21 +89,22 @@ struct KernelRatio {
 std::map<KernelKey, KernelRatio> kernel_ratios(const std::string& path) {
   std::map<KernelKey, KernelRatio> kernels;
   auto db = open_snapshot(path);
-  for_each_row(db,
-               "SELECT op, shape, method, variant, precision, threads, device, label, ratio, "
-               "ratio_lo, ratio_hi, n FROM v_kernel WHERE ratio IS NOT NULL AND method <> 'dense' "
-               "ORDER BY kernel_run_id",
-               [&](SQLite::Statement& row) {
-                 const KernelKey key{text_at(row, 0), text_at(row, 1), text_at(row, 2),
-                                     text_at(row, 3), text_at(row, 4), text_at(row, 5),
-                                     text_at(row, 6)};
-                 const std::string label = text_at(row, 7);
-                 auto& kernel = kernels[key];  // the last run of a case counts
-                 kernel.what =
-                     fmt::format("{} {} {}", key.op, label.empty() ? key.shape : label, key.method);
-                 kernel.ratio = {row.getColumn(11).getInt64(), row.getColumn(8).getDouble(),
-                                 optional_real(row.getColumn(9)), optional_real(row.getColumn(10))};
-               });
+  for_each_row(
+      db,
+      "SELECT op, shape, method, variant, precision, threads, device, label, ratio, "
+      "ratio_lo, ratio_hi, n, kernel_run_id FROM v_kernel WHERE ratio IS NOT NULL AND method <> "
+      "'dense' "
+      "ORDER BY kernel_run_id",
+      [&](SQLite::Statement& row) {
+        const KernelKey key{text_at(row, 0), text_at(row, 1), text_at(row, 2), text_at(row, 3),
+                            text_at(row, 4), text_at(row, 5), text_at(row, 6)};
+        const std::string label = text_at(row, 7);
+        auto& kernel = kernels[key];  // the last run of a case counts
+        kernel.what =
+            fmt::format("{} {} {}", key.op, label.empty() ? key.shape : label, key.method);
+        kernel.ratio = sound_ratio(row.getColumn(11).getInt64(), row.getColumn(8), row.getColumn(9),
+                                   row.getColumn(10), {"kernel run", row.getColumn(12).getInt64()});
+      });
   return kernels;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/known_names.h"
+#include "results/reports/sound_numbers.h"
 
 namespace approx {
 namespace {
@@ -49,6 +50,8 @@ struct Choice {
   const Members* members = nullptr;
   const Catalogue* catalogue = nullptr;
 };
+
+NumberOwner of_run(int64_t run_id) { return {.what = "run", .id = run_id}; }
 
 // Gives a cell that an item plans the labels and the place that it has there.
 void place_in(const Experiment& item, const PlannedRun& run, Cell& cell) {
@@ -136,8 +139,8 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
         run.lossy = row.getColumn(6).getInt() != 0;
         run.dirty = row.getColumn(7).getInt() != 0;
         run.timing_valid = row.getColumn(8).getInt() != 0;
-        run.train_ns = optional_integer(row.getColumn(9));
-        run.step_ns_median = optional_real(row.getColumn(10));
+        run.train_ns = sound_time_or_none(row.getColumn(9), of_run(run.run_id));
+        run.step_ns_median = sound_number_or_none(row.getColumn(10), of_run(run.run_id));
         run.tainted = row.getColumn(11).getInt() != 0;
         run.host = text_at(row, 12), run.git_sha = text_at(row, 13);
         run.started_utc = text_at(row, 14), run.library = text_at(row, 15);
@@ -236,9 +239,11 @@ Curves read_curves(SQLite::Database& db, const std::string& metric) {
       "SELECT run_id, split, step, train_ns, epoch, value FROM metric "
       "WHERE name = ?1 AND value IS NOT NULL ORDER BY run_id, split, step",
       [&](SQLite::Statement& row) {
-        curves[{row.getColumn(0).getInt64(), text_at(row, 1)}].push_back(
-            {row.getColumn(2).getInt64(), row.getColumn(3).getInt64(), row.getColumn(4).getDouble(),
-             row.getColumn(5).getDouble()});
+        const int64_t run_id = row.getColumn(0).getInt64();
+        curves[{run_id, text_at(row, 1)}].push_back(
+            {row.getColumn(2).getInt64(), sound_time(row.getColumn(3), of_run(run_id)),
+             sound_number(row.getColumn(4), of_run(run_id)),
+             sound_number(row.getColumn(5), of_run(run_id))});
       },
       metric);
   return curves;
@@ -274,54 +279,60 @@ Contents read_chosen(SQLite::Database& db, const Choice& choice) {
   mark_earlier(contents.cells, choice.item != nullptr);
   contents.accuracy = read_curves(db, "accuracy");
   contents.loss = read_curves(db, "loss");
-  for_each_row(db,
-               "SELECT run_id, 1.0 * dense_ns / dense_steps, 1.0 * approx_ns / approx_steps "
-               "FROM v_timing ORDER BY run_id, pair",
-               [&](SQLite::Statement& row) {
-                 contents.blocks[row.getColumn(0).getInt64()].push_back(
-                     {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
-               });
+  for_each_row(
+      db,
+      "SELECT run_id, 1.0 * dense_ns / dense_steps, 1.0 * approx_ns / approx_steps "
+      "FROM v_timing ORDER BY run_id, pair",
+      [&](SQLite::Statement& row) {
+        const int64_t run_id = row.getColumn(0).getInt64();
+        contents.blocks[run_id].push_back({sound_number(row.getColumn(1), of_run(run_id)),
+                                           sound_number(row.getColumn(2), of_run(run_id))});
+      });
   for_each_row(
       db,
       "SELECT run_id, d.value, a.value FROM metric d JOIN metric a USING(run_id, name, step) "
       "WHERE name = 'backward_ns' AND d.split = 'dense' AND a.split = 'approx' AND "
       "d.value > 0 AND a.value > 0 ORDER BY run_id, step",
       [&](SQLite::Statement& row) {
-        contents.backward[row.getColumn(0).getInt64()].push_back(
-            {row.getColumn(1).getDouble(), row.getColumn(2).getDouble()});
+        const int64_t run_id = row.getColumn(0).getInt64();
+        contents.backward[run_id].push_back({sound_number(row.getColumn(1), of_run(run_id)),
+                                             sound_number(row.getColumn(2), of_run(run_id))});
       });
   for_each_row(db,
                "SELECT run_id, avg(value) FROM metric WHERE name = 'gradient_density' AND "
                "value IS NOT NULL GROUP BY run_id",
                [&](SQLite::Statement& row) {
-                 contents.gradient_density[row.getColumn(0).getInt64()] =
-                     row.getColumn(1).getDouble();
+                 const int64_t run_id = row.getColumn(0).getInt64();
+                 contents.gradient_density[run_id] = sound_number(row.getColumn(1), of_run(run_id));
                });
   for_each_row(db,
                "SELECT run_id, step, sum(value) FROM metric WHERE name = 'energy' AND "
                "value IS NOT NULL GROUP BY run_id, step",
                [&](SQLite::Statement& row) {
-                 contents.joules[row.getColumn(0).getInt64()][row.getColumn(1).getInt64()] =
-                     row.getColumn(2).getDouble();
+                 const int64_t run_id = row.getColumn(0).getInt64();
+                 contents.joules[run_id][row.getColumn(1).getInt64()] =
+                     sound_number(row.getColumn(2), of_run(run_id));
                });
   for_each_row(db,
                "SELECT run_id, split, value FROM metric WHERE name = 'phase_share' AND "
                "value IS NOT NULL",
                [&](SQLite::Statement& row) {
-                 contents.phases[row.getColumn(0).getInt64()][text_at(row, 1)] =
-                     row.getColumn(2).getDouble();
+                 const int64_t run_id = row.getColumn(0).getInt64();
+                 contents.phases[run_id][text_at(row, 1)] =
+                     sound_number(row.getColumn(2), of_run(run_id));
                });
   for_each_row(db,
                "SELECT run_id, layer, product, method, calls, exact_calls, macs_dense, macs_done, "
                "density FROM layer_metric ORDER BY run_id, layer, product, method",
                [&](SQLite::Statement& row) {
-                 LayerCount& count = contents.layers[row.getColumn(0).getInt64()].emplace_back();
+                 const int64_t run_id = row.getColumn(0).getInt64();
+                 LayerCount& count = contents.layers[run_id].emplace_back();
                  count.layer = text_at(row, 1), count.product = text_at(row, 2);
                  count.method = text_at(row, 3), count.calls = row.getColumn(4).getInt64();
                  count.exact_calls = row.getColumn(5).getInt64();
                  count.macs_dense = row.getColumn(6).getInt64();
                  count.macs_done = row.getColumn(7).getInt64();
-                 count.density = optional_real(row.getColumn(8));
+                 count.density = sound_number_or_none(row.getColumn(8), of_run(run_id));
                });
   for_each_row(db,
                "SELECT run_id, layer, product, plan, variant, calls FROM layer_variant "

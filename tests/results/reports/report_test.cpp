@@ -262,6 +262,25 @@ TEST_F(ReportTest, DivergedFailedAndMissingRunsAreCounted) {
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")), "few seeds; diverged; not isolated");
 }
 
+// A file of unknown origin: sums and squares of such numbers are no numbers.
+TEST_F(ThreeSeeds, NumbersThatNothingMeasuresAreDamage) {
+  fill_three();
+  for (const char* change :
+       {"UPDATE metric SET value = 1e308 WHERE run_id = 1", "UPDATE metric SET epoch = -9e307",
+        "UPDATE run SET step_ns_median = 1e-200", "UPDATE metric SET train_ns = -1",
+        "UPDATE run SET train_ns = -1"}) {
+    const std::string copy = folder_ / "changed.db";
+    write_file(copy, file_bytes(path_));
+    SQLite::Database(copy, SQLite::OPEN_READWRITE).exec(change);
+    try {
+      report_table(copy);
+      ADD_FAILURE() << change;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kDatabase) << error.what();
+    }
+  }
+}
+
 TEST_F(ReportTest, OnlyDivergedRunsHaveNoMean) {
   fill({{planned("zero", 0), accuracy_events({0.1}, RunState::kDiverged)}});
   const Table table = report_table(path_);
