@@ -1,5 +1,7 @@
 #include "results/reports/export.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "base/error.h"
@@ -23,6 +25,13 @@ Field field_of(const SQLite::Column& column) {
   return column.isBlob() ? hexadecimal(column.getString()) : column.getString();
 }
 
+// The name of a table becomes that of a file, and whose database it is nobody knows.
+bool is_file_name(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> export_store(const std::string& path, const std::string& folder) {
@@ -33,6 +42,10 @@ std::vector<std::string> export_store(const std::string& path, const std::string
   std::vector<std::string> names, paths;
   for_each_row(db, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
                [&](SQLite::Statement& row) { names.push_back(row.getColumn(0).getString()); });
+  if (!std::all_of(names.begin(), names.end(), is_file_name)) {
+    throw database_error("{}: a table of it has a name that is none of a file; it is not exported",
+                         path);
+  }
   for (const auto& name : names) {
     SQLite::Statement rows(db, fmt::format("SELECT * FROM \"{}\" ORDER BY 1, 2", name));
     Table table;

@@ -145,6 +145,18 @@ TEST_F(MaintenanceTest, AnExportHasEveryTable) {
   EXPECT_THROW(export_store(path_, folder_ / "file"), Error);
 }
 
+// The name of a table would be that of a file, anywhere.
+TEST_F(MaintenanceTest, NothingIsExportedOutsideTheFolder) {
+  for (const char* name : {"../outside", "a/b", "", "a\nb"}) {
+    const std::string db = folder_ / "hostile.db";
+    std::filesystem::remove(db);
+    RunStore(db, RunStore::Mode::kWrite);
+    SQLite::Database(db, SQLite::OPEN_READWRITE).exec(fmt::format("CREATE TABLE \"{}\"(a)", name));
+    EXPECT_THROW(export_store(db, folder_ / "made"), Error) << name;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "outside.csv"));
+  }
+}
+
 TEST_F(MaintenanceTest, TheSchemaMakesADatabase) {
   SQLite::Database db(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   db.exec(schema_text());
