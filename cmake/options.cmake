@@ -8,6 +8,8 @@ option(APPROX_TESTS "Build the tests" ON)
 option(APPROX_WERROR "Treat warnings as errors" OFF)
 set(APPROX_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
 
+option(APPROX_FUZZ "Link the fuzz targets with libFuzzer (the preset fuzz; needs clang)" OFF)
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -33,6 +35,9 @@ endif()
 if(APPROX_SANITIZE)
   approx_cxx_options(-fsanitize=${APPROX_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${APPROX_SANITIZE})
+endif()
+if(APPROX_FUZZ)
+  approx_cxx_options(-fno-sanitize-recover=all)  # every finding ends the run
 endif()
 
 # Every run says which library made it, also where there is no repository (base/build_id.h).

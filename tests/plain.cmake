@@ -1,7 +1,7 @@
 # Everything that needs no LibTorch, in one program.
 file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   base/*_test.cpp core/config/*_test.cpp core/experiment/*_test.cpp core/data/*_test.cpp
-  core/data/*_slow.cpp core/data/*_fuzz.cpp results/*_test.cpp cli/*_test.cpp)
+  core/data/*_slow.cpp results/*_test.cpp cli/*_test.cpp)
 approx_test(plain_test
   SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
     ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp ${CMAKE_SOURCE_DIR}/cli/machine.cpp
@@ -14,8 +14,7 @@ approx_test(plain_test
     ${CMAKE_SOURCE_DIR}/cli/bench/tuned_rules.cpp
   LIBRARIES approx_base approx_digest approx_config approx_catalogue approx_data approx_results
     CLI11::CLI11 benchmark::benchmark
-  SLOW Cifar10.*:Imagenette.*
-  FUZZ PhotoFuzz.*)
+  SLOW Cifar10.*:Imagenette.*)
 # In a header and not on the command line, by which every clone would compile all tests anew.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/source_dir.h
   CONTENT "#pragma once\n#define APPROX_SOURCE_DIR \"${CMAKE_SOURCE_DIR}\"\n")
