@@ -36,7 +36,6 @@ approx_cli_test(budget 120 budget_test.py)
 approx_cli_test(cores 600 cores_test.py)
 approx_cli_test(stop_at_target 600 stop_at_target_test.py)
 approx_cli_test(migration_kills 600 migration_kills_test.py)
-approx_cli_test(mutations 600 mutations_test.py)
 approx_cli_test(paths 300 paths_test.py)
 approx_cli_test(checkpoints 1800 checkpoints_test.py)
 approx_cli_test(recorded 600 recorded_test.py)
@@ -49,9 +48,8 @@ approx_cli_test(soak_coordinators 7200 coordinators_test.py 8 500 20)
 approx_cli_test(soak_signals 14400 signals_test.py 100)
 approx_cli_test(soak_growth 7200 growth_test.py 100000)
 approx_cli_test(soak_migrations 3600 migration_kills_test.py 100)
-approx_cli_test(soak_mutations 7200 mutations_test.py 2000)
 set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_coordinators cli.soak_signals
-  cli.soak_growth cli.soak_migrations cli.soak_mutations PROPERTIES LABELS soak)
+  cli.soak_growth cli.soak_migrations PROPERTIES LABELS soak)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
 set_tests_properties(cli.workers cli.faults cli.growth PROPERTIES LABELS release)
 

@@ -7,7 +7,7 @@ set(fuzz_mutations 6000)
 set(fuzz_mutations_experiment 1000)
 set(fuzz_mutations_packed 2000)
 set(fuzz_mutations_events 2000)
-set(fuzz_mutations_store 150)
+set(fuzz_mutations_store 400)
 
 # What several targets share, compiled once.
 add_library(fuzz_frame OBJECT fuzz/frame.cpp
@@ -35,6 +35,6 @@ foreach(source ${fuzz_sources})
     endif()
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${fuzz_mutations_${name}}
       ${CMAKE_CURRENT_LIST_DIR}/fuzz/corpus/${name})
-    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 300 LABELS fuzz)
+    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 900 LABELS fuzz)
   endif()
 endforeach()
