@@ -1,13 +1,20 @@
 // `approxtrain db`: looking after the store.
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/text.h"
 #include "results/reports/export.h"
 #include "results/store/database.h"
+#include "results/store/garbage.h"
 #include "results/store/maintenance.h"
 #include "results/store/merge.h"
+#include "results/store/rebuild.h"
 
 namespace approx {
 namespace {
@@ -43,6 +50,98 @@ std::string merged_text(const std::string& db, const MergeCounts& counts) {
   return text + "\n";
 }
 
+// Of a folder the databases in it.
+std::vector<std::string> databases_in(const std::vector<std::string>& paths) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const auto& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    const auto before = static_cast<std::ptrdiff_t>(files.size());
+    for (const auto& file : fs::directory_iterator(path, error)) {
+      if (file.path().extension() == ".db") files.push_back(file.path().string());
+    }
+    std::sort(files.begin() + before, files.end());
+    if (static_cast<size_t>(before) == files.size()) {
+      throw usage_error("{}: no file in it ends in .db", path);
+    }
+  }
+  return files;
+}
+
+void rebuild(const std::string& db, const std::string& out, int64_t journal) {
+  const Rebuilt rebuilt = rebuild_store(db, out, journal);
+  for (const auto& what : rebuilt.missing) {
+    std::fputs(fmt::format("missing: {}\n", printable(what)).c_str(), stderr);
+  }
+  for (const int64_t number : rebuilt.more_journals) {
+    std::fputs(fmt::format("journal {} is of another database that was here: approxtrain db "
+                           "rebuild OUT --journal {}\n",
+                           number, number)
+                   .c_str(),
+               stderr);
+  }
+  std::fputs(fmt::format("{}: {} runs, {} kernel benchmarks, {} studies; {}\n", printable(out),
+                         rebuilt.runs, rebuilt.kernel_runs, rebuilt.study_runs,
+                         rebuilt.missing.empty() ? "nothing is missing" : "not all of it")
+                 .c_str(),
+             stderr);
+}
+
+void print_garbage(const GarbageFound& found, const GarbageOptions& options) {
+  std::map<std::string, std::pair<int64_t, int64_t>> sums;  // how many, bytes
+  int64_t bytes = 0;
+  for (const auto& one : found.garbage) {
+    auto& [count, size] = sums[one.what];
+    ++count, size += one.bytes, bytes += one.bytes;
+    std::fputs((printable(one.path) + "\n").c_str(), stdout);
+  }
+  std::fflush(stdout);
+  for (const auto& what : found.kept) {
+    std::fputs(fmt::format("kept: {}\n", printable(what)).c_str(), stderr);
+  }
+  for (const auto& [what, sum] : sums) {
+    std::fputs(fmt::format("{} {}: {}\n", sum.first, what, format_size(sum.second)).c_str(),
+               stderr);
+  }
+  std::fputs(
+      fmt::format("{} {}\n", format_size(bytes), options.dry_run ? "would be freed" : "are freed")
+          .c_str(),
+      stderr);
+}
+
+void add_rebuild(CLI::App& db, const GlobalOptions& options) {
+  struct Flags {
+    std::string out;
+    int64_t journal = 0;
+  };
+  const auto flags = std::make_shared<Flags>();
+  auto* command = db.add_subcommand(
+      "rebuild", "Make a lost or damaged one anew, from its journal and the logs of its runs");
+  command->add_option("OUT", flags->out, "The new one; must not exist (default: --db)");
+  add_integer(*command, "--journal", flags->journal, 1, 1'000'000'000,
+              "that of a database that this one took the place of (default: the last)");
+  command->callback([flags, &options] {
+    rebuild(options.db, flags->out.empty() ? options.db : flags->out, flags->journal);
+  });
+}
+
+void add_gc(CLI::App& db, const GlobalOptions& options) {
+  const auto flags = std::make_shared<GarbageOptions>();
+  auto* command = db.add_subcommand("gc", "Remove what no result needs, and compact the database");
+  command->add_flag("--finished", flags->finished,
+                    "also the folders of runs whose results are in the database");
+  command->add_flag("--backups", flags->backups, "also the copies of before a migration");
+  command->add_flag("--dry-run", flags->dry_run, "say what it would remove; remove nothing");
+  command->callback([flags, &options] {
+    collect_garbage(options.db, *flags,
+                    [&](const GarbageFound& found) { print_garbage(found, *flags); });
+  });
+}
+
 }  // namespace
 
 void add_db(CLI::App& app, GlobalOptions& options) {
@@ -71,11 +170,14 @@ void add_db(CLI::App& app, GlobalOptions& options) {
 
   const auto others = std::make_shared<std::vector<std::string>>();
   auto* merge = db->add_subcommand("merge", "Take what is in other databases into this one");
-  merge->add_option("FILE", *others, "The others; only read")->required();
+  merge->add_option("FILE", *others, "The others, or a folder of them; only read")->required();
   merge->callback([others, &options] {
-    const auto counts = merge_stores(options.db, *others);
+    const auto counts = merge_stores(options.db, databases_in(*others));
     std::fputs(merged_text(options.db, counts).c_str(), stderr);
   });
+
+  add_rebuild(*db, options);
+  add_gc(*db, options);
 
   db->add_subcommand("schema", "Its tables and views as SQL")->callback([] {
     std::fputs(schema_text().c_str(), stdout);

@@ -32,6 +32,7 @@ approx_cli_test(coordinators 600 coordinators_test.py)
 approx_cli_test(faults 1200 faults_test.py)
 approx_cli_test(growth 600 growth_test.py)
 approx_cli_test(merge 120 merge_test.py)
+approx_cli_test(rebuild 600 rebuild_test.py)
 approx_cli_test(budget 120 budget_test.py)
 approx_cli_test(cores 600 cores_test.py)
 approx_cli_test(stop_at_target 600 stop_at_target_test.py)
@@ -48,8 +49,9 @@ approx_cli_test(soak_coordinators 7200 coordinators_test.py 8 500 20)
 approx_cli_test(soak_signals 14400 signals_test.py 100)
 approx_cli_test(soak_growth 7200 growth_test.py 100000)
 approx_cli_test(soak_migrations 3600 migration_kills_test.py 100)
+approx_cli_test(soak_rebuild 7200 rebuild_test.py 200)
 set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_coordinators cli.soak_signals
-  cli.soak_growth cli.soak_migrations PROPERTIES LABELS soak)
+  cli.soak_growth cli.soak_migrations cli.soak_rebuild PROPERTIES LABELS soak)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
 set_tests_properties(cli.workers cli.faults cli.growth PROPERTIES LABELS release)
 

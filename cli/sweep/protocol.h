@@ -9,16 +9,16 @@
 #include "base/params.h"
 #include "core/config/run_config.h"
 #include "core/engine/engine.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 
 // The worker's end of the pipe to the coordinator, one event a line.
 inline constexpr int kWorkerEvents = 3;
 
-// Files of a run directory.
-inline constexpr const char* kTaskFile = "config.json";     // what the worker is to do
-inline constexpr const char* kEventsFile = "events.jsonl";  // its events, progress left out
-inline constexpr const char* kOutputFile = "stderr.log";    // what it printed, if anything
+// A file of a run directory beside those of results/store/run_folders.h: what the worker printed,
+// if anything.
+inline constexpr const char* kOutputFile = "stderr.log";
 
 struct WorkerTask {
   std::string run_key;

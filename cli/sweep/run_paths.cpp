@@ -18,12 +18,6 @@ std::string short_key(const std::string& run_key) { return run_key.substr(0, 12)
 
 }  // namespace
 
-std::string runs_directory(const std::string& db) {
-  // Of "results.v1" and "results.v2" each has its own.
-  const fs::path path(db);
-  return (path.extension() == ".db" ? fs::path(path).replace_extension() : path).string() + ".runs";
-}
-
 std::string make_run_directory(const std::string& db, const std::string& run_key, int64_t attempt) {
   const std::string parent = runs_directory(db);
   std::error_code error;

@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <string>
 
-namespace approx {
+#include "results/store/run_folders.h"
 
-// The directory of runs of a database: its path, ".db" left out, with ".runs".
-std::string runs_directory(const std::string& db);
+namespace approx {
 
 // Makes the directory of an attempt at a run. Throws Error(kInternal) where it cannot be made.
 std::string make_run_directory(const std::string& db, const std::string& run_key, int64_t attempt);

@@ -186,6 +186,36 @@ std::string schema_text() {
   return text + kViewsSql;
 }
 
+SQLite::Database empty_store() {
+  SQLite::Database db(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  configure(db);
+  SQLite::Transaction transaction(db);
+  apply_migrations(db, ":memory:", {});
+  transaction.commit();
+  return db;
+}
+
+void save_store(SQLite::Database& db, const std::string& out) {
+  if (std::filesystem::exists(out)) {
+    throw usage_error("{}: exists already; nothing is replaced, choose another name", out);
+  }
+  const std::string unfinished = fmt::format("{}.{}", out, ::getpid());
+  std::error_code error;
+  std::filesystem::remove(unfinished, error);
+  try {
+    // Not by VACUUM INTO, which attaches a file: a copy in memory may not.
+    SQLite::Database file(unfinished, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Backup copy(file, db);
+    const int result = copy.executeStep(-1);
+    if (result != SQLITE_DONE) throw SQLite::Exception(file.getHandle(), result);
+  } catch (const SQLite::Exception& failure) {
+    std::filesystem::remove(unfinished, error);
+    throw_database_error(out, failure);
+  }
+  std::filesystem::rename(unfinished, out, error);
+  if (error) throw database_error("{}: {}", out, error.message());
+}
+
 void throw_database_error(const std::string& path, const SQLite::Exception& error) {
   std::string what = error.what();
   std::replace(what.begin(), what.end(), '\n', ' ');

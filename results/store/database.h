@@ -52,6 +52,13 @@ SQLite::Database open_for_writing(const std::string& path, const StoreOptions& o
 // whatever the file holds. Same errors; the file must exist.
 SQLite::Database open_snapshot(const std::string& path, const StoreOptions& options = {});
 
+// An empty store of this program's schema, in memory.
+SQLite::Database empty_store();
+
+// Writes a store that is in memory to a file that is there when it is whole. Throws Error(kUsage)
+// where `out` exists, Error(kDatabase) where it cannot be written.
+void save_store(SQLite::Database& db, const std::string& out);
+
 // Throws what SQLite reported about `path` as a one-line Error(kDatabase).
 [[noreturn]] void throw_database_error(const std::string& path, const SQLite::Exception& error);
 

@@ -9,38 +9,40 @@ namespace {
 
 // What was known of a run when it began.
 struct Begun {
+  int64_t run_id = 0;
   std::string purpose;
   bool isolated = false;
   Json environment;
 };
 
-Begun begun(SQLite::Database& db, int64_t run_id) {
+Begun begun(SQLite::Database& db, const std::string& uid) {
   std::optional<Begun> found;
   for_each_row(
       db,
-      "SELECT c.purpose, r.isolated, r.environment FROM run r JOIN cell c USING(cell_id) "
-      "WHERE r.run_id = ? AND r.state = 'running'",
+      "SELECT r.run_id, c.purpose, r.isolated, r.environment FROM run r JOIN cell c USING(cell_id) "
+      "WHERE r.uid = ? AND r.uid <> '' AND r.state = 'running'",
       [&](SQLite::Statement& row) {
-        found = Begun{.purpose = text_at(row, 0),
-                      .isolated = row.getColumn(1).getInt64() != 0,
-                      .environment = Json::parse(text_at(row, 2))};
+        found = Begun{.run_id = row.getColumn(0).getInt64(),
+                      .purpose = text_at(row, 1),
+                      .isolated = row.getColumn(2).getInt64() != 0,
+                      .environment = Json::parse(text_at(row, 3))};
       },
-      run_id);
+      uid);
   if (!found) {
-    throw Error(ErrorKind::kInternal, fmt::format("run {} is not running, it cannot end", run_id));
+    throw Error(ErrorKind::kInternal, fmt::format("run {} is not running, it cannot end", uid));
   }
   return std::move(*found);
 }
 
 // A worker says more of itself than was known when its run began.
-void update_start(SQLite::Database& db, int64_t run_id, const Json& start, Begun& run) {
+void update_start(SQLite::Database& db, const Json& start, Begun& run) {
   run.environment.update(start);
   run.isolated = environment_flag(run.environment, "isolated", run.isolated);
   execute(db,
           "UPDATE run SET environment = ?, isolated = ?, host_id = ?, build_id = ?, "
           "dataset_id = ? WHERE run_id = ?",
           json_text(run.environment), run.isolated, host_id(db, run.environment),
-          build_id(db, run.environment), dataset_id(db, run.environment), run_id);
+          build_id(db, run.environment), dataset_id(db, run.environment), run.run_id);
 }
 
 void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome) {
@@ -75,6 +77,22 @@ void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome
 
 }  // namespace
 
+int64_t insert_run(SQLite::Database& db, const RunBegin& run) {
+  const int64_t inserted = execute(
+      db,
+      "INSERT INTO run(cell_id, attempt, host_id, build_id, dataset_id, state, isolated, "
+      "run_directory, started_utc, environment, uid) "
+      "SELECT cell_id, 1 + (SELECT count(*) FROM run r WHERE r.cell_id = c.cell_id), ?2, ?3, ?4, "
+      "'running', ?5, ?6, ?7, ?8, ?9 FROM cell c WHERE run_key = ?1",
+      run.run_key, host_id(db, run.environment), build_id(db, run.environment),
+      dataset_id(db, run.environment), run.isolated, run.directory, run.utc,
+      environment_column(run.environment), run.uid);
+  if (inserted == 0) {
+    throw Error(ErrorKind::kInternal, fmt::format("no cell has the key {}", run.run_key));
+  }
+  return db.getLastInsertRowid();
+}
+
 RunEnd settle(RunEnd end, const Outcome& outcome) {
   if (end.state == RunState::kFinished) {
     const auto state = outcome.final ? find_named<RunState>(text_or(*outcome.final, "state", ""))
@@ -95,10 +113,11 @@ RunEnd settle(RunEnd end, const Outcome& outcome) {
   return end;
 }
 
-void write_end(SQLite::Database& db, int64_t run_id, const Outcome& outcome, const RunEnd& end) {
-  Begun run = begun(db, run_id);
-  if (outcome.start) update_start(db, run_id, *outcome.start, run);
-  insert_details(db, run_id, outcome);
+void write_end(SQLite::Database& db, const Outcome& outcome, const RunEnding& ending) {
+  const RunEnd& end = ending.end;
+  Begun run = begun(db, ending.uid);
+  if (outcome.start) update_start(db, *outcome.start, run);
+  insert_details(db, run.run_id, outcome);
 
   const Json final = outcome.final.value_or(Json::object());
   const auto total = [&final](const char* key) { return integer_or_none(final, key); };
@@ -118,12 +137,12 @@ void write_end(SQLite::Database& db, int64_t run_id, const Outcome& outcome, con
           "step_ns_median = ?, step_ns_q1 = ?, step_ns_q3 = ?, step_ns = ?, peak_rss_bytes = ?, "
           "diverged_step = ?, diverged_layer = ?, exit_code = ?, signal = ?, error = ? "
           "WHERE run_id = ?",
-          std::string(name(end.state)), timing_valid, json_text(Json(end.taint)), utc_now(),
+          std::string(name(end.state)), timing_valid, json_text(Json(end.taint)), ending.utc,
           total("steps"), total("warmup_steps"), total("train_ns"), total("eval_ns"),
           total("wall_ns"), total("warmup_ns"), median, q1, q3, step_ns, total("peak_rss_bytes"),
           total("diverged_step"),
           diverged_layer.empty() ? std::nullopt : std::optional(diverged_layer), end.exit_code,
-          end.signal, end.error, run_id);
+          end.signal, end.error, run.run_id);
 }
 
 bool gone(const RunningRow& row) {
@@ -131,7 +150,7 @@ bool gone(const RunningRow& row) {
          !RunLock::held(row.run_directory, RunLock::kClaim);
 }
 
-void bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome) {
+RunEnding bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome) {
   RunEnd end;
   if (!outcome.final && outcome.error) {
     end.state = RunState::kFailed;
@@ -139,7 +158,10 @@ void bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome) {
     end.state = RunState::kLost;
     end.error = "its process ended without a trace";
   }
-  write_end(db, row.run_id, outcome, settle(end, outcome));
+  const RunEnding ending{
+      .uid = row.uid, .utc = utc_now(), .end = settle(end, outcome), .events = outcome.taken};
+  write_end(db, outcome, ending);
+  return ending;
 }
 
 }  // namespace approx

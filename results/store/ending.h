@@ -1,4 +1,4 @@
-// The end of a run on its way into the store.
+// The beginning and the end of a run on their way into the store.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,41 @@
 
 namespace approx {
 
+// What is known of a run when it begins.
+struct RunBegin {
+  std::string uid, run_key, utc, directory;
+  Json environment;
+  bool isolated = false;
+};
+
+// Adds its row, inside the caller's transaction: the next attempt at its cell. Returns its number.
+// Throws Error(kInternal) where there is no such cell.
+int64_t insert_run(SQLite::Database& db, const RunBegin& run);
+
+// How a run ended, all told: with settle() applied, and how many of its log's events were of use.
+struct RunEnding {
+  std::string uid, utc;
+  RunEnd end;
+  int64_t events = 0;
+};
+
 // `end` with what the events know better: which good end it was, the worker's own error, what it
 // saw disturb its clock.
 RunEnd settle(RunEnd end, const Outcome& outcome);
 
 // Writes it, inside the caller's transaction. Throws Error(kInternal) when the run is not running.
-void write_end(SQLite::Database& db, int64_t run_id, const Outcome& outcome, const RunEnd& end);
+void write_end(SQLite::Database& db, const Outcome& outcome, const RunEnding& ending);
 
 struct RunningRow {
   int64_t run_id = 0;
-  std::string run_directory;
+  std::string run_directory, uid;
 };
 
 // Whether nobody holds a lock in its directory any more.
 bool gone(const RunningRow& row);
 
 // Ends a run that is gone, inside the caller's transaction: as its log says, or as lost. The log is
-// read before, for it may be long and nobody can write meanwhile.
-void bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome);
+// read before, for it may be long and nobody can write meanwhile. Returns what was written.
+RunEnding bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome);
 
 }  // namespace approx

@@ -97,22 +97,23 @@ void write_kernel_row(SQLite::Database& db, int64_t kernel_run_id, const Json& r
 
 }  // namespace
 
-void write_study(SQLite::Database& db, const Json& environment, const StudyRecord& study) {
+void write_study(SQLite::Database& db, const Stamp& stamp, const Json& environment,
+                 const StudyRecord& study) {
   execute(db,
           "INSERT INTO study_run(experiment, name, params, methods, host_id, build_id, "
           "started_utc, environment, content, uid) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
           study.experiment, study.name, json_text(study.params), json_text(study.methods),
-          host_id(db, environment), build_id(db, environment), utc_now(),
-          environment_column(environment), json_text(study.content), new_uid());
+          host_id(db, environment), build_id(db, environment), stamp.utc,
+          environment_column(environment), json_text(study.content), stamp.uid);
 }
 
-void write_kernel_results(SQLite::Database& db, const Json& environment,
+void write_kernel_results(SQLite::Database& db, const Stamp& stamp, const Json& environment,
                           const std::vector<Json>& rows, const std::string& experiment) {
   execute(db,
           "INSERT INTO kernel_run(host_id, build_id, started_utc, environment, experiment, uid) "
           "VALUES(?, ?, ?, ?, ?, ?)",
-          host_id(db, environment), build_id(db, environment), utc_now(),
-          environment_column(environment), experiment, new_uid());
+          host_id(db, environment), build_id(db, environment), stamp.utc,
+          environment_column(environment), experiment, stamp.uid);
   const int64_t kernel_run_id = db.getLastInsertRowid();
   for (const auto& row : rows) write_kernel_row(db, kernel_run_id, row);
 }

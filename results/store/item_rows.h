@@ -10,10 +10,16 @@
 
 namespace approx {
 
-void write_study(SQLite::Database& db, const Json& environment, const StudyRecord& study);
+// When something was computed, and the name that it has from then on.
+struct Stamp {
+  std::string uid, utc;
+};
+
+void write_study(SQLite::Database& db, const Stamp& stamp, const Json& environment,
+                 const StudyRecord& study);
 
 // Fields of a row: docs/events.md ("kernel").
-void write_kernel_results(SQLite::Database& db, const Json& environment,
+void write_kernel_results(SQLite::Database& db, const Stamp& stamp, const Json& environment,
                           const std::vector<Json>& rows, const std::string& experiment);
 
 }  // namespace approx

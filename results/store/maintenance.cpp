@@ -1,7 +1,5 @@
 #include "results/store/maintenance.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 
 #include "base/params.h"
@@ -201,25 +199,8 @@ std::vector<std::string> check_store(const std::string& path) {
 }
 
 void backup_store(const std::string& path, const std::string& out) {
-  if (std::filesystem::exists(out)) {
-    throw usage_error("{}: exists already; a backup replaces nothing, choose another name", out);
-  }
   auto db = open_snapshot(path);
-  const std::string unfinished = fmt::format("{}.{}", out, ::getpid());
-  std::error_code error;
-  std::filesystem::remove(unfinished, error);
-  try {
-    // Not by VACUUM INTO, which attaches a file: a copy in memory may not.
-    SQLite::Database file(unfinished, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    SQLite::Backup copy(file, db);
-    const int result = copy.executeStep(-1);
-    if (result != SQLITE_DONE) throw SQLite::Exception(file.getHandle(), result);
-  } catch (const SQLite::Exception& failure) {
-    std::filesystem::remove(unfinished, error);
-    throw_database_error(out, failure);
-  }
-  std::filesystem::rename(unfinished, out, error);
-  if (error) throw database_error("{}: {}", out, error.message());
+  save_store(db, out);
 }
 
 SchemaChange migrate_store(const std::string& path) {

@@ -16,6 +16,8 @@
 #include <variant>
 
 #include "results/store/database.h"
+#include "results/store/journal.h"
+#include "results/store/journal_entries.h"
 #include "results/store/run_store.h"
 
 namespace approx {
@@ -417,8 +419,8 @@ MergeCounts merge_stores(const std::string& into, const std::vector<std::string>
   RunStore(into, RunStore::Mode::kWrite).recover();
   const StoreOptions options;
   auto db = open_for_writing(into, options);
-  with_retry(into, options, [&] {
-    WriteTransaction transaction(db);
+  Journal journal(into);
+  write_with_journal(db, into, options, journal, [&] {
     if (running_in(db) > 0) {
       throw database_error("{}: a sweep is at work on it; stop it (approxtrain sweep stop) first",
                            into);
@@ -433,8 +435,10 @@ MergeCounts merge_stores(const std::string& into, const std::vector<std::string>
     }
     for (size_t i = 0; i < from.size(); ++i) all.add(others[i], from[i]);
     all.write(db);
-    transaction.commit();
+    journal.add(rewritten_entry(from));
   });
+  // The next journal begins with all of it.
+  write_with_journal(db, into, options, journal, [&] { journal.begin_anew(db); });
   return counts;
 }
 

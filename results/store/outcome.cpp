@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "results/store/event_reader.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 namespace {
@@ -59,10 +60,12 @@ Outcome::Block block_of(const Json& event) {
 
 }  // namespace
 
-Outcome::Outcome(const std::vector<Json>& events) {
+Outcome::Outcome(const std::vector<Json>& events, int64_t most) {
   for (const auto& event : events) {
+    if (taken == most) return;
     try {
       add(event);
+      ++taken;
     } catch (const std::exception&) {
       ++malformed;
     }
@@ -82,10 +85,10 @@ void Outcome::add(const Json& event) {
   } else if (kind == "block") {
     blocks.push_back(block_of(event));
   } else if (kind == "final") {
-    step_ns = times_of(event, "step_ns");
-    if (event.contains("taint")) {
-      for (const auto& reason : event["taint"]) taint.push_back(reason.get<std::string>());
-    }
+    // All of it or nothing, as of the others.
+    auto times = times_of(event, "step_ns");
+    auto reasons = event.value("taint", std::vector<std::string>());
+    step_ns = std::move(times), taint = std::move(reasons);
     final = event;
   } else if (kind == "error") {
     error = event;
@@ -93,7 +96,7 @@ void Outcome::add(const Json& event) {
 }
 
 std::vector<Json> read_events(const std::string& run_directory) {
-  std::ifstream in(run_directory + "/events.jsonl", std::ios::binary);
+  std::ifstream in(run_directory + "/" + kEventsFile, std::ios::binary);
   EventReader reader;
   // What no line feed ends was cut off in the middle: the reader is not told of an end.
   for (std::array<char, 1 << 16> piece; in.read(piece.data(), piece.size()), in.gcount() > 0;) {

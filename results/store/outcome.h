@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +38,9 @@ struct Outcome {
     std::optional<double> core_share, clock_mhz;
   };
 
-  explicit Outcome(const std::vector<Json>& events);
+  // Of the first `most` events that are well formed.
+  explicit Outcome(const std::vector<Json>& events,
+                   int64_t most = std::numeric_limits<int64_t>::max());
 
   std::optional<Json> start, final, error;
   std::vector<Metric> metrics;
@@ -46,7 +49,7 @@ struct Outcome {
   std::vector<Block> blocks;
   std::vector<int64_t> step_ns;
   std::vector<std::string> taint;
-  int64_t malformed = 0;
+  int64_t taken = 0, malformed = 0;  // events
 
  private:
   void add(const Json& event);

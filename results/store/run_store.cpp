@@ -1,13 +1,22 @@
 #include "results/store/run_store.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 
+#include "base/files.h"
 #include "results/store/ending.h"
 #include "results/store/experiment_rows.h"
 #include "results/store/item_rows.h"
+#include "results/store/journal.h"
+#include "results/store/journal_entries.h"
 #include "results/store/json_values.h"
 #include "results/store/origin.h"
+#include "results/store/run_folders.h"
 #include "results/store/run_lock.h"
 
 namespace approx {
@@ -19,6 +28,16 @@ bool gone_for(const RunningRow& row, const std::string& directory) {
   return row.run_directory == directory ? !RunLock::held(directory, RunLock::kWorker) : gone(row);
 }
 
+// What the store takes from the log of a run is to be on the disk before it says so. A worker that
+// came to its last event has seen to that.
+void sync_log(const RunningRow& row, const Outcome& log) {
+  if (log.final || log.error) return;
+  const std::string path = row.run_directory + "/" + kEventsFile;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno == ENOENT) return;  // it never came to write one
+  if (!file || ::fsync(file.get()) != 0) throw database_error("{}: {}", path, strerror(errno));
+}
+
 }  // namespace
 
 struct RunStore::Impl {
@@ -26,6 +45,7 @@ struct RunStore::Impl {
   StoreOptions options;
   Mode mode;
   mutable SQLite::Database db;
+  Journal journal;
   std::map<int64_t, RunLock> claims;
 
   void expect_writing() const {
@@ -34,14 +54,11 @@ struct RunStore::Impl {
     }
   }
 
-  // Runs `work` in one transaction, waiting for other processes' locks.
+  // Runs `work` in one transaction, waiting for other processes' locks; what it adds to the journal
+  // is on the disk before it is committed.
   void write(const std::function<void()>& work) {
     expect_writing();
-    with_retry(path, options, [&] {
-      WriteTransaction transaction(db);
-      work();
-      transaction.commit();
-    });
+    write_with_journal(db, path, options, journal, work);
   }
 
   CellStatus status(std::string_view run_key) const {
@@ -80,21 +97,31 @@ struct RunStore::Impl {
     std::vector<RunningRow> rows;
     for_each_row(
         db,
-        "SELECT run_id, run_directory FROM run INDEXED BY one_running WHERE state = 'running' AND "
-        "(?1 = 0 OR cell_id = ?1) ORDER BY run_id",
+        "SELECT run_id, run_directory, uid FROM run INDEXED BY one_running "
+        "WHERE state = 'running' AND (?1 = 0 OR cell_id = ?1) ORDER BY run_id",
         [&](SQLite::Statement& row) {
-          rows.push_back({row.getColumn(0).getInt64(), text_at(row, 1)});
+          rows.push_back({row.getColumn(0).getInt64(), text_at(row, 1), text_at(row, 2)});
         },
         cell_id);
     return rows;
   }
 
-  bool is_running(int64_t run_id) const {
-    bool found = false;
+  // Nothing where it has ended.
+  std::optional<RunningRow> running_row(int64_t run_id) const {
+    std::optional<RunningRow> found;
     for_each_row(
-        db, "SELECT 1 FROM run WHERE run_id = ? AND state = 'running'",
-        [&](SQLite::Statement&) { found = true; }, run_id);
+        db, "SELECT run_directory, uid FROM run WHERE run_id = ? AND state = 'running'",
+        [&](SQLite::Statement& row) {
+          found = {run_id, text_at(row, 0), text_at(row, 1)};
+        },
+        run_id);
     return found;
+  }
+
+  // Ends a run that is gone.
+  RunEnding settle_gone(const RunningRow& row, const Outcome& log) {
+    sync_log(row, log);
+    return bury(db, row, log);
   }
 
   // What the logs of a cell's attempts say that are gone, read while others may write.
@@ -114,7 +141,8 @@ struct RunStore::Impl {
 
 RunStore::RunStore(const std::string& path, Mode mode, StoreOptions options) {
   auto db = mode == Mode::kWrite ? open_for_writing(path, options) : open_snapshot(path, options);
-  impl_ = std::make_unique<Impl>(Impl{path, std::move(options), mode, std::move(db), {}});
+  impl_ = std::make_unique<Impl>(
+      Impl{path, std::move(options), mode, std::move(db), Journal(path), {}});
 }
 
 RunStore::~RunStore() = default;
@@ -128,7 +156,22 @@ int64_t RunStore::add_experiment(const Experiment& experiment, const std::string
                                  Retire retire) {
   int64_t id = 0;
   impl_->write([&] {
-    id = write_experiment(impl_->db, experiment, command_line, retire == Retire::kUnasked);
+    const ExperimentRow row = row_of(experiment, command_line, retire == Retire::kUnasked);
+    ExperimentWriter writer(impl_->db, row);
+    int64_t members = 0;
+    for (const auto& run : experiment.runs()) {
+      std::string config;
+      if (run.excluded.empty()) {
+        config = json_text(Json(run.config));
+        if (!writer.add_cell(run.key, run.config, config)) config.clear();  // it is known
+      }
+      const MemberRow member = row_of(run);
+      writer.add(member);
+      impl_->journal.add_part(member_part(member, config));
+      ++members;
+    }
+    id = writer.finish();
+    impl_->journal.add(experiment_entry(row, members));
   });
   return id;
 }
@@ -158,25 +201,29 @@ std::optional<int64_t> RunStore::begin(std::string_view run_key, const Json& env
     if (seen_attempts ? *seen_attempts != status.attempts : impl_->has_result(status.cell_id)) {
       return;
     }
+    std::optional<RunEnding> settled;
     for (const auto& row : impl_->running(status.cell_id)) {
       const auto log = logs.find(row.run_id);
       if (log == logs.end() || !gone_for(row, directory)) return;
-      bury(db, row, log->second);
+      settled = impl_->settle_gone(row, log->second);
     }
-    if (!seen_attempts && impl_->has_result(status.cell_id)) return;  // buried with a result
+    if (!seen_attempts && impl_->has_result(status.cell_id)) {  // buried with a result
+      if (settled) impl_->journal.add(end_entry(*settled));
+      return;
+    }
     std::string purpose;
     for_each_row(
         db, "SELECT purpose FROM cell WHERE cell_id = ?",
         [&](SQLite::Statement& row) { purpose = text_at(row, 0); }, status.cell_id);
-    execute(db,
-            "INSERT INTO run(cell_id, attempt, host_id, build_id, dataset_id, state, isolated, "
-            "run_directory, started_utc, environment, uid) "
-            "VALUES(?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?)",
-            status.cell_id, status.attempts + 1, host_id(db, environment),
-            build_id(db, environment), dataset_id(db, environment),
-            environment_flag(environment, "isolated", purpose == name(Purpose::kTiming)), directory,
-            utc_now(), environment_column(environment), new_uid());
-    run_id = db.getLastInsertRowid();
+    const RunBegin run{
+        .uid = new_uid(),
+        .run_key = std::string(run_key),
+        .utc = utc_now(),
+        .directory = directory,
+        .environment = environment,
+        .isolated = environment_flag(environment, "isolated", purpose == name(Purpose::kTiming))};
+    run_id = insert_run(db, run);
+    impl_->journal.add(begin_entry(run, settled));
   });
   if (run_id) impl_->claims.emplace(*run_id, std::move(*claim));
   return run_id;
@@ -187,8 +234,18 @@ void RunStore::finish(int64_t run_id, const std::vector<Json>& events, const Run
     throw Error(ErrorKind::kInternal, "a run cannot end in the state running");
   }
   const Outcome outcome(events);
-  const RunEnd settled = settle(end, outcome);
-  impl_->write([&] { write_end(impl_->db, run_id, outcome, settled); });
+  RunEnding ending{.uid = "", .utc = "", .end = settle(end, outcome), .events = outcome.taken};
+  impl_->write([&] {
+    const auto row = impl_->running_row(run_id);
+    if (!row) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("run {} is not running, it cannot end", run_id));
+    }
+    sync_log(*row, outcome);
+    ending.uid = row->uid, ending.utc = utc_now();
+    write_end(impl_->db, outcome, ending);
+    impl_->journal.add(end_entry(ending));
+  });
   impl_->claims.erase(run_id);
 }
 
@@ -202,8 +259,8 @@ int64_t RunStore::recover() {
     const Outcome log(read_events(row.run_directory));
     bool buried = false;
     impl_->write([&] {
-      buried = impl_->is_running(row.run_id);  // nobody else was quicker
-      if (buried) bury(impl_->db, row, log);
+      buried = impl_->running_row(row.run_id).has_value();  // nobody else was quicker
+      if (buried) impl_->journal.add(end_entry(impl_->settle_gone(row, log)));
     });
     if (buried) ++settled;
   }
@@ -211,12 +268,20 @@ int64_t RunStore::recover() {
 }
 
 void RunStore::add_study(const Json& environment, const StudyRecord& study) {
-  impl_->write([&] { write_study(impl_->db, environment, study); });
+  impl_->write([&] {
+    const Stamp stamp{.uid = new_uid(), .utc = utc_now()};
+    write_study(impl_->db, stamp, environment, study);
+    impl_->journal.add(study_entry(stamp, environment, study));
+  });
 }
 
 void RunStore::add_kernel_results(const Json& environment, const std::vector<Json>& rows,
                                   const std::string& experiment) {
-  impl_->write([&] { write_kernel_results(impl_->db, environment, rows, experiment); });
+  impl_->write([&] {
+    const Stamp stamp{.uid = new_uid(), .utc = utc_now()};
+    write_kernel_results(impl_->db, stamp, environment, rows, experiment);
+    impl_->journal.add(kernels_entry(stamp, environment, rows, experiment));
+  });
 }
 
 bool RunStore::has_item_results(const std::string& experiment) const {

@@ -1,5 +1,7 @@
 """What two machines computed, in one database: the same reports in any order, nothing run again."""
 
+import os
+
 from program import Folder, expect, expect_equal, finish
 
 SWEEP = """id = "fake:shared"
@@ -32,6 +34,16 @@ with Folder(SWEEP) as folder:
     run("sweep", "sweep.toml", "--db", "all.db", "--progress", "none")
     _, said = run("db", "merge", "all.db", "--db", "other.db")
     expect_equal(said, "other.db: 0 results taken in, 10 were there\n", "nothing was run again")
+
+    # Of a folder the databases in it.
+    os.mkdir(folder.file("shared"))
+    for db in ("one.db", "two.db"):
+        os.rename(folder.file(db), folder.file("shared/" + db))
+    _, said = run("db", "merge", "shared", "--db", "fourth.db")
+    expect_equal(said, "fourth.db: 10 results taken in, 0 were there\n", "merged a folder")
+    os.mkdir(folder.file("empty"))
+    _, said = run("db", "merge", "empty", "--db", "fourth.db", wanted=2)
+    expect_equal(said, "approxtrain: empty: no file in it ends in .db\n", "merged nothing")
 
     _, said = run("db", "merge", "none.db", "--db", "all.db", wanted=6)
     expect(said.startswith("approxtrain: none.db: "), said)

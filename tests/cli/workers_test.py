@@ -255,7 +255,8 @@ def timing():
 def worker_files():
     with Folder(ONE) as folder:
         folder.sweep("--seeds", "0", fake="0=talk")
-        runs = [name for name in os.listdir(folder.file("t.runs")) if name != "sweeps"]
+        runs = [name for name in os.listdir(folder.file("t.runs"))
+                if name not in ("sweeps", "journal")]
         expect(len(runs) == 1 and runs[0].endswith("-1"), f"run directories: {runs}")
         files = sorted(os.listdir(os.path.join(folder.file("t.runs"), runs[0])))
         for name in ("config.json", "events.jsonl", "lock", "stderr.log"):

@@ -6,24 +6,13 @@
 #include <fstream>
 #include <thread>
 
-#include "results/reports/export.h"
 #include "results/store/maintenance.h"
-#include "tests/results/filled_store.h"
+#include "tests/results/store_content.h"
 
 namespace approx {
 namespace {
 
 using Mode = RunStore::Mode;
-
-// Everything that is in a store, as its tables' CSV files.
-std::string content(const std::string& db) {
-  const TemporaryFolder folder;
-  std::string all;
-  for (const auto& path : export_store(db, folder / "tables")) {
-    all += std::filesystem::path(path).filename().string() + "\n" + file_bytes(path);
-  }
-  return all;
-}
 
 class Merge : public testing::Test {
  protected:
@@ -106,27 +95,27 @@ TEST_F(Merge, TheOrderIsOfNoConsequence) {
   run("b.db", {planned("zero", 0), planned("zero", 1)}, 0.8, "two", "# other");
   run("c.db", {planned("random", 1), planned("dense", 0)}, 0.7, "one");
   merge_stores(at("abc.db"), {at("a.db"), at("b.db"), at("c.db")});
-  const auto wanted = content(at("abc.db"));
+  const auto wanted = content_of(at("abc.db"));
   merge_stores(at("cba.db"), {at("c.db"), at("b.db"), at("a.db")});
-  EXPECT_EQ(content(at("cba.db")), wanted);
+  EXPECT_EQ(content_of(at("cba.db")), wanted);
   // Two of them first, then the third into them, or they into it.
   merge_stores(at("ab.db"), {at("a.db"), at("b.db")});
   merge_stores(at("bc.db"), {at("c.db"), at("b.db")});
   merge_stores(at("ab.db"), {at("c.db")});
   merge_stores(at("a.db"), {at("bc.db")});
-  EXPECT_EQ(content(at("ab.db")), wanted);
-  EXPECT_EQ(content(at("a.db")), wanted);
+  EXPECT_EQ(content_of(at("ab.db")), wanted);
+  EXPECT_EQ(content_of(at("a.db")), wanted);
 }
 
 TEST_F(Merge, TwiceIsOnce) {
   run("a.db", {planned("zero", 0)}, 0.9, "one");
   run("b.db", {planned("zero", 1)}, 0.9, "one");
   merge_stores(at("all.db"), {at("a.db"), at("b.db")});
-  const auto wanted = content(at("all.db"));
+  const auto wanted = content_of(at("all.db"));
   const auto counts = merge_stores(at("all.db"), {at("b.db"), at("all.db")});
   EXPECT_EQ(counts.added, 0);
   EXPECT_EQ(counts.present, 4);
-  EXPECT_EQ(content(at("all.db")), wanted);
+  EXPECT_EQ(content_of(at("all.db")), wanted);
 }
 
 // The one that was recorded last; nobody's cells are lost.
@@ -163,9 +152,9 @@ TEST_F(Merge, NothingIsMergedIntoAStoreThatASweepIsAtWorkOn) {
   RunStore store(at("b.db"), Mode::kWrite);
   store.add_experiment(experiment_of({planned("zero", 1)}), "sweep");
   const auto run_id = store.begin(planned("zero", 1).key, environment_of("two"), at("b.db.runs/x"));
-  const auto before = content(at("b.db"));
+  const auto before = content_of(at("b.db"));
   EXPECT_THROW(merge_stores(at("b.db"), {at("a.db")}), Error);
-  EXPECT_EQ(content(at("b.db")), before);
+  EXPECT_EQ(content_of(at("b.db")), before);
   store.finish(*run_id, accuracy_events({0.5}), {});
 }
 
@@ -179,7 +168,7 @@ TEST_F(Merge, WithoutOneOfThemNothingHappens) {
 TEST_F(Merge, AForeignStoreHarmsNothing) {
   run("a.db", {planned("zero", 0)}, 0.9, "one");
   run("b.db", {planned("zero", 1)}, 0.8, "two");
-  const auto before = content(at("a.db"));
+  const auto before = content_of(at("a.db"));
   {
     SQLite::Database db(at("b.db"), SQLite::OPEN_READWRITE);
     db.exec("ALTER TABLE host ADD COLUMN \"detail) VALUES(1); DROP TABLE run; --\" TEXT");
@@ -191,7 +180,7 @@ TEST_F(Merge, AForeignStoreHarmsNothing) {
     db.exec("PRAGMA foreign_keys = OFF; UPDATE run SET host_id = 99");
   }
   EXPECT_THROW(merge_stores(at("a.db"), {at("b.db")}), Error);
-  EXPECT_EQ(content(at("a.db")), before);
+  EXPECT_EQ(content_of(at("a.db")), before);
 }
 
 // Copies of a store from before results had names know each other's results.

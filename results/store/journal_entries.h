@@ -1,0 +1,37 @@
+// What the lines of a journal say, and what they do to a store.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/store/ending.h"
+#include "results/store/experiment_rows.h"
+#include "results/store/item_rows.h"
+#include "results/store/journal.h"
+
+namespace approx {
+
+// An experiment as it was asked for; its runs are the parts before it, `members` of them.
+Json experiment_entry(const ExperimentRow& row, int64_t members);
+// A run of it as a part; `config` is the JSON of one whose cell is new, else "".
+std::string member_part(const MemberRow& member, const std::string& config);
+
+// A run that begins, after the end of the one that died at it before, if any.
+Json begin_entry(const RunBegin& run, const std::optional<RunEnding>& settled);
+Json end_entry(const RunEnding& ending);
+Json study_entry(const Stamp& stamp, const Json& environment, const StudyRecord& study);
+Json kernels_entry(const Stamp& stamp, const Json& environment, const std::vector<Json>& rows,
+                   const std::string& experiment);
+// All rows are written anew, with those of the stores `from`.
+Json rewritten_entry(const std::vector<std::string>& from);
+
+// Whether the store has what the entry tells.
+bool is_in_store(SQLite::Database& db, const Json& entry);
+
+// Does again what an entry tells, inside the caller's transaction. The logs of runs are looked for
+// in `runs`, then where they were written. Returns what of it cannot be had any more, one line
+// each. Throws where the entry is not one that this program wrote.
+std::vector<std::string> apply_entry(SQLite::Database& db, const JournalEntry& entry,
+                                     const std::string& runs);
+
+}  // namespace approx
