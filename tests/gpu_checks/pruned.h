@@ -92,10 +92,11 @@ struct Pruned {
       p.ci = width * p.geometry.groups;
       p.kh = p.kw = 1 + draw.below(2);
       p.n = 2, p.h = 2, p.w = 3;
-    } else if (draw.below(6) == 0) {
+    } else if (draw.below(product == Product::kWeightGradient ? 3 : 6) == 0) {
       p.co = p.ci = width * p.geometry.groups;
       p.kh = p.kw = 1;
       p.n = 2, p.h = 19, p.w = 17;
+      p.geometry.stride = 1;
     }
     const Spatial dilation = p.geometry.dilation;
     if (p.h <= dilation.h * (p.kh - 1) || p.w <= dilation.w * (p.kw - 1)) p.geometry.dilation = 1;
