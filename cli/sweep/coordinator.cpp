@@ -369,7 +369,7 @@ class Coordinator {
       queue_.add_first({ended.run, worker.number, -1, retries + 1});
       return;
     }
-    if (worker.seen.asked_to_stop) {
+    if (worker.seen.asked_to_stop || (from_outside && signals_.stop_count() > 0)) {
       ++result.interrupted;
       return;
     }

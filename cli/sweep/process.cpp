@@ -42,9 +42,15 @@ class Spawning {
     posix_spawnattr_setpgroup(&attributes_, 0);
     sigset_t usual;
     sigemptyset(&usual);
-    for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) sigaddset(&usual, number);
+    for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+      sigaddset(&usual, number);
+    }
     posix_spawnattr_setsigdefault(&attributes_, &usual);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    // Until the worker can answer it: a batch system sends its signals to every process of a job.
+    const sigset_t held = worker_signals();
+    posix_spawnattr_setsigmask(&attributes_, &held);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   }
   ~Spawning() {
     posix_spawnattr_destroy(&attributes_);

@@ -9,6 +9,13 @@
 
 namespace approx {
 
+sigset_t worker_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&signals, number);
+  return signals;
+}
+
 void write_task(const std::string& run_directory, const WorkerTask& task) {
   Json json = {{"run_key", task.run_key},           {"config", task.config},
                {"data_dir", task.place.data_dir},   {"verify_data", task.place.verify_data},

@@ -1,6 +1,7 @@
 // What a coordinator and its workers say to each other: a task in a file, events through a pipe.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace approx {
 
 // The worker's end of the pipe to the coordinator, one event a line.
 inline constexpr int kWorkerEvents = 3;
+
+// The signals that ask a worker to stop after its step. It begins with them held back.
+sigset_t worker_signals();
 
 // A file of a run directory beside those of results/store/run_folders.h: what the worker printed,
 // if anything.

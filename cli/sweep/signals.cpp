@@ -14,10 +14,14 @@ namespace {
 // A handler reaches nothing but globals.
 volatile sig_atomic_t last_stop_signal = 0;
 volatile sig_atomic_t stop_signals_seen = 0;
+volatile sig_atomic_t warned = 0;  // by SIGUSR1
 int wake_pipe[2] = {-1, -1};
 
 void on_signal(int number) {
-  if (number != SIGCHLD) {
+  if (number == SIGUSR1) {
+    if (last_stop_signal == 0) last_stop_signal = number;
+    warned = 1;
+  } else if (number != SIGCHLD) {
     last_stop_signal = number;
     stop_signals_seen = stop_signals_seen + 1;
   }
@@ -33,6 +37,7 @@ void on_signal(int number) {
 SignalScope::SignalScope() {
   last_stop_signal = 0;
   stop_signals_seen = 0;
+  warned = 0;
   if (pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
     throw Error(ErrorKind::kInternal, fmt::format("pipe: {}", std::strerror(errno)));
   }
@@ -51,7 +56,7 @@ SignalScope::~SignalScope() {
   close(wake_pipe[1]);
 }
 
-int SignalScope::stop_count() const { return stop_signals_seen; }
+int SignalScope::stop_count() const { return stop_signals_seen > 0 ? stop_signals_seen : warned; }
 int SignalScope::stop_signal() const { return last_stop_signal; }
 int SignalScope::descriptor() const { return wake_pipe[0]; }
 

@@ -16,7 +16,9 @@ class SignalScope {
   SignalScope(const SignalScope&) = delete;
   SignalScope& operator=(const SignalScope&) = delete;
 
-  // How often SIGINT, SIGTERM or SIGHUP came, and which was the last, 0 for none.
+  // How often SIGINT, SIGTERM or SIGHUP came, and which was the last, 0 for none. SIGUSR1 asks to
+  // stop as well and is never the second that ends all at once: a batch system sends it ahead of
+  // what it sends in any case, as often as it likes.
   int stop_count() const;
   int stop_signal() const;
 
@@ -25,8 +27,8 @@ class SignalScope {
   void drain() const;
 
  private:
-  static constexpr std::array<int, 5> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
-  std::array<struct sigaction, 5> before_{};
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD, SIGPIPE};
+  std::array<struct sigaction, kSignals.size()> before_{};
 };
 
 }  // namespace approx

@@ -167,8 +167,9 @@ int run_worker(const std::string& directory) {
   if (poll(&events, 1, 0) > 0 && (events.revents & POLLERR) != 0) _exit(1);
   struct sigaction action {};
   action.sa_handler = request_stop;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
+  const sigset_t held = worker_signals();
+  sigprocmask(SIG_UNBLOCK, &held, nullptr);
   // Where memory runs out, the kernel is to take the worker and leave the coordinator.
   std::ofstream("/proc/self/oom_score_adj") << 500;
   fcntl(kWorkerEvents, F_SETFD, FD_CLOEXEC);

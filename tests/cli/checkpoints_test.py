@@ -18,6 +18,9 @@ recipe = { optimizer = "adam", learning_rate = 1e-3, ema = 0.9, epochs = 12, cro
 threads = 1
 """
 
+# By which signal a sweep is asked to stop; a batch system sends its own to all processes of a job.
+ASKED = {"interrupted": signal.SIGINT, "warned": signal.SIGUSR1}
+
 KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
 
 
@@ -86,7 +89,9 @@ def sweep_to_its_end(folder, how, rng):
                 wait_for_checkpoint(folder, process)
             time.sleep(rng.uniform(0, 0.5))
             targets = children_of(process.pid) if how == "worker" else [process.pid]
-            number = signal.SIGINT if how == "interrupted" else signal.SIGKILL
+            number = ASKED.get(how, signal.SIGKILL)
+            if how == "warned":
+                targets += children_of(process.pid)
             for target in targets:
                 if process.poll() is None:
                     try:
@@ -133,7 +138,7 @@ print(f"APPROXTRAIN_TEST_SEED={seed}", flush=True)
 rng = random.Random(seed)
 metrics, layers = undisturbed()
 expect(len(metrics) >= 2 * 6 * 12, f"undisturbed: {len(metrics)} metrics")
-for how in ("worker", "coordinator", "interrupted"):
+for how in ("worker", "coordinator", *ASKED):
     disturbed(how, rng, metrics, layers)
 bad_intervals()
 finish()

@@ -42,7 +42,7 @@ def workers_of(folder):
 
 
 def one_signal():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         with Folder(LONG) as folder:
             process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=slow",
                                    env={"APPROXTRAIN_FAKE_STEP_MS": "200"})
@@ -110,6 +110,40 @@ def two_signals():
         expect_equal(set(folder.states().values()), {"interrupted"}, "twice: states")
 
 
+def warned_ahead_of_the_end():
+    """SIGUSR1 is never the second signal; what comes behind it is the first."""
+    with Folder(LONG) as folder:
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=hang")
+        expect(wait_for_run(folder), "warned: no run began")
+        for number in (signal.SIGUSR1, signal.SIGUSR1, signal.SIGTERM, signal.SIGUSR1):
+            process.send_signal(number)
+            time.sleep(0.3)
+            expect_equal(process.poll(), None, f"warned: the end came with {number}")
+        expect(workers_of(folder), "warned: a worker was killed")
+        process.send_signal(signal.SIGTERM)
+        err = process.communicate(timeout=5)[1].decode()
+        expect_equal(process.returncode, 143, f"warned: exit code ({err})")
+        expect_equal(workers_of(folder), [], "warned: workers left")
+
+
+def every_process_is_told():
+    """A batch system signals all processes of a job: workers end in order, and none has failed."""
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        for wait in (0, 0.02, 0.5):
+            with Folder(LONG) as folder:
+                process = folder.start("sweep", "sweep.toml", "--db", "t.db",
+                                       env={"APPROXTRAIN_FAKE_STEP_MS": "300"})
+                wait_until(lambda: workers_of(folder))
+                time.sleep(wait)
+                for pid in [process.pid, *workers_of(folder)]:
+                    os.kill(pid, number)
+                err = process.communicate(timeout=60)[1].decode()
+                what = f"all told {number} after {wait} s"
+                expect_equal(process.returncode, 128 + number, f"{what}: exit code ({err})")
+                expect("failed" not in err, f"{what}: {err}")
+                expect_equal(set(folder.states().values()), {"interrupted"}, f"{what}: states")
+
+
 def hung_worker_and_one_signal():
     with Folder(LONG) as folder:
         process = folder.start("sweep", "sweep.toml", "--db", "t.db", "--grace", "1s",
@@ -171,6 +205,8 @@ for _ in range(TURNS):
     two_signals()
     on_a_terminal()
     worker_dies_with_its_coordinator()
+warned_ahead_of_the_end()
+every_process_is_told()
 stopped_while_the_database_is_locked()
 hung_worker_and_one_signal()
 finish()
