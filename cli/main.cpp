@@ -75,20 +75,9 @@ int flushed(int code) {
   return static_cast<int>(ErrorKind::kInternal);
 }
 
-std::string quoted(const std::string& argument) {
-  const bool plain =
-      !argument.empty() && argument.find_first_not_of(
-                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "@%+=:,./_-") == std::string::npos;
-  if (plain) return argument;
-  std::string text = "'";
-  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 std::string command_line(int argc, char** argv) {
   std::string words = "approxtrain";
-  for (int i = 1; i < argc; ++i) words += " " + quoted(argv[i]);
+  for (int i = 1; i < argc; ++i) words += " " + shell_word(argv[i]);
   return printable(words);
 }
 

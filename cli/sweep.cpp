@@ -1,6 +1,9 @@
 // sweep: the runs of an experiment file, or what they would be.
+#include "cli/slurm/sweep.h"
+
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 
 #include "base/error.h"
@@ -33,8 +36,8 @@ struct SweepFlags {
   Overrides overrides;
   RunPatterns patterns;
   SweepOptions sweep;
+  SlurmRequest slurm;
   bool dry_run = false;
-  bool fail_fast = false;
   bool tune = false;
   std::string controls;
   std::string format = "md";
@@ -71,6 +74,41 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
     run_study_item(experiment, *study, options);
   }
   say(what + " done");
+}
+
+// The flags that say how runs are done, as words: each task of a cluster has them too.
+std::vector<std::string> flags_of_tasks(const CLI::App& command) {
+  std::vector<std::string> words;
+  for (const auto* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->get_group() != kHowToRun || option->empty() || name == "--rerun") continue;
+    if (name == "--budget") throw usage_error("--budget: a task of Slurm has --slurm-time");
+    if (option->get_items_expected_max() == 0) {
+      words.push_back(name);
+      continue;
+    }
+    for (const auto& value : option->results()) {
+      const bool is_path = name == "--record";
+      words.push_back(name + "=" + (is_path ? std::filesystem::absolute(value).string() : value));
+    }
+  }
+  return words;
+}
+
+void sweep_on_cluster(const Experiment& experiment, const GlobalOptions& options,
+                      const SweepFlags& flags, const Submitted& submitted,
+                      const CLI::App& command) {
+  if (!experiment.as<Trainings>()) {
+    throw usage_error("--slurm: {} is no grid of trainings; run it here", experiment.id);
+  }
+  if (flags.dry_run && flags.format == "json") {
+    throw usage_error("--format: with --slurm a dry run prints scripts");
+  }
+  submit_sweep(experiment, options, flags.slurm, submitted,
+               {.rerun = flags.sweep.rerun,
+                .jobs = flags.sweep.jobs,
+                .flags = flags_of_tasks(command),
+                .dry_run = flags.dry_run});
 }
 
 // Takes the learning rates of a tuned experiment from the store and says which they are.
@@ -146,25 +184,11 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
   command->add_option("SPEC", flags->file, kSpec);
   command->require_subcommand(0, 1);
   add_sweep_status(*command, options);
+  add_sweep_task(*command, options);
   add_axis_flags(*command, flags->overrides, /*lists=*/true);
   add_sweep_flags(*command, flags->sweep);
-  static constexpr const char* kGroup = "How to run";
-  add_integer(*command, "--jobs", flags->sweep.jobs, 1, 1024,
-              "runs at the same time (default 1); timing runs always one")
-      ->group(kGroup);
-  command
-      ->add_flag_callback(
-          "--no-pin", [flags] { flags->sweep.pin = false; },
-          "leave it to the system on which cores runs compute; else each has its own, with --jobs "
-          "and in timing runs")
-      ->group(kGroup);
-  auto* fail_fast =
-      command->add_flag("--fail-fast", flags->fail_fast, "start no more runs after a failed one");
-  fail_fast->group(kGroup);
-  add_integer(*command, "--max-failures", flags->sweep.max_failures, 1, 1'000'000,
-              "start no more runs after N failed ones")
-      ->group(kGroup)
-      ->excludes(fail_fast);
+  add_jobs_flags(*command, flags->sweep);
+  add_slurm_flags(*command, flags->slurm);
   add_patterns(*command, "--only", flags->patterns.only,
                "of its runs those that match this regular expression (as of grep -E), by what "
                "--dry-run --format json says as their name: method=LABEL schedule=LABEL "
@@ -197,13 +221,16 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
   command->callback([flags, command, &options] {
     if (!command->get_subcommands().empty()) return;
     if (flags->file.empty()) throw usage_error("SPEC is missing: {}", kSpec);
+    Submitted submitted;  // before anything is planned by what the database has
+    if (flags->slurm.on) submitted = look_at_submissions(options.db, flags->dry_run);
     const auto checksums = dataset_checksums(options.data_dir, flags->dry_run);
     const Experiment experiment = planned(*flags, options, checksums);
+    take_table(flags->slurm, experiment.slurm);
+    if (flags->slurm.on) return sweep_on_cluster(experiment, options, *flags, submitted, *command);
     if (!experiment.as<Trainings>()) return sweep_item(experiment, options, *flags);
     if (flags->dry_run) {
       return print_plan(experiment, options.db, flags->sweep, flags->format == "json");
     }
-    if (flags->fail_fast) flags->sweep.max_failures = 1;
     const SweepResult result = run_experiment(experiment, options, flags->sweep);
     const int code = finish_sweep(experiment, result);
     if (flags->tune) {

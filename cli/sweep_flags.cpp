@@ -59,7 +59,7 @@ std::string failure_table(const std::vector<SweepResult::Failure>& failures) {
 }  // namespace
 
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
-  static constexpr const char* kGroup = "How to run";
+  const char* const kGroup = kHowToRun;
   sweep.stall_timeout = std::chrono::minutes(30);
   app.add_option_function<std::string>(
          "--rerun", [&sweep](const std::string& text) { sweep.rerun = parse_rerun(text); },
@@ -117,6 +117,24 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
       ->type_name("Nep|Nba")
       ->needs(record)
       ->group(kGroup);
+}
+
+void add_jobs_flags(CLI::App& app, SweepOptions& sweep) {
+  add_integer(app, "--jobs", sweep.jobs, 1, 1024,
+              "runs at the same time (default 1); timing runs always one")
+      ->group(kHowToRun);
+  app.add_flag_callback(
+         "--no-pin", [&sweep] { sweep.pin = false; },
+         "leave it to the system on which cores runs compute; else each has its own, with --jobs "
+         "and in timing runs")
+      ->group(kHowToRun);
+  auto* fail_fast = app.add_flag_callback(
+      "--fail-fast", [&sweep] { sweep.max_failures = 1; }, "start no more runs after a failed one");
+  fail_fast->group(kHowToRun);
+  add_integer(app, "--max-failures", sweep.max_failures, 1, 1'000'000,
+              "start no more runs after N failed ones")
+      ->group(kHowToRun)
+      ->excludes(fail_fast);
 }
 
 int finish_sweep(const Experiment& experiment, const SweepResult& result) {

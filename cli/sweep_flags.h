@@ -8,8 +8,14 @@
 
 namespace approx {
 
+// The group of help in which these flags stand.
+inline constexpr const char* kHowToRun = "How to run";
+
 // --rerun, --timeout, --stall-timeout, --grace, --checkpoint-every, --record, --record-every.
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep);
+
+// --jobs, --no-pin, --fail-fast, --max-failures: of several runs.
+void add_jobs_flags(CLI::App& app, SweepOptions& sweep);
 
 // Says on stderr what came of it; returns the exit code.
 int finish_sweep(const Experiment& experiment, const SweepResult& result);

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/slurm/status.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep_commands.h"
 #include "results/render/table.h"
@@ -52,7 +54,10 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
   status->add_option("ID", flags->experiment, "an experiment of the store (default all)");
   add_choice(*status, "--format", flags->format, {"md", "csv", "json", "jsonl"}, "default md");
   status->callback([flags, &options] {
-    const auto sweeps = sweep_status(options.db, id_of(flags->experiment));
+    auto sweeps = sweep_status(options.db, id_of(flags->experiment));
+    for (auto& sweep : submitted_status(options.db, id_of(flags->experiment))) {
+      sweeps.push_back(std::move(sweep));
+    }
     std::fputs(render(status_table(sweeps), flags->format).c_str(), stdout);
   });
 

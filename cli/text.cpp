@@ -101,6 +101,17 @@ std::string printable(std::string_view bytes) {
   return text;
 }
 
+std::string shell_word(std::string_view text) {
+  const bool plain =
+      !text.empty() && text.find_first_not_of(
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                           "@%+=:,./_-") == std::string_view::npos;
+  if (plain) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts;
   for (const auto piece : split(text, ",")) {

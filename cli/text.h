@@ -31,6 +31,9 @@ std::string format_size(int64_t bytes);
 // Bytes as valid UTF-8 on one line: control characters and broken sequences become `\xNN`.
 std::string printable(std::string_view bytes);
 
+// As one word that a shell reads back.
+std::string shell_word(std::string_view text);
+
 // Parts between commas, white space around them cut; an empty text has none.
 std::vector<std::string> split_list(std::string_view text);
 

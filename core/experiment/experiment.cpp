@@ -22,7 +22,7 @@ constexpr int64_t kMaxRuns = 100'000;
 const Names& top_keys() {
   static const Names keys = [] {
     Names names = {"id",    "title",   "target",  "exclude", "extra", "report", "scale",
-                   "study", "kernels", "not_run", "picture", "tune",  "zip"};
+                   "study", "kernels", "not_run", "picture", "tune",  "zip",    "slurm"};
     names.insert(names.end(), axis_keys().begin(), axis_keys().end());
     return names;
   }();
@@ -56,6 +56,7 @@ class ExperimentReader {
     if (const auto* node = root.get("target")) experiment.target = read_target(*node);
     experiment.paper = read_item_report(source_);
     if (const auto* node = root.get("report")) experiment.report = to_json_value(*node);
+    experiment.slurm = read_slurm(source_);
     experiment.work = read_work();
     if (const auto* node = root.get("tune")) {
       auto tuning = read_tuning(*node);

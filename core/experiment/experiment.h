@@ -12,6 +12,7 @@
 #include "core/experiment/grid.h"
 #include "core/experiment/item.h"
 #include "core/experiment/overrides.h"
+#include "core/experiment/slurm_table.h"
 
 namespace approx {
 
@@ -63,6 +64,7 @@ struct Experiment {
   std::optional<Tuning> tuning;  // its runs have the recipe's rate until take_tuned_rates()
   Json report;                   // the [report] table as JSON, null when absent
   ItemReport paper;              // the same, read
+  std::vector<PlacedSetting> slurm;
   Work work;
 
   // What computes it where that is an `Item`, else null.

@@ -87,6 +87,8 @@ struct PlannedRun {
   // Whether nothing says how many threads it has, so that they are those of the machine at hand.
   bool threads_of_machine = false;
   bool tuned = true;  // where the experiment tunes its learning rates, this run's too
+  // Its place in the whole experiment, where a part of that is at hand; else its place in the list.
+  std::optional<int64_t> position;
 
   LabelKey labels() const { return {method_label, schedule_label, network_label}; }
 };

@@ -94,7 +94,8 @@ MemberRow row_of(const PlannedRun& run) {
           .purpose = std::string(name(run.config.purpose)),
           .excluded = run.excluded,
           .labels = run.labels(),
-          .seed = run.config.seed};
+          .seed = run.config.seed,
+          .position = run.position};
 }
 
 void to_json(Json& json, const MemberRow& row) {
@@ -107,6 +108,7 @@ void to_json(Json& json, const MemberRow& row) {
   } else {
     json["excluded"] = row.excluded;
   }
+  if (row.position) json["position"] = *row.position;
 }
 
 void from_json(const Json& json, MemberRow& row) {
@@ -118,6 +120,7 @@ void from_json(const Json& json, MemberRow& row) {
                 labels.at(2).get<std::string>()};
   row.run_key = json.value("run_key", std::string());
   row.excluded = json.value("excluded", std::string());
+  if (json.contains("position")) row.position = json["position"].get<int64_t>();
 }
 
 ExperimentWriter::ExperimentWriter(SQLite::Database& db, const ExperimentRow& row)
@@ -148,8 +151,9 @@ void ExperimentWriter::add(const MemberRow& member) {
   member_.reset();
   bind_all(member_, id_, member.run_key, member.labels.method, member.labels.schedule,
            member.labels.network, member.dataset, member.purpose, member.seed, member.excluded,
-           position_++);
+           member.position.value_or(position_));
   member_.exec();
+  ++position_;
 }
 
 int64_t ExperimentWriter::finish() {

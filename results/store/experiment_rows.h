@@ -28,6 +28,7 @@ struct MemberRow {
   std::string run_key, dataset, purpose, excluded;
   LabelKey labels;
   int64_t seed = 0;
+  std::optional<int64_t> position;  // where it is a part of a larger grid (PlannedRun::position)
 };
 
 MemberRow row_of(const PlannedRun& run);

@@ -1,0 +1,54 @@
+#include "cli/slurm/status.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "base/error.h"
+#include "cli/slurm/submission.h"
+
+namespace approx {
+namespace {
+
+// Of one task; of one that has not begun nothing but what it is to do.
+SweepStatus status_of_task(const Submission& submission, int64_t task) {
+  const std::string database = task_database(submission.folder, task);
+  if (std::filesystem::exists(database)) {
+    try {
+      const auto found = sweep_status(database, "");
+      if (!found.empty()) return found.front();
+    } catch (const Error&) {
+      // It is being made.
+    }
+  }
+  SweepStatus waiting;
+  waiting.to_do = static_cast<int64_t>(keys_of_task(submission.folder, task).size());
+  return waiting;
+}
+
+}  // namespace
+
+std::vector<SweepStatus> submitted_status(const std::string& db, const std::string& experiment) {
+  std::vector<SweepStatus> sweeps;
+  for (const auto& submission : read_submissions(db)) {
+    if (submission.settled || (!experiment.empty() && submission.experiment != experiment))
+      continue;
+    std::vector<std::string> jobs;
+    for (const auto& job : submission.jobs) jobs.push_back(job.id);
+    SweepStatus all;
+    all.experiment = fmt::format("{}, Slurm {}", submission.experiment, fmt::join(jobs, " "));
+    for (int64_t task = 0; task < submission.tasks; ++task) {
+      auto part = status_of_task(submission, task);
+      all.finished += part.finished;
+      all.diverged += part.diverged;
+      all.to_do += part.to_do;
+      std::move(part.running.begin(), part.running.end(), std::back_inserter(all.running));
+      std::move(part.failed.begin(), part.failed.end(), std::back_inserter(all.failed));
+    }
+    sweeps.push_back(std::move(all));
+  }
+  return sweeps;
+}
+
+}  // namespace approx

@@ -1,0 +1,16 @@
+// Where job arrays stand.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/reports/sweep_status.h"
+
+namespace approx {
+
+// Of each submission for the database that is not settled, of one experiment or ("") of any, what
+// the databases of its tasks say: the experiment is named with its jobs, and runs of a task that
+// has no database yet are to do. Asks no cluster. How long it takes is not told.
+std::vector<SweepStatus> submitted_status(const std::string& db, const std::string& experiment);
+
+}  // namespace approx

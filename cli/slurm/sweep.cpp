@@ -1,0 +1,307 @@
+#include "cli/slurm/sweep.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/slurm/cluster.h"
+#include "cli/slurm/script.h"
+#include "cli/slurm/split.h"
+#include "cli/slurm/submission.h"
+#include "cli/store.h"
+#include "cli/sweep/run_paths.h"
+#include "cli/text.h"
+#include "results/store/merge.h"
+#include "results/store/run_lock.h"
+
+namespace approx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMergeScript = "merge.sh";
+
+void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
+const char* script_name(Purpose purpose) {
+  return purpose == Purpose::kTiming ? "timing.sh" : "accuracy.sh";
+}
+
+// An array and the runs of each of its tasks.
+struct PlannedArray {
+  JobArray job;
+  std::vector<TaskRuns> tasks;
+};
+
+// What is to be submitted, and what is with others.
+struct Missing {
+  std::vector<const PlannedRun*> runs;  // each key once
+  int64_t queued = 0;                   // left out
+};
+
+std::set<std::string> queued_keys(const std::vector<Submission>& submissions,
+                                  const QueuedTasks& queue) {
+  std::set<std::string> keys;
+  for (const auto& submission : submissions) {
+    for (int64_t task = 0; task < submission.tasks; ++task) {
+      if (!submission.is_queued(task, queue)) continue;
+      for (auto& key : keys_of_task(submission.folder, task)) keys.insert(std::move(key));
+    }
+  }
+  return keys;
+}
+
+// Those of which some task may still do something, or did since all was merged.
+std::vector<Submission> open_submissions(const std::string& db) {
+  auto submissions = read_submissions(db);
+  std::erase_if(submissions, [](const Submission& submission) { return submission.settled; });
+  return submissions;
+}
+
+Missing missing_runs(const Experiment& experiment, const std::string& db, const Rerun& rerun,
+                     const std::set<std::string>& queued) {
+  std::optional<RunStore> store;
+  if (fs::exists(db)) store.emplace(db, RunStore::Mode::kRead);
+  Missing missing;
+  std::set<std::string> seen;
+  for (const auto& run : experiment.runs()) {
+    if (!run.excluded.empty() || !seen.insert(run.key).second) continue;
+    if (queued.contains(run.key)) {
+      ++missing.queued;
+    } else if (!store || needs_run(store->status(run.key), rerun)) {
+      missing.runs.push_back(&run);
+    }
+  }
+  return missing;
+}
+
+// Where tasks run is another machine: what goes by the machine has to be said.
+void check_threads(const std::vector<const PlannedRun*>& runs) {
+  for (const auto* run : runs) {
+    if (!run->threads_of_machine) continue;
+    throw usage_error(
+        "--slurm: nothing says how many threads a run has, and it is another machine that computes "
+        "it: give --threads N, or threads = N in the file");
+  }
+}
+
+// The processors of a task whose runs are these.
+int64_t processors(const TaskRuns& runs, const SlurmRequest& request, int64_t jobs) {
+  int64_t needed = 1;
+  for (const auto* run : runs) {
+    const bool alone = run->config.purpose == Purpose::kTiming;
+    needed = std::max(needed, run->config.threads * (alone ? 1 : jobs));
+  }
+  if (request.cpus > 0 && request.cpus < needed) {
+    throw usage_error("--slurm-cpus {}: its runs have {} threads at the same time", request.cpus,
+                      needed);
+  }
+  return std::max(request.cpus, needed);
+}
+
+std::vector<PlannedArray> plan_arrays(const Experiment& experiment, const Missing& missing,
+                                      const SlurmRequest& request, int64_t jobs) {
+  std::vector<PlannedArray> arrays;
+  int64_t next = 0;
+  for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
+    TaskRuns runs;
+    std::ranges::copy_if(missing.runs, std::back_inserter(runs),
+                         [&](const PlannedRun* run) { return run->config.purpose == purpose; });
+    if (runs.empty()) continue;
+    PlannedArray array{.job = {}, .tasks = split_runs(runs, request.tasks)};
+    const bool on_gpu = std::ranges::any_of(
+        runs, [](const PlannedRun* run) { return run->config.device == DeviceKind::kCuda; });
+    const auto count = static_cast<int64_t>(array.tasks.size());
+    array.job = {.name = experiment.id + (purpose == Purpose::kTiming ? ":timing" : ""),
+                 .purpose = purpose,
+                 .first = next,
+                 .last = next + count - 1,
+                 .runs = static_cast<int64_t>(runs.size()),
+                 .cpus = processors(runs, request, jobs),
+                 .gpus = request.gpus.value_or(on_gpu ? 1 : 0)};
+    next += count;
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+// What they came to, but for the results of tasks in the queue all of it.
+void merge_submissions(const std::string& db, std::vector<Submission>& submissions,
+                       const QueuedTasks& queue) {
+  std::vector<std::string> databases;
+  for (const auto& submission : submissions) {
+    const auto of_tasks = task_databases(submission);
+    databases.insert(databases.end(), of_tasks.begin(), of_tasks.end());
+  }
+  if (!databases.empty()) {
+    const auto counts = merge_stores(db, databases);
+    if (counts.added > 0) tell(fmt::format("{}: {} results taken in", db, counts.added));
+  }
+  for (auto& submission : submissions) {
+    submission.settled = !submission.is_queued(queue);
+    if (submission.settled) save(submission);
+  }
+}
+
+std::string program_path() { return fs::read_symlink("/proc/self/exe").string(); }
+
+std::vector<std::string> task_command(const std::string& folder, const GlobalOptions& options,
+                                      const SlurmRequest& request, const TaskOptions& tasks) {
+  std::vector<std::string> words = {program_path(), "sweep", "task",
+                                    "--data-dir=" + fs::absolute(options.data_dir).string(),
+                                    "--progress=log"};
+  if (!options.verify_data) words.emplace_back("--no-verify");
+  if (options.verbose) words.emplace_back("--verbose");
+  const bool has_grace = std::ranges::any_of(
+      tasks.flags, [](const std::string& flag) { return flag.starts_with("--grace="); });
+  // A worker that is asked to stop has most of the time until the cluster ends all.
+  if (!has_grace) {
+    words.push_back(fmt::format("--grace={}s", warning_ahead(request.time).count() * 3 / 4));
+  }
+  words.insert(words.end(), tasks.flags.begin(), tasks.flags.end());
+  words.push_back(folder);
+  return words;
+}
+
+// The scripts of a submission by their names, in the order in which they are submitted.
+using Scripts = std::vector<std::pair<std::string, std::string>>;
+
+Scripts write_scripts(const Experiment& experiment, const std::string& folder,
+                      const std::string& db, const std::vector<PlannedArray>& arrays,
+                      const SlurmRequest& request, const std::vector<std::string>& command) {
+  Scripts scripts;
+  for (const auto& array : arrays) {
+    scripts.emplace_back(script_name(array.job.purpose), array_script(array.job, request, command));
+  }
+  scripts.emplace_back(kMergeScript,
+                       merge_script(experiment.id + ":merge", request, program_path(), folder, db));
+  return scripts;
+}
+
+// A run that an earlier task, or a sweep on this machine, did not come to the end of goes on from
+// there.
+void hand_over_checkpoints(const std::string& db, const Submission& now,
+                           const std::vector<PlannedArray>& arrays) {
+  std::map<std::string, fs::path> left;  // by the name of the folder
+  const auto look_into = [&](const std::string& runs) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(runs, error)) {
+      if (entry.path().extension() == ".checkpoint") {
+        left[entry.path().filename().string()] = entry.path();
+      }
+    }
+  };
+  look_into(runs_directory(db));
+  for (const auto& submission : read_submissions(db)) {
+    for (const auto& database : task_databases(submission)) look_into(runs_directory(database));
+  }
+  if (left.empty()) return;
+  for (const auto& array : arrays) {
+    for (size_t i = 0; i < array.tasks.size(); ++i) {
+      const auto task = array.job.first + static_cast<int64_t>(i);
+      for (const auto* run : array.tasks[i]) {
+        const fs::path to = checkpoint_directory(task_database(now.folder, task), run->key);
+        const auto from = left.find(to.filename().string());
+        if (from == left.end()) continue;
+        std::error_code ignored;  // it then begins anew
+        fs::create_directories(to.parent_path(), ignored);
+        fs::rename(from->second, to, ignored);
+      }
+    }
+  }
+}
+
+void submit_scripts(Submission& submission, const Scripts& scripts,
+                    const std::vector<PlannedArray>& arrays) {
+  std::string jobs;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const auto& array = arrays[i].job;
+    const std::string id = submit_job(submission.folder, scripts[i].first);
+    submission.jobs.push_back({id, array.first, array.last});
+    save(submission);
+    jobs += (jobs.empty() ? "" : ":") + id;
+    const auto tasks = array.last - array.first + 1;
+    tell(fmt::format("{}: {} {} in {} {}: Slurm job {}", array.name, array.runs,
+                     array.runs == 1 ? "run" : "runs", tasks, tasks == 1 ? "task" : "tasks", id));
+  }
+  const std::string merge = submit_job(submission.folder, kMergeScript, jobs);
+  tell(
+      fmt::format("{}: merged by Slurm job {} when they have ended", submission.experiment, merge));
+}
+
+std::string checked_folder(const std::string& db, const std::string& experiment) {
+  const std::string folder = next_folder(db, experiment);
+  const bool odd = std::ranges::any_of(
+      folder, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '%'; });
+  if (odd) {
+    throw usage_error(
+        "{}: Slurm replaces what follows a % in a path, and takes no control "
+        "characters; give --db another folder",
+        printable(folder));
+  }
+  return folder;
+}
+
+}  // namespace
+
+Submitted look_at_submissions(const std::string& db, bool dry_run) {
+  Submitted before;
+  if (!dry_run) {
+    before.lock = RunLock::acquire(submissions_folder(db), "lock");
+    if (!before.lock) {
+      throw usage_error("{}: another sweep --slurm is submitting for it", printable(db));
+    }
+  }
+  auto submissions = open_submissions(db);
+  if (submissions.empty()) return before;
+  // Asked first: what a task does after that is not looked for in the database, nor done again.
+  const auto queue = queued_tasks();
+  before.queued = queued_keys(submissions, queue);
+  if (!dry_run) merge_submissions(db, submissions, queue);
+  return before;
+}
+
+void submit_sweep(const Experiment& experiment, const GlobalOptions& options,
+                  const SlurmRequest& request, const Submitted& before, const TaskOptions& tasks) {
+  const std::string db = fs::absolute(options.db).lexically_normal().string();
+  const Missing missing = missing_runs(experiment, db, tasks.rerun, before.queued);
+  if (missing.queued > 0) {
+    tell(
+        fmt::format("{}: {} runs are with tasks that wait or work", experiment.id, missing.queued));
+  }
+  if (missing.runs.empty()) return tell(fmt::format("{}: nothing to submit", experiment.id));
+  check_threads(missing.runs);
+  const auto arrays = plan_arrays(experiment, missing, request, tasks.jobs);
+  Submission submission{.folder = checked_folder(db, experiment.id),
+                        .experiment = experiment.id,
+                        .jobs = {},
+                        .tasks = arrays.back().job.last + 1};
+  const auto scripts = write_scripts(experiment, submission.folder, db, arrays, request,
+                                     task_command(submission.folder, options, request, tasks));
+  if (tasks.dry_run) {
+    for (const auto& [name, script] : scripts) std::fputs(script.c_str(), stdout);
+    return;
+  }
+
+  open_store(options).add_experiment(experiment, options.command_line);
+  make_folder(submission.folder);
+  hand_over_checkpoints(db, submission, arrays);
+  for (const auto& array : arrays) {
+    for (size_t i = 0; i < array.tasks.size(); ++i) {
+      write_task_file(submission.folder, array.job.first + static_cast<int64_t>(i), experiment,
+                      array.tasks[i], options.command_line);
+    }
+  }
+  for (const auto& [name, script] : scripts) write_file(submission.folder + "/" + name, script);
+  save(submission);
+  submit_scripts(submission, scripts, arrays);
+  tell(fmt::format("{}: before that, or where it fails: {}", experiment.id,
+                   merge_command(program_path(), submission.folder, db)));
+}
+
+}  // namespace approx

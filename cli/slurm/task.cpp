@@ -1,0 +1,83 @@
+// sweep task: what the batch script of `sweep --slurm` calls, in each turn of each task.
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "cli/axes.h"
+#include "cli/command.h"
+#include "cli/slurm/submission.h"
+#include "cli/sweep/coordinator.h"
+#include "cli/sweep/run_paths.h"
+#include "cli/sweep_commands.h"
+#include "cli/sweep_flags.h"
+#include "cli/text.h"
+
+namespace approx {
+namespace {
+
+namespace fs = std::filesystem;
+
+// When each checkpoint of a task was written.
+std::map<std::string, fs::file_time_type> checkpoint_times(const std::string& db) {
+  std::map<std::string, fs::file_time_type> times;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(runs_directory(db), error)) {
+    const auto& path = entry.path();
+    if (path.parent_path().extension() == ".checkpoint") {
+      times[path.string()] = entry.last_write_time(error);
+    }
+  }
+  return times;
+}
+
+void run_task(const std::string& folder, int64_t number, const GlobalOptions& options,
+              const SweepOptions& sweep) {
+  const auto task =
+      read_task_file(folder, number, dataset_checksums(options.data_dir, /*may_be_missing=*/false));
+  GlobalOptions own = options;
+  own.db = task_database(folder, number);
+  own.default_db = false;
+  own.command_line = task.command_line;
+  const auto before = checkpoint_times(own.db);
+  const SweepResult result = run_experiment(task.experiment, own, sweep);
+  const int code = finish_sweep(task.experiment, result);
+  const int64_t ended = result.finished + result.diverged + result.failed;
+  if (result.signal == SIGUSR1 && ended == 0 && checkpoint_times(own.db) == before) {
+    // Another turn would come to the same.
+    throw Error(ErrorKind::kInternal,
+                fmt::format("task {} did not get on within its time limit: no run ended, and none "
+                            "has written a checkpoint; submit again with a longer --slurm-time",
+                            number));
+  }
+  if (code != 0) throw Exit{code};
+}
+
+}  // namespace
+
+void add_sweep_task(CLI::App& sweep, GlobalOptions& options) {
+  struct Flags {
+    std::string folder, number;
+    SweepOptions sweep;
+  };
+  auto* task = sweep.add_subcommand(
+      "task",
+      "One task of `sweep --slurm`, as its batch script calls it: the runs that it was "
+      "dealt, in a database of its own");
+  task->footer("approxtrain sweep task results.slurm/example-1 0");
+  auto flags = std::make_shared<Flags>();
+  task->add_option("FOLDER", flags->folder, "of the submission")->required();
+  task->add_option("N", flags->number, "of the task")->required();
+  add_sweep_flags(*task, flags->sweep);
+  add_jobs_flags(*task, flags->sweep);
+  task->callback([flags, &options] {
+    const auto number = parse_integer(flags->number, 0);
+    if (!number) throw usage_error("N: \"{}\" is no number of a task", printable(flags->number));
+    run_task(flags->folder, *number, options, flags->sweep);
+  });
+}
+
+}  // namespace approx
