@@ -19,17 +19,18 @@ GRADIENT_ROWS, ROWS, TILES, LISTS = (f"kernels/pruned_dy/{name}_gpu.h" for name 
                                      ("gradient_rows", "rows", "tiles", "lists"))
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
 SQUARES = "kernels/select/squares_gpu.h"
-# The file of its check; of the others it is "pruning".
+# The file of its check; of the others it is "pruning". Of what several include, the first that is
+# linked: of functions that are not inlined the linker takes the first.
 CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels",
-            SQUARES: "squares", SLICES: "entries", ROWS_OF_PIXELS: "pruned_tiles",
-            GRADIENT_ROWS: "pruned_tiles", ROWS: "pruned_rows", TILES: "pruned_tiles",
+            SQUARES: "squares", SLICES: "entries", ROWS_OF_PIXELS: "pruned_rows",
+            GRADIENT_ROWS: "pruned_rows", ROWS: "pruned_rows", TILES: "pruned_tiles",
             LISTS: "pruned_lists"}
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
           ENTRIES: "SparseDY entries,", NM: "n of", PRUNED: "", SUMS: "mean",
           DRAWS: "uniform", NORMALS: "normal", NORM: "norm",
           CHANNELS: "channels", SQUARES: "norms of", SLICES: "SparseDY entries,",
-          ROWS_OF_PIXELS: "PrunedDY tiles", GRADIENT_ROWS: "PrunedDY tiles", ROWS: "PrunedDY rows",
+          ROWS_OF_PIXELS: "PrunedDY rows", GRADIENT_ROWS: "PrunedDY rows", ROWS: "PrunedDY rows",
           TILES: "PrunedDY tiles", LISTS: "PrunedDY lists"}
 
 # What is wrong, the kernel, its text and what stands there instead.
