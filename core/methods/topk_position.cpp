@@ -15,34 +15,29 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
 
-#include <array>
-
 #include "core/methods/method.h"
 #include "kernels/select/select.h"
 
 namespace approx {
 namespace {
 
-enum class Scale { kEqual, kSigned, kL1, kNone };
-constexpr auto enum_texts(Scale) {
-  return std::to_array<EnumText<Scale>>({{Scale::kEqual, "equal"},
-                                         {Scale::kSigned, "signed"},
-                                         {Scale::kL1, "l1"},
-                                         {Scale::kNone, "none"}});
-}
-
 class TopkPosition final : public Method {
  public:
   explicit TopkPosition(const Params& params)
       : k_(params.integer("k")),
-        scale_(params.choice<Scale>("scale")),
+        scale_(params.choice<PeakScale>("scale")),
         factor_(params.real("factor")) {}
 
   Plan plan(const Operands& operands, const MethodCall& /*call*/) override {
-    const bool one_is_the_sum = scale_ == Scale::kEqual && k_ == 1;
+    const bool one_is_the_sum = scale_ == PeakScale::kEqual && k_ == 1;
     if (one_is_the_sum && operands.dy.numel() > 0 && has_plane_peak(operands.dy)) {
       const auto [position, sum] = plane_peak(operands.dy);  // one pass over dY
       return SparseDY::from_topk(position, factor_ == 1 ? sum : sum * factor_);
+    }
+    if (has_plane_peaks(operands.dy, k_)) {  // likewise
+      const auto [position, value] =
+          plane_peaks(operands.dy, k_, scale_, static_cast<float>(factor_));
+      return SparseDY::from_topk(position, value);
     }
     return by_definition(operands.dy);
   }
@@ -62,24 +57,24 @@ class TopkPosition final : public Method {
 
   at::Tensor scaled(const at::Tensor& plane, const at::Tensor& kept, int64_t k) const {
     switch (scale_) {
-      case Scale::kEqual:
+      case PeakScale::kEqual:
         return (plane.sum(-1, true) / k).expand_as(kept);  // Alg. 1, line 5
-      case Scale::kSigned: {
+      case PeakScale::kSigned: {
         const auto sum = kept.sum(-1, true);
         return kept * at::where(sum == 0, at::ones_like(sum), plane.sum(-1, true) / sum);
       }
-      case Scale::kL1: {
+      case PeakScale::kL1: {
         const auto sum = kept.abs().sum(-1, true);
         return kept * at::where(sum == 0, at::ones_like(sum), plane.abs().sum(-1, true) / sum);
       }
-      case Scale::kNone:
+      case PeakScale::kNone:
         break;
     }
     return kept;
   }
 
   const int64_t k_;
-  const Scale scale_;
+  const PeakScale scale_;
   const double factor_;
 };
 
@@ -92,7 +87,7 @@ REGISTER_METHOD("topk_position", TopkPosition)
     .param({.name = "scale",
             .fallback = std::string("equal"),
             .help = "what the kept positions carry",
-            .choices = names_of_enum<Scale>()})
+            .choices = names_of_enum<PeakScale>()})
     .param({"factor", 1.0, "multiplies the result; the paper's runs use 1/batch", 0});
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "kernels/select/largest.h"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sort.h>
 
@@ -6,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/gpu/start.h"
 #include "kernels/select/select.h"
 
 namespace approx {
@@ -28,10 +31,24 @@ at::Tensor largest_here(const at::Tensor& scores, int64_t k) {
   return index;
 }
 
+// The same where the scores are, by one launch.
+at::Tensor largest_on_gpu(const at::Tensor& scores, int64_t k) {
+  const auto numbers = scores.to(at::kDouble).contiguous();
+  auto index = at::empty({k}, numbers.options().dtype(at::kLong));
+  start<LargestArgs>(
+      {numbers.numel(), k, numbers.const_data_ptr<double>(), index.mutable_data_ptr<int64_t>()},
+      scores.device());
+  return index;
+}
+
 }  // namespace
 
 at::Tensor largest(const at::Tensor& scores, int64_t k, Choosing how) {
   if (how != Choosing::kTensors && scores.is_cpu()) return largest_here(scores, k);
+  if (how != Choosing::kTensors && can_start<LargestArgs>(scores.device()) &&
+      scores.numel() <= kMostScores) {
+    return largest_on_gpu(scores, k);
+  }
   const auto order = std::get<1>(scores.sort(/*stable=*/true, 0, /*descending=*/true));
   return std::get<0>(order.narrow(0, 0, k).sort());
 }

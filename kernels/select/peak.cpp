@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+
 #include "kernels/gpu/start.h"
 #include "kernels/numbers_of.h"
 #include "kernels/select/select.h"
@@ -50,6 +52,28 @@ std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy, Choosing how)
     });
   });
   return {position, sum};
+}
+
+bool has_plane_peaks(const at::Tensor& dy, int64_t k) {
+  return k <= kMostPeaks && dy.numel() > 0 && can_start<PeaksArgs<float>>(dy.device());
+}
+
+std::pair<at::Tensor, at::Tensor> plane_peaks(const at::Tensor& dy, int64_t wanted, PeakScale scale,
+                                              float factor) {
+  const bool as_it_lies = of_three_types(dy.scalar_type(), [](auto) {});
+  const auto source =
+      (as_it_lies ? dy : dy.to(at::kFloat)).contiguous(at::MemoryFormat::ChannelsLast);
+  const int64_t plane = dy.size(2) * dy.size(3), k = std::min(wanted, plane);
+  const auto options = at::TensorOptions().device(dy.device());
+  const auto position = at::empty({dy.size(0), dy.size(1), k}, options.dtype(at::kInt));
+  const auto value = at::empty({dy.size(0), dy.size(1), k}, options.dtype(at::kFloat));
+  of_three_types(source.scalar_type(), [&]<typename Number>(Number) {
+    start<PeaksArgs<Number>>(
+        {dy.size(0), plane, dy.size(1), k, scale, factor, numbers_of<Number>(source),
+         position.mutable_data_ptr<int32_t>(), value.mutable_data_ptr<float>()},
+        dy.device());
+  });
+  return {position, value};
 }
 
 }  // namespace approx

@@ -7,6 +7,7 @@
 
 #include "kernels/plan.h"
 #include "kernels/rng.h"
+#include "kernels/select/peaks.h"
 
 namespace approx {
 
@@ -44,6 +45,16 @@ bool has_plane_peak(const at::Tensor& dy);
 // of equals) and its signed sum [N,C,1] float.
 std::pair<at::Tensor, at::Tensor> plane_peak(const at::Tensor& dy,
                                              Choosing how = Choosing::kFastest);
+
+// Whether there is a kernel for plane_peaks where dy is: on a GPU whose kernels are open, of up to
+// kMostPeaks.
+bool has_plane_peaks(const at::Tensor& dy, int64_t k);
+
+// For every plane of such a dy, which is not empty: its k positions of largest magnitude (all where
+// it has fewer), [N,C,k] int32, and what they carry, [N,C,k] float (kernels/select/peaks.h). On the
+// device of dy; nothing waits.
+std::pair<at::Tensor, at::Tensor> plane_peaks(const at::Tensor& dy, int64_t k, PeakScale scale,
+                                              float factor);
 
 // The sum of magnitudes of every plane of dy, [N,C,1,1], in float at least: 4,096 entries of 20
 // have a sum beyond fp16. On the device of dy; nothing waits.

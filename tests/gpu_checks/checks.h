@@ -12,6 +12,7 @@
 namespace approx {
 
 std::vector<Agreement> peak_on_gpu();
+std::vector<Agreement> peaks_on_gpu();
 std::vector<Agreement> pruning_on_gpu();
 std::vector<Agreement> entries_on_gpu();
 std::vector<Agreement> pruned_rows_on_gpu();

@@ -12,9 +12,10 @@ int main(int argc, char** argv) {
   const std::string_view what = argc > 2 ? argv[2] : "";
   int wrong = 0, checked = 0;
   for (const auto& agreements :
-       {approx::peak_on_gpu(), approx::pruning_on_gpu(), approx::entries_on_gpu(),
-        approx::pruned_rows_on_gpu(), approx::pruned_tiles_on_gpu(), approx::pruned_lists_on_gpu(),
-        approx::norm_on_gpu(), approx::channels_on_gpu(), approx::squares_on_gpu()}) {
+       {approx::peak_on_gpu(), approx::peaks_on_gpu(), approx::pruning_on_gpu(),
+        approx::entries_on_gpu(), approx::pruned_rows_on_gpu(), approx::pruned_tiles_on_gpu(),
+        approx::pruned_lists_on_gpu(), approx::norm_on_gpu(), approx::channels_on_gpu(),
+        approx::squares_on_gpu()}) {
     for (const auto& one : agreements) {
       if (!one.name.starts_with(what)) continue;
       ++checked;

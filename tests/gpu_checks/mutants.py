@@ -19,19 +19,21 @@ GRADIENT_ROWS, ROWS, TILES, LISTS = (f"kernels/pruned_dy/{name}_gpu.h" for name 
                                      ("gradient_rows", "rows", "tiles", "lists"))
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
 SQUARES = "kernels/select/squares_gpu.h"
+PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
 # The file of its check; of the others it is "pruning". Of what several include, the first that is
 # linked: of functions that are not inlined the linker takes the first.
 CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels",
             SQUARES: "squares", SLICES: "entries", ROWS_OF_PIXELS: "pruned_rows",
             GRADIENT_ROWS: "pruned_rows", ROWS: "pruned_rows", TILES: "pruned_tiles",
-            LISTS: "pruned_lists"}
+            LISTS: "pruned_lists", PEAKS: "peaks", LARGEST: "peaks"}
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
           ENTRIES: "SparseDY entries,", NM: "n of", PRUNED: "", SUMS: "mean",
           DRAWS: "uniform", NORMALS: "normal", NORM: "norm",
           CHANNELS: "channels", SQUARES: "norms of", SLICES: "SparseDY entries,",
           ROWS_OF_PIXELS: "PrunedDY rows", GRADIENT_ROWS: "PrunedDY rows", ROWS: "PrunedDY rows",
-          TILES: "PrunedDY tiles", LISTS: "PrunedDY lists"}
+          TILES: "PrunedDY tiles", LISTS: "PrunedDY lists", PEAKS: "all peaks",
+          LARGEST: "the largest"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
@@ -46,6 +48,30 @@ FAULTS = [
     ("too little shared memory", PEAK, "grid(sizeof(Peaks))", "grid(sizeof(Peaks) / 2)"),
     ("half of the pixels twice", PEAK, "pixel += at.parts)",
      "pixel += at.parts / 2 + at.parts % 2)"),
+    ("all peaks: the last of equals", PEAKS, "key == other_key && at < other_at",
+     "key == other_key && at > other_at"),
+    ("all peaks: a NaN is a number", PEAKS, ": 0x7F800001u", ": 0u"),
+    ("all peaks: a pixel too many", PEAKS, "pixel < args.plane;", "pixel <= args.plane;"),
+    ("all peaks: what makes room is lost", PEAKS, "best.at[i] = best.at[i - 1];",
+     "best.at[i] = at;"),
+    ("all peaks: the other parts' first alone", PEAKS,
+     "for (int i = 0; i < kMost; ++i) insert(mine, other.key[i]",
+     "for (int i = 0; i < 1; ++i) insert(mine, other.key[i]"),
+    ("all peaks: the sum of a part", PEAKS, "mine.sum += other.sum;", ""),
+    ("all peaks: magnitudes with their signs", PEAKS, "kept_magnitude += size_of(value);",
+     "kept_magnitude += value;"),
+    ("all peaks: too little shared memory", PEAKS, "grid(sizeof(Best))", "grid(sizeof(Best) / 2)"),
+    ("scores are read before they are there", LARGEST, "    thread.barrier();\n    int64_t written",
+     "    int64_t written"),
+    ("warps are counted before they are there", LARGEST,
+     "of_warps[warp] = bits_in(chosen);\n      thread.barrier();",
+     "of_warps[warp] = bits_in(chosen);"),
+    ("the next turn's counts are read", LARGEST,
+     "= i;\n      thread.barrier();", "= i;"),
+    ("the last of equal scores", LARGEST, "equal && j < i", "equal && j > i"),
+    ("a score that is none goes last", LARGEST, "is_none ? !own_is_none : other > own",
+     "!is_none && other > own"),
+    ("one too many", LARGEST, "ahead_of(score, i) < args.k", "ahead_of(score, i) <= args.k"),
     ("entries are read before they are there", ENTRIES,
      "        thread.barrier();\n        if (at.sums) add_listed(",
      "        if (at.sums) add_listed("),

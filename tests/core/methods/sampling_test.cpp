@@ -359,5 +359,34 @@ TEST(Sampling, WhatIsNoNumberIsNotLost) {
   }
 }
 
+// On the device "meta" tensors have sizes and no numbers: whoever asks for one gets an error. What
+// is chosen there says no word to the host that a GPU would have to answer.
+TEST(Sampling, TopkChoosesWithoutAnAnswerFromTheDevice) {
+  const auto there = [](const at::Tensor& tensor) {
+    return at::empty_like(tensor, tensor.options().device(at::kMeta));
+  };
+  for (const auto* text : {"topk_crs:mode=both", "topk_crs:mode=backward", "topk_weights:mode=both",
+                           "uniform_crs:mode=both"}) {
+    const auto& entry = Registry<MethodEntry>::instance().find(parse_spec(text).name);
+    const auto& products = entry.products_with(Params(entry.params, parse_spec(text)));
+    for (const auto product : products) {
+      SCOPED_TRACE(testing::Message() << text << " " << name(product));
+      auto o = with_product(random_operands({3, 16, 6, 8, 3, 1, 1}), product);
+      o.x = there(o.x), o.w = there(o.w), o.dy = there(o.dy);
+      const auto planned = plan_as_layer(*make_method(text), products, o, Rng{.seed = 3});
+      EXPECT_EQ(std::get<Sampled>(planned.plan).index.numel(),
+                product == Product::kForward || entry.name != "topk_crs" ||
+                        std::string(text).ends_with("both")
+                    ? 8
+                : product == Product::kDataGradient ? 4
+                                                    : 1);
+    }
+  }
+  // One that must know how many it drew does ask.
+  auto o = with_product(random_operands({3, 16, 6, 8, 3, 1, 1}), Product::kForward);
+  o.x = there(o.x), o.w = there(o.w);
+  EXPECT_ANY_THROW(make_method("crs")->plan(o, MethodCall(Rng{})));
+}
+
 }  // namespace
 }  // namespace approx

@@ -1,0 +1,112 @@
+// The k positions that stand for a plane of dY, on a GPU.
+#pragma once
+
+#include "kernels/gpu/planes.h"
+#include "kernels/select/peaks.h"
+
+namespace approx {
+
+// A block reads the planes of up to 32 neighbouring channels of an image once. Each thread keeps
+// the largest kMost of its pixels in order, in registers, and both sums; the parts then join
+// theirs. args.k is at most kMost.
+template <typename Number, int kMost>
+struct PlanePeaks {
+  static constexpr int kMostThreads = 512;
+  PeaksArgs<Number> args;
+
+  constexpr PlaneBlocks blocks() const { return {args.n, args.plane, args.co, kMostThreads}; }
+  Grid grid() const { return blocks().grid(sizeof(Best)); }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    const PlaneThread at(blocks(), thread);
+    const int64_t channel = at.vector;
+    const bool is_one = channel < args.co;
+    const Number* image = args.dy + thread.block_x() * args.plane * args.co + channel;
+    Best own;
+    for (int i = 0; i < kMost; ++i) own.key[i] = 0, own.at[i] = kNowhere;
+    own.sum = own.magnitude = 0;
+    if (is_one) {
+      APPROX_UNROLL(4)
+      for (int64_t pixel = at.part; pixel < args.plane; pixel += at.parts) {
+        const float value = load_constant<1>(image + pixel * args.co).v[0];
+        own.sum += value;
+        own.magnitude += size_of(value);
+        insert(own, key_of(value), static_cast<int32_t>(pixel));
+      }
+    }
+    Best* all = thread.template shared<Best>();
+    all[thread.index()] = own;
+    join_parts(thread, at, all, [](Best& mine, const Best& other) {
+      mine.sum += other.sum;
+      mine.magnitude += other.magnitude;
+      for (int i = 0; i < kMost; ++i) insert(mine, other.key[i], other.at[i]);
+    });
+    if (at.part == 0 && is_one)
+      write(image, thread.block_x() * args.co + channel, all[thread.index()]);
+  }
+
+ private:
+  struct Best {
+    uint32_t key[kMost];  // the largest first
+    int32_t at[kMost];
+    float sum, magnitude;  // of all pixels
+  };
+  static constexpr int32_t kNowhere = INT32_MAX;
+
+  static APPROX_GPU float size_of(float value) { return value < 0 ? -value : value; }
+
+  // In the order of magnitudes; all that is no number is one size, the largest.
+  static APPROX_GPU uint32_t key_of(float value) {
+    return value == value ? bits_of(value) & 0x7FFFFFFFu : 0x7F800001u;
+  }
+
+  static APPROX_GPU bool before(uint32_t key, int32_t at, uint32_t other_key, int32_t other_at) {
+    return key > other_key || (key == other_key && at < other_at);
+  }
+
+  // From the end: what is smaller makes room. (All indices are known to the compiler, so nothing of
+  // it leaves the registers.)
+  static APPROX_GPU void insert(Best& best, uint32_t key, int32_t at) {
+    if (!before(key, at, best.key[kMost - 1], best.at[kMost - 1])) return;
+    for (int i = kMost - 1; i > 0; --i) {
+      if (before(key, at, best.key[i - 1], best.at[i - 1])) {
+        best.key[i] = best.key[i - 1];
+        best.at[i] = best.at[i - 1];
+      } else if (before(key, at, best.key[i], best.at[i])) {
+        best.key[i] = key;
+        best.at[i] = at;
+      }
+    }
+    if (before(key, at, best.key[0], best.at[0])) {
+      best.key[0] = key;
+      best.at[0] = at;
+    }
+  }
+
+  APPROX_GPU float kept(const Number* image, const Best& best, int i) const {
+    return load_constant<1>(image + best.at[i] * args.co).v[0];
+  }
+
+  APPROX_GPU void write(const Number* image, int64_t plane, const Best& best) const {
+    float kept_sum = 0, kept_magnitude = 0;
+    for (int i = 0; i < kMost && i < args.k; ++i) {
+      const float value = kept(image, best, i);
+      kept_sum += value;
+      kept_magnitude += size_of(value);
+    }
+    float times = args.factor;
+    if (args.scale == PeakScale::kSigned && kept_sum != 0) times *= best.sum / kept_sum;
+    if (args.scale == PeakScale::kL1 && kept_magnitude != 0) {
+      times *= best.magnitude / kept_magnitude;
+    }
+    const float equal = best.sum / static_cast<float>(args.k) * args.factor;
+    for (int i = 0; i < kMost && i < args.k; ++i) {
+      args.position[plane * args.k + i] = best.at[i];
+      args.value[plane * args.k + i] =
+          args.scale == PeakScale::kEqual ? equal : kept(image, best, i) * times;
+    }
+  }
+};
+
+}  // namespace approx
