@@ -2,7 +2,9 @@
 // for them; and whether its own verdicts can be trusted.
 #include "cli/bench_kernel.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -41,6 +43,8 @@ struct BenchFlags {
   std::vector<Precision> precisions = {Precision::kFp32};
   std::vector<int64_t> threads = {1};
   bool chosen = false;
+  bool cold = false;
+  std::string cudnn_choices;  // a file, "": none
   // How.
   BenchEffort effort;
   bool explain = false;
@@ -56,7 +60,13 @@ struct BenchFlags {
   std::vector<KernelSetting> settings() const {
     std::vector<KernelSetting> all;
     for (const int64_t count : threads) {
-      for (const Precision precision : precisions) all.push_back({device, precision, count});
+      for (const Precision precision : precisions) {
+        all.push_back({.device = device,
+                       .precision = precision,
+                       .threads = count,
+                       .cold = cold,
+                       .cudnn_choices = cudnn_choices});
+      }
     }
     return all;
   }
@@ -84,28 +94,42 @@ void print_table(const Table& table, const std::string& format) {
   std::fputs(render(table, format).c_str(), stdout);
 }
 
-// What was measured of the machine beside the kernels.
+// What was measured of the machine beside the kernels, for a setting.
 struct Ceiling {
-  int64_t threads = 1;
-  double gflops = 0;
+  KernelSetting setting;
+  Roofline roofline;
 };
 
 std::string ceilings_text(const std::vector<Ceiling>& ceilings) {
-  std::vector<std::string> parts;
-  for (const auto& [threads, gflops] : ceilings) {
-    parts.push_back(fmt::format("{:.1f} GFLOP/s with {} {}", gflops, threads,
-                                threads == 1 ? "thread" : "threads"));
+  std::vector<std::string> computes, copies;
+  for (const auto& [setting, roofline] : ceilings) {
+    const std::string on =
+        setting.device == "cpu"
+            ? fmt::format("{} {}", setting.threads, setting.threads == 1 ? "thread" : "threads")
+            : std::string(name(setting.precision));
+    const auto add = [&](std::vector<std::string>& to, double a_second, const char* unit) {
+      auto text = fmt::format("{:.1f} {} with {}", a_second / 1e9, unit, on);
+      if (a_second > 0 && std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
+    };
+    add(computes, roofline.flops, "GFLOP/s");
+    add(copies, roofline.bytes, "GB/s");
   }
-  return fmt::format("Multiply-adds in registers: {}", fmt::join(parts, ", "));
+  const bool on_cpu = ceilings.front().setting.device == "cpu";
+  return fmt::format("{}: {}; a copy in memory: {}",
+                     on_cpu ? "Multiply-adds in registers" : "A matrix product",
+                     fmt::join(computes, ", "), fmt::join(copies, ", "));
 }
 
 void print_rows(const std::vector<Json>& rows, const std::vector<Ceiling>& ceilings,
                 const std::string& format) {
   if (format == "json") {
     Json document = {
-        {"schema", "approxtrain.kernels/2"}, {"ceilings", Json::array()}, {"rows", rows}};
-    for (const auto& [threads, gflops] : ceilings) {
-      document["ceilings"].push_back({{"threads", threads}, {"gflops", gflops}});
+        {"schema", "approxtrain.kernels/3"}, {"ceilings", Json::array()}, {"rows", rows}};
+    for (const auto& [setting, roofline] : ceilings) {
+      document["ceilings"].push_back({{"threads", setting.threads},
+                                      {"precision", name(setting.precision)},
+                                      {"gflops", roofline.flops / 1e9},
+                                      {"memory_gbs", roofline.bytes / 1e9}});
     }
     const auto text = json_text(document, 2);
     std::fputs((text + "\n").c_str(), stdout);
@@ -149,8 +173,11 @@ void self_test(const BenchFlags& flags, const Note& note) {
     std::vector<KernelCase> exact;
     for (const auto& shape : shapes) {
       for (const auto& each : products) {
-        for (auto& kernel : engine.kernel_cases(
-                 shape, each.product, {}, {flags.device, flags.precisions.front(), threads})) {
+        const KernelSetting setting{.device = flags.device,
+                                    .precision = flags.precisions.front(),
+                                    .threads = threads,
+                                    .cold = flags.cold};
+        for (auto& kernel : engine.kernel_cases(shape, each.product, {}, setting)) {
           if (kernel.chosen) exact.push_back(std::move(kernel));
         }
       }
@@ -177,15 +204,9 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
   Engine& engine = load_engine();
   std::vector<Json> all_rows;
   std::vector<Ceiling> ceilings;
-  const auto ceiling_of = [&](int64_t threads) {
-    if (ceilings.empty() || ceilings.back().threads != threads) {
-      ceilings.push_back({threads, engine.multiply_add_ceiling(threads) / 1e9});
-    }
-    return ceilings.back().gflops;
-  };
   for (const auto& setting : flags.settings()) {
-    BenchPlace place{.setting = setting, .ceiling_gflops = {}};
-    if (setting.device == "cpu") place.ceiling_gflops = ceiling_of(setting.threads);
+    ceilings.push_back({setting, engine.roofline(setting)});
+    const BenchPlace place{.setting = setting, .roofline = ceilings.back().roofline};
     std::vector<Json> rows;
     for (const auto& shape : shapes) {
       for (const auto& [product, methods] : products) {
@@ -209,6 +230,7 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
       environment["threads"] = setting.threads;
       environment["device"] = setting.device;
       environment["isolated"] = true;
+      environment["cold"] = setting.cold;
       mark_changed(environment, changed_experiments(flags.files));
       store->add_kernel_results(environment, rows, flags.experiment);
     }
@@ -236,6 +258,8 @@ void run_kernel_item(const Experiment& experiment, const KernelItem& item,
   flags.shapes.texts = item.shape_texts;
   flags.methods = fmt::format("{}", fmt::join(item.methods, ","));
   flags.threads = {item.threads};
+  flags.device = name(item.device);
+  flags.precisions = item.precisions;
   flags.effort.repetitions = item.repetitions;
   if (experiment.scale == Scale::kSmoke) flags.effort.min_time = std::chrono::milliseconds(1);
   flags.quiet = true;
@@ -254,6 +278,7 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
       "approxtrain bench-kernel --recorded operands --method stochastic_pruning\n"
       "approxtrain bench-kernel --self-test");
   auto flags = std::make_shared<BenchFlags>();
+  if (const char* file = std::getenv("APPROXTRAIN_CUDNN_CHOICES")) flags->cudnn_choices = file;
   command
       ->add_option("--op", flags->ops,
                    "forward, data_gradient, weight_gradient, or all: each product that a method "
@@ -289,14 +314,27 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
           "of the operands: fp32, bf16; cuda: tf32, fp16 (default fp32)")
       ->type_name("P,...")
       ->excludes(recorded);
+  command->add_flag("--cold", flags->cold,
+                    "each call finds nothing in the caches; by itself calls find there what the "
+                    "one before has left");
+  command
+      ->add_option("--cudnn-choices", flags->cudnn_choices,
+                   "of a GPU: keeps the fastest of cuDNN's engines of each product in this file, "
+                   "and takes what is there already (APPROXTRAIN_CUDNN_CHOICES)")
+      ->type_name("FILE");
   add_integer(*command, "--repetitions", flags->effort.repetitions, 2, 10'000,
-              "pairs of exact and approximated measurements (default 20)");
+              "pairs of exact and approximated measurements in a round (default 20)");
+  add_integer(*command, "--min-samples", flags->effort.min_samples, 2, 1'000'000,
+              "pairs at least: rounds go on until there are so many and --max-noise holds "
+              "(default 2)");
   auto* min_time = add_duration(*command, "--min-time", flags->effort.min_time,
                                 "of one measurement (default 20ms; 2ms in the self-test)");
   add_real(*command, "--max-noise", flags->effort.max_noise, 0.1, 100,
-           "half width of the interval in percent above which more is "
-           "measured, up to five times "
-           "as much (default 5)");
+           "half width of the interval in percent above which another round is measured "
+           "(default 5)");
+  add_duration(*command, "--timeout", flags->effort.timeout,
+               "after which a case that is still too noisy or has too few samples is left as it "
+               "is, and says so (default: after five rounds)");
   auto* explained = command->add_flag(
       "--explain", flags->explain,
       "time nothing: show which variant is chosen for each plan, and why the others are not");

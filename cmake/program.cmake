@@ -8,7 +8,7 @@ function(approx_program name)
   add_library(${name}_library SHARED)
   set_target_properties(${name}_library PROPERTIES OUTPUT_NAME ${name})
   target_link_libraries(${name}_library
-    PUBLIC approx_core approx_networks approx_ops approx_kernel_variants approx_config
+    PUBLIC approx_core approx_networks approx_ops approx_cudnn approx_kernel_variants approx_config
       approx_catalogue approx_data approx_digest approx_base ${arg_IN_BOTH} ${arg_IN_LIBRARY})
 
   add_executable(${name}_catalogue ${CMAKE_SOURCE_DIR}/cmake/catalogue.cpp)

@@ -61,6 +61,10 @@ class Collector final : public benchmark::BenchmarkReporter {
 void run_state(benchmark::State& state, const TimedCase& timed, std::exception_ptr& failure) {
   const KernelCase& kernel = *timed.kernel;
   try {
+    if (kernel.cold_ns) {
+      for ([[maybe_unused]] auto _ : state) state.SetIterationTime(1e-9 * kernel.cold_ns());
+      return;
+    }
     int64_t left = timed.calls;
     for ([[maybe_unused]] auto _ : state) {
       kernel.run();
@@ -90,12 +94,14 @@ Round measured(const std::vector<TimedCase>& cases, int64_t first, int64_t end) 
   for (int64_t repetition = first; repetition < end; ++repetition) {
     for (size_t i = 0; i < cases.size(); ++i) {
       const size_t index = repetition % 2 == 0 ? i : cases.size() - 1 - i;
-      benchmark::RegisterBenchmark(benchmark_name(index, repetition).c_str(),
-                                   [&round, &timed = cases[index]](benchmark::State& state) {
-                                     run_state(state, timed, round.failure);
-                                   })
-          ->Iterations(cases[index].calls)
-          ->UseRealTime();
+      auto* registered =
+          benchmark::RegisterBenchmark(benchmark_name(index, repetition).c_str(),
+                                       [&round, &timed = cases[index]](benchmark::State& state) {
+                                         run_state(state, timed, round.failure);
+                                       })
+              ->Iterations(cases[index].calls);
+      // Cold calls say themselves how long they took, without what made them so.
+      cases[index].kernel->cold_ns ? registered->UseManualTime() : registered->UseRealTime();
     }
   }
   Collector collector(round, *cases.front().kernel);
@@ -123,6 +129,10 @@ double seconds_of(const std::function<void()>& work) {
 
 TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort) {
   const auto one = [&] {
+    if (kernel.cold_ns) {
+      kernel.cold_ns();
+      return;
+    }
     kernel.run();
     if (kernel.wait) kernel.wait();
   };
@@ -162,13 +172,28 @@ PairTimes measure_pairs(const KernelCase& baseline, const KernelCase& kernel,
                         const BenchEffort& effort) {
   const std::vector<TimedCase> cases = {timed_case(baseline, effort), timed_case(kernel, effort)};
   PairTimes pairs;
-  for (int round = 0; round < kMostRounds; ++round) {
+  const auto begin = BenchClock::now();
+  const auto samples = [&] { return static_cast<int64_t>(pairs.ns.size()); };
+  const auto is_quiet = [&] { return !pairs.ratio.hi || pairs.noise <= effort.max_noise; };
+  const auto is_over = [&](int rounds) {
+    return effort.timeout.count() > 0 ? BenchClock::now() - begin >= effort.timeout
+                                      : rounds >= kMostRounds;
+  };
+  int rounds = 0;
+  do {
     const auto times = times_of(cases, effort.repetitions);
     pairs.baseline_ns.insert(pairs.baseline_ns.end(), times[0].begin(), times[0].end());
     pairs.ns.insert(pairs.ns.end(), times[1].begin(), times[1].end());
     pairs.ratio = ratio_of_pairs(pairs.baseline_ns, pairs.ns);
     pairs.noise = pairs.ratio.hi ? 50 * std::log(*pairs.ratio.hi / *pairs.ratio.lo) : 0;
-    if (!pairs.ratio.hi || pairs.noise <= effort.max_noise) break;
+  } while (!(samples() >= effort.min_samples && is_quiet()) && !is_over(++rounds));
+  if (samples() < effort.min_samples) {
+    pairs.unmet.push_back(
+        fmt::format("--min-samples {}: {} pairs came about", effort.min_samples, samples()));
+  }
+  if (!is_quiet()) {
+    pairs.unmet.push_back(fmt::format("--max-noise {}: ±{:.1f} % after {} pairs", effort.max_noise,
+                                      pairs.noise, samples()));
   }
   return pairs;
 }

@@ -10,11 +10,15 @@
 
 namespace approx {
 
+// Rounds of repetitions follow one another until a case has `min_samples` and is no noisier than
+// `max_noise`, or until that is given up: after `timeout`, or after five rounds where there is
+// none.
 struct BenchEffort {
   int64_t repetitions = 20;                              // of each case, in a round
   Nanoseconds min_time = std::chrono::milliseconds(20);  // of a repetition
-  // Half width of the interval in percent above which more is measured, up to five times as much.
-  double max_noise = 5;
+  int64_t min_samples = 2;                               // pairs
+  double max_noise = 5;                                  // half width of the interval in percent
+  Nanoseconds timeout{0};                                // of a pair of cases; 0: none
 };
 
 // A case and how often it is called in one repetition.
@@ -23,7 +27,8 @@ struct TimedCase {
   int64_t calls = 1;
 };
 
-// So many calls that a repetition takes as long as it should. Warms caches up.
+// So many calls that a repetition takes as long as it should, flushes of the caches included. Warms
+// caches up, where calls are to find them warm.
 TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort);
 
 // Nanoseconds of one call of each case, in each repetition: those of one repetition are measured
@@ -37,6 +42,8 @@ struct PairTimes {
   std::vector<double> baseline_ns, ns;  // the i-th of each next to each other
   Ratio ratio;                          // baseline over the other: above 1 is faster
   double noise = 0;                     // half width of its interval in percent
+  // Which criteria were given up, with what was reached: "--max-noise 1: ±3.2 % after 100 pairs".
+  std::vector<std::string> unmet = {};
 };
 
 // One case against another, for as long as the noise asks for. Throws Error.

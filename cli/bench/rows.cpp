@@ -31,14 +31,14 @@ void set_number(Json& row, const char* key, double value) {
 }
 
 Json empty_row(const KernelCase& kernel, const BenchPlace& place) {
-  const Json ceiling = place.ceiling_gflops && !is_half(kernel.precision)
-                           ? Json(*place.ceiling_gflops)
-                           : Json(nullptr);
+  const auto limit = [](double a_second) { return a_second > 0 ? Json(a_second / 1e9) : Json(); };
+  Json shape = shape_json(kernel.shape);
+  if (place.setting.cold) shape["cold"] = true;  // another case than that of warm caches
   return {{"op", kernel.op},
           {"method", kernel.method},
           {"variant", kernel.variant},
           {"chosen", kernel.chosen},
-          {"shape", shape_json(kernel.shape)},
+          {"shape", shape},
           {"label", kernel.shape.label},
           {"precision", name(kernel.precision)},
           {"threads", place.setting.threads},
@@ -46,7 +46,9 @@ Json empty_row(const KernelCase& kernel, const BenchPlace& place) {
           {"dense_flops", kernel.dense_flops},
           {"flops", kernel.flops},
           {"density", kernel.flops / kernel.dense_flops},
-          {"ceiling_gflops", ceiling},
+          {"bytes", kernel.bytes > 0 ? Json(kernel.bytes) : Json()},
+          {"ceiling_gflops", limit(place.roofline.flops)},
+          {"memory_gbs", limit(place.roofline.bytes)},
           {"ns", Json::array()},
           {"baseline_ns", Json::array()},
           {"baseline_variant", ""},
@@ -100,8 +102,8 @@ const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
     throw Error(ErrorKind::kInternal, "the engine has no exact path for this shape");
   }
   const Disturbance disturbance;
-  const auto times = times_of(cases, effort.repetitions);
-  const auto taints = fmt::format("{}", fmt::join(disturbance.taints(), "; "));
+  const auto times = times_of(cases, std::max(effort.repetitions, effort.min_samples));
+  const auto taints = disturbance.taints();
   const auto fastest =
       static_cast<size_t>(std::min_element(times.begin(), times.end(),
                                            [](const auto& a, const auto& b) {
@@ -114,7 +116,9 @@ const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
               i == fastest ? Ratio() : ratio_of_pairs(times[fastest], times[i]));
     if (i == fastest) row["verdict"] = "same";  // as itself, without an interval
     row["baseline_variant"] = cases[fastest].kernel->variant;
-    row["reason"] = taints;
+    auto reasons = taints;
+    if (cases[i].kernel->remark) reasons.push_back(cases[i].kernel->remark());
+    row["reason"] = fmt::format("{}", fmt::join(reasons, "; "));
   }
   return *cases[fastest].kernel;
 }
@@ -126,9 +130,7 @@ void measure_method(const KernelCase& baseline, const KernelCase& kernel, Json& 
     const Disturbance disturbance;
     const PairTimes pairs = measure_pairs(baseline, kernel, effort);
     std::vector<std::string> reasons = disturbance.taints();
-    if (pairs.noise > effort.max_noise) {
-      reasons.push_back(fmt::format("the interval is still ±{:.1f} % wide", pairs.noise));
-    }
+    for (const auto& criterion : pairs.unmet) reasons.push_back("not met: " + criterion);
     if (kernel.plan) row["plan_ns"] = median_time(kernel.plan, effort.repetitions);
     set_times(row, pairs.ns, pairs.baseline_ns, pairs.ratio);
     row["baseline_variant"] = baseline.variant;

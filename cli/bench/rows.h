@@ -15,7 +15,7 @@ namespace approx {
 // What the rows of one setting share.
 struct BenchPlace {
   KernelSetting setting;
-  std::optional<double> ceiling_gflops;  // of multiply-adds in float, where it was measured
+  Roofline roofline;  // what was measured of it
 };
 
 // Rows as docs/events.md says ("kernel"). The exact paths are timed side by side, and the fastest

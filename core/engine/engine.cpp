@@ -4,6 +4,7 @@
 #include "core/data/dataset.h"
 #include "core/engine/kernel_cases.h"
 #include "core/engine/library_errors.h"
+#include "core/engine/roofline.h"
 #include "core/engine/rule_cases.h"
 #include "core/engine/stepper.h"
 #include "core/methods/method.h"
@@ -13,6 +14,7 @@
 #include "core/train/device.h"
 #include "core/train/precision.h"
 #include "core/train/timing_run.h"
+#include "kernels/dense/cudnn.h"
 
 namespace approx {
 namespace {
@@ -41,7 +43,8 @@ class LibraryEngine final : public Engine {
     with_own_errors([&] {
       configure_threads(config.threads);
       use_kernel_rules(config.kernel_rules);
-      open_device(config.device);  // says what is missing before the data are read
+      take_cudnn_choices(
+          open_device(config.device));  // says what is missing before the data are read
       const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
       if (config.purpose == Purpose::kTiming) {
         const bool on_cpu = config.device == DeviceKind::kCpu;
@@ -58,6 +61,7 @@ class LibraryEngine final : public Engine {
     return with_own_errors([&] {
       configure_threads(config.threads);
       use_kernel_rules(config.kernel_rules);
+      take_cudnn_choices(open_device(config.device));
       return make_stepper(config, open_dataset(config.dataset, place.data_dir, place.verify_data),
                           phases);
     });
@@ -71,7 +75,10 @@ class LibraryEngine final : public Engine {
                                        const std::vector<std::string>& methods,
                                        const KernelSetting& setting) override {
     return with_own_errors([&] {
-      return kernel_cases_of(shape, product, methods, prepared(setting), setting.precision);
+      const auto device = prepared(setting);
+      auto cases = kernel_cases_of(shape, product, methods, device, setting.precision);
+      if (setting.cold) make_cold(cases, device);
+      return cases;
     });
   }
 
@@ -89,9 +96,8 @@ class LibraryEngine final : public Engine {
     return rule_cases_of(shape, variant, density, at::kCPU);
   }
 
-  double multiply_add_ceiling(int64_t threads) override {
-    configure_threads(threads);
-    return FmaProbe().ceiling();
+  Roofline roofline(const KernelSetting& setting) override {
+    return with_own_errors([&] { return roofline_of(prepared(setting), setting.precision); });
   }
 
   Json study(const std::string& name, const StudyRequest& request, int64_t threads) override {
@@ -109,6 +115,7 @@ class LibraryEngine final : public Engine {
     configure_threads(setting.threads);
     const auto device = open_device(kind);
     set_float_products(device, setting.precision);
+    if (device.is_cuda()) use_cudnn_choices(setting.cudnn_choices, /*adds=*/true, device);
     return device;
   }
 };

@@ -77,6 +77,14 @@ struct KernelSetting {
   std::string device = "cpu";
   Precision precision = Precision::kFp32;  // recorded operands are in no other
   int64_t threads = 1;
+  bool cold = false;          // calls find nothing in the caches
+  std::string cudnn_choices;  // the file that choices among cuDNN's engines are kept in; "": none
+};
+
+// What a device does at most, each by work that asks for nothing else; 0 where it is not measured.
+struct Roofline {
+  double flops = 0;  // floating-point operations a second, two a multiply-add
+  double bytes = 0;  // a second, read from memory and written to it
 };
 
 // One timed computation: `run` starts it once, and what was started is complete when `wait`
@@ -93,9 +101,15 @@ struct KernelCase {
   bool chosen = false;                     // whether a layer takes this variant for this plan
   double dense_flops = 0;                  // 2 x multiply-accumulates of the exact product
   double flops = 0;                        // of what is really computed
+  double bytes = 0;                        // that the plan must move at least (kernels/traffic.h)
   std::function<void()> run, wait;
+  // Nanoseconds of one `run` that finds nothing in the caches, complete; empty where calls are to
+  // find what the call before has left there.
+  std::function<double()> cold_ns;
   std::function<void()> plan;  // the method's planning alone, complete; empty for dense
   std::function<std::pair<double, double>()> check;
+  // What is to be known of the variant, once it was checked; empty: nothing.
+  std::function<std::string()> remark;
   std::function<std::vector<std::string>()> slowed_by;
 };
 
@@ -181,9 +195,9 @@ class Engine {
   virtual std::vector<KernelCase> rule_cases(const ConvShape& shape, const RuledVariant& variant,
                                              double density, int64_t threads) = 0;
 
-  // What so many threads of this machine can do at most: floating-point operations a second of
-  // multiply-adds in registers, measured now.
-  virtual double multiply_add_ceiling(int64_t threads) = 0;
+  // What the device can do at most in that precision, on so many threads: measured now, in a second
+  // or so. Throws Error.
+  virtual Roofline roofline(const KernelSetting& setting) = 0;
 
   // {"columns": [...], "rows": [[...], ...]} of a study. Throws Error.
   virtual Json study(const std::string& name, const StudyRequest& request, int64_t threads) = 0;

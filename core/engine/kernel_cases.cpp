@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "core/engine/cold.h"
 #include "core/engine/library_errors.h"
 #include "core/methods/method.h"
 #include "core/nn/layers.h"
@@ -15,7 +16,9 @@
 #include "core/train/gpu_monitor.h"
 #include "core/train/operand_file.h"
 #include "core/train/precision.h"
+#include "kernels/dense/cudnn.h"
 #include "kernels/kernel.h"
+#include "kernels/traffic.h"
 
 namespace approx {
 namespace {
@@ -115,6 +118,7 @@ KernelCase base_case(const Subject& subject, const std::string& method) {
   kernel.shape = subject.shape;
   kernel.dense_flops = 2 * static_cast<double>(dense_macs(subject.operands));
   kernel.flops = kernel.dense_flops;
+  kernel.bytes = plan_bytes(Dense{}, subject.operands);
   return kernel;
 }
 
@@ -136,6 +140,10 @@ std::vector<KernelCase> dense_cases(const Subject& subject) {
     kernel.run = [variant, operands] { with_own_errors([&] { run(Dense{}, operands, variant); }); };
     kernel.check = [variant, operands, definition] {
       return with_own_errors([&] { return definition->errors(run(Dense{}, operands, variant)); });
+    };
+    if (variant != kCudnn) return;
+    kernel.remark = [operands] {
+      return with_own_errors([&] { return text_of(cudnn_choice(operands)); });
     };
   };
   const auto last = in_layout(o, at::MemoryFormat::ChannelsLast);
@@ -230,6 +238,7 @@ std::vector<KernelCase> method_cases(const Subject& subject, const std::string& 
     kernel.variant = variant;
     kernel.chosen = variant == chosen;
     kernel.flops = 2 * static_cast<double>(plan_macs(product.first, o));
+    kernel.bytes = plan_bytes(product.first, o);
     if (product.method) {
       kernel.plan = [product, device = subject.device] {
         with_own_errors([&] {
@@ -290,6 +299,15 @@ Operands bench_operands(const ConvShape& s, Product product, c10::Device device)
   o.product = product;
   o.input_sizes = o.x.sizes().vec();
   return o;
+}
+
+void make_cold(std::vector<KernelCase>& cases, c10::Device device) {
+  const auto flush = std::make_shared<CacheFlush>(device);  // one for all
+  for (auto& kernel : cases) {
+    kernel.cold_ns = [flush, device, run = kernel.run] {
+      return with_own_errors([&] { return cold_nanoseconds(device, *flush, run); });
+    };
+  }
 }
 
 Plan pruned_at_random(const Operands& o, double density) {

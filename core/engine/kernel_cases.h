@@ -27,6 +27,9 @@ std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
                                         const std::vector<std::string>& methods, c10::Device device,
                                         Precision precision = Precision::kFp32);
 
+// Makes each call of these cases find nothing in the caches of their device.
+void make_cold(std::vector<KernelCase>& cases, c10::Device device);
+
 // What pruned_at_random_text names: entries of dY zeroed by draws that are always the same for a dY
 // of these sizes.
 Plan pruned_at_random(const Operands& operands, double density);

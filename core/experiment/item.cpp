@@ -278,8 +278,9 @@ StudyItem read_study_item(const TomlSource& source) {
 
 KernelItem read_kernel_item(const TomlSource& source) {
   const auto& table = source.table(*source.root().get("kernels"), "kernels");
-  source.check_keys(table, "kernels",
-                    {"op", "shapes", "shape", "method", "threads", "repetitions"});
+  source.check_keys(
+      table, "kernels",
+      {"op", "shapes", "shape", "method", "threads", "repetitions", "device", "precision"});
   const TableReader reader(source, table, "kernels");
   KernelItem item;
   reader.one_of("op", item.op, {"forward", "data_gradient", "weight_gradient"});
@@ -291,6 +292,20 @@ KernelItem read_kernel_item(const TomlSource& source) {
   item.methods = reader.texts("method");
   item.threads = reader.count("threads").value_or(item.threads);
   item.repetitions = reader.count("repetitions").value_or(item.repetitions);
+  std::string device(name(item.device));
+  reader.one_of("device", device, names_of_enum<DeviceKind>());
+  item.device = parse<DeviceKind>(device, "kernels.device");
+  if (const auto* node = reader.node("precision")) {
+    item.precisions.clear();
+    for (const auto& text : reader.texts("precision")) {
+      try {
+        item.precisions.push_back(parse<Precision>(text, "unknown precision"));
+        check_precision(item.precisions.back(), item.device);
+      } catch (const Error& error) {
+        throw source.error(*node, "kernels.precision", "{}", error.what());
+      }
+    }
+  }
   if (item.repetitions < 2) {
     throw source.error(*reader.node("repetitions"), "kernels.repetitions", "must be at least 2");
   }

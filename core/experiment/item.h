@@ -11,6 +11,7 @@
 
 #include "base/enum_text.h"
 #include "base/params.h"
+#include "core/config/run_config.h"
 
 namespace approx {
 
@@ -104,6 +105,8 @@ struct KernelItem {
   std::vector<std::string> shape_texts;  // or shapes themselves
   std::vector<std::string> methods;      // empty: all that can
   int64_t threads = 1, repetitions = 20;
+  DeviceKind device = DeviceKind::kCpu;
+  std::vector<Precision> precisions = {Precision::kFp32};
 };
 
 // Each reads its table of an experiment file; mistakes are Error(kUsage) with file, line and

@@ -10,10 +10,15 @@
 #include <torch/cuda.h>
 #include <torch/version.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
+#include <string>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "core/train/gpu_monitor.h"
+#include "kernels/dense/cudnn.h"
 #include "kernels/library.h"
 
 namespace approx {
@@ -23,6 +28,11 @@ namespace {
 std::optional<c10::Device>& opened_gpu() {
   static std::optional<c10::Device> gpu;
   return gpu;
+}
+
+std::string file_of_choices() {
+  const char* file = std::getenv("APPROXTRAIN_CUDNN_CHOICES");
+  return file == nullptr ? "" : file;
 }
 
 }  // namespace
@@ -45,6 +55,11 @@ c10::Device open_device(DeviceKind kind, int64_t index) {
   open_cuda_kernels();
   opened_gpu() = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
   return *opened_gpu();
+}
+
+void take_cudnn_choices(const c10::Device& device) {
+  const auto file = file_of_choices();
+  if (device.is_cuda() && !file.empty()) use_cudnn_choices(file, /*adds=*/false, device);
 }
 
 void synchronize_device(const c10::Device& device) {
@@ -73,6 +88,10 @@ Json library_environment() {
     json["cudnn"] = fmt::format("{}", hooks.versionCuDNN());
   }
   if (const auto& gpu = opened_gpu()) {
+    std::error_code unreadable;
+    if (const auto file = file_of_choices(); std::filesystem::is_regular_file(file, unreadable)) {
+      json["cudnn_choices"] = file_digest_hex("sha256", file);
+    }
     const Json description = gpu_description(*gpu);
     if (description.is_object()) {
       json["gpu_model"] = description["model"];

@@ -13,6 +13,11 @@ namespace approx {
 // where it cannot be had.
 c10::Device open_device(DeviceKind kind, int64_t index = 0);
 
+// On a GPU: lets layers take those of cuDNN's engines that the file of the environment variable
+// APPROXTRAIN_CUDNN_CHOICES names as faster than LibTorch's convolution (kernels/dense/cudnn.h).
+// Nothing where it is not set. Throws Error(kUsage).
+void take_cudnn_choices(const c10::Device& device);
+
 // Returns once all work given to the device is done.
 void synchronize_device(const c10::Device& device);
 
@@ -21,7 +26,8 @@ void synchronize_device(const c10::Device& device);
 void configure_threads(int64_t threads);
 
 // Versions of LibTorch and its libraries, its CPU capability; of the GPU that is open, if one is,
-// `gpu_model`, `gpu` (core/train/gpu_monitor.h) and `gpu_clocks`, those of this moment.
+// `gpu_model`, `gpu` (core/train/gpu_monitor.h) and `gpu_clocks`, those of this moment, and
+// `cudnn_choices`, the SHA-256 of the file of engines that layers go by.
 Json library_environment();
 
 }  // namespace approx

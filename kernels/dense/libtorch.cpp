@@ -3,6 +3,7 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 
+#include "kernels/dense/cudnn.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
@@ -84,17 +85,26 @@ bool ours_pays(Problem problem, Product product) {
   return chosen != nullptr && chosen->tensors != &libtorch_product;
 }
 
+// On a GPU a layer leaves LibTorch's node for nothing else: no other exact variant has been
+// measured there.
+bool cudnn_engine_pays(Problem problem, Product product) {
+  problem.product = product;
+  const auto* chosen = choose<Dense>(problem);
+  return chosen != nullptr && chosen->name == kCudnn;
+}
+
 REGISTER_KERNEL(Dense, std::string(kLibTorch), libtorch_product).rank(5);
 
 }  // namespace
 
 bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry,
                 bool dy_may_hold_zeros) {
-  if (!x.is_cpu() || x.scalar_type() != at::kFloat || x.dim() != 4) return false;
+  if (!(x.is_cpu() || x.is_cuda()) || x.scalar_type() != at::kFloat || x.dim() != 4) return false;
   Problem problem = problem_of(Product::kForward, x.sizes(), w, geometry);
   if (dy_may_hold_zeros) problem.density = 0;
-  return std::any_of(kAllProducts.begin(), kAllProducts.end(),
-                     [&](Product product) { return ours_pays(problem, product); });
+  return std::any_of(kAllProducts.begin(), kAllProducts.end(), [&](Product product) {
+    return x.is_cpu() ? ours_pays(problem, product) : cudnn_engine_pays(problem, product);
+  });
 }
 
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight,

@@ -32,6 +32,21 @@ Field ceiling_percent(const KernelLine& line) {
   return quotient(line.gflops, line.ceiling_gflops, 100);
 }
 
+// Bytes in a nanosecond.
+Field gigabytes(const KernelLine& line) { return quotient(line.bytes, line.ns); }
+
+Field memory_percent(const KernelLine& line) {
+  return quotient(gigabytes(line), line.memory_gbs, 100);
+}
+
+// Of what a product with so many multiply-adds and bytes could reach: the limit that it is nearer
+// to.
+Field roofline_percent(const KernelLine& line) {
+  const auto cores = real_of(ceiling_percent(line)), memory = real_of(memory_percent(line));
+  if (!cores || !memory) return {};
+  return std::max(*cores, *memory);
+}
+
 auto microseconds(Field KernelLine::*member) {
   return [member](const KernelLine& line) {
     const auto ns = real_of(line.*member);
@@ -49,6 +64,7 @@ auto number(Value value, const char* format) {
 std::string place_text(const KernelLine& line) {
   std::string text = fmt::format("{}, {}, {} {}", line.device, line.precision, line.threads,
                                  line.threads == 1 ? "thread" : "threads");
+  if (line.cold) text += ", cold";
   return line.host.empty() ? text : text + ", " + line.host;
 }
 
@@ -124,6 +140,8 @@ Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
       {.name = "device", .header = "on", .value = &Line::device, .text = place_text},
       {.name = "precision", .value = &Line::precision},
       {.name = "threads", .value = &Line::threads},
+      {.name = "caches",
+       .value = [](const Line& line) { return Field(std::string(line.cold ? "cold" : "warm")); }},
       {.name = "n", .value = &Line::n},
       {.name = "density",
        .header = "density",
@@ -151,6 +169,18 @@ Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
        .value = ceiling_percent,
        .text = number(ceiling_percent, "{:.0f} %"),
        .shown = known_anywhere(lines, ceiling_percent)},
+      {.name = "gb_per_s",
+       .header = "GB/s",
+       .value = gigabytes,
+       .text = number(gigabytes, "{:.1f}"),
+       .shown = known_anywhere(lines, gigabytes)},
+      {.name = "memory_gb_per_s", .value = &Line::memory_gbs},
+      {.name = "memory_pct", .value = memory_percent},
+      {.name = "roofline_pct",
+       .header = "of roofline",
+       .value = roofline_percent,
+       .text = number(roofline_percent, "{:.0f} %"),
+       .shown = known_anywhere(lines, roofline_percent)},
       {.name = "baseline_gflops",
        .header = "exact GFLOP/s",
        .value = baseline_gflops,
@@ -185,6 +215,7 @@ bool KernelLine::loses() const {
 
 void KernelLine::take_origin(const Json& shape) {
   if (!shape.is_object()) return;
+  cold = shape.contains("cold");
   const auto found = shape.find("recorded");
   if (found == shape.end() || !found->is_object()) return;
   const auto text = [&](const char* key) {
@@ -237,6 +268,8 @@ KernelLine kernel_line(const Json& row) {
                   .dense_flops = real("dense_flops"),
                   .density = real("density"),
                   .ceiling_gflops = real("ceiling_gflops"),
+                  .bytes = real("bytes"),
+                  .memory_gbs = real("memory_gbs"),
                   .chosen = {},
                   .run_key = {},
                   .trained_by = {},

@@ -18,11 +18,13 @@ struct KernelLine {
   int64_t threads = 0, n = 0;
   // Numbers, or nothing.
   Field ns, baseline_ns, gflops, ratio, ratio_lo, ratio_hi, plan_ns, max_abs_error, max_rel_error,
-      dense_flops, density, ceiling_gflops;
+      dense_flops, density, ceiling_gflops, bytes, memory_gbs;
   Field chosen;  // 1 where a layer takes this variant, 0 where another
   // Of operands that were recorded in a training: its run, how it was trained, and when; nothing
   // of random ones.
   Field run_key, trained_by, step, epoch;
+
+  bool cold = false;  // nothing of it was in the caches
 
   // Whether it is the exact path that the others are held against.
   bool is_baseline() const;
@@ -39,9 +41,11 @@ KernelLine kernel_line(const Json& row);
 // What is known of no line is not shown to people.
 Table kernel_table(const std::vector<KernelLine>& lines);
 
-// Of a row of v_kernel, in SQL: whether its operands were random and not those of a training. (A
-// search in the text: SQLite's JSON functions are for trusted databases.)
-inline constexpr const char* kRandomOperands = "instr(shape, '\"recorded\":') = 0";
+// Of a row of v_kernel, in SQL: whether its operands were random and not those of a training, and
+// were left in the caches. (A search in the text: SQLite's JSON functions are for trusted
+// databases.)
+inline constexpr const char* kRandomOperands =
+    "instr(shape, '\"recorded\":') = 0 AND instr(shape, '\"cold\":') = 0";
 
 // What a table calls a shape: its label, or the numbers of it.
 std::string kernel_shape_text(const std::string& label, const Json& shape);

@@ -51,6 +51,8 @@ KernelLine read_line(SQLite::Statement& row) {
                   .dense_flops = real("dense_flops"),
                   .density = real("density"),
                   .ceiling_gflops = real("ceiling_gflops"),
+                  .bytes = real("bytes"),
+                  .memory_gbs = real("memory_gbs"),
                   .chosen = field(optional_integer(row.getColumn("chosen"))),
                   .run_key = {},
                   .trained_by = {},

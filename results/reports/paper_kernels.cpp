@@ -1,9 +1,11 @@
 #include "results/reports/paper_kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -19,9 +21,10 @@ constexpr const char* kNoBenchmark = "no benchmark of it in the store";
 
 // One method on one shape in a stored benchmark.
 struct KernelResult {
-  std::string method, verdict, reason;
-  std::optional<double> ns, baseline_ns, plan_ns, ratio, lo, hi;
-  int64_t n = 0;  // samples
+  std::string method, verdict, reason, precision;
+  std::optional<double> ns, baseline_ns, plan_ns, ratio, lo, hi, bytes, memory_gbs;
+  int64_t n = 0;        // samples
+  bool chosen = false;  // what a layer takes of the method
 };
 
 struct KernelShape {
@@ -36,7 +39,8 @@ KernelShape& shape_of(std::vector<KernelShape>& shapes, const std::string& label
   return found != shapes.end() ? *found : shapes.emplace_back(KernelShape{.label = label});
 }
 
-// Those of the paper in its order, then what else was measured in the last benchmark.
+// Those of the paper in its order, then what else was measured in the last benchmark of each
+// precision.
 std::vector<KernelShape> stored_shapes(const std::string& db, const Experiment& layout,
                                        const Experiment& shown) {
   std::vector<KernelShape> shapes;
@@ -46,22 +50,26 @@ std::vector<KernelShape> stored_shapes(const std::string& db, const Experiment& 
   for_each_row(
       store,
       "SELECT label, shape, method, variant, verdict, reason, ns_median, baseline_ns_median, "
-      "plan_ns, ratio, ratio_lo, ratio_hi, n FROM v_kernel WHERE method <> 'dense' AND "
-      "kernel_run_id = (SELECT max(kernel_run_id) FROM kernel_run WHERE experiment = ?) "
-      "ORDER BY kernel_case_id",
+      "plan_ns, ratio, ratio_lo, ratio_hi, n, precision, bytes, memory_gbs, chosen FROM v_kernel v "
+      "WHERE method <> 'dense' AND kernel_run_id = (SELECT max(kernel_run_id) FROM v_kernel x "
+      "WHERE x.experiment = ? AND x.precision = v.precision) ORDER BY kernel_case_id",
       [&](SQLite::Statement& row) {
         const std::string label = text_at(row, 0);
         shape_of(shapes, label.empty() ? text_at(row, 1) : label)
-            .results.push_back({.method = text_at(row, 2) + ", " + text_at(row, 3),
+            .results.push_back({.method = fmt::format("{}, {}", text_at(row, 2), text_at(row, 3)),
                                 .verdict = text_at(row, 4),
                                 .reason = text_at(row, 5),
+                                .precision = text_at(row, 13),
                                 .ns = optional_real(row.getColumn(6)),
                                 .baseline_ns = optional_real(row.getColumn(7)),
                                 .plan_ns = optional_real(row.getColumn(8)),
                                 .ratio = optional_real(row.getColumn(9)),
                                 .lo = optional_real(row.getColumn(10)),
                                 .hi = optional_real(row.getColumn(11)),
-                                .n = row.getColumn(12).getInt64()});
+                                .bytes = optional_real(row.getColumn(14)),
+                                .memory_gbs = optional_real(row.getColumn(15)),
+                                .n = row.getColumn(12).getInt64(),
+                                .chosen = row.getColumn(16).getInt64() != 0});
       },
       shown.id);
   return shapes;
@@ -165,11 +173,73 @@ Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, Footnotes& 
   return columns;
 }
 
+// How the variants that layers take did in one precision, over all shapes.
+struct PrecisionSummary {
+  int64_t shapes = 0, faster = 0, slower = 0;
+  double log_ratios = 0;
+  std::optional<double> least_memory, most_memory;  // of what a copy does
+
+  void add(const KernelResult& result) {
+    ++shapes;
+    faster += result.verdict == "faster" ? 1 : 0;
+    slower += result.verdict == "slower" ? 1 : 0;
+    log_ratios += std::log(*result.ratio);
+    if (!result.bytes || !result.memory_gbs || !result.ns) return;
+    const double share = *result.bytes / *result.ns / *result.memory_gbs;
+    least_memory = std::min(least_memory.value_or(share), share);
+    most_memory = std::max(most_memory.value_or(share), share);
+  }
+
+  std::string text(const std::string& precision) const {
+    std::string text = fmt::format(
+        "{}: what a layer takes is faster than the fastest exact path on {} of {} shapes, slower "
+        "on "
+        "{}; geometric mean {:.2f}×",
+        precision, faster, shapes, slower, std::exp(log_ratios / static_cast<double>(shapes)));
+    if (least_memory) {
+      text += fmt::format("; the bytes that it must move take {:.0f} to {:.0f} % of a copy's rate",
+                          100 * *least_memory, 100 * *most_memory);
+    }
+    return text;
+  }
+};
+
+std::vector<std::string> summary_notes(const std::vector<KernelShape>& shapes) {
+  std::vector<std::pair<std::string, PrecisionSummary>> summaries;  // in the order of the results
+  for (const auto& shape : shapes) {
+    for (const auto& result : shape.results) {
+      if (!result.chosen || !result.ratio || *result.ratio <= 0) continue;
+      auto found = std::ranges::find(summaries, result.precision,
+                                     &std::pair<std::string, PrecisionSummary>::first);
+      if (found == summaries.end()) {
+        found = summaries.insert(found, {result.precision, PrecisionSummary()});
+      }
+      found->second.add(result);
+    }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [precision, summary] : summaries) notes.push_back(summary.text(precision));
+  return notes;
+}
+
+// Which precision a result is in is said where there are several.
+void name_precisions(std::vector<KernelShape>& shapes) {
+  std::set<std::string> precisions;
+  for (const auto& shape : shapes) {
+    for (const auto& result : shape.results) precisions.insert(result.precision);
+  }
+  if (precisions.size() < 2) return;
+  for (auto& shape : shapes) {
+    for (auto& result : shape.results) result.method += ", " + result.precision;
+  }
+}
+
 }  // namespace
 
 Table paper_kernels_table(const std::string& db, const Experiment& layout,
                           const Experiment& shown) {
-  const auto shapes = stored_shapes(db, layout, shown);
+  auto shapes = stored_shapes(db, layout, shown);
+  name_precisions(shapes);
   std::vector<PaperLine> lines;
   std::vector<KernelTextLine> read;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -187,6 +257,7 @@ Table paper_kernels_table(const std::string& db, const Experiment& layout,
   fill_texts(table, kernel_text_columns(layout.paper, footnotes), read);
   table.notes = finding_notes(layout, shown);
   add_notes(table, footnotes.lines());
+  add_notes(table, summary_notes(shapes));
   add_notes(table, {"ours: medians; speedup of one product with its 95 % interval, choosing "
                     "included. Times of different machines are NOT COMPARABLE"});
   return table;

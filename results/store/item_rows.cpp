@@ -79,20 +79,23 @@ void write_kernel_row(SQLite::Database& db, int64_t kernel_run_id, const Json& r
              gflops = number("gflops"), dense_flops = number("dense_flops"),
              flops = number("flops"), plan_ns = number("plan_ns"),
              max_abs_error = number("max_abs_error"), max_rel_error = number("max_rel_error"),
-             density = number("density"), ceiling_gflops = number("ceiling_gflops");
+             density = number("density"), ceiling_gflops = number("ceiling_gflops"),
+             bytes = number("bytes"), memory_gbs = number("memory_gbs");
   execute(db,
           "INSERT OR REPLACE INTO kernel_result(kernel_run_id, kernel_case_id, n, ns_median, "
           "ns_q1, ns_q3, ns, baseline_n, baseline_ns_median, baseline_ns, ratio, ratio_lo, "
           "ratio_hi, gflops, dense_flops, flops, plan_ns, max_abs_error, max_rel_error, "
-          "special, verdict, reason, label, baseline_variant, chosen, density, ceiling_gflops) "
-          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+          "special, verdict, reason, label, baseline_variant, chosen, density, ceiling_gflops, "
+          "bytes, memory_gbs) "
+          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+          "?, ?)",
           kernel_run_id, kernel_case, ns.size(), times.median, times.q1, times.q3, to_blob(ns),
           baseline_ns.size(), baseline.median, to_blob(baseline_ns), ratio, ratio_lo, ratio_hi,
           gflops, dense_flops, flops, plan_ns, max_abs_error, max_rel_error,
           json_text(number.special()), text_or(row, "verdict", "ambiguous"),
           text_or(row, "reason", ""), text_or(row, "label", text_or(shape, "label", "")),
           text_or(row, "baseline_variant", ""), flag_or_none(row, "chosen"), density,
-          ceiling_gflops);
+          ceiling_gflops, bytes, memory_gbs);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ SELECT k.kernel_run_id, r.kernel_case_id, k.experiment, k.started_utc, k.host_id
        r.label, c.precision, c.threads, c.device, r.n, r.ns_median, r.ns_q1, r.ns_q3, r.baseline_ns_median,
        r.ratio, r.ratio_lo, r.ratio_hi, r.gflops, r.dense_flops, r.flops, r.plan_ns,
        r.max_abs_error, r.max_rel_error, r.special, r.verdict, r.reason, r.baseline_variant,
-       r.chosen, r.density, r.ceiling_gflops
+       r.chosen, r.density, r.ceiling_gflops, r.bytes, r.memory_gbs
   FROM kernel_result r
   JOIN kernel_run k USING(kernel_run_id)
   JOIN kernel_case c USING(kernel_case_id);

@@ -215,6 +215,9 @@ class FakeEngine final : public Engine {
         volatile double sum = 0;
         for (int64_t i = 0; i < loops; ++i) sum = sum + std::sqrt(static_cast<double>(i));
       };
+      kernel.bytes = 2e3;
+      // Every one takes as long as the calls that it is told of.
+      if (setting.cold) kernel.cold_ns = [method] { return method == "dense" ? 4e6 : 1e6; };
       if (method != "dense") kernel.plan = [] { pause(0); };
       kernel.check = [] { return std::pair(1e-6, 1e-7); };
       cases.push_back(std::move(kernel));
@@ -265,8 +268,9 @@ class FakeEngine final : public Engine {
     return cases;
   }
 
-  double multiply_add_ceiling(int64_t threads) override {
-    return 1e9 * static_cast<double>(threads);
+  Roofline roofline(const KernelSetting& setting) override {
+    const bool has_ceiling = !is_half(setting.precision);
+    return {.flops = has_ceiling ? 1e9 * static_cast<double>(setting.threads) : 0, .bytes = 5e9};
   }
 
   Json study(const std::string& name, const StudyRequest& request, int64_t threads) override {

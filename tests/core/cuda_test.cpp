@@ -1,11 +1,17 @@
 // What a GPU must agree with the CPU in. Skipped where there is none; scripts/gpu-suite runs these
 // where there is one.
+#include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "core/config/named_schedule.h"
+#include "core/engine/cold.h"
+#include "core/engine/roofline.h"
 #include "core/train/device.h"
 #include "core/train/gpu_monitor.h"
+#include "core/train/precision.h"
 #include "core/train/session.h"
+#include "kernels/dense/cudnn.h"
 #include "kernels/draws.h"
 #include "kernels/norm/fused_norm.h"
 #include "kernels/rules.h"
@@ -74,6 +80,79 @@ TEST(Cuda, TiesOfThePositionsAreTheCpus) {
     const auto b = std::get<SparseDY>(make_method(text)->plan(there, Rng{}));
     EXPECT_TRUE(at::equal(a.position, b.position.cpu())) << text;
   }
+}
+
+TEST(Cuda, ThePositionsAndWhatTheyCarryAreTheCpus) {
+  SKIP_WITHOUT_CUDA();
+  auto dy = at::randint(-3, 4, {4, 33, 7, 5}).to(at::kFloat) / 4;
+  dy.index_put_({1, 2, 3, 1}, std::nanf(""));
+  const auto here = operands_with_dy(dy), there = on_device(here);
+  for (const int64_t k : {2, 3, 4, 7, 8, 100}) {
+    for (const auto* scale : {"equal", "signed", "l1", "none"}) {
+      const auto text = fmt::format("topk_position:k={},scale={},factor=0.5", k, scale);
+      const auto near = std::get<SparseDY>(make_method(text)->plan(here, Rng{}));
+      const auto far = std::get<SparseDY>(make_method(text)->plan(there, Rng{}));
+      EXPECT_TRUE(at::equal(near.position, far.position.cpu())) << text;
+      EXPECT_TRUE(at::allclose(far.value.cpu(), near.value, 1e-5, 1e-5, /*equal_nan=*/true))
+          << text;
+    }
+  }
+}
+
+TEST(Cuda, TheLargestScoresAreTheCpus) {
+  SKIP_WITHOUT_CUDA();
+  for (const int64_t count : {1, 31, 64, 1000, 1025, 4096, 5000}) {
+    auto scores = at::randint(0, 50, {count}).to(at::kDouble);
+    scores[count / 2] = std::nan("");
+    for (const int64_t k : {int64_t{1}, count / 3, count}) {
+      EXPECT_TRUE(at::equal(largest(scores.to(*cuda()), k).cpu(), largest(scores, k)))
+          << k << " of " << count;
+    }
+  }
+}
+
+// The fastest of cuDNN's engines agrees with the definition, TensorFloat-32 only where it is asked
+// for, and is the same afterwards and by a file.
+TEST(Cuda, CudnnsEnginesAgreeWithTheDefinition) {
+  SKIP_WITHOUT_CUDA();
+  const auto file = testing::TempDir() + "/cudnn_choices.json";
+  std::filesystem::remove(file);
+  use_cudnn_choices(file, /*adds=*/true, *cuda());
+  for (const auto product : kAllProducts) {
+    for (const auto precision :
+         {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16}) {
+      SCOPED_TRACE(testing::Message() << name(product) << " " << name(precision));
+      set_float_products(*cuda(), precision);
+      auto near = random_operands({4, 32, 9, 16, 3, 1, 1});
+      near.product = product;
+      auto far = on_device(near);
+      for (auto* tensor : {&far.x, &far.w, &far.dy}) *tensor = tensor->to(operand_type(precision));
+      const auto result = run(Dense{}, far, "cudnn");
+      const double tolerance = precision == Precision::kFp32   ? 1e-5
+                               : precision == Precision::kBf16 ? 2e-2
+                                                               : 3e-3;
+      EXPECT_TRUE(close(result.cpu().to(at::kFloat), run(Dense{}, near, kReference), tolerance));
+      const auto choice = cudnn_choice(far);
+      EXPECT_GT(choice.ns, 0);
+      EXPECT_GE(choice.timed, 1);
+      EXPECT_TRUE(at::equal(run(Dense{}, far, "cudnn"), result)) << "the same bits every time";
+    }
+  }
+  set_float_products(*cuda(), Precision::kFp32);
+  use_cudnn_choices(file, /*adds=*/false, *cuda());
+  EXPECT_GT(std::filesystem::file_size(file), 0u);
+  use_cudnn_choices("", /*adds=*/false, *cuda());
+}
+
+TEST(Cuda, ColdCallsAreTimedByTheDevice) {
+  SKIP_WITHOUT_CUDA();
+  CacheFlush flush(*cuda());
+  const auto numbers = at::ones({1 << 20}, at::TensorOptions().device(*cuda()));
+  EXPECT_GT(cold_nanoseconds(*cuda(), flush, [&] { numbers.add_(1); }), 0);
+  EXPECT_EQ(numbers.sum().item<float>(), 2 << 20);
+  const auto roofline = roofline_of(*cuda(), Precision::kBf16);
+  EXPECT_GT(roofline.flops, 1e12);
+  EXPECT_GT(roofline.bytes, 1e11);
 }
 
 RunConfig toy_run(const std::string& network) {

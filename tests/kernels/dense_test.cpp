@@ -1,8 +1,10 @@
 #include <ATen/Parallel.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "kernels/dense/cudnn.h"
 #include "kernels/probe/lanes.h"
 #include "kernels/variant.h"
 #include "tests/kernels/plan_contract.h"
@@ -386,6 +388,20 @@ TEST(Dense, StridedPointwiseWeightGradientsOfFewChannelsAreRight) {
       EXPECT_EQ(both.first.sizes(), o.x.sizes());
     }
   }
+}
+
+// Where there is no GPU its exact path is none, and says why.
+TEST(Dense, CudnnsEnginesAreOfAGpuAlone) {
+  const auto o = random_operands({2, 4, 9, 3, 3, 1, 1});
+  const auto names = variants(Dense{}, o);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cudnn"), 0);
+  EXPECT_THROW(run(Dense{}, o, "cudnn"), Error);
+  for (const auto& candidate : explain(Dense{}, o)) {
+    if (candidate.name == "cudnn") {
+      EXPECT_EQ(candidate.limit, Limit::kDevice);
+    }
+  }
+  EXPECT_THROW(use_cudnn_choices("nowhere.json", /*adds=*/false, at::kCPU), Error);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <stdexcept>
+#include <vector>
 
 #include "base/error.h"
 
@@ -48,6 +49,59 @@ TEST(Pairs, ADeviceThatIsAlwaysHeldBackIsNotMeasured) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("heat, the power supply"));
   }
+}
+
+// A case that takes what it is told, call after call.
+KernelCase told(std::vector<double> ns) {
+  KernelCase kernel;
+  kernel.run = [] { FAIL() << "a cold call is made by cold_ns"; };
+  kernel.cold_ns = [ns, next = size_t{0}]() mutable { return ns[next++ % ns.size()]; };
+  return kernel;
+}
+
+TEST(Pairs, AColdCallSaysItselfHowLongItTook) {
+  const auto kernel = told({100, 200, 300});
+  const auto times = times_of({timed(kernel)}, 2);
+  EXPECT_NEAR(times[0][0], 200, 1e-6);
+  EXPECT_NEAR(times[0][1], 200, 1e-6);
+}
+
+BenchEffort effort(int64_t repetitions) {
+  BenchEffort effort;
+  effort.repetitions = repetitions;
+  effort.min_time = Nanoseconds(1);  // one call a repetition
+  return effort;
+}
+
+TEST(Pairs, ThatAreQuietAndManyEnoughEndAfterARound) {
+  const auto pairs = measure_pairs(told({100}), told({50}), effort(4));
+  EXPECT_THAT(pairs.ns, SizeIs(4));
+  EXPECT_THAT(pairs.unmet, SizeIs(0));
+  EXPECT_NEAR(pairs.ratio.ratio, 2, 1e-6);
+}
+
+TEST(Pairs, RoundsGoOnUntilThereAreSamplesEnough) {
+  auto wanted = effort(4);
+  wanted.min_samples = 9;
+  const auto pairs = measure_pairs(told({100}), told({50}), wanted);
+  EXPECT_THAT(pairs.ns, SizeIs(12));
+  EXPECT_THAT(pairs.unmet, SizeIs(0));
+}
+
+TEST(Pairs, WhatIsGivenUpIsSaidWithWhatWasReached) {
+  auto wanted = effort(4);
+  wanted.max_noise = 0.5;
+  wanted.min_samples = 21;
+  const auto noisy = told({100, 300, 150, 90, 220, 70, 400});
+  const auto rounds = measure_pairs(told({100}), noisy, wanted);
+  EXPECT_THAT(rounds.ns, SizeIs(20)) << "five rounds";
+  ASSERT_THAT(rounds.unmet, SizeIs(2));
+  EXPECT_EQ(rounds.unmet[0], "--min-samples 21: 20 pairs came about");
+  EXPECT_THAT(rounds.unmet[1], HasSubstr("--max-noise 0.5: ±"));
+  EXPECT_THAT(rounds.unmet[1], HasSubstr("after 20 pairs"));
+  // A limit of time takes the place of one of rounds.
+  wanted.timeout = Nanoseconds(1);
+  EXPECT_THAT(measure_pairs(told({100}), noisy, wanted).ns, SizeIs(4));
 }
 
 TEST(Pairs, WhatKindOfErrorItWasIsKept) {

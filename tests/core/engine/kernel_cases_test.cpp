@@ -1,11 +1,14 @@
 #include "core/engine/kernel_cases.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <set>
 
 #include "base/error.h"
+#include "core/engine/cold.h"
+#include "core/engine/roofline.h"
 
 namespace approx {
 namespace {
@@ -136,6 +139,60 @@ TEST(KernelCases, ChoicesAreThoseOfTheCases) {
     EXPECT_EQ(taken, shown);
     EXPECT_EQ(taken.size(), 1u);
   }
+}
+
+// x 3x16x6x6, w 16x16x3x3, dY 3x16x6x6 in float.
+constexpr double kMap = 4 * 3 * 16 * 36, kWeights = 4 * 16 * 16 * 9;
+
+double bytes_of(Product product, const std::string& method) {
+  return cases_of(product, {method}).back().bytes;
+}
+
+TEST(KernelCases, BytesAreThoseThatThePlanMustMove) {
+  for (const auto product : kAllProducts) {
+    EXPECT_EQ(cases_of(product, {}).front().bytes, 2 * kMap + kWeights) << name(product);
+  }
+  EXPECT_EQ(bytes_of(Product::kWeightGradient, "zero"), kWeights);
+  EXPECT_EQ(bytes_of(Product::kWeightGradient, "zero:freeze=true"), 0);
+  EXPECT_EQ(bytes_of(Product::kWeightGradient, "random"), kWeights);
+  // 48 entries, each of which meets a patch of 144 numbers of x, which has no more than 1,728.
+  EXPECT_EQ(bytes_of(Product::kWeightGradient, "topk_position"), 2 * kMap + kWeights);
+  auto large = small_shape();
+  large.batch = 1, large.out_channels = 2, large.size = 12;
+  const auto few = kernel_cases_of(large, Product::kWeightGradient, {"topk_position"}, at::kCPU);
+  EXPECT_EQ(few.back().bytes, 4 * (2 * 144 + 2 * 144 + 2 * 144)) << "dY, two patches, dW";
+  EXPECT_EQ(bytes_of(Product::kDataGradient, "sdgp:n=2,m=4"), 2 * kMap + kWeights);
+  // Half of the channels of what is read; the result is whole.
+  EXPECT_EQ(bytes_of(Product::kForward, "topk_crs"), kMap / 2 + kWeights / 2 + kMap);
+  EXPECT_EQ(bytes_of(Product::kDataGradient, "topk_crs"), kMap + kWeights / 2 + kMap);
+  EXPECT_EQ(bytes_of(Product::kWeightGradient, "topk_crs"), kMap / 2 + kWeights + kMap);
+}
+
+TEST(KernelCases, ColdOnesFlushTheCachesBeforeEachCall) {
+  auto cases = cases_of(Product::kWeightGradient, {"topk_position"});
+  EXPECT_EQ(cases.front().cold_ns, nullptr);
+  make_cold(cases, at::kCPU);
+  for (const auto& kernel : cases) EXPECT_GT(kernel.cold_ns(), 0) << kernel.variant;
+  // Each thread's part is as large as its own cache, and all of it is written anew each time.
+  CacheFlush flush(at::kCPU);
+  EXPECT_GE(flush.bytes(), 2 * last_cache_bytes(at::kCPU));
+  EXPECT_EQ(flush.written(), 0);
+  flush();
+  EXPECT_EQ(flush.written(), flush.bytes());
+  int64_t called = 0;
+  EXPECT_GE(cold_nanoseconds(at::kCPU, flush, [&] { ++called; }), 0);
+  EXPECT_EQ(called, 1);
+  EXPECT_EQ(flush.written(), 0) << "zeros again";
+}
+
+TEST(KernelCases, TheRooflineIsOfWorkThatWasDone) {
+  const auto from = at::arange(3'000'001, at::kFloat), to = at::empty_like(from);
+  copy_numbers(from, to);
+  EXPECT_TRUE(at::equal(from, to));
+  const auto single = roofline_of(at::kCPU, Precision::kFp32);
+  EXPECT_GT(single.flops, 0);
+  EXPECT_GT(single.bytes, 0);
+  EXPECT_EQ(roofline_of(at::kCPU, Precision::kBf16).flops, 0) << "no limit is known";
 }
 
 TEST(KernelCases, WhatIsNotApproximatedIsRefused) {

@@ -152,6 +152,12 @@ TEST(ItemKind, IsReadFromWhatTheFileHas) {
   const auto kernels = parse_item("[kernels]\nshape = [\"N1,C1,K1,H3\"]\nmethod = \"zero\"\n");
   ASSERT_NE(kernels.as<KernelItem>(), nullptr);
   EXPECT_EQ(kernels.as<KernelItem>()->shape_texts.size(), 1u);
+  EXPECT_EQ(kernels.as<KernelItem>()->device, DeviceKind::kCpu);
+  const auto there = parse_item(
+      "[kernels]\nshapes = \"a\"\ndevice = \"cuda\"\nprecision = [\"tf32\", \"bf16\"]\n");
+  EXPECT_EQ(there.as<KernelItem>()->device, DeviceKind::kCuda);
+  EXPECT_EQ(there.as<KernelItem>()->precisions,
+            (std::vector<Precision>{Precision::kTf32, Precision::kBf16}));
   const auto missing = parse_item("not_run = \"no machine of that kind\"\n");
   ASSERT_NE(missing.as<NotRunItem>(), nullptr);
   EXPECT_EQ(missing.as<NotRunItem>()->why, "no machine of that kind");
@@ -169,6 +175,13 @@ TEST(ItemKind, IsReadFromWhatTheFileHas) {
   EXPECT_NE(item_message("[kernels]\nop = \"weight_gradient\"\n").find("needs either shapes"),
             std::string::npos);
   EXPECT_NE(item_message("[kernels]\nshapes = \"a\"\nrepetitions = 1\n").find("at least 2"),
+            std::string::npos);
+  EXPECT_NE(item_message("[kernels]\nshapes = \"a\"\nprecision = [\"tf32\"]\n")
+                .find("kernels.precision: precision = tf32 needs device = cuda"),
+            std::string::npos);
+  EXPECT_NE(item_message("[kernels]\nshapes = \"a\"\nprecision = [\"fp23\"]\n").find("fp32"),
+            std::string::npos);
+  EXPECT_NE(item_message("[kernels]\nshapes = \"a\"\ndevice = \"tpu\"\n").find("known: cpu, cuda"),
             std::string::npos);
   EXPECT_NE(item_message("[study]\nparams = {}\n").find("name is missing"), std::string::npos);
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "results/reports/kernel_lines.h"
+#include "results/store/database.h"
 #include "tests/results/filled_store.h"
 
 namespace approx {
@@ -79,6 +80,8 @@ Json benched(const std::string& method, const std::string& variant, bool chosen,
           {"density", flops / 1e9},
           {"gflops", flops / (1e8 / ratio)},
           {"ceiling_gflops", 20.0},
+          {"bytes", 2e8},
+          {"memory_gbs", 40.0},
           {"verdict", exact ? "same" : "slower"},
           {"reason", ""}};
 }
@@ -99,9 +102,44 @@ TEST_F(KernelsTest, KernelsShowWhatThePlanKeptAndTheMachineCanDo) {
   EXPECT_DOUBLE_EQ(gather["gflops"], 2.5 * 0.97);
   EXPECT_NEAR(gather["ceiling_pct"].get<double>(), 100 * 2.5 * 0.97 / 20, 1e-9);
   EXPECT_DOUBLE_EQ(rows[0]["ceiling_pct"], 50);
+  // 2 GB a second of 40: it is nearer to what the cores can do.
+  EXPECT_DOUBLE_EQ(rows[0]["gb_per_s"], 2);
+  EXPECT_DOUBLE_EQ(rows[0]["memory_pct"], 5);
+  EXPECT_DOUBLE_EQ(rows[0]["roofline_pct"], 50);
+  EXPECT_EQ(rows[0]["caches"], "warm");
   const std::string text = render(report_kernels(path_), "md");
   EXPECT_NE(text.find("same: the fastest exact path "), std::string::npos);
   EXPECT_NE(text.find("slower: chosen, but slower than dense by more than 2 %"), std::string::npos);
+}
+
+// One that moves much is nearer to what its memory can do.
+TEST(KernelLineTest, TheRooflineIsTheNearerOfBothLimits) {
+  Json row = benched("crs", "gather", true, 1);
+  row["bytes"] = 3.6e9;
+  const Json shown = Json::parse(render(kernel_table({kernel_line(row)}), "json"))["rows"][0];
+  EXPECT_DOUBLE_EQ(shown["ceiling_pct"], 12.5);
+  EXPECT_DOUBLE_EQ(shown["memory_pct"], 90);
+  EXPECT_DOUBLE_EQ(shown["roofline_pct"], 90);
+  row.erase("memory_gbs");
+  const Json half = Json::parse(render(kernel_table({kernel_line(row)}), "json"))["rows"][0];
+  EXPECT_TRUE(half["roofline_pct"].is_null());
+}
+
+// A case of cold caches is another, and no report that goes by benchmarks takes it for a warm one.
+TEST_F(KernelsTest, ColdCachesAreCasesOfTheirOwn) {
+  Json cold = benched("crs", "gather", true, 0.8);
+  cold["shape"]["cold"] = true;
+  RunStore(path_, Mode::kWrite)
+      .add_kernel_results(environment_of(), {benched("crs", "gather", true, 0.9), cold});
+  const Json rows = Json::parse(render(report_kernels(path_), "json"))["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["caches"], "warm");
+  EXPECT_EQ(rows[1]["caches"], "cold");
+  EXPECT_NE(render(report_kernels(path_), "md").find("1 thread, cold, box"), std::string::npos);
+  SQLite::Database db(path_);
+  EXPECT_EQ(db.execAndGet(fmt::format("SELECT count(*) FROM v_kernel WHERE {}", kRandomOperands))
+                .getInt(),
+            1);
 }
 
 // What a layer takes, not what lies beside it, and more than 2 %.

@@ -457,6 +457,62 @@ TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
                                                   "NOT RUN: ours has none"}));
 }
 
+// In three runs of the store, one a precision; a variant that no layer takes counts for nothing.
+TEST_F(PaperReport, ABenchmarkInSeveralPrecisionsIsSummedUpForEach) {
+  Experiment experiment = experiment_of({}, "paper:kernels");
+  experiment.item = experiment.id;
+  experiment.work = KernelItem();
+  experiment.paper.labels = {"8x8", "4x4"};
+  ReportedValue speed;
+  speed.quantity = "speedup";
+  speed.unit = "x";
+  speed.hardware = "Titan Xp";
+  speed.paper = {{{"2", 2.0}}, {{"0.5", 0.5}}};
+  experiment.paper.values = {speed};
+  const auto row = [](const char* shape, const char* precision, bool chosen, double ratio) {
+    return Json{{"op", "weight_gradient"},
+                {"method", "topk"},
+                {"variant", chosen ? "entries" : "densify"},
+                {"shape", {{"of", shape}}},
+                {"label", shape},
+                {"precision", precision},
+                {"device", "cuda"},
+                {"chosen", chosen},
+                {"ns", {1000.0}},
+                {"baseline_ns", {1000.0 * ratio}},
+                {"ratio", ratio},
+                {"ratio_lo", 0.9 * ratio},
+                {"ratio_hi", 1.1 * ratio},
+                {"bytes", 250.0 * ratio},
+                {"memory_gbs", 1.0},
+                {"verdict", ratio > 1 ? "faster" : "slower"}};
+  };
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_kernel_results(environment_of(), {row("8x8", "fp32", true, 9)}, experiment.id);
+  store.add_kernel_results(
+      environment_of(),
+      {row("8x8", "fp32", true, 4), row("8x8", "fp32", false, 0.1), row("4x4", "fp32", true, 1)},
+      experiment.id);
+  store.add_kernel_results(environment_of(),
+                           {row("8x8", "tf32", true, 2), row("4x4", "tf32", true, 0.5)},
+                           experiment.id);
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(std::get<double>(table.rows[0][11]), 4) << "of the last in float, beside the paper's";
+  const auto text = render(table, "md");
+  const auto says = [&](const char* part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(says("| topk, entries, fp32 ") && says("| topk, entries, tf32 ")) << text;
+  EXPECT_TRUE(
+      says("fp32: what a layer takes is faster than the fastest exact path on 1 of 2 "
+           "shapes, slower on 1; geometric mean 2.00×; the bytes that it must move take 25 "
+           "to 100 % of a copy's rate"))
+      << text;
+  EXPECT_TRUE(
+      says("tf32: what a layer takes is faster than the fastest exact path on 1 of 2 "
+           "shapes, slower on 1; geometric mean 1.00×"))
+      << text;
+}
+
 TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
   auto elsewhere = item(6);
   for (auto& run : trainings_of(elsewhere)) run.config.threads = 7;

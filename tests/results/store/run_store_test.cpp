@@ -608,9 +608,9 @@ TEST_F(StoreTest, KernelResultsOfTheFourthVersionAreKept) {
   }
   { RunStore store(path_, Mode::kWrite); }
   EXPECT_EQ(query(path_,
-                  "SELECT label, ratio, baseline_variant, chosen, density, ceiling_gflops "
-                  "FROM v_kernel"),
-            std::vector<std::string>{"conv1|1.5||NULL|NULL|NULL"});
+                  "SELECT label, ratio, baseline_variant, chosen, density, ceiling_gflops, bytes, "
+                  "memory_gbs FROM v_kernel"),
+            std::vector<std::string>{"conv1|1.5||NULL|NULL|NULL|NULL|NULL"});
 }
 
 // A run of before keeps what it counted; which variants computed it is known of later runs alone.
@@ -711,6 +711,8 @@ TEST_F(StoreTest, KernelResultsAreKept) {
                     {"chosen", true},
                     {"density", 0.25},
                     {"ceiling_gflops", 50.0},
+                    {"bytes", 1.5e6},
+                    {"memory_gbs", 20.0},
                     {"verdict", "faster"}};
   store.add_kernel_results(environment_of(), {row});
   store.add_kernel_results(environment_of(), {row});
@@ -722,8 +724,9 @@ TEST_F(StoreTest, KernelResultsAreKept) {
             std::vector<std::string>{"weight_gradient|{\"batch\":8}|200.0|400.0|2.0|NULL|"
                                      "{\"max_rel_error\":\"+inf\"}|faster"});
   EXPECT_EQ(query(path_,
-                  "SELECT baseline_variant, chosen, density, ceiling_gflops FROM v_kernel LIMIT 1"),
-            std::vector<std::string>{"packed channels last|1|0.25|50.0"});
+                  "SELECT baseline_variant, chosen, density, ceiling_gflops, bytes, memory_gbs "
+                  "FROM v_kernel LIMIT 1"),
+            std::vector<std::string>{"packed channels last|1|0.25|50.0|1500000.0|20.0"});
   EXPECT_EQ(query(path_, "SELECT count(*) FROM kernel_case"), std::vector<std::string>{"1"});
 }
 
