@@ -31,6 +31,12 @@
 //   shuffle_down(value, lanes)    of the lane so many higher; beyond the last, one's own
 //   ballot(bool)                  a bit for each of the warp's 32 lanes
 //   add(int64_t* sum, int64_t)    in global memory, atomically
+//   copy<kBytes>(to, from)        begins to copy 8 or 16 bytes of global to shared memory; both
+//                                 addresses are multiples of that
+//   close_copies()                makes a group of the copies that this thread has begun since
+//   wait_copies<kOpen>()          waits for this thread's groups, all but the last kOpen; a
+//                                 barrier then shows them to the others
+//   multiply_sparse, load_matrices    by all lanes of a warp: kernels/gpu/tensor_cores.h
 // What both sides call, as grid() and the body do a helper, is constexpr: what is marked APPROX_GPU
 // does not exist on the host of a GPU.
 // Barriers must be met by all threads of a block, shuffles and ballots by all lanes of a warp. The
@@ -153,6 +159,10 @@ APPROX_GPU Halves<kCount> load_bits(const uint16_t* bits) {
     const ushort4 four = *reinterpret_cast<const ushort4*>(bits);
     return {{four.x, four.y, four.z, four.w}};
   }
+  if constexpr (kCount == 8) {
+    const uint4 words = *reinterpret_cast<const uint4*>(bits);
+    return std::bit_cast<Halves<8>>(words);
+  }
 #endif
   return *reinterpret_cast<const Halves<kCount>*>(bits);
 }
@@ -197,6 +207,10 @@ requires(sizeof(Number) == sizeof(uint16_t)) APPROX_GPU
   if constexpr (kCount == 4) {
     *reinterpret_cast<ushort4*>(&to->bits) =
         make_ushort4(halves.v[0], halves.v[1], halves.v[2], halves.v[3]);
+    return;
+  }
+  if constexpr (kCount == 8) {
+    *reinterpret_cast<uint4*>(&to->bits) = std::bit_cast<uint4>(halves);
     return;
   }
 #endif

@@ -3,9 +3,14 @@
 
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "base/error.h"
+#include "kernels/bfloat16.h"
+#include "kernels/float16.h"
 #include "kernels/gpu/kernel.h"
 #include "kernels/gpu/launches.h"
+#include "kernels/gpu/tensor_cores.h"
 
 namespace approx {
 
@@ -40,8 +45,70 @@ class GpuThread {
     atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(value));
   }
 
+  template <int kBytes>
+  __device__ void copy(void* to, const void* from) {
+    static_assert(kBytes == 8 || kBytes == 16);
+    if constexpr (kBytes == 16) {
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
+                   : "memory");
+    } else {
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared_address(to)), "l"(from)
+                   : "memory");
+    }
+  }
+  __device__ void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  template <int kOpen>
+  __device__ void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kOpen) : "memory");
+  }
+
+  template <bool kTransposed>
+  __device__ Registers load_matrices(const void* row) {
+    Registers r;
+    if constexpr (kTransposed) {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(r.v[0]), "=r"(r.v[1]), "=r"(r.v[2]), "=r"(r.v[3])
+                   : "r"(shared_address(row))
+                   : "memory");
+    } else {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(r.v[0]), "=r"(r.v[1]), "=r"(r.v[2]), "=r"(r.v[3])
+                   : "r"(shared_address(row))
+                   : "memory");
+    }
+    return r;
+  }
+
+  // The form that asks for ascending indices is the one that is fast everywhere (PTX ISA 9.0,
+  // section 9.7.14.6.3).
+  template <typename Number, int kSelector>
+  __device__ void multiply_sparse(const Registers& a, const Registers& b, uint32_t indices,
+                                  Floats<4>& sum) {
+    static_assert(sizeof(Number) == sizeof(uint16_t) && (kSelector == 0 || kSelector == 1));
+    if constexpr (std::is_same_v<Number, BFloat16>) {
+      asm volatile(
+          "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 "
+          "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%0, %1, %2, %3}, %12, %13;"
+          : "+f"(sum.v[0]), "+f"(sum.v[1]), "+f"(sum.v[2]), "+f"(sum.v[3])
+          : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b.v[0]), "r"(b.v[1]),
+            "r"(b.v[2]), "r"(b.v[3]), "r"(indices), "n"(kSelector));
+    } else {
+      static_assert(std::is_same_v<Number, Float16>);
+      asm volatile(
+          "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
+          "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%0, %1, %2, %3}, %12, %13;"
+          : "+f"(sum.v[0]), "+f"(sum.v[1]), "+f"(sum.v[2]), "+f"(sum.v[3])
+          : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b.v[0]), "r"(b.v[1]),
+            "r"(b.v[2]), "r"(b.v[3]), "r"(indices), "n"(kSelector));
+    }
+  }
+
  private:
   static constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+
+  static __device__ unsigned shared_address(const void* at) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(at));
+  }
 };
 
 template <typename Kernel>

@@ -24,6 +24,42 @@ APPROX_GPU float rescaling_of(const PlaneSums<kWidth>& sums, int i) {
   return rescaling_factor(sums.first[i], sums.second[i]);
 }
 
+// Four neighbouring channels of a pixel.
+struct FourKept {
+  Floats<4> left;  // what does not stay is zero
+  bool stays[4];
+};
+
+// Whole groups of kM; the first of the four is element `first` of dY.
+template <int kM, typename Number>
+APPROX_GPU FourKept kept_of_four(const NmArgs<Number>& a, const Floats<4>& values, int64_t first) {
+  uint32_t key[4];
+  if (a.random) {
+    const auto words = a.rng.block(static_cast<uint32_t>(first / 4));
+    for (int i = 0; i < 4; ++i) key[i] = bits_of(Rng::uniform(words[static_cast<size_t>(i)]));
+  } else {
+    for (int i = 0; i < 4; ++i) key[i] = nm_key(values.v[i]);
+  }
+  FourKept kept;
+  for (int group = 0; group < 4; group += kM) {
+    float whole = 0, rest = 0;
+    for (int i = group; i < group + kM; ++i) {
+      int before = 0;
+      for (int j = group; j < group + kM; ++j) {
+        before += key[j] > key[i] || (key[j] == key[i] && j < i) ? 1 : 0;
+      }
+      kept.stays[i] = before < a.n;
+      kept.left.v[i] = kept.stays[i] ? values.v[i] : 0.0f;
+      whole += std::fabs(values.v[i]);
+      rest += std::fabs(kept.left.v[i]);
+    }
+    for (int i = group; a.rescale_group && i < group + kM; ++i) {
+      kept.left.v[i] *= rescaling_factor(whole, rest);
+    }
+  }
+  return kept;
+}
+
 // Groups of two or four: a thread has four neighbouring channels of its pixels in registers. Where
 // planes are rescaled the block, which has all of their pixels, reads again what it has written,
 // while it is in the caches. kM divides four, and four the channels.
@@ -49,7 +85,8 @@ struct NmPruneFours {
     int64_t kept = 0;
     for (int64_t pixel = at.part; is_one && pixel < plane; pixel += at.parts) {
       const int64_t first = image + pixel * a.channels;
-      const Floats<4> values = load<4>(a.dy + first), left = pruned(values, first);
+      const Floats<4> values = load<4>(a.dy + first);
+      const Floats<4> left = kept_of_four<kM>(a, values, first).left;
       for (int i = 0; i < 4; ++i) {
         sums.first[i] += std::fabs(values.v[i]);
         sums.second[i] += std::fabs(left.v[i]);
@@ -73,35 +110,6 @@ struct NmPruneFours {
     }
     const int64_t all_kept = sum_of_block(thread, kept, thread.template shared<int64_t>());
     if (thread.index() == 0) thread.add(on.kept, all_kept);
-  }
-
- private:
-  APPROX_GPU Floats<4> pruned(const Floats<4>& values, int64_t first) const {
-    const NmArgs<Number>& a = on.args;
-    uint32_t key[4];
-    if (a.random) {
-      const auto words = a.rng.block(static_cast<uint32_t>(first / 4));
-      for (int i = 0; i < 4; ++i) key[i] = bits_of(Rng::uniform(words[static_cast<size_t>(i)]));
-    } else {
-      for (int i = 0; i < 4; ++i) key[i] = nm_key(values.v[i]);
-    }
-    Floats<4> left;
-    for (int group = 0; group < 4; group += kM) {
-      float whole = 0, rest = 0;
-      for (int i = group; i < group + kM; ++i) {
-        int before = 0;
-        for (int j = group; j < group + kM; ++j) {
-          before += key[j] > key[i] || (key[j] == key[i] && j < i) ? 1 : 0;
-        }
-        left.v[i] = before < a.n ? values.v[i] : 0.0f;
-        whole += std::fabs(values.v[i]);
-        rest += std::fabs(left.v[i]);
-      }
-      for (int i = group; a.rescale_group && i < group + kM; ++i) {
-        left.v[i] *= rescaling_factor(whole, rest);
-      }
-    }
-    return left;
   }
 };
 

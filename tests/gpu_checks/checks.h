@@ -21,6 +21,8 @@ std::vector<Agreement> pruned_lists_on_gpu();
 std::vector<Agreement> norm_on_gpu();
 std::vector<Agreement> channels_on_gpu();
 std::vector<Agreement> squares_on_gpu();
+std::vector<Agreement> tensor_cores_on_gpu();
+std::vector<Agreement> two_of_four_on_gpu();
 
 // What rounding to such numbers may change of one, as a share of it.
 template <typename Number>

@@ -23,14 +23,16 @@ constexpr size_t kSharedZone = 1024;
 constexpr unsigned char kUnwritten = 0xFF;
 
 // What a thread waits for.
-enum class State { kReady, kAtBarrier, kAtShuffle, kAtBallot, kDone };
+enum class State { kReady, kAtBarrier, kAtShuffle, kAtBallot, kTogether, kDone };
 
 struct Fibre {
   ucontext_t context{};
   std::unique_ptr<unsigned char[]> stack;
   State state = State::kReady;
   uint64_t offered = 0, seen = 0;  // words that lanes exchange
-  void* fake_stack = nullptr;      // of AddressSanitizer
+  void* mine = nullptr;            // what a lane brings to what all do together
+  WarpWork work = nullptr;
+  void* fake_stack = nullptr;  // of AddressSanitizer
   CpuThread thread;
 };
 
@@ -53,12 +55,11 @@ class EmulatedBlock {
     for (size_t i = 0; i < fibres_.size(); ++i) begin(fibres_[i], static_cast<int>(i), x, y);
     while (!all(0, fibres_.size(), State::kDone)) {
       const bool moved = order_ == Order::kShuffled ? turn_of_all() : turn_warp_by_warp();
-      if (!release_block() && !moved) {
-        forbid_zones(false);
-        return fmt::format("block {}, {}: {}", x, y, who_waits());
-      }
+      if (!release_block() && !moved) complain(who_waits());
+      if (!wrong_.empty()) break;
     }
     forbid_zones(false);
+    if (!wrong_.empty()) return fmt::format("block {}, {}: {}", x, y, wrong_);
     const auto untouched = [](unsigned char byte) { return byte == kUnwritten; };
     const auto zone = static_cast<std::ptrdiff_t>(kSharedZone);
     if (!std::all_of(shared_.begin(), shared_.begin() + zone, untouched) ||
@@ -77,6 +78,17 @@ class EmulatedBlock {
     yield(fibre, /*for_good=*/false);
   }
 
+  void wait_for_all_lanes(CpuThread& thread, void* mine, WarpWork work) {
+    Fibre& fibre = fibres_[static_cast<size_t>(thread.index_)];
+    fibre.mine = mine;
+    fibre.work = work;
+    wait(thread, State::kTogether, 0);
+  }
+
+  void complain(const std::string& what) {
+    if (wrong_.empty()) wrong_ = what;
+  }
+
   // What that lane of the thread's warp offered.
   uint64_t seen(const CpuThread& thread, int lane) const {
     const int first = thread.index_ / kWarp * kWarp;
@@ -92,6 +104,9 @@ class EmulatedBlock {
     thread.shared_ = shared_.data() + kSharedZone;
     thread.block_x_ = x, thread.block_y_ = y, thread.blocks_ = grid_.x;
     thread.index_ = index, thread.threads_ = grid_.threads;
+    thread.copies_.assign(1, {});
+    thread.copies_at_once_ =
+        order_ == Order::kBackwards || (order_ == Order::kShuffled && random_() % 2 == 0);
     fibre.state = State::kReady;
     fibre.fake_stack = nullptr;
     getcontext(&fibre.context);
@@ -174,12 +189,23 @@ class EmulatedBlock {
 
   // Lets go on who all are where they wait for each other.
   bool release_warp(size_t first) {
-    for (const State state : {State::kAtShuffle, State::kAtBallot}) {
+    for (const State state : {State::kAtShuffle, State::kAtBallot, State::kTogether}) {
       if (!all(first, first + kWarp, state)) continue;
+      if (state == State::kTogether) work_together(first);
       let_go(first, first + kWarp);
       return true;
     }
     return false;
+  }
+  void work_together(size_t first) {
+    WarpLanes lanes;
+    for (size_t lane = 0; lane < kWarp; ++lane) {
+      const Fibre& fibre = fibres_[first + lane];
+      if (fibre.work != fibres_[first].work) return complain("lanes of a warp do unlike things");
+      lanes[lane] = fibre.mine;
+    }
+    const char* wrong = fibres_[first].work(lanes);
+    if (wrong != nullptr) complain(wrong);
   }
   bool release_block() {
     if (!all(0, fibres_.size(), State::kAtBarrier)) return false;
@@ -202,9 +228,10 @@ class EmulatedBlock {
                            [&](const Fibre& f) { return f.state == state; });
     };
     return fmt::format(
-        "{} threads wait at a barrier, {} at a shuffle, {} at a ballot, {} have ended",
+        "{} threads wait at a barrier, {} at a shuffle, {} at a ballot, {} for the lanes of a "
+        "warp, {} have ended",
         count(State::kAtBarrier), count(State::kAtShuffle), count(State::kAtBallot),
-        count(State::kDone));
+        count(State::kTogether), count(State::kDone));
   }
 
   void forbid_zones([[maybe_unused]] bool forbidden) {
@@ -226,6 +253,7 @@ class EmulatedBlock {
   std::vector<size_t> turns_;
   std::vector<unsigned char> shared_;
   bool any_ = false;
+  std::string wrong_;
   std::mt19937 random_{12345};
   ucontext_t main_{};
   const void* main_stack_ = nullptr;
@@ -241,6 +269,12 @@ uint64_t CpuThread::exchange(uint64_t word, int lane) {
   block_->wait(*this, State::kAtShuffle, word);
   return block_->seen(*this, lane);
 }
+
+void CpuThread::together(void* mine, WarpWork work) {
+  block_->wait_for_all_lanes(*this, mine, work);
+}
+
+void CpuThread::complain(const char* what) { block_->complain(what); }
 
 uint32_t CpuThread::ballot(bool mine) {
   block_->wait(*this, State::kAtBallot, mine ? 1 : 0);

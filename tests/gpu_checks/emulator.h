@@ -11,12 +11,15 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/bfloat16.h"
 #include "kernels/gpu/kernel.h"
+#include "tests/gpu_checks/warp_products.h"
 
 namespace approx {
 
 // The first warp runs ahead of the others, or the last, or all go on side by side in an order drawn
-// anew between any two places where they wait.
+// anew between any two places where they wait. Copies that a thread may wait for are late in the
+// first, at once in the second, by thread in the third.
 enum class Order { kForwards, kBackwards, kShuffled };
 constexpr Order kOrders[] = {Order::kForwards, Order::kBackwards, Order::kShuffled};
 
@@ -57,15 +60,62 @@ class CpuThread {
 
   void add(int64_t* sum, int64_t value) { *sum += value; }
 
+  // Copied at once, or when somebody waits for it and not before: a GPU may do either.
+  template <int kBytes>
+  void copy(void* to, const void* from) {
+    static_assert(kBytes == 8 || kBytes == 16);
+    if (!aligned(kBytes, to) || !aligned(kBytes, from)) return complain("a copy is not aligned");
+    if (copies_at_once_) {
+      std::memcpy(to, from, kBytes);
+    } else {
+      copies_.back().push_back({to, from, kBytes});
+    }
+  }
+  void close_copies() { copies_.emplace_back(); }
+  template <size_t kOpen>
+  void wait_copies() {
+    while (copies_.size() > kOpen + 1) {
+      for (const Copy& copy : copies_.front()) std::memcpy(copy.to, copy.from, copy.bytes);
+      copies_.erase(copies_.begin());
+    }
+  }
+
+  template <bool kTransposed>
+  Registers load_matrices(const void* row) {
+    if (!aligned(16, row)) complain("a row of a matrix is not aligned");
+    MatrixRow mine{static_cast<const uint16_t*>(row), kTransposed, {}};
+    together(&mine, load_matrices_of_warp);
+    return mine.loaded;
+  }
+  template <typename Number, int kSelector>
+  void multiply_sparse(const Registers& a, const Registers& b, uint32_t indices, Floats<4>& sum) {
+    SparseFactors mine{a, b, indices, kSelector, std::is_same_v<Number, BFloat16>, sum};
+    together(&mine, multiply_sparse_of_warp);
+    sum = mine.sum;
+  }
+
  private:
   friend class EmulatedBlock;
+  struct Copy {
+    void* to;
+    const void* from;
+    size_t bytes;
+  };
 
+  static bool aligned(size_t bytes, const void* at) {
+    return reinterpret_cast<uintptr_t>(at) % bytes == 0;
+  }
+  void complain(const char* what);
   uint64_t exchange(uint64_t word, int lane);
+  // Has the work of all lanes done once all are there, each with `mine`.
+  void together(void* mine, WarpWork work);
 
   EmulatedBlock* block_ = nullptr;
   unsigned char* shared_ = nullptr;
   int64_t block_x_ = 0, block_y_ = 0, blocks_ = 1;
   int index_ = 0, threads_ = 0;
+  bool copies_at_once_ = false;
+  std::vector<std::vector<Copy>> copies_;  // groups that nobody has waited for, the last still open
 };
 
 // Runs what a kernel's threads do over its grid. Returns what is wrong, or nothing: threads of

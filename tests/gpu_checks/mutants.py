@@ -20,12 +20,15 @@ GRADIENT_ROWS, ROWS, TILES, LISTS = (f"kernels/pruned_dy/{name}_gpu.h" for name 
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
 SQUARES = "kernels/select/squares_gpu.h"
 PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
+STORED, SPARSE = (f"kernels/structured_dy/{name}_gpu.h" for name in ("compress", "mma_sp"))
+PROBES = "kernels/gpu/probes.h"
 # The file of its check; of the others it is "pruning". Of what several include, the first that is
 # linked: of functions that are not inlined the linker takes the first.
 CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels",
             SQUARES: "squares", SLICES: "entries", ROWS_OF_PIXELS: "pruned_rows",
             GRADIENT_ROWS: "pruned_rows", ROWS: "pruned_rows", TILES: "pruned_tiles",
-            LISTS: "pruned_lists", PEAKS: "peaks", LARGEST: "peaks"}
+            LISTS: "pruned_lists", PEAKS: "peaks", LARGEST: "peaks", STORED: "two_of_four",
+            SPARSE: "two_of_four", PROBES: "tensor_cores"}
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
           ENTRIES: "SparseDY entries,", NM: "n of", PRUNED: "", SUMS: "mean",
@@ -33,7 +36,8 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           CHANNELS: "channels", SQUARES: "norms of", SLICES: "SparseDY entries,",
           ROWS_OF_PIXELS: "PrunedDY rows", GRADIENT_ROWS: "PrunedDY rows", ROWS: "PrunedDY rows",
           TILES: "PrunedDY tiles", LISTS: "PrunedDY lists", PEAKS: "all peaks",
-          LARGEST: "the largest"}
+          LARGEST: "the largest", STORED: "two of four: stored", SPARSE: "two of four: data",
+          PROBES: "tensor cores"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
@@ -207,6 +211,42 @@ FAULTS = [
     ("the angle of another pair", NORMALS, "words[pair + 1]", "words[3 - pair]"),
     ("one of four forgotten", DRAWS, "i < 4 && at + i", "i < 3 && at + i"),
     ("fours beyond the end", DRAWS, "kFours && at + 4 <= count", "kFours"),
+    ("one place twice", STORED, "? 2 : first + 1;", "? 2 : first;"),
+    ("the second of three", STORED, "first = stays[0] ? 0 : stays[1] ? 1 : 2;",
+     "first = stays[0] ? 0 : 1;"),
+    ("places of other fours", STORED, "two.places << from", "two.places << 4 * four"),
+    ("places of the channels behind", STORED, "on.places[element / kWidth] =",
+     "on.places[element / kWidth + 1] ="),
+    ("factors are read before they are there", STORED,
+     "    thread.barrier();\n    for (int64_t pixel", "    for (int64_t pixel"),
+    ("the factor of another channel", STORED, "static_cast<int>(places >> 2 * i & 3)", "i % 2"),
+    ("channels beyond the last", STORED, "is_one = channel < a.channels",
+     "is_one = channel <= a.channels"),
+    ("too little shared memory", STORED, "grid(sizeof(PlaneSums<kWidth>))",
+     "grid(sizeof(PlaneSums<kWidth>) / 2)"),
+    ("a stage is read before it is there", SPARSE,
+     "      thread.barrier();\n      multiply(", "      multiply("),
+    ("a stage is filled while it is read", SPARSE,
+     "      thread.barrier();  // the stage may be filled again\n", ""),
+    ("copies are not waited for", SPARSE, "wait_copies<1>", "wait_copies<2>"),
+    ("pixels are read before they are there", SPARSE,
+     "    thread.barrier();  // the pixels of other threads\n", ""),
+    ("the padding is read", SPARSE, "y < p.ho", "y <= p.ho"),
+    ("no places where there are only zeros", SPARSE, "kAnyPlaces = 0x4444", "kAnyPlaces = 0"),
+    ("the places of other rows", SPARSE, "row = pixel + lane % 4 / 2 * 16", "row = pixel + 0"),
+    ("the places of other channels", SPARSE, "word = 2 * half + lane % 2", "word = 2 * half"),
+    ("no dilation down", SPARSE, "y = (own.y + g.padding.h - step.r * g.dilation.h)",
+     "y = (own.y + g.padding.h - step.r)"),
+    ("the first channels of dY alone", SPARSE, "step.channel + kOutputs < args.problem.co",
+     "step.channel + kOutputs < kOutputs"),
+    ("the weights of the first tap", SPARSE, "* taps + tap) * p.ci", "* taps) * p.ci"),
+    ("a channel beyond the last", SPARSE, "input >= args.problem.ci", "input > args.problem.ci"),
+    ("rows beyond the last", SPARSE, "own.n < p.n && own.y < p.h &&", "own.n < p.n &&"),
+    ("sums of other rows", SPARSE, "v + 2 * below", "v + below"),
+    ("half of the channels", SPARSE, "half < 2; ++half", "half < 1; ++half"),
+    ("one selector for all", PROBES, "args.selector == 0", "args.selector >= 0"),
+    ("matrices are loaded before they are there", PROBES, "    thread.template wait_copies<0>();\n",
+     ""),
 ]
 
 

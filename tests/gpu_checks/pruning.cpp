@@ -9,6 +9,7 @@
 #include "kernels/select/nm_gpu.h"
 #include "kernels/select/pruned_gpu.h"
 #include "tests/gpu_checks/checks.h"
+#include "tests/gpu_checks/nm_definition.h"
 #include "tests/kernel_checks/operands.h"
 
 namespace approx {
@@ -99,28 +100,9 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
     }
   }
   const auto values = as_numbers<Number>(floats);
-  std::vector<Number> wanted(values.size()), got;
-  args.dy = values.data();
-  args.pruned = wanted.data();
-  int64_t wanted_kept = nm_reference(args, 0, args.pixels);
-  if (on.rescale_plane) {
-    const int64_t plane = args.pixels / on.images;
-    for (int64_t n = 0; n < on.images; ++n) {
-      for (int64_t c = 0; c < args.channels; ++c) {
-        double all = 0, left = 0;
-        for (int64_t pixel = n * plane; pixel < (n + 1) * plane; ++pixel) {
-          const auto at = static_cast<size_t>(pixel * args.channels + c);
-          all += std::abs(static_cast<float>(values[at]));
-          left += std::abs(static_cast<float>(wanted[at]));
-        }
-        const double factor = rescaling_factor(all, left);
-        for (int64_t pixel = n * plane; pixel < (n + 1) * plane; ++pixel) {
-          auto& value = wanted[static_cast<size_t>(pixel * args.channels + c)];
-          value = Number(static_cast<float>(static_cast<float>(value) * factor));
-        }
-      }
-    }
-  }
+  int64_t wanted_kept = 0;
+  const auto wanted = nm_by_definition(on, values, wanted_kept);
+  std::vector<Number> got;
   const GpuArray<Number> dy(values);
   std::string wrong = in_all_orders<std::vector<Number>>(
       [&](Order order, std::vector<Number>& results) {

@@ -1,0 +1,48 @@
+// dY as sparse tensor cores read it, and the data gradient of it, on plain pointers of a GPU.
+//
+// Of every four neighbouring channels of a pixel two are stored, in their order, and where they
+// were: four bits for each four channels, bits 0 and 1 the place of the first, bits 2 and 3 that of
+// the second. The bits of sixteen channels are a word, the first channels lowest. Where a choice
+// keeps fewer than two, one that is dropped is stored beside it, as zero.
+#pragma once
+
+#include "kernels/problem.h"
+#include "kernels/select/pruned.h"
+
+namespace approx {
+
+// Chosen, rescaled and stored in one pass; by plane a second one rescales what has just been
+// written. n of m is 2 of 4, 1 of 4 or 1 of 2, and sixteen divides the channels.
+template <typename Number>
+struct CompressArgs {
+  NmArgs<Number> args;         // its `pruned` is not written
+  int64_t images = 1;          // that the pixels are of
+  bool rescale_plane = false;  // multiply what stays of a plane by sum|plane| / sum|kept|
+  Number* stored = nullptr;    // [pixels,channels/2]
+  uint16_t* places = nullptr;  // [pixels,channels/16]
+};
+
+// The data gradient of a dY that is stored so. One group; 64 divides the channels of dY, and eight
+// those of x. All lies by sixteen bytes.
+template <typename Number>
+struct SparseGradientArgs {
+  Problem problem;
+  const Number* stored = nullptr;    // [N,Ho,Wo,Co/2]
+  const uint16_t* places = nullptr;  // [N,Ho,Wo,Co/16]
+  const Number* w = nullptr;         // [Co,Kh,Kw,Ci]
+  Number* out = nullptr;             // [N,H,W,Ci]
+};
+
+// Whether both do with such a problem and plan.
+constexpr bool takes_two_of_four(const Problem& p) {
+  constexpr int64_t kOutputs = 64, kInputs = 8;
+  const bool halved = (p.group == 2 || p.group == 4) && p.density <= 0.5;
+  const bool is_half = p.element == ElementType::kBFloat16 || p.element == ElementType::kHalf;
+  return p.product == Product::kDataGradient && is_half && halved && p.one_group() &&
+         p.co % kOutputs == 0 && p.ci % kInputs == 0;
+}
+
+// The rule of what no GPU has timed yet: it is computed where it is asked for by its name.
+constexpr bool unmeasured(const Problem& /*problem*/) { return false; }
+
+}  // namespace approx
