@@ -40,23 +40,39 @@ const Variant<Kind>* named(std::string_view name, const Problem& problem) {
   return nullptr;
 }
 
+// The one of that name, or the one that is chosen.
+template <typename Kind>
+const Variant<Kind>& found_variant(const Kind& plan, const Operands& operands,
+                                   std::string_view variant) {
+  const Problem problem = problem_under(plan, operands);
+  const auto* found = variant.empty() ? choose<Kind>(problem) : named<Kind>(variant, problem);
+  if (found != nullptr) return *found;
+  throw Error(ErrorKind::kInternal,
+              fmt::format("no {}kernel computes a {} plan for the product {}",
+                          variant.empty() ? "" : fmt::format("\"{}\" ", variant),
+                          PlanTraits<Kind>::kName, name(operands.product)));
+}
+
 }  // namespace
 
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant,
                LayerVariants* counts) {
   return std::visit(
       [&]<typename Kind>(const Kind& kind) {
-        const Problem problem = problem_under(kind, operands);
-        const auto* found = variant.empty() ? choose<Kind>(problem) : named<Kind>(variant, problem);
-        if (found != nullptr) {
-          if (counts != nullptr)
-            counts->of(operands.product).add(PlanTraits<Kind>::kName, found->name);
-          return compute(*found, kind, operands);
+        const Variant<Kind>& found = found_variant(kind, operands, variant);
+        if (counts != nullptr) {
+          counts->of(operands.product).add(PlanTraits<Kind>::kName, found.name);
         }
-        throw Error(ErrorKind::kInternal,
-                    fmt::format("no {}kernel computes a {} plan for the product {}",
-                                variant.empty() ? "" : fmt::format("\"{}\" ", variant),
-                                PlanTraits<Kind>::kName, name(operands.product)));
+        return compute(found, kind, operands);
+      },
+      plan);
+}
+
+PreparedProduct prepared(const Plan& plan, const Operands& operands, std::string_view variant) {
+  return std::visit(
+      [&]<typename Kind>(const Kind& kind) {
+        const Variant<Kind>& found = found_variant(kind, operands, variant);
+        return found.preparation == nullptr ? PreparedProduct() : found.preparation(kind, operands);
       },
       plan);
 }

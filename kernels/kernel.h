@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,9 @@
 #include "kernels/variant_counts.h"
 
 namespace approx {
+
+// See kernels/variant.h.
+using PreparedProduct = std::function<at::Tensor()>;
 
 // The product of `operands` under `plan`, in the precision of dy (forward: of x):
 //   forward [N,Co,Ho,Wo], data gradient [N,Ci,H,W], weight gradient [Co,Ci/groups,Kh,Kw].
@@ -31,6 +35,11 @@ at::Tensor run(const Plan& plan, const Operands& operands, std::string_view vari
 // Whether it may depend on the density of a PrunedDY plan what computes one of these gradients.
 // (Rules of such variants are true from no density on to some density.)
 bool density_decides(const Operands& operands);
+
+// Does what a variant of `run` does before it multiplies, which is to choose what stays of dY and
+// to write or compress it, and returns what multiplies. Null where the variant does both at once.
+// Throws as `run` does.
+PreparedProduct prepared(const Plan& plan, const Operands& operands, std::string_view variant);
 
 // The exact product as of a dY without zeros: what gains by zeros is held against it.
 at::Tensor full_product(const Operands& operands);

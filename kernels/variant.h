@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <type_traits>
@@ -97,6 +98,12 @@ struct Work {
 template <typename Plan>
 using TensorFunction = at::Tensor (*)(const Plan& plan, const Operands& operands);
 
+// What is left of a product once its operands are prepared: the multiplication, as often as it is
+// called.
+using PreparedProduct = std::function<at::Tensor()>;
+template <typename Plan>
+using Preparation = PreparedProduct (*)(const Plan& plan, const Operands& operands);
+
 template <typename Plan>
 struct Variant {
   static constexpr const char* kWhat = "kernel";
@@ -114,6 +121,8 @@ struct Variant {
   // (kernels/probe/lanes.h), so that equal runs take equal paths. Measured, not guessed: in the
   // table of kernels/rules.h where an approximated variant is held against another path.
   Variant& pays(Rule rule) { return pays_ = rule, *this; }
+  // Of a function of tensors that first makes another operand of dY: the two parts of it.
+  Variant& in_two_parts(Preparation<Plan> prepare) { return preparation = prepare, *this; }
   // Of those that fit and pay the one of least rank is taken: the fastest first.
   Variant& rank(int rank) { return rank_ = rank, *this; }
   // The definition in plain loops, which the others must agree with: taken only by its name.
@@ -145,6 +154,7 @@ struct Variant {
 
   // What computes it: a function of tensors, or work on plain memory with what has it done.
   TensorFunction<Plan> tensors = nullptr;
+  Preparation<Plan> preparation = nullptr;
   template <typename Real>
   struct WorkOnTensors {
     Work<Plan, Real> work;

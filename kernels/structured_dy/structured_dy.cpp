@@ -35,12 +35,17 @@ at::Tensor PlanTraits<StructuredDY>::gradient(const StructuredDY& plan, const at
 namespace {
 
 // Any product, device and precision: what stays is written out.
+PreparedProduct write_out(const StructuredDY& plan, const Operands& o) {
+  return [written = nm_pruned(o.dy, plan.choice, plan.rng), o] { return approx::run(written, o); };
+}
+
 at::Tensor product_of_written_out(const StructuredDY& plan, const Operands& o) {
-  return approx::run(nm_pruned(o.dy, plan.choice, plan.rng), o);
+  return write_out(plan, o)();
 }
 
 REGISTER_KERNEL(StructuredDY, "masked", product_of_written_out)
     .computes({Product::kDataGradient, Product::kWeightGradient})
+    .in_two_parts(write_out)
     .rank(1);
 
 }  // namespace

@@ -1,6 +1,8 @@
 // What a GPU must agree with the CPU in. Skipped where there is none; scripts/gpu-suite runs these
 // where there is one.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -13,9 +15,11 @@
 #include "core/train/session.h"
 #include "kernels/dense/cudnn.h"
 #include "kernels/draws.h"
+#include "kernels/gpu/start.h"
 #include "kernels/norm/fused_norm.h"
 #include "kernels/rules.h"
 #include "kernels/select/select.h"
+#include "tests/gpu_checks/sparse_tile.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 
@@ -378,6 +382,110 @@ TEST(Cuda, StructuredPruningGivesTheCpusBits) {
         EXPECT_TRUE(rescaling == Rescaling::kPlane ? close(got.dy, wanted.dy, 1e-5)
                                                    : at::equal(got.dy.cpu(), wanted.dy));
         EXPECT_EQ(got.kept.item<int64_t>(), wanted.kept.item<int64_t>());
+      }
+    }
+  }
+}
+
+// Bytes there, and back.
+template <typename T>
+at::Tensor there_of(const std::vector<T>& values) {
+  auto bytes = at::empty({static_cast<int64_t>(values.size() * sizeof(T))}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr(), values.data(), values.size() * sizeof(T));
+  return bytes.to(*cuda());
+}
+template <typename T>
+std::vector<T> back_from(const at::Tensor& bytes) {
+  const auto here = bytes.cpu();
+  std::vector<T> values(static_cast<size_t>(here.numel()) / sizeof(T));
+  std::memcpy(values.data(), here.const_data_ptr(), values.size() * sizeof(T));
+  return values;
+}
+template <typename T>
+T* pointer_of(const at::Tensor& bytes) {
+  return static_cast<T*>(bytes.mutable_data_ptr());
+}
+
+// Where each number of a fragment lies, and what each pair of indices says: the emulator has it
+// from PTX's description (tests/gpu_checks/warp_products.cpp), the device alone knows it.
+template <typename Number>
+void expect_fragments_where_they_are_described() {
+  ASSERT_TRUE(can_start<SparseTilesArgs<Number>>(*cuda()));
+  const auto tiles = tiles_of_single_numbers();
+  for (const int selector : {0, 1}) {
+    const TileRegisters registers = registers_of<Number>(tiles, selector);
+    const auto a = there_of(registers.a), b = there_of(registers.b);
+    const auto indices = there_of(registers.indices), sum = there_of(registers.sum);
+    start<SparseTilesArgs<Number>>(
+        {static_cast<int64_t>(tiles.size()), selector, pointer_of<Registers>(a),
+         pointer_of<Registers>(b), pointer_of<uint32_t>(indices), pointer_of<Floats<4>>(sum)},
+        *cuda());
+    EXPECT_EQ(wrong_tile(tiles, back_from<Floats<4>>(sum)), "") << "selector " << selector;
+  }
+}
+
+TEST(Cuda, StoredFragmentsOfASparseProductAreWhereTheyAreDescribed) {
+  SKIP_WITHOUT_CUDA();
+  expect_fragments_where_they_are_described<BFloat16>();
+  expect_fragments_where_they_are_described<Float16>();
+}
+
+TEST(Cuda, StoredMatricesAreLoadedAsTheyAreDescribed) {
+  SKIP_WITHOUT_CUDA();
+  ASSERT_TRUE(can_start<LoadedMatricesArgs>(*cuda()));
+  std::vector<uint16_t> numbers(256);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<uint16_t>(i);
+  const auto matrices = there_of(numbers);
+  const auto plain = there_of(std::vector<Registers>(kWarp)),
+             transposed = there_of(std::vector<Registers>(kWarp));
+  start<LoadedMatricesArgs>({pointer_of<uint16_t>(matrices), pointer_of<Registers>(plain),
+                             pointer_of<Registers>(transposed)},
+                            *cuda());
+  const auto loaded = back_from<Registers>(plain), turned = back_from<Registers>(transposed);
+  for (uint32_t lane = 0; lane < kWarp; ++lane) {
+    for (uint32_t i = 0; i < 4; ++i) {
+      const uint32_t row = lane / 4, two = lane % 4 * 2, first = 64 * i;
+      EXPECT_EQ(loaded[lane].v[i], (first + 8 * row + two) | (first + 8 * row + two + 1) << 16);
+      EXPECT_EQ(turned[lane].v[i], (first + 8 * two + row) | (first + 8 * (two + 1) + row) << 16);
+    }
+  }
+}
+
+TEST(Cuda, StructuredGradientsOfSparseTensorCoresAgreeWithTheirDefinition) {
+  SKIP_WITHOUT_CUDA();
+  const Rng rng{.seed = 7, .layer = 3, .step = 2};
+  std::vector<StructuredDY> plans = {
+      {{.n = 1, .m = 2}, rng}, {{.n = 1, .m = 4}, rng}, {{.n = 2, .m = 4, .random = true}, rng}};
+  for (const auto rescaling : {Rescaling::kNone, Rescaling::kGroup, Rescaling::kPlane}) {
+    plans.push_back({{.n = 2, .m = 4, .rescaling = rescaling}, rng});
+  }
+  // Examples, channels, size, channels out, kernel, stride, padding.
+  for (const auto& shape :
+       {TestShape{2, 64, 8, 64, 1, 1, 0}, TestShape{16, 64, 9, 128, 3, 1, 1},
+        TestShape{4, 72, 7, 64, 3, 2, 1}, TestShape{4, 8, 8, 192, 1, 2, 0},
+        TestShape{16, 48, 1, 64, 1, 1, 0}, TestShape{1, 128, 12, 64, 5, 1, 2}}) {
+    for (const auto type : {at::kBFloat16, at::kHalf}) {
+      auto exact = random_operands(shape);
+      exact.product = Product::kDataGradient;
+      for (auto* tensor : {&exact.x, &exact.w, &exact.dy}) {
+        *tensor = tensor->to(type).to(at::kFloat);
+      }
+      auto half = on_device(exact);
+      for (auto* tensor : {&half.x, &half.w, &half.dy}) *tensor = tensor->to(type);
+      for (const auto& plan : plans) {
+        SCOPED_TRACE(testing::Message() << shape << " " << toString(type) << " " << plan.choice.n
+                                        << " of " << plan.choice.m);
+        const auto wanted = run(plan, exact, kReference);
+        const auto all = variants(plan, half);
+        ASSERT_NE(std::find(all.begin(), all.end(), "mma_sp"), all.end());
+        for (const char* variant : {"mma_sp", "cusparselt"}) {
+          if (std::find(all.begin(), all.end(), variant) == all.end()) continue;
+          const auto got = run(plan, half, variant);
+          // What is rescaled is rounded to sixteen bits before it is multiplied.
+          EXPECT_TRUE(close(got.to(at::kFloat), wanted, 2e-2)) << variant;
+          EXPECT_TRUE(at::equal(prepared(plan, half, variant)(), got)) << variant;
+        }
+        EXPECT_TRUE(at::equal(run(plan, half, "mma_sp"), run(plan, half, "mma_sp")));
       }
     }
   }
