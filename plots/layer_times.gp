@@ -1,6 +1,6 @@
 # The time of each layer's three products (McDanel et al. 2022, Figure 9), exact and by methods, and as
 # a circle what the paper would estimate of these. Columns of the CSV: layer_index, layer, product
-# (forward, data_gradient, weight_gradient), ms, lo, hi, method, estimated_ms:
+# (forward, data_gradient, weight_gradient), ms, lo, hi, method, estimated_ms, variant:
 #   approxtrain study layer-times --network resnet18 --dataset synthetic224 --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/layer_times.gp
 folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
@@ -11,7 +11,9 @@ load folder(script) . "style.gp"
 usable(r) = known(number("ms")) && known(number("layer_index")) && number("layer_index") > 0
 # A study of an earlier program has the exact products alone, and no column that says so.
 has_methods = strstrt("," . system('awk "NR == 1" "' . csv . '"') . ",", ",method,") > 0
-method_of(r) = has_methods && text("method") ne "dense" ? text("method") : ""
+has_variants = strstrt("," . system('awk "NR == 1" "' . csv . '"') . ",", ",variant,") > 0
+variant_of(r) = has_variants && strlen(text("variant")) ? " by " . text("variant") : ""
+method_of(r) = has_methods && text("method") ne "dense" ? text("method") . variant_of(0) : ""
 drawn(r) = joined(text("product"), method_of(0))
 estimated(r) = has_methods && usable(0) && known(number("estimated_ms"))
 products = ""; layers = ""; errors = 0; estimates = 0

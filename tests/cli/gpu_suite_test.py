@@ -12,8 +12,12 @@ from program import PROGRAM, expect, expect_equal, finish
 SUITE = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts/gpu-suite"
 
 # All that need no PyTorch of a GPU.
-STAGES = ("machine,tests,memcheck,racecheck,data,kernels,crossover,null,steps,quickstart,table1,"
-          "adelman,wang3,wang5,mcdanel10,report")
+STAGES = ("machine,tests,memcheck,racecheck,data,kernels,crossover,layers18,layers50,null,steps,"
+          "quickstart,table1,adelman,wang3,wang5,mcdanel10,report")
+
+# What the times of layers on sparse tensor cores are asked of.
+SPARSE_LAYERS = ("study layer-times", "--batch-size 256", "--device cuda", "--precision bf16",
+                 "--variants all")
 
 # Fails at what FAIL names, and takes long over what SLOW names.
 STUB = """#!/bin/sh
@@ -58,11 +62,14 @@ def the_real_program_plans_every_sweep():
         return
     expect_equal(done.returncode, 0, f"dry run: exit code ({done.stderr})")
     expect(" runs, " in done.stderr, f"dry run: {done.stderr}")
+    for network in ("resnet18", "resnet50"):
+        expect(any(network in line and all(text in line for text in SPARSE_LAYERS)
+                   for line in done.stderr.splitlines()), f"dry run, {network}: {done.stderr}")
 
 
 with tempfile.TemporaryDirectory(prefix="approxtrain-test-") as place:
     stubs = Stubs(place)
-    code, said, _ = stubs.suite()
+    code, said, calls = stubs.suite()
     if "no Python here has PyTorch" in said:
         print("skipped: no PyTorch for the libraries of a GPU")
         sys.exit(77)
@@ -70,6 +77,9 @@ with tempfile.TemporaryDirectory(prefix="approxtrain-test-") as place:
     expect("steps        done" in said and "quickstart   done" in said, f"all stages: {said}")
     # A sanitizer that is not here, and data that is not.
     expect("data         skipped: there is nothing to run" in said, f"no data: {said}")
+
+    expect(all(text in calls for text in ("layer-times --network resnet18", *SPARSE_LAYERS[1:])),
+           f"layers: {calls}")
 
     # What is done is not done again, what is of the machine is.
     code, said, calls = stubs.suite()

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/studies/study.h"
 #include "tests/testing.h"
@@ -164,6 +165,47 @@ TEST(LayerTimesStudy, HasEveryProductOfEveryLayerAndSharesOfOne) {
   EXPECT_EQ(products, 4u * 3u - 1);
   EXPECT_NEAR(of_layers, 1, 1e-9);
   EXPECT_NEAR(of_products, 1, 1e-9);
+}
+
+// Every way to compute a pruned product has a line of its own, and where the multiplication is
+// apart from the choice before it, its time.
+TEST(LayerTimesStudy, TimesEachWayToComputeAPrunedProduct) {
+  const std::string few = "steps=1,batch-size=8,rounds=3,variants=";
+  std::map<std::string, double> exact, chosen, masked;
+  std::set<std::string> ways;
+  double sum = 0, multiply_sum = 0;
+  for (const auto& row : rows_of("layer-times", few + "all")) {
+    if (row["product"] != "data_gradient") continue;
+    const std::string layer = row["layer"];
+    if (row["method"] == "dense") {
+      exact[layer] = row["ms"];
+    } else if (row["variant"].is_null()) {
+      chosen[layer] = row["ms"];
+      EXPECT_TRUE(row["multiply_ms"].is_null());
+    } else {
+      ways.insert(row["variant"].get<std::string>());
+      if (row["variant"] != "masked") continue;
+      masked[layer] = row["ms"];
+      EXPECT_GT(row["multiply_ms"].get<double>(), 0);
+      if (row["layer_index"] != 0) {
+        sum += row["ms"].get<double>();
+        multiply_sum += row["multiply_ms"].get<double>();
+      } else {
+        EXPECT_NEAR(row["multiply_ms"].get<double>(), multiply_sum, 1e-9);
+      }
+    }
+    EXPECT_EQ(row["exact_ms"], exact[layer]);
+  }
+  EXPECT_TRUE(ways.contains("masked"));
+  EXPECT_FALSE(ways.contains("reference"));
+  ASSERT_EQ(masked.size(), chosen.size()) << "all layers among them";
+  EXPECT_NEAR(masked["all layers"], sum, 1e-9);
+
+  ways.clear();
+  for (const auto& row : rows_of("layer-times", few + "masked,precision=bf16")) {
+    if (!row["variant"].is_null()) ways.insert(row["variant"].get<std::string>());
+  }
+  EXPECT_EQ(ways, std::set<std::string>{"masked"});
 }
 
 TEST(PrunedChannelsStudy, ShowsWhatEachPruningLeaves) {
