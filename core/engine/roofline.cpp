@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "core/engine/cold.h"
-#include "core/train/core_probe.h"
 #include "core/train/device.h"
+#include "core/train/machine_probe.h"
 #include "core/train/precision.h"
 
 namespace approx {
