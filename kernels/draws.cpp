@@ -5,9 +5,11 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/argsort.h>
 #include <ATen/ops/bitwise_and.h>
+#include <ATen/ops/bitwise_or.h>
 #include <ATen/ops/bitwise_right_shift.h>
 #include <ATen/ops/bitwise_xor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/narrow.h>
 #include <ATen/ops/sort.h>
@@ -54,13 +56,21 @@ at::Tensor subset_draws(const Rng& rng, int64_t n, int64_t k, at::Device device)
 at::Tensor random_words(const Rng& rng, int64_t blocks, at::Device device) {
   constexpr int64_t kWord = 0xFFFFFFFF;
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
-  const auto first = rng.counter(0);
+  // The step that stands on the device is read there, by operations on tensors too.
+  Rng host = rng;
+  if (host.step_at != nullptr) host.step = 0, host.step_at = nullptr;
+  const auto first = host.counter(0);
   const auto word = [&](size_t i) { return at::full({blocks}, int64_t{first[i]}, options); };
   const auto mixed = [](const at::Tensor& product, const at::Tensor& other, uint32_t key) {
     const auto high = at::bitwise_right_shift(product, 32);
     return at::bitwise_and(at::bitwise_xor(at::bitwise_xor(high, other), int64_t{key}), kWord);
   };
   at::Tensor c0 = at::arange(blocks, options), c1 = word(1), c2 = word(2), c3 = word(3);
+  if (rng.step_at != nullptr) {
+    const auto step = at::from_blob(const_cast<uint64_t*>(rng.step_at), {1}, options);
+    c1 = at::bitwise_or(c1, at::bitwise_and(step, kWord));
+    c3 = at::bitwise_or(c3, at::bitwise_right_shift(step, 32));
+  }
   auto k0 = static_cast<uint32_t>(rng.seed), k1 = static_cast<uint32_t>(rng.seed >> 32);
   for (int round = 0; round < Philox::kRounds; ++round) {
     const auto p0 = c0 * int64_t{Philox::kMultiplier0}, p1 = c2 * int64_t{Philox::kMultiplier1};

@@ -41,6 +41,9 @@ struct Rng {
   Product product = Product::kWeightGradient;
   uint32_t stream = 0;  // below 2^12: data order, augmentation, initialisation have their own
   uint32_t rank = 0;    // below 2^16
+  // Where the step stands, in the memory of whoever draws: read there and then in place of `step`.
+  // What a captured graph replays must not go by the step at which it was captured.
+  const uint64_t* step_at = nullptr;
 
   // For a method whose ranks must draw alike.
   Rng shared() const {
@@ -49,10 +52,13 @@ struct Rng {
     return same;
   }
 
+  constexpr uint64_t current_step() const { return step_at == nullptr ? step : *step_at; }
+
   // The counter of the i-th block of four words; its first word is i.
   constexpr std::array<uint32_t, 4> counter(uint32_t i) const {
-    return {i, static_cast<uint32_t>(step), (layer << 16) | (stream << 4) | uint32_t(product),
-            (rank << 16) | static_cast<uint32_t>(step >> 32)};
+    const uint64_t now = current_step();
+    return {i, static_cast<uint32_t>(now), (layer << 16) | (stream << 4) | uint32_t(product),
+            (rank << 16) | static_cast<uint32_t>(now >> 32)};
   }
 
   constexpr std::array<uint32_t, 4> block(uint32_t i) const {

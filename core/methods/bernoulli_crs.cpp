@@ -15,6 +15,8 @@ class BernoulliCrs final : public SamplingMethod {
  public:
   explicit BernoulliCrs(const Params& params) : SamplingMethod(params), mix_(params.real("mix")) {}
 
+  std::string_view waits_for() const override { return "how many pairs its draws take"; }
+
  private:
   Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const override {
     const auto n = static_cast<double>(scores.numel());

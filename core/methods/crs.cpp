@@ -16,6 +16,8 @@ class Crs final : public SamplingMethod {
  public:
   explicit Crs(const Params& params) : SamplingMethod(params), mix_(params.real("mix")) {}
 
+  std::string_view waits_for() const override { return "how many pairs its draws take"; }
+
  private:
   Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const override {
     const int64_t n = scores.numel();

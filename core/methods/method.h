@@ -103,6 +103,13 @@ class Method {
   // What the method remembers from step to step, to be saved and to be set: a tensor, undefined
   // before the first step. Null for methods that remember nothing.
   virtual at::Tensor* memory() { return nullptr; }
+
+  // What the host must wait for in every step, because the shapes of what follows depend on it:
+  // "how many pairs its draws take". Such a step cannot be captured as a graph
+  // (core/train/step_graphs.h). Empty for a method that waits for nothing; it then also gives equal
+  // scalars to the operators that it calls whatever the step, keeps its memory where it is, and
+  // takes the step's number from the call's draws alone, which read it where it stands.
+  virtual std::string_view waits_for() const { return {}; }
 };
 
 struct MethodEntry : MethodInfo {

@@ -24,6 +24,9 @@ class SamplingMethod : public Method {
   explicit SamplingMethod(const Params& params);
 
   Plan plan(const Operands& operands, const MethodCall& call) final;
+  std::string_view waits_for() const override {
+    return share_ > 0 ? "how many pairs make up its share" : "";
+  }
   Keep keep() const final { return mode_ == Mode::kBoth ? Keep::kSample : Keep::kInput; }
 
   // The parameters `ratio`, `min_k`, `share`, `min_channels` and `mode`.

@@ -176,15 +176,20 @@ class StochasticPruning final : public PruningMethod {
     const auto* seen = dynamic_cast<const Magnitude*>(call.visitor);
     const auto mean = seen != nullptr ? seen->mean() : mean_magnitude(g);
     const auto by = last_mean_.defined() ? call.scaled(last_mean_, at::kFloat) : mean;
+    auto tau = by * tau_per_mean_;
     remember(mean, call);
-    return by * tau_per_mean_;
+    return tau;
   }
 
-  // For the next step. A step that overflows is passed over and leaves no trace.
+  // For the next step, in the same place. A step that overflows is passed over and leaves no trace.
   void remember(const at::Tensor& mean, const MethodCall& call) {
     if (!by_last_step_) return;
     const auto now = call.unscaled(mean);
-    last_mean_ = last_mean_.defined() ? at::where(now.isfinite(), now, last_mean_) : now;
+    if (last_mean_.defined()) {
+      last_mean_.copy_(at::where(now.isfinite(), now, last_mean_));
+    } else {
+      last_mean_ = now;
+    }
   }
 
   const Placement placement_;

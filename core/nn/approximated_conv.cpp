@@ -33,8 +33,12 @@ at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& ope
 }
 
 Rng draws_of(const LayerSlot& slot, uint32_t layer, Product product) {
-  return {
-      .seed = slot.seed, .layer = layer, .step = slot.step, .product = product, .rank = slot.rank};
+  return {.seed = slot.seed,
+          .layer = layer,
+          .step = slot.step,
+          .product = product,
+          .rank = slot.rank,
+          .step_at = slot.step_at};
 }
 
 // A method's visitor, and which gradient it was shown.

@@ -54,10 +54,11 @@ struct LayerSlot {
   LayerVariants* variants = nullptr;  // told what computes each product
   uint64_t seed = 0;
   uint64_t step = 0;
-  uint32_t rank = 0;              // of several processes that train the network, see Rng
-  bool norm_follows = false;      // see MethodCall
-  at::Tensor loss_scale;          // likewise
-  std::shared_ptr<Method> owner;  // keeps the methods alive where no schedule does
+  const uint64_t* step_at = nullptr;  // see Rng
+  uint32_t rank = 0;                  // of several processes that train the network, see Rng
+  bool norm_follows = false;          // see MethodCall
+  at::Tensor loss_scale;              // likewise
+  std::shared_ptr<Method> owner;      // keeps the methods alive where no schedule does
 
   bool exact() const { return !use[0].method && !use[1].method && !use[2].method; }
   const MethodUse& of(Product product) const { return use[static_cast<size_t>(product)]; }

@@ -38,13 +38,17 @@ class Sgd final : public Optimizer {
   }
 
  private:
-  void update(Lists& lists, double learning_rate, double weight_decay,
+  void update(Lists& lists, const StepRate& learning_rate, double weight_decay,
               const std::optional<at::Tensor>& skip) override {
     const bool remembers = recipe_.momentum > 0;
-    at::_fused_sgd_(lists.parameters, lists.gradients,
-                    remembers ? at::TensorList(lists.memories[0]) : at::TensorList(), weight_decay,
-                    recipe_.momentum, learning_rate, /*dampening=*/0, recipe_.nesterov,
-                    /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, skip);
+    std::visit(
+        [&](const auto& rate) {
+          at::_fused_sgd_(lists.parameters, lists.gradients,
+                          remembers ? at::TensorList(lists.memories[0]) : at::TensorList(),
+                          weight_decay, recipe_.momentum, rate, /*dampening=*/0, recipe_.nesterov,
+                          /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, skip);
+        },
+        learning_rate);
   }
 };
 
@@ -55,13 +59,17 @@ class Adam final : public Optimizer {
       : Optimizer(recipe, parameters, {{"mean"}, {"square"}, {"steps", /*is_number=*/true}}) {}
 
  private:
-  void update(Lists& lists, double learning_rate, double weight_decay,
+  void update(Lists& lists, const StepRate& learning_rate, double weight_decay,
               const std::optional<at::Tensor>& skip) override {
     const auto &mean = lists.memories[0], &square = lists.memories[1], &steps = lists.memories[2];
     at::_foreach_add_(steps, 1);
-    at::_fused_adam_(lists.parameters, lists.gradients, mean, square, /*max_exp_avg_sqs=*/{}, steps,
-                     learning_rate, recipe_.beta1, recipe_.beta2, weight_decay, recipe_.epsilon,
-                     /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, skip);
+    std::visit(
+        [&](const auto& rate) {
+          at::_fused_adam_(lists.parameters, lists.gradients, mean, square, /*max_exp_avg_sqs=*/{},
+                           steps, rate, recipe_.beta1, recipe_.beta2, weight_decay, recipe_.epsilon,
+                           /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, skip);
+        },
+        learning_rate);
     if (skip) at::_foreach_sub_(steps, std::vector<at::Tensor>(steps.size(), *skip));
   }
 };
@@ -115,7 +123,7 @@ void Optimizer::gather() {
   }
 }
 
-void Optimizer::step(double learning_rate, LossScale* scale) {
+void Optimizer::step(const StepRate& learning_rate, LossScale* scale) {
   const at::NoGradGuard no_grad;
   gather();
   if (gradients_.empty()) return;

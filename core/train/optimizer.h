@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/config/recipe.h"
@@ -15,6 +16,16 @@
 namespace approx {
 
 using NamedTensor = std::pair<std::string, at::Tensor>;
+
+// Of a step: a number, or where it stands on the device of the parameters, [] of rate_type(). A
+// captured step must not have the number in it.
+using StepRate = std::variant<double, at::Tensor>;
+
+// What LibTorch's fused rules read a learning rate as. On a CPU that is the number's own type, so
+// that both kinds of a rate give the same bits; elsewhere the number is rounded to a float.
+inline at::ScalarType rate_type(at::Device device) {
+  return device.is_cpu() ? at::kDouble : at::kFloat;
+}
 
 class Optimizer {
  public:
@@ -29,7 +40,7 @@ class Optimizer {
   // state, whatever momentum and weight decay there are. The gradients are first clipped to the
   // recipe's norm over all of them. With `scale` they are first divided by it, and where one of
   // them is not finite nothing is updated. Nothing waits for the device.
-  void step(double learning_rate, LossScale* scale = nullptr);
+  void step(const StepRate& learning_rate, LossScale* scale = nullptr);
 
   // What the rule remembers, "<parameter>:<what>" and the tensor itself, to be read or overwritten.
   const std::vector<NamedTensor>& state() const { return state_; }
@@ -52,7 +63,7 @@ class Optimizer {
             const std::vector<Memory>& memories);
 
   // The rule itself. `skip`, if any, is a float [] on the device: where it is 1, nothing changes.
-  virtual void update(Lists& lists, double learning_rate, double weight_decay,
+  virtual void update(Lists& lists, const StepRate& learning_rate, double weight_decay,
                       const std::optional<at::Tensor>& skip) = 0;
 
   const Recipe recipe_;

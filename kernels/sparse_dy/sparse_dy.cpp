@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <cassert>
+#include <optional>
 
 #include "kernels/kernel.h"
 #include "kernels/loop_memory.h"
@@ -22,8 +23,9 @@ SparseDY SparseDY::from_topk(const at::Tensor& position, const at::Tensor& value
 at::Tensor SparseDY::densified(const at::Tensor& dy) const {
   const int64_t plane = dy.size(2) * dy.size(3);
   auto dense = at::zeros({dy.size(0) * dy.size(1), plane}, value.options());
-  const auto counts = row_start.diff();
-  const auto row = at::repeat_interleave(counts);  // [entries]: the row of each entry
+  // [entries]: the row of each entry. (Told how many there are, it asks no device for their sum.)
+  const std::optional<int64_t> entries = position.numel();
+  const auto row = at::repeat_interleave(row_start.diff(), entries);
   dense.index_put_({row, position.to(at::kLong)}, value);
   return dense.view(dy.sizes()).to(dy.scalar_type()).contiguous(dy.suggest_memory_format());
 }

@@ -18,7 +18,7 @@ SLICES, ROWS_OF_PIXELS = "kernels/gpu/weight_slices.h", "kernels/gpu/pixel_rows.
 GRADIENT_ROWS, ROWS, TILES, LISTS = (f"kernels/pruned_dy/{name}_gpu.h" for name in
                                      ("gradient_rows", "rows", "tiles", "lists"))
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
-SQUARES = "kernels/select/squares_gpu.h"
+SQUARES, STREAM = "kernels/select/squares_gpu.h", "kernels/rng.h"
 PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
 STORED, SPARSE = (f"kernels/structured_dy/{name}_gpu.h" for name in ("compress", "mma_sp"))
 PROBES = "kernels/gpu/probes.h"
@@ -37,7 +37,7 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           ROWS_OF_PIXELS: "PrunedDY rows", GRADIENT_ROWS: "PrunedDY rows", ROWS: "PrunedDY rows",
           TILES: "PrunedDY tiles", LISTS: "PrunedDY lists", PEAKS: "all peaks",
           LARGEST: "the largest", STORED: "two of four: stored", SPARSE: "two of four: data",
-          PROBES: "tensor cores"}
+          PROBES: "tensor cores", STREAM: "uniform"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
@@ -247,6 +247,7 @@ FAULTS = [
     ("one selector for all", PROBES, "args.selector == 0", "args.selector >= 0"),
     ("matrices are loaded before they are there", PROBES, "    thread.template wait_copies<0>();\n",
      ""),
+    ("the step of the launch", STREAM, "step_at == nullptr ? step : *step_at", "step"),
 ]
 
 

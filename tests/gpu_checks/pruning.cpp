@@ -29,6 +29,23 @@ Rng drawn_rng(Draws& draw) {
           .rank = static_cast<uint32_t>(draw.below(3))};
 }
 
+// A stream as it is given to a kernel: as it is, or as a captured one has it, whose step stands in
+// memory, and the number beside it is that of another step.
+class GivenRng {
+ public:
+  GivenRng(const Rng& rng, Draws& draw) : rng_(rng), step_(std::vector<uint64_t>{rng.step}) {
+    if (draw.below(2) == 0) return;
+    rng_.step = static_cast<uint64_t>(draw.below(1 << 20));
+    rng_.step_at = step_.data();
+  }
+
+  const Rng& rng() const { return rng_; }
+
+ private:
+  Rng rng_;
+  GpuArray<uint64_t> step_;
+};
+
 template <typename Number, bool kFours>
 std::string pruning_agrees(uint64_t seed) {
   Draws draw(seed);
@@ -45,6 +62,7 @@ std::string pruning_agrees(uint64_t seed) {
   std::vector<Number> wanted(values.size()), got;
   args.pruned = wanted.data();
   const int64_t wanted_kept = stochastic_reference(args, 0, count);
+  const GivenRng given(args.rng, draw);
   const bool in_place = draw.below(2) == 0;
   const int64_t blocks = drawn_blocks(draw);
 
@@ -57,6 +75,7 @@ std::string pruning_agrees(uint64_t seed) {
         there.dy = dy.data();
         there.pruned = in_place ? dy.data() : pruned.data();
         there.tau = std::numeric_limits<float>::quiet_NaN();
+        there.rng = given.rng();
         std::string failed = emulate(
             StochasticPrune<Number, kFours>{{there, tau.data(), kept.data()}, blocks}, order);
         if (!dy.intact() || !pruned.intact() || !kept.intact()) failed = "it wrote elsewhere";
@@ -104,6 +123,7 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
   const auto wanted = nm_by_definition(on, values, wanted_kept);
   std::vector<Number> got;
   const GpuArray<Number> dy(values);
+  const GivenRng given(args.rng, draw);
   std::string wrong = in_all_orders<std::vector<Number>>(
       [&](Order order, std::vector<Number>& results) {
         GpuArray<Number> pruned(count);
@@ -111,6 +131,7 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
         NmOnGpu<Number> there = on;
         there.args.dy = dy.data();
         there.args.pruned = pruned.data();
+        there.args.rng = given.rng();
         there.kept = kept.data();
         std::string failed = emulate(Kernel{there}, order);
         if (!pruned.intact() || !kept.intact()) failed = "it wrote elsewhere";
@@ -156,11 +177,13 @@ std::string normals_agree(uint64_t seed) {
   std::vector<float> wanted(static_cast<size_t>(count)), got;
   args.out = wanted.data();
   gaussian_reference(args, 0, count);
+  const GivenRng given(args.rng, draw);
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
         GpuArray<float> out(count);
         GaussianArgs there = args;
         there.out = out.data();
+        there.rng = given.rng();
         std::string failed = emulate(GaussianDraws<kFours>{there}, order);
         if (!out.intact()) failed = "it wrote elsewhere";
         results = out.values();
@@ -213,11 +236,12 @@ std::string draws_agree(uint64_t seed) {
   Draws draw(seed);
   const int64_t count = drawn_count(draw);
   const Rng rng = drawn_rng(draw);
+  const GivenRng given(rng, draw);
   std::vector<float> got;
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
         GpuArray<float> out(count);
-        std::string failed = emulate(UniformDraws<kFours>{{count, out.data(), rng}}, order);
+        std::string failed = emulate(UniformDraws<kFours>{{count, out.data(), given.rng()}}, order);
         if (!out.intact()) failed = "it wrote elsewhere";
         results = out.values();
         return failed;

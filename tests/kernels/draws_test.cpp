@@ -30,6 +30,25 @@ TEST(Draws, WordsOnTensorsAreThoseOfPhilox) {
   }
 }
 
+// As a captured step has it: the number beside the address is that of the step of the capture.
+TEST(Draws, OfAStepInMemoryAreThoseOfThatStep) {
+  for (const auto& rng : streams()) {
+    uint64_t now = 0;
+    Rng captured = rng;
+    captured.step = 12345;
+    captured.step_at = &now;
+    for (const uint64_t step : {rng.step, uint64_t{0}, rng.step ^ (uint64_t{1} << 40)}) {
+      now = step;
+      Rng plain = rng;
+      plain.step = step;
+      EXPECT_EQ(captured.block(7), plain.block(7));
+      EXPECT_TRUE(at::equal(random_words(captured, 9, at::kCPU), random_words(plain, 9, at::kCPU)));
+      EXPECT_TRUE(at::equal(uniform_draws(captured, {5, 7}, at::kCPU),
+                            uniform_draws(plain, {5, 7}, at::kCPU)));
+    }
+  }
+}
+
 TEST(Draws, UniformOnTensorsIsThatOfTheLoop) {
   for (const auto& rng : streams()) {
     const auto loop = uniform_draws(rng, {3, 5, 2, 7}, at::kCPU);

@@ -64,6 +64,30 @@ void expect_same_steps(
   }
 }
 
+// As a captured step has it.
+TEST(Optimizer, ARateThatStandsInATensorGivesTheSameBits) {
+  for (const auto rule : all_of_enum<UpdateRule>()) {
+    Recipe recipe;
+    recipe.optimizer = rule;
+    recipe.weight_decay = 1e-3;
+    recipe.clip_norm = 3;
+    const auto plain = parameters(1), captured = parameters(1);
+    const auto by_number = make_optimizer(recipe, named(plain));
+    const auto by_tensor = make_optimizer(recipe, named(captured));
+    const auto rate = at::zeros({}, rate_type(at::kCPU));
+    for (uint64_t step = 0; step < 20; ++step) {
+      const double now = 0.1 / static_cast<double>(3 + step);  // no float
+      give_gradients(plain, step, /*missing=*/true);
+      give_gradients(captured, step, /*missing=*/true);
+      by_number->step(now);
+      by_tensor->step(rate.fill_(now));
+      for (size_t i = 0; i < plain.size(); ++i) {
+        ASSERT_TRUE(at::equal(plain[i], captured[i])) << name(rule) << ", step " << step;
+      }
+    }
+  }
+}
+
 TEST(Optimizer, SgdIsThatOfLibTorch) {
   for (const double momentum : {0.0, 0.9}) {
     for (const bool nesterov : {false, true}) {
@@ -149,7 +173,7 @@ TEST(Optimizer, ClipsTheNormOfTheWholeGradient) {
       tensor.mutable_grad().mul_(size);
       gradient += tensor.grad().square().sum().item<double>();
     }
-    optimizer->step(1);
+    optimizer->step(1.0);
     for (size_t i = 0; i < tensors.size(); ++i) {
       change += (tensors[i] - before[i]).square().sum().item<double>();
     }
