@@ -29,6 +29,7 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--precision", "P", "precision", "fp32, bf16; cuda: tf32, fp16"},
     {"--threads", "N", "threads", "threads of a run"},
     {"--device", "D", "device", "cpu or cuda"},
+    {"--graphs", "G", "graphs", "cuda: auto, on or off: captured steps"},
     {"--split", "S", "split", "holdout, or paper: the test set judges"},
     {"--kernel-rules", "FILE", "kernel_rules", "rules of kernels, as tune-kernels measures them"},
     {"--purpose", "P", "purpose", "accuracy or timing"},

@@ -53,7 +53,8 @@ std::vector<std::string> values_of(const CLI::Option& option) {
       {"--method", names_of(catalogue.methods)},   {"--network", names_of(catalogue.networks)},
       {"--schedule", registered<ScheduleEntry>()}, {"--dataset", registered<DatasetEntry>()},
       {"--precision", names_of_enum<Precision>()}, {"--device", names_of_enum<DeviceKind>()},
-      {"--split", names_of_enum<SplitKind>()},     {"--purpose", names_of_enum<Purpose>()}};
+      {"--graphs", names_of_enum<GraphUse>()},     {"--split", names_of_enum<SplitKind>()},
+      {"--purpose", names_of_enum<Purpose>()}};
   named["--method"].emplace_back(kDense);
   const auto found = named.find(option.get_name());
   if (found != named.end()) return found->second;

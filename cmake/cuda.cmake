@@ -42,3 +42,12 @@ function(approx_cuda_kernels name)
     target_compile_options(${name} PRIVATE -Werror=all-warnings)
   endif()
 endfunction()
+
+# approx_cuda_module(NAME sources...): what is compiled against the CUDA half of LibTorch, likewise
+# opened while the program runs, after that half: what it takes from there it finds then.
+function(approx_cuda_module name)
+  add_library(${name} MODULE ${ARGN})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  target_link_libraries(${name} PRIVATE approx_headers approx_torch)
+endfunction()

@@ -4,9 +4,11 @@
 include(GNUInstallDirs)
 install(TARGETS approxtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS approxtrain_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-if(TARGET approxtrain_cuda)
-  install(TARGETS approxtrain_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-endif()
+foreach(opened approxtrain_cuda approxtrain_graphs)
+  if(TARGET ${opened})
+    install(TARGETS ${opened} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
+endforeach()
 install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain
         FILES_MATCHING PATTERN "*.toml" PATTERN "shapes/*.txt")
 install(DIRECTORY plots DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain

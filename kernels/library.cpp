@@ -34,11 +34,13 @@ void open_kernels(const std::string& file) {
   }
 }
 
-bool open_cuda_kernels() {
+bool open_beside(const std::string& file) {
   std::error_code unreadable;
-  if (!std::filesystem::exists(beside_own(kCudaKernels), unreadable)) return false;
-  open_kernels(kCudaKernels);
+  if (!std::filesystem::exists(beside_own(file), unreadable)) return false;
+  open_kernels(file);
   return true;
 }
+
+bool open_cuda_kernels() { return open_beside(kCudaKernels); }
 
 }  // namespace approx

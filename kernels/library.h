@@ -13,6 +13,10 @@ namespace approx {
 // nothing. Throws Error(kDevice) with the loader's reason.
 void open_kernels(const std::string& file);
 
+// Opens the library `file` if it lies beside the one that this function is in; returns false where
+// it does not. Otherwise as open_kernels.
+bool open_beside(const std::string& file);
+
 // Opens libapproxtrain_cuda.so, which lies beside the library that this function is in. Returns
 // false where there is none (built without a CUDA compiler): plans are then computed by LibTorch's
 // functions of tensors.

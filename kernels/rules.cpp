@@ -196,4 +196,13 @@ bool rule_pays(std::string_view variant, const Problem& problem) {
   return (chosen ? *chosen : builtin_kernel_rules()).pay(variant, problem);
 }
 
+bool rules_wait_for_density() {
+  const auto& chosen = rules_in_use();
+  const auto& rows = (chosen ? *chosen : builtin_kernel_rules()).rows();
+  return std::any_of(rows.begin(), rows.end(), [](const KernelRule& row) {
+    return std::find(kUnmeasuredVariants.begin(), kUnmeasuredVariants.end(), row.variant) !=
+           kUnmeasuredVariants.end();
+  });
+}
+
 }  // namespace approx

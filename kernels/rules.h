@@ -96,4 +96,8 @@ inline constexpr auto kUnmeasuredVariants = std::to_array<std::string_view>(
 void use_kernel_rules(std::string_view text);
 bool rule_pays(std::string_view variant, const Problem& problem);
 
+// Whether that table has rows of kUnmeasuredVariants: on a GPU a rule then goes by the density of
+// the step before, for which the host waits.
+bool rules_wait_for_density();
+
 }  // namespace approx

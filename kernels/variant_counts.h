@@ -35,13 +35,17 @@ class VariantCounts {
     ++entries_[place].calls;
   }
 
+  // Where the calls of the i-th are counted, whether it was met yet or not.
+  int64_t& calls(size_t i) { return entries_[i].calls; }
+
   // In the order in which they were first met.
   std::span<const Entry> entries() const { return {entries_.data(), used_}; }
 
- private:
   // A product of a layer meets two or three. Were there ever more than fit, the last entry would
   // count all that do not.
   static constexpr size_t kMost = 8;
+
+ private:
   static constexpr std::string_view kOthers = "others";
 
   std::array<Entry, kMost> entries_;

@@ -40,6 +40,7 @@ const std::vector<Setting<RunConfig>>& run_settings() {
                      "accuracy: ends at the first evaluation that reaches this share, 0: never", 0,
                      1)
           .late(),
+      choice_setting("graphs", &C::graphs, "cuda: whether steps are captured and replayed").late(),
       text_setting("kernel_rules", &C::kernel_rules,
                    "a table by which approximated kernels are chosen")
           .late()};
@@ -112,6 +113,9 @@ void check(const RunConfig& config) {
         "a timing holds either another network or LibTorch's operators against the exact "
         "training: set timed_against or operators = library, not both");
   }
+  if (config.graphs == GraphUse::kOn && config.device == DeviceKind::kCpu) {
+    throw usage_error("graphs = on needs device = cuda: steps on a cpu are not captured");
+  }
   if (!config.kernel_rules.empty()) KernelRules(config.kernel_rules, "kernel_rules");
 }
 
@@ -144,6 +148,7 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
     if (name == "timed_against") return timing && !config.timed_against.empty();
     if (name == "operators") return config.operators != RunConfig().operators;
     if (name == "stop_at") return !timing && config.stop_at > 0;
+    if (name == "graphs") return has_no_graphs(config);
     if (name == "kernel_rules") return !config.kernel_rules.empty();
     return timing || (name != "blocks" && name != "block_steps");
   });

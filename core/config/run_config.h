@@ -68,6 +68,15 @@ constexpr auto enum_texts(DeviceKind) {
       {{DeviceKind::kCpu, "cpu"}, {DeviceKind::kCuda, "cuda"}});
 }
 
+// Whether training steps on a GPU are captured as graphs, of each row of the schedule one, and
+// replayed. kAuto: where it can be done. kOn: where it cannot, the run is refused.
+enum class GraphUse { kAuto, kOn, kOff };
+
+constexpr auto enum_texts(GraphUse) {
+  return std::to_array<EnumText<GraphUse>>(
+      {{GraphUse::kAuto, "auto"}, {GraphUse::kOn, "on"}, {GraphUse::kOff, "off"}});
+}
+
 // Throws Error(kUsage) where such a device does not compute in it.
 void check_precision(Precision precision, DeviceKind device);
 
@@ -94,6 +103,8 @@ struct RunConfig {
   std::string timed_against;
   // Whose operators compute. A timing run holds the library's against the best that are at hand.
   OperatorSet operators = OperatorSet::kBest;
+  // Decides how long a step takes and nothing of what is trained.
+  GraphUse graphs = GraphUse::kAuto;
 
   // Accuracy runs only: a share of the images that judge (the held-out ones, of split = paper those
   // of the test); training ends at the first evaluation with so many of them right. 0: never. What
@@ -115,6 +126,12 @@ std::string kernel_rules_id(std::string_view text, int64_t builtin_version);
 std::string kernel_rules_label(std::string_view text);
 // Of the built-in table.
 int64_t kernel_rules_version();
+
+// Whether it is a timing of steps that would be replays and are not: all that the setting decides.
+constexpr bool has_no_graphs(const RunConfig& config) {
+  return config.purpose == Purpose::kTiming && config.device == DeviceKind::kCuda &&
+         config.graphs == GraphUse::kOff;
+}
 
 // The declarations of the scalar settings: names, defaults, ranges, help.
 std::vector<ParamSpec> run_specs();

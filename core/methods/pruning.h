@@ -4,6 +4,7 @@
 #include "core/methods/kept_before.h"
 #include "core/methods/method.h"
 #include "kernels/kernel.h"
+#include "kernels/rules.h"
 
 namespace approx {
 
@@ -24,6 +25,11 @@ class PruningMethod : public Method {
   }
 
   bool looks_at_dy_alone() const final { return true; }
+
+  std::string_view waits_for() const override {
+    return rules_wait_for_density() ? "what it kept the step before, by which a kernel is chosen"
+                                    : "";
+  }
 
   std::unique_ptr<GradientVisitor> visitor(const MethodCall& call) final {
     return pruning_visitor(common(call));

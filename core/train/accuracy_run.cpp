@@ -289,6 +289,10 @@ class AccuracyRun {
 
   void finish(Ending ending) {
     for (const auto& event : session_->layer_events()) sink_(event);
+    report_graphs(*session_, "train",
+                  [this](const char* name, const std::string& split, double value) {
+                    metric(name, split, value);
+                  });
     Json event = final_event(ending, session_->steps_done(), began_);
     event.update({{"warmup_steps", std::min(warmup_, session_->steps_done())},
                   {"train_ns", record_.train_ns},

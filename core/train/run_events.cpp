@@ -20,6 +20,18 @@ void put_value(Json& metric, double value) {
   if (const auto special = special_name(value)) metric["special"] = *special;
 }
 
+void report_graphs(
+    const Session& session, const std::string& arm,
+    const std::function<void(const char* name, const std::string& split, double value)>& metric) {
+  const auto report = session.graph_report();
+  if (!report) return;
+  metric("graph_rows", arm, static_cast<double>(report->rows));
+  metric("graphs", arm, static_cast<double>(report->graphs));
+  for (const auto& [how, steps] : report->steps) {
+    metric("graph_steps", fmt::format("{}: {}", arm, how), static_cast<double>(steps));
+  }
+}
+
 Json start_event(const Session& session, const LoadedDataset& data) {
   return {{"event", "start"},
           {"dataset",

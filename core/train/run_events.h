@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/enum_text.h"
@@ -35,6 +36,13 @@ struct Divergence {
 
 // Puts `value` into a metric: null with a marker where it is not finite.
 void put_value(Json& metric, double value);
+
+// What became of the session's steps where they may be graphs: "graph_rows", with the arm as its
+// split, how many kinds of steps there were and "graphs" how many of them were captured;
+// "graph_steps", with "<arm>: <how>" as its split, how many steps were done so.
+void report_graphs(
+    const Session& session, const std::string& arm,
+    const std::function<void(const char* name, const std::string& split, double value)>& metric);
 
 Json start_event(const Session& session, const LoadedDataset& data);
 

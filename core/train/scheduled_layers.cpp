@@ -22,7 +22,9 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
   }
 }
 
-void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale) {
+void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
+                                 const uint64_t* step_at) {
+  row_.clear();
   for (size_t i = 0; i < layers_.size(); ++i) {
     auto& entry = layers_[i];
     const Decision decision = schedule_.at(i, step);
@@ -30,6 +32,7 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale) {
     slot.seed = seed_;
     slot.rank = rank_;
     slot.step = static_cast<uint64_t>(step);
+    slot.step_at = step_at;
     slot.loss_scale = loss_scale;
     const bool convolution = entry.layer->info.kind != "linear";
     slot.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;
@@ -37,6 +40,7 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale) {
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);
       const int index = decision.of(product);
+      row_.push_back(index);
       if (index == Decision::kDense) {
         slot.use[p] = {};
         // Images have no gradient.
@@ -48,6 +52,34 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale) {
       slot.use[p] = {method.get(), &entry.approximated[static_cast<size_t>(index)][p]};
     }
   }
+}
+
+std::string ScheduledLayers::waits_for() const {
+  for (size_t i = 0; i < row_.size(); ++i) {
+    if (row_[i] == Decision::kDense) continue;
+    const auto method = static_cast<size_t>(row_[i]);
+    const auto why = layers_[i / kAllProducts.size()].methods[method]->waits_for();
+    if (!why.empty()) return fmt::format("{} waits for {}", schedule_.methods()[method], why);
+  }
+  return "";
+}
+
+HostCounts ScheduledLayers::host_counts() {
+  HostCounts counts;
+  for (auto& entry : layers_) {
+    for (auto& of_method : entry.approximated) {
+      for (auto& count : of_method) {
+        counts.whole.push_back(&count.calls);
+        counts.real.insert(counts.real.end(), {&count.host_macs, &count.entries, &count.host_kept});
+      }
+    }
+    for (const auto product : kAllProducts) {
+      for (size_t i = 0; i < VariantCounts::kMost; ++i) {
+        counts.whole.push_back(&entry.variants.of(product).calls(i));
+      }
+    }
+  }
+  return counts;
 }
 
 bool ScheduledLayers::observe(double accuracy, int64_t steps_done) {

@@ -13,6 +13,7 @@
 #include "core/methods/method.h"
 #include "core/nn/layers.h"
 #include "core/train/checkpoint.h"
+#include "core/train/step_graphs.h"
 
 namespace approx {
 
@@ -21,9 +22,20 @@ class ScheduledLayers {
   // `layers` must outlive this object. `seed` keys every random draw of the methods.
   ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, uint32_t rank = 0);
 
-  // Fills every layer's slot for `step`. `loss_scale` as MethodCall has it, undefined: 1. Costs a
-  // few comparisons per layer and rule.
-  void begin_step(int64_t step, const at::Tensor& loss_scale = {});
+  // Fills every layer's slot for `step`. `loss_scale` as MethodCall has it, undefined: 1; `step_at`
+  // as Rng has it. Costs a few comparisons per layer and rule.
+  void begin_step(int64_t step, const at::Tensor& loss_scale = {},
+                  const uint64_t* step_at = nullptr);
+
+  // Of the step that began last: what the schedule decided, by layer and product an index into its
+  // methods or Decision::kDense.
+  const std::vector<int>& row() const { return row_; }
+
+  // Of the same step: the first method that the host must wait for and what for, "" for none.
+  std::string waits_for() const;
+
+  // What steps count here on the host beside what begin_step() does; as long as this object lives.
+  HostCounts host_counts();
 
   // See Schedule::observe.
   bool observe(double accuracy, int64_t steps_done);
@@ -76,6 +88,7 @@ class ScheduledLayers {
   Schedule schedule_;
   std::vector<std::pair<double, int64_t>> observed_;  // what observe() was told
   std::vector<PerLayer> layers_;
+  std::vector<int> row_;
   uint64_t seed_;
   uint32_t rank_;
   bool counts_gradients_ = false;

@@ -15,6 +15,7 @@
 #include "core/train/optimizer.h"
 #include "core/train/precision.h"
 #include "core/train/scheduled_layers.h"
+#include "core/train/step_recorder.h"
 #include "core/train/weight_average.h"
 
 namespace approx {
@@ -101,7 +102,38 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset, World wo
   }
   if (config.precision == Precision::kFp16) loss_scale_ = std::make_unique<LossScale>(device_);
   loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
+  if (!device_.is_cpu()) {
+    const bool reduced = dynamic_cast<const NoReduction*>(reduction_.get()) == nullptr;
+    learning_rate_ = at::zeros({}, loss_sum_.options().dtype(rate_type(device_)));
+    open_graphs(/*several_processes=*/reduced || world.size > 1);
+  }
   network_->train();
+}
+
+void Session::open_graphs(bool several_processes) {
+  if (config_.graphs == GraphUse::kOff) return;
+  try {
+    if (several_processes) {
+      throw Error(ErrorKind::kDevice, "gradients are averaged over several processes");
+    }
+    capture_steps(open_step_recorder(device_));
+  } catch (const Error& error) {
+    if (config_.graphs == GraphUse::kOn) {
+      throw Error(error.kind(), fmt::format("graphs = on: {}", error.what()));
+    }
+    no_graphs_ = error.what();
+  }
+}
+
+void Session::capture_steps(std::unique_ptr<StepRecorder> recorder) {
+  graphs_ = std::make_unique<StepGraphs>(std::move(recorder), device_, layers_->host_counts(),
+                                         /*must=*/config_.graphs == GraphUse::kOn);
+}
+
+std::optional<GraphReport> Session::graph_report() const {
+  if (graphs_ != nullptr) return graphs_->report();
+  if (no_graphs_.empty()) return std::nullopt;
+  return GraphReport{.steps = {{no_graphs_, own_steps_}}};
 }
 
 Session::~Session() = default;
@@ -143,10 +175,40 @@ Batch Session::next_batch() {
 }
 
 void Session::step() {
-  layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale());
+  const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
+  layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
+  const double rate = learning_rate(config_.recipe, step_, steps_per_epoch());
   const auto batch = next_batch();
-  optimizer_->zero_grad();
   const bool keeps_operands = std::exchange(keeps_operands_, false);
+  if (graphs_ != nullptr) {
+    captured_step(batch, rate, keeps_operands);
+  } else if (learning_rate_.defined()) {
+    compute(batch, learning_rate_.fill_(rate), keeps_operands);
+  } else {
+    compute(batch, rate, keeps_operands);
+  }
+  if (average_ != nullptr) average_->update(step_);
+  ++loss_steps_;
+  ++own_steps_;
+  ++step_;
+}
+
+void Session::captured_step(const Batch& batch, double rate, bool keeps_operands) {
+  std::string why_not = layers_->waits_for();
+  if (config_.graphs == GraphUse::kOn && !why_not.empty()) {
+    throw usage_error("graphs = on: a step cannot be captured: {}; use graphs = auto", why_not);
+  }
+  if (keeps_operands) why_not = "its operands are recorded";
+  if (counts_gradients_) why_not = "its gradients are counted";
+  graphs_->begin_step(step_, rate);
+  const auto placed = graphs_->placed(batch);
+  graphs_->run({layers_->row(), placed.x.sizes().vec()}, why_not, [this, placed, keeps_operands] {
+    compute(placed, graphs_->learning_rate(), keeps_operands);
+  });
+}
+
+void Session::compute(const Batch& batch, const StepRate& learning_rate, bool keeps_operands) {
+  optimizer_->zero_grad();
   if (keeps_operands) begin_probing();
   const at::Tensor loss = loss_of(batch);
   (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
@@ -154,17 +216,16 @@ void Session::step() {
   {
     const PhaseScope phase(Phase::kOptimizer);
     reduction_->reduce(parameters_);
-    optimizer_->step(learning_rate(config_.recipe, step_, steps_per_epoch()), loss_scale_.get());
+    optimizer_->step(learning_rate, loss_scale_.get());
   }
-  if (average_ != nullptr) average_->update(step_);
   loss_sum_.add_(loss.detach());
-  ++loss_steps_;
-  ++step_;
 }
 
 std::optional<double> Session::step_counting_gradients() {
   layers_->count_gradients(true);
+  counts_gradients_ = true;
   step();
+  counts_gradients_ = false;
   layers_->count_gradients(false);
   return layers_->take_gradient_density();
 }
@@ -260,6 +321,7 @@ void Session::restore(const Checkpoint& checkpoint) {
   try {
     for (const auto& [name, tensor] : state()) checkpoint.restore(name, tensor);
     layers_->restore(checkpoint, device_);
+    if (graphs_ != nullptr) graphs_->forget();
     for (auto [name, generator] : generators(device_)) {
       generator.set_state(checkpoint.tensor(name));
     }

@@ -16,6 +16,7 @@
 #include "core/train/batches.h"
 #include "core/train/checkpoint.h"
 #include "core/train/gradient_reduction.h"
+#include "core/train/step_graphs.h"
 #include "core/train/world.h"
 #include "kernels/operands.h"
 
@@ -37,13 +38,22 @@ class Session {
   ~Session();
 
   // One training step. Nothing of it waits for the device and its shapes are always the same, but
-  // under methods whose draws decide how large their sample is (crs, bernoulli_crs, a `share`).
+  // under methods whose draws decide how large their sample is (crs, bernoulli_crs, a `share`). On
+  // a GPU it is the replay of a captured one (core/train/step_graphs.h), as far as the
+  // configuration and the methods allow.
   void step();
 
   // The same step, which also counts the gradients of the convolutions' outputs as their weight
   // gradients take them: the share of all entries that are not zero; nothing for a network without
   // convolutions. Waits for the device.
   std::optional<double> step_counting_gradients();
+
+  // Steps from now on are captured by `recorder` and replayed; on a GPU nobody need ask for it.
+  void capture_steps(std::unique_ptr<StepRecorder> recorder);
+
+  // How this object's steps were done so far; nothing where the device has no graphs, or the
+  // configuration wants none.
+  std::optional<GraphReport> graph_report() const;
 
   // Shares of correctly classified examples and mean loss over a part, in evaluation mode, by the
   // averaged weights where the recipe has them.
@@ -106,7 +116,12 @@ class Session {
   std::vector<std::pair<std::string, double>> take_densities();
 
  private:
+  void open_graphs(bool several_processes);
   Batch next_batch();
+  void captured_step(const Batch& batch, double learning_rate, bool keeps_operands);
+  // All of a step that a graph may have in it: forward and backward pass, update, sum of the
+  // losses.
+  void compute(const Batch& batch, const StepRate& learning_rate, bool keeps_operands);
   at::Tensor loss_of(const Batch& batch);
   at::Tensor test_logits(const at::Tensor& x);
   // Layers note their operands from the one to the other.
@@ -127,13 +142,18 @@ class Session {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;  // null: none
   std::unique_ptr<LossScale> loss_scale_;   // null: none
+  std::unique_ptr<StepGraphs> graphs_;      // null: none
+  std::string no_graphs_;                   // why there are none, where there might be
+  at::Tensor learning_rate_;                // on a device that is not the host; else undefined
   at::Tensor loss_sum_;                     // on the device, read by take_mean_loss
   int64_t loss_steps_ = 0;
   int64_t step_ = 0;
   int64_t period_ = 1;
   double approximated_share_ = 0;
+  int64_t own_steps_ = 0;        // of those, by this object
   bool keeps_operands_ = false;  // the next step does
-  LayerOperands operands_;       // of the last step that did
+  bool counts_gradients_ = false;
+  LayerOperands operands_;  // of the last step that did
 };
 
 }  // namespace approx

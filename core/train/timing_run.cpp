@@ -171,6 +171,11 @@ class TimingRun {
 
   void finish() {
     for (const auto& event : approx_->layer_events()) sink_(event);
+    const auto add = [this](const char* name, const std::string& split, double value) {
+      metric(name, split, value);
+    };
+    report_graphs(*dense_, "dense", add);
+    report_graphs(*approx_, "approx", add);
     const bool diverged = !std::isfinite(approx_->take_mean_loss());
     const auto ending = diverged ? Ending::kDiverged
                         : stop_  ? Ending::kInterrupted

@@ -28,7 +28,8 @@ Settings settings_of(const std::string& split, const std::string& train_examples
                      const std::string& train_subset, const std::string& batch_size,
                      const std::string& precision, const std::string& threads,
                      const std::string& device, const std::string& operators,
-                     const std::string& kernel_rules, const std::string& recipe) {
+                     const std::string& graphs, const std::string& kernel_rules,
+                     const std::string& recipe) {
   Settings settings = {{"split", split}, {"train_examples", train_examples}};
   if (train_examples != "0") settings.emplace_back("train_subset", train_subset);
   settings.insert(settings.end(), {{"batch_size", batch_size},
@@ -37,6 +38,8 @@ Settings settings_of(const std::string& split, const std::string& train_examples
                                    {"device", device}});
   // As of the rules of kernels, the default is not named.
   if (operators != name(OperatorSet::kBest)) settings.emplace_back("operators", operators);
+  if (graphs == name(GraphUse::kOff) && device == name(DeviceKind::kCuda))
+    settings.emplace_back("graphs", graphs);
   const auto rules = kernel_rules_label(kernel_rules);
   if (!rules.empty()) settings.emplace_back("kernel_rules", rules);
   add_recipe(recipe, settings);
@@ -80,7 +83,8 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
       "coalesce(json_extract(c.config, '$.block_steps'), ''), c.run_key, c.train_subset, "
       "EXISTS(SELECT 1 FROM experiment t WHERE t.name = e.name || ':tune'), "
       "coalesce(json_extract(c.config, '$.kernel_rules'), ''), "
-      "coalesce(json_extract(c.config, '$.operators'), ?3), c.stop_at "
+      "coalesce(json_extract(c.config, '$.operators'), ?3), c.stop_at, "
+      "coalesce(json_extract(c.config, '$.graphs'), '') "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
       "WHERE (?1 = '' AND e.name NOT LIKE '%:tune') OR e.name = ?1 OR "
       "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name = ?1, e.experiment_id",
@@ -98,9 +102,10 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
           cell.run_key = text_at(row, 22);
           cell.stop_at = row.getColumn(27).getDouble();
           cell.stock = text_at(row, 26) == name(OperatorSet::kLibrary);
-          cell.settings = settings_of(
-              cell.split, text_at(row, 8), text_at(row, 23), text_at(row, 10), text_at(row, 11),
-              text_at(row, 12), text_at(row, 13), text_at(row, 26), text_at(row, 25), cell.recipe);
+          cell.settings =
+              settings_of(cell.split, text_at(row, 8), text_at(row, 23), text_at(row, 10),
+                          text_at(row, 11), text_at(row, 12), text_at(row, 13), text_at(row, 26),
+                          text_at(row, 28), text_at(row, 25), cell.recipe);
         }
         // The rate of a tuned experiment belongs to the row, like its method: rows with rates of
         // their own are compared.
@@ -370,7 +375,8 @@ Settings settings_of(const RunConfig& config) {
                      std::string(name(config.train_subset)), std::to_string(config.batch_size),
                      std::string(name(config.precision)), std::to_string(config.threads),
                      std::string(name(config.device)), std::string(name(config.operators)),
-                     config.kernel_rules, Json(config.recipe).dump());
+                     std::string(name(config.graphs)), config.kernel_rules,
+                     Json(config.recipe).dump());
 }
 
 std::string experiment_name(SQLite::Database& db, const std::string& given) {

@@ -13,7 +13,7 @@ SUITE = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts/gpu-sui
 
 # All that need no PyTorch of a GPU.
 STAGES = ("machine,tests,memcheck,racecheck,data,kernels,crossover,layers18,layers50,null,steps,"
-          "quickstart,table1,adelman,wang3,wang5,mcdanel10,report")
+          "switching,quickstart,table1,adelman,wang3,wang5,mcdanel10,report")
 
 # What the times of layers on sparse tensor cores are asked of.
 SPARSE_LAYERS = ("study layer-times", "--batch-size 256", "--device cuda", "--precision bf16",
@@ -65,6 +65,10 @@ def the_real_program_plans_every_sweep():
     for network in ("resnet18", "resnet50"):
         expect(any(network in line and all(text in line for text in SPARSE_LAYERS)
                    for line in done.stderr.splitlines()), f"dry run, {network}: {done.stderr}")
+    # Three methods, four schedules, captured and not, five processes.
+    _, _, said = done.stderr.partition("gpu-suite: switching:")
+    expect("@switching" in said and " 120 runs, " in said.partition("gpu-suite: quickstart")[0],
+           f"dry run of the stage switching: {said[:500]}")
 
 
 with tempfile.TemporaryDirectory(prefix="approxtrain-test-") as place:

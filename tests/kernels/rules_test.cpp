@@ -94,6 +94,16 @@ TEST(KernelRules, WhatNobodyMeasuredPaysWhereAnotherTableSaysSo) {
   }
 }
 
+TEST(KernelRules, WaitForADensityWhereATableHasRowsOfADevice) {
+  EXPECT_FALSE(rules_wait_for_density());
+  use_kernel_rules("sparse_rows * * * * * * ..0.1");
+  EXPECT_FALSE(rules_wait_for_density()) << "a CPU knows its density";
+  use_kernel_rules("block_lists_cuda_bf16 * * * * * * ..0.01");
+  EXPECT_TRUE(rules_wait_for_density());
+  use_kernel_rules("");
+  EXPECT_FALSE(rules_wait_for_density());
+}
+
 std::string mistake(const std::string& text) {
   try {
     const KernelRules rules(text, "here.rules");

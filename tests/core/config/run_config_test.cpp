@@ -384,6 +384,43 @@ TEST(RunConfig, TheLibrarysOperatorsComputeNoMethod) {
   EXPECT_NE(refusal(config).find("not both"), std::string::npos);
 }
 
+// Steps that are captured and such that are not train the same.
+TEST(RunKey, GraphsAreAnotherTimingOnAGpuAlone) {
+  auto config = example();
+  for (const auto device : all_of_enum<DeviceKind>()) {
+    for (const auto purpose : all_of_enum<Purpose>()) {
+      config.device = device;
+      config.purpose = purpose;
+      config.graphs = GraphUse::kAuto;
+      EXPECT_FALSE(Json(config).contains("graphs")) << "keys of stored runs stay what they are";
+      const auto without_a_word = key_of(config);
+      config.graphs = GraphUse::kOn;
+      EXPECT_EQ(key_of(config), without_a_word);
+      config.graphs = GraphUse::kOff;
+      const bool differs = device == DeviceKind::kCuda && purpose == Purpose::kTiming;
+      EXPECT_EQ(key_of(config) != without_a_word, differs);
+      EXPECT_EQ(std::ranges::count(settings_in_effect(config), SettingText("graphs", "off")),
+                differs ? 1 : 0);
+      EXPECT_EQ(Json(config).get<RunConfig>(), config);
+    }
+  }
+}
+
+TEST(RunConfig, ACpuHasNoGraphs) {
+  auto config = example();
+  config.device = DeviceKind::kCpu;
+  config.graphs = GraphUse::kOn;
+  try {
+    check(config);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_STREQ(error.what(), "graphs = on needs device = cuda: steps on a cpu are not captured");
+  }
+  config.device = DeviceKind::kCuda;
+  EXPECT_NO_THROW(check(config));
+}
+
 // The built-in table decides how long a step takes. Runs of its first version are stored under keys
 // that know of no table.
 TEST(RunKey, AnotherBuiltInTableIsAnotherTiming) {

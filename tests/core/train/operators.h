@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +29,15 @@ class Operators {
     return list;
   }
 
-  // Those whose result the host must wait for: values read, shapes that depend on values.
+  // Those whose result the host must wait for.
   static std::vector<std::string> waits() {
+    std::vector<std::string> found;
+    std::ranges::copy_if(calls(), std::back_inserter(found), is_wait);
+    return found;
+  }
+
+  // Whether a call reads values, or has a shape that depends on values.
+  static bool is_wait(const std::string& call) {
     static const std::vector<std::string> kWaiting = {"aten::item",
                                                       "aten::_local_scalar_dense",
                                                       "aten::is_nonzero",
@@ -41,19 +49,17 @@ class Operators {
                                                       "aten::repeat_interleave",
                                                       "aten::_assert_async",
                                                       "aten::where"};
-    std::vector<std::string> found;
-    for (const auto& call : calls()) {
-      const auto name = call.substr(0, call.find(' '));
-      // where() of one argument is nonzero(); that of three waits for nothing.
-      if (name == "aten::where" && std::count(call.begin(), call.end(), '[') > 1) continue;
-      if (std::ranges::find(kWaiting, name) != kWaiting.end()) found.push_back(call);
-    }
-    return found;
+    const auto name = call.substr(0, call.find(' '));
+    // where() of one argument is nonzero(); that of three waits for nothing.
+    if (name == "aten::where" && std::count(call.begin(), call.end(), '[') > 1) return false;
+    return std::ranges::find(kWaiting, name) != kWaiting.end();
   }
 
  private:
   static std::unique_ptr<at::ObserverContext> record(const at::RecordFunction& function) {
     std::string call = function.name();
+    // Told how many there will be, it asks no device for their sum.
+    if (call == "aten::repeat_interleave" && function.inputs().back().isInt()) call += "(known)";
     for (const auto& input : function.inputs()) {
       if (input.isTensor() && input.toTensor().defined()) {
         call += fmt::format(" [{}]", fmt::join(input.toTensor().sizes(), ","));

@@ -1,14 +1,11 @@
 // What a training step asks of LibTorch: nothing that would make the host wait for a device, and
 // the same operators on the same shapes every time. A step with these two properties can be
-// captured as a graph.
+// captured as a graph (step_graphs_test.cpp).
 #include <torch/torch.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "core/config/named_schedule.h"
-#include "core/methods/method.h"
 #include "core/networks/network.h"
 #include "core/train/session.h"
 #include "tests/core/train/operators.h"
@@ -61,24 +58,6 @@ TEST(Step, ThatWaitsIsSeen) {
   const Operators operators;
   at::ones({2}).sum().item<float>();
   EXPECT_FALSE(Operators::waits().empty());
-}
-
-// The methods whose draws decide how large their sample is, so that the shapes of what follows have
-// to be waited for. Every other method waits no more than dense.
-TEST(Step, OfWhichMethodsWaits) {
-  const auto dataset = toy_dataset();
-  std::vector<std::string> waiting;
-  for (const auto* entry : Registry<MethodEntry>::instance().all()) {
-    auto config = busy_config();
-    config.method = entry->name;
-    config.schedule = make_schedule("slice:layers=2");
-    Session session(config, dataset);
-    session.step();
-    const auto second = operators_of_step(session);
-    if (!Operators::waits().empty()) waiting.push_back(entry->name);
-  }
-  std::ranges::sort(waiting);
-  EXPECT_EQ(waiting, (std::vector<std::string>{"bernoulli_crs", "crs"}));
 }
 
 }  // namespace
