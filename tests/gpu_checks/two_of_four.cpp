@@ -99,7 +99,7 @@ Problem drawn_gradient(Draws& draw) {
   if (draw.below(4) == 0) p.kh = p.kw = 1;
   p.geometry.padding = {draw.below(p.kh), draw.below(p.kw)};
   if (draw.below(6) == 0) p.geometry.stride = {3, 2};
-  if (draw.below(2) == 0) p.geometry.dilation = {1 + draw.below(2), 1 + draw.below(2)};
+  if (draw.below(2) == 0) p.geometry.dilation = {2, 1 + draw.below(2)};
   p.h = p.geometry.dilation.h * (p.kh - 1) + 1 + draw.below(6);
   p.w = p.geometry.dilation.w * (p.kw - 1) + 1 + draw.below(9);
   p.ci = kInputs[draw.below(5)];
