@@ -9,8 +9,6 @@
 namespace approx {
 namespace {
 
-using std::chrono::seconds;
-
 constexpr const char* kFirstLines =
     "#!/bin/bash\n"
     "# Written by approxtrain sweep --slurm; docs/slurm.md says what is what.\n";
@@ -21,7 +19,7 @@ void directive(std::string& script, const std::string& option) {
 
 // "1-02:30:00", as sbatch reads it.
 std::string time_limit_text(Nanoseconds limit) {
-  const auto whole = std::chrono::ceil<seconds>(limit).count();
+  const auto whole = std::chrono::ceil<std::chrono::seconds>(limit).count();
   return fmt::format("{}-{:02}:{:02}:{:02}", whole / 86400, whole / 3600 % 24, whole / 60 % 60,
                      whole % 60);
 }
@@ -34,10 +32,10 @@ void directives_of_user(std::string& script, const SlurmRequest& request) {
 
 }  // namespace
 
-seconds warning_ahead(Nanoseconds time_limit) {
-  constexpr seconds kUsual{120}, kLeast{15};
+std::chrono::seconds warning_ahead(Nanoseconds time_limit) {
+  constexpr std::chrono::seconds kUsual{120}, kLeast{15};
   if (time_limit.count() == 0) return kUsual;
-  return std::clamp(std::chrono::floor<seconds>(time_limit / 4), kLeast, kUsual);
+  return std::clamp(std::chrono::floor<std::chrono::seconds>(time_limit / 4), kLeast, kUsual);
 }
 
 std::string array_script(const JobArray& array, const SlurmRequest& request,

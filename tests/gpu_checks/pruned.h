@@ -99,7 +99,7 @@ struct Pruned {
     } else if (long_lists || draw.below(6) == 0) {
       p.co = p.ci = width * p.geometry.groups;
       p.kh = p.kw = 1;
-      p.n = 2, p.h = 19, p.w = 17;
+      p.n = 3, p.h = 19, p.w = 17;
       p.geometry.stride = 1;
     }
     const Spatial dilation = p.geometry.dilation;

@@ -12,7 +12,7 @@
 namespace approx {
 namespace {
 
-constexpr const char* kGrid = R"(
+constexpr const char* kChoiceGrid = R"(
 network = ["small_cnn", "resnet20"]
 dataset = "mnist14"
 method = ["dense", { label = "Zero gradient", method = "zero" }, "random"]
@@ -27,20 +27,20 @@ Experiment experiment_of(const std::string& text) {
                           [](const std::string&) { return "sha"; });
 }
 
-// What tells one run of kGrid from another.
+// What tells one run of kChoiceGrid from another.
 std::string identity(const PlannedRun& run) {
   return fmt::format("{} {} {}", run.method_label, run.network_label, run.key);
 }
 
 std::vector<std::string> chosen(const RunPatterns& patterns) {
-  Experiment experiment = experiment_of(kGrid);
+  Experiment experiment = experiment_of(kChoiceGrid);
   choose_runs(experiment, patterns);
   std::vector<std::string> runs;
   for (const auto& run : experiment.runs()) runs.push_back(identity(run));
   return runs;
 }
 
-std::string choice_message(const RunPatterns& patterns, const std::string& text = kGrid) {
+std::string choice_message(const RunPatterns& patterns, const std::string& text = kChoiceGrid) {
   try {
     Experiment experiment = experiment_of(text);
     choose_runs(experiment, patterns);
@@ -52,7 +52,7 @@ std::string choice_message(const RunPatterns& patterns, const std::string& text 
 }
 
 TEST(RunChoice, NamesSayTheLabelsOfTheAxes) {
-  const auto names = run_names(experiment_of(kGrid).runs());
+  const auto names = run_names(experiment_of(kChoiceGrid).runs());
   EXPECT_EQ(names[0], "method=dense network=small_cnn dataset=mnist14 purpose=accuracy seed=0");
   EXPECT_EQ(names[1],
             "method=Zero gradient schedule=wang2019_s1 network=small_cnn dataset=mnist14 "
@@ -80,7 +80,7 @@ threads = [1, 2]
 // By another engine of regular expressions: what is left is what some `only` and no `skip` matches,
 // in its order.
 TEST(RunChoice, LeavesWhatIsAskedFor) {
-  const auto all = experiment_of(kGrid).runs();
+  const auto all = experiment_of(kChoiceGrid).runs();
   const auto names = run_names(all);
   const std::vector<RunPatterns> cases = {{{}, {}},
                                           {{"resnet20"}, {}},

@@ -54,7 +54,9 @@ TEST(Target, EndsAccuracyRunsWhereThatIsAskedFor) {
   // The same by a key of the file, and the same run.
   const auto by_key = stopping("stop_at = 0.9\n" + text, false);
   for (const auto& run : by_key.runs()) {
-    if (run.config.purpose == Purpose::kAccuracy) EXPECT_TRUE(keys.contains(run.key));
+    if (run.config.purpose == Purpose::kAccuracy) {
+      EXPECT_TRUE(keys.contains(run.key));
+    }
   }
   for (const char* wrong : {"stop_at = 1.5", "stop_at = -0.1", "stop_at = true"}) {
     EXPECT_THROW(stopping(wrong, false), Error) << wrong;
