@@ -1,5 +1,6 @@
-"""Whether gpu_checks can fail: `mutants.py BUILD SOURCE` plants each of FAULTS in a copy of the
-kernel that it is of, compiles the check of that kernel with it, and expects it to find it.
+"""Whether gpu_checks can fail: `mutants.py BUILD SOURCE [N]` plants each of FAULTS, or every Nth, in
+a copy of the kernel that it is of, compiles the check of that kernel with it, and expects it to find
+it.
 
 Exits with 77 where the build is not by Ninja, which knows how a program is compiled and linked.
 """
@@ -252,7 +253,8 @@ FAULTS = [
 
 
 def main():
-    build, source = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+    build, source = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    faults = FAULTS[::int(sys.argv[3])] if len(sys.argv) > 3 else FAULTS
     try:
         commands = subprocess.run(
             ["ninja", "-C", build, "-t", "commands", "gpu_checks"], capture_output=True,
@@ -260,11 +262,13 @@ def main():
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"skipped: the build is not by Ninja ({error})")
         return 77
+    for _, kernel, text, _ in FAULTS:
+        count = (source / kernel).read_text().count(text)
+        assert count == 1, f"{kernel}: {count} times {text!r}"
     missed = 0
     with tempfile.TemporaryDirectory(prefix="approxtrain-mutants-") as folder:
-        for what, kernel, text, fault in FAULTS:
+        for what, kernel, text, fault in faults:
             whole = (source / kernel).read_text()
-            assert whole.count(text) == 1, f"{kernel}: {whole.count(text)} times {text!r}"
             planted = pathlib.Path(folder, kernel)
             planted.parent.mkdir(parents=True, exist_ok=True)
             planted.write_text(whole.replace(text, fault))
@@ -272,7 +276,7 @@ def main():
             planted.unlink()
             print(f"{kernel}: {what}: {said or 'NOT FOUND'}", flush=True)
             missed += not said
-    print(f"{len(FAULTS)} faults, {missed} not found")
+    print(f"{len(faults)} faults, {missed} not found")
     return 1 if missed else 0
 
 
