@@ -1,6 +1,6 @@
-"""Whether gpu_checks can fail: `mutants.py BUILD SOURCE [N]` plants each of FAULTS, or every Nth, in
-a copy of the kernel that it is of, compiles the check of that kernel with it, and expects it to find
-it.
+"""Whether gpu_checks can fail: `mutants.py BUILD SOURCE [N]` plants each of FAULTS, or every Nth,
+in a copy of the kernel that it is of, compiles the check of that kernel with it, and expects it to
+find it.
 
 Exits with 77 where the build is not by Ninja, which knows how a program is compiled and linked.
 """

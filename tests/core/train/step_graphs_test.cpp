@@ -244,7 +244,7 @@ void expect_no_waits(const std::vector<std::string>& calls) {
   for (const auto& call : calls) EXPECT_FALSE(Operators::is_wait(call)) << call;
 }
 
-class CapturedStep : public testing::TestWithParam<std::string> {};
+class CapturedStep : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CapturedStep, TrainsAsAnyAndRepeatsItself) {
   const auto dataset = toy_dataset();
@@ -298,7 +298,7 @@ TEST(StepGraphs, AResidualNetworkTrainsAsAnyAndRepeatsItself) {
   EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, CapturedStep, testing::ValuesIn(method_texts()),
+INSTANTIATE_TEST_SUITE_P(Every, CapturedStep, ::testing::ValuesIn(method_texts()),
                          [](const auto& info) { return test_name(info.param); });
 
 TEST(StepGraphs, ARunSaysHowItsStepsWereDone) {
