@@ -141,10 +141,11 @@ TEST(CudnnEngines, ALostDeviceIsNotTakenForABadEngine) {
 }
 
 TEST(CudnnEngines, NothingOfTheLibrarysIsLeftBehind) {
+  const auto library = fake();
   const auto living = of_fake<int64_t()>("fake_cudnn_living");
   const int64_t before = living();
   {
-    const Convolution convolution(fake(), small(), target());
+    const Convolution convolution(library, small(), target());
     EXPECT_GT(living(), before);
     fastest_engine(convolution, true, [](const Plan&) { return 1.0; });
     EXPECT_THROW(Plan(convolution, {.engine = 6}), Error);
