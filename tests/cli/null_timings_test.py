@@ -24,7 +24,7 @@ def fill(path, ratios):
         db.execute("INSERT INTO build VALUES(1, 'abc', 0, 'g++', '-O3', '2', '', '')")
         for run, pairs in enumerate(ratios, start=1):
             db.execute("INSERT INTO cell VALUES(?, ?, 'timing', 'dense', '[]', 'n', 'd', ?, "
-                       "'paper', 0, '{}', 1, 'fp32', 1, 'cpu', '{}', 'seed')",
+                       "'paper', 0, '{}', 1, 'fp32', 1, 'cpu', '{}', 'seed', 0)",
                        (run, str(run), run))
             db.execute("INSERT INTO run(run_id, cell_id, attempt, host_id, build_id, state, "
                        "isolated, timing_valid, run_directory, started_utc, ended_utc, environment)"

@@ -12,6 +12,7 @@ import numpy
 from samples import holm, mean, ratio_of_logs, sign_flip_p
 
 RESULT = ("finished", "diverged")
+CUT_OFF = ("timeout", "oom", "interrupted", "lost")  # from outside
 SECOND = 1e9  # ns
 PRODUCTS = ("forward", "data_gradient", "weight_gradient")
 
@@ -23,6 +24,7 @@ class Run:
         self.__dict__.update(dict(row))
         self.finished = self.state == "finished"
         self.result = self.state in RESULT
+        self.cut_off = self.state in CUT_OFF
 
 
 class Cell:
@@ -183,15 +185,28 @@ class Row:
         pairs = [(value(cell), value(other)) for cell, other in self.pairs(dense)]
         return [theirs - ours for ours, theirs in pairs if ours is not None and theirs is not None]
 
+    def on_the_way(self):
+        """Trainings with a result, then of seeds without one those that were cut off from outside.
+        (No committed store has trainings that stop at a target.)"""
+        trained = self.trained(diverged=True)
+        seeds = {cell.seed for cell in trained}
+        return trained + [cell for cell in self.cells
+                          if cell.purpose == "accuracy" and cell.run is not None and
+                          cell.run.cut_off and cell.seed not in seeds]
+
     def times_to_target(self):
         """(seconds of the runs that reached its target, how many tried, the longest training)."""
         reached, tried, longest = [], 0, 0
-        for cell in self.trained(diverged=True):
+        for cell in self.on_the_way():
+            points = self.store.judged(cell)
+            if cell.run.cut_off and not points:
+                continue
             tried += 1
-            longest = max(longest, (cell.run.train_ns or 0) / SECOND)
+            watched = points[-1]["train_ns"] if cell.run.cut_off else cell.run.train_ns or 0
+            longest = max(longest, watched / SECOND)
             if self.target is None:
                 continue
-            hits = [point for point in self.store.judged(cell) if point["value"] >= self.target]
+            hits = [point for point in points if point["value"] >= self.target]
             reached += [hits[0]["train_ns"] / SECOND] if hits else []
         return reached, tried, longest
 
@@ -270,7 +285,7 @@ class Row:
     def steps_to_target(self):
         """By seed, of the trainings that reached it."""
         steps = {}
-        for cell in self.trained(diverged=True):
+        for cell in self.on_the_way():
             hits = [point["step"] for point in self.store.judged(cell)
                     if self.target is not None and point["value"] >= self.target]
             if hits:

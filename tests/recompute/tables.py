@@ -63,7 +63,8 @@ class TargetRow:
     def __init__(self, row, share):
         self.row, self.share = row, share
         self.times, self.arrived, self.diverged, self.watched, self.efforts = [], [], [], [], {}
-        for cell in row.trained(diverged=True):
+        self.cut_off = 0
+        for cell in row.on_the_way():
             points = row.store.judged(cell)
             if not points:
                 continue
@@ -74,7 +75,8 @@ class TargetRow:
             seconds = at["train_ns"] / SECOND
             self.times.append(seconds)
             self.arrived.append(bool(hits))
-            self.diverged.append(not hits and not cell.run.finished)
+            self.diverged.append(not hits and cell.run.state == "diverged")
+            self.cut_off += not hits and cell.run.cut_off
             if hits and seconds > 0 and at["step"] > 0:
                 self.efforts[cell.cell_id] = (at["step"], seconds)
 
@@ -188,6 +190,7 @@ def expected_tta(rows, points):
             **labels(line.row), "target_pct": 100 * line.share, "runs": n, "reached": reached,
             "fraction": reached / n, "fraction_lo": low, "fraction_hi": high, "median_s": median,
             "restricted_mean_s": restricted, "restricted_mean_se": error,
+            "cut_off": line.cut_off, "stopped_at_target": 0,
             "budget_s": line.budget, "restart_s": sum(line.times) / reached if reached else None,
             **triple("steps_ratio", line.steps), **triple("step_time_ratio", line.step_time),
             **triple("speedup", line.speedup),
