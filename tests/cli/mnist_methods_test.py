@@ -22,8 +22,10 @@ DATA = os.environ.get("APPROXTRAIN_TEST_DATA")
 SKIPPED = 77
 REACHED = 0.97
 # Controls choose blindly what others choose by looking, and are expected to lose by it: 30 entries
-# of an example, or one position of a map.
-BLIND = {"random_entries": 0.85, "random_position": 0.95}
+# of an example, or one position of a map. `random` looks at nothing at all: six seeds gave 96.94 to
+# 97.54 % (97.2 on the average, with a deviation of 0.24) on a processor with AVX2, and one seed is
+# another training on each kind of processor.
+BLIND = {"random_entries": 0.85, "random_position": 0.95, "random": 0.96}
 
 WIDER = {"crs": "crs:ratio=0.75", "topk_weights": "topk_weights:ratio=0.75"}
 
