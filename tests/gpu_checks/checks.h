@@ -80,4 +80,22 @@ std::string in_all_orders(const std::function<std::string(Order, Values& results
   return {};
 }
 
+// What is wrong with a product that `run` writes to fresh memory, as in_all_orders says, or by how
+// much it is not `truth`.
+template <typename Number>
+std::string product_agrees(const std::vector<double>& truth,
+                           const std::function<std::string(Order, Number* out)>& run) {
+  std::vector<float> got;
+  std::string wrong = in_all_orders<std::vector<float>>(
+      [&](Order order, std::vector<float>& results) {
+        GpuArray<Number> out(static_cast<int64_t>(truth.size()));
+        std::string failed = run(order, out.data());
+        if (!out.intact()) failed = "it wrote outside its result";
+        results = joined(out);
+        return failed;
+      },
+      got);
+  return wrong.empty() ? difference(got.data(), truth, kRounding<Number>) : wrong;
+}
+
 }  // namespace approx

@@ -41,24 +41,16 @@ std::string entries_agree(uint64_t seed) {
   const GpuArray<float> value(operands.value);
   const GpuArray<int64_t> row_start(operands.row_start);
   const GpuArray<int32_t> position(operands.position);
-  std::vector<float> got;
-  std::string wrong = in_all_orders<std::vector<float>>(
-      [&](Order order, std::vector<float>& results) {
-        GpuArray<Number> out(operands.result_size());
-        Arguments<SparseDY, Number> args{};
-        args.problem = problem;
-        args.x = x.data();
-        args.out = out.data();
-        args.row_start = row_start.data();
-        args.position = position.data();
-        args.value = value.data();
-        std::string failed = emulate(EntriesWeightGradient<Number, kWidth>{args}, order);
-        if (!out.intact()) failed = "it wrote outside its result";
-        results = joined(out);
-        return failed;
-      },
-      got);
-  if (wrong.empty()) wrong = difference(got.data(), truth, kRounding<Number>);
+  const std::string wrong = product_agrees<Number>(truth, [&](Order order, Number* out) {
+    Arguments<SparseDY, Number> args{};
+    args.problem = problem;
+    args.x = x.data();
+    args.out = out;
+    args.row_start = row_start.data();
+    args.position = position.data();
+    args.value = value.data();
+    return emulate(EntriesWeightGradient<Number, kWidth>{args}, order);
+  });
   return wrong.empty() ? wrong
                        : fmt::format("{} ({}, groups {}, density {})", wrong, described(problem),
                                      problem.geometry.groups, density);

@@ -1,11 +1,16 @@
-// N:M pruning by its definition, of a whole gradient.
+// N:M pruning by its definition, of a whole gradient, and what its checks share.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/float16.h"
 #include "kernels/select/pruned.h"
+#include "tests/kernel_checks/checks.h"
 
 namespace approx {
 
@@ -36,6 +41,43 @@ std::vector<Number> nm_by_definition(const NmOnGpu<Number>& on, const std::vecto
     }
   }
   return wanted;
+}
+
+// Draws how many pixels there are, how is chosen and what is rescaled.
+template <typename Number>
+void draw_nm(Draws& draw, NmOnGpu<Number>& on) {
+  on.images = 1 + draw.below(2);
+  on.args.pixels = on.images * (1 + draw.below(draw.below(2) == 0 ? 5 : 40));
+  // (What is chosen at random may be so little that its rescaling is no number.)
+  const int64_t how = draw.below(5);
+  on.args.random = how == 0;
+  on.args.rescale_group = how == 1;
+  on.rescale_plane = how > 2;
+}
+
+// Where `got` is not `wanted`, bit for bit, or "". Sums of planes are added up in another order, so
+// a product may be rounded to the next. Without `signs_of_zeros` all zeros are alike.
+template <typename Number>
+std::string nm_difference(const NmOnGpu<Number>& on, const std::vector<Number>& got,
+                          const std::vector<Number>& wanted, bool signs_of_zeros) {
+  const double tolerance = std::is_same_v<Number, float> ? 1e-5 : 1e-2;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto own = static_cast<float>(got[i]), right = static_cast<float>(wanted[i]);
+    const bool same = bits_of(own) == bits_of(right) ||
+                      (!signs_of_zeros && own == 0 && right == 0) ||
+                      (on.rescale_plane && std::abs(own - right) <= tolerance * std::abs(right));
+    if (!same) return fmt::format("entry {} is {} and not {}", i, own, right);
+  }
+  return {};
+}
+
+// What is wrong, and of which case.
+template <typename Number>
+std::string described(const NmOnGpu<Number>& on, const std::string& wrong) {
+  const auto& args = on.args;
+  return fmt::format("{} ({} of {}, {} channels, {} pixels of {} images{}{}{})", wrong, args.n,
+                     args.m, args.channels, args.pixels, on.images, args.random ? ", random" : "",
+                     args.rescale_group ? ", by group" : "", on.rescale_plane ? ", by plane" : "");
 }
 
 }  // namespace approx

@@ -43,23 +43,15 @@ struct Pruned {
   std::string agrees(Kernels kernels) const {
     const GpuArray<Number> x(as_numbers<Number>(operands.x)), w(as_numbers<Number>(operands.w)),
         dy(as_numbers<Number>(operands.dy));
-    std::vector<float> got;
-    std::string wrong = in_all_orders<std::vector<float>>(
-        [&](Order order, std::vector<float>& results) {
-          GpuArray<Number> out(operands.result_size());
-          Arguments<PrunedDY, Number> args{};
-          args.problem = problem;
-          args.x = x.data();
-          args.w = w.data();
-          args.dy = dy.data();
-          args.out = out.data();
-          std::string failed = kernels(args, order);
-          if (!out.intact()) failed = "it wrote outside its result";
-          results = joined(out);
-          return failed;
-        },
-        got);
-    if (wrong.empty()) wrong = difference(got.data(), truth, kRounding<Number>);
+    const std::string wrong = product_agrees<Number>(truth, [&](Order order, Number* out) {
+      Arguments<PrunedDY, Number> args{};
+      args.problem = problem;
+      args.x = x.data();
+      args.w = w.data();
+      args.dy = dy.data();
+      args.out = out;
+      return kernels(args, order);
+    });
     return wrong.empty() ? wrong
                          : fmt::format("{} ({}, groups {})", wrong, described(problem),
                                        problem.geometry.groups);

@@ -101,13 +101,7 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
   args.m = groups[static_cast<size_t>(draw.below(static_cast<int64_t>(groups.size())))];
   args.n = 1 + draw.below(args.m);
   args.channels = std::max<int64_t>(args.m, 4) * (1 + draw.below(draw.below(3) == 0 ? 40 : 5));
-  on.images = 1 + draw.below(2);
-  args.pixels = on.images * (1 + draw.below(draw.below(2) == 0 ? 5 : 40));
-  // (What is chosen at random may be so little that its rescaling is no number.)
-  const int64_t how = draw.below(5);
-  args.random = how == 0;
-  args.rescale_group = how == 1;
-  on.rescale_plane = how > 2;
+  draw_nm(draw, on);
   args.rng = drawn_rng(draw);
   const int64_t count = args.pixels * args.channels;
   auto floats = draw.numbers(count);
@@ -142,20 +136,8 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
         return failed;
       },
       got);
-  for (size_t i = 0; i < wanted.size() && wrong.empty(); ++i) {
-    const auto own = static_cast<float>(got[i]), right = static_cast<float>(wanted[i]);
-    // (Sums of planes are added up in another order, so a product may be rounded to the next.)
-    const double tolerance = std::is_same_v<Number, float> ? 1e-5 : 1e-2;
-    const bool same = bits_of(own) == bits_of(right) ||
-                      (on.rescale_plane && std::abs(own - right) <= tolerance * std::abs(right));
-    if (!same) wrong = fmt::format("entry {} is {} and not {}", i, own, right);
-  }
-  return wrong.empty()
-             ? wrong
-             : fmt::format("{} ({} of {}, {} channels, {} pixels of {} images{}{}{})", wrong,
-                           args.n, args.m, args.channels, args.pixels, on.images,
-                           args.random ? ", random" : "", args.rescale_group ? ", by group" : "",
-                           on.rescale_plane ? ", by plane" : "");
+  if (wrong.empty()) wrong = nm_difference(on, got, wanted, /*signs_of_zeros=*/true);
+  return wrong.empty() ? wrong : described(on, wrong);
 }
 
 template <typename Number>

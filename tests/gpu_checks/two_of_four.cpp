@@ -41,13 +41,7 @@ std::string compressing_agrees(uint64_t seed) {
   args.m = kM;
   args.n = kM == 2 ? 1 : 1 + draw.below(2);
   args.channels = 16 * (1 + draw.below(draw.below(3) == 0 ? 40 : 5));
-  on.images = 1 + draw.below(2);
-  args.pixels = on.images * (1 + draw.below(draw.below(2) == 0 ? 5 : 40));
-  // (What is chosen at random may be so little that its rescaling is no number.)
-  const int64_t how = draw.below(5);
-  args.random = how == 0;
-  args.rescale_group = how == 1;
-  on.rescale_plane = how > 2;
+  draw_nm(draw, on);
   args.rng = {.seed = static_cast<uint64_t>(draw.below(1 << 30)), .layer = 3, .step = 5};
   const int64_t count = args.pixels * args.channels;
   auto floats = draw.numbers(count);
@@ -74,20 +68,8 @@ std::string compressing_agrees(uint64_t seed) {
         return failed.empty() ? written_out(stored.values(), places.values(), results) : failed;
       },
       got);
-  for (size_t i = 0; i < wanted.size() && wrong.empty(); ++i) {
-    const auto own = static_cast<float>(got[i]), right = static_cast<float>(wanted[i]);
-    // (Sums of planes are added up in another order, so a product may be rounded to the next. A
-    // zero has no sign that anybody sees.)
-    const bool same = bits_of(own) == bits_of(right) || (own == 0 && right == 0) ||
-                      (on.rescale_plane && std::abs(own - right) <= 1e-2 * std::abs(right));
-    if (!same) wrong = fmt::format("entry {} is {} and not {}", i, own, right);
-  }
-  return wrong.empty()
-             ? wrong
-             : fmt::format("{} ({} of {}, {} channels, {} pixels of {} images{}{}{})", wrong,
-                           args.n, args.m, args.channels, args.pixels, on.images,
-                           args.random ? ", random" : "", args.rescale_group ? ", by group" : "",
-                           on.rescale_plane ? ", by plane" : "");
+  if (wrong.empty()) wrong = nm_difference(on, got, wanted, /*signs_of_zeros=*/false);
+  return wrong.empty() ? wrong : described(on, wrong);
 }
 
 Problem drawn_gradient(Draws& draw) {
@@ -142,19 +124,11 @@ std::string gradient_agrees(uint64_t seed) {
 
   const GpuArray<Number> there_stored(stored), there_w(w);
   const GpuArray<uint16_t> there_places(places);
-  std::vector<float> got;
-  wrong = in_all_orders<std::vector<float>>(
-      [&](Order order, std::vector<float>& results) {
-        GpuArray<Number> out(operands.result_size());
-        const SparseGradientArgs<Number> args{problem, there_stored.data(), there_places.data(),
-                                              there_w.data(), out.data()};
-        std::string failed = emulate(SparseDataGradient<Number>{args}, order);
-        if (!out.intact()) failed = "it wrote outside its result";
-        results = joined(out);
-        return failed;
-      },
-      got);
-  if (wrong.empty()) wrong = difference(got.data(), truth, kRounding<Number>);
+  wrong = product_agrees<Number>(truth, [&](Order order, Number* out) {
+    const SparseGradientArgs<Number> args{problem, there_stored.data(), there_places.data(),
+                                          there_w.data(), out};
+    return emulate(SparseDataGradient<Number>{args}, order);
+  });
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, described(problem));
 }
 
