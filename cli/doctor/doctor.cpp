@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/disk.h"
 #include "cli/doctor/findings.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/disk.h"
+#include "base/disk.h"
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
 #include "results/render/text_table.h"

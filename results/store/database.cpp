@@ -8,6 +8,8 @@
 #include <string_view>
 #include <thread>
 
+#include "base/disk.h"
+
 namespace approx {
 
 extern const char* const kSchemaSql;   // results/store/schema.sql
@@ -164,11 +166,9 @@ void check_path(const std::string& path) {
 
 // Whether the disk of a file is full but for what a failed transaction has just given back.
 bool is_full(const std::string& path) {
-  constexpr uintmax_t kNothing = 1 << 20;
-  std::error_code unknown;
-  const auto folder = std::filesystem::absolute(path).parent_path();
-  const auto space = std::filesystem::space(folder, unknown);
-  return !unknown && space.available < kNothing;
+  constexpr int64_t kNothing = 1 << 20;
+  const auto left = free_bytes(std::filesystem::absolute(path).parent_path().string());
+  return left && *left < kNothing;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/disk.h"
 #include "results/store/database.h"
 #include "results/store/journal.h"
 #include "results/store/json_values.h"
@@ -28,18 +29,6 @@ constexpr const char* kCheckpoints = "checkpoints that no run goes on from";
 constexpr const char* kJournals = "journals of what the database has";
 constexpr const char* kUnfinished = "copies that were never finished";
 constexpr const char* kBackups = "copies of before a migration";
-
-int64_t bytes_of(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return static_cast<int64_t>(fs::file_size(path, error));
-  int64_t sum = 0;
-  for (const auto& file : fs::recursive_directory_iterator(path, error)) {
-    if (!file.is_regular_file(error)) continue;
-    const auto size = file.file_size(error);
-    if (!error) sum += static_cast<int64_t>(size);
-  }
-  return sum;
-}
 
 bool is_result_text(const std::string& state) {
   const auto known = find_named<RunState>(state);
@@ -113,7 +102,7 @@ class Finder {
   static constexpr std::string_view kCheckpointEnd = ".checkpoint";
 
   void add(const fs::path& path, const char* what) {
-    found_.garbage.push_back({path.string(), what, bytes_of(path)});
+    found_.garbage.push_back({path.string(), what, stored_bytes(path).value_or(0)});
   }
 
   void read_attempts() {

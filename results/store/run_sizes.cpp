@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/disk.h"
 #include "results/stats/stats.h"
 #include "results/store/database.h"
 #include "results/store/run_times.h"
@@ -12,20 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kFolders = 5;  // that are looked into for one median
-
-// What the files of a folder take, in whole bytes; nothing where there is none, as on a machine
-// that merged the store of another.
-std::optional<double> folder_bytes(const std::string& folder) {
-  std::error_code error;
-  double bytes = 0;
-  fs::directory_iterator entries(folder, error);
-  if (error) return std::nullopt;
-  for (const auto& entry : entries) {
-    const auto size = entry.file_size(error);
-    if (!error) bytes += static_cast<double>(size);
-  }
-  return bytes;
-}
 
 // The file's bytes by run: each row of a curve or a count as much as another, and what is kept as a
 // text or a list by its length, so that all shares together are the file.
@@ -76,7 +63,9 @@ std::optional<RunSizes::Size> RunSizes::expected(const RunConfig& config) const 
   for (const auto& sample : found->second) {
     database.push_back(sample.in_database);
     parameters.push_back(static_cast<double>(sample.parameters));
-    if (const auto bytes = folder_bytes(sample.folder)) folders.push_back(*bytes);
+    // (None on a machine that merged the store of another.)
+    const auto bytes = stored_bytes(sample.folder);
+    if (bytes) folders.push_back(static_cast<double>(*bytes));
   }
   double kept = quantile(database, 0.5);
   if (!folders.empty()) kept += quantile(folders, 0.5);
