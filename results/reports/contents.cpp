@@ -370,6 +370,12 @@ Contents read_chosen(SQLite::Database& db, const Choice& choice) {
 
 }  // namespace
 
+const CurvePoint* first_reaching(const std::vector<CurvePoint>& points, double share) {
+  const auto found = std::ranges::find_if(
+      points, [share](const CurvePoint& point) { return point.value >= share; });
+  return found == points.end() ? nullptr : &*found;
+}
+
 Settings settings_of(const RunConfig& config) {
   return settings_of(std::string(name(config.split)), std::to_string(config.train_examples),
                      std::string(name(config.train_subset)), std::to_string(config.batch_size),

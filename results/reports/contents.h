@@ -72,6 +72,9 @@ struct CurvePoint {
   double epoch = 0, value = 0;
 };
 
+// The first that is no lower than `share`; null where there is none.
+const CurvePoint* first_reaching(const std::vector<CurvePoint>& points, double share);
+
 using Curves = std::map<std::pair<int64_t, std::string>, std::vector<CurvePoint>>;  // run, split
 
 struct BlockPair {

@@ -31,10 +31,8 @@ std::map<int64_t, int64_t> RowSet::steps_to_target(const Row& row) const {
   std::map<int64_t, int64_t> steps;
   if (!row.target) return steps;
   for (const auto& [cell, run] : target_runs(row, *row.target)) {
-    const auto& evaluations = judged(*cell, *run);
-    const auto reached = std::ranges::find_if(
-        evaluations, [&](const CurvePoint& point) { return point.value >= *row.target; });
-    if (reached != evaluations.end()) steps[cell->seed] = reached->step;
+    const auto* reached = first_reaching(judged(*cell, *run), *row.target);
+    if (reached != nullptr) steps[cell->seed] = reached->step;
   }
   return steps;
 }
@@ -54,11 +52,8 @@ void RowSet::judge_target(Row& row) const {
     // Of one that was cut off no more is known than its evaluations say.
     const int64_t ns = run->result() ? run->train_ns.value_or(0) : evaluations.back().train_ns;
     row.target_budget = std::max(row.target_budget, static_cast<double>(ns) / kNsPerSecond);
-    for (const auto& evaluation : evaluations) {
-      if (evaluation.value < *row.target) continue;
-      times.push_back(static_cast<double>(evaluation.train_ns) / kNsPerSecond);
-      break;
-    }
+    const auto* reached = first_reaching(evaluations, *row.target);
+    if (reached != nullptr) times.push_back(static_cast<double>(reached->train_ns) / kNsPerSecond);
   }
   row.time_to_target = summarize(times);
 }

@@ -33,10 +33,8 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
   for (const auto& [cell, run] : target_runs(row, share)) {
     const auto& evaluations = set.judged(*cell, *run);
     if (evaluations.empty()) continue;
-    const auto found =
-        std::find_if(evaluations.begin(), evaluations.end(),
-                     [share](const CurvePoint& each) { return each.value >= share; });
-    const bool reached = found != evaluations.end();
+    const auto* found = first_reaching(evaluations, share);
+    const bool reached = found != nullptr;
     const bool stopped = reached && cell->stop_at > 0;
     efforts.stopped += stopped;
     efforts.cut_off += !reached && is_cut_off(run->state);
