@@ -150,6 +150,8 @@ KernelRules::KernelRules(std::string_view text, std::string_view what) {
       if (!is_builtin && std::find(known.begin(), known.end(), variant) == known.end()) {
         throw usage_error("unknown variant {}{}", quote(variant), known_names(variant, known));
       }
+      wait_for_density_ |=
+          std::ranges::find(kUnmeasuredVariants, variant) != kUnmeasuredVariants.end();
     } catch (const Error& error) {
       throw usage_error("{}:{}: {}", what, number, error.what());
     }
@@ -198,11 +200,7 @@ bool rule_pays(std::string_view variant, const Problem& problem) {
 
 bool rules_wait_for_density() {
   const auto& chosen = rules_in_use();
-  const auto& rows = (chosen ? *chosen : builtin_kernel_rules()).rows();
-  return std::any_of(rows.begin(), rows.end(), [](const KernelRule& row) {
-    return std::find(kUnmeasuredVariants.begin(), kUnmeasuredVariants.end(), row.variant) !=
-           kUnmeasuredVariants.end();
-  });
+  return (chosen ? *chosen : builtin_kernel_rules()).wait_for_density();
 }
 
 }  // namespace approx

@@ -53,11 +53,15 @@ class KernelRules {
   // not pay. Costs a few comparisons a row.
   bool pay(std::string_view variant, const Problem& problem) const;
 
+  // Whether it has rows of kUnmeasuredVariants.
+  bool wait_for_density() const { return wait_for_density_; }
+
   int64_t version() const { return version_; }  // 0 where the text names none
   const std::vector<KernelRule>& rows() const { return rows_; }
 
  private:
   int64_t version_ = 0;
+  bool wait_for_density_ = false;
   std::vector<KernelRule> rows_;
 };
 
@@ -97,7 +101,7 @@ void use_kernel_rules(std::string_view text);
 bool rule_pays(std::string_view variant, const Problem& problem);
 
 // Whether that table has rows of kUnmeasuredVariants: on a GPU a rule then goes by the density of
-// the step before, for which the host waits.
+// the step before, for which the host waits. Asked in every step.
 bool rules_wait_for_density();
 
 }  // namespace approx

@@ -16,7 +16,7 @@ class PruningMethod : public Method {
     Plan plan = prune(operands, common(call));
     if (auto* pruned = std::get_if<PrunedDY>(&plan)) {
       // What is counted on a device stays there; only rules that ask are told of the step before.
-      if (!pruned->kept.is_cpu() && density_decides(operands)) {
+      if (!pruned->kept.is_cpu() && rules_wait_for_density() && density_decides(operands)) {
         pruned->expected_density = kept_before_.exchange(*pruned, call.rng.layer);
       }
     }
