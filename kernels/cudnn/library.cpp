@@ -18,26 +18,23 @@ bool find(void* library, const char* name, Function& function) {
 
 // The name of the first that is missing, "" where all are there.
 std::string missing_function(void* library, Functions& call) {
-  const auto there = [&](const char* name, auto& function) {
-    return find(library, name, function);
+  std::string missing;
+  const auto need = [&](const char* name, auto& function) {
+    if (!find(library, name, function) && missing.empty()) missing = name;
   };
   find(library, "cudnnGetLastErrorString", call.last_error);
-  if (!there("cudnnGetVersion", call.version)) return "cudnnGetVersion";
-  if (!there("cudnnGetErrorString", call.error_name)) return "cudnnGetErrorString";
-  if (!there("cudnnCreate", call.create)) return "cudnnCreate";
-  if (!there("cudnnDestroy", call.destroy)) return "cudnnDestroy";
-  if (!there("cudnnSetStream", call.set_stream)) return "cudnnSetStream";
-  if (!there("cudnnBackendCreateDescriptor", call.create_descriptor)) {
-    return "cudnnBackendCreateDescriptor";
-  }
-  if (!there("cudnnBackendDestroyDescriptor", call.destroy_descriptor)) {
-    return "cudnnBackendDestroyDescriptor";
-  }
-  if (!there("cudnnBackendFinalize", call.finalize)) return "cudnnBackendFinalize";
-  if (!there("cudnnBackendSetAttribute", call.set)) return "cudnnBackendSetAttribute";
-  if (!there("cudnnBackendGetAttribute", call.get)) return "cudnnBackendGetAttribute";
-  if (!there("cudnnBackendExecute", call.execute)) return "cudnnBackendExecute";
-  return {};
+  need("cudnnGetVersion", call.version);
+  need("cudnnGetErrorString", call.error_name);
+  need("cudnnCreate", call.create);
+  need("cudnnDestroy", call.destroy);
+  need("cudnnSetStream", call.set_stream);
+  need("cudnnBackendCreateDescriptor", call.create_descriptor);
+  need("cudnnBackendDestroyDescriptor", call.destroy_descriptor);
+  need("cudnnBackendFinalize", call.finalize);
+  need("cudnnBackendSetAttribute", call.set);
+  need("cudnnBackendGetAttribute", call.get);
+  need("cudnnBackendExecute", call.execute);
+  return missing;
 }
 
 // The first line of what the library says of the last error in this thread.
