@@ -86,8 +86,7 @@ Subject recorded_subject(const ConvShape& shape, Product product, const at::Devi
 Subject subject_of(const ConvShape& shape, Product product, const at::Device& device,
                    Precision precision) {
   if (shape.recorded) return recorded_subject(shape, product, device);
-  Operands o = bench_operands(shape, product, device);
-  for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(operand_type(precision));
+  Operands o = in_precision(bench_operands(shape, product, device), precision);
   return {.shape = shape,
           .device = device,
           .monitor = monitor_of(device),

@@ -22,6 +22,7 @@
 #include "core/nn/layers.h"
 #include "core/studies/recorded.h"
 #include "core/train/device.h"
+#include "core/train/precision.h"
 #include "kernels/kernel.h"
 
 namespace approx {
@@ -63,16 +64,6 @@ std::vector<const MethodEntry*> methods_of_gradients(const std::vector<std::stri
     entries.push_back(&entry);
   }
   return entries;
-}
-
-// Operands in the precision in which they are timed.
-Operands in_precision(Operands o, Precision precision) {
-  if (precision != Precision::kBf16 && precision != Precision::kFp16) return o;
-  const auto type = precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf;
-  for (auto* tensor : {&o.x, &o.w, &o.dy}) {
-    if (tensor->defined()) *tensor = tensor->to(type);
-  }
-  return o;
 }
 
 // Of those that are asked for, the variants that compute this here: all but the definition.

@@ -17,6 +17,13 @@ c10::ScalarType operand_type(Precision precision) {
   return c10::kFloat;
 }
 
+Operands in_precision(Operands operands, Precision precision) {
+  for (auto* tensor : {&operands.x, &operands.w, &operands.dy}) {
+    if (tensor->defined()) *tensor = tensor->to(operand_type(precision));
+  }
+  return operands;
+}
+
 void set_float_products(c10::Device device, Precision precision) {
   if (!device.is_cuda()) return;
   at::globalContext().setAllowTF32CuDNN(precision == Precision::kTf32);

@@ -5,11 +5,15 @@
 #include <c10/core/ScalarType.h>
 
 #include "core/config/run_config.h"
+#include "kernels/operands.h"
 
 namespace approx {
 
 // What the operands of products are.
 c10::ScalarType operand_type(Precision precision);
+
+// Those that there are, converted to that.
+Operands in_precision(Operands operands, Precision precision);
 
 // Whether products of float operands are computed there in float or, as kTf32 has it, in
 // TensorFloat-32. LibTorch's own default is not the same for convolutions and matrix products.
