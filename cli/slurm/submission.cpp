@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 namespace {
@@ -109,9 +110,7 @@ bool Submission::is_queued(const QueuedTasks& queue) const {
 }
 
 std::string submissions_folder(const std::string& db) {
-  const fs::path path = fs::absolute(db).lexically_normal();
-  return (path.extension() == ".db" ? fs::path(path).replace_extension() : path).string() +
-         ".slurm";
+  return path_beside(fs::absolute(db).lexically_normal().string(), ".slurm");
 }
 
 std::vector<Submission> read_submissions(const std::string& db) {

@@ -191,7 +191,7 @@ void hand_over_checkpoints(const std::string& db, const Submission& now,
   const auto look_into = [&](const std::string& runs) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(runs, error)) {
-      if (entry.path().extension() == ".checkpoint") {
+      if (entry.path().extension() == kCheckpointEnd) {
         left[entry.path().filename().string()] = entry.path();
       }
     }

@@ -27,7 +27,7 @@ std::map<std::string, fs::file_time_type> checkpoint_times(const std::string& db
   std::error_code error;
   for (const auto& entry : fs::recursive_directory_iterator(runs_directory(db), error)) {
     const auto& path = entry.path();
-    if (path.parent_path().extension() == ".checkpoint") {
+    if (path.parent_path().extension() == kCheckpointEnd) {
       times[path.string()] = entry.last_write_time(error);
     }
   }

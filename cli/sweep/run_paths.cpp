@@ -34,7 +34,8 @@ std::string make_run_directory(const std::string& db, const std::string& run_key
 }
 
 std::string checkpoint_directory(const std::string& db, const std::string& run_key) {
-  return fs::absolute(fmt::format("{}/{}.checkpoint", runs_directory(db), short_key(run_key)))
+  return fs::absolute(
+             fmt::format("{}/{}{}", runs_directory(db), short_key(run_key), kCheckpointEnd))
       .string();
 }
 

@@ -99,8 +99,6 @@ class Finder {
   const std::set<std::string>& named() const { return named_; }
 
  private:
-  static constexpr std::string_view kCheckpointEnd = ".checkpoint";
-
   void add(const fs::path& path, const char* what) {
     found_.garbage.push_back({path.string(), what, stored_bytes(path).value_or(0)});
   }

@@ -4,12 +4,12 @@
 
 namespace approx {
 
-std::string runs_directory(const std::string& db) {
-  // Of "results.v1" and "results.v2" each has its own.
-  const std::filesystem::path path(db);
-  return (path.extension() == ".db" ? std::filesystem::path(path).replace_extension() : path)
-             .string() +
-         ".runs";
+std::string path_beside(const std::string& db, const std::string& ending) {
+  std::filesystem::path path(db);
+  if (path.extension() == ".db") path.replace_extension();
+  return path.string() + ending;
 }
+
+std::string runs_directory(const std::string& db) { return path_beside(db, ".runs"); }
 
 }  // namespace approx
