@@ -65,11 +65,12 @@ class Expander {
       }
     }
     for (size_t s = 0; s < most_seeds; ++s) {
-      for (const auto& [block, purpose, seeds] : parts) {
-        if (s >= seeds.size()) continue;
+      for (const auto& part : parts) {
+        if (s >= part.seeds.size()) continue;
+        const Axes& block = part.block;
         RunConfig config;
-        config.purpose = purpose;
-        config.seed = seeds[s];
+        config.purpose = part.purpose;
+        config.seed = part.seeds[s];
         threads_of_machine_ = !block.scalars.contains("threads");
         config.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
         config.train_subset = SubsetKind::kSeed;
