@@ -18,7 +18,7 @@ struct Pruned {
   Pruned(Product product, int width, uint64_t seed)
       : draw(seed),
         long_lists(product == Product::kWeightGradient && seed % 3 == 1),
-        problem(drawn(product, width)),
+        problem(drawn(product, width, seed)),
         operands(problem, draw, long_lists ? 0.8 : density(draw)) {
     leave_out();
     for (auto* values : {&operands.x, &operands.w, &operands.dy}) {
@@ -70,12 +70,13 @@ struct Pruned {
     return kDensities[draw.below(5)];
   }
 
-  // Channels of a group in whole vectors; many channels on small maps; maps of several chunks.
-  Problem drawn(Product product, int width) {
+  // Several groups in every fourth; channels of a group in whole vectors; many channels on small
+  // maps; maps of several chunks.
+  Problem drawn(Product product, int width, uint64_t seed) {
     Problem p = drawn_problem(draw);
     p.product = product;
     static constexpr int64_t kVectors[] = {1, 2, 3, 5};
-    p.geometry.groups = draw.below(3) == 0 ? 1 + draw.below(3) : 1;
+    p.geometry.groups = seed % 4 == 2 ? 2 + static_cast<int64_t>(seed / 4 % 2) : 1;
     p.ci = kVectors[draw.below(4)] * width * p.geometry.groups;
     p.co = kVectors[draw.below(4)] * width * p.geometry.groups;
     p.n = 1 + draw.below(3);
