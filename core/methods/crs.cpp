@@ -4,49 +4,58 @@
 // published code mixes 0.1 of the uniform distribution into p (`mix=0.1`); the paper does not.
 // Where all scores are zero the product is zero and every pair equally likely; the published code
 // divides by zero there.
+//
+// k draws take k pairs or fewer. With `size=fixed` there are k in the sample: those that were
+// drawn, and in place of second draws other pairs at scale 0, which add nothing to a sum and zeros
+// where the result carries the axis. No pair is there twice, so that what is put back by its index
+// is not put into one place twice. The estimate is that of `size=drawn` for the same draws.
 #include <ATen/ATen.h>
+
+#include <cmath>
 
 #include "core/methods/sampling.h"
 #include "kernels/draws.h"
+#include "kernels/select/select.h"
 
 namespace approx {
 namespace {
 
-class Crs final : public SamplingMethod {
+class Crs final : public DrawingMethod {
  public:
-  explicit Crs(const Params& params) : SamplingMethod(params), mix_(params.real("mix")) {}
-
-  std::string_view waits_for() const override { return "how many pairs its draws take"; }
+  using DrawingMethod::DrawingMethod;
 
  private:
   Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const override {
     const int64_t n = scores.numel();
     const auto total = scores.sum();
     const auto even = at::full_like(scores, 1.0 / static_cast<double>(n));
-    const auto p = at::where(total > 0, scores / total, even) * (1 - mix_) + even * mix_;
+    const auto p = at::where(total > 0, scores / total, even) * (1 - mix()) + even * mix();
     const auto edges = p.cumsum(0);
     const auto u = uniform_draws(rng, {k}, scores.device()).to(at::kDouble) * edges[n - 1];
     const auto drawn = at::searchsorted(edges, u, /*out_int32=*/false, /*right=*/true);
     // How often each was drawn, [n]; one that is no number counts as drawn. (bincount would ask the
     // device for the largest.)
-    auto times = scores.isfinite().logical_not().to(at::kLong);
+    const auto no_number = scores.isfinite().logical_not();
+    auto times = no_number.to(at::kLong);
     times.scatter_add_(0, drawn.clamp(0, n - 1), at::ones_like(drawn));
-    const auto index = times.nonzero().flatten();
-    const auto scale =
-        times.index_select(0, index) / (p.index_select(0, index) * static_cast<double>(k));
-    return {.index = index, .scale = scale.to(at::kFloat)};
+    const auto index =
+        has_fixed_size() ? with_others(times, no_number, k) : times.nonzero().flatten();
+    const auto scale = (times / (p * static_cast<double>(k))).masked_fill(times == 0, 0);
+    return {.index = index, .scale = scale.index_select(0, index).to(at::kFloat)};
   }
 
-  const double mix_;
+  // k pairs: what is no number first, then what was drawn, then what was not.
+  static at::Tensor with_others(const at::Tensor& times, const at::Tensor& no_number, int64_t k) {
+    return largest(times.to(at::kDouble).masked_fill(no_number, INFINITY), k);
+  }
 };
 
 REGISTER_METHOD("crs", Crs)
     .about("column-row pairs drawn with replacement by norm product, unbiased")
     .from_paper("adelman2021", "section 2.2")
-    .with(SamplingMethod::declare)
+    .with(DrawingMethod::declare)
     .in_half_version(3)
-    .controlled_by("crs:mix=1")  // as many draws, with replacement
-    .param({"mix", 0.0, "share of the uniform distribution in the probabilities", 0, 1});
+    .controlled_by("crs:mix=1");  // as many draws, with replacement
 
 }  // namespace
 }  // namespace approx

@@ -40,6 +40,23 @@ void SamplingMethod::declare(MethodEntry& entry) {
              "which products are approximated, by which samples");
 }
 
+DrawingMethod::DrawingMethod(const Params& params)
+    : SamplingMethod(params),
+      mix_(params.real("mix")),
+      has_fixed_size_(params.choice<SampleSize>("size") == SampleSize::kFixed) {}
+
+void DrawingMethod::declare(MethodEntry& entry) {
+  entry.with(SamplingMethod::declare)
+      .param({"mix", 0.0, "share of the uniform distribution in the probabilities", 0, 1})
+      .param({.name = "size",
+              .fallback = std::string(name(SampleSize::kDrawn)),
+              .help =
+                  "how many pairs are computed: those that were drawn, for which a GPU is waited "
+                  "for, or a fixed number, some of them at scale 0",
+              .choices = names_of_enum<SampleSize>(),
+              .added_later = true});
+}
+
 Plan SamplingMethod::plan(const Operands& o, const MethodCall& call) {
   if (mode_ == Mode::kBoth && o.product != Product::kForward) {
     if (call.forward == nullptr) {

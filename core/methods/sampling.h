@@ -58,6 +58,38 @@ constexpr auto enum_texts(SamplingMethod::Mode) {
        {SamplingMethod::Mode::kBlackBox, "black_box"}});
 }
 
+// How many pairs the sample of a method that draws has. kDrawn: those that were drawn, each once.
+// The device knows how many and the host waits for it. kFixed: so many as follows from k and n, and
+// where fewer were drawn, others at scale 0 beside them. Nothing waits, so that steps can be
+// captured.
+enum class SampleSize { kDrawn, kFixed };
+
+constexpr auto enum_texts(SampleSize) {
+  return std::to_array<EnumText<SampleSize>>(
+      {{SampleSize::kDrawn, "drawn"}, {SampleSize::kFixed, "fixed"}});
+}
+
+// A sampling method in which draws decide how many pairs are taken, too.
+class DrawingMethod : public SamplingMethod {
+ public:
+  explicit DrawingMethod(const Params& params);
+
+  std::string_view waits_for() const final {
+    return has_fixed_size_ ? SamplingMethod::waits_for() : "how many pairs its draws take";
+  }
+
+  // The parameters of all sampling methods, `mix` and `size`.
+  static void declare(MethodEntry& entry);
+
+ protected:
+  double mix() const { return mix_; }
+  bool has_fixed_size() const { return has_fixed_size_; }
+
+ private:
+  const double mix_;
+  const bool has_fixed_size_;
+};
+
 // Norms of the slices of w that meet each input channel, [Ci] double.
 at::Tensor input_channel_norms(const Operands& operands);
 

@@ -4,7 +4,7 @@
 //
 // Beside the mean of the error stands its root mean square, which has closed forms for the sampling
 // methods: E|err|^2 = ((sum s)^2 - |AB|^2) / k for crs with the paper's probabilities (Eq. 5, whose
-// sum goes over all n pairs), and sum (1 - p) / p s^2 for bernoulli_crs.
+// sum goes over all n pairs), and sum (1 - p) / p s^2 for bernoulli_crs of the size drawn.
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ double expected_square(const std::string& method, const at::Tensor& a, const at:
     const double exact = a.matmul(b).square().sum().item<double>();
     return (total * total - exact) / k;
   }
-  if (method.starts_with("bernoulli_crs")) {
+  if (method.starts_with("bernoulli_crs") && method.find("size=fixed") == std::string::npos) {
     const auto p = (s * (k / total)).clamp_max(1);
     return ((1 - p) / p * s * s).sum().item<double>();
   }

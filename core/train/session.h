@@ -38,8 +38,8 @@ class Session {
   ~Session();
 
   // One training step. Nothing of it waits for the device and its shapes are always the same, but
-  // under methods whose draws decide how large their sample is (crs, bernoulli_crs, a `share`). On
-  // a GPU it is the replay of a captured one (core/train/step_graphs.h), as far as the
+  // under methods that look how large their sample is (crs and bernoulli_crs of the size drawn, a
+  // `share`). On a GPU it is the replay of a captured one (core/train/step_graphs.h), as far as the
   // configuration and the methods allow.
   void step();
 

@@ -1,5 +1,5 @@
-// What every registered method must keep, whatever it is and in each of its modes: a new method is
-// held to this without a line of test.
+// What every registered method must keep, whatever it is, in each of its modes and with samples of
+// each size: a new method is held to this without a line of test.
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/methods/method.h"
+#include "core/studies/study.h"
 #include "tests/core/train/operators.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
@@ -29,10 +30,14 @@ std::vector<Case> cases() {
   for (const auto* entry : Registry<MethodEntry>::instance().all()) {
     std::vector<std::string> texts = {entry->name};
     for (const auto& param : entry->params) {
-      if (param.name != "mode") continue;
-      texts.clear();
-      for (const auto& mode : param.choices)
-        texts.push_back(fmt::format("{}:mode={}", entry->name, mode));
+      if (param.name != "mode" && param.name != "size") continue;
+      std::vector<std::string> with_it;
+      for (const auto& text : texts) {
+        for (const auto& choice : param.choices) {
+          with_it.push_back(with_params(text, {{param.name, choice}}));
+        }
+      }
+      texts = std::move(with_it);
     }
     for (const auto& text : texts) {
       const auto products = entry->products_with(Params(entry->params, parse_spec(text)));

@@ -1,6 +1,8 @@
 // crs, bernoulli_crs, topk_crs and topk_weights, held to the formulas of Adelman et al. 2021.
 #include "core/methods/sampling.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -224,16 +226,32 @@ std::vector<double> crs_factors(const std::vector<double>& scores, int64_t k, do
   return factor;
 }
 
+// How many pairs there are room for in a Bernoulli sample of fixed size.
+size_t bernoulli_places(size_t n, int64_t k) {
+  const auto mean = static_cast<double>(k);
+  const auto spread = std::ceil(2 * std::sqrt(mean * (1 - mean / static_cast<double>(n))));
+  return std::min(n, static_cast<size_t>(k) + static_cast<size_t>(spread));
+}
+
+// With `fixed`, of more pairs than there is room for those of smallest u / p.
 std::vector<double> bernoulli_factors(const std::vector<double>& scores, int64_t k, double mix,
-                                      const Rng& rng) {
+                                      const Rng& rng, bool fixed = false) {
   const auto n = static_cast<double>(scores.size());
   const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
   std::vector<double> factor(scores.size(), 0);
+  std::vector<std::pair<double, size_t>> taken;
   for (size_t i = 0; i < scores.size(); ++i) {
     const double p =
         (1 - mix) * std::min(1.0, static_cast<double>(k) * scores[i] / total) + mix / n;
     const double u = Rng::uniform(rng.block(static_cast<uint32_t>(i / 4))[i % 4]);
-    if (u < p) factor[i] = 1 / p;
+    if (u < p) factor[i] = 1 / p, taken.push_back({u / p, i});
+  }
+  const size_t room = bernoulli_places(scores.size(), k);
+  if (!fixed || taken.size() <= room) return factor;
+  std::sort(taken.begin(), taken.end());
+  for (size_t i = 0; i < taken.size(); ++i) {
+    auto& own = factor[taken[i].second];
+    own = i < room ? own * static_cast<double>(taken.size()) / static_cast<double>(room) : 0;
   }
   return factor;
 }
@@ -261,6 +279,150 @@ TEST(Sampling, CrsAndBernoulliAreWhatTheirDrawsSay) {
             << name(product);
       }
     }
+  }
+}
+
+// The factor on each pair of a plan, zero where it is not in the sample.
+std::vector<double> factors_of_plan(const Plan& plan, size_t n) {
+  const auto& sample = std::get<Sampled>(plan);
+  std::vector<double> factor(n, 0);
+  for (int64_t i = 0; i < sample.index.numel(); ++i) {
+    factor.at(static_cast<size_t>(sample.index[i].item<int64_t>())) = sample.scale[i].item<float>();
+  }
+  return factor;
+}
+
+testing::AssertionResult ascends_without_repetition(const at::Tensor& index, int64_t n) {
+  const auto* at = index.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < index.numel(); ++i) {
+    if (at[i] < 0 || at[i] >= n || (i > 0 && at[i] <= at[i - 1])) {
+      return testing::AssertionFailure() << "entry " << i << " is " << at[i];
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+// In every mode, on every product and variant: what was drawn, and others that change nothing.
+TEST(Sampling, AFixedSizeGivesWhatTheSameDrawsGiveWithout) {
+  int64_t compared = 0, padded = 0;
+  for (const std::string name_of : {"crs", "bernoulli_crs"}) {
+    const auto& entry = Registry<MethodEntry>::instance().find(name_of);
+    for (const std::string mode : {"both", "backward", "weight_gradient", "black_box"}) {
+      const auto text = fmt::format("{}:ratio=0.4,mode={}", name_of, mode);
+      const auto& products = entry.products_with(Params(entry.params, parse_spec(text)));
+      for (const auto& shape : random_shapes(12, 7)) {
+        for (const auto product : products) {
+          SCOPED_TRACE(testing::Message() << text << " " << shape << " " << name(product));
+          auto o = with_product(random_operands(shape), product);
+          const Rng rng{.seed = 9, .layer = 2, .step = 3, .product = product};
+          const auto drawn = plan_as_layer(*make_method(text), products, o, rng).plan;
+          const auto fixed =
+              plan_as_layer(*make_method(text + ",size=fixed"), products, o, rng).plan;
+          ASSERT_EQ(drawn.index(), fixed.index());
+          if (!std::holds_alternative<Sampled>(drawn)) continue;
+          const auto &few = std::get<Sampled>(drawn), &all = std::get<Sampled>(fixed);
+          const int64_t n = all.axis == Axis::kInputChannels    ? shape.ci
+                            : all.axis == Axis::kOutputChannels ? shape.co
+                                                                : shape.n;
+          const int64_t k = k_of(static_cast<size_t>(n), 0.4);
+          const auto room = name_of == "crs" ? k : static_cast<int64_t>(bernoulli_places(n, k));
+          EXPECT_EQ(all.index.numel(), room);
+          EXPECT_TRUE(ascends_without_repetition(all.index, n));
+          if (few.index.numel() > room) continue;  // some were left out
+          ++compared;
+          padded += few.index.numel() < room;
+          EXPECT_EQ((all.scale == 0).sum().item<int64_t>(), room - few.index.numel());
+          const auto expected = run(drawn, o);
+          for (const auto& variant : variants(fixed, o)) {
+            EXPECT_CLOSE(run(fixed, o, variant), expected) << variant;
+          }
+          if (mode != "both" || product != Product::kWeightGradient) continue;
+          o.x = sampled_input(o.x, fixed, o.geometry);  // all that a layer keeps
+          EXPECT_CLOSE(run(fixed, o), expected);
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 100);
+  EXPECT_GT(padded, 60);
+}
+
+// Operands whose forward product has 64 pairs, all of them of other scores.
+Operands uneven_pairs() {
+  auto o = with_product(random_operands({2, 64, 1, 2, 1, 1, 0}), Product::kForward);
+  o.x = o.x * at::linspace(0.2, 2, 64).view({1, 64, 1, 1});
+  return o;
+}
+
+TEST(Sampling, ABernoulliSampleOfFixedSizeIsWhatItsDrawsSay) {
+  const auto o = uneven_pairs();
+  const auto scores = scores_of(o);
+  for (const int64_t k : {1, 5, 60}) {
+    const auto method = make_method(
+        fmt::format("bernoulli_crs:ratio=0,min_k={},mix=0.1,mode=black_box,size=fixed", k));
+    for (uint64_t step = 0; step < 1000; ++step) {
+      const Rng rng{.seed = 5, .layer = 1, .step = step, .product = o.product};
+      const auto plan = method->plan(o, rng);
+      ASSERT_EQ(std::get<Sampled>(plan).index.numel(),
+                static_cast<int64_t>(bernoulli_places(64, k)));
+      const auto got = factors_of_plan(plan, 64),
+                 expected = bernoulli_factors(scores, k, 0.1, rng, true);
+      for (size_t i = 0; i < 64; ++i) ASSERT_NEAR(got[i], expected[i], 1e-4 * expected[i]) << step;
+    }
+  }
+}
+
+// Where more are taken than there is room for, which pairs stay does not go by what they are. One
+// pair of 64 is taken on average and there is room for three, so a sample overflows in one of some
+// sixty draws. Of those the estimate is compared with that of all that were taken, over which it is
+// a mean; by sums that would show whether pairs of low index, or of small p, stay more often.
+TEST(Sampling, WhatABernoulliSampleLeavesOutIsDrawnWithEqualChances) {
+  const auto o = uneven_pairs();
+  const auto scores = scores_of(o);
+  const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const auto method = make_method("bernoulli_crs:ratio=0.02,mode=black_box,size=fixed");
+  const auto whole = make_method("bernoulli_crs:ratio=0.02,mode=black_box");
+  constexpr int kDraws = 20000;
+  constexpr double kRoom = 3;
+  int overflows = 0;
+  std::array<double, 2> sum{}, squares{};  // of the differences: by index, by p
+  std::vector<double> mean(64, 0);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const Rng rng{.seed = 8, .step = static_cast<uint64_t>(draw), .product = o.product};
+    const auto few = factors_of_plan(method->plan(o, rng), 64);
+    const auto all = factors_of_plan(whole->plan(o, rng), 64);
+    for (size_t i = 0; i < 64; ++i) mean[i] += few[i] / kDraws;
+    const auto count = [](const std::vector<double>& factor) {
+      return static_cast<double>(
+          std::ranges::count_if(factor, [](double value) { return value > 0; }));
+    };
+    const double taken = count(all);
+    if (taken <= kRoom) {
+      EXPECT_EQ(few, all);
+      continue;
+    }
+    ++overflows;
+    EXPECT_EQ(count(few), kRoom);
+    double weight = 0;  // of p times its factor each has N/m, of which there are m
+    std::array<double, 2> difference{};
+    for (size_t i = 0; i < 64; ++i) {
+      const double p = scores[i] / total, by_p = p * (few[i] - all[i]);
+      weight += p * few[i];
+      difference[0] += by_p * static_cast<double>(i);
+      difference[1] += by_p * p;
+    }
+    EXPECT_NEAR(weight, taken, 1e-4);
+    for (size_t j = 0; j < 2; ++j) {
+      sum[j] += difference[j], squares[j] += difference[j] * difference[j];
+    }
+  }
+  EXPECT_GT(overflows, 200);
+  for (size_t j = 0; j < 2; ++j) {
+    EXPECT_LT(std::abs(sum[j]), 5.5 * std::sqrt(squares[j])) << (j == 0 ? "by index" : "by p");
+  }
+  // E = 1 of each factor, and its variance is at most 2/p.
+  for (size_t i = 0; i < 64; ++i) {
+    EXPECT_NEAR(mean[i], 1, 5.5 * std::sqrt(2 * total / scores[i] / kDraws)) << i;
   }
 }
 
@@ -300,8 +462,10 @@ constexpr double kSigmas = 5.5;
 
 TEST(Sampling, CrsAndBernoulliAreUnbiasedOnEveryProduct) {
   const auto all = random_operands({6, 10, 8, 5, 3, 1, 1});
-  for (const auto* text : {"crs:ratio=0.3", "bernoulli_crs:ratio=0.3", "crs:ratio=0.5,mix=0.1",
-                           "bernoulli_crs:ratio=0.5,mix=0.1"}) {
+  for (const auto* text :
+       {"crs:ratio=0.3", "bernoulli_crs:ratio=0.3", "crs:ratio=0.5,mix=0.1",
+        "bernoulli_crs:ratio=0.5,mix=0.1", "crs:ratio=0.3,size=fixed",
+        "bernoulli_crs:ratio=0.3,size=fixed", "bernoulli_crs:ratio=0.1,mix=0.1,size=fixed"}) {
     for (const auto product : kAll) {
       const auto o = with_product(all, product);
       const std::string mode = product == Product::kForward ? ",mode=black_box" : ",mode=backward";
@@ -338,23 +502,29 @@ TEST(Sampling, VarianceIsTheClosedForm) {
 }
 
 TEST(Sampling, NothingToChooseFromIsAProductOfZero) {
-  for (const auto* text : {"crs", "bernoulli_crs", "topk_crs", "topk_weights"}) {
+  for (const auto* text :
+       {"crs:mode=black_box", "bernoulli_crs:mode=black_box", "crs:mode=black_box,size=fixed",
+        "bernoulli_crs:mode=black_box,size=fixed", "topk_crs:mode=black_box",
+        "topk_weights:mode=black_box"}) {
     auto o = with_product(random_operands({2, 6, 4, 5, 3, 1, 1}), Product::kForward);
     o.x = at::zeros_like(o.x);
-    const auto plan = make_method(std::string(text) + ":mode=black_box")->plan(o, Rng{});
+    const auto plan = make_method(text)->plan(o, Rng{});
     EXPECT_EQ(run(plan, o).abs().max().item<float>(), 0) << text;
     EXPECT_EQ(run(plan, o).sizes(), o.dy.sizes()) << text;
   }
 }
 
 TEST(Sampling, WhatIsNoNumberIsNotLost) {
-  for (const auto* text : {"crs", "bernoulli_crs", "topk_crs"}) {
+  for (const auto* text : {"crs:ratio=0.2", "bernoulli_crs:ratio=0.2", "crs:ratio=0.2,size=fixed",
+                           "bernoulli_crs:ratio=0.2,size=fixed", "topk_crs:ratio=0.2"}) {
     for (const double bad : {std::nan(""), double(INFINITY)}) {
-      auto o = with_product(random_operands({2, 6, 4, 5, 3, 1, 1}), Product::kForward);
-      o.x = o.x.clone();
-      o.x[1][4][2][2] = bad;
-      const auto plan = make_method(std::string(text) + ":ratio=0.2")->plan(o, Rng{});
-      EXPECT_FALSE(at::isfinite(run(plan, o)).all().item<bool>()) << text << " " << bad;
+      for (const bool everywhere : {false, true}) {  // in more channels than are taken
+        auto o = with_product(random_operands({2, 6, 4, 5, 3, 1, 1}), Product::kForward);
+        o.x = everywhere ? at::full_like(o.x, bad) : o.x.clone();
+        o.x[1][4][2][2] = bad;
+        const auto plan = make_method(text)->plan(o, Rng{});
+        EXPECT_FALSE(at::isfinite(run(plan, o)).all().item<bool>()) << text << " " << bad;
+      }
     }
   }
 }
@@ -386,6 +556,26 @@ TEST(Sampling, TopkChoosesWithoutAnAnswerFromTheDevice) {
   auto o = with_product(random_operands({3, 16, 6, 8, 3, 1, 1}), Product::kForward);
   o.x = there(o.x), o.w = there(o.w);
   EXPECT_ANY_THROW(make_method("crs")->plan(o, MethodCall(Rng{})));
+}
+
+TEST(Sampling, OneOfFixedSizeWaitsForNothingButItsShare) {
+  const auto waits_for = [](const char* text) { return make_method(text)->waits_for(); };
+  for (const std::string name_of : {"crs", "bernoulli_crs"}) {
+    EXPECT_EQ(waits_for(name_of.c_str()), "how many pairs its draws take");
+    EXPECT_EQ(waits_for((name_of + ":share=0.5").c_str()), "how many pairs its draws take");
+    EXPECT_EQ(waits_for((name_of + ":size=fixed").c_str()), "");
+    EXPECT_EQ(waits_for((name_of + ":size=fixed,share=0.5").c_str()),
+              "how many pairs make up its share");
+    EXPECT_THROW(make_method(name_of + ":size=small"), Error);
+    // Runs that were stored before there was a choice keep their keys.
+    const auto text = [&](const std::string& with) {
+      return library_methods().method_params(name_of + with).full_text();
+    };
+    const auto stored = name_of + ":ratio=0.5,min_k=1,share=0,min_channels=0,mode=both,mix=0";
+    EXPECT_EQ(text(""), stored);
+    EXPECT_EQ(text(":size=drawn"), stored);
+    EXPECT_EQ(text(":size=fixed"), stored + ",size=fixed");
+  }
 }
 
 }  // namespace

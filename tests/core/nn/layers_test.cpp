@@ -44,6 +44,30 @@ TEST(Layers, ExactProductsThroughOurFunctionAreLibTorchs) {
   }
 }
 
+// Pairs at scale 0 beside those that were drawn change nothing of what a layer gives.
+TEST(Layers, ASampleOfFixedSizeGivesTheGradientsOfWhatWasDrawn) {
+  for (const std::string mode : {"both", "backward", "weight_gradient", "black_box"}) {
+    const auto drawn = make_method("crs:mode=" + mode);
+    const auto fixed = make_method("crs:size=fixed,mode=" + mode);
+    const auto& entry = Registry<MethodEntry>::instance().find("crs");
+    const auto& products =
+        entry.products_with(Params(entry.params, parse_spec("crs:mode=" + mode)));
+    for (const auto& shape : conv_shapes()) {
+      SCOPED_TRACE(testing::Message() << mode << " " << shape);
+      const auto through_method = [&](Method& method) {
+        LayerSlot slot{.seed = 3};
+        for (const auto p : products) slot.use[static_cast<size_t>(p)] = {&method, nullptr};
+        return through(shape, &slot);
+      };
+      const auto expected = through_method(*drawn), got = through_method(*fixed);
+      EXPECT_CLOSE(got.y, expected.y);
+      EXPECT_CLOSE(got.dx, expected.dx);
+      EXPECT_CLOSE(got.dw, expected.dw);
+      EXPECT_CLOSE(got.db, expected.db);
+    }
+  }
+}
+
 TEST(Layers, OnlyTheWeightGradientIsApproximated) {
   const auto zero = make_method("zero");
   for (const auto& shape : conv_shapes()) {

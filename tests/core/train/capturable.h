@@ -26,7 +26,12 @@ inline std::vector<std::string> method_texts() {
                                     "topk_crs:share=0.5",
                                     "uniform_crs:mode=weight_gradient",
                                     "uniform_crs:share=0.5",
-                                    "topk_weights:mode=black_box"};
+                                    "topk_weights:mode=black_box",
+                                    "crs:size=fixed",
+                                    "crs:mode=backward,size=fixed",
+                                    "crs:share=0.5,size=fixed",
+                                    "bernoulli_crs:size=fixed",
+                                    "bernoulli_crs:mode=backward,size=fixed"};
   for (const auto* entry : Registry<MethodEntry>::instance().all()) texts.push_back(entry->name);
   std::ranges::sort(texts);
   return texts;
