@@ -100,8 +100,14 @@ struct Ceiling {
   Roofline roofline;
 };
 
+std::string l2_text(const Roofline& roofline) {
+  return fmt::format("; a copy within the L2, which holds {:.1f} MB: {:.1f} GB/s",
+                     roofline.l2_size / 1e6, roofline.l2_bytes / 1e9);
+}
+
 std::string ceilings_text(const std::vector<Ceiling>& ceilings) {
   std::vector<std::string> computes, copies;
+  std::string l2;
   for (const auto& [setting, roofline] : ceilings) {
     const std::string on =
         setting.device == "cpu"
@@ -113,11 +119,12 @@ std::string ceilings_text(const std::vector<Ceiling>& ceilings) {
     };
     add(computes, roofline.flops, "GFLOP/s");
     add(copies, roofline.bytes, "GB/s");
+    if (roofline.l2_bytes > 0) l2 = l2_text(roofline);
   }
   const bool on_cpu = ceilings.front().setting.device == "cpu";
-  return fmt::format("{}: {}; a copy in memory: {}",
+  return fmt::format("{}: {}; a copy in memory: {}{}",
                      on_cpu ? "Multiply-adds in registers" : "A matrix product",
-                     fmt::join(computes, ", "), fmt::join(copies, ", "));
+                     fmt::join(computes, ", "), fmt::join(copies, ", "), l2);
 }
 
 void print_rows(const std::vector<Json>& rows, const std::vector<Ceiling>& ceilings,
@@ -130,6 +137,9 @@ void print_rows(const std::vector<Json>& rows, const std::vector<Ceiling>& ceili
                                       {"precision", name(setting.precision)},
                                       {"gflops", roofline.flops / 1e9},
                                       {"memory_gbs", roofline.bytes / 1e9}});
+      if (Json l2 = l2_json(roofline); !l2.is_null()) {
+        document["ceilings"].back()["l2"] = std::move(l2);
+      }
     }
     const auto text = json_text(document, 2);
     std::fputs((text + "\n").c_str(), stdout);
@@ -231,6 +241,7 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
       environment["device"] = setting.device;
       environment["isolated"] = true;
       environment["cold"] = setting.cold;
+      if (Json l2 = l2_json(place.roofline); !l2.is_null()) environment["l2"] = std::move(l2);
       mark_changed(environment, changed_experiments(flags.files));
       store->add_kernel_results(environment, rows, flags.experiment);
     }

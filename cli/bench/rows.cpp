@@ -34,26 +34,28 @@ Json empty_row(const KernelCase& kernel, const BenchPlace& place) {
   const auto limit = [](double a_second) { return a_second > 0 ? Json(a_second / 1e9) : Json(); };
   Json shape = shape_json(kernel.shape);
   if (place.setting.cold) shape["cold"] = true;  // another case than that of warm caches
-  return {{"op", kernel.op},
-          {"method", kernel.method},
-          {"variant", kernel.variant},
-          {"chosen", kernel.chosen},
-          {"shape", shape},
-          {"label", kernel.shape.label},
-          {"precision", name(kernel.precision)},
-          {"threads", place.setting.threads},
-          {"device", place.setting.device},
-          {"dense_flops", kernel.dense_flops},
-          {"flops", kernel.flops},
-          {"density", kernel.flops / kernel.dense_flops},
-          {"bytes", kernel.bytes > 0 ? Json(kernel.bytes) : Json()},
-          {"ceiling_gflops", limit(place.roofline.flops)},
-          {"memory_gbs", limit(place.roofline.bytes)},
-          {"ns", Json::array()},
-          {"baseline_ns", Json::array()},
-          {"baseline_variant", ""},
-          {"verdict", "skipped"},
-          {"reason", ""}};
+  Json row = {{"op", kernel.op},
+              {"method", kernel.method},
+              {"variant", kernel.variant},
+              {"chosen", kernel.chosen},
+              {"shape", shape},
+              {"label", kernel.shape.label},
+              {"precision", name(kernel.precision)},
+              {"threads", place.setting.threads},
+              {"device", place.setting.device},
+              {"dense_flops", kernel.dense_flops},
+              {"flops", kernel.flops},
+              {"density", kernel.flops / kernel.dense_flops},
+              {"bytes", kernel.bytes > 0 ? Json(kernel.bytes) : Json()},
+              {"ceiling_gflops", limit(place.roofline.flops)},
+              {"memory_gbs", limit(place.roofline.bytes)},
+              {"ns", Json::array()},
+              {"baseline_ns", Json::array()},
+              {"baseline_variant", ""},
+              {"verdict", "skipped"},
+              {"reason", ""}};
+  if (Json l2 = l2_json(place.roofline); !l2.is_null()) row["l2"] = std::move(l2);
+  return row;
 }
 
 // Right before fast: whether the result is one that may be timed; else the row says why not.
@@ -141,6 +143,11 @@ void measure_method(const KernelCase& baseline, const KernelCase& kernel, Json& 
 }
 
 }  // namespace
+
+Json l2_json(const Roofline& roofline) {
+  if (!(roofline.l2_bytes > 0)) return nullptr;
+  return {{"bytes", roofline.l2_size}, {"gbs", roofline.l2_bytes / 1e9}};
+}
 
 std::vector<Json> measure_cases(const std::vector<KernelCase>& cases, const BenchPlace& place,
                                 const BenchEffort& effort,

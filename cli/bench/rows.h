@@ -18,6 +18,10 @@ struct BenchPlace {
   Roofline roofline;  // what was measured of it
 };
 
+// What a row, and the environment that the store keeps of a benchmark, say of a GPU's L2
+// (results/reports/memory_limit.h); null where it was not measured.
+Json l2_json(const Roofline& roofline);
+
 // Rows as docs/events.md says ("kernel"). The exact paths are timed side by side, and the fastest
 // of them is the baseline, which every other case is then held against in pairs. A case that fails,
 // or whose result is not finite, is a row without times that says why. `note` hears what is next.

@@ -85,6 +85,9 @@ struct KernelSetting {
 struct Roofline {
   double flops = 0;  // floating-point operations a second, two a multiply-add
   double bytes = 0;  // a second, read from memory and written to it
+  // Of a GPU, the cache that its multiprocessors share: what it holds, and bytes a second that are
+  // read and written while all of them stay there.
+  double l2_size = 0, l2_bytes = 0;
 };
 
 // One timed computation: `run` starts it once, and what was started is complete when `wait`

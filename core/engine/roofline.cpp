@@ -13,6 +13,8 @@
 #include "core/train/device.h"
 #include "core/train/machine_probe.h"
 #include "core/train/precision.h"
+#include "kernels/gpu/facts.h"
+#include "kernels/gpu/start.h"
 
 namespace approx {
 namespace {
@@ -43,6 +45,21 @@ double copied_bytes_a_second(c10::Device device) {
   return 2.0 * static_cast<double>(from.nbytes()) / seconds;
 }
 
+// Nothing is measured where it is not known how large the cache is, or nobody can copy within it.
+void measure_l2(c10::Device device, Roofline& roofline) {
+  if (!can_start<CopyRoundsArgs>(device) || gpu_facts_reader() == nullptr) return;
+  constexpr int kTries = 8;
+  const GpuFacts facts = gpu_facts_reader()(device.index());
+  CopyRoundsArgs copy = copy_within(facts.l2_bytes, facts.multiprocessors);
+  if (copy.count == 0) return;
+  const auto from = at::ones({copy.count}, at::TensorOptions().device(device));
+  const auto to = at::empty_like(from);
+  copy.from = from.const_data_ptr<float>(), copy.to = to.mutable_data_ptr<float>();
+  const double seconds = best_seconds(device, kTries, [&] { start(copy, device); });
+  roofline.l2_size = static_cast<double>(facts.l2_bytes);
+  roofline.l2_bytes = 2.0 * static_cast<double>(from.nbytes() * copy.rounds) / seconds;
+}
+
 double matrix_flops_a_second(c10::Device device, Precision precision) {
   constexpr int64_t kSide = 8192;
   constexpr int kTries = 6;
@@ -66,11 +83,23 @@ void copy_numbers(const at::Tensor& from, const at::Tensor& to) {
   });
 }
 
+CopyRoundsArgs copy_within(int64_t l2_size, int64_t multiprocessors) {
+  constexpr int64_t kMoved = int64_t{4} << 30;  // bytes of a launch: a millisecond or so
+  constexpr int64_t kBlocks = 4;                // that each multiprocessor of any GPU has room for
+  constexpr int64_t kVector = 4;                // numbers
+  const int64_t numbers = l2_size / 4 / static_cast<int64_t>(sizeof(float)) / kVector * kVector;
+  const int64_t moved = 2 * numbers * static_cast<int64_t>(sizeof(float));
+  return {.count = numbers,
+          .rounds = moved == 0 ? 0 : (kMoved + moved - 1) / moved,
+          .blocks = kBlocks * multiprocessors};
+}
+
 Roofline roofline_of(c10::Device device, Precision precision) {
   Roofline roofline;
   roofline.bytes = copied_bytes_a_second(device);
   if (!device.is_cpu()) {
     roofline.flops = matrix_flops_a_second(device, precision);
+    measure_l2(device, roofline);
   } else if (!is_half(precision)) {
     roofline.flops = FmaProbe().ceiling();
   }

@@ -35,8 +35,25 @@ Field ceiling_percent(const KernelLine& line) {
 // Bytes in a nanosecond.
 Field gigabytes(const KernelLine& line) { return quotient(line.bytes, line.ns); }
 
+// Of the memory by which it is limited.
+Field limit_gigabytes(const KernelLine& line) {
+  const auto limit = line.memory_limit();
+  return limit ? Field(limit->gbs) : line.memory_gbs;
+}
+
 Field memory_percent(const KernelLine& line) {
-  return quotient(gigabytes(line), line.memory_gbs, 100);
+  return quotient(gigabytes(line), limit_gigabytes(line), 100);
+}
+
+// Which memory that is, where there is more than one.
+Field memory_level(const KernelLine& line) {
+  const auto limit = line.memory_limit();
+  return limit && line.l2 ? Field(std::string(name(limit->level))) : Field();
+}
+
+std::string memory_text(const KernelLine& line) {
+  const auto share = number_text(memory_percent(line), "{:.0f} %");
+  return memory_level(line).index() == 0 ? share : share + " of " + text_of(memory_level(line));
 }
 
 // Of what a product with so many multiply-adds and bytes could reach: the limit that it is nearer
@@ -174,8 +191,13 @@ Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
        .value = gigabytes,
        .text = number(gigabytes, "{:.1f}"),
        .shown = known_anywhere(lines, gigabytes)},
-      {.name = "memory_gb_per_s", .value = &Line::memory_gbs},
-      {.name = "memory_pct", .value = memory_percent},
+      {.name = "memory_gb_per_s", .value = limit_gigabytes},
+      {.name = "memory_level", .value = memory_level},
+      {.name = "memory_pct",
+       .header = "of memory",
+       .value = memory_percent,
+       .text = memory_text,
+       .shown = known_anywhere(lines, memory_level)},
       {.name = "roofline_pct",
        .header = "of roofline",
        .value = roofline_percent,
@@ -202,6 +224,10 @@ Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
 }
 
 }  // namespace
+
+std::optional<MemoryLimit> KernelLine::memory_limit() const {
+  return approx::memory_limit(real_of(bytes), cold, real_of(memory_gbs), l2);
+}
 
 bool KernelLine::is_baseline() const {
   return is_dense(method) && !baseline_variant.empty() && variant == baseline_variant;
@@ -276,6 +302,7 @@ KernelLine kernel_line(const Json& row) {
                   .step = {},
                   .epoch = {}};
   line.take_origin(row.value("shape", Json::object()));
+  line.l2 = l2_of(row);
   if (row.contains("chosen")) line.chosen = int64_t{row["chosen"].get<bool>()};
   return line;
 }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/params.h"
 #include "results/render/column.h"
 #include "results/render/table.h"
+#include "results/reports/memory_limit.h"
 
 namespace approx {
 
@@ -24,7 +26,11 @@ struct KernelLine {
   // of random ones.
   Field run_key, trained_by, step, epoch;
 
-  bool cold = false;  // nothing of it was in the caches
+  bool cold = false;     // nothing of it was in the caches
+  std::optional<L2> l2;  // of its device, where that was measured
+
+  // By which memory its bytes are limited.
+  std::optional<MemoryLimit> memory_limit() const;
 
   // Whether it is the exact path that the others are held against.
   bool is_baseline() const;

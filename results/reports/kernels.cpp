@@ -59,6 +59,7 @@ KernelLine read_line(SQLite::Statement& row) {
                   .step = {},
                   .epoch = {}};
   line.take_origin(shape);
+  line.l2 = l2_of(Json::parse(text("environment"), nullptr, /*allow_exceptions=*/false));
   return line;
 }
 
@@ -71,8 +72,10 @@ Table report_kernels(const std::string& path, const ReportOptions& /*options*/) 
       db,
       // Recorded operands behind random ones, in the order in which they were measured.
       fmt::format(
-          "SELECT k.*, hostname FROM v_kernel k JOIN host USING(host_id) "
-          "WHERE kernel_run_id = (SELECT max(kernel_run_id) FROM v_kernel x WHERE x.op = k.op AND "
+          "SELECT k.*, hostname, r.environment FROM v_kernel k JOIN host USING(host_id) "
+          "JOIN kernel_run r ON r.kernel_run_id = k.kernel_run_id "
+          "WHERE k.kernel_run_id = (SELECT max(kernel_run_id) FROM v_kernel x WHERE x.op = k.op "
+          "AND "
           "x.method = k.method AND x.variant = k.variant AND x.shape = k.shape AND "
           "x.precision = k.precision AND x.threads = k.threads AND x.device = k.device AND "
           "x.host_id = k.host_id) "

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "base/error.h"
 #include "results/reports/footnotes.h"
+#include "results/reports/memory_limit.h"
 #include "results/reports/paper_line.h"
 #include "results/reports/rows.h"
 #include "results/store/database.h"
@@ -22,15 +24,27 @@ constexpr const char* kNoBenchmark = "no benchmark of it in the store";
 // One method on one shape in a stored benchmark.
 struct KernelResult {
   std::string method, verdict, reason, precision;
-  std::optional<double> ns, baseline_ns, plan_ns, ratio, lo, hi, bytes, memory_gbs;
-  int64_t n = 0;        // samples
-  bool chosen = false;  // what a layer takes of the method
+  std::optional<double> ns, baseline_ns, plan_ns, ratio, lo, hi, bytes;
+  std::optional<MemoryLimit> memory;  // by which the bytes are limited
+  int64_t n = 0;                      // samples
+  bool chosen = false;                // what a layer takes of the method
 };
 
 struct KernelShape {
   std::string label;
   std::vector<KernelResult> results;
 };
+
+// Of a row of the query of stored_shapes.
+std::optional<MemoryLimit> stored_limit(SQLite::Statement& row) {
+  const auto json = [&](int column) {
+    return Json::parse(text_at(row, column), nullptr, /*allow_exceptions=*/false);
+  };
+  const Json shape = json(1), environment = json(17);
+  return memory_limit(optional_real(row.getColumn(14)),
+                      /*cold=*/shape.is_object() && shape.contains("cold"),
+                      optional_real(row.getColumn(15)), l2_of(environment));
+}
 
 // The shape of that label; a new one goes behind the others.
 KernelShape& shape_of(std::vector<KernelShape>& shapes, const std::string& label) {
@@ -50,7 +64,9 @@ std::vector<KernelShape> stored_shapes(const std::string& db, const Experiment& 
   for_each_row(
       store,
       "SELECT label, shape, method, variant, verdict, reason, ns_median, baseline_ns_median, "
-      "plan_ns, ratio, ratio_lo, ratio_hi, n, precision, bytes, memory_gbs, chosen FROM v_kernel v "
+      "plan_ns, ratio, ratio_lo, ratio_hi, n, precision, bytes, memory_gbs, chosen, "
+      "(SELECT environment FROM kernel_run r WHERE r.kernel_run_id = v.kernel_run_id) "
+      "FROM v_kernel v "
       "WHERE method <> 'dense' AND kernel_run_id = (SELECT max(kernel_run_id) FROM v_kernel x "
       "WHERE x.experiment = ? AND x.precision = v.precision) ORDER BY kernel_case_id",
       [&](SQLite::Statement& row) {
@@ -67,7 +83,7 @@ std::vector<KernelShape> stored_shapes(const std::string& db, const Experiment& 
                                 .lo = optional_real(row.getColumn(10)),
                                 .hi = optional_real(row.getColumn(11)),
                                 .bytes = optional_real(row.getColumn(14)),
-                                .memory_gbs = optional_real(row.getColumn(15)),
+                                .memory = stored_limit(row),
                                 .n = row.getColumn(12).getInt64(),
                                 .chosen = row.getColumn(16).getInt64() != 0});
       },
@@ -173,21 +189,29 @@ Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, Footnotes& 
   return columns;
 }
 
+// The least and the largest of some shares.
+struct ShareRange {
+  std::optional<double> least, most;
+
+  void add(double share) {
+    least = std::min(least.value_or(share), share);
+    most = std::max(most.value_or(share), share);
+  }
+};
+
 // How the variants that layers take did in one precision, over all shapes.
 struct PrecisionSummary {
   int64_t shapes = 0, faster = 0, slower = 0;
   double log_ratios = 0;
-  std::optional<double> least_memory, most_memory;  // of what a copy does
+  std::map<MemoryLevel, ShareRange> memory;  // of what a copy does
 
   void add(const KernelResult& result) {
     ++shapes;
     faster += result.verdict == "faster" ? 1 : 0;
     slower += result.verdict == "slower" ? 1 : 0;
     log_ratios += std::log(*result.ratio);
-    if (!result.bytes || !result.memory_gbs || !result.ns) return;
-    const double share = *result.bytes / *result.ns / *result.memory_gbs;
-    least_memory = std::min(least_memory.value_or(share), share);
-    most_memory = std::max(most_memory.value_or(share), share);
+    if (!result.memory || !result.ns) return;
+    memory[result.memory->level].add(share_of(*result.memory, *result.bytes, *result.ns));
   }
 
   std::string text(const std::string& precision) const {
@@ -196,11 +220,14 @@ struct PrecisionSummary {
         "on "
         "{}; geometric mean {:.2f}×",
         precision, faster, shapes, slower, std::exp(log_ratios / static_cast<double>(shapes)));
-    if (least_memory) {
-      text += fmt::format("; the bytes that it must move take {:.0f} to {:.0f} % of a copy's rate",
-                          100 * *least_memory, 100 * *most_memory);
+    std::vector<std::string> shares;
+    for (const auto& [level, range] : memory) {
+      shares.push_back(fmt::format("{:.0f} to {:.0f} % of a copy's rate in {}", 100 * *range.least,
+                                   100 * *range.most,
+                                   level == MemoryLevel::kL2 ? "the L2" : "memory"));
     }
-    return text;
+    if (shares.empty()) return text;
+    return fmt::format("{}; the bytes that it must move take {}", text, fmt::join(shares, " and "));
   }
 };
 

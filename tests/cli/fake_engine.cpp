@@ -269,8 +269,11 @@ class FakeEngine final : public Engine {
   }
 
   Roofline roofline(const KernelSetting& setting) override {
-    const bool has_ceiling = !is_half(setting.precision);
-    return {.flops = has_ceiling ? 1e9 * static_cast<double>(setting.threads) : 0, .bytes = 5e9};
+    const bool has_ceiling = !is_half(setting.precision), has_l2 = setting.device == "cuda";
+    return {.flops = has_ceiling ? 1e9 * static_cast<double>(setting.threads) : 0,
+            .bytes = 5e9,
+            .l2_size = has_l2 ? 3e6 : 0,
+            .l2_bytes = has_l2 ? 20e9 : 0};
   }
 
   Json study(const std::string& name, const StudyRequest& request, int64_t threads) override {

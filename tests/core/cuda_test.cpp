@@ -157,6 +157,8 @@ TEST(Cuda, ColdCallsAreTimedByTheDevice) {
   const auto roofline = roofline_of(*cuda(), Precision::kBf16);
   EXPECT_GT(roofline.flops, 1e12);
   EXPECT_GT(roofline.bytes, 1e11);
+  EXPECT_GT(roofline.l2_size, 1e6);
+  EXPECT_GT(roofline.l2_bytes, roofline.bytes) << "a cache is faster than what it caches";
 }
 
 RunConfig toy_run(const std::string& network) {

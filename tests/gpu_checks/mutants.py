@@ -25,14 +25,14 @@ NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
 SQUARES, STREAM = "kernels/select/squares_gpu.h", "kernels/rng.h"
 PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
 STORED, SPARSE = (f"kernels/structured_dy/{name}_gpu.h" for name in ("compress", "mma_sp"))
-PROBES = "kernels/gpu/probes.h"
+PROBES, COPIES = "kernels/gpu/probes.h", "kernels/probe/copy_rounds_gpu.h"
 # The file of its check; of the others it is "pruning". Of what several include, the first that is
 # linked: of functions that are not inlined the linker takes the first.
 CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels",
             SQUARES: "squares", SLICES: "entries", ROWS_OF_PIXELS: "pruned_rows",
             GRADIENT_ROWS: "pruned_rows", ROWS: "pruned_rows", TILES: "pruned_tiles",
             LISTS: "pruned_lists", PEAKS: "peaks", LARGEST: "peaks", STORED: "two_of_four",
-            SPARSE: "two_of_four", PROBES: "tensor_cores"}
+            SPARSE: "two_of_four", PROBES: "tensor_cores", COPIES: "copy_rounds"}
 CASES = "12"  # of each check
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
@@ -43,7 +43,7 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           ROWS_OF_PIXELS: "PrunedDY rows", GRADIENT_ROWS: "PrunedDY rows", ROWS: "PrunedDY rows",
           TILES: "PrunedDY tiles", LISTS: "PrunedDY lists", PEAKS: "all peaks",
           LARGEST: "the largest", STORED: "two of four: stored", SPARSE: "two of four: data",
-          PROBES: "tensor cores", STREAM: "uniform"}
+          PROBES: "tensor cores", COPIES: "copies", STREAM: "uniform"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
@@ -253,6 +253,8 @@ FAULTS = [
     ("one selector for all", PROBES, "args.selector == 0", "args.selector >= 0"),
     ("matrices are loaded before they are there", PROBES, "    thread.template wait_copies<0>();\n",
      ""),
+    ("rounds run over the end", COPIES, "i + shift - vectors;", "i + shift;"),
+    ("a block's part alone", COPIES, "i < vectors; i += stride", "i < vectors; i = vectors"),
     ("the step of the launch", STREAM, "step_at == nullptr ? step : *step_at", "step"),
 ]
 

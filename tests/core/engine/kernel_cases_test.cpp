@@ -195,6 +195,17 @@ TEST(KernelCases, TheRooflineIsOfWorkThatWasDone) {
   EXPECT_EQ(roofline_of(at::kCPU, Precision::kBf16).flops, 0) << "no limit is known";
 }
 
+TEST(KernelCases, ACopyWithinTheL2HasHalfOfIt) {
+  const auto copy = copy_within(50 << 20, 132);
+  EXPECT_EQ(copy.count * 4 * 2, 25 << 20) << "from and to";
+  EXPECT_EQ(copy.blocks, 4 * 132);
+  EXPECT_GE(copy.rounds * copy.count * 4 * 2, int64_t{4} << 30);
+  EXPECT_LT((copy.rounds - 1) * copy.count * 4 * 2, int64_t{4} << 30);
+  EXPECT_EQ(copy_within(1001, 1).count, 60) << "fours of numbers";
+  EXPECT_EQ(copy_within(0, 132).count, 0);
+  EXPECT_EQ(roofline_of(at::kCPU, Precision::kBf16).l2_bytes, 0) << "of a GPU alone";
+}
+
 TEST(KernelCases, WhatIsNotApproximatedIsRefused) {
   EXPECT_THROW(cases_of(Product::kForward, {"sdgp"}), Error);
   EXPECT_THROW(kernel_choices_of(small_shape(), Product::kForward, {"sdgp"}, at::kCPU), Error);

@@ -125,6 +125,49 @@ TEST(KernelLineTest, TheRooflineIsTheNearerOfBothLimits) {
   EXPECT_TRUE(half["roofline_pct"].is_null());
 }
 
+// The same case on a GPU whose L2 holds 300 MB: 3.6 GB do not fit, 0.2 GB do unless caches are
+// cold.
+TEST_F(KernelsTest, WhatFitsIntoTheL2IsHeldAgainstIt) {
+  const Json l2 = {{"bytes", 3e8}, {"gbs", 100.0}};
+  Json fits = benched("crs", "gather", true, 1), large = fits, cold = fits;
+  large["variant"] = "large";
+  large["bytes"] = 3.6e9;
+  cold["shape"]["cold"] = true;
+  std::vector<Json> rows = {fits, large, cold};
+  std::vector<KernelLine> printed;
+  for (auto& row : rows) {
+    row["device"] = "cuda";
+    row["l2"] = l2;
+    printed.push_back(kernel_line(row));
+    printed.back().host = "box";
+  }
+  const Json shown = Json::parse(render(kernel_table(printed), "json"))["rows"];
+  EXPECT_EQ(shown[0]["memory_level"], "L2");
+  EXPECT_EQ(shown[0]["memory_gb_per_s"], 100);
+  EXPECT_DOUBLE_EQ(shown[0]["memory_pct"], 2);
+  EXPECT_DOUBLE_EQ(shown[0]["roofline_pct"], 12.5) << "nearer to what the cores can do";
+  EXPECT_EQ(shown[1]["memory_level"], "memory");
+  EXPECT_EQ(shown[1]["memory_gb_per_s"], 40);
+  EXPECT_DOUBLE_EQ(shown[1]["memory_pct"], 90);
+  EXPECT_DOUBLE_EQ(shown[1]["roofline_pct"], 90);
+  EXPECT_EQ(shown[2]["memory_level"], "memory");
+  EXPECT_DOUBLE_EQ(shown[2]["memory_pct"], 5);
+  const auto text = render(kernel_table(printed), "md");
+  for (const char* part :
+       {"| of memory ", "| 2 % of L2 ", "| 90 % of memory ", "| 5 % of memory "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+  // The store keeps it of the benchmark, not of its rows.
+  auto environment = environment_of();
+  environment["l2"] = l2;
+  RunStore(path_, Mode::kWrite).add_kernel_results(environment, rows);
+  EXPECT_EQ(render(report_kernels(path_), "csv"), render(kernel_table(printed), "csv"));
+  // Where none was measured there is one memory, and nothing to tell apart.
+  const auto cpu = kernel_table({kernel_line(benched("crs", "gather", true, 1))});
+  EXPECT_EQ(render(cpu, "md").find("of memory"), std::string::npos);
+  EXPECT_TRUE(Json::parse(render(cpu, "json"))["rows"][0]["memory_level"].is_null());
+}
+
 // A case of cold caches is another, and no report that goes by benchmarks takes it for a warm one.
 TEST_F(KernelsTest, ColdCachesAreCasesOfTheirOwn) {
   Json cold = benched("crs", "gather", true, 0.8);

@@ -505,12 +505,44 @@ TEST_F(PaperReport, ABenchmarkInSeveralPrecisionsIsSummedUpForEach) {
   EXPECT_TRUE(
       says("fp32: what a layer takes is faster than the fastest exact path on 1 of 2 "
            "shapes, slower on 1; geometric mean 2.00×; the bytes that it must move take 25 "
-           "to 100 % of a copy's rate"))
+           "to 100 % of a copy's rate in memory"))
       << text;
   EXPECT_TRUE(
       says("tf32: what a layer takes is faster than the fastest exact path on 1 of 2 "
            "shapes, slower on 1; geometric mean 1.00×"))
       << text;
+}
+
+// Of two shapes one fits into the L2.
+TEST_F(PaperReport, ABenchmarkOnAGpuIsHeldAgainstTheMemoryThatLimitsIt) {
+  Experiment experiment = experiment_of({}, "paper:kernels");
+  experiment.item = experiment.id;
+  experiment.work = KernelItem();
+  experiment.paper.labels = {"8x8", "4x4"};
+  const auto row = [](const char* shape, double bytes) {
+    return Json{{"op", "weight_gradient"},  {"method", "topk"}, {"variant", "entries"},
+                {"shape", {{"of", shape}}}, {"label", shape},   {"precision", "fp32"},
+                {"device", "cuda"},         {"chosen", true},   {"ns", {1000.0}},
+                {"baseline_ns", {1000.0}},  {"ratio", 1.0},     {"bytes", bytes},
+                {"memory_gbs", 1.0},        {"verdict", "same"}};
+  };
+  auto environment = environment_of();
+  environment["l2"] = {{"bytes", 400}, {"gbs", 2.0}};
+  RunStore store(path_, RunStore::Mode::kWrite);
+  const auto summary = [&](std::vector<Json> rows) {
+    store.add_kernel_results(environment, rows, experiment.id);
+    const auto text = render(report_paper(path_, experiment, experiment), "md");
+    const auto from = text.find("the bytes that it must move");
+    return text.substr(from, text.find('\n', from) - from);
+  };
+  EXPECT_EQ(
+      summary({row("8x8", 800), row("4x4", 400)}),
+      "the bytes that it must move take 80 to 80 % of a copy's rate in memory and 20 to 20 % of "
+      "a copy's rate in the L2");
+  auto cold = row("4x4", 400);
+  cold["shape"]["cold"] = true;
+  EXPECT_EQ(summary({row("8x8", 800), cold}),
+            "the bytes that it must move take 40 to 80 % of a copy's rate in memory");
 }
 
 TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
