@@ -40,6 +40,11 @@ const std::vector<Setting<RunConfig>>& run_settings() {
                      "accuracy: ends at the first evaluation that reaches this share, 0: never", 0,
                      1)
           .late(),
+      number_setting("ranks", &C::ranks, "processes that train the network together", 1, 4096)
+          .late(),
+      choice_setting("norm_statistics", &C::norm_statistics,
+                     "several ranks: what batch norms see, their own images or all")
+          .late(),
       choice_setting("graphs", &C::graphs, "cuda: whether steps are captured and replayed").late(),
       text_setting("kernel_rules", &C::kernel_rules,
                    "a table by which approximated kernels are chosen")
@@ -113,6 +118,11 @@ void check(const RunConfig& config) {
         "a timing holds either another network or LibTorch's operators against the exact "
         "training: set timed_against or operators = library, not both");
   }
+  if (config.batch_size % config.ranks != 0) {
+    throw usage_error(
+        "batch_size = {} cannot be shared equally by ranks = {}: each has as many images of a step",
+        config.batch_size, config.ranks);
+  }
   if (config.graphs == GraphUse::kOn && config.device == DeviceKind::kCpu) {
     throw usage_error("graphs = on needs device = cuda: steps on a cpu are not captured");
   }
@@ -147,6 +157,7 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
     if (name == "train_subset") return config.train_examples > 0;
     if (name == "timed_against") return timing && !config.timed_against.empty();
     if (name == "operators") return config.operators != RunConfig().operators;
+    if (name == "ranks" || name == "norm_statistics") return config.ranks > 1;
     if (name == "stop_at") return !timing && config.stop_at > 0;
     if (name == "graphs") return has_no_graphs(config);
     if (name == "kernel_rules") return !config.kernel_rules.empty();

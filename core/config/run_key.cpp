@@ -37,6 +37,7 @@ std::string key_by(int64_t builtin_rules, const RunConfig& config, std::string_v
   } else {
     json.erase("stop_at");
   }
+  if (config.ranks == 1) json.erase("norm_statistics");
   if (!has_no_graphs(config)) json.erase("graphs");
   json.erase("kernel_rules");
   const auto rules_id =

@@ -23,26 +23,32 @@ void add_recipe(const std::string& recipe, Settings& settings) {
   }
 }
 
+// What of a cell becomes its settings, as texts.
+struct CellTexts {
+  std::string split, train_examples, train_subset, batch_size, precision, threads, device, ranks,
+      norm_statistics, operators, graphs, kernel_rules, recipe;
+};
+
 // In the order in which tables name them.
-Settings settings_of(const std::string& split, const std::string& train_examples,
-                     const std::string& train_subset, const std::string& batch_size,
-                     const std::string& precision, const std::string& threads,
-                     const std::string& device, const std::string& operators,
-                     const std::string& graphs, const std::string& kernel_rules,
-                     const std::string& recipe) {
-  Settings settings = {{"split", split}, {"train_examples", train_examples}};
-  if (train_examples != "0") settings.emplace_back("train_subset", train_subset);
-  settings.insert(settings.end(), {{"batch_size", batch_size},
-                                   {"precision", precision},
-                                   {"threads", threads},
-                                   {"device", device}});
-  // As of the rules of kernels, the default is not named.
-  if (operators != name(OperatorSet::kBest)) settings.emplace_back("operators", operators);
-  if (graphs == name(GraphUse::kOff) && device == name(DeviceKind::kCuda))
-    settings.emplace_back("graphs", graphs);
-  const auto rules = kernel_rules_label(kernel_rules);
+Settings settings_of(const CellTexts& cell) {
+  Settings settings = {{"split", cell.split}, {"train_examples", cell.train_examples}};
+  if (cell.train_examples != "0") settings.emplace_back("train_subset", cell.train_subset);
+  settings.insert(settings.end(), {{"batch_size", cell.batch_size},
+                                   {"precision", cell.precision},
+                                   {"threads", cell.threads},
+                                   {"device", cell.device}});
+  // Of what came later the default is not named.
+  if (cell.ranks != "1") {
+    settings.emplace_back("ranks", cell.ranks);
+    settings.emplace_back("norm_statistics", cell.norm_statistics);
+  }
+  if (cell.operators != name(OperatorSet::kBest))
+    settings.emplace_back("operators", cell.operators);
+  if (cell.graphs == name(GraphUse::kOff) && cell.device == name(DeviceKind::kCuda))
+    settings.emplace_back("graphs", cell.graphs);
+  const auto rules = kernel_rules_label(cell.kernel_rules);
   if (!rules.empty()) settings.emplace_back("kernel_rules", rules);
-  add_recipe(recipe, settings);
+  add_recipe(cell.recipe, settings);
   return settings;
 }
 
@@ -84,7 +90,9 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
       "EXISTS(SELECT 1 FROM experiment t WHERE t.name = e.name || ':tune'), "
       "coalesce(json_extract(c.config, '$.kernel_rules'), ''), "
       "coalesce(json_extract(c.config, '$.operators'), ?3), c.stop_at, "
-      "coalesce(json_extract(c.config, '$.graphs'), '') "
+      "coalesce(json_extract(c.config, '$.graphs'), ''), "
+      "coalesce(json_extract(c.config, '$.ranks'), 1), "
+      "coalesce(json_extract(c.config, '$.norm_statistics'), ?4) "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
       "WHERE (?1 = '' AND e.name NOT LIKE '%:tune') OR e.name = ?1 OR "
       "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name = ?1, e.experiment_id",
@@ -102,10 +110,19 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
           cell.run_key = text_at(row, 22);
           cell.stop_at = row.getColumn(27).getDouble();
           cell.stock = text_at(row, 26) == name(OperatorSet::kLibrary);
-          cell.settings =
-              settings_of(cell.split, text_at(row, 8), text_at(row, 23), text_at(row, 10),
-                          text_at(row, 11), text_at(row, 12), text_at(row, 13), text_at(row, 26),
-                          text_at(row, 28), text_at(row, 25), cell.recipe);
+          cell.settings = settings_of({.split = cell.split,
+                                       .train_examples = text_at(row, 8),
+                                       .train_subset = text_at(row, 23),
+                                       .batch_size = text_at(row, 10),
+                                       .precision = text_at(row, 11),
+                                       .threads = text_at(row, 12),
+                                       .device = text_at(row, 13),
+                                       .ranks = text_at(row, 29),
+                                       .norm_statistics = text_at(row, 30),
+                                       .operators = text_at(row, 26),
+                                       .graphs = text_at(row, 28),
+                                       .kernel_rules = text_at(row, 25),
+                                       .recipe = cell.recipe});
         }
         // The rate of a tuned experiment belongs to the row, like its method: rows with rates of
         // their own are compared.
@@ -119,7 +136,8 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
         cell.order = {row.getColumn(17).getInt64(), row.getColumn(18).getInt64()};
         if (target || !experiment.empty()) cell.target = target;
       },
-      experiment, keys.dump(), std::string(name(OperatorSet::kBest)));
+      experiment, keys.dump(), std::string(name(OperatorSet::kBest)),
+      std::string(name(NormStatistics::kLocal)));
   for_each_row(
       db,
       "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "
@@ -377,12 +395,20 @@ const CurvePoint* first_reaching(const std::vector<CurvePoint>& points, double s
 }
 
 Settings settings_of(const RunConfig& config) {
-  return settings_of(std::string(name(config.split)), std::to_string(config.train_examples),
-                     std::string(name(config.train_subset)), std::to_string(config.batch_size),
-                     std::string(name(config.precision)), std::to_string(config.threads),
-                     std::string(name(config.device)), std::string(name(config.operators)),
-                     std::string(name(config.graphs)), config.kernel_rules,
-                     Json(config.recipe).dump());
+  const auto text = [](auto value) { return std::string(name(value)); };
+  return settings_of({.split = text(config.split),
+                      .train_examples = std::to_string(config.train_examples),
+                      .train_subset = text(config.train_subset),
+                      .batch_size = std::to_string(config.batch_size),
+                      .precision = text(config.precision),
+                      .threads = std::to_string(config.threads),
+                      .device = text(config.device),
+                      .ranks = std::to_string(config.ranks),
+                      .norm_statistics = text(config.norm_statistics),
+                      .operators = text(config.operators),
+                      .graphs = text(config.graphs),
+                      .kernel_rules = config.kernel_rules,
+                      .recipe = Json(config.recipe).dump()});
 }
 
 std::string experiment_name(SQLite::Database& db, const std::string& given) {

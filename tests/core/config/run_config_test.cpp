@@ -260,6 +260,36 @@ TEST(RunKey, HasTheTargetThatEndsAnAccuracyRun) {
   EXPECT_THROW((Json{{"stop_at", 1.1}}).get<RunConfig>(), Error);
 }
 
+TEST(RunKey, HasTheRanksWhereThereAreSeveral) {
+  const auto config = example();
+  auto alone = config, several = config, together = config;
+  alone.norm_statistics = NormStatistics::kSynchronised;
+  several.ranks = together.ranks = 4;
+  together.norm_statistics = NormStatistics::kSynchronised;
+  EXPECT_FALSE(Json(config).contains("ranks"));
+  EXPECT_FALSE(Json(config).contains("norm_statistics"));
+  EXPECT_EQ(key_of(config), key_of(alone));
+  EXPECT_NE(key_of(config), key_of(several));
+  EXPECT_NE(key_of(several), key_of(together));
+  EXPECT_EQ(Json(together).get<RunConfig>(), together);
+}
+
+TEST(RunConfig, RefusesRanksThatDoNotShareABatchEqually) {
+  RunConfig config;
+  config.batch_size = 128;
+  config.ranks = 3;
+  try {
+    check(config);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "batch_size = 128 cannot be shared equally by ranks = 3: each has as many images "
+                 "of a step");
+  }
+  config.ranks = 4;
+  EXPECT_NO_THROW(check(config));
+}
+
 TEST(RunKey, IsOneForDenseUnderEverySchedule) {
   auto config = example();
   config.method = "dense";
