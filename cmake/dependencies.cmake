@@ -81,6 +81,9 @@ add_library(approx_cli_dependencies INTERFACE)
 target_link_libraries(approx_cli_dependencies INTERFACE
   CLI11::CLI11 benchmark::benchmark ${CMAKE_DL_LIBS})
 
+# For trainings by several processes; everything else does without.
+find_package(MPI COMPONENTS CXX)
+
 if(APPROX_TESTS)
   find_package(GTest REQUIRED)
 endif()

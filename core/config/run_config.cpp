@@ -123,6 +123,16 @@ void check(const RunConfig& config) {
         "batch_size = {} cannot be shared equally by ranks = {}: each has as many images of a step",
         config.batch_size, config.ranks);
   }
+  if (config.ranks > 1 && config.norm_statistics == NormScope::kSynchronised &&
+      config.operators == OperatorSet::kLibrary) {
+    throw usage_error(
+        "norm_statistics = synchronised is not LibTorch's own: set operators = best or "
+        "norm_statistics = local");
+  }
+  if (config.ranks > 1 && config.device == DeviceKind::kCuda) {
+    throw usage_error("ranks = {} needs device = cpu: ranks with a GPU each are not written yet",
+                      config.ranks);
+  }
   if (config.graphs == GraphUse::kOn && config.device == DeviceKind::kCpu) {
     throw usage_error("graphs = on needs device = cuda: steps on a cpu are not captured");
   }

@@ -80,11 +80,11 @@ constexpr auto enum_texts(GraphUse) {
 // Of several processes that train one network: what a batch norm takes its statistics over. kLocal:
 // the images of its own process, as data parallel training usually does; kSynchronised: all images
 // of the step, so that the result does not depend on how many processes there are.
-enum class NormStatistics { kLocal, kSynchronised };
+enum class NormScope { kLocal, kSynchronised };
 
-constexpr auto enum_texts(NormStatistics) {
-  return std::to_array<EnumText<NormStatistics>>(
-      {{NormStatistics::kLocal, "local"}, {NormStatistics::kSynchronised, "synchronised"}});
+constexpr auto enum_texts(NormScope) {
+  return std::to_array<EnumText<NormScope>>(
+      {{NormScope::kLocal, "local"}, {NormScope::kSynchronised, "synchronised"}});
 }
 
 // Throws Error(kUsage) where such a device does not compute in it.
@@ -108,7 +108,7 @@ struct RunConfig {
   // Processes that train the network together, each with as many threads on its share of every
   // batch (core/parallel/).
   int64_t ranks = 1;
-  NormStatistics norm_statistics = NormStatistics::kLocal;  // without meaning for one
+  NormScope norm_statistics = NormScope::kLocal;  // without meaning for one
   // Timing runs only: pairs of blocks and periods of the schedule in a block.
   int64_t blocks = 20;
   int64_t block_steps = 16;  // rounded up to whole periods

@@ -1,5 +1,8 @@
 #include "core/engine/engine.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "base/build_id.h"
 #include "core/data/dataset.h"
 #include "core/engine/kernel_cases.h"
@@ -9,6 +12,7 @@
 #include "core/engine/stepper.h"
 #include "core/methods/method.h"
 #include "core/networks/network.h"
+#include "core/parallel/collectives.h"
 #include "core/studies/study.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/device.h"
@@ -45,14 +49,19 @@ class LibraryEngine final : public Engine {
       use_kernel_rules(config.kernel_rules);
       take_cudnn_choices(
           open_device(config.device));  // says what is missing before the data are read
+      const auto ranks = ranks_of(config, place);
       const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
+      if (ranks != nullptr) {
+        ranks->require_same("data set", dataset.sha256, "give all machines the same files");
+      }
       if (config.purpose == Purpose::kTiming) {
         const bool on_cpu = config.device == DeviceKind::kCpu;
         run_timing(config, dataset, sink, stop,
-                   on_cpu ? cpu_probe() : gpu_probe(monitor_of(open_device(config.device))));
+                   on_cpu ? cpu_probe() : gpu_probe(monitor_of(open_device(config.device))), ranks);
       } else {
-        run_accuracy(config, dataset, place.checkpoints, sink, stop, place.recording);
+        run_accuracy(config, dataset, place.checkpoints, sink, stop, place.recording, ranks);
       }
+      if (ranks != nullptr) ranks->close();
     });
   }
 
@@ -108,6 +117,17 @@ class LibraryEngine final : public Engine {
   }
 
  private:
+  // The processes that a run is shared by, which must be alike; null: this one alone.
+  std::shared_ptr<Collectives> ranks_of(const RunConfig& config, const Place& place) const {
+    if (config.ranks == 1) return nullptr;
+    auto ranks = open_collectives(config.ranks, std::chrono::milliseconds(std::max<int64_t>(
+                                                    1, place.rank_timeout_ns / 1'000'000)));
+    ranks->require_same("library", environment().at("library").get<std::string>(),
+                        "all machines need the same build");
+    ranks->require_same("run", Json(config).dump(), "all were to be given the same task");
+    return ranks;
+  }
+
   // The device, told in what to compute.
   static at::Device prepared(const KernelSetting& setting) {
     const auto kind = parse<DeviceKind>(setting.device, "device", "expected");

@@ -26,6 +26,12 @@ class OutOfMemory : public Error {
   explicit OutOfMemory(const std::string& message) : Error(ErrorKind::kInternal, message) {}
 };
 
+// Of several processes that train one network: others are gone or do not come.
+class LostRank : public Error {
+ public:
+  explicit LostRank(const std::string& message) : Error(ErrorKind::kInternal, message) {}
+};
+
 // What a running computation reports: one JSON object per event, fields in docs/events.md. Called
 // from the computing thread.
 using EventSink = std::function<void(const Json& event)>;
@@ -53,6 +59,7 @@ struct Place {
   bool verify_data = true;
   Checkpoints checkpoints;
   Recording recording;
+  int64_t rank_timeout_ns = 300'000'000'000;  // that a rank waits for the others in one exchange
 };
 
 // The training that operands were recorded in.

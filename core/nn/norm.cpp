@@ -27,10 +27,14 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
     const PhaseScope phase(Phase::kNormalisation);
     // The layer before, if it is one that looks at its gradient.
     auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
-    const auto found =
-        norm_backward(gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(),
-                      bias.unpack(), statistics.mean, statistics.inverse_deviation, tail,
-                      reader == nullptr ? nullptr : reader->visitor());
+    const auto found = norm_backward(
+        gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(), bias.unpack(),
+        statistics.mean, statistics.inverse_deviation, tail,
+        reader == nullptr ? nullptr : reader->visitor(), /*variant=*/{},
+        ranks == nullptr ? MeanOfParts() : [this](const at::Tensor& sums) {
+          ranks->sum(sums);
+          sums.div_(static_cast<double>(ranks->world().size));
+        });
     result = {found.dx, found.dweight, found.dbias, found.dresidual};
     return result;
   }
@@ -45,9 +49,28 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
   torch::autograd::SavedVariable x, y, weight, bias;
   NormStatistics statistics;
   NormTail tail = NormTail::kNone;
+  std::shared_ptr<Collectives> ranks;  // null: none
 };
 
+// Of all images, from those of equal parts: the variance is the mean of theirs and that of their
+// means.
+NormStatistics over_all(const NormStatistics& own, double epsilon, Collectives& ranks) {
+  const auto parts = ranks.gathered(at::stack({own.mean, own.variance})).to(at::kDouble);
+  const auto means = parts.select(1, 0), variances = parts.select(1, 1);  // [ranks,C]
+  const auto mean = means.mean(0);
+  const auto variance = (variances + (means - mean).square()).mean(0);
+  return {mean.to(at::kFloat), variance.to(at::kFloat),
+          (variance + epsilon).rsqrt().to(at::kFloat)};
+}
+
 }  // namespace
+
+void synchronise_norms(const torch::nn::Module& network,
+                       const std::shared_ptr<Collectives>& ranks) {
+  for (const auto& module : network.modules()) {
+    if (auto* norm = dynamic_cast<BatchNormImpl*>(module.get())) norm->ranks = ranks;
+  }
+}
 
 BatchNormImpl::BatchNormImpl(const BatchNormOptions& o)
     : epsilon_(o.epsilon), momentum_(o.momentum) {
@@ -72,6 +95,9 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tens
   const bool fits = !library_alone() && fused_norm_fits(x) && weight.scalar_type() == at::kFloat &&
                     (!residual.defined() || residual.scalar_type() == x.scalar_type()) &&
                     (is_training() || !at::GradMode::is_enabled());
+  if (!fits && ranks != nullptr && is_training()) {
+    throw usage_error("norm_statistics = synchronised needs this program's own batch norm");
+  }
   if (!fits) return composed(x, tail, residual);
   if (!is_training()) {
     return norm_forward(x, weight, bias, running_mean, (running_variance + epsilon_).rsqrt_(), tail,
@@ -84,7 +110,12 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tens
     const at::NoGradGuard no_grad;
     const PhaseScope phase(Phase::kNormalisation);
     statistics = norm_statistics(x, epsilon_);
-    update_running(statistics, x.numel() / x.size(1));
+    int64_t count = x.numel() / x.size(1);
+    if (ranks != nullptr) {
+      statistics = over_all(statistics, epsilon_, *ranks);
+      count *= ranks->world().size;
+    }
+    update_running(statistics, count);
     y = norm_forward(x, weight, bias, statistics.mean, statistics.inverse_deviation, tail,
                      residual);
   }
@@ -100,6 +131,7 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tens
   node->bias = torch::autograd::SavedVariable(bias, /*is_output=*/false);
   node->statistics = std::move(statistics);
   node->tail = tail;
+  node->ranks = ranks;
   torch::autograd::set_history(y, node);
   if (tail == NormTail::kAddRelu) node->y = torch::autograd::SavedVariable(y, /*is_output=*/true);
   return y;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/nn/operator_choice.h"
+#include "core/parallel/collectives.h"
 #include "kernels/norm/fused_norm.h"
 
 namespace approx {
@@ -62,6 +63,10 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   // max(0, norm(x) + residual), `residual` shaped as x
   at::Tensor add_relu(const at::Tensor& x, const at::Tensor& residual);
 
+  // Training statistics over the images of all of these, who call the same norms in the same order
+  // with as many images each; null: over those of this process.
+  std::shared_ptr<Collectives> ranks;
+
   at::Tensor weight, bias;                    // gamma, beta: [C], parameters
   at::Tensor running_mean, running_variance;  // [C], buffers
 
@@ -75,5 +80,8 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   double epsilon_, momentum_;
 };
 TORCH_MODULE(BatchNorm);
+
+// Gives the batch norms of a network the ranks that they take their statistics over.
+void synchronise_norms(const torch::nn::Module& network, const std::shared_ptr<Collectives>& ranks);
 
 }  // namespace approx

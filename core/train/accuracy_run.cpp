@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -36,13 +37,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Record, segments, train_ns, eval_ns, warmup_n
 class AccuracyRun {
  public:
   AccuracyRun(const RunConfig& config, const LoadedDataset& dataset, const Checkpoints& checkpoints,
-              const EventSink& sink, const std::atomic<bool>& stop, const Recording& recording)
+              const EventSink& sink, const std::atomic<bool>& stop, const Recording& recording,
+              std::shared_ptr<Collectives> ranks)
       : config_(config),
         dataset_(dataset),
         checkpoints_(checkpoints),
         sink_(sink),
         stop_(stop),
-        session_(std::make_unique<Session>(config, dataset)),
+        ranks_(std::move(ranks)),
+        session_(std::make_unique<Session>(config, dataset, ranks_)),
         // The first steps allocate and choose algorithms. They train, but are not timed.
         warmup_(std::min<int64_t>(std::max<int64_t>(4, session_->period()),
                                   session_->total_steps() / 4)),
@@ -64,10 +67,9 @@ class AccuracyRun {
   Ending train() {
     const int64_t total = session_->total_steps(), per_epoch = session_->steps_per_epoch();
     while (session_->steps_done() < total) {
-      if (stop_) {
-        save();
-        return Ending::kInterrupted;
-      }
+      const auto agreed = session_->agree({.stop = stop_, .save = std::exchange(due_, false)});
+      if (agreed.save || agreed.stop) save();
+      if (agreed.stop) return Ending::kInterrupted;
       const bool recorded = recorder_.due(*session_);
       if (recorded) session_->keep_operands();
       timed_step();
@@ -81,7 +83,7 @@ class AccuracyRun {
       if (epoch_ends && !divergence_) end_epoch(done / per_epoch);
       if (divergence_) return Ending::kDiverged;
       if (reached_target_) return Ending::kFinished;
-      if (done < total && checkpoint_due(epoch_ends)) save();
+      due_ = due_ || checkpoint_due(epoch_ends);
     }
     return Ending::kFinished;
   }
@@ -237,12 +239,21 @@ class AccuracyRun {
            static_cast<double>(session_->steps_per_epoch());
   }
 
+  // By the clock of rank 0, like everything that a clock decides.
   bool checkpoint_due(bool epoch_ends) {
-    if (checkpoints_.folder.empty()) return false;
+    if (checkpoints_.folder.empty() || !is_first()) return false;
     if (epoch_ends) ++epochs_since_save_;
-    return (checkpoints_.every_epochs > 0 && epochs_since_save_ >= checkpoints_.every_epochs) ||
-           (checkpoints_.every_ns > 0 &&
-            nanoseconds(RunClock::now() - saved_at_) >= checkpoints_.every_ns);
+    const bool due =
+        (checkpoints_.every_epochs > 0 && epochs_since_save_ >= checkpoints_.every_epochs) ||
+        (checkpoints_.every_ns > 0 &&
+         nanoseconds(RunClock::now() - saved_at_) >= checkpoints_.every_ns);
+    if (due) count_from_here();
+    return due;
+  }
+
+  void count_from_here() {
+    saved_at_ = RunClock::now();
+    epochs_since_save_ = 0;
   }
 
   // A checkpoint that cannot be written costs what it would have saved, not the run.
@@ -255,19 +266,17 @@ class AccuracyRun {
       Record record = record_;
       record.wall_ns += nanoseconds(RunClock::now() - began_);
       checkpoint.state["record"] = record;
-      save_checkpoint(checkpoints_.folder, checkpoint);
+      if (is_first()) save_checkpoint(checkpoints_.folder, checkpoint);
     } catch (const Error& error) {
       note(fmt::format("no checkpoint after step {}: {}", session_->steps_done(), error.what()));
     }
-    saved_at_ = RunClock::now();
-    epochs_since_save_ = 0;
+    count_from_here();
   }
 
   // Goes on from the newest checkpoint, if there is one that fits.
   void resume() {
     if (checkpoints_.folder.empty()) return;
-    const auto saved =
-        load_checkpoint(checkpoints_.folder, [this](const std::string& message) { note(message); });
+    const auto saved = newest_checkpoint();
     if (!saved) return;
     try {
       if (saved->state.value("config", Json()) != Json(config_)) {
@@ -277,7 +286,7 @@ class AccuracyRun {
       record_ = saved->state.at("record").get<Record>();
     } catch (const std::exception& error) {
       note(fmt::format("{}: {}; the run starts anew", checkpoints_.folder, error.what()));
-      session_ = std::make_unique<Session>(config_, dataset_);
+      session_ = std::make_unique<Session>(config_, dataset_, ranks_);
       return;
     }
     ++record_.segments;
@@ -286,6 +295,21 @@ class AccuracyRun {
     note(fmt::format("goes on after step {} of {}", session_->steps_done(),
                      session_->total_steps()));
   }
+
+  // Of several ranks that of rank 0, which the others get from there: they may have no such folder.
+  std::optional<Checkpoint> newest_checkpoint() {
+    std::optional<Checkpoint> saved;
+    if (is_first()) {
+      saved = load_checkpoint(checkpoints_.folder,
+                              [this](const std::string& message) { note(message); });
+    }
+    if (ranks_ == nullptr) return saved;
+    const std::string bytes = ranks_->of_first(saved ? encode(*saved) : std::string());
+    if (!is_first() && !bytes.empty()) saved = decode(bytes);
+    return saved;
+  }
+
+  bool is_first() const { return ranks_ == nullptr || ranks_->world().rank == 0; }
 
   void finish(Ending ending) {
     for (const auto& event : session_->layer_events()) sink_(event);
@@ -316,6 +340,7 @@ class AccuracyRun {
   const EventSink& sink_;
   const std::atomic<bool>& stop_;
   const RunClock::time_point began_ = RunClock::now();
+  const std::shared_ptr<Collectives> ranks_;  // null: this process alone
   std::unique_ptr<Session> session_;
   int64_t warmup_;
   bool on_cpu_;
@@ -325,6 +350,7 @@ class AccuracyRun {
   Record record_;
   RunClock::time_point saved_at_ = RunClock::now();
   int64_t epochs_since_save_ = 0;
+  bool due_ = false;  // a checkpoint
   RunClock::time_point progress_at_{};
   int64_t progress_step_ = 0, progress_ns_ = 0;
   std::optional<Divergence> divergence_;
@@ -335,8 +361,13 @@ class AccuracyRun {
 
 void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
                   const Checkpoints& checkpoints, const EventSink& sink,
-                  const std::atomic<bool>& stop, const Recording& recording) {
-  AccuracyRun run(config, dataset, checkpoints, sink, stop, recording);
+                  const std::atomic<bool>& stop, const Recording& recording,
+                  std::shared_ptr<Collectives> ranks) {
+  if (ranks != nullptr && !recording.folder.empty()) {
+    throw usage_error(
+        "--record: a run with several ranks is not recorded: each has a share of the batch alone");
+  }
+  AccuracyRun run(config, dataset, checkpoints, sink, stop, recording, std::move(ranks));
   run();
 }
 

@@ -302,18 +302,22 @@ Batch Batches::fixed_size_batch(int64_t step) {
   return {images, labels};
 }
 
-EvalBatches::EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale)
+EvalBatches::EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale, World world)
     : images_(std::move(images)),
       mean_(std::move(mean)),
       scale_(std::move(scale)),
       // Photographs make large maps: a batch of 64 takes what the activations of training take.
       batch_size_(images_.photos ? 64 : 500) {
+  const int64_t batches = (images_.count() + batch_size_ - 1) / batch_size_;
+  first_ = world.rank * batches / world.size;
+  end_ = (world.rank + 1) * batches / world.size;
   if (!images_.photos) return;
-  const auto plan = [photos = images_.photos, size = batch_size_](int64_t i) {
+  // What is asked for ahead beyond this process's share are no images.
+  const auto all = std::min(static_cast<int64_t>(images_.photos->rows.size()), end_ * batch_size_);
+  const auto plan = [photos = images_.photos, size = batch_size_, first = first_, all](int64_t i) {
     PhotoBatchPlan plan;
-    const auto all = static_cast<int64_t>(photos->rows.size());
-    const auto begin = photos->rows.begin() + std::min(all, i * size);
-    plan.images.assign(begin, photos->rows.begin() + std::min(all, (i + 1) * size));
+    const auto begin = photos->rows.begin() + std::min(all, (first + i) * size);
+    plan.images.assign(begin, photos->rows.begin() + std::min(all, (first + i + 1) * size));
     plan.view.size = photos->sizes.eval;
     return plan;
   };
@@ -322,7 +326,8 @@ EvalBatches::EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale)
 }
 
 Batch EvalBatches::at(int64_t i) {
-  const int64_t begin = i * batch_size_, size = std::min(batch_size_, images_.count() - begin);
+  const int64_t begin = (first_ + i) * batch_size_;
+  const int64_t size = std::min(batch_size_, images_.count() - begin);
   const auto labels = images_.labels.narrow(0, begin, size);
   const auto pixels =
       loader_ ? on_device(loader_->at(i), labels.device()) : images_.pixels.narrow(0, begin, size);

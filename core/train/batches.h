@@ -13,7 +13,7 @@
 #include "core/data/dataset.h"
 #include "core/data/image_sizes.h"
 #include "core/data/photo_loader.h"
-#include "core/train/world.h"
+#include "core/parallel/world.h"
 
 namespace approx {
 
@@ -104,19 +104,21 @@ class Batches {
 };
 
 // A part as evaluation sees it, in order: images of one size as they are, the centres of
-// photographs. The last batch may be smaller.
+// photographs. The last batch may be smaller. Of several processes each has its share of the
+// batches, one after the other: some have one more than others.
 class EvalBatches {
  public:
   // `mean` and `scale` as pixel_statistics() gives them.
-  EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale);
+  EvalBatches(DeviceImages images, at::Tensor mean, at::Tensor scale, World world = {});
 
-  int64_t count() const { return (images_.count() + batch_size_ - 1) / batch_size_; }
+  int64_t count() const { return end_ - first_; }
   Batch at(int64_t i);
 
  private:
   DeviceImages images_;
   at::Tensor mean_, scale_;
   int64_t batch_size_;
+  int64_t first_ = 0, end_ = 0;  // of all batches, those of this process
   std::unique_ptr<PhotoLoader> loader_;
 };
 

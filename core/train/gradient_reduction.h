@@ -7,12 +7,21 @@
 
 namespace approx {
 
+// What a process would like to happen after a step.
+struct Wishes {
+  bool stop = false;  // it was asked to
+  bool save = false;  // a checkpoint is due
+};
+
 class GradientReduction {
  public:
   GradientReduction() = default;
   virtual ~GradientReduction() = default;
   GradientReduction(const GradientReduction&) = delete;
   GradientReduction& operator=(const GradientReduction&) = delete;
+
+  // Before the backward pass of a step: gradients may be sent from now on as they come.
+  virtual void begin_step() {}
 
   // Overwrites the gradient of each parameter with its mean over all processes. Called once a step,
   // between the backward pass and everything that looks at gradients: they are still multiplied by
@@ -24,6 +33,11 @@ class GradientReduction {
   // out the same ones; an implementation that waits for the others must leave them out too, since
   // none of them will come.
   virtual void reduce(const std::vector<NamedTensor>& parameters) = 0;
+
+  // What all processes wish together, each of which says what it does: a wish of one is one of all.
+  // They must do alike, so what it says is sent along with the next step, and what is returned went
+  // with the last one.
+  virtual Wishes agree(Wishes own) { return own; }
 };
 
 // Of one process: its gradients are the mean.

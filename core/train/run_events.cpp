@@ -33,19 +33,21 @@ void report_graphs(
 }
 
 Json start_event(const Session& session, const LoadedDataset& data) {
-  return {{"event", "start"},
-          {"dataset",
-           {{"name", data.name},
-            {"variant", data.variant},
-            {"sha256", data.sha256},
-            {"n_train", data.train.count},
-            {"n_test", data.test.count},
-            {"lossy", data.lossy}}},
-          {"parameters", session.parameters()},
-          {"macs", session.macs()},
-          {"steps_per_epoch", session.steps_per_epoch()},
-          {"total_steps", session.total_steps()},
-          {"approximated_share", session.approximated_share()}};
+  Json event{{"event", "start"},
+             {"dataset",
+              {{"name", data.name},
+               {"variant", data.variant},
+               {"sha256", data.sha256},
+               {"n_train", data.train.count},
+               {"n_test", data.test.count},
+               {"lossy", data.lossy}}},
+             {"parameters", session.parameters()},
+             {"macs", session.macs()},
+             {"steps_per_epoch", session.steps_per_epoch()},
+             {"total_steps", session.total_steps()},
+             {"approximated_share", session.approximated_share()}};
+  if (session.ranks() != nullptr) event["engine"] = {{"ranks", session.ranks()->description()}};
+  return event;
 }
 
 Json final_event(Ending ending, int64_t steps, RunClock::time_point began) {

@@ -178,9 +178,24 @@ std::string kept_name(const std::string& layer, const std::string& method, Produ
   return fmt::format("kept:{}:{}:{}", layer, method, name(product));
 }
 
+// The rows of all ranks, one rank's after the other's, as the images of a batch are dealt to them.
+at::Tensor of_whole_batch(const at::Tensor& rows, Collectives& ranks) {
+  return ranks.gathered(rows.contiguous()).flatten(0, 1);
+}
+
+// Those of one of them. Throws Error(kData).
+at::Tensor share_of(const at::Tensor& rows, World world) {
+  if (rows.size(0) % world.size != 0) {
+    throw data_error("what is remembered of {} images cannot be shared by {} ranks", rows.size(0),
+                     world.size);
+  }
+  const int64_t share = rows.size(0) / world.size;
+  return rows.narrow(0, world.rank * share, share).clone();
+}
+
 }  // namespace
 
-void ScheduledLayers::save(Checkpoint& checkpoint) const {
+void ScheduledLayers::save(Checkpoint& checkpoint, Collectives* ranks) const {
   Json layers = Json::object();
   for (const auto& entry : layers_) {
     const std::string& layer = entry.layer->info.name;
@@ -199,7 +214,8 @@ void ScheduledLayers::save(Checkpoint& checkpoint) const {
       methods[text]["counts"] = counts;
       const at::Tensor* memory = entry.methods[m]->memory();
       if (memory == nullptr || !memory->defined()) continue;
-      checkpoint.add(memory_name(layer, text), *memory);
+      checkpoint.add(memory_name(layer, text),
+                     ranks == nullptr ? *memory : of_whole_batch(*memory, *ranks));
       // Values are saved in the order of their indices; how they lie in memory decides which
       // kernels take them.
       methods[text]["channels_last"] =
@@ -217,7 +233,7 @@ void ScheduledLayers::save(Checkpoint& checkpoint) const {
   checkpoint.state["observed"] = observed_;
 }
 
-void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
+void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device, World world) {
   for (const auto& [accuracy, steps_done] :
        checkpoint.state.at("observed").get<std::vector<std::pair<double, int64_t>>>()) {
     observe(accuracy, steps_done);
@@ -248,7 +264,7 @@ void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
       const auto remembered = memory_name(layer, text);
       if (!checkpoint.has(remembered)) continue;
       const bool channels_last = method.at("channels_last").get<bool>();
-      *entry.methods[m]->memory() = checkpoint.tensor(remembered)
+      *entry.methods[m]->memory() = share_of(checkpoint.tensor(remembered), world)
                                         .to(device)
                                         .contiguous(channels_last ? at::MemoryFormat::ChannelsLast
                                                                   : at::MemoryFormat::Contiguous);

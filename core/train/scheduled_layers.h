@@ -12,6 +12,7 @@
 #include "core/config/schedule.h"
 #include "core/methods/method.h"
 #include "core/nn/layers.h"
+#include "core/parallel/collectives.h"
 #include "core/train/checkpoint.h"
 #include "core/train/step_graphs.h"
 
@@ -64,8 +65,11 @@ class ScheduledLayers {
 
   // Everything that steps change here: the counts, the accuracies that the schedule was told, what
   // methods remember.
-  void save(Checkpoint& checkpoint) const;
-  void restore(const Checkpoint& checkpoint, at::Device device);
+  // What methods remember goes by the position in the batch: of several ranks, all of which must
+  // call this, the checkpoint has the memory of the whole batch, from which any number of ranks
+  // takes its rows. The counts are this rank's.
+  void save(Checkpoint& checkpoint, Collectives* ranks = nullptr) const;
+  void restore(const Checkpoint& checkpoint, at::Device device, World world = {});
 
  private:
   // Calls by kind of plan and variant.

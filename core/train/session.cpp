@@ -8,8 +8,10 @@
 #include "core/methods/method.h"
 #include "core/networks/network.h"
 #include "core/networks/network_sizes.h"
+#include "core/nn/norm.h"
 #include "core/nn/operator_choice.h"
 #include "core/nn/phases.h"
+#include "core/train/bucketed_reduction.h"
 #include "core/train/device.h"
 #include "core/train/learning_rate.h"
 #include "core/train/optimizer.h"
@@ -61,13 +63,14 @@ class Autocast {
 
 }  // namespace
 
-Session::Session(const RunConfig& config, const LoadedDataset& dataset, World world,
-                 std::unique_ptr<GradientReduction> reduction)
+Session::Session(const RunConfig& config, const LoadedDataset& dataset,
+                 std::shared_ptr<Collectives> ranks, std::unique_ptr<GradientReduction> reduction)
     : config_(config),
+      ranks_(std::move(ranks)),
       device_(open_device(config.device)),
       split_(split_dataset(dataset, config, device_)),
-      batches_(split_.train, dataset, config, world),
-      reduction_(reduction ? std::move(reduction) : std::make_unique<NoReduction>()) {
+      batches_(split_.train, dataset, config, world()),
+      reduction_(std::move(reduction)) {
   check(config);
   set_float_products(device_, config.precision);
   std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
@@ -75,6 +78,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset, World wo
   const auto input = input_of(dataset, sizes);
   network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
   choose_operators(*network_, config.operators);
+  if (config.norm_statistics == NormScope::kSynchronised) synchronise_norms(*network_, ranks_);
   check_sizes(*network_, input, sizes.all());
   const auto infos = layer_infos(*network_, input);
   network_->to(device_);
@@ -92,7 +96,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset, World wo
   }
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
                                               static_cast<uint64_t>(config.seed),
-                                              static_cast<uint32_t>(world.rank));
+                                              static_cast<uint32_t>(world().rank));
   parameters_ = named(network_->named_parameters());
   optimizer_ = make_optimizer(config.recipe, parameters_);
   if (config.recipe.ema > 0) {
@@ -102,12 +106,21 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset, World wo
   }
   if (config.precision == Precision::kFp16) loss_scale_ = std::make_unique<LossScale>(device_);
   loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
+  if (ranks_ != nullptr) step_loss_ = at::zeros_like(loss_sum_);
+  const bool reduced = reduction_ != nullptr || ranks_ != nullptr;
+  if (reduction_ == nullptr) reduction_ = make_reduction();
   if (!device_.is_cpu()) {
-    const bool reduced = dynamic_cast<const NoReduction*>(reduction_.get()) == nullptr;
     learning_rate_ = at::zeros({}, loss_sum_.options().dtype(rate_type(device_)));
-    open_graphs(/*several_processes=*/reduced || world.size > 1);
+    open_graphs(/*several_processes=*/reduced);
   }
   network_->train();
+}
+
+std::unique_ptr<GradientReduction> Session::make_reduction() const {
+  if (ranks_ == nullptr) return std::make_unique<NoReduction>();
+  auto buffers = named(network_->named_buffers());
+  buffers.emplace_back("loss", step_loss_);
+  return std::make_unique<BucketedReduction>(ranks_, parameters_, buffers);
 }
 
 void Session::open_graphs(bool several_processes) {
@@ -209,8 +222,10 @@ void Session::captured_step(const Batch& batch, double rate, bool keeps_operands
 
 void Session::compute(const Batch& batch, const StepRate& learning_rate, bool keeps_operands) {
   optimizer_->zero_grad();
+  reduction_->begin_step();
   if (keeps_operands) begin_probing();
   const at::Tensor loss = loss_of(batch);
+  if (step_loss_.defined()) step_loss_.copy_(loss.detach());
   (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
   if (keeps_operands) operands_ = end_probing();
   {
@@ -218,7 +233,7 @@ void Session::compute(const Batch& batch, const StepRate& learning_rate, bool ke
     reduction_->reduce(parameters_);
     optimizer_->step(learning_rate, loss_scale_.get());
   }
-  loss_sum_.add_(loss.detach());
+  loss_sum_.add_(step_loss_.defined() ? step_loss_ : loss.detach());
 }
 
 std::optional<double> Session::step_counting_gradients() {
@@ -244,7 +259,7 @@ Session::Score Session::evaluate(const DeviceImages& images) {
   const Autocast autocast(config_.precision, device_.type());
   auto correct = at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device_));
   auto loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
-  EvalBatches batches(images, mean_, scale_);
+  EvalBatches batches(images, mean_, scale_, world());
   for (int64_t i = 0; i < batches.count(); ++i) {
     const auto [x, labels] = batches.at(i);
     const auto logits = test_logits(x);
@@ -253,6 +268,10 @@ Session::Score Session::evaluate(const DeviceImages& images) {
   }
   if (average_ != nullptr) average_->swap();
   network_->train();
+  if (ranks_ != nullptr) {
+    ranks_->sum(correct);
+    ranks_->sum(loss);
+  }
   const auto count = static_cast<double>(images.count());
   return {static_cast<double>(correct.item<int64_t>()) / count, loss.item<double>() / count};
 }
@@ -313,14 +332,14 @@ Checkpoint Session::save() const {
   for (const auto& [name, generator] : generators(device_)) {
     checkpoint.add(name, generator.get_state());
   }
-  layers_->save(checkpoint);
+  layers_->save(checkpoint, ranks_.get());
   return checkpoint;
 }
 
 void Session::restore(const Checkpoint& checkpoint) {
   try {
     for (const auto& [name, tensor] : state()) checkpoint.restore(name, tensor);
-    layers_->restore(checkpoint, device_);
+    layers_->restore(checkpoint, device_, world());
     if (graphs_ != nullptr) graphs_->forget();
     for (auto [name, generator] : generators(device_)) {
       generator.set_state(checkpoint.tensor(name));

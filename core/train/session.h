@@ -13,11 +13,11 @@
 
 #include "core/config/catalogue.h"
 #include "core/config/run_config.h"
+#include "core/parallel/collectives.h"
 #include "core/train/batches.h"
 #include "core/train/checkpoint.h"
 #include "core/train/gradient_reduction.h"
 #include "core/train/step_graphs.h"
-#include "core/train/world.h"
 #include "kernels/operands.h"
 
 namespace approx {
@@ -30,10 +30,11 @@ class WeightAverage;
 class Session {
  public:
   // `dataset` must outlive the session. Throws Error(kUsage) where configuration, network and data
-  // do not fit, Error(kDevice) for a device that is not there. Where several processes train the
-  // network, `world` says which this is and `reduction` averages their gradients; null: nothing is
-  // to be averaged.
-  Session(const RunConfig& config, const LoadedDataset& dataset, World world = {},
+  // do not fit, Error(kDevice) for a device that is not there. `ranks`: the processes that train
+  // the network together, all of which call what this class has in one order; null: this one alone.
+  // `reduction` is told of gradients in place of what averages them over the ranks.
+  Session(const RunConfig& config, const LoadedDataset& dataset,
+          std::shared_ptr<Collectives> ranks = nullptr,
           std::unique_ptr<GradientReduction> reduction = nullptr);
   ~Session();
 
@@ -42,6 +43,9 @@ class Session {
   // `share`). On a GPU it is the replay of a captured one (core/train/step_graphs.h), as far as the
   // configuration and the methods allow.
   void step();
+
+  // What all ranks wish to happen (GradientReduction::agree).
+  Wishes agree(Wishes own) { return reduction_->agree(own); }
 
   // The same step, which also counts the gradients of the convolutions' outputs as their weight
   // gradients take them: the share of all entries that are not zero; nothing for a network without
@@ -56,7 +60,7 @@ class Session {
   std::optional<GraphReport> graph_report() const;
 
   // Shares of correctly classified examples and mean loss over a part, in evaluation mode, by the
-  // averaged weights where the recipe has them.
+  // averaged weights where the recipe has them. Of several ranks each evaluates its share.
   struct Score {
     double accuracy = 0, loss = 0;
   };
@@ -65,7 +69,7 @@ class Session {
   // Tells the schedule of a held-out accuracy; whether a plateau that it waits for is reached.
   bool observe(double accuracy);
 
-  // The mean training loss over the steps since the last call; waits for the device.
+  // The mean training loss of all ranks over the steps since the last call; waits for the device.
   double take_mean_loss();
 
   // Nanoseconds that steps have waited for photographs since the last call; nothing for images that
@@ -90,7 +94,8 @@ class Session {
 
   // Everything that steps change, so that a session restored from it goes on bit for bit: weights,
   // update rule, averages, what layers counted and methods remember, LibTorch's generators. Order
-  // and augmentation of the images are functions of the step.
+  // and augmentation of the images are functions of the step. All ranks have the same, and any
+  // number of ranks goes on from it.
   Checkpoint save() const;
 
   // Goes on where `checkpoint`, saved from a session of the same configuration, was. Throws
@@ -109,6 +114,7 @@ class Session {
   int64_t macs() const;  // of the forward pass for one example
   const Split& split() const { return split_; }
   Network& network() { return *network_; }
+  Collectives* ranks() const { return ranks_.get(); }  // null: this process alone
   std::vector<Json> layer_events() const;
 
   // "<layer>:<product>" and the share of entries that stayed of its pruned gradients since the last
@@ -116,6 +122,7 @@ class Session {
   std::vector<std::pair<std::string, double>> take_densities();
 
  private:
+  std::unique_ptr<GradientReduction> make_reduction() const;
   void open_graphs(bool several_processes);
   Batch next_batch();
   void captured_step(const Batch& batch, double learning_rate, bool keeps_operands);
@@ -130,7 +137,10 @@ class Session {
   // The tensors that steps change in place, named.
   std::vector<NamedTensor> state() const;
 
+  World world() const { return ranks_ == nullptr ? World() : ranks_->world(); }
+
   RunConfig config_;
+  std::shared_ptr<Collectives> ranks_;  // null: none
   at::Device device_;
   Split split_;
   Batches batches_;
@@ -146,6 +156,7 @@ class Session {
   std::string no_graphs_;                   // why there are none, where there might be
   at::Tensor learning_rate_;                // on a device that is not the host; else undefined
   at::Tensor loss_sum_;                     // on the device, read by take_mean_loss
+  at::Tensor step_loss_;                    // of several ranks: their mean
   int64_t loss_steps_ = 0;
   int64_t step_ = 0;
   int64_t period_ = 1;

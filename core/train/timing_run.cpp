@@ -10,6 +10,7 @@
 #include "core/nn/phases.h"
 #include "core/train/block_order.h"
 #include "core/train/block_timer.h"
+#include "core/train/rank_probe.h"
 #include "core/train/run_events.h"
 #include "core/train/session.h"
 
@@ -33,17 +34,20 @@ RunConfig exact_of(RunConfig config) {
 class TimingRun {
  public:
   TimingRun(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-            const std::atomic<bool>& stop, MachineProbe probe)
+            const std::atomic<bool>& stop, MachineProbe probe, std::shared_ptr<Collectives> ranks)
       : config_(config),
         dataset_(dataset),
         sink_(sink),
-        stop_(stop),
-        probe_(std::move(probe)),
-        timer_(probe_, 2 * config.blocks, stop) {
+        asked_to_stop_(stop),
+        ranks_(std::move(ranks)),
+        stop_(ranks_ == nullptr ? stop : stop_together_),
+        draw_(static_cast<uint64_t>(of_first(std::random_device()()))),
+        probe_(probe_of_all(std::move(probe), ranks_)),
+        timer_(probe_, 2 * config.blocks, stop_) {
     // Where in memory a network lies depends on what was there before it, and must not favour the
     // same one in every process.
     if (exact_is_older()) make_exact();
-    approx_ = std::make_unique<Session>(config, dataset);
+    approx_ = std::make_unique<Session>(config, dataset, ranks_);
     if (!exact_is_older()) make_exact();
     block_steps_ =
         (config.block_steps + approx_->period() - 1) / approx_->period() * approx_->period();
@@ -68,7 +72,17 @@ class TimingRun {
 
  private:
   bool exact_is_older() const { return draw_ & 1; }
-  void make_exact() { dense_ = std::make_unique<Session>(exact_of(config_), dataset_); }
+  void make_exact() { dense_ = std::make_unique<Session>(exact_of(config_), dataset_, ranks_); }
+
+  // Several ranks begin a block together, and together see that one of them is to stop.
+  void begin_together() {
+    if (ranks_ != nullptr) stop_together_ = ranks_->any(asked_to_stop_);
+  }
+
+  // Rank 0's, by which all decide.
+  int64_t of_first(int64_t value) const {
+    return ranks_ == nullptr ? value : ranks_->of_first(value);
+  }
 
   // A thousand processes timed exact training of a small network against itself. After one block
   // each, the exact one's first, the approximate one's first timed block was 3 % slower; after
@@ -85,10 +99,11 @@ class TimingRun {
 
   // Nanoseconds that a block of steps takes; cut short where the run is to stop.
   int64_t block(Session& session) {
+    begin_together();
     const auto before = RunClock::now();
     for (int64_t i = 0; i < block_steps_ && !stop_; ++i) session.step();
     session.synchronize();
-    return nanoseconds(RunClock::now() - before);
+    return of_first(nanoseconds(RunClock::now() - before));
   }
 
   void time_pair(int64_t pair, bool dense_first) {
@@ -118,6 +133,7 @@ class TimingRun {
   // the blocks: products of a layer then run one after the other, so that each has a time of its
   // own.
   void time_phases() {
+    begin_together();
     PhaseClock clock;
     // Of two networks, the one that the run is about.
     Session& timed = config_.timed_against.empty() ? *dense_ : *approx_;
@@ -152,7 +168,8 @@ class TimingRun {
   }
 
   // Of a period of the schedule.
-  int64_t backward_ns(Session& session) const {
+  int64_t backward_ns(Session& session) {
+    begin_together();
     const PhaseClock clock(GradientTimes::kTogether);
     for (int64_t i = 0; i < approx_->period() && !stop_; ++i) session.step();
     return clock.convolutions_backward();
@@ -194,10 +211,13 @@ class TimingRun {
   const RunConfig& config_;
   const LoadedDataset& dataset_;
   const EventSink& sink_;
+  const std::atomic<bool>& asked_to_stop_;
+  const std::shared_ptr<Collectives> ranks_;  // null: this process alone
+  std::atomic<bool> stop_together_ = false;
   const std::atomic<bool>& stop_;
   const RunClock::time_point began_ = RunClock::now();
-  // Drawn anew by every process, and reported.
-  const uint64_t draw_ = std::random_device()();
+  // Drawn anew by every run, and reported.
+  const uint64_t draw_;
   const MachineProbe probe_;
   BlockTimer timer_;
   std::unique_ptr<Session> dense_, approx_;
@@ -208,8 +228,9 @@ class TimingRun {
 }  // namespace
 
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-                const std::atomic<bool>& stop, MachineProbe probe) {
-  TimingRun run(config, dataset, sink, stop, std::move(probe));
+                const std::atomic<bool>& stop, MachineProbe probe,
+                std::shared_ptr<Collectives> ranks) {
+  TimingRun run(config, dataset, sink, stop, std::move(probe), std::move(ranks));
   run();
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "core/config/run_config.h"
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
+#include "core/parallel/collectives.h"
 #include "core/train/machine_probe.h"
 
 namespace approx {
@@ -20,8 +22,11 @@ namespace approx {
 // the exact one that methods are held against; whole steps alone are timed then.
 // `probe`, where there is one, is asked between blocks how the machine is: a block that was
 // disturbed is done again (BlockTimer), and a run that could not be timed undisturbed taints
-// itself. Speed only: nothing is evaluated. Events as docs/events.md says.
+// itself. Speed only: nothing is evaluated. Events as docs/events.md says. Several `ranks` time the
+// same blocks, which begin on all at once; the clock is rank 0's, and a block that was disturbed on
+// one is done again on all.
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
-                const std::atomic<bool>& stop, MachineProbe probe = {});
+                const std::atomic<bool>& stop, MachineProbe probe = {},
+                std::shared_ptr<Collectives> ranks = nullptr);
 
 }  // namespace approx

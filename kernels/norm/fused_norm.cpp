@@ -183,12 +183,23 @@ at::Tensor forward_of(const at::Tensor& x, const Rows& rows, const Affine& affin
   return y;
 }
 
+void take_means(const MeanOfParts& mean_of_parts, std::vector<double>& sum,
+                std::vector<double>& product) {
+  const auto channels = static_cast<int64_t>(sum.size());
+  const auto sums = at::empty({2, channels}, at::kDouble);
+  auto* both = sums.mutable_data_ptr<double>();
+  std::copy(product.begin(), product.end(), std::copy(sum.begin(), sum.end(), both));
+  mean_of_parts(sums);
+  sum.assign(both, both + channels);
+  product.assign(both + channels, both + 2 * channels);
+}
+
 template <typename Number>
 NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
                            const at::Tensor& weight, const at::Tensor& mean,
                            const at::Tensor& inverse_deviation, const Rows& rows,
                            const Affine& affine, NormTail tail, GradientVisitor* visitor,
-                           std::string_view variant) {
+                           std::string_view variant, const MeanOfParts& mean_of_parts) {
   const auto& passes = variant_of(variant).passes<Number>();
   const bool adds = tail == NormTail::kAddRelu;
   const auto dy = in_channels_last(gradient);
@@ -207,7 +218,7 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
       .offset = affine.offset.data(),
       .mean = wide_mean.data(),
       .dresidual = adds ? mutable_numbers_of<Number>(result.dresidual) : nullptr};
-  const auto [sum, product] = rows.sums(
+  auto [sum, product] = rows.sums(
       [&](int64_t begin, int64_t end, float* s, float* q) { passes.sums(sums, begin, end, s, q); });
 
   // dx = w inv (g - sum / M - (x - mean) inv^2 product / M), gathered by what it multiplies.
@@ -216,12 +227,15 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
   auto* dweight = result.dweight.mutable_data_ptr<float>();
   auto* dbias = result.dbias.mutable_data_ptr<float>();
   const auto count = static_cast<double>(rows.count());
+  for (size_t c = 0; c < m.size(); ++c) {
+    dweight[c] = static_cast<float>(product[c] * inverse[c]);
+    dbias[c] = static_cast<float>(sum[c]);
+  }
+  if (mean_of_parts) take_means(mean_of_parts, sum, product);
   std::vector<float> a(m.size()), b(m.size()), d(m.size());
   for (size_t c = 0; c < m.size(); ++c) {
     const double of_g = double{w[c]} * inverse[c];
     const double of_x = -of_g * inverse[c] * inverse[c] * product[c] / count;
-    dweight[c] = static_cast<float>(product[c] * inverse[c]);
-    dbias[c] = static_cast<float>(sum[c]);
     a[c] = static_cast<float>(of_g);
     b[c] = static_cast<float>(of_x);
     d[c] = static_cast<float>(-of_g * sum[c] / count - of_x * m[c]);
@@ -269,8 +283,10 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
 NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                            NormTail tail, GradientVisitor* visitor, std::string_view variant) {
+                            NormTail tail, GradientVisitor* visitor, std::string_view variant,
+                            const MeanOfParts& mean_of_parts) {
   if (x.is_cuda()) {
+    TORCH_CHECK(!mean_of_parts, "norms over several ranks are computed on the CPU");
     return norm_backward_on_gpu(dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor);
   }
   const Rows rows(x);
@@ -278,7 +294,7 @@ NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at:
   NormGradients result;
   of_two_types(x.scalar_type(), [&]<typename Number>(Number) {
     result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, rows, affine, tail,
-                                  visitor, variant);
+                                  visitor, variant, mean_of_parts);
   });
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string_view>
 
 #include "kernels/norm/gradient_visitor.h"
@@ -35,10 +36,17 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
 struct NormGradients {
   at::Tensor dx, dweight, dbias, dresidual;
 };
+
+// Where mean and deviation are those of several equal parts of a batch, of which x is one: puts the
+// means over all parts in place of this one's sums over its pixels, [2,C] double, of the gradient
+// behind the tail and of that times x - mean. dx follows from those, and dweight and dbias from
+// this part's own. On the CPU.
+using MeanOfParts = std::function<void(const at::Tensor& sums)>;
+
 NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
                             NormTail tail, GradientVisitor* visitor = nullptr,
-                            std::string_view variant = {});
+                            std::string_view variant = {}, const MeanOfParts& mean_of_parts = {});
 
 }  // namespace approx

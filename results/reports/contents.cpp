@@ -137,7 +137,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
         if (target || !experiment.empty()) cell.target = target;
       },
       experiment, keys.dump(), std::string(name(OperatorSet::kBest)),
-      std::string(name(NormStatistics::kLocal)));
+      std::string(name(NormScope::kLocal)));
   for_each_row(
       db,
       "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0), "

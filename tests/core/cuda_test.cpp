@@ -190,9 +190,9 @@ TEST(Cuda, GradientsAreReducedBeforeTheyAreUnscaled) {
   auto config = toy_run("small_cnn:width=4");
   config.recipe.learning_rate = 0.05;
   double plain = 0, scaled = 0;
-  Session(config, dataset, {}, std::make_unique<Largest>(plain)).step();
+  Session(config, dataset, nullptr, std::make_unique<Largest>(plain)).step();
   config.precision = Precision::kFp16;
-  Session(config, dataset, {}, std::make_unique<Largest>(scaled)).step();
+  Session(config, dataset, nullptr, std::make_unique<Largest>(scaled)).step();
   EXPECT_GT(scaled, 1000 * plain);
 }
 
@@ -566,9 +566,9 @@ TEST(Cuda, RandomGradientsAreScaledWithTheLoss) {
   config.method = "random";
   config.schedule = make_schedule("slice:layers=2");
   double plain = 0, scaled = 0;
-  Session(config, dataset, {}, std::make_unique<Deviation>(plain)).step();
+  Session(config, dataset, nullptr, std::make_unique<Deviation>(plain)).step();
   config.precision = Precision::kFp16;
-  Session(config, dataset, {}, std::make_unique<Deviation>(scaled)).step();
+  Session(config, dataset, nullptr, std::make_unique<Deviation>(scaled)).step();
   ASSERT_GT(plain, 0);
   EXPECT_NEAR(scaled / plain, 65536, 65536 * 1e-3);
 }

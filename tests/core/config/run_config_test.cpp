@@ -263,9 +263,9 @@ TEST(RunKey, HasTheTargetThatEndsAnAccuracyRun) {
 TEST(RunKey, HasTheRanksWhereThereAreSeveral) {
   const auto config = example();
   auto alone = config, several = config, together = config;
-  alone.norm_statistics = NormStatistics::kSynchronised;
+  alone.norm_statistics = NormScope::kSynchronised;
   several.ranks = together.ranks = 4;
-  together.norm_statistics = NormStatistics::kSynchronised;
+  together.norm_statistics = NormScope::kSynchronised;
   EXPECT_FALSE(Json(config).contains("ranks"));
   EXPECT_FALSE(Json(config).contains("norm_statistics"));
   EXPECT_EQ(key_of(config), key_of(alone));

@@ -2,13 +2,12 @@
 
 #include <torch/torch.h>
 
-#include <barrier>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "core/config/named_schedule.h"
 #include "core/networks/network.h"
@@ -17,6 +16,7 @@
 #include "core/train/optimizer.h"
 #include "core/train/scheduled_layers.h"
 #include "core/train/timing_run.h"
+#include "tests/core/parallel/thread_collectives.h"
 #include "tests/core/train/operators.h"
 #include "tests/core/train/toy_run.h"
 #include "tests/testing.h"
@@ -798,7 +798,7 @@ TEST(Session, GradientsAreReducedOnceAStepBeforeAnythingElse) {
   auto config = toy_config("zero:freeze=true", "slice:layers=2");
   config.recipe.clip_norm = 1e-3;
   std::vector<std::vector<NamedTensor>> calls;
-  Session session(config, dataset, {}, std::make_unique<RecordingReduction>(calls));
+  Session session(config, dataset, nullptr, std::make_unique<RecordingReduction>(calls));
   for (int step = 0; step < 3; ++step) session.step();
   ASSERT_EQ(calls.size(), 3u);
   std::vector<std::string> names;
@@ -816,64 +816,104 @@ TEST(Session, GradientsAreReducedOnceAStepBeforeAnythingElse) {
   }
 }
 
-// The mean over processes that are threads here.
-class MeanOfThreads final : public GradientReduction {
- public:
-  struct Shared {
-    explicit Shared(int64_t size) : sums(static_cast<size_t>(size)), barrier(size) {}
-    std::vector<std::vector<at::Tensor>> sums;  // by rank: its gradients
-    std::barrier<> barrier;
-  };
-  MeanOfThreads(Shared& shared, int64_t rank) : shared_(shared), rank_(rank) {}
-
-  void reduce(const std::vector<NamedTensor>& parameters) override {
-    auto& own = shared_.sums[static_cast<size_t>(rank_)];
-    own.clear();
-    for (const auto& [name, parameter] : parameters) own.push_back(parameter.grad().clone());
-    shared_.barrier.arrive_and_wait();
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      auto mean = at::zeros_like(own[i]);
-      for (const auto& gradients : shared_.sums) mean += gradients[i];
-      parameters[i].second.grad().copy_(mean / static_cast<double>(shared_.sums.size()));
-    }
-    shared_.barrier.arrive_and_wait();
+at::Tensor weights_of(Session& session) {
+  std::vector<at::Tensor> flat;
+  for (const auto& parameter : session.network().parameters()) {
+    flat.push_back(parameter.detach().flatten().clone());
   }
+  return at::cat(flat);
+}
 
- private:
-  Shared& shared_;
-  int64_t rank_;
-};
+// That two ranks come to what one process comes to, in 20 steps.
+void expect_ranks_train_as_one(const RunConfig& config) {
+  const auto dataset = toy_dataset();
+  Session alone(config, dataset);
+  const auto before = weights_of(alone);
+  for (int step = 0; step < 20; ++step) alone.step();
+  const double loss = alone.take_mean_loss();
+  const auto score = alone.evaluate(alone.split().test);
+  std::vector<at::Tensor> weights(2);
+  as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+    Session session(config, dataset, ranks);
+    for (int step = 0; step < 20; ++step) session.step();
+    weights[static_cast<size_t>(ranks->world().rank)] = weights_of(session);
+    EXPECT_NEAR(session.take_mean_loss(), loss, 1e-5);
+    const auto own = session.evaluate(session.split().test);
+    EXPECT_NEAR(own.accuracy, score.accuracy, 1e-3);
+    EXPECT_NEAR(own.loss, score.loss, 1e-3);
+  });
+  EXPECT_TRUE(at::equal(weights[0], weights[1]));
+  EXPECT_TRUE(close(weights[0], weights_of(alone), 1e-4));
+  EXPECT_GT((weights_of(alone) - before).abs().max().item<double>(), 0.05);
+}
 
 TEST(Session, TwoProcessesTrainAsOneDoes) {
-  const auto dataset = toy_dataset();
   auto config = toy_config();
   config.network = "mnist_mlp:hidden=8,dropout=0";  // a batch norm sees the share of its process
-  const auto weights = [](Session& session) {
-    std::vector<at::Tensor> flat;
-    for (const auto& parameter : session.network().parameters()) {
-      flat.push_back(parameter.detach().flatten().clone());
-    }
-    return at::cat(flat);
-  };
+  expect_ranks_train_as_one(config);
+}
+
+TEST(Session, TwoProcessesWithSynchronisedNormsTrainAsOneDoes) {
+  auto config = toy_config();  // of four batch norms
+  config.norm_statistics = NormScope::kSynchronised;
+  expect_ranks_train_as_one(config);
+}
+
+TEST(Session, LocalNormsSeeTheirShareAlone) {
+  const auto dataset = toy_dataset();
+  const auto config = toy_config();
   Session alone(config, dataset);
-  const auto before = weights(alone);
   for (int step = 0; step < 20; ++step) alone.step();
-  MeanOfThreads::Shared shared(2);
-  std::vector<std::unique_ptr<Session>> ranks;
-  for (int64_t rank = 0; rank < 2; ++rank) {
-    ranks.push_back(std::make_unique<Session>(config, dataset, World{.rank = rank, .size = 2},
-                                              std::make_unique<MeanOfThreads>(shared, rank)));
+  as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+    Session session(config, dataset, ranks);
+    for (int step = 0; step < 20; ++step) session.step();
+    EXPECT_FALSE(close(weights_of(session), weights_of(alone), 1e-2));
+  });
+}
+
+// Batch norms see their share, so running statistics differ until they are averaged.
+TEST(Session, RanksHaveOneStateAfterEachStep) {
+  const auto dataset = toy_dataset();
+  const auto config = toy_config();
+  std::vector<Checkpoint> states(2);
+  as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+    Session session(config, dataset, ranks);
+    for (int step = 0; step < 5; ++step) session.step();
+    states[static_cast<size_t>(ranks->world().rank)] = session.save();
+  });
+  size_t buffers = 0;
+  ASSERT_EQ(states[0].tensors.size(), states[1].tensors.size());
+  for (const auto& [name, tensor] : states[0].tensors) {
+    EXPECT_TRUE(at::equal(tensor, states[1].tensor(name))) << name;
+    buffers += name.starts_with("buffer:");
   }
-  std::vector<std::thread> threads;
-  for (auto& session : ranks) {
-    threads.emplace_back([&session] {
-      for (int step = 0; step < 20; ++step) session->step();
+  EXPECT_GT(buffers, 0u) << "nothing that could differ";
+}
+
+// What a method remembers of each image is in the checkpoint of all, and each takes its own again.
+TEST(Session, ACheckpointOfRanksIsOneOfAnyNumber) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config("msbp:ratio=0.1", "slice:layers=2");
+  config.network = "mnist_mlp:hidden=8,dropout=0";
+  const auto after = [&](int64_t size, const Checkpoint* from, int steps) {
+    std::pair<Checkpoint, at::Tensor> reached;
+    as_ranks(size, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+      Session session(config, dataset, ranks);
+      if (from != nullptr) session.restore(*from);
+      for (int step = 0; step < steps; ++step) session.step();
+      const auto saved = session.save();
+      if (ranks->world().rank == 0) reached = {saved, weights_of(session)};
     });
+    return reached;
+  };
+  const auto half = after(2, nullptr, 6).first;
+  EXPECT_TRUE(at::equal(after(2, &half, 6).second, after(2, nullptr, 12).second));
+  for (const int64_t size : {1, 4}) {
+    EXPECT_TRUE(close(after(size, &half, 6).second, after(2, nullptr, 12).second, 1e-4)) << size;
   }
-  for (auto& thread : threads) thread.join();
-  EXPECT_TRUE(at::equal(weights(*ranks[0]), weights(*ranks[1])));
-  EXPECT_TRUE(close(weights(*ranks[0]), weights(alone), 1e-4));
-  EXPECT_GT((weights(alone) - before).abs().max().item<double>(), 0.05);
+  EXPECT_TRUE(std::ranges::any_of(half.tensors, [&](const auto& named) {
+    return named.first.starts_with("memory:") && named.second.size(0) == config.batch_size;
+  }));
 }
 
 TEST(Session, RefusesWhatDoesNotFit) {

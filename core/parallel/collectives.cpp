@@ -1,0 +1,110 @@
+#include "core/parallel/collectives.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "kernels/library.h"
+
+namespace approx {
+namespace {
+
+constexpr const char* kMpi = "libapproxtrain_mpi.so";
+
+// Bytes as entries of int64, the last ones filled up with zeros.
+at::Tensor packed(const std::string& text) {
+  const auto words = static_cast<int64_t>((text.size() + 7) / 8);
+  auto entries = at::zeros({words}, at::kLong);
+  std::memcpy(entries.mutable_data_ptr(), text.data(), text.size());
+  return entries;
+}
+
+std::string unpacked(const at::Tensor& entries, int64_t bytes) {
+  return {static_cast<const char*>(entries.const_data_ptr()), static_cast<size_t>(bytes)};
+}
+
+std::string shown(const std::string& text) {
+  constexpr size_t kMost = 40;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
+}  // namespace
+
+at::Tensor Collectives::gathered(const at::Tensor& own) {
+  auto sizes = own.sizes().vec();
+  sizes.insert(sizes.begin(), world_.size);
+  auto all = at::empty(sizes, own.options());
+  start_gather(own, all)->wait();
+  return all;
+}
+
+double Collectives::mean(double value) {
+  const auto one = at::full({1}, value, at::kDouble);
+  sum(one);
+  return one.item<double>() / static_cast<double>(world_.size);
+}
+
+bool Collectives::any(bool value) {
+  const auto one = at::full({1}, value ? 1 : 0, at::kLong);
+  sum(one);
+  return one.item<int64_t>() > 0;
+}
+
+int64_t Collectives::of_first(int64_t value) {
+  const auto one = at::full({1}, value, at::kLong);
+  broadcast(one);
+  return one.item<int64_t>();
+}
+
+std::string Collectives::of_first(const std::string& text) {
+  const int64_t bytes = of_first(static_cast<int64_t>(text.size()));
+  auto entries = world_.rank == 0 ? packed(text) : at::zeros({(bytes + 7) / 8}, at::kLong);
+  if (entries.numel() > 0) broadcast(entries);
+  return unpacked(entries, bytes);
+}
+
+void Collectives::require_same(std::string_view what, const std::string& text,
+                               std::string_view advice) {
+  const auto own_bytes = static_cast<int64_t>(text.size());
+  const auto bytes = gathered(at::full({1}, own_bytes, at::kLong));
+  const int64_t most = bytes.max().item<int64_t>();
+  auto own = at::zeros({(most + 7) / 8}, at::kLong);
+  std::memcpy(own.mutable_data_ptr(), text.data(), text.size());
+  if (own.numel() == 0) return;
+  const auto all = gathered(own);
+  const auto of = [&](int64_t rank) { return unpacked(all[rank], bytes[rank].item<int64_t>()); };
+  for (int64_t rank = 1; rank < world_.size; ++rank) {
+    if (of(rank) == of(0)) continue;
+    throw usage_error("rank {} has another {} than rank 0 ({}, {}): {}", rank, what,
+                      shown(of(rank)), shown(of(0)), advice);
+  }
+}
+
+MakeCollectives& collectives_maker() {
+  static MakeCollectives maker = nullptr;
+  return maker;
+}
+
+std::shared_ptr<Collectives> open_collectives(int64_t ranks, std::chrono::milliseconds limit) {
+  if (!open_beside(kMpi) || collectives_maker() == nullptr) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("ranks = {}: {} is not beside this library, which was built without "
+                            "MPI; install Open MPI (scripts/setup) and build again",
+                            ranks, kMpi));
+  }
+  auto collectives = collectives_maker()(limit);
+  const auto size = collectives->world().size;
+  if (size != ranks) {
+    throw usage_error(
+        "ranks = {}, and the launcher started {}: is its mpirun of the Open MPI that "
+        "this program was built with?",
+        ranks, size);
+  }
+  return collectives;
+}
+
+}  // namespace approx

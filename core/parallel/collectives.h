@@ -1,0 +1,85 @@
+// What processes that train one network together say to each other. They are ranks of one job, and
+// all of them make the same calls in the same order.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/params.h"
+#include "core/parallel/world.h"
+
+namespace approx {
+
+class Collectives {
+ public:
+  // An exchange under way. Its tensors are not to be touched before wait() has returned, which
+  // throws Error(kInternal) with the ranks that did not come within the limit, or with what went
+  // wrong. One that is let go of without a wait is completed all the same.
+  class Pending {
+   public:
+    virtual ~Pending() = default;
+    virtual void wait() = 0;
+  };
+
+  virtual ~Collectives() = default;
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+
+  World world() const { return world_; }
+
+  // Each entry of `values` becomes its sum over all ranks: the same bits on each, and for one
+  // number of ranks whatever their timing. Contiguous; float, double or int64.
+  [[nodiscard]] virtual std::unique_ptr<Pending> start_sum(const at::Tensor& values) = 0;
+
+  // `all` [size, ...] takes what every rank has in `own` [...], by rank. Contiguous, of one type
+  // and one size on all.
+  [[nodiscard]] virtual std::unique_ptr<Pending> start_gather(const at::Tensor& own,
+                                                              const at::Tensor& all) = 0;
+
+  // What rank 0 has in `values` is written over it on all others.
+  virtual void broadcast(const at::Tensor& values) = 0;
+
+  // To be called by all ranks when nothing more will be said. An object that dies without it leaves
+  // the others to find out.
+  virtual void close() = 0;
+
+  // What carries it all: {"library": "Open MPI v4.1.4", ...}. On one rank as on all.
+  virtual Json description() const = 0;
+
+  void sum(const at::Tensor& values) { start_sum(values)->wait(); }
+  at::Tensor gathered(const at::Tensor& own);  // [size, ...]
+
+  double mean(double value);        // over all ranks
+  bool any(bool value);             // whether it is true of one
+  int64_t of_first(int64_t value);  // rank 0's
+  std::string of_first(const std::string& text);
+
+  // That all ranks have the same. Throws Error(kUsage) that names the first rank which differs from
+  // rank 0: "rank 2 has another library than rank 0 (0f3a..., b811...): <advice>". `what` and
+  // `advice` are words for people, `text` is compared, and shown where it is short.
+  void require_same(std::string_view what, const std::string& text, std::string_view advice);
+
+ protected:
+  explicit Collectives(World world) : world_(world) {}
+
+ private:
+  World world_;
+};
+
+// The ranks of the job that this process was started in, over MPI, by a library of its own that is
+// opened now: libapproxtrain_mpi.so beside this one. `limit`: how long a rank waits for the others
+// in one exchange. Throws Error(kDevice) where there is no such library, or it does not open;
+// Error(kUsage) where the job has not `ranks` ranks. Once in a process.
+std::shared_ptr<Collectives> open_collectives(int64_t ranks, std::chrono::milliseconds limit);
+
+// How that library makes itself known when it is opened.
+using MakeCollectives = std::shared_ptr<Collectives> (*)(std::chrono::milliseconds limit);
+MakeCollectives& collectives_maker();
+
+}  // namespace approx
