@@ -462,10 +462,9 @@ constexpr double kSigmas = 5.5;
 
 TEST(Sampling, CrsAndBernoulliAreUnbiasedOnEveryProduct) {
   const auto all = random_operands({6, 10, 8, 5, 3, 1, 1});
-  for (const auto* text :
-       {"crs:ratio=0.3", "bernoulli_crs:ratio=0.3", "crs:ratio=0.5,mix=0.1",
-        "bernoulli_crs:ratio=0.5,mix=0.1", "crs:ratio=0.3,size=fixed",
-        "bernoulli_crs:ratio=0.3,size=fixed", "bernoulli_crs:ratio=0.1,mix=0.1,size=fixed"}) {
+  for (const auto* text : {"crs:ratio=0.3", "bernoulli_crs:ratio=0.3", "crs:ratio=0.5,mix=0.1",
+                           "bernoulli_crs:ratio=0.5,mix=0.1", "bernoulli_crs:ratio=0.3,size=fixed",
+                           "bernoulli_crs:ratio=0.1,mix=0.1,size=fixed"}) {
     for (const auto product : kAll) {
       const auto o = with_product(all, product);
       const std::string mode = product == Product::kForward ? ",mode=black_box" : ",mode=backward";
