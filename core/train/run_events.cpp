@@ -46,7 +46,7 @@ Json start_event(const Session& session, const LoadedDataset& data) {
              {"steps_per_epoch", session.steps_per_epoch()},
              {"total_steps", session.total_steps()},
              {"approximated_share", session.approximated_share()}};
-  if (session.ranks() != nullptr) event["engine"] = {{"ranks", session.ranks()->description()}};
+  if (session.ranks() != nullptr) event["engine"] = {{"mpi", session.ranks()->description()}};
   return event;
 }
 

@@ -62,7 +62,7 @@ class MpiCollectives final : public Collectives {
   void close() override { thread_->close(); }
 
   Json description() const override {
-    return {{"size", world().size}, {"library", thread_->library()}, {"hosts", thread_->hosts()}};
+    return {{"library", thread_->library()}, {"hosts", thread_->hosts()}};
   }
 
  private:

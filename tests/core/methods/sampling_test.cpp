@@ -515,7 +515,8 @@ TEST(Sampling, NothingToChooseFromIsAProductOfZero) {
 
 TEST(Sampling, WhatIsNoNumberIsNotLost) {
   for (const auto* text : {"crs:ratio=0.2", "bernoulli_crs:ratio=0.2", "crs:ratio=0.2,size=fixed",
-                           "bernoulli_crs:ratio=0.2,size=fixed", "topk_crs:ratio=0.2"}) {
+                           "bernoulli_crs:ratio=0.2,size=fixed",
+                           "bernoulli_crs:ratio=0.2,mix=1,size=fixed", "topk_crs:ratio=0.2"}) {
     for (const double bad : {std::nan(""), double(INFINITY)}) {
       for (const bool everywhere : {false, true}) {  // in more channels than are taken
         auto o = with_product(random_operands({2, 6, 4, 5, 3, 1, 1}), Product::kForward);
