@@ -43,10 +43,12 @@ Disturbance::Reading Disturbance::read() {
   for (auto& value : ticks) stat >> value;
   const auto per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
   reading.busy_s = (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7]) / per_second;
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  reading.ours_s = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                   1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  for (const auto whose : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(whose, &usage);
+    reading.ours_s += static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                      1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  }
   reading.steady_s = seconds(CLOCK_MONOTONIC);
   reading.boot_s = seconds(CLOCK_BOOTTIME);
   reading.throttled_s = throttled_seconds();

@@ -8,7 +8,8 @@ namespace approx {
 
 // What disturbs a timing, measured from its construction to taints(): CPU time
 // that other processes used, time the machine slept, and time the process was
-// held back by its cgroup. It counts this process and its threads as "ours".
+// held back by its cgroup. It counts this process, its threads and those of its
+// children that have ended as "ours".
 class Disturbance {
  public:
   Disturbance();
@@ -20,7 +21,7 @@ class Disturbance {
  private:
   struct Reading {
     double busy_s = 0;       // all processes, since boot
-    double ours_s = 0;       // this process
+    double ours_s = 0;       // this process, and children that have ended
     double steady_s = 0;     // does not advance while the machine sleeps
     double boot_s = 0;       // does
     double throttled_s = 0;  // of our cgroup

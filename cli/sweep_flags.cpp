@@ -56,6 +56,25 @@ std::string failure_table(const std::vector<SweepResult::Failure>& failures) {
   return text;
 }
 
+// Of runs of several ranks.
+void add_rank_flags(CLI::App& app, RankOptions& ranks) {
+  app.add_option_function<std::string>(
+         "--launcher",
+         [&ranks](const std::string& text) {
+           ranks.launcher = parse<Launcher>(text, "--launcher: unknown value");
+         },
+         "what starts the processes of a run of several ranks (default: srun in an allocation of "
+         "Slurm, else mpirun)")
+      ->type_name("mpirun|srun")
+      ->group(kHowToRun);
+  app.add_flag("--oversubscribe", ranks.oversubscribe,
+               "accuracy runs may have more ranks x threads than there are cores")
+      ->group(kHowToRun);
+  add_duration(app, "--rank-timeout", ranks.timeout,
+               "how long a rank waits for the others in one exchange (default 5m)")
+      ->group(kHowToRun);
+}
+
 }  // namespace
 
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
@@ -98,6 +117,7 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
          "save what an accuracy run would go on from: 10m, 2ep (default 5m, 0: never)")
       ->type_name("TIME|Nep")
       ->group(kGroup);
+  add_rank_flags(app, sweep.ranks);
   auto* record =
       app.add_option("--record", sweep.record_folder,
                      "save what the layers of accuracy runs multiply, for bench-kernel --recorded")

@@ -11,7 +11,8 @@ namespace approx {
 // The group of help in which these flags stand.
 inline constexpr const char* kHowToRun = "How to run";
 
-// --rerun, --timeout, --stall-timeout, --grace, --checkpoint-every, --record, --record-every.
+// --rerun, --timeout, --stall-timeout, --grace, --checkpoint-every, --record, --record-every,
+// --launcher, --oversubscribe, --rank-timeout.
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep);
 
 // --jobs, --no-pin, --fail-fast, --max-failures: of several runs.

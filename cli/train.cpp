@@ -1,11 +1,12 @@
-// train: one run from flags; `train --worker` is the process that computes any
-// run.
+// train: one run from flags; `train --worker` is the process that computes any run, `train --job`
+// the one that has a run of several ranks computed.
 #include <cstdio>
 
 #include "base/error.h"
 #include "cli/axes.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/ranks/job.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/worker.h"
 #include "cli/sweep_flags.h"
@@ -17,7 +18,8 @@ namespace approx {
 namespace {
 
 struct TrainFlags {
-  std::string worker_directory;
+  std::string worker_directory, job_directory;
+  bool is_rank = false;
   std::string format = "md";
   Overrides overrides;
   SweepOptions sweep;
@@ -139,9 +141,16 @@ void add_train(CLI::App& app, GlobalOptions& options) {
   add_sweep_flags(*command, flags->sweep);
   add_choice(*command, "--format", flags->format, {"md", "csv", "json"},
              "of the result row (default md)");
-  command->add_option("--worker", flags->worker_directory, "run directory")->group("");
+  auto* worker =
+      command->add_option("--worker", flags->worker_directory, "run directory")->group("");
+  command->add_flag("--rank", flags->is_rank, "is one of several")->needs(worker)->group("");
+  command->add_option("--job", flags->job_directory, "run directory")->group("");
   command->callback([flags, &options] {
-    if (!flags->worker_directory.empty()) throw Exit{run_worker(flags->worker_directory)};
+    if (!flags->job_directory.empty()) throw Exit{run_job(flags->job_directory)};
+    if (!flags->worker_directory.empty()) {
+      const auto run = flags->is_rank ? run_rank : run_worker;
+      throw Exit{run(flags->worker_directory)};
+    }
     train(*flags, options);
   });
 }

@@ -6,6 +6,10 @@ approx_test(plain_test
   SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
     ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp ${CMAKE_SOURCE_DIR}/cli/machine.cpp
     ${CMAKE_SOURCE_DIR}/cli/doctor/findings.cpp
+    ${CMAKE_SOURCE_DIR}/cli/ranks/allocation.cpp ${CMAKE_SOURCE_DIR}/cli/ranks/job_end.cpp
+    ${CMAKE_SOURCE_DIR}/cli/ranks/launcher.cpp ${CMAKE_SOURCE_DIR}/cli/ranks/rank_failure.cpp
+    ${CMAKE_SOURCE_DIR}/cli/ranks/session_folder.cpp
+    ${CMAKE_SOURCE_DIR}/cli/sweep/event_log.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/protocol.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/core_pool.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/machine_cores.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/machine_name.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/memory_kills.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/run_queue.cpp

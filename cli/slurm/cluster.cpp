@@ -102,4 +102,15 @@ QueuedTasks queued_tasks() {
   return tasks;
 }
 
+bool srun_knows_pmix() {
+  try {
+    std::istringstream words(said_by({"srun", "--mpi=list"}));
+    for (std::string word; words >> word;) {
+      if (word == "pmix") return true;
+    }
+  } catch (const Error&) {  // it is not there, or answers nobody
+  }
+  return false;
+}
+
 }  // namespace approx

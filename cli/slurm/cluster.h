@@ -1,4 +1,4 @@
-// Slurm as this program sees it: two of its commands.
+// Slurm as this program sees it: three of its commands.
 #pragma once
 
 #include <set>
@@ -17,5 +17,8 @@ std::string submit_job(const std::string& folder, const std::string& script,
 // Throws as above, of squeue.
 using QueuedTasks = std::set<std::pair<std::string, std::string>>;
 QueuedTasks queued_tasks();
+
+// Whether srun is there and starts processes of Open MPI that find each other (PMIx).
+bool srun_knows_pmix();
 
 }  // namespace approx

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/environment.h"
+#include "cli/ranks/session_folder.h"
 #include "cli/store.h"
 #include "cli/sweep/machine_cores.h"
 #include "cli/sweep/memory_kills.h"
@@ -27,6 +28,7 @@
 #include "cli/sweep/run_paths.h"
 #include "cli/sweep/run_queue.h"
 #include "cli/sweep/signals.h"
+#include "cli/sweep/sweep_checks.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/timing_lock.h"
 #include "cli/sweep/worker_task.h"
@@ -42,6 +44,8 @@ constexpr int64_t kRetries = 2;  // of a run whose worker was killed from outsid
 constexpr int64_t kDeviceFailures = 3;
 constexpr auto kFarewell = std::chrono::seconds(2);  // for a worker whose coordinator is gone
 
+bool is_job(const PlannedRun& run) { return run.config.ranks > 1; }
+
 // A run at work.
 struct Worker {
   const PlannedRun* run;
@@ -51,7 +55,7 @@ struct Worker {
   OutputLog output;
   CorePool::Lease cores;
   EventReader events;
-  WorkerProcess process{directory};
+  WorkerProcess process{directory, is_job(*run) ? WorkerKind::kJob : WorkerKind::kProcess};
   Clock::time_point started = Clock::now(), last_event = started;
   std::optional<Clock::time_point> kill_at;
   Observed seen;
@@ -93,7 +97,8 @@ class Coordinator {
     isolated_ = isolated;
     // One accuracy run after the other has the machine, threads of its own beside those that
     // multiply included. A timing must not be moved to another package.
-    if (sweep_.pin && (jobs > 1 || isolated)) cores_ = cores_of_machine(jobs);
+    apart_ = jobs > 1 || isolated;
+    if (sweep_.pin && (apart_ || queue_.any(is_job))) cores_ = cores_of_machine(jobs);
     queue_.sort();
     const auto patience = Clock::now() + kFarewell;
     do {
@@ -158,7 +163,7 @@ class Coordinator {
     std::optional<int64_t> run_id;
     try {
       directory = make_run_directory(options_.db, next.run->key, status.attempts + 1);
-      CorePool::Lease cores = cores_.take(next.run->config.threads);
+      CorePool::Lease cores = cores_for(next.run->config);
       write_task(directory, task_of(*next.run, cores));
       Json known = environment_;
       known["isolated"] = isolated_;
@@ -197,7 +202,14 @@ class Coordinator {
     task.isolated = isolated_;
     task.changed_files = changed_files_;
     task.cpus = cores.cpus();
+    if (is_job(run)) task.rank_cpus = cores.parts(run.config.ranks);
     return task;
+  }
+
+  // Ranks have some apart from each other, where it is not their launcher that gives them.
+  CorePool::Lease cores_for(const RunConfig& config) {
+    const bool own = config.ranks == 1 ? apart_ : pins_ranks(sweep_.ranks);
+    return own ? cores_.take(config.threads * config.ranks) : CorePool::Lease();
   }
 
   void launch(const Waiting& next, int64_t run_id, const std::string& directory,
@@ -339,8 +351,9 @@ class Coordinator {
     }
     worker.seen.last = worker.events.last();
     worker.seen.output = worker.output.tail();
-    const auto& signal = worker.seen.process.signal;
-    worker.seen.out_of_memory = signal && *signal == SIGKILL && memory_kills_.claim();
+    worker.seen.out_of_memory = worker.seen.signal() == SIGKILL && memory_kills_.claim();
+    // Its job removes its own, unless that was killed.
+    if (is_job(*worker.run)) remove_stale_sessions(session_parent());
     const EndedRun ended{worker.run, end_of(worker.seen), worker.directory,
                          worker.events.take_events()};
     store_.finish(worker.run_id, ended.events, ended.end);
@@ -402,6 +415,7 @@ class Coordinator {
   int64_t device_failures_ = 0;
   bool no_more_ = false;
   bool isolated_ = false;
+  bool apart_ = false;  // runs have cores of their own
 };
 
 RunQueue queue_for(const SweepOptions& sweep, const std::string& db) {
@@ -416,14 +430,9 @@ std::string describe(const PlannedRun& run) {
 }
 
 SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& options,
-                           const SweepOptions& sweep) {
-  if (!sweep.record_folder.empty()) {
-    const bool any = std::ranges::any_of(experiment.runs(), [](const PlannedRun& run) {
-      return run.config.purpose == Purpose::kAccuracy;
-    });
-    if (!any) throw usage_error("--record: only accuracy runs are recorded, these are timing runs");
-    make_folder(sweep.record_folder);
-  }
+                           const SweepOptions& given) {
+  SweepOptions sweep = given;
+  check_recording(sweep, experiment);
   RunStore store = open_store(options);
   const SignalScope signals;
   const int64_t lost = store.recover();
@@ -457,6 +466,10 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
     }
     timing = timing || run.config.purpose == Purpose::kTiming;
   }
+
+  std::vector<const PlannedRun*> to_do;
+  for (const auto& [run, attempts] : todo) to_do.push_back(run);
+  sweep.ranks = checked_ranks(sweep.ranks, to_do);
 
   Progress progress(options.progress, static_cast<int64_t>(todo.size() + elsewhere.size()));
   if (lost > 0) {

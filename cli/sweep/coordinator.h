@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/ranks/rank_options.h"
 #include "cli/sweep/rerun.h"
 #include "core/experiment/experiment.h"
 
@@ -35,6 +36,7 @@ struct SweepOptions {
   // is not 0.
   std::string record_folder;
   int64_t record_epochs = 1, record_steps = 0;
+  RankOptions ranks;  // of runs of several
 };
 
 struct SweepResult {

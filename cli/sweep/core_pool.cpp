@@ -92,6 +92,23 @@ CorePool::Lease::~Lease() {
   pool_->threads_ -= threads_;
 }
 
+std::vector<std::vector<int>> CorePool::Lease::parts(int64_t ranks) const {
+  std::vector<int> by_core;
+  for (const size_t i : cores_) {
+    const auto& cpus = pool_->places_[i].core.cpus;
+    by_core.insert(by_core.end(), cpus.begin(), cpus.end());
+  }
+  std::vector<std::vector<int>> parts;
+  if (by_core.empty()) return parts;
+  const auto count = static_cast<int64_t>(by_core.size());
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    parts.emplace_back(by_core.begin() + rank * count / ranks,
+                       by_core.begin() + (rank + 1) * count / ranks);
+    std::sort(parts.back().begin(), parts.back().end());
+  }
+  return parts;
+}
+
 void CorePool::Lease::swap(Lease& other) noexcept {
   std::swap(pool_, other.pool_);
   cores_.swap(other.cores_);

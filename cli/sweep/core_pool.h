@@ -47,6 +47,10 @@ class CorePool {
     // Rising; empty: none of its own, all that there are.
     const std::vector<int>& cpus() const { return cpus_; }
 
+    // The same as equal parts for so many ranks, core by core: where there is a core for each
+    // thread no two of them share one. None where the lease is empty.
+    std::vector<std::vector<int>> parts(int64_t ranks) const;
+
    private:
     friend class CorePool;
     void swap(Lease& other) noexcept;

@@ -26,10 +26,14 @@ void end_silently(const Observed& worker, RunEnd& end) {
 
 }  // namespace
 
+std::optional<int> Observed::signal() const {
+  const auto said = last.is_object() ? last.value("signal", Json()) : Json();
+  return said.is_number_integer() ? std::optional(said.get<int>()) : process.signal;
+}
+
 RunEnd end_of(const Observed& worker) {
-  RunEnd end{.state = RunState::kFailed,
-             .exit_code = worker.process.exit_code,
-             .signal = worker.process.signal};
+  RunEnd end{
+      .state = RunState::kFailed, .exit_code = worker.process.exit_code, .signal = worker.signal()};
   const auto text = [&](const char* key) {
     const auto value = worker.last.is_object() ? worker.last.value(key, Json()) : Json();
     return value.is_string() ? value.get<std::string>() : std::string();
@@ -45,7 +49,8 @@ RunEnd end_of(const Observed& worker) {
     end.state = RunState::kInterrupted;
     if (!worker.asked_to_stop) end.error = "its process was asked to stop";
   } else if (kind == "error") {
-    if (state == RunState::kOom) end.state = RunState::kOom;
+    if (state == RunState::kOom || state == RunState::kLost) end.state = *state;
+    if (worker.out_of_memory) end.state = RunState::kOom;
     end.error = printable(text("message"));
   } else if (kind == "final") {
     end.error =

@@ -1,6 +1,7 @@
 // What is seen of a worker from outside, and what that makes of its run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Observed {
   std::string overdue;              // by us, why: "no event for 10 min 00 s"
   bool out_of_memory = false;       // the kernel killed it for its memory (MemoryKills)
   std::vector<std::string> output;  // its last lines, printable
+
+  // The signal that ended it, or that one of its ranks says was another's end.
+  std::optional<int> signal() const;
 };
 
 // The state of its run, and why.

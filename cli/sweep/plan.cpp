@@ -93,6 +93,7 @@ class Plan {
       const auto& config = experiment.runs()[i].config;
       if (!is_to_do(i)) continue;
       ++to_do_;
+      if (cores_of(config) > cores_of(widest_)) widest_ = config;
       left_.add(times_.expected(config));
       disk_.add(sizes_.expected(config));
     }
@@ -115,6 +116,7 @@ class Plan {
                       {"tainted", known_[i].tainted},
                       {"to_do", is_to_do(i)},
                       {"excluded", run.excluded},
+                      {"cores", cores_of(run.config)},
                       {"expected_s", seconds ? Json(*seconds) : Json(nullptr)},
                       {"expected_bytes", size ? Json(size->kept) : Json(nullptr)},
                       {"config", run.config}});
@@ -150,9 +152,9 @@ class Plan {
     header.emplace_back("state");
     std::fputs(markdown_table(header, rows).c_str(), stdout);
     const std::string line =
-        fmt::format("\n{}: {} runs, {} to do, {} excluded{}{}\n", experiment_.id,
+        fmt::format("\n{}: {} runs, {} to do, {} excluded{}{}{}\n", experiment_.id,
                     rows.size() - static_cast<size_t>(excluded), to_do_, excluded,
-                    left_.text(to_do_), disk_.text(to_do_, sweep_));
+                    left_.text(to_do_), cores_text(), disk_.text(to_do_, sweep_));
     std::fputs(line.c_str(), stdout);
   }
 
@@ -167,6 +169,16 @@ class Plan {
   }
 
  private:
+  static int64_t cores_of(const RunConfig& config) { return config.ranks * config.threads; }
+
+  // Of the widest run to be done, where that has several ranks; all that are at work at a time.
+  std::string cores_text() const {
+    if (widest_.ranks == 1) return "";
+    const int64_t jobs = widest_.purpose == Purpose::kTiming ? 1 : sweep_.jobs;
+    return fmt::format("; up to {} cores at a time, {} ranks x {} threads a run",
+                       jobs * cores_of(widest_), widest_.ranks, widest_.threads);
+  }
+
   bool is_to_do(size_t i) const {
     return experiment_.runs()[i].excluded.empty() && needs_run(known_[i], sweep_.rerun);
   }
@@ -188,6 +200,7 @@ class Plan {
   const std::string folder_;  // of the results
   const std::optional<int64_t> free_;
   int64_t to_do_ = 0;
+  RunConfig widest_;  // of those to be done, the one with most cores
   TimeLeft left_;
   DiskNeeded disk_;
 };

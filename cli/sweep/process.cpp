@@ -5,27 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <utility>
 
 #include "base/error.h"
+#include "cli/sweep/pipe.h"
 #include "cli/sweep/protocol.h"
 
 namespace approx {
 namespace {
-
-// Its ends to read, which does not wait, and to write.
-std::pair<Descriptor, Descriptor> make_pipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    throw Error(ErrorKind::kInternal, fmt::format("pipe: {}", std::strerror(errno)));
-  }
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
 
 // What a worker inherits. A spawn and not a fork: that copies the tables of all memory that the
 // plan of a large sweep takes, for every run anew.
@@ -77,11 +66,12 @@ class Spawning {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const std::string& directory) {
+WorkerProcess::WorkerProcess(const std::string& directory, WorkerKind kind) {
   auto [events_in, events_out] = make_pipe();
   auto [output_in, output_out] = make_pipe();
   const Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const char* const arguments[] = {"approxtrain", "train", "--worker", directory.c_str(), nullptr};
+  const char* const flag = kind == WorkerKind::kJob ? "--job" : "--worker";
+  const char* const arguments[] = {"approxtrain", "train", flag, directory.c_str(), nullptr};
   pid_ = Spawning(nothing, output_out, events_out).start(arguments);
   events_ = std::move(events_in);
   output_ = std::move(output_in);
@@ -113,19 +103,6 @@ std::optional<ProcessEnd> WorkerProcess::ended() {
   if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
   return end;
-}
-
-bool WorkerProcess::read_some(Descriptor& pipe, const Use& use) {
-  if (!pipe) return false;
-  static std::array<char, 65536> buffer;
-  const ssize_t count = read(pipe.get(), buffer.data(), buffer.size());
-  if (count > 0) {
-    use(std::string_view(buffer.data(), static_cast<size_t>(count)));
-    return true;
-  }
-  const bool later = count < 0 && (errno == EAGAIN || errno == EINTR);
-  if (!later) pipe.close();
-  return false;
 }
 
 }  // namespace approx

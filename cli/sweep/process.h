@@ -3,27 +3,26 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/files.h"
+#include "cli/sweep/pipe.h"
+#include "cli/sweep/process_end.h"
 
 namespace approx {
 
-// How a process ended; one of the two.
-struct ProcessEnd {
-  std::optional<int> exit_code, signal;
-};
+// What computes a run: one process, or a job of several that is one to its coordinator.
+enum class WorkerKind { kProcess, kJob };
 
-// `approxtrain train --worker DIRECTORY`, in a process group of its own. It does not outlive this
-// object, nor this process.
+// `approxtrain train --worker DIRECTORY`, or --job (cli/ranks/job.h), in a process group of its
+// own. It does not outlive this object, nor this process.
 class WorkerProcess {
  public:
   // Throws Error(kInternal) where the system gives no process or pipe.
-  explicit WorkerProcess(const std::string& directory);
+  WorkerProcess(const std::string& directory, WorkerKind kind);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -45,8 +44,6 @@ class WorkerProcess {
   std::optional<ProcessEnd> ended();
 
  private:
-  static bool read_some(Descriptor& pipe, const Use& use);
-
   pid_t pid_ = -1;  // -1: ended
   Descriptor events_, output_;
 };

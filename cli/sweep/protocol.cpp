@@ -33,6 +33,12 @@ void write_task(const std::string& run_directory, const WorkerTask& task) {
                          {"every_epochs", recording.every_epochs},
                          {"every_steps", recording.every_steps}};
   }
+  if (task.config.ranks > 1) {
+    json["ranks"] = {{"launcher", name(task.launcher)},
+                     {"oversubscribe", task.oversubscribe},
+                     {"cpus", task.rank_cpus},
+                     {"timeout_ns", task.place.rank_timeout_ns}};
+  }
   const std::string path = run_directory + "/" + kTaskFile;
   std::ofstream out(path);
   out << json_text(json, 1) << "\n";
@@ -66,6 +72,13 @@ WorkerTask read_task(const std::string& run_directory) {
     given->at("folder").get_to(recording.folder);
     given->at("every_epochs").get_to(recording.every_epochs);
     given->at("every_steps").get_to(recording.every_steps);
+  }
+  if (const auto given = json.find("ranks"); given != json.end()) {
+    const auto launcher = find_named<Launcher>(given->at("launcher").get<std::string>());
+    task.launcher = launcher.value_or(Launcher::kMpirun);
+    given->at("oversubscribe").get_to(task.oversubscribe);
+    given->at("cpus").get_to(task.rank_cpus);
+    given->at("timeout_ns").get_to(task.place.rank_timeout_ns);
   }
   return task;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/params.h"
+#include "cli/ranks/launcher.h"
 #include "core/config/run_config.h"
 #include "core/engine/engine.h"
 #include "results/store/run_folders.h"
@@ -32,6 +33,10 @@ struct WorkerTask {
   std::vector<std::string> changed_files;  // of the experiment (cli/environment.h)
   std::vector<int> cpus;                   // that it is to use; empty: all that there are
   int64_t memory_bytes = 0;                // of its own that it may have at most; 0: no limit
+  // Of a run of several ranks:
+  Launcher launcher = Launcher::kMpirun;
+  bool oversubscribe = false;               // they share cores
+  std::vector<std::vector<int>> rank_cpus;  // of `cpus` what each has; empty: all that there are
 };
 
 // Throws Error(kInternal) where the file cannot be written.

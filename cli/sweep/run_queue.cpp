@@ -4,6 +4,10 @@
 
 namespace approx {
 
+bool RunQueue::any(const std::function<bool(const PlannedRun&)>& is) const {
+  return std::ranges::any_of(waiting_, [&](const Waiting& waiting) { return is(*waiting.run); });
+}
+
 void RunQueue::sort() {
   if (!deadline_) return;
   std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {

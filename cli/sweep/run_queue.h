@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 
 #include "core/experiment/experiment.h"
@@ -32,6 +33,7 @@ class RunQueue {
 
   bool empty() const { return waiting_.empty(); }
   int64_t size() const { return static_cast<int64_t>(waiting_.size()); }
+  bool any(const std::function<bool(const PlannedRun&)>& is) const;
 
   void add(const Waiting& waiting) {
     waiting_.push_back(waiting);

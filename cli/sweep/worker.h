@@ -11,4 +11,8 @@ namespace approx {
 // step. Returns the exit code of the process; what goes wrong is reported as an "error" event.
 int run_worker(const std::string& directory);
 
+// The same as one rank of several (cli/ranks/rank.h): rank 0 reports to its job, which keeps
+// DIR/events.jsonl; of the others one event alone is kept, an "error".
+int run_rank(const std::string& directory);
+
 }  // namespace approx

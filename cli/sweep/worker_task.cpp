@@ -10,8 +10,12 @@ WorkerTask worker_task(const PlannedRun& run, const GlobalOptions& options,
                        const SweepOptions& sweep) {
   WorkerTask task{.run_key = run.key,
                   .config = run.config,
-                  .place = {.data_dir = options.data_dir, .verify_data = options.verify_data},
-                  .memory_bytes = sweep.memory_bytes};
+                  .place = {.data_dir = options.data_dir,
+                            .verify_data = options.verify_data,
+                            .rank_timeout_ns = sweep.ranks.timeout.count()},
+                  .memory_bytes = sweep.memory_bytes,
+                  .launcher = sweep.ranks.launcher.value_or(Launcher::kMpirun),
+                  .oversubscribe = sweep.ranks.oversubscribe};
   if (run.config.purpose != Purpose::kAccuracy) return task;
   if (!sweep.record_folder.empty()) {
     task.place.recording = {.folder = std::filesystem::absolute(sweep.record_folder).string(),

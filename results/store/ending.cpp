@@ -153,7 +153,10 @@ bool gone(const RunningRow& row) {
 RunEnding bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome) {
   RunEnd end;
   if (!outcome.final && outcome.error) {
-    end.state = RunState::kFailed;
+    // As its coordinator would have recorded it (cli/sweep/observed.cpp).
+    const auto said = find_named<RunState>(text_or(*outcome.error, "state", ""));
+    const bool known = said == RunState::kOom || said == RunState::kLost;
+    end.state = known ? *said : RunState::kFailed;
   } else if (!outcome.final) {
     end.state = RunState::kLost;
     end.error = "its process ended without a trace";

@@ -7,7 +7,7 @@
 //   diverge     a final event that says so
 //   hoard       asks for 2 GiB and does not touch them, then finishes; hoard-noexcept: where nobody
 //               can be told that there are none
-//   throw, throw-data, throw-device, throw-oom, throw-unknown
+//   throw, throw-data, throw-device, throw-lost, throw-oom, throw-unknown
 //   abort, segv, kill, exit0, exit3, early (exits before the start event)
 //   garbage     lines that are no events, broken UTF-8, NUL, half a line, then finishes
 //   flood       64 MB of output without a line feed, then finishes
@@ -18,6 +18,9 @@
 //   stubborn    goes on with events; ignores being stopped
 //   no-final    returns without a final event
 //   once:WORD   WORD in the first attempt (told by APPROXTRAIN_FAKE_MARK, a path), then finishes
+//   rankN:WORD  of a run of several ranks rank N does WORD, the others are slow
+// Ranks do not wait for each other. Rank 0 keeps a checkpoint: the step that it has come to. Each
+// prints where it computes, which goes to its log.
 // APPROXTRAIN_FAKE_LIBRARY is a file that holds the build id it gives itself.
 #include <sched.h>
 #include <unistd.h>
@@ -28,6 +31,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <new>
 #include <sstream>
 #include <stdexcept>
@@ -54,6 +58,39 @@ std::string behaviour(int64_t seed) {
   }
   return other;
 }
+
+// Of this process, by its launcher; -1: it is alone.
+int64_t own_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
+    const std::string text = variable(name);
+    if (!text.empty()) return std::stoll(text);
+  }
+  return -1;
+}
+
+// "rank1:kill" is "kill" to rank 1.
+std::string word_for(int64_t rank, const std::string& word) {
+  if (rank < 0 || word.rfind("rank", 0) != 0) return word;
+  const auto colon = word.find(':');
+  return word.substr(0, colon) == "rank" + std::to_string(rank) ? word.substr(colon + 1) : "slow";
+}
+
+// Where a run of several ranks has come to.
+struct FakeCheckpoint {
+  std::string path;  // "": none
+
+  int64_t read() const {
+    int64_t step = 0;
+    if (!path.empty()) std::ifstream(path) >> step;
+    return step;
+  }
+  void write(int64_t step) const {
+    if (path.empty()) return;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path + ".new") << step;
+    std::filesystem::rename(path + ".new", path);
+  }
+};
 
 void pause(int64_t milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
@@ -98,9 +135,18 @@ class FakeEngine final : public Engine {
     return environment;
   }
 
-  void train(const RunConfig& config, const Place& /*place*/, const EventSink& sink,
+  void train(const RunConfig& config, const Place& place, const EventSink& sink,
              const std::atomic<bool>& stop) override {
-    std::string word = behaviour(config.seed);
+    const int64_t rank = own_rank();
+    std::string word = word_for(rank, behaviour(config.seed));
+    FakeCheckpoint checkpoint;
+    if (rank >= 0) {
+      std::cout << "rank " << rank << " on " << mask().dump() << ", waits "
+                << place.rank_timeout_ns / 1'000'000 << " ms" << std::endl;
+    }
+    if (rank == 0 && !place.checkpoints.folder.empty()) {
+      checkpoint.path = place.checkpoints.folder + "/step";
+    }
     if (word.rfind("once:", 0) == 0) {
       const std::string mark =
           variable("APPROXTRAIN_FAKE_MARK") + "." + std::to_string(config.seed);
@@ -126,9 +172,12 @@ class FakeEngine final : public Engine {
     const std::string step_text = variable("APPROXTRAIN_FAKE_STEP_MS");
     const int64_t step_ms = !step_text.empty() ? std::stoll(step_text) : word == "slow" ? 400 : 1;
     const bool stoppable = word != "stubborn";
-    int64_t step = 0;
+    int64_t step = checkpoint.read();
+    if (step > 0) {
+      sink({{"event", "note"}, {"message", "goes on after step " + std::to_string(step)}});
+    }
     std::string state = word == "diverge" ? "diverged" : "finished";
-    Json step_ns = Json::array();
+    Json step_ns(static_cast<size_t>(step), 1'000'000 + config.seed);
     for (; step < (stoppable ? 5 : 1'000'000); ++step) {
       if (stoppable && stop) {
         state = "interrupted";
@@ -142,6 +191,7 @@ class FakeEngine final : public Engine {
             {"total_steps", 5},
             {"loss", 1.0 / static_cast<double>(step + 1)},
             {"images_per_s", 1000.0}});
+      checkpoint.write(step + 1);
     }
     // The same numbers for the same run, whenever it is done.
     const double accuracy = 0.5 + 0.01 * static_cast<double>(config.seed % 10);
@@ -290,6 +340,7 @@ class FakeEngine final : public Engine {
     if (word == "throw") throw std::runtime_error("the fake engine\nfails");
     if (word == "throw-data") throw data_error("the fake data are gone");
     if (word == "throw-device") throw Error(ErrorKind::kDevice, "the fake device is lost");
+    if (word == "throw-lost") throw LostRank("no answer from another rank for a while");
     if (word == "throw-oom") throw std::bad_alloc();
     if (word == "hoard") hoard();
     if (word == "hoard-noexcept") []() noexcept { hoard(); }();

@@ -183,6 +183,35 @@ TEST(CorePool, EqualRunsThatFitHaveACoreForEachThread) {
   }
 }
 
+TEST(CorePool, RanksShareNoCoreOfTheirRun) {
+  CorePool pool(topology(1, 4, 2), /*jobs=*/1);
+  const auto lease = pool.take(4);
+  EXPECT_EQ(lease.parts(2), (std::vector<Cpus>{{0, 1, 4, 5}, {2, 3, 6, 7}}));
+  EXPECT_EQ(lease.parts(4), (std::vector<Cpus>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(lease.parts(1), (std::vector<Cpus>{lease.cpus()}));
+}
+
+TEST(CorePool, RanksHaveAHardwareThreadForEachOfTheirThreads) {
+  for (const int hardware : {1, 2}) {
+    for (int64_t ranks = 1; ranks <= 7; ++ranks) {
+      for (int64_t threads = 1; threads <= 3; ++threads) {
+        CorePool pool(topology(2, 12, hardware), /*jobs=*/2);
+        const auto lease = pool.take(ranks * threads);
+        const auto parts = lease.parts(ranks);
+        ASSERT_EQ(parts.size(), static_cast<size_t>(ranks));
+        std::set<int> seen;
+        for (const auto& part : parts) {
+          EXPECT_GE(part.size(), static_cast<size_t>(threads)) << ranks << " x " << threads;
+          EXPECT_TRUE(std::ranges::is_sorted(part));
+          for (const int cpu : part) EXPECT_TRUE(seen.insert(cpu).second);
+        }
+        EXPECT_EQ(Cpus(seen.begin(), seen.end()), lease.cpus());
+      }
+    }
+  }
+  EXPECT_TRUE(CorePool::Lease().parts(2).empty());
+}
+
 TEST(CorePool, CpusAreWrittenAsTheSystemDoes) {
   EXPECT_EQ(cpu_list({}), "");
   EXPECT_EQ(cpu_list({3}), "3");

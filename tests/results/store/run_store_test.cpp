@@ -382,7 +382,8 @@ TEST_F(StoreTest, AKilledWorkerIsLostWithWhatItMeasured) {
 
 TEST_F(StoreTest, ALogWithAFinalEventIsAResult) {
   {
-    auto store = with({planned("zero", 0), planned("zero", 1), planned("zero", 2)});
+    auto store = with({planned("zero", 0), planned("zero", 1), planned("zero", 2),
+                       planned("zero", 3), planned("zero", 4)});
     const auto log = [&](int seed, const std::vector<Json>& events) {
       const auto where = directory(std::to_string(seed));
       ASSERT_TRUE(store.begin("accuracy/zero/" + std::to_string(seed), environment_of(), where));
@@ -392,13 +393,17 @@ TEST_F(StoreTest, ALogWithAFinalEventIsAResult) {
     log(0, accuracy_events({0.5}));
     log(1, accuracy_events({0.5}, RunState::kDiverged));
     log(2, {{{"event", "error"}, {"kind", 5}, {"message", "no data"}}});
+    log(3, {{{"event", "error"}, {"kind", 1}, {"message", "rank 1"}, {"state", "lost"}}});
+    log(4, {{{"event", "error"}, {"kind", 1}, {"message", "odd"}, {"state", "finished"}}});
   }
   RunStore store(path_, Mode::kWrite);
-  EXPECT_EQ(store.recover(), 3);
+  EXPECT_EQ(store.recover(), 5);
   EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kFinished);
   EXPECT_EQ(store.status("accuracy/zero/1").state, RunState::kDiverged);
   EXPECT_EQ(store.status("accuracy/zero/2").state, RunState::kFailed);
   EXPECT_EQ(store.status("accuracy/zero/2").error, "no data");
+  EXPECT_EQ(store.status("accuracy/zero/3").state, RunState::kLost);
+  EXPECT_EQ(store.status("accuracy/zero/4").state, RunState::kFailed);
   EXPECT_EQ(query(path_, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
 }
 

@@ -1,0 +1,19 @@
+// What is wrong with a sweep is said before any of its runs is begun.
+#pragma once
+
+#include <vector>
+
+#include "cli/sweep/coordinator.h"
+
+namespace approx {
+
+// Makes the folder to record into, where there is one. Throws Error(kUsage) where there is nothing
+// that could be recorded.
+void check_recording(const SweepOptions& sweep, const Experiment& experiment);
+
+// `ranks` with the launcher that is used, where a run of those to be done has several. Throws
+// Error(kUsage) where there is none, or a run has more ranks than this machine or allocation has
+// cores for.
+RankOptions checked_ranks(const RankOptions& ranks, const std::vector<const PlannedRun*>& to_do);
+
+}  // namespace approx
