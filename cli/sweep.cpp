@@ -108,6 +108,7 @@ void sweep_on_cluster(const Experiment& experiment, const GlobalOptions& options
                {.rerun = flags.sweep.rerun,
                 .jobs = flags.sweep.jobs,
                 .flags = flags_of_tasks(command),
+                .ranks = flags.sweep.ranks,
                 .dry_run = flags.dry_run});
 }
 

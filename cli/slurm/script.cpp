@@ -24,6 +24,16 @@ std::string time_limit_text(Nanoseconds limit) {
                      whole % 60);
 }
 
+// How the coordinator is started, as a step that hears Slurm's signals. Where it starts ranks they
+// are a step beside it, or processes of its own.
+std::string coordinator_step(const JobArray& array) {
+  if (array.processes == 1) {
+    return fmt::format("srun --ntasks=1 --cpus-per-task={}", array.cpus);
+  }
+  const int64_t cpus = array.cpus * (array.one_node ? array.processes : 1);
+  return fmt::format("srun --overlap --nodes=1 --ntasks=1 --cpus-per-task={}", cpus);
+}
+
 // What the user asks for in all jobs, behind ours, so that it prevails.
 void directives_of_user(std::string& script, const SlurmRequest& request) {
   if (!request.partition.empty()) directive(script, "--partition=" + request.partition);
@@ -52,8 +62,9 @@ std::string array_script(const JobArray& array, const SlurmRequest& request,
   directive(script, "--open-mode=append");
   directive(script, "--requeue");
   directive(script, fmt::format("--signal=USR1@{}", warning_ahead(request.time).count()));
-  directive(script, "--ntasks=1");
+  directive(script, fmt::format("--ntasks={}", array.processes));
   directive(script, fmt::format("--cpus-per-task={}", array.cpus));
+  if (array.one_node) directive(script, "--nodes=1");
   if (request.memory_bytes > 0) {
     directive(script, fmt::format("--mem={}K", (request.memory_bytes + 1023) / 1024));
   }
@@ -65,7 +76,7 @@ std::string array_script(const JobArray& array, const SlurmRequest& request,
   }
   directives_of_user(script, request);
 
-  script += fmt::format("\ncode=0\nsrun --ntasks=1 --cpus-per-task={}", array.cpus);
+  script += "\ncode=0\n" + coordinator_step(array);
   for (const auto& word : command) script += " " + shell_word(word);
   script += " \"$SLURM_ARRAY_TASK_ID\" || code=$?\n";
   // The task's own name: the job id of the last one is also that of the whole array.

@@ -12,13 +12,17 @@
 
 namespace approx {
 
-// The tasks of one purpose.
+// The tasks of one purpose and one number of ranks.
 struct JobArray {
   std::string name;  // of the job: letters, digits and _ - . :
   Purpose purpose = Purpose::kAccuracy;
   int64_t first = 0, last = 0;  // numbers of its tasks
   int64_t runs = 0;
-  int64_t cpus = 1, gpus = 0;  // of a task
+  // Of a task: its processes, each with so many processors. One is the coordinator; the ranks of
+  // runs of several, with --jobs of several runs, are started among the coordinator's.
+  int64_t processes = 1, cpus = 1;
+  int64_t gpus = 0;
+  bool one_node = false;  // its processes are all on one
 };
 
 // How long before the end of its time limit a task is told by SIGUSR1: two minutes, or a quarter

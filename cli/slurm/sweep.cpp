@@ -28,12 +28,27 @@ constexpr const char* kMergeScript = "merge.sh";
 
 void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
-const char* script_name(Purpose purpose) {
-  return purpose == Purpose::kTiming ? "timing.sh" : "accuracy.sh";
-}
+// Runs that can be in one array.
+struct ArrayKind {
+  Purpose purpose = Purpose::kAccuracy;
+  int64_t ranks = 1;
+
+  auto operator<=>(const ArrayKind&) const = default;
+
+  // "accuracy.sh", "timing-4-ranks.sh".
+  std::string script() const {
+    return fmt::format("{}{}.sh", name(purpose), ranks > 1 ? fmt::format("-{}-ranks", ranks) : "");
+  }
+  // Of a job, behind the experiment's id.
+  std::string job() const {
+    return (purpose == Purpose::kTiming ? ":timing" : "") +
+           (ranks > 1 ? fmt::format(":{}-ranks", ranks) : "");
+  }
+};
 
 // An array and the runs of each of its tasks.
 struct PlannedArray {
+  ArrayKind kind;
   JobArray job;
   std::vector<TaskRuns> tasks;
 };
@@ -90,44 +105,62 @@ void check_threads(const std::vector<const PlannedRun*>& runs) {
   }
 }
 
-// The processors of a task whose runs are these.
-int64_t processors(const TaskRuns& runs, const SlurmRequest& request, int64_t jobs) {
-  int64_t needed = 1;
+// Sets the processes and processors of a task whose runs are these.
+void take_processors(JobArray& job, const TaskRuns& runs, const SlurmRequest& request,
+                     int64_t jobs) {
+  int64_t threads = 1, ranks = 1;
   for (const auto* run : runs) {
-    const bool alone = run->config.purpose == Purpose::kTiming;
-    needed = std::max(needed, run->config.threads * (alone ? 1 : jobs));
+    threads = std::max(threads, run->config.threads);
+    ranks = run->config.ranks;
   }
+  const int64_t at_once = job.purpose == Purpose::kTiming ? 1 : jobs;
+  const int64_t needed = threads * ranks * at_once;
   if (request.cpus > 0 && request.cpus < needed) {
     throw usage_error("--slurm-cpus {}: its runs have {} threads at the same time", request.cpus,
                       needed);
   }
-  return std::max(request.cpus, needed);
+  job.processes = ranks == 1 ? 1 : ranks * at_once;
+  // Rounded up, so that there are as many as were asked for.
+  job.cpus = (std::max(request.cpus, needed) + job.processes - 1) / job.processes;
 }
 
 std::vector<PlannedArray> plan_arrays(const Experiment& experiment, const Missing& missing,
-                                      const SlurmRequest& request, int64_t jobs) {
+                                      const SlurmRequest& request, int64_t jobs,
+                                      Launcher launcher) {
+  std::map<ArrayKind, TaskRuns> kinds;
+  for (const auto* run : missing.runs) {
+    kinds[{run->config.purpose, run->config.ranks}].push_back(run);
+  }
   std::vector<PlannedArray> arrays;
   int64_t next = 0;
-  for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
-    TaskRuns runs;
-    std::ranges::copy_if(missing.runs, std::back_inserter(runs),
-                         [&](const PlannedRun* run) { return run->config.purpose == purpose; });
-    if (runs.empty()) continue;
-    PlannedArray array{.job = {}, .tasks = split_runs(runs, request.tasks)};
+  for (const auto& [kind, runs] : kinds) {
+    PlannedArray array{.kind = kind, .job = {}, .tasks = split_runs(runs, request.tasks)};
     const bool on_gpu = std::ranges::any_of(
         runs, [](const PlannedRun* run) { return run->config.device == DeviceKind::kCuda; });
     const auto count = static_cast<int64_t>(array.tasks.size());
-    array.job = {.name = experiment.id + (purpose == Purpose::kTiming ? ":timing" : ""),
-                 .purpose = purpose,
+    array.job = {.name = experiment.id + kind.job(),
+                 .purpose = kind.purpose,
                  .first = next,
                  .last = next + count - 1,
                  .runs = static_cast<int64_t>(runs.size()),
-                 .cpus = processors(runs, request, jobs),
-                 .gpus = request.gpus.value_or(on_gpu ? 1 : 0)};
+                 .gpus = request.gpus.value_or(on_gpu ? 1 : 0),
+                 .one_node = kind.ranks > 1 && launcher == Launcher::kMpirun};
+    take_processors(array.job, runs, request, jobs);
     next += count;
     arrays.push_back(std::move(array));
   }
   return arrays;
+}
+
+bool has_ranks(const std::vector<const PlannedRun*>& runs) {
+  return std::ranges::any_of(runs, [](const PlannedRun* run) { return run->config.ranks > 1; });
+}
+
+// That of the machines that compute: what this one has counts for nothing but what Slurm's srun
+// says.
+Launcher launcher_of_tasks(const RankOptions& ranks) {
+  if (ranks.launcher) return *ranks.launcher;
+  return srun_knows_pmix() ? Launcher::kSrun : Launcher::kMpirun;
 }
 
 // What they came to, but for the results of tasks in the queue all of it.
@@ -176,7 +209,7 @@ Scripts write_scripts(const Experiment& experiment, const std::string& folder,
                       const SlurmRequest& request, const std::vector<std::string>& command) {
   Scripts scripts;
   for (const auto& array : arrays) {
-    scripts.emplace_back(script_name(array.job.purpose), array_script(array.job, request, command));
+    scripts.emplace_back(array.kind.script(), array_script(array.job, request, command));
   }
   scripts.emplace_back(kMergeScript,
                        merge_script(experiment.id + ":merge", request, program_path(), folder, db));
@@ -276,13 +309,21 @@ void submit_sweep(const Experiment& experiment, const GlobalOptions& options,
   }
   if (missing.runs.empty()) return tell(fmt::format("{}: nothing to submit", experiment.id));
   check_threads(missing.runs);
-  const auto arrays = plan_arrays(experiment, missing, request, tasks.jobs);
+  TaskOptions of_tasks = tasks;
+  Launcher launcher = Launcher::kMpirun;
+  if (has_ranks(missing.runs)) {
+    launcher = launcher_of_tasks(tasks.ranks);
+    if (!tasks.ranks.launcher) {
+      of_tasks.flags.push_back(fmt::format("--launcher={}", name(launcher)));
+    }
+  }
+  const auto arrays = plan_arrays(experiment, missing, request, tasks.jobs, launcher);
   Submission submission{.folder = checked_folder(db, experiment.id),
                         .experiment = experiment.id,
                         .jobs = {},
                         .tasks = arrays.back().job.last + 1};
   const auto scripts = write_scripts(experiment, submission.folder, db, arrays, request,
-                                     task_command(submission.folder, options, request, tasks));
+                                     task_command(submission.folder, options, request, of_tasks));
   if (tasks.dry_run) {
     for (const auto& [name, script] : scripts) std::fputs(script.c_str(), stdout);
     return;

@@ -20,6 +20,7 @@ struct TaskOptions {
   Rerun rerun;
   int64_t jobs = 1;                // runs of a task at the same time
   std::vector<std::string> flags;  // of `sweep task`, each a word
+  RankOptions ranks;               // of runs of several
   bool dry_run = false;            // print the scripts; submit and write nothing
 };
 

@@ -7,6 +7,7 @@ back into the queue and killed, and at the end the report of a sweep that nobody
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +46,20 @@ dataset = "mnist14"
 method = "dense"
 recipe = { optimizer = "adam", learning_rate = 1e-3, epochs = 60 }
 threads = 1
+"""
+
+# Needs no more than two processors, as the others.
+RANKED = """id = "fake:ranked"
+network = "small_cnn"
+dataset = "mnist14"
+method = "zero"
+ranks = [1, 2]
+batch_size = 120
+threads = 1
+seeds = "0-1"
+[slurm]
+time = "10min"
+memory = "200M"
 """
 
 # Time to be killed in: a run takes five steps.
@@ -102,6 +117,64 @@ class RealFolder(SlurmFolder):
     def status_notes(self):
         _, out, _ = self.run("sweep", "status", "--db", "t.db", "--format", "json")
         return " ".join(json.loads(out)["notes"])
+
+
+def several_ranks(cluster):
+    """Tasks of runs of two ranks, which srun starts, or mpirun inside of a task."""
+    if shutil.which("mpirun") is None:
+        print("no mpirun: nothing with several ranks")
+        return
+    launchers = ["mpirun"]
+    if "pmix" in cluster.command("srun", "--mpi=list").split():
+        launchers.append("srun")
+    else:
+        print("Slurm without PMIx: ranks by mpirun alone")
+    for launcher in launchers:
+        chosen = [] if launcher == launchers[-1] else ["--launcher", launcher]
+        with SlurmFolder(RANKED, cluster) as folder:
+            _, err = folder.submit(*chosen, "--slurm-tasks", "1", env=SLOW_STEP)
+            expect("fake:ranked: 2 runs in 1 task: " in err, f"{launcher}: {err}")
+            expect("fake:ranked:2-ranks: 2 runs in 1 task: " in err, f"{launcher}: {err}")
+            submission = folder.file(f"t.slurm/{folder.submissions()[0]}")
+            with open(os.path.join(submission, "accuracy-2-ranks.sh")) as script:
+                lines = script.read().split("\n")
+            expect("#SBATCH --ntasks=2" in lines, f"{launcher}: {lines}")
+            expect_equal("#SBATCH --nodes=1" in lines, launcher == "mpirun", f"{launcher}: nodes")
+            # One of its ranks is killed at work, later all are warned.
+            wait_until(lambda: len(ranks_of(folder)) == 2, 60)
+            time.sleep(2)  # past the first step
+            os.kill(chance.choice(ranks_of(folder)), signal.SIGKILL)
+            wait_until(lambda: "goes on after step" in folder.logs(), 60)
+            wait_until(lambda: len(ranks_of(folder)) == 2, 60)
+            for task in cluster.running():
+                cluster.command("scancel", "--signal=USR1", task)
+            folder.wait_for_the_end()
+            states = folder.states()
+            expect_equal(set(states.values()), {"finished"}, f"{launcher}: {folder.logs()}")
+            rows = folder.query("SELECT state, error, environment FROM run JOIN cell "
+                                "USING(cell_id) WHERE json_extract(config, '$.ranks') = 2 "
+                                "ORDER BY run_id")
+            lost = [error for state, error, _ in rows if state == "lost"]
+            expect(len(lost) == 1 and lost[0].startswith("rank ") and
+                   "was killed by signal 9 (Killed)" in lost[0], f"{launcher}: {lost}")
+            used = {json.loads(environment)["engine"]["launcher"]
+                    for state, _, environment in rows if state == "finished"}
+            expect_equal(used, {launcher}, f"{launcher}: what started them")
+            wait_until(lambda: not ranks_of(folder), 20)
+
+
+def ranks_of(folder):
+    """Processes of ranks of tasks of this folder."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as line:
+                words = line.read().split(b"\0")
+        except OSError:
+            continue
+        if b"--rank" in words and words[1:2] == [b"train"] and folder.path in cwd_of(pid):
+            found.append(int(pid))
+    return found
 
 
 def processes_of(word):
@@ -372,14 +445,16 @@ def goes_on_from_a_checkpoint(cluster):
 
 seed = int(os.environ.get("APPROXTRAIN_TEST_SEED", time.time_ns() % 1_000_000))
 print(f"APPROXTRAIN_TEST_SEED={seed}", flush=True)
+chance = random.Random(seed)
 with Cluster() as started:
     dry_run(started)
     refusals(started)
     another_program(started)
     only_what_is_missing(started)
     timings_apart(started)
+    several_ranks(started)
     got_nowhere(started)
     at_its_time_limit(started)
     goes_on_from_a_checkpoint(started)
-    disturbed(started, random.Random(seed))
+    disturbed(started, chance)
 finish()

@@ -42,6 +42,24 @@ TEST(ShellWord, IsReadBackAsItWas) {
   }
 }
 
+TEST(ArrayScript, ATaskOfRanksHasAProcessForEach) {
+  JobArray array = some_array();
+  array.processes = 3;
+  array.cpus = 2;
+  std::string script = array_script(array, {}, {"program"});
+  EXPECT_TRUE(has_line(script, "#SBATCH --ntasks=3"));
+  EXPECT_TRUE(has_line(script, "#SBATCH --cpus-per-task=2"));
+  EXPECT_FALSE(has_line(script, "#SBATCH --nodes=1"));
+  // Its coordinator leaves them to the ranks.
+  EXPECT_NE(script.find("\nsrun --overlap --nodes=1 --ntasks=1 --cpus-per-task=2 program "),
+            std::string::npos);
+  array.one_node = true;
+  script = array_script(array, {}, {"program"});
+  EXPECT_TRUE(has_line(script, "#SBATCH --nodes=1"));
+  EXPECT_NE(script.find("\nsrun --overlap --nodes=1 --ntasks=1 --cpus-per-task=6 program "),
+            std::string::npos);
+}
+
 TEST(WarningAhead, LeavesTimeToSave) {
   EXPECT_EQ(warning_ahead(Nanoseconds(0)), seconds(120));
   EXPECT_EQ(warning_ahead(hours(4)), seconds(120));
