@@ -13,10 +13,23 @@ std::string text_or(const Json& json, const char* key, const std::string& fallba
   return it != json.end() && it->is_string() ? it->get<std::string>() : fallback;
 }
 
+std::optional<int64_t> whole_number(const Json& json) {
+  if (!json.is_number()) return std::nullopt;
+  constexpr double kBeyond = 9223372036854775808.0;  // 2^63
+  if (json.is_number_float() && !(std::abs(json.get<double>()) < kBeyond)) return std::nullopt;
+  if (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX) return std::nullopt;
+  return json.get<int64_t>();
+}
+
 std::optional<int64_t> integer_or_none(const Json& json, const char* key) {
   const auto it = json.find(key);
-  if (it == json.end() || !it->is_number()) return std::nullopt;
-  return it->get<int64_t>();
+  return it == json.end() ? std::nullopt : whole_number(*it);
+}
+
+int64_t integer_at(const Json& json, const char* key) {
+  const auto found = integer_or_none(json, key);
+  if (!found) throw usage_error("{} is no whole number", key);
+  return *found;
 }
 
 StoredNumber to_number(const Json& json, const Json& special) {

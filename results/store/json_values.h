@@ -15,8 +15,15 @@ namespace approx {
 // The text under `key`, `fallback` where there is none.
 std::string text_or(const Json& json, const char* key, const std::string& fallback);
 
-// The number under `key` of an object as a whole one, nothing where there is none.
+// A number without what is behind its point; nothing for what is no number, or one that no integer
+// holds.
+std::optional<int64_t> whole_number(const Json& json);
+
+// That under `key` of an object, nothing where there is none.
 std::optional<int64_t> integer_or_none(const Json& json, const char* key);
+
+// The same. Throws where there is none.
+int64_t integer_at(const Json& json, const char* key);
 
 // A number as the store keeps it: a value, or the name of what it is instead.
 struct StoredNumber {

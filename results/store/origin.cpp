@@ -27,7 +27,7 @@ std::string environment_text(const Json& environment, const char* key,
 
 int64_t environment_integer(const Json& environment, const char* key) {
   const Json value = environment_entry(environment, key);
-  return value.is_number() ? value.get<int64_t>() : 0;
+  return whole_number(value).value_or(0);
 }
 
 // The first column of the only row of a query.

@@ -17,8 +17,8 @@ Json value_or_null(const Json& event, const char* key) {
 Outcome::Metric metric_of(const Json& event) {
   return {.name = event.at("name").get<std::string>(),
           .split = text_or(event, "split", ""),
-          .step = event.at("step").get<int64_t>(),
-          .train_ns = event.value("train_ns", int64_t{0}),
+          .step = integer_at(event, "step"),
+          .train_ns = event.contains("train_ns") ? integer_at(event, "train_ns") : 0,
           .epoch = event.value("epoch", 0.0),
           .number = to_number(value_or_null(event, "value"), value_or_null(event, "special"))};
 }
@@ -28,10 +28,10 @@ Outcome::Layer layer_of(const Json& event) {
   return {.layer = event.at("layer").get<std::string>(),
           .product = event.at("product").get<std::string>(),
           .method = event.at("method").get<std::string>(),
-          .calls = event.at("calls").get<int64_t>(),
-          .exact_calls = event.at("exact_calls").get<int64_t>(),
-          .macs_dense = event.at("macs_dense").get<int64_t>(),
-          .macs_done = event.at("macs_done").get<int64_t>(),
+          .calls = integer_at(event, "calls"),
+          .exact_calls = integer_at(event, "exact_calls"),
+          .macs_dense = integer_at(event, "macs_dense"),
+          .macs_done = integer_at(event, "macs_done"),
           .density = density.is_number() ? std::optional(density.get<double>()) : std::nullopt};
 }
 
@@ -40,16 +40,16 @@ Outcome::LayerVariant variant_of(const Json& event) {
           .product = event.at("product").get<std::string>(),
           .plan = event.at("plan").get<std::string>(),
           .variant = event.at("variant").get<std::string>(),
-          .calls = event.at("calls").get<int64_t>()};
+          .calls = integer_at(event, "calls")};
 }
 
 Outcome::Block block_of(const Json& event) {
-  Outcome::Block block{.pair = event.at("pair").get<int64_t>(),
+  Outcome::Block block{.pair = integer_at(event, "pair"),
                        .arm = event.at("arm").get<std::string>(),
-                       .order = event.at("order").get<int64_t>(),
-                       .steps = event.at("steps").get<int64_t>(),
-                       .ns = event.at("ns").get<int64_t>(),
-                       .repeats = event.value("repeats", int64_t{0})};
+                       .order = integer_at(event, "order"),
+                       .steps = integer_at(event, "steps"),
+                       .ns = integer_at(event, "ns"),
+                       .repeats = event.contains("repeats") ? integer_at(event, "repeats") : 0};
   if (event.contains("core_share")) block.core_share = event["core_share"].get<double>();
   if (event.contains("clock_mhz")) block.clock_mhz = event["clock_mhz"].get<double>();
   if ((block.arm != "dense" && block.arm != "approx") || block.steps <= 0 || block.ns <= 0) {

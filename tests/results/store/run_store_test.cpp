@@ -228,9 +228,13 @@ TEST_F(StoreTest, MalformedEventsAreLeftOutAndCounted) {
   events.push_back({{"event", 7}});
   events.push_back(block_event(0, "other", 1, 1));
   events.push_back(block_event(0, "dense", 0, 1));
+  // Beyond what an integer holds.
+  for (const Json& step : {Json(1e40), Json(-1e19), Json(uint64_t{1} << 63)}) {
+    events.push_back({{"event", "metric"}, {"name", "loss"}, {"step", step}, {"value", 1}});
+  }
   store.finish(*id, events, {});
   EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kFinished);
-  EXPECT_EQ(store.status("accuracy/zero/0").error, "5 malformed events were left out");
+  EXPECT_EQ(store.status("accuracy/zero/0").error, "8 malformed events were left out");
 }
 
 TEST_F(StoreTest, TextThatIsNotUtf8IsStoredReplaced) {
