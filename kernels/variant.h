@@ -123,6 +123,8 @@ struct Variant {
   Variant& pays(Rule rule) { return pays_ = rule, *this; }
   // Of a function of tensors that first makes another operand of dY: the two parts of it.
   Variant& in_two_parts(Preparation<Plan> prepare) { return preparation = prepare, *this; }
+  // It leaves the sampled channels of x where Operands::sample wants them.
+  Variant& leaves_sample() { return leaves_sample_ = true, *this; }
   // Of those that fit and pay the one of least rank is taken: the fastest first.
   Variant& rank(int rank) { return rank_ = rank, *this; }
   // The definition in plain loops, which the others must agree with: taken only by its name.
@@ -135,6 +137,7 @@ struct Variant {
     if (!allows(layouts_, p.layout)) return Limit::kLayout;
     return fits_ == nullptr || fits_(p) ? Limit::kNone : Limit::kShape;
   }
+  bool does_leave_sample() const { return leaves_sample_; }
   bool fits(const Problem& p) const { return limit(p) == Limit::kNone; }
   bool worth(const Problem& p) const {
     return !is_definition_ && fits(p) && (pays_ == nullptr || pays_(p));
@@ -194,7 +197,7 @@ struct Variant {
   std::vector<MapLayout> layouts_;
   Rule fits_ = nullptr, pays_ = nullptr;
   int rank_ = 0;
-  bool is_definition_ = false;
+  bool is_definition_ = false, leaves_sample_ = false;
 };
 
 // The variant for a problem, null where none fits.

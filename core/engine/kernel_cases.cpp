@@ -167,13 +167,14 @@ struct Planned {
 
   Plan plan() const { return method ? method->plan(operands, call) : first; }
 
-  // As in a layer: the forward product takes the channels that the weight gradient will want.
+  // As in a layer: the forward product takes or leaves the channels that the weight gradient will
+  // want.
   at::Tensor result(const Plan& plan, const std::string& variant) const {
     const bool takes =
         operands.product == Product::kForward && method && method->keep() == Method::Keep::kSample;
     if (!takes) return run(plan, operands, variant);
     Operands part = operands;
-    part.x = sampled_input(operands.x, plan, operands.geometry);
+    kept_sample(plan, part, variant);
     return run(plan, part, variant);
   }
 };

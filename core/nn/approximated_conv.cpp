@@ -217,7 +217,7 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
       const MethodCall call(draws_of(slot, layer, Product::kForward), slot.norm_follows);
       plan = forward->plan(operands, call);
       if (method == forward && method->keep() == Method::Keep::kSample) {
-        kept = operands.x = sampled_input(x, *plan, geometry);
+        kept = kept_sample(*plan, operands);
       }
       y = computed(slot, *plan, operands, call);
     } else {
