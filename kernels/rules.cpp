@@ -112,7 +112,7 @@ std::vector<std::string> variants_of(const std::vector<KernelRule>& rows) {
 // Those that a table may name.
 std::vector<std::string> variants_with_rules() {
   auto names = variants_of(builtin_kernel_rules().rows());
-  names.insert(names.end(), kUnmeasuredVariants.begin(), kUnmeasuredVariants.end());
+  for (const auto& variant : kUnmeasuredVariants) names.emplace_back(variant.name);
   return names;
 }
 
@@ -151,7 +151,9 @@ KernelRules::KernelRules(std::string_view text, std::string_view what) {
         throw usage_error("unknown variant {}{}", quote(variant), known_names(variant, known));
       }
       wait_for_density_ |=
-          std::ranges::find(kUnmeasuredVariants, variant) != kUnmeasuredVariants.end();
+          std::ranges::any_of(kUnmeasuredVariants, [&](const UnmeasuredVariant& unmeasured) {
+            return unmeasured.waits && unmeasured.name == variant;
+          });
     } catch (const Error& error) {
       throw usage_error("{}:{}: {}", what, number, error.what());
     }

@@ -36,7 +36,7 @@
 //   close_copies()                makes a group of the copies that this thread has begun since
 //   wait_copies<kOpen>()          waits for this thread's groups, all but the last kOpen; a
 //                                 barrier then shows them to the others
-//   multiply_sparse, load_matrices    by all lanes of a warp: kernels/gpu/tensor_cores.h
+//   multiply, multiply_sparse, load_matrices    by all lanes of a warp: kernels/gpu/tensor_cores.h
 // What both sides call, as grid() and the body do a helper, is constexpr: what is marked APPROX_GPU
 // does not exist on the host of a GPU.
 // Barriers must be met by all threads of a block, shuffles and ballots by all lanes of a warp. The
@@ -197,24 +197,29 @@ APPROX_GPU void store(float* to, const Floats<kCount>& values) {
   *reinterpret_cast<Floats<kCount>*>(to) = values;
 }
 
+template <int kCount>
+APPROX_GPU void store_bits(uint16_t* to, const Halves<kCount>& halves) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kCount == 4) {
+    *reinterpret_cast<ushort4*>(to) =
+        make_ushort4(halves.v[0], halves.v[1], halves.v[2], halves.v[3]);
+    return;
+  }
+  if constexpr (kCount == 8) {
+    *reinterpret_cast<uint4*>(to) = std::bit_cast<uint4>(halves);
+    return;
+  }
+#endif
+  *reinterpret_cast<Halves<kCount>*>(to) = halves;
+}
+
 // Rounded to such numbers.
 template <int kCount, typename Number>
 requires(sizeof(Number) == sizeof(uint16_t)) APPROX_GPU
     void store(Number* to, const Floats<kCount>& values) {
   Halves<kCount> halves;
   for (int i = 0; i < kCount; ++i) halves.v[i] = Number(values.v[i]).bits;
-#if defined(__CUDA_ARCH__)
-  if constexpr (kCount == 4) {
-    *reinterpret_cast<ushort4*>(&to->bits) =
-        make_ushort4(halves.v[0], halves.v[1], halves.v[2], halves.v[3]);
-    return;
-  }
-  if constexpr (kCount == 8) {
-    *reinterpret_cast<uint4*>(&to->bits) = std::bit_cast<uint4>(halves);
-    return;
-  }
-#endif
-  *reinterpret_cast<Halves<kCount>*>(&to->bits) = halves;
+  store_bits<kCount>(&to->bits, halves);
 }
 
 }  // namespace approx

@@ -79,6 +79,26 @@ class GpuThread {
     return r;
   }
 
+  template <typename Number>
+  __device__ void multiply(const Registers& a, uint32_t b_first, uint32_t b_second,
+                           Floats<4>& sum) {
+    static_assert(sizeof(Number) == sizeof(uint16_t));
+    if constexpr (std::is_same_v<Number, BFloat16>) {
+      asm volatile(
+          "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+          "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+          : "+f"(sum.v[0]), "+f"(sum.v[1]), "+f"(sum.v[2]), "+f"(sum.v[3])
+          : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b_first), "r"(b_second));
+    } else {
+      static_assert(std::is_same_v<Number, Float16>);
+      asm volatile(
+          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+          "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+          : "+f"(sum.v[0]), "+f"(sum.v[1]), "+f"(sum.v[2]), "+f"(sum.v[3])
+          : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b_first), "r"(b_second));
+    }
+  }
+
   // The form that asks for ascending indices is the one that is fast everywhere (PTX ISA 9.0,
   // section 9.7.14.6.3).
   template <typename Number, int kSelector>

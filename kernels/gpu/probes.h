@@ -38,6 +38,31 @@ struct SparseTiles {
   }
 };
 
+// A product for each tile. What the lanes hold is [tiles,32]; of b the first two registers.
+template <typename Number>
+struct DenseTilesArgs {
+  int64_t tiles = 0;
+  const Registers* a = nullptr;
+  const Registers* b = nullptr;
+  Floats<4>* sum = nullptr;  // added to
+};
+
+template <typename Number>
+struct DenseTiles {
+  static constexpr int kMostThreads = kWarp;
+  DenseTilesArgs<Number> args;
+
+  Grid grid() const { return {.x = args.tiles, .threads = kWarp}; }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    const int64_t at = thread.block_x() * kWarp + thread.index();
+    Floats<4> sum = args.sum[at];
+    thread.template multiply<Number>(args.a[at], args.b[at].v[0], args.b[at].v[1], sum);
+    args.sum[at] = sum;
+  }
+};
+
 // Four matrices [8,8] of sixteen bits each, copied to shared memory and loaded from there as they
 // are and transposed.
 struct LoadedMatricesArgs {

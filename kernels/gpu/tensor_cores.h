@@ -2,6 +2,10 @@
 // 9.7.14.5.8 and 9.7.14.6.2.2; where the indices lie is a figure there, and what CUTLASS's
 // reorder_meta says).
 //
+// Thread::multiply<Number>(a, b_first, b_second, sum) adds A [16,16] times B [16,8] to D [16,8]. a,
+// b and sum are as below, of an A all of whose columns are there and of the first two registers of
+// b, which are its sixteen rows.
+//
 // Thread::multiply_sparse<Number, kSelector>(a, b, indices, sum) adds A [16,32] times B [32,8] to
 // D [16,8]. Of every four neighbouring columns of A two are stored, the lower first, so that it is
 // [16,16] in the registers; all others are zero. Of lane 4 g + t:

@@ -2,6 +2,7 @@
 // (kernels/structured_dy/mma_sp_gpu.h): one launch chooses and stores, the next multiplies.
 #include <ATen/ops/empty.h>
 
+#include "kernels/gpu/sixteens.h"
 #include "kernels/gpu/start.h"
 #include "kernels/kernel.h"
 #include "kernels/numbers_of.h"
@@ -10,13 +11,6 @@
 
 namespace approx {
 namespace {
-
-// With the channels last, where sixteen bytes are moved at a time.
-at::Tensor in_sixteens(const at::Tensor& tensor) {
-  auto last = tensor.contiguous(at::MemoryFormat::ChannelsLast);
-  const auto at = reinterpret_cast<uintptr_t>(last.const_data_ptr());
-  return at % 16 == 0 ? last : last.clone();
-}
 
 struct TwoOfFour {
   at::Tensor stored;  // [pixels, Co/2]

@@ -19,7 +19,7 @@
 #include "kernels/norm/fused_norm.h"
 #include "kernels/rules.h"
 #include "kernels/select/select.h"
-#include "tests/gpu_checks/sparse_tile.h"
+#include "tests/gpu_checks/dense_tile.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 
@@ -432,6 +432,24 @@ TEST(Cuda, StoredFragmentsOfASparseProductAreWhereTheyAreDescribed) {
   expect_fragments_where_they_are_described<Float16>();
 }
 
+template <typename Number>
+void expect_dense_fragments_where_they_are_described() {
+  ASSERT_TRUE(can_start<DenseTilesArgs<Number>>(*cuda()));
+  const auto tiles = dense_tiles_of_single_numbers();
+  const TileRegisters registers = registers_of<Number>(tiles);
+  const auto a = there_of(registers.a), b = there_of(registers.b), sum = there_of(registers.sum);
+  start<DenseTilesArgs<Number>>({static_cast<int64_t>(tiles.size()), pointer_of<Registers>(a),
+                                 pointer_of<Registers>(b), pointer_of<Floats<4>>(sum)},
+                                *cuda());
+  EXPECT_EQ(wrong_tile(tiles, back_from<Floats<4>>(sum)), "");
+}
+
+TEST(Cuda, StoredFragmentsOfAProductAreWhereTheyAreDescribed) {
+  SKIP_WITHOUT_CUDA();
+  expect_dense_fragments_where_they_are_described<BFloat16>();
+  expect_dense_fragments_where_they_are_described<Float16>();
+}
+
 TEST(Cuda, StoredMatricesAreLoadedAsTheyAreDescribed) {
   SKIP_WITHOUT_CUDA();
   ASSERT_TRUE(can_start<LoadedMatricesArgs>(*cuda()));
@@ -488,6 +506,44 @@ TEST(Cuda, StructuredGradientsOfSparseTensorCoresAgreeWithTheirDefinition) {
           EXPECT_TRUE(at::equal(prepared(plan, half, variant)(), got)) << variant;
         }
         EXPECT_TRUE(at::equal(run(plan, half, "mma_sp"), run(plan, half, "mma_sp")));
+      }
+    }
+  }
+}
+
+TEST(Cuda, StoredSamplesAreReadThroughTheirList) {
+  SKIP_WITHOUT_CUDA();
+  // Examples, channels, size, channels out, kernel, stride, padding.
+  for (const auto& shape : {TestShape{2, 64, 8, 64, 1, 1, 0}, TestShape{3, 256, 7, 72, 1, 1, 0},
+                            TestShape{50, 784, 1, 504, 1, 1, 0}, TestShape{1, 8, 1, 8, 1, 1, 0},
+                            TestShape{5, 400, 9, 296, 1, 1, 0}}) {
+    for (const auto& [type, variant] : {std::pair(at::kBFloat16, "fused_gather_bf16"),
+                                        std::pair(at::kHalf, "fused_gather_fp16")}) {
+      auto exact = random_operands(shape);
+      for (auto* tensor : {&exact.x, &exact.w, &exact.dy}) {
+        *tensor = tensor->to(type).to(at::kFloat);
+      }
+      auto half = on_device(exact);
+      for (auto* tensor : {&half.x, &half.w, &half.dy}) *tensor = tensor->to(type);
+      for (const auto& [product, axis] :
+           {std::pair(Product::kForward, Axis::kInputChannels),
+            std::pair(Product::kDataGradient, Axis::kInputChannels),
+            std::pair(Product::kDataGradient, Axis::kOutputChannels)}) {
+        exact.product = half.product = product;
+        const int64_t length = axis == Axis::kInputChannels ? shape.ci : shape.co;
+        for (const int64_t kept : {int64_t{1}, length / 2, length}) {
+          SCOPED_TRACE(testing::Message() << shape << " " << variant << " " << name(product)
+                                          << " axis " << int(axis) << " " << kept);
+          const auto index = std::get<0>(at::randperm(length).narrow(0, 0, kept).sort());
+          const auto scale = at::rand({kept}) + 0.5;
+          const auto wanted = run(Sampled{axis, index, scale}, exact, kReference);
+          const Sampled there{axis, index.to(*cuda()), scale.to(*cuda())};
+          const auto got = run(there, half, variant);
+          // Scaled weights are rounded to sixteen bits before they are multiplied.
+          EXPECT_TRUE(close(got.to(at::kFloat), wanted, 2e-2));
+          EXPECT_TRUE(close(got.to(at::kFloat), run(there, half, "gather").to(at::kFloat), 2e-2));
+          EXPECT_TRUE(at::equal(run(there, half, variant), got));
+        }
       }
     }
   }

@@ -24,6 +24,7 @@ std::vector<Agreement> squares_on_gpu();
 std::vector<Agreement> tensor_cores_on_gpu();
 std::vector<Agreement> two_of_four_on_gpu();
 std::vector<Agreement> copy_rounds_on_gpu();
+std::vector<Agreement> fused_gather_on_gpu();
 
 // What rounding to such numbers may change of one, as a share of it.
 template <typename Number>

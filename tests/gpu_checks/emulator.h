@@ -87,6 +87,12 @@ class CpuThread {
     together(&mine, load_matrices_of_warp);
     return mine.loaded;
   }
+  template <typename Number>
+  void multiply(const Registers& a, uint32_t b_first, uint32_t b_second, Floats<4>& sum) {
+    DenseFactors mine{a, {b_first, b_second}, std::is_same_v<Number, BFloat16>, sum};
+    together(&mine, multiply_of_warp);
+    sum = mine.sum;
+  }
   template <typename Number, int kSelector>
   void multiply_sparse(const Registers& a, const Registers& b, uint32_t indices, Floats<4>& sum) {
     SparseFactors mine{a, b, indices, kSelector, std::is_same_v<Number, BFloat16>, sum};

@@ -25,14 +25,16 @@ NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
 SQUARES, STREAM = "kernels/select/squares_gpu.h", "kernels/rng.h"
 PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
 STORED, SPARSE = (f"kernels/structured_dy/{name}_gpu.h" for name in ("compress", "mma_sp"))
-PROBES, COPIES = "kernels/gpu/probes.h", "kernels/probe/copy_rounds_gpu.h"
+PROBES, MATRIX_TILES = "kernels/gpu/probes.h", "kernels/gpu/tensor_tiles.h"
+COPIES, FUSED = "kernels/probe/copy_rounds_gpu.h", "kernels/sampled/fused_gather_gpu.h"
 # The file of its check; of the others it is "pruning". Of what several include, the first that is
 # linked: of functions that are not inlined the linker takes the first.
 CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels",
             SQUARES: "squares", SLICES: "entries", ROWS_OF_PIXELS: "pruned_rows",
             GRADIENT_ROWS: "pruned_rows", ROWS: "pruned_rows", TILES: "pruned_tiles",
             LISTS: "pruned_lists", PEAKS: "peaks", LARGEST: "peaks", STORED: "two_of_four",
-            SPARSE: "two_of_four", PROBES: "tensor_cores", COPIES: "copy_rounds"}
+            SPARSE: "two_of_four", PROBES: "tensor_cores", COPIES: "copy_rounds",
+            MATRIX_TILES: "fused_gather", FUSED: "fused_gather"}
 CASES = "12"  # of each check
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
@@ -43,7 +45,8 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           ROWS_OF_PIXELS: "PrunedDY rows", GRADIENT_ROWS: "PrunedDY rows", ROWS: "PrunedDY rows",
           TILES: "PrunedDY tiles", LISTS: "PrunedDY lists", PEAKS: "all peaks",
           LARGEST: "the largest", STORED: "two of four: stored", SPARSE: "two of four: data",
-          PROBES: "tensor cores", COPIES: "copies", STREAM: "uniform"}
+          PROBES: "tensor cores", COPIES: "copies", STREAM: "uniform",
+          MATRIX_TILES: "fused gather", FUSED: "fused gather"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
@@ -255,6 +258,47 @@ FAULTS = [
      ""),
     ("rounds run over the end", COPIES, "i + shift - vectors;", "i + shift;"),
     ("a block's part alone", COPIES, "i < vectors; i += stride", "i < vectors; i = vectors"),
+    ("rows of B twice", PROBES, "args.b[at].v[0], args.b[at].v[1]",
+     "args.b[at].v[0], args.b[at].v[0]"),
+    ("a stage is multiplied before it is there", MATRIX_TILES,
+     "      thread.barrier();  // this stage is whole, and nobody reads the other any more\n", ""),
+    ("copies of a stage are not waited for", MATRIX_TILES, "wait_copies<0>", "wait_copies<1>"),
+    ("a stage is filled while it is read", MATRIX_TILES, "stages[(step + 1) % 2]",
+     "stages[step % 2]"),
+    ("the result is written over stages that are read", MATRIX_TILES,
+     "    thread.barrier();  // the result goes where the stages were\n", ""),
+    ("the result is read before it is whole", MATRIX_TILES,
+     "    thread.barrier();\n    return result;", "    return result;"),
+    ("half of a stage", MATRIX_TILES, "depth < kDepth; depth += 16", "depth < 16; depth += 16"),
+    ("columns twice", MATRIX_TILES, "8 * j + lane / 16 * 8 + lane % 8;", "8 * j + lane % 8;"),
+    ("the first eight of sixteen terms twice", MATRIX_TILES, "+ lane / 8 % 2 * 8", ""),
+    ("sums of other rows", MATRIX_TILES, "[j].v + i % 2 * 2;", "[j].v;"),
+    ("columns of another warp", MATRIX_TILES, "% 2 * kOwnColumns", "% 2 * 8"),
+    ("weights of channels in their order", FUSED, "channel = on.index[j];", "channel = j;"),
+    ("the scale of the first", FUSED, "on.scale[j])", "on.scale[0])"),
+    ("weights are written before they are there", FUSED,
+     "    thread.barrier();\n    for (int i = warp", "    for (int i = warp"),
+    ("weights beyond the last", FUSED, "row >= on.rows || depth >= on.depth", "row >= on.rows"),
+    ("weights of the first columns", FUSED, "(row + column) * depth", "column * depth"),
+    ("the channels of the step before", FUSED,
+     "low = channel_at((step + 1) * Tile::kDepth", "low = channel_at(step * Tile::kDepth"),
+    ("one channel twice", FUSED, "numbers[i * apart + high]", "numbers[i * apart + low]"),
+    ("the sample is left by other blocks", FUSED, "column == 0 && place", "column > 0 && place"),
+    ("a place of the next pixel", FUSED, "if (place + 1 < on.kept) to[1]", "to[1]"),
+    ("columns beyond the last", FUSED, "column + eight >= on.columns",
+     "column + eight > on.columns"),
+    ("pixels beyond the last", FUSED, "pixel + row >= on.pixels || ", ""),
+    ("a part begins within a vector", FUSED, "kPlacesApart] / 8 * 8", "kPlacesApart]"),
+    ("a kept channel before its part", FUSED, ">= channel_of(tile)) --place",
+     "> channel_of(tile)) --place"),
+    ("channels after the last kept one", FUSED, "? on.channels :", "? on.index[on.kept - 1] :"),
+    ("what is not kept is a product of zeros", FUSED, "(place - first) : kColumns;",
+     "(place - first) : kColumns - 1;"),
+    ("the scale of a part's first", FUSED, "on.scale[first + column]", "on.scale[first]"),
+    ("no zero to write", FUSED, "zeros[thread.index() * Tile::kResultRow] = 0;", ";"),
+    ("the first of eight alone", FUSED, "if (is_kept) ++place;", ""),
+    ("terms of the next pixel", FUSED, "pixel + row < on.pixels && term < on.terms",
+     "pixel + row < on.pixels"),
     ("the step of the launch", STREAM, "step_at == nullptr ? step : *step_at", "step"),
 ]
 

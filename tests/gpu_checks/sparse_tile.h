@@ -57,10 +57,12 @@ struct TileRegisters {
 };
 
 template <typename Number>
+uint32_t pair_of(float low, float high) {
+  return Number(low).bits | uint32_t{Number(high).bits} << 16;
+}
+
+template <typename Number>
 TileRegisters registers_of(const std::vector<SparseTile>& tiles, int selector) {
-  const auto pair = [](float low, float high) {
-    return Number(low).bits | uint32_t{Number(high).bits} << 16;
-  };
   TileRegisters all;
   for (const SparseTile& tile : tiles) {
     for (int lane = 0; lane < kWarp; ++lane) {
@@ -69,8 +71,8 @@ TileRegisters registers_of(const std::vector<SparseTile>& tiles, int selector) {
       Floats<4> sum{};
       for (int i = 0; i < 4; ++i) {
         const int row = g + i % 2 * 8, k = 2 * t + i / 2 * 8;
-        a.v[i] = pair(tile.stored[row][k], tile.stored[row][k + 1]);
-        b.v[i] = pair(tile.b[8 * i + 2 * t][g], tile.b[8 * i + 2 * t + 1][g]);
+        a.v[i] = pair_of<Number>(tile.stored[row][k], tile.stored[row][k + 1]);
+        b.v[i] = pair_of<Number>(tile.b[8 * i + 2 * t][g], tile.b[8 * i + 2 * t + 1][g]);
         sum.v[i] = tile.c[g + i / 2 * 8][2 * t + i % 2];
       }
       // What nobody may read is no choice of two.
@@ -92,8 +94,8 @@ TileRegisters registers_of(const std::vector<SparseTile>& tiles, int selector) {
 }
 
 // Where what the lanes hold is not the product of a tile; empty: nowhere.
-inline std::string wrong_tile(const std::vector<SparseTile>& tiles,
-                              const std::vector<Floats<4>>& sum) {
+template <typename Tile>
+std::string wrong_tile(const std::vector<Tile>& tiles, const std::vector<Floats<4>>& sum) {
   for (size_t at = 0; at < tiles.size(); ++at) {
     for (int lane = 0; lane < kWarp; ++lane) {
       for (int i = 0; i < 4; ++i) {

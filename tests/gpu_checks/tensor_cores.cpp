@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "tests/gpu_checks/checks.h"
-#include "tests/gpu_checks/sparse_tile.h"
+#include "tests/gpu_checks/dense_tile.h"
 
 namespace approx {
 namespace {
@@ -57,6 +57,43 @@ std::string tiles_agree(uint64_t seed) {
   return wrong.empty() ? wrong_tile(tiles, got) : wrong;
 }
 
+DenseTile drawn_dense_tile(Draws& draw) {
+  DenseTile tile;
+  const auto fill = [&](auto& rows) {
+    for (auto& row : rows) {
+      for (float& number : row) number = static_cast<float>(draw.below(17) - 8);
+    }
+  };
+  fill(tile.a), fill(tile.b), fill(tile.c);
+  return tile;
+}
+
+template <typename Number>
+std::string dense_tiles_agree(uint64_t seed) {
+  Draws draw(seed);
+  std::vector<DenseTile> tiles;
+  for (int64_t i = 1 + draw.below(3); i > 0; --i) tiles.push_back(drawn_dense_tile(draw));
+  const auto single = dense_tiles_of_single_numbers();
+  for (int i = 0; i < 8; ++i) {
+    tiles.push_back(single[static_cast<size_t>(draw.below(static_cast<int64_t>(single.size())))]);
+  }
+  const TileRegisters registers = registers_of<Number>(tiles);
+  const GpuArray<Registers> a(registers.a), b(registers.b);
+  std::vector<Floats<4>> got;
+  std::string wrong = in_all_orders<std::vector<Floats<4>>>(
+      [&](Order order, std::vector<Floats<4>>& results) {
+        GpuArray<Floats<4>> sum(registers.sum);
+        const DenseTilesArgs<Number> args{static_cast<int64_t>(tiles.size()), a.data(), b.data(),
+                                          sum.data()};
+        std::string failed = emulate(DenseTiles<Number>{args}, order);
+        if (!sum.intact()) failed = "it wrote elsewhere";
+        results = sum.values();
+        return failed;
+      },
+      got);
+  return wrong.empty() ? wrong_tile(tiles, got) : wrong;
+}
+
 std::string loads_agree(uint64_t seed) {
   Draws draw(seed);
   std::vector<uint16_t> matrices(256);
@@ -97,6 +134,8 @@ std::string loads_agree(uint64_t seed) {
 std::vector<Agreement> tensor_cores_on_gpu() {
   return {{"tensor cores: sparse products of bfloat16", tiles_agree<BFloat16>},
           {"tensor cores: sparse products of float16", tiles_agree<Float16>},
+          {"tensor cores: products of bfloat16", dense_tiles_agree<BFloat16>},
+          {"tensor cores: products of float16", dense_tiles_agree<Float16>},
           {"tensor cores: matrices loaded", loads_agree}};
 }
 

@@ -43,6 +43,42 @@ const char* load_matrices_of_warp(const WarpLanes& lanes) {
   return nullptr;
 }
 
+const char* multiply_of_warp(const WarpLanes& lanes) {
+  const auto lane = [&](int l) -> DenseFactors& {
+    return *static_cast<DenseFactors*>(lanes[static_cast<size_t>(l)]);
+  };
+  constexpr int kTerms = 16;
+  const bool is_bfloat16 = lane(0).is_bfloat16;
+  float a[kRows][kTerms], b[kTerms][kColumns];
+  for (int l = 0; l < kWarp; ++l) {
+    const DenseFactors& own = lane(l);
+    if (own.is_bfloat16 != is_bfloat16) return "lanes multiply in unlike ways";
+    const int group = l / 4, member = l % 4;
+    for (int i = 0; i < 8; ++i) {
+      // Of a: row groupID for a0, a1, a4, a5; the columns from threadID_in_group * 2 on, eight
+      // further from a4 on.
+      const int row = i < 2 || (i >= 4 && i < 6) ? group : group + 8;
+      a[row][member * 2 + i % 2 + (i < 4 ? 0 : 8)] =
+          number_of(half_of(own.a.v[i / 2], i % 2), is_bfloat16);
+    }
+    // Of b: rows from threadID_in_group * 2 on, eight further from b2 on.
+    for (int i = 0; i < 4; ++i) {
+      b[member * 2 + i % 2 + (i < 2 ? 0 : 8)][group] =
+          number_of(half_of(own.b[i / 2], i % 2), is_bfloat16);
+    }
+  }
+  for (int l = 0; l < kWarp; ++l) {
+    for (int i = 0; i < 4; ++i) {
+      // c0 and c1 are of row groupID, c2 and c3 of row groupID + 8.
+      const int row = l / 4 + (i < 2 ? 0 : 8), column = l % 4 * 2 + i % 2;
+      float sum = lane(l).sum.v[i];
+      for (int k = 0; k < kTerms; ++k) sum += a[row][k] * b[k][column];
+      lane(l).sum.v[i] = sum;
+    }
+  }
+  return nullptr;
+}
+
 const char* multiply_sparse_of_warp(const WarpLanes& lanes) {
   const auto lane = [&](int l) -> SparseFactors& {
     return *static_cast<SparseFactors*>(lanes[static_cast<size_t>(l)]);

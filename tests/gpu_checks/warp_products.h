@@ -21,6 +21,14 @@ struct MatrixRow {
 };
 const char* load_matrices_of_warp(const WarpLanes& lanes);
 
+struct DenseFactors {
+  Registers a;
+  uint32_t b[2];
+  bool is_bfloat16;  // else float16
+  Floats<4> sum;
+};
+const char* multiply_of_warp(const WarpLanes& lanes);
+
 struct SparseFactors {
   Registers a, b;
   uint32_t indices;

@@ -87,10 +87,11 @@ TEST(KernelRules, RowsAreWrittenAsTheyAreRead) {
 TEST(KernelRules, WhatNobodyMeasuredPaysWhereAnotherTableSaysSo) {
   Problem p{.product = Product::kDataGradient, .ci = 64, .co = 64, .ho = 8, .wo = 8};
   p.density = 0;
-  for (const auto variant : kUnmeasuredVariants) {
+  for (const auto& [variant, waits] : kUnmeasuredVariants) {
     EXPECT_FALSE(builtin_kernel_rules().pay(variant, p)) << variant;
     const KernelRules rules(std::string(variant) + " * * * * * * ..0.1", "t");
     EXPECT_TRUE(rules.pay(variant, p)) << variant;
+    EXPECT_EQ(rules.wait_for_density(), waits) << variant;
   }
 }
 
@@ -100,6 +101,8 @@ TEST(KernelRules, WaitForADensityWhereATableHasRowsOfADevice) {
   EXPECT_FALSE(rules_wait_for_density()) << "a CPU knows its density";
   use_kernel_rules("block_lists_cuda_bf16 * * * * * * ..0.01");
   EXPECT_TRUE(rules_wait_for_density());
+  use_kernel_rules("fused_gather_bf16 * * * * * * ..0.5");
+  EXPECT_FALSE(rules_wait_for_density()) << "a sample knows its own";
   use_kernel_rules("");
   EXPECT_FALSE(rules_wait_for_density());
 }

@@ -1,0 +1,272 @@
+// Products of 1x1 layers under a sample of channels on the tensor cores of a GPU.
+#pragma once
+
+#include "kernels/gpu/tensor_tiles.h"
+#include "kernels/sampled/fused_gather.h"
+
+namespace approx {
+
+// The weights gathered: a block has 32 rows of 32, which it turns in shared memory, so that both
+// what it reads and what it writes lie side by side.
+template <typename Number>
+struct GatherWeights {
+  static constexpr int kMostThreads = 256, kSide = 32;
+  ListedWeights<Number> on;
+
+  Grid grid() const {
+    return {.x = on.padded_rows / kSide,
+            .y = on.padded_depth / kSide,
+            .threads = kMostThreads,
+            .shared = sizeof(uint16_t) * kSide * kTurnedRow};
+  }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    auto* turned = thread.template shared<uint16_t>();
+    const int lane = thread.index() % kWarp, warp = thread.index() / kWarp;
+    const int64_t row = thread.block_x() * kSide, depth = thread.block_y() * kSide;
+    const bool along_rows = on.of_row == 1;
+    for (int i = warp; i < kSide; i += kMostThreads / kWarp) {
+      const int r = along_rows ? lane : i, d = along_rows ? i : lane;
+      turned[r * kTurnedRow + d] = weight(row + r, depth + d).bits;
+    }
+    thread.barrier();
+    for (int i = warp; i < kSide; i += kMostThreads / kWarp) {
+      on.out[(row + i) * on.padded_depth + depth + lane].bits = turned[i * kTurnedRow + lane];
+    }
+  }
+
+ private:
+  static constexpr int kTurnedRow = kSide + 2;  // a column's numbers are in unlike banks
+
+  APPROX_GPU Number weight(int64_t row, int64_t depth) const {
+    if (row >= on.rows || depth >= on.depth) return Number(0.0f);
+    const int64_t j = on.list_on_rows ? row : depth, channel = on.index[j];
+    const int64_t at = on.list_on_rows ? channel * on.of_row + depth * on.of_depth
+                                       : row * on.of_row + channel * on.of_depth;
+    return on.scale == nullptr ? on.w[at] : Number(static_cast<float>(on.w[at]) * on.scale[j]);
+  }
+};
+
+// Begins to copy 32 numbers of each row of the weights from `row` on into a stage.
+template <typename Tile, typename Thread, typename Number>
+APPROX_GPU void copy_weights(Thread& thread, const Number* weights, int64_t depth, int64_t row,
+                             int64_t step, typename Tile::Stage& stage, int columns) {
+  constexpr int kEights = Tile::kDepth / 8;
+  for (int piece = thread.index(); piece < columns * kEights; piece += Tile::kThreads) {
+    const int column = piece / kEights, eight = piece % kEights;
+    thread.template copy<16>(stage.b + column * Tile::kStagedRow + eight * 8,
+                             weights + (row + column) * depth + step * Tile::kDepth + eight * 8);
+  }
+}
+
+// A block has 128 pixels and kColumns columns of the result; blocks of the same pixels are
+// neighbours, so that what one has read is in a cache for the others.
+//
+// A thread has two neighbouring places of the sample at each step, and eight pixels: it reads its
+// channels number by number and packs them in shared memory as a pair. The lanes of half a warp
+// read one row between the first and the last channel that they want, so each sector of it passes
+// once, and where few channels are kept those without any do not at all. Rows copied by vectors
+// would take as many reads from shared memory to pack, and the room of what was not kept. They also
+// would ask for an order of the list.
+template <typename Number, int kColumns>
+struct SampledSum {
+  static constexpr int kMostThreads = 256;
+  using Tile = TensorTile<Number, kColumns>;
+  using Stage = typename Tile::Stage;
+  SampleSum<Number> on;
+
+  constexpr int64_t tiles() const { return blocks_of(on.columns, kColumns); }
+  Grid grid() const {
+    return {.x = blocks_of(on.pixels, Tile::kRows) * tiles(),
+            .threads = kMostThreads,
+            .shared = Tile::kShared};
+  }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    const int64_t pixel = thread.block_x() / tiles() * Tile::kRows;
+    const int64_t column = thread.block_x() % tiles() * kColumns;
+    const int row = thread.index() / kPairs, pair = thread.index() % kPairs;
+    const Number* numbers = on.from + (pixel + row) * on.channels;
+    // In 32 bits from there on, for which there are registers.
+    const auto rows_left =
+        static_cast<int32_t>(on.pixels - pixel < Tile::kRows ? on.pixels - pixel : Tile::kRows) -
+        row;
+    const auto apart = static_cast<int32_t>(on.channels) * kRowsApart;
+    Taken taken;
+    // Of the next step: the list must have come before x is asked for.
+    int32_t low = channel_at(2 * pair), high = channel_at(2 * pair + 1);
+    typename Tile::Sums sums;
+    Tile::multiply(
+        thread, on.depth / Tile::kDepth,
+        [&](int64_t step, Stage& stage) {
+          for (int i = 0; i < kOwnRows; ++i) {
+            const bool is_one = i * kRowsApart < rows_left;
+            taken.low[i] = is_one && low >= 0 ? numbers[i * apart + low].bits : uint16_t{0};
+            taken.high[i] = is_one && high >= 0 ? numbers[i * apart + high].bits : uint16_t{0};
+          }
+          low = channel_at((step + 1) * Tile::kDepth + 2 * pair);
+          high = channel_at((step + 1) * Tile::kDepth + 2 * pair + 1);
+          copy_weights<Tile>(thread, on.weights, on.depth, column, step, stage, kColumns);
+        },
+        [&](int64_t step, Stage& stage) {
+          const int64_t place = step * Tile::kDepth + 2 * pair;
+          const bool leaves = on.sample != nullptr && column == 0 && place < on.kept;
+          for (int i = 0; i < kOwnRows; ++i) {
+            const int further = i * kRowsApart;
+            const Halves<2> two{{taken.low[i], taken.high[i]}};
+            store_bits<2>(stage.a + (row + further) * Tile::kStagedRow + 2 * pair, two);
+            if (leaves && further < rows_left) leave(two, pixel + row + further, place);
+          }
+        },
+        sums);
+    const uint16_t* result =
+        Tile::rounded(thread, sums, [](int /*column*/, float sum) { return sum; });
+    write(thread, result, pixel, column);
+  }
+
+ private:
+  static constexpr int kPairs = Tile::kDepth / 2, kRowsApart = kMostThreads / kPairs;
+  static constexpr int kOwnRows = Tile::kRows / kRowsApart;
+
+  struct Taken {
+    uint16_t low[kOwnRows], high[kOwnRows];
+  };
+
+  // Of place j of the sample; -1 beyond the last.
+  APPROX_GPU int32_t channel_at(int64_t j) const {
+    return static_cast<int32_t>(j >= on.kept ? -1 : on.index == nullptr ? j : on.index[j]);
+  }
+
+  // Two neighbouring places of a pixel's sample.
+  APPROX_GPU void leave(const Halves<2>& two, int64_t pixel, int64_t place) const {
+    uint16_t* to = &on.sample[pixel * on.kept + place].bits;
+    if (on.kept % 2 == 0) return store_bits<2>(to, two);
+    to[0] = two.v[0];
+    if (place + 1 < on.kept) to[1] = two.v[1];
+  }
+
+  template <typename Thread>
+  APPROX_GPU void write(const Thread& thread, const uint16_t* result, int64_t pixel,
+                        int64_t column) const {
+    constexpr int kEights = kColumns / 8;
+    for (int piece = thread.index(); piece < Tile::kRows * kEights; piece += kMostThreads) {
+      const int row = piece / kEights, eight = piece % kEights * 8;
+      if (pixel + row >= on.pixels || column + eight >= on.columns) continue;
+      store_bits<8>(&on.out[(pixel + row) * on.columns + column + eight].bits,
+                    load_bits<8>(result + row * Tile::kResultRow + eight));
+    }
+  }
+};
+
+// A block has 128 pixels and a part of the channels of the result, those of its part of the sample
+// and the ones between and beside them: together the parts are all channels, so that each number is
+// written once, in vectors of eight, zero or not. So that no vector is shared, a part begins with
+// the first kept channel of a vector: kColumns - 8 places of the sample further than the part
+// before, or up to seven fewer.
+template <typename Number, int kColumns>
+struct SampledSpread {
+  static constexpr int kMostThreads = 256;
+  using Tile = TensorTile<Number, kColumns>;
+  using Stage = typename Tile::Stage;
+  SampleSpread<Number> on;
+
+  constexpr int64_t tiles() const { return on.kept == 0 ? 1 : blocks_of(on.kept, kPlacesApart); }
+  Grid grid() const {
+    return {.x = blocks_of(on.pixels, Tile::kRows) * tiles(),
+            .threads = kMostThreads,
+            .shared = Tile::kShared};
+  }
+
+  template <typename Thread>
+  APPROX_GPU void operator()(Thread& thread) const {
+    const int64_t pixel = thread.block_x() / tiles() * Tile::kRows;
+    const int64_t tile = thread.block_x() % tiles();
+    const int64_t first = place_of(tile), end = place_of(tile + 1);
+    typename Tile::Sums sums;
+    Tile::multiply(
+        thread, on.depth / Tile::kDepth,
+        [&](int64_t step, Stage& stage) {
+          copy_rows(thread, pixel, step, stage);
+          copy_weights<Tile>(thread, on.weights, on.depth, first, step, stage, kColumns);
+        },
+        [](int64_t /*step*/, Stage& /*stage*/) {}, sums);
+    // What is none of the sample is zero whatever the product of its zeros is.
+    uint16_t* zeros = thread.template shared<uint16_t>() + kColumns;
+    if (thread.index() < Tile::kRows) zeros[thread.index() * Tile::kResultRow] = 0;
+    const uint16_t* result = Tile::rounded(thread, sums, [&](int column, float sum) {
+      return on.scale == nullptr || first + column >= end ? sum : sum * on.scale[first + column];
+    });
+    write(thread, result, pixel, tile, first, end);
+  }
+
+ private:
+  static constexpr int kPlacesApart = kColumns - 8;
+  static constexpr int kAcross = 16;  // threads along a row of the result
+
+  // The first channel of a part; one after the last for the part after the last.
+  APPROX_GPU int64_t channel_of(int64_t tile) const {
+    return tile == 0 ? 0 : tile == tiles() ? on.channels : on.index[tile * kPlacesApart] / 8 * 8;
+  }
+  // The first place of the sample that is in it.
+  APPROX_GPU int64_t place_of(int64_t tile) const {
+    if (tile == tiles()) return on.kept;
+    int64_t place = tile * kPlacesApart;
+    while (place > 0 && on.index[place - 1] >= channel_of(tile)) --place;
+    return place;
+  }
+
+  template <typename Thread>
+  APPROX_GPU void copy_rows(Thread& thread, int64_t pixel, int64_t step, Stage& stage) const {
+    constexpr int kEights = Tile::kDepth / 8;
+    for (int piece = thread.index(); piece < Tile::kRows * kEights; piece += kMostThreads) {
+      const int row = piece / kEights;
+      const int64_t term = step * Tile::kDepth + piece % kEights * 8;
+      uint16_t* to = stage.a + row * Tile::kStagedRow + piece % kEights * 8;
+      if (pixel + row < on.pixels && term < on.terms) {
+        thread.template copy<16>(to, on.from + (pixel + row) * on.terms + term);
+      } else {
+        store_bits<8>(to, Halves<8>{});
+      }
+    }
+  }
+
+  // The first place from `low` on, before `high`, whose channel is not below this one.
+  APPROX_GPU int64_t place_from(int64_t channel, int64_t low, int64_t high) const {
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      if (on.index[middle] < channel) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  template <typename Thread>
+  APPROX_GPU void write(const Thread& thread, const uint16_t* result, int64_t pixel, int64_t tile,
+                        int64_t first, int64_t end) const {
+    const int64_t begin = channel_of(tile), last = channel_of(tile + 1);
+    for (int64_t channel = begin + thread.index() % kAcross * 8; channel < last;
+         channel += int64_t{kAcross} * 8) {
+      // Where in a row of the result each of eight channels is, or the zero.
+      int column[8];
+      int64_t place = place_from(channel, first, end);
+      for (int i = 0; i < 8; ++i) {
+        const bool is_kept = place < end && on.index[place] == channel + i;
+        column[i] = is_kept ? static_cast<int>(place - first) : kColumns;
+        if (is_kept) ++place;
+      }
+      for (int row = thread.index() / kAcross; row < Tile::kRows; row += kMostThreads / kAcross) {
+        if (pixel + row >= on.pixels) break;
+        Halves<8> eight;
+        for (int i = 0; i < 8; ++i) eight.v[i] = result[row * Tile::kResultRow + column[i]];
+        store_bits<8>(&on.out[(pixel + row) * on.channels + channel].bits, eight);
+      }
+    }
+  }
+};
+
+}  // namespace approx
