@@ -15,6 +15,7 @@ import sys
 import time
 
 from program import Folder, expect, expect_equal, finish, wait_until
+from rank_processes import nobody, processes
 
 KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 6
 RANKS = 3
@@ -31,41 +32,6 @@ seeds = "0"
 
 SHARED = ["--oversubscribe", "--progress", "none"]  # any machine that runs this may be small
 STEP = {"APPROXTRAIN_FAKE_STEP_MS": "500"}
-
-
-def status_of(pid, key):
-    with open(f"/proc/{pid}/status") as status:
-        for line in status:
-            if line.startswith(key + ":"):
-                return line.split()[1]
-    raise LookupError(key)
-
-
-def processes(folder):
-    """What works in this folder: the pids of the job, of its launcher, and of each rank."""
-    found = {"job": [], "mpirun": [], "ranks": {}}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.readlink(f"/proc/{pid}/cwd") != folder.path or status_of(pid, "State") == "Z":
-                continue
-            with open(f"/proc/{pid}/cmdline", "rb") as line:
-                words = line.read().split(b"\0")
-            if words[0] == b"mpirun":
-                found["mpirun"].append(int(pid))
-            elif b"--rank" in words:
-                with open(f"/proc/{pid}/environ", "rb") as environment:
-                    for variable in environment.read().split(b"\0"):
-                        if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
-                            found["ranks"][int(variable.split(b"=")[1])] = int(pid)
-            elif b"--job" in words:
-                found["job"].append(int(pid))
-        except (OSError, LookupError):
-            pass
-    return found
-
-
-def nobody(found):
-    return not (found["job"] or found["mpirun"] or found["ranks"])
 
 
 def stale_sessions():
