@@ -143,7 +143,7 @@ void add_train(CLI::App& app, GlobalOptions& options) {
              "of the result row (default md)");
   auto* worker =
       command->add_option("--worker", flags->worker_directory, "run directory")->group("");
-  command->add_flag("--rank", flags->is_rank, "is one of several")->needs(worker)->group("");
+  command->add_flag("--as-rank", flags->is_rank, "is one of several")->needs(worker)->group("");
   command->add_option("--job", flags->job_directory, "run directory")->group("");
   command->callback([flags, &options] {
     if (!flags->job_directory.empty()) throw Exit{run_job(flags->job_directory)};

@@ -202,7 +202,7 @@ LaunchRequest request_for(const WorkerTask& task, const std::string& directory,
           .single_copy = may_read_memory(),
           .as_root = geteuid() == 0,
           .command = {program, "train", "--worker", std::filesystem::absolute(directory).string(),
-                      "--rank"}};
+                      "--as-rank"}};
 }
 
 class Job {

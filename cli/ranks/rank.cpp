@@ -65,7 +65,7 @@ int64_t own_rank() {
     if (text == nullptr) continue;
     if (const auto rank = parse_integer(text, 0)) return *rank;
   }
-  throw usage_error("--rank: neither mpirun nor srun has started this process");
+  throw usage_error("--as-rank: neither mpirun nor srun has started this process");
 }
 
 void become_rank(const std::string& directory, int64_t rank, Launcher launcher) {

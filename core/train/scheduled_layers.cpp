@@ -179,12 +179,20 @@ std::string kept_name(const std::string& layer, const std::string& method, Produ
 }
 
 // The rows of all ranks, one rank's after the other's, as the images of a batch are dealt to them.
-at::Tensor of_whole_batch(const at::Tensor& rows, Collectives& ranks) {
-  return ranks.gathered(rows.contiguous()).flatten(0, 1);
+// A number becomes a row of numbers.
+at::Tensor of_whole_batch(const at::Tensor& memory, Collectives& ranks) {
+  const auto all = ranks.gathered(memory.contiguous());
+  return memory.dim() == 0 ? all : all.flatten(0, 1);
 }
 
-// Those of one of them. Throws Error(kData).
-at::Tensor share_of(const at::Tensor& rows, World world) {
+// A rank's number of those of `numbers`, or, of another number of ranks, their mean.
+at::Tensor own_number(const at::Tensor& numbers, World world) {
+  if (numbers.dim() == 0) return numbers.clone();  // of one process
+  return numbers.size(0) == world.size ? numbers[world.rank].clone() : numbers.mean();
+}
+
+// A rank's rows of those of `rows`. Throws Error(kData).
+at::Tensor own_rows(const at::Tensor& rows, World world) {
   if (rows.size(0) % world.size != 0) {
     throw data_error("what is remembered of {} images cannot be shared by {} ranks", rows.size(0),
                      world.size);
@@ -218,6 +226,7 @@ void ScheduledLayers::save(Checkpoint& checkpoint, Collectives* ranks) const {
                      ranks == nullptr ? *memory : of_whole_batch(*memory, *ranks));
       // Values are saved in the order of their indices; how they lie in memory decides which
       // kernels take them.
+      if (memory->dim() == 0) methods[text]["is_number"] = true;
       methods[text]["channels_last"] =
           memory->dim() == 4 && memory->is_contiguous(at::MemoryFormat::ChannelsLast);
     }
@@ -264,10 +273,13 @@ void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device, W
       const auto remembered = memory_name(layer, text);
       if (!checkpoint.has(remembered)) continue;
       const bool channels_last = method.at("channels_last").get<bool>();
-      *entry.methods[m]->memory() = share_of(checkpoint.tensor(remembered), world)
-                                        .to(device)
-                                        .contiguous(channels_last ? at::MemoryFormat::ChannelsLast
-                                                                  : at::MemoryFormat::Contiguous);
+      const auto& saved_memory = checkpoint.tensor(remembered);
+      const bool is_number = saved_memory.dim() == 0 || method.value("is_number", false);
+      *entry.methods[m]->memory() =
+          (is_number ? own_number(saved_memory, world) : own_rows(saved_memory, world))
+              .to(device)
+              .contiguous(channels_last ? at::MemoryFormat::ChannelsLast
+                                        : at::MemoryFormat::Contiguous);
     }
   }
 }

@@ -67,7 +67,8 @@ class ScheduledLayers {
   // methods remember.
   // What methods remember goes by the position in the batch: of several ranks, all of which must
   // call this, the checkpoint has the memory of the whole batch, from which any number of ranks
-  // takes its rows. The counts are this rank's.
+  // takes its rows; a number is each
+  // rank's own, and the mean of all where there are others to go on. The counts are this rank's.
   void save(Checkpoint& checkpoint, Collectives* ranks = nullptr) const;
   void restore(const Checkpoint& checkpoint, at::Device device, World world = {});
 

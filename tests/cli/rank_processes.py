@@ -22,7 +22,7 @@ def processes(folder):
                 words = line.read().split(b"\0")
             if words[0] == b"mpirun":
                 found["mpirun"].append(int(pid))
-            elif b"--rank" in words:
+            elif b"--as-rank" in words:
                 with open(f"/proc/{pid}/environ", "rb") as environment:
                     for variable in environment.read().split(b"\0"):
                         if variable.startswith(b"OMPI_COMM_WORLD_RANK="):

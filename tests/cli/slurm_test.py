@@ -172,7 +172,7 @@ def ranks_of(folder):
                 words = line.read().split(b"\0")
         except OSError:
             continue
-        if b"--rank" in words and words[1:2] == [b"train"] and folder.path in cwd_of(pid):
+        if b"--as-rank" in words and words[1:2] == [b"train"] and folder.path in cwd_of(pid):
             found.append(int(pid))
     return found
 

@@ -911,6 +911,14 @@ TEST(Session, ACheckpointOfRanksIsOneOfAnyNumber) {
   for (const int64_t size : {1, 4}) {
     EXPECT_TRUE(close(after(size, &half, 6).second, after(2, nullptr, 12).second, 1e-4)) << size;
   }
+  config = toy_config("stochastic_pruning:placement=output,statistics=previous", "slice:layers=2");
+  const auto other = after(2, nullptr, 6).first;
+  // Each rank has a threshold of its own.
+  EXPECT_TRUE(at::equal(after(2, &other, 6).second, after(2, nullptr, 12).second));
+  EXPECT_TRUE(after(1, &other, 6).second.isfinite().all().item<bool>());
+  EXPECT_TRUE(std::ranges::any_of(other.tensors, [](const auto& named) {
+    return named.first.starts_with("memory:") && named.second.sizes() == at::IntArrayRef{2};
+  }));
   EXPECT_TRUE(std::ranges::any_of(half.tensors, [&](const auto& named) {
     return named.first.starts_with("memory:") && named.second.size(0) == config.batch_size;
   }));
