@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "core/config/named_schedule.h"
@@ -816,6 +817,14 @@ TEST(Session, GradientsAreReducedOnceAStepBeforeAnythingElse) {
   }
 }
 
+// Weights are drawn from LibTorch's one generator, which threads must not use at once.
+std::unique_ptr<Session> session_of(const RunConfig& config, const LoadedDataset& dataset,
+                                    std::shared_ptr<Collectives> ranks) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  return std::make_unique<Session>(config, dataset, std::move(ranks));
+}
+
 at::Tensor weights_of(Session& session) {
   std::vector<at::Tensor> flat;
   for (const auto& parameter : session.network().parameters()) {
@@ -834,13 +843,14 @@ void expect_ranks_train_as_one(const RunConfig& config) {
   const auto score = alone.evaluate(alone.split().test);
   std::vector<at::Tensor> weights(2);
   as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
-    Session session(config, dataset, ranks);
+    const auto own = session_of(config, dataset, ranks);
+    Session& session = *own;
     for (int step = 0; step < 20; ++step) session.step();
     weights[static_cast<size_t>(ranks->world().rank)] = weights_of(session);
     EXPECT_NEAR(session.take_mean_loss(), loss, 1e-5);
-    const auto own = session.evaluate(session.split().test);
-    EXPECT_NEAR(own.accuracy, score.accuracy, 1e-3);
-    EXPECT_NEAR(own.loss, score.loss, 1e-3);
+    const auto found = session.evaluate(session.split().test);
+    EXPECT_NEAR(found.accuracy, score.accuracy, 1e-3);
+    EXPECT_NEAR(found.loss, score.loss, 1e-3);
   });
   EXPECT_TRUE(at::equal(weights[0], weights[1]));
   EXPECT_TRUE(close(weights[0], weights_of(alone), 1e-4));
@@ -865,7 +875,8 @@ TEST(Session, LocalNormsSeeTheirShareAlone) {
   Session alone(config, dataset);
   for (int step = 0; step < 20; ++step) alone.step();
   as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
-    Session session(config, dataset, ranks);
+    const auto own = session_of(config, dataset, ranks);
+    Session& session = *own;
     for (int step = 0; step < 20; ++step) session.step();
     EXPECT_FALSE(close(weights_of(session), weights_of(alone), 1e-2));
   });
@@ -877,7 +888,8 @@ TEST(Session, RanksHaveOneStateAfterEachStep) {
   const auto config = toy_config();
   std::vector<Checkpoint> states(2);
   as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
-    Session session(config, dataset, ranks);
+    const auto own = session_of(config, dataset, ranks);
+    Session& session = *own;
     for (int step = 0; step < 5; ++step) session.step();
     states[static_cast<size_t>(ranks->world().rank)] = session.save();
   });
@@ -896,7 +908,8 @@ std::pair<Checkpoint, at::Tensor> reached_by(int64_t size, const RunConfig& conf
   const auto dataset = toy_dataset();
   std::pair<Checkpoint, at::Tensor> reached;
   as_ranks(size, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
-    Session session(config, dataset, ranks);
+    const auto own = session_of(config, dataset, ranks);
+    Session& session = *own;
     if (from != nullptr) session.restore(*from);
     for (int step = 0; step < steps; ++step) session.step();
     const auto saved = session.save();
