@@ -178,8 +178,10 @@ def killed(rng, wanted):
     for number in range(KILLS):
         victim = ("rank", "rank", "mpirun", "job")[number % 4] if KILLS < 20 else "rank"
         with Folder(SWEEP) as folder:
-            process = begin(folder)
-            time.sleep(rng.uniform(0.5, 1.2))
+            # Five seconds: after the first checkpoint, and long before rank 0 is done, which waits
+            # for nobody here, while mpirun needs a second or more to end the others.
+            process = begin(folder, env={"APPROXTRAIN_FAKE_STEP_MS": "1000"})
+            time.sleep(rng.uniform(1.2, 2.2))
             at = time.monotonic()
             whom = kill(folder, victim, rng)
             wait_until(lambda: len(attempts(folder)) > 1 and attempts(folder)[0][0] != "running")
