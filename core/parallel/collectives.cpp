@@ -15,10 +15,9 @@ namespace {
 
 constexpr const char* kMpi = "libapproxtrain_mpi.so";
 
-// Bytes as entries of int64, the last ones filled up with zeros.
-at::Tensor packed(const std::string& text) {
-  const auto words = static_cast<int64_t>((text.size() + 7) / 8);
-  auto entries = at::zeros({words}, at::kLong);
+// Room for so many bytes in entries of int64, filled with those of `text` and then with zeros.
+at::Tensor packed(const std::string& text, int64_t bytes) {
+  auto entries = at::zeros({(bytes + 7) / 8}, at::kLong);
   std::memcpy(entries.mutable_data_ptr(), text.data(), text.size());
   return entries;
 }
@@ -62,7 +61,7 @@ int64_t Collectives::of_first(int64_t value) {
 
 std::string Collectives::of_first(const std::string& text) {
   const int64_t bytes = of_first(static_cast<int64_t>(text.size()));
-  auto entries = world_.rank == 0 ? packed(text) : at::zeros({(bytes + 7) / 8}, at::kLong);
+  auto entries = packed(world_.rank == 0 ? text : std::string(), bytes);
   if (entries.numel() > 0) broadcast(entries);
   return unpacked(entries, bytes);
 }
@@ -72,8 +71,7 @@ void Collectives::require_same(std::string_view what, const std::string& text,
   const auto own_bytes = static_cast<int64_t>(text.size());
   const auto bytes = gathered(at::full({1}, own_bytes, at::kLong));
   const int64_t most = bytes.max().item<int64_t>();
-  auto own = at::zeros({(most + 7) / 8}, at::kLong);
-  std::memcpy(own.mutable_data_ptr(), text.data(), text.size());
+  const auto own = packed(text, most);
   if (own.numel() == 0) return;
   const auto all = gathered(own);
   const auto of = [&](int64_t rank) { return unpacked(all[rank], bytes[rank].item<int64_t>()); };

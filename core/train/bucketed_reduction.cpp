@@ -98,7 +98,6 @@ void BucketedReduction::send(Bucket& bucket) {
     at += parameter.numel();
   }
   if (at == 0) return;
-  bytes_ += at * static_cast<int64_t>(sizeof(float));
   bucket.sum = ranks_->start_sum(bucket.flat.narrow(0, 0, at));
 }
 
@@ -112,7 +111,6 @@ void BucketedReduction::send_rest() {
     rest_.narrow(0, at, buffer.numel()).view(buffer.sizes()).copy_(buffer);
     at += buffer.numel();
   }
-  bytes_ += static_cast<int64_t>(rest_.nbytes());
   rest_sum_ = ranks_->start_sum(rest_);
 }
 

@@ -29,9 +29,6 @@ class BucketedReduction final : public GradientReduction {
   void reduce(const std::vector<NamedTensor>& parameters) override;
   Wishes agree(Wishes own) override;
 
-  // In sums, by this rank, since it was made: without what MPI adds to them.
-  int64_t bytes() const { return bytes_; }
-
  private:
   struct Bucket {
     std::vector<size_t> members;                     // of parameters_
@@ -57,7 +54,6 @@ class BucketedReduction final : public GradientReduction {
   at::Tensor rest_;                 // buffers and wishes
   std::unique_ptr<Collectives::Pending> rest_sum_;
   Wishes own_, agreed_;
-  int64_t bytes_ = 0;
 };
 
 }  // namespace approx

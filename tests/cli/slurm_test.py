@@ -163,32 +163,27 @@ def several_ranks(cluster):
             wait_until(lambda: not ranks_of(folder), 20)
 
 
-def ranks_of(folder):
-    """Processes of ranks of tasks of this folder."""
-    found = []
+def command_lines():
+    """What runs now: pid and words."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as line:
                 words = line.read().split(b"\0")
         except OSError:
             continue
-        if b"--as-rank" in words and words[1:2] == [b"train"] and folder.path in cwd_of(pid):
-            found.append(int(pid))
-    return found
+        yield int(pid), words
+
+
+def ranks_of(folder):
+    """Processes of ranks of tasks of this folder."""
+    return [pid for pid, words in command_lines()
+            if b"--as-rank" in words and words[1:2] == [b"train"] and folder.path in cwd_of(pid)]
 
 
 def processes_of(word):
     """Processes of tasks: pid by the text of their command lines that `word` is in."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as line:
-                words = line.read().split(b"\0")
-        except OSError:
-            continue
-        if word.encode() in words and b"srun" not in words[0] and b"train" in words[0]:
-            found.append(int(pid))
-    return found
+    return [pid for pid, words in command_lines()
+            if word.encode() in words and b"srun" not in words[0] and b"train" in words[0]]
 
 
 def kill(folder, way, rng):
