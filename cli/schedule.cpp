@@ -21,9 +21,7 @@ namespace {
 
 struct ShowFlags {
   std::string schedule, network, method;
-  int64_t steps = 8;
-  int64_t steps_per_epoch = 100;
-  int64_t total_steps = 0;
+  PictureExtent extent{.total_steps = 0};
   std::string format = "md";
 };
 
@@ -37,8 +35,8 @@ void print_picture(const Schedule& schedule, const NetworkInfo& network, Product
     const auto& layer = network.layers[at];
     std::string line = fmt::format("{} {:>3}  {:<{}}  ", layer.is_conv() ? "conv  " : "linear",
                                    layer.index, layer.name, widest);
-    for (int64_t step = 0; step < flags.steps; ++step) {
-      const int method = schedule.at(at, step).of(product);
+    for (int64_t step = 0; step < flags.extent.steps; ++step) {
+      const int method = schedule.at(at, step, flags.extent.rank).of(product);
       line += method == Decision::kDense ? '.' : static_cast<char>('A' + method % 26);
     }
     std::fputs((line + "\n").c_str(), stdout);
@@ -53,21 +51,26 @@ void show(const ShowFlags& flags) {
   // Any method will do to see where a schedule approximates.
   const std::string method = flags.method.empty() ? stand_in_method(catalogue) : flags.method;
   if (method.empty()) throw usage_error("--method is missing: no method approximates anything");
-  const int64_t total = flags.total_steps > 0 ? flags.total_steps : 10 * flags.steps_per_epoch;
+  auto extent = flags.extent;
+  if (extent.total_steps == 0) extent.total_steps = 10 * extent.steps_per_epoch;
+  if (extent.rank >= extent.ranks) {
+    throw usage_error("--rank {}: ranks are numbered from 0, and there are {}; give --ranks too",
+                      extent.rank, extent.ranks);
+  }
   if (flags.format != "md") {
-    const Table table = schedule_picture(make_schedule(flags.schedule), flags.network, method,
-                                         catalogue, flags.steps, flags.steps_per_epoch, total);
+    const Table table =
+        schedule_picture(make_schedule(flags.schedule), flags.network, method, catalogue, extent);
     const std::string csv = render(table, "csv");
     const std::string out = flags.format == "csv" ? csv : draw("schedule", csv, flags.format);
     std::fwrite(out.data(), 1, out.size(), stdout);
     return;
   }
   const Schedule schedule(make_schedule(flags.schedule), network.layers, method, catalogue,
-                          flags.steps_per_epoch, total);
+                          extent.steps_per_epoch, extent.total_steps, extent.ranks);
   std::fputs(fmt::format("{} on {}, steps 0 to {}; it repeats every {} steps; {:.1f} % of all "
                          "(convolution, step) pairs approximated\n. exact\n",
-                         flags.schedule, flags.network, flags.steps - 1, schedule.period(),
-                         100 * schedule.approximated_share(total))
+                         flags.schedule, flags.network, extent.steps - 1, schedule.period(),
+                         100 * schedule.approximated_share(extent.total_steps))
                  .c_str(),
              stdout);
   for (size_t i = 0; i < schedule.methods().size(); ++i) {
@@ -78,8 +81,8 @@ void show(const ShowFlags& flags) {
   for (const Product product : kAllProducts) {
     bool used = false;
     for (size_t at = 0; at < network.layers.size(); ++at) {
-      for (int64_t step = 0; step < flags.steps; ++step) {
-        used = used || schedule.at(at, step).of(product) != Decision::kDense;
+      for (int64_t step = 0; step < extent.steps; ++step) {
+        used = used || schedule.at(at, step, extent.rank).of(product) != Decision::kDense;
       }
     }
     if (used) print_picture(schedule, network, product, flags);
@@ -104,11 +107,15 @@ void add_schedule(CLI::App& app, GlobalOptions& /*options*/) {
       ->type_name("NAME")
       ->required();
   picture->add_option("--method", flags->method, "method of the run")->type_name("NAME");
-  add_integer(*picture, "--steps", flags->steps, 1, 1000, "steps to draw (default 8)");
-  add_integer(*picture, "--steps-per-epoch", flags->steps_per_epoch, 1, 1'000'000'000,
+  add_integer(*picture, "--steps", flags->extent.steps, 1, 1000, "steps to draw (default 8)");
+  add_integer(*picture, "--steps-per-epoch", flags->extent.steps_per_epoch, 1, 1'000'000'000,
               "of a training, for windows in epochs (default 100)");
-  add_integer(*picture, "--total-steps", flags->total_steps, 1, 1'000'000'000,
+  add_integer(*picture, "--total-steps", flags->extent.total_steps, 1, 1'000'000'000,
               "of a training, for windows in shares (default 10 epochs)");
+  add_integer(*picture, "--ranks", flags->extent.ranks, 1, 4096,
+              "of a training by several processes (default 1)");
+  add_integer(*picture, "--rank", flags->extent.rank, 0, 4095,
+              "which of them is drawn (default 0)");
   add_choice(*picture, "--format", flags->format, {"md", "csv", "svg", "png"},
              "a picture in text, its cells, or drawn (default md)");
   picture->callback([flags] { show(*flags); });

@@ -26,12 +26,14 @@ void to_json(Json& json, const Rule& rule) {
   json = Json{{"layers", rule.layers}, {"steps", rule.steps}, {"method", rule.method},
               {"from", rule.from},     {"until", rule.until}, {"products", Json::array()}};
   for (const auto product : rule.products) json["products"].push_back(name(product));
+  // Rules were written without them, and keys of runs are made of what is written.
+  if (!rule.ranks.empty()) json["ranks"] = rule.ranks;
 }
 
 void from_json(const Json& json, Rule& rule) {
   if (!json.is_object()) throw usage_error("rule: expected an object, got {}", json.type_name());
-  static const std::vector<std::string> kKeys = {"layers", "steps", "method",
-                                                 "from",   "until", "products"};
+  static const std::vector<std::string> kKeys = {"layers", "steps",    "method", "from",
+                                                 "until",  "products", "ranks"};
   rule = Rule();
   for (const auto& [key, value] : json.items()) {
     if (key == "products") {
@@ -47,6 +49,7 @@ void from_json(const Json& json, Rule& rule) {
                           : key == "method" ? &rule.method
                           : key == "from"   ? &rule.from
                           : key == "until"  ? &rule.until
+                          : key == "ranks"  ? &rule.ranks
                                             : nullptr;
     if (target == nullptr) {
       throw usage_error("unknown key \"{}\" of a rule{}; known: {}", key, did_you_mean(key, kKeys),
@@ -133,6 +136,8 @@ Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& 
     canonical.layers += term.to_string();
   }
   canonical.steps = to_text(parse_steps(rule.steps));
+  if (const auto ranks = parse_ranks(rule.ranks); ranks != Slice())
+    canonical.ranks = to_text(ranks);
   if (!rule.from.empty()) {
     const auto from = parse_position(rule.from);
     if (from.value > 0 || from.unit == Position::Unit::kPlateau) canonical.from = to_text(from);
@@ -148,6 +153,7 @@ void check_rule(const Rule& rule, const Catalogue& catalogue) {
   if (!rule.method.empty()) catalogue.method_params(rule.method);
   parse_layers(rule.layers);
   parse_steps(rule.steps);
+  parse_ranks(rule.ranks);
   const auto position = [](const char* key, const std::string& text) -> std::optional<Position> {
     if (text.empty()) return std::nullopt;
     try {

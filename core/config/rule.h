@@ -22,6 +22,9 @@ struct Rule {
   std::vector<Product> products;  // empty: every product that the method can approximate
   std::string method;             // empty: the method of the run; "dense": exact
   std::string from, until;        // positions; empty: from the start, to the end
+  // Which of the processes that train the network together (core/parallel/world.h), a slice or a
+  // number from 0; empty: all.
+  std::string ranks;
 
   bool operator==(const Rule&) const = default;
 };

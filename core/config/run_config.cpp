@@ -60,7 +60,7 @@ std::string rules_text(const std::vector<Rule>& rules) {
     std::vector<std::string> parts;
     const Json json = rule;
     for (const auto& [key, value] : json.items()) {
-      if (value == defaults.at(key)) continue;
+      if (defaults.contains(key) && value == defaults[key]) continue;
       parts.push_back(
           fmt::format("{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));
     }

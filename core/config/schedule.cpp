@@ -10,11 +10,23 @@
 #include "core/config/slice.h"
 
 namespace approx {
+namespace {
+
+// Throws Error(kUsage) where there is none of them.
+Slice ranks_of(const Rule& rule, int64_t ranks) {
+  const Slice slice = parse_ranks(rule.ranks);
+  if (slice.start < ranks) return slice;
+  throw usage_error("ranks = {}: the run has {}, numbered from 0; there is no rank {}",
+                    quote(rule.ranks), ranks == 1 ? "one rank" : fmt::format("{} ranks", ranks),
+                    slice.start);
+}
+
+}  // namespace
 
 Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>& layers,
                    std::string_view method, const Catalogue& catalogue, int64_t steps_per_epoch,
-                   int64_t total_steps)
-    : layers_(layers), total_steps_(total_steps) {
+                   int64_t total_steps, int64_t ranks)
+    : layers_(layers), total_steps_(total_steps), ranks_(ranks) {
   for (const auto& rule : rules) {
     check_rule(rule, catalogue);
     Compiled compiled;
@@ -23,6 +35,10 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
     compiled.products = resolved_products(rule, text, catalogue);
     compiled.layers = select_layers(rule.layers, layers);
     compiled.steps = parse_steps(rule.steps);
+    compiled.ranks = ranks_of(rule, ranks);
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      tells_ranks_apart_ |= !compiled.ranks.contains(rank);
+    }
     compiled.from = 0;
     compiled.until = kUnknownStep;
     if (!rule.from.empty()) {
@@ -56,10 +72,10 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
   }
 }
 
-Decision Schedule::at(size_t layer, int64_t step) const {
+Decision Schedule::at(size_t layer, int64_t step, int64_t rank) const {
   Decision decision;
   for (const auto& rule : rules_) {
-    if (!rule.layers.at(layer) || !rule.holds(step)) continue;
+    if (!rule.layers.at(layer) || !rule.holds(step) || !rule.ranks.contains(rank)) continue;
     for (const auto product : rule.products) {
       decision.method[static_cast<size_t>(product)] = rule.method;
     }
@@ -96,13 +112,19 @@ bool Schedule::observe(double accuracy, int64_t steps_done) {
 double Schedule::approximated_share(int64_t steps) const {
   int64_t convolutions = 0;
   int64_t approximated = 0;
+  const int64_t unlike_ranks = tells_ranks_apart_ ? ranks_ : 1;
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (!layers_[i].is_conv()) continue;
     ++convolutions;
-    for (int64_t step = 0; step < steps; ++step) approximated += at(i, step).dense() ? 0 : 1;
+    for (int64_t rank = 0; rank < unlike_ranks; ++rank) {
+      for (int64_t step = 0; step < steps; ++step) {
+        approximated += at(i, step, rank).dense() ? 0 : 1;
+      }
+    }
   }
   if (convolutions == 0 || steps <= 0) return 0;
-  return static_cast<double>(approximated) / static_cast<double>(convolutions * steps);
+  return static_cast<double>(approximated) /
+         static_cast<double>(convolutions * steps * unlike_ranks);
 }
 
 }  // namespace approx

@@ -1,6 +1,7 @@
 // A schedule maps (layer, step, product) to a method or to the exact computation: Wang et al.
-// 2019, section 2.5, "approximation schedule", as an ordered list of rules. It names methods and
-// layers and knows neither tensors nor devices.
+// 2019, section 2.5, "approximation schedule", as an ordered list of rules; and where several ranks
+// train the network together, (rank, layer, step, product), which the same section proposes for
+// machines. It names methods and layers and knows neither tensors nor devices.
 #pragma once
 
 #include <array>
@@ -33,14 +34,17 @@ class Schedule {
  public:
   // `method` is the run's method, resolved into every rule that names none; "dense" is exact, and
   // under "mixed" every rule must name its own. Throws Error(kUsage)
-  // for a selector that is malformed or matches no layer, an unknown method, and a product that
-  // a rule asks of a method which cannot approximate it.
+  // for a selector that is malformed or matches no layer or none of the ranks, an unknown method,
+  // and a product that a rule asks of a method which cannot approximate it.
   Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>& layers,
            std::string_view method, const Catalogue& catalogue, int64_t steps_per_epoch,
-           int64_t total_steps);
+           int64_t total_steps, int64_t ranks = 1);
 
-  // `layer` is the position in the list the schedule was made with.
-  Decision at(size_t layer, int64_t step) const;
+  // `layer` is the position in the list the schedule was made with, `rank` one of the ranks.
+  Decision at(size_t layer, int64_t step, int64_t rank = 0) const;
+
+  // Whether a rule holds for some ranks and not for others.
+  bool tells_ranks_apart() const { return tells_ranks_apart_; }
 
   // The distinct methods in use, full texts, "dense" never among them.
   const std::vector<std::string>& methods() const { return methods_; }
@@ -57,7 +61,7 @@ class Schedule {
   bool observe(double accuracy, int64_t steps_done);
 
   // The share of (layer, step) pairs with an approximated product, convolutions only, over
-  // `steps` steps from the first, as if no plateau came.
+  // `steps` steps from the first, as if no plateau came; the mean over the ranks.
   double approximated_share(int64_t steps) const;
 
   // Throws Error(kUsage) where rules that overlap give a layer products that do not go together:
@@ -71,7 +75,7 @@ class Schedule {
   struct Compiled {
     std::string text;  // of its layers, for messages
     std::vector<bool> layers;
-    Slice steps;
+    Slice steps, ranks;
     int64_t from, until;
     std::vector<Product> products;
     int method;
@@ -98,6 +102,9 @@ class Schedule {
                            const std::vector<size_t>& candidates, int64_t step);
   // The rules as they stand when exactly these plateaus are reached, whenever that is.
   std::vector<Compiled> rules_after(uint64_t plateaus) const;
+  // Which of these rules hold for a rank.
+  static std::vector<size_t> of_rank(const std::vector<Compiled>& rules,
+                                     const std::vector<size_t>& candidates, int64_t rank);
   // The steps to look at for rules that select one layer.
   std::vector<int64_t> steps_to_check(const std::vector<Compiled>& rules,
                                       const std::vector<size_t>& candidates) const;
@@ -109,7 +116,8 @@ class Schedule {
   std::vector<LayerInfo> layers_;
   std::vector<std::string> methods_;
   std::vector<bool> one_sample_;  // by method: draws_one_sample
-  int64_t total_steps_;
+  int64_t total_steps_, ranks_;
+  bool tells_ranks_apart_ = false;
   std::vector<Compiled> rules_;
   std::vector<Plateau> plateaus_;
   int64_t period_ = 1;

@@ -37,7 +37,11 @@ void Schedule::check_together(const std::vector<std::string>& names) const {
         candidates.push_back(r);
         any |= rule.method >= 0 && one_sample_.at(static_cast<size_t>(rule.method));
       }
-      if (any && candidates.size() > 1) check_layer(layer, rules, candidates, names);
+      if (!any) continue;
+      for (int64_t rank = 0; rank < (tells_ranks_apart_ ? ranks_ : 1); ++rank) {
+        const auto own = of_rank(rules, candidates, rank);
+        if (own.size() > 1) check_layer(layer, rules, own, names);
+      }
     }
   }
 }
@@ -79,6 +83,15 @@ Schedule::Deciding Schedule::deciding(const std::vector<Compiled>& rules,
     }
   }
   return deciders;
+}
+
+std::vector<size_t> Schedule::of_rank(const std::vector<Compiled>& rules,
+                                      const std::vector<size_t>& candidates, int64_t rank) {
+  std::vector<size_t> own;
+  for (const size_t r : candidates) {
+    if (rules[r].ranks.contains(rank)) own.push_back(r);
+  }
+  return own;
 }
 
 std::vector<Schedule::Compiled> Schedule::rules_after(uint64_t plateaus) const {

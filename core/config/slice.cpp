@@ -13,6 +13,14 @@ namespace {
 // Larger numbers are slips of the keyboard; below it no sum of two can overflow.
 constexpr int64_t kMaxNumber = 1'000'000'000'000;
 
+Slice parse_from_zero(std::string_view key, std::string_view text) {
+  try {
+    return parse_slice(text, /*default_start=*/0);
+  } catch (const Error& error) {
+    throw usage_error("{} = {}: {}", key, quote(text), error.what());
+  }
+}
+
 }  // namespace
 
 Slice parse_slice(std::string_view text, int64_t default_start) {
@@ -52,12 +60,10 @@ Slice parse_slice(std::string_view text, int64_t default_start) {
   return slice;
 }
 
-Slice parse_steps(std::string_view text) {
-  try {
-    return parse_slice(text, /*default_start=*/0);
-  } catch (const Error& error) {
-    throw usage_error("steps = {}: {}", quote(text), error.what());
-  }
+Slice parse_steps(std::string_view text) { return parse_from_zero("steps", text); }
+
+Slice parse_ranks(std::string_view text) {
+  return text.empty() ? Slice() : parse_from_zero("ranks", text);
 }
 
 std::string to_text(const Slice& slice) {

@@ -1,4 +1,4 @@
-// Selections by number: which layers or which steps.
+// Selections by number: which layers, which steps, which ranks.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,9 @@ Slice parse_slice(std::string_view text, int64_t default_start);
 
 // The `steps` of a rule: Error(kUsage) begins with `steps = "..."`.
 Slice parse_steps(std::string_view text);
+
+// The `ranks` of a rule, counted from 0; empty: all. Error(kUsage) begins with `ranks = "..."`.
+Slice parse_ranks(std::string_view text);
 
 // The one spelling of everything that means the same.
 std::string to_text(const Slice& slice);

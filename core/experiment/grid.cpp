@@ -188,7 +188,8 @@ class Expander {
       }
       constexpr int64_t kStepsPerEpoch = 10'000, kEndless = int64_t{1} << 40;
       const int64_t total = units.shares ? kStepsPerEpoch * config.recipe.epochs : kEndless;
-      const Schedule made(rules, layers, config.method, catalogue_, kStepsPerEpoch, total);
+      const Schedule made(rules, layers, config.method, catalogue_, kStepsPerEpoch, total,
+                          config.ranks);
       if (comparable) fit.contradiction = contradiction_in(made, schedule.places);
     } catch (const Error& error) {
       fit.unusable = error.what();
@@ -256,13 +257,14 @@ class Expander {
   // What decides it.
   struct Combination {
     std::string network, method, schedule;  // name, full text, label
-    int64_t epochs;
+    int64_t epochs, ranks;
 
     auto operator<=>(const Combination&) const = default;
   };
 
   static Combination combination(const RunConfig& config, const std::string& schedule_label) {
-    return {parse_spec(config.network).name, config.method, schedule_label, config.recipe.epochs};
+    return {parse_spec(config.network).name, config.method, schedule_label, config.recipe.epochs,
+            config.ranks};
   }
 
   const Grid& grid_;

@@ -92,7 +92,7 @@ class ScheduleReader {
   }
 
   Rule read_rule(const toml::table& table, const std::string& path, const Names& around) const {
-    static const Names keys = {"layers", "steps", "products", "method", "from", "until"};
+    static const Names keys = {"layers", "steps", "products", "method", "from", "until", "ranks"};
     Names known = keys;
     known.insert(known.end(), around.begin(), around.end());
     source_.check_keys(table, path, known);
@@ -103,14 +103,17 @@ class ScheduleReader {
       const std::string at = path + "." + key;
       // `layers = 2` and `steps = 0` are as clear as their texts.
       const auto integer = node->value_exact<int64_t>();
-      const bool selector = std::string_view(key) == "layers" || std::string_view(key) == "steps";
+      const auto is = [key](std::string_view one) { return key == one; };
+      const bool selector = is("layers") || is("steps") || is("ranks");
       member = integer && selector ? fmt::format("{}", *integer) : source_.text(*node, at);
+      if (is("ranks") && member.empty()) throw source_.error(*node, at, "an empty selection");
       Rule alone;
-      if (key == std::string_view("layers")) alone.layers = member;
-      if (key == std::string_view("steps")) alone.steps = member;
-      if (key == std::string_view("method")) alone.method = member;
-      if (key == std::string_view("from")) alone.from = member;
-      if (key == std::string_view("until")) alone.until = member;
+      if (is("layers")) alone.layers = member;
+      if (is("steps")) alone.steps = member;
+      if (is("method")) alone.method = member;
+      if (is("from")) alone.from = member;
+      if (is("until")) alone.until = member;
+      if (is("ranks")) alone.ranks = member;
       check_rules({alone}, *node, at);
     };
     read("layers", rule.layers);
@@ -118,6 +121,7 @@ class ScheduleReader {
     read("method", rule.method);
     read("from", rule.from);
     read("until", rule.until);
+    read("ranks", rule.ranks);
     if (const auto* node = table.get("products")) {
       rule.products = read_products(*node, path + ".products");
     }

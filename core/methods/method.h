@@ -92,6 +92,14 @@ class Method {
   // of one without a layer around it.
   virtual bool looks_at_dy_alone() const { return false; }
 
+  // Whether a plan follows from the weights alone. Of several ranks that train one network all then
+  // plan alike, whatever examples they have.
+  virtual bool follows_weights() const { return false; }
+
+  // Whether the weight gradient says nothing of any example, and is there to be done without. Where
+  // other ranks train the network too, the mean is over those that have computed it.
+  virtual bool abstains() const { return false; }
+
   // What the weight gradient needs of x. The layer lets the rest go after the forward pass.
   enum class Keep {
     kInput,   // all of it

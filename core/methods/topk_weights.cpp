@@ -11,6 +11,8 @@ class TopkWeights final : public SamplingMethod {
  public:
   using SamplingMethod::SamplingMethod;
 
+  bool follows_weights() const override { return true; }
+
  private:
   Sampled choose(const at::Tensor& scores, int64_t k, const Rng&) const override {
     return {.index = largest(scores, k)};

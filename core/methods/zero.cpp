@@ -14,6 +14,7 @@ class Zero final : public Method {
 
   Plan plan(const Operands&, const MethodCall&) override { return Skip{freeze_}; }
   Keep keep() const override { return Keep::kNothing; }
+  bool abstains() const override { return true; }
 
  private:
   const bool freeze_;

@@ -27,6 +27,9 @@ at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& ope
       slot.gradient->entries = operands.dy.numel();
     }
   }
+  if (slot.part != nullptr && operands.product == Product::kWeightGradient) {
+    slot.part->note(plan, *use.method, operands.geometry.groups);
+  }
   auto finished = use.method->finish(operands, run(plan, operands, {}, slot.variants), call);
   if (use.count != nullptr) use.count->add_finished(finished);
   return std::move(finished.result);

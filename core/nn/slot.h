@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/methods/method.h"
+#include "core/nn/gradient_part.h"
 #include "kernels/operands.h"
 #include "kernels/variant_counts.h"
 
@@ -52,6 +53,7 @@ struct LayerSlot {
   std::array<MethodUse, 3> use;       // by Product
   GradientCount* gradient = nullptr;  // where the step counts it; convolutions alone do
   LayerVariants* variants = nullptr;  // told what computes each product
+  GradientPart* part = nullptr;  // told what of the weight gradient is there; null: nobody asks
   uint64_t seed = 0;
   uint64_t step = 0;
   const uint64_t* step_at = nullptr;  // see Rng

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "kernels/library.h"
@@ -32,6 +33,41 @@ std::string shown(const std::string& text) {
 }
 
 }  // namespace
+
+double bytes_of_sum(int64_t bytes, int64_t over, int64_t ranks) {
+  if (over == 0) return 0;
+  return static_cast<double>(bytes) * static_cast<double>(over + ranks - 2) /
+         static_cast<double>(ranks);
+}
+
+double bytes_of_gather(int64_t bytes, int64_t ranks) {
+  return static_cast<double>(bytes) * static_cast<double>(ranks - 1);
+}
+
+double bytes_of_broadcast(int64_t bytes, int64_t ranks) { return bytes_of_sum(bytes, 1, ranks); }
+
+std::unique_ptr<Collectives::Pending> Collectives::start_sums(std::vector<Sum> sums) {
+  for (const auto& sum : sums) {
+    const auto over = sum.ranks.empty() ? world_.size : static_cast<int64_t>(sum.ranks.size());
+    bytes_sent_ += bytes_of_sum(static_cast<int64_t>(sum.values.nbytes()), over, world_.size);
+  }
+  return do_start_sums(std::move(sums));
+}
+
+std::unique_ptr<Collectives::Pending> Collectives::start_sum(const at::Tensor& values) {
+  return start_sums({{.values = values, .ranks = {}}});
+}
+
+std::unique_ptr<Collectives::Pending> Collectives::start_gather(const at::Tensor& own,
+                                                                const at::Tensor& all) {
+  bytes_sent_ += bytes_of_gather(static_cast<int64_t>(own.nbytes()), world_.size);
+  return do_start_gather(own, all);
+}
+
+void Collectives::broadcast(const at::Tensor& values) {
+  bytes_sent_ += bytes_of_broadcast(static_cast<int64_t>(values.nbytes()), world_.size);
+  do_broadcast(values);
+}
 
 at::Tensor Collectives::gathered(const at::Tensor& own) {
   auto sizes = own.sizes().vec();

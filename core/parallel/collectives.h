@@ -33,17 +33,25 @@ class Collectives {
 
   World world() const { return world_; }
 
-  // Each entry of `values` becomes its sum over all ranks: the same bits on each, and for one
-  // number of ranks whatever their timing. Contiguous; float, double or int64.
-  [[nodiscard]] virtual std::unique_ptr<Pending> start_sum(const at::Tensor& values) = 0;
+  // Each entry of `values` becomes its sum over some ranks, on all: the same bits on each, and for
+  // one number of ranks whatever their timing. Contiguous; float, double or int64.
+  struct Sum {
+    at::Tensor values;           // what a rank that is not among them has here is not looked at
+    std::vector<int64_t> ranks;  // ascending; empty: all
+  };
+  // Several at once.
+  [[nodiscard]] std::unique_ptr<Pending> start_sums(std::vector<Sum> sums);
+  [[nodiscard]] std::unique_ptr<Pending> start_sum(const at::Tensor& values);  // over all
 
   // `all` [size, ...] takes what every rank has in `own` [...], by rank. Contiguous, of one type
-  // and one size on all.
-  [[nodiscard]] virtual std::unique_ptr<Pending> start_gather(const at::Tensor& own,
-                                                              const at::Tensor& all) = 0;
+  // and one size on all; int32 too.
+  [[nodiscard]] std::unique_ptr<Pending> start_gather(const at::Tensor& own, const at::Tensor& all);
 
   // What rank 0 has in `values` is written over it on all others.
-  virtual void broadcast(const at::Tensor& values) = 0;
+  void broadcast(const at::Tensor& values);
+
+  // Bytes that a rank has sent in all that was begun, the mean over the ranks, counted as below.
+  double bytes_sent() const { return bytes_sent_; }
 
   // To be called by all ranks when nothing more will be said. An object that dies without it leaves
   // the others to find out.
@@ -69,8 +77,23 @@ class Collectives {
   explicit Collectives(World world) : world_(world) {}
 
  private:
+  virtual std::unique_ptr<Pending> do_start_sums(std::vector<Sum> sums) = 0;
+  virtual std::unique_ptr<Pending> do_start_gather(const at::Tensor& own,
+                                                   const at::Tensor& all) = 0;
+  virtual void do_broadcast(const at::Tensor& values) = 0;
+
   World world_;
+  double bytes_sent_ = 0;
 };
+
+// The bytes that each rank sends, the mean over `ranks` of them, in an exchange whose algorithm
+// sends none twice, such as a ring's; what messages have beside their content is not in it. In a
+// sum over m of them of B bytes 2 (m - 1) B are sent among the m, and (ranks - m) B to the others.
+// What all have of B bytes each takes (ranks - 1) B from every rank, and what one has as much in
+// all.
+double bytes_of_sum(int64_t bytes, int64_t over, int64_t ranks);
+double bytes_of_gather(int64_t bytes, int64_t ranks);
+double bytes_of_broadcast(int64_t bytes, int64_t ranks);
 
 // The ranks of the job that this process was started in, over MPI, by a library of its own that is
 // opened now: libapproxtrain_mpi.so beside this one. `limit`: how long a rank waits for the others

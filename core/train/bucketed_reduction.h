@@ -3,57 +3,124 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "core/nn/gradient_part.h"
 #include "core/parallel/collectives.h"
 #include "core/train/gradient_reduction.h"
 
 namespace approx {
+
+// A parameter, and what of its gradient is there; null: all, of all ranks.
+struct ReducedParameter {
+  std::string name;
+  at::Tensor tensor;
+  const GradientPart* part = nullptr;
+};
 
 // Parameters are dealt to buckets in the order in which a backward pass comes to them, from the
 // last to the first. As soon as all of a bucket have their gradients it is sent; what is missing at
 // the end of the pass (of a frozen skip nothing comes) goes without. Buckets are sent in one order
 // on all ranks, whichever is complete first. With the last of them go the buffers, and what a rank
 // wishes to happen.
+//
+// What is not there is not sent (GradientPart):
+//   of channels that all ranks have sampled alike, those channels alone;
+//   of a gradient in which few entries were not zero the last time, values and positions
+//   (core/train/scattered.h), and the whole where they are more than expected;
+//   of a rank that has left the gradient out, nothing: the mean is over those that have computed
+//   it, and is told to the others. Where nobody has, there is nothing to be sent, and each keeps
+//   what it has, zeros or nothing.
 class BucketedReduction final : public GradientReduction {
  public:
-  // `parameters` are floats, all of the network's; `buffers` what steps change beside them and each
+  // Parameters are floats, all of the network's; `buffers` what steps change beside them and each
   // rank computes of its own images: running statistics, of which all ranks have the mean after
   // each step. Both are watched as long as this object lives, and share memory with the network's.
-  BucketedReduction(std::shared_ptr<Collectives> ranks, const std::vector<NamedTensor>& parameters,
+  BucketedReduction(std::shared_ptr<Collectives> ranks, std::vector<ReducedParameter> parameters,
                     const std::vector<NamedTensor>& buffers,
                     int64_t bucket_bytes = int64_t{1} << 20);
   ~BucketedReduction() override;
 
   void begin_step() override;
+  // Throws Error(kInternal) where ranks have sampled other channels than each other: their weights
+  // are not the same then. Of one such step in four thousand that is not seen.
   void reduce(const std::vector<NamedTensor>& parameters) override;
   Wishes agree(Wishes own) override;
+  std::vector<Json> events() const override;
+  void save(Checkpoint& checkpoint) const override;
+  void restore(const Checkpoint& checkpoint) override;
 
  private:
+  // How a gradient goes to the other ranks.
+  enum class Way { kNone, kWhole, kChannels, kScattered };
+
+  // A gradient in a message, or some of its channels.
+  struct Piece {
+    size_t parameter;
+    bool is_channels = false;
+    int64_t at = 0;     // of the bucket's entries
+    at::Tensor values;  // there
+  };
+  // What is summed over some ranks.
+  struct Message {
+    std::vector<int64_t> ranks;  // empty: all
+    std::vector<Piece> pieces;
+    at::Tensor all;  // of the bucket's
+  };
+  struct Scattered {
+    size_t parameter;
+    int64_t at = 0;  // of the bucket's entries, where the whole gradient lies
+    at::Tensor all;  // what all ranks have packed
+    std::unique_ptr<Collectives::Pending> gather;
+  };
   struct Bucket {
-    std::vector<size_t> members;                     // of parameters_
-    size_t missing = 0;                              // gradients of this step
-    at::Tensor flat;                                 // of those that are sent, one after the other
-    std::vector<std::pair<size_t, int64_t>> places;  // of parameters in it
-    std::unique_ptr<Collectives::Pending> sum;
+    std::vector<size_t> members;  // of parameters_
+    size_t missing = 0;           // gradients of this step
+    at::Tensor flat;              // of those that are sent, one after the other
+    std::vector<Message> messages;
+    std::unique_ptr<Collectives::Pending> sums;  // of them
+    std::vector<Scattered> scattered;
+  };
+  // What was sent of the parameters of one module.
+  struct Traffic {
+    std::string module;
+    double bytes = 0, bytes_dense = 0;
   };
 
   void arrived(size_t parameter);
+  Way way_of(size_t parameter) const;
+  int64_t room_for(size_t parameter) const;
   void send(Bucket& bucket);
+  at::Tensor filled(const Bucket& bucket, const Message& message, const Piece& piece);
+  void send_scattered(const Bucket& bucket, Scattered& scattered);
+  void note_channels(const at::Tensor& channels);
   void send_rest();
   void take(Bucket& bucket);
+  void take_scattered(const Bucket& bucket, const Scattered& scattered);
   void take_rest();
+  void count_sent(size_t parameter, double bytes);
+  at::Tensor placed(const Bucket& bucket, size_t parameter, int64_t at) const;
 
   const std::shared_ptr<Collectives> ranks_;
-  std::vector<at::Tensor> parameters_, buffers_;
-  std::vector<size_t> bucket_of_;  // by parameter
+  const std::vector<ReducedParameter> parameters_;
+  std::vector<at::Tensor> buffers_;
+  std::vector<size_t> bucket_of_, module_of_;  // by parameter
   std::vector<Bucket> buckets_;
   std::vector<bool> has_gradient_;  // in this step, by parameter
   size_t next_ = 0;                 // the bucket that is sent next
   bool in_step_ = false;            // other backward passes are nobody's but this rank's
-  at::Tensor rest_;                 // buffers and wishes
+  int64_t channels_ = 0;            // what was sampled in this step, as one number
+  // By parameter, of those whose gradients may have zeros anywhere, how many entries are not zero:
+  // in this step, and the mean over the ranks when they were counted last.
+  std::vector<double> counted_, expected_;
+  at::Tensor rest_;  // wishes, channels, counts and buffers
   std::unique_ptr<Collectives::Pending> rest_sum_;
   Wishes own_, agreed_;
+
+  std::vector<Traffic> traffic_;  // by module, and the last of what goes along, over all steps
+  int64_t steps_ = 0;
+  double sent_before_ = 0, sent_in_step_ = 0;  // bytes in all before this step; of gradients in it
 };
 
 }  // namespace approx

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "base/params.h"
+#include "core/train/checkpoint.h"
 #include "core/train/optimizer.h"
 
 namespace approx {
@@ -38,6 +40,13 @@ class GradientReduction {
   // They must do alike, so what it says is sent along with the next step, and what is returned went
   // with the last one.
   virtual Wishes agree(Wishes own) { return own; }
+
+  // What was sent in all steps: "traffic" events (docs/events.md).
+  virtual std::vector<Json> events() const { return {}; }
+
+  // What steps change here. A checkpoint of a training by one process has nothing of it.
+  virtual void save(Checkpoint& /*checkpoint*/) const {}
+  virtual void restore(const Checkpoint& /*checkpoint*/) {}
 };
 
 // Of one process: its gradients are the mean.

@@ -8,8 +8,9 @@
 namespace approx {
 
 ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed,
-                                 uint32_t rank)
-    : schedule_(std::move(schedule)), seed_(seed), rank_(rank) {
+                                 World world)
+    : schedule_(std::move(schedule)), seed_(seed), world_(world) {
+  for (const auto& text : schedule_.methods()) abstains_.push_back(make_method(text)->abstains());
   const size_t methods = schedule_.methods().size();
   for (auto* layer : layers) {
     layer->slot = LayerSlot{};
@@ -27,16 +28,20 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
   row_.clear();
   for (size_t i = 0; i < layers_.size(); ++i) {
     auto& entry = layers_[i];
-    const Decision decision = schedule_.at(i, step);
+    const Decision decision = schedule_.at(i, step, world_.rank);
     auto& slot = entry.layer->slot;
     slot.seed = seed_;
-    slot.rank = rank_;
+    slot.rank = static_cast<uint32_t>(world_.rank);
     slot.step = static_cast<uint64_t>(step);
     slot.step_at = step_at;
     slot.loss_scale = loss_scale;
     const bool convolution = entry.layer->info.kind != "linear";
     slot.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;
     slot.variants = &entry.variants;
+    if (world_.size > 1) {
+      slot.part = &entry.part;
+      begin_part(i, step);
+    }
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);
       const int index = decision.of(product);
@@ -52,6 +57,38 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       slot.use[p] = {method.get(), &entry.approximated[static_cast<size_t>(index)][p]};
     }
   }
+}
+
+// All ranks decide for all, so nothing has to be said.
+void ScheduledLayers::begin_part(size_t layer, int64_t step) {
+  auto& part = layers_[layer].part;
+  part = {};
+  const auto of_rank = [&](int64_t rank) {
+    return schedule_.at(layer, step, rank).of(Product::kWeightGradient);
+  };
+  const int first = of_rank(0);
+  const auto has_computed = [&](int method) {
+    return method == Decision::kDense || !abstains_[static_cast<size_t>(method)];
+  };
+  if (!schedule_.tells_ranks_apart()) {
+    part.is_of_all = has_computed(first);
+    return;
+  }
+  for (int64_t rank = 0; rank < world_.size; ++rank) {
+    const int method = of_rank(rank);
+    part.is_alike &= method == first;
+    if (has_computed(method)) part.ranks.push_back(rank);
+  }
+  part.is_of_all = static_cast<int64_t>(part.ranks.size()) == world_.size;
+  if (part.is_of_all) part.ranks.clear();
+}
+
+const GradientPart* ScheduledLayers::part(std::string_view layer) const {
+  if (world_.size == 1) return nullptr;
+  for (const auto& entry : layers_) {
+    if (entry.layer->info.name == layer) return &entry.part;
+  }
+  return nullptr;
 }
 
 std::string ScheduledLayers::waits_for() const {

@@ -20,8 +20,9 @@ namespace approx {
 
 class ScheduledLayers {
  public:
-  // `layers` must outlive this object. `seed` keys every random draw of the methods.
-  ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, uint32_t rank = 0);
+  // `layers` must outlive this object. `seed` keys every random draw of the methods. `world`: of
+  // which the network's ranks are, as the schedule was made for.
+  ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, World world = {});
 
   // Fills every layer's slot for `step`. `loss_scale` as MethodCall has it, undefined: 1; `step_at`
   // as Rng has it. Costs a few comparisons per layer and rule.
@@ -37,6 +38,10 @@ class ScheduledLayers {
 
   // What steps count here on the host beside what begin_step() does; as long as this object lives.
   HostCounts host_counts();
+
+  // Of a layer's weight gradient in the step that began last; its place does not change. Null where
+  // there is one rank, or no layer of the name.
+  const GradientPart* part(std::string_view layer) const;
 
   // See Schedule::observe.
   bool observe(double accuracy, int64_t steps_done);
@@ -83,6 +88,7 @@ class ScheduledLayers {
     std::array<int64_t, 3> exact{};                     // calls, by product
     std::array<double, 3> seen_kept{}, seen_entries{};  // by take_densities, by product
     GradientCount gradient;
+    GradientPart part;
     LayerVariants variants;                        // of the steps of this process
     std::array<VariantCalls, 3> earlier_variants;  // of those before the checkpoint, by product
 
@@ -90,12 +96,15 @@ class ScheduledLayers {
     VariantCalls variant_calls(Product product) const;
   };
 
+  void begin_part(size_t layer, int64_t step);
+
   Schedule schedule_;
   std::vector<std::pair<double, int64_t>> observed_;  // what observe() was told
   std::vector<PerLayer> layers_;
   std::vector<int> row_;
   uint64_t seed_;
-  uint32_t rank_;
+  World world_;
+  std::vector<bool> abstains_;  // by method
   bool counts_gradients_ = false;
 };
 

@@ -84,7 +84,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   network_->to(device_);
 
   Schedule schedule(config.schedule, infos, config.method, library_methods(), steps_per_epoch(),
-                    total_steps());
+                    total_steps(), world().size);
   schedule.check_together();
   period_ = schedule.period();
   approximated_share_ = schedule.approximated_share(total_steps());
@@ -95,8 +95,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
         name(config.split));
   }
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
-                                              static_cast<uint64_t>(config.seed),
-                                              static_cast<uint32_t>(world().rank));
+                                              static_cast<uint64_t>(config.seed), world());
   parameters_ = named(network_->named_parameters());
   optimizer_ = make_optimizer(config.recipe, parameters_);
   if (config.recipe.ema > 0) {
@@ -120,7 +119,17 @@ std::unique_ptr<GradientReduction> Session::make_reduction() const {
   if (ranks_ == nullptr) return std::make_unique<NoReduction>();
   auto buffers = named(network_->named_buffers());
   buffers.emplace_back("loss", step_loss_);
-  return std::make_unique<BucketedReduction>(ranks_, parameters_, buffers);
+  std::vector<ReducedParameter> parameters;
+  for (const auto& [name, tensor] : parameters_) {
+    constexpr std::string_view kWeight = ".weight";
+    const bool is_weight = name.ends_with(kWeight);
+    parameters.push_back({.name = name,
+                          .tensor = tensor,
+                          .part = is_weight ? layers_->part(std::string_view(name).substr(
+                                                  0, name.size() - kWeight.size()))
+                                            : nullptr});
+  }
+  return std::make_unique<BucketedReduction>(ranks_, std::move(parameters), buffers);
 }
 
 void Session::open_graphs(bool several_processes) {
@@ -333,6 +342,7 @@ Checkpoint Session::save() const {
     checkpoint.add(name, generator.get_state());
   }
   layers_->save(checkpoint, ranks_.get());
+  reduction_->save(checkpoint);
   return checkpoint;
 }
 
@@ -340,6 +350,7 @@ void Session::restore(const Checkpoint& checkpoint) {
   try {
     for (const auto& [name, tensor] : state()) checkpoint.restore(name, tensor);
     layers_->restore(checkpoint, device_, world());
+    reduction_->restore(checkpoint);
     if (graphs_ != nullptr) graphs_->forget();
     for (auto [name, generator] : generators(device_)) {
       generator.set_state(checkpoint.tensor(name));
@@ -353,7 +364,11 @@ void Session::restore(const Checkpoint& checkpoint) {
 
 void Session::synchronize() const { synchronize_device(device_); }
 
-std::vector<Json> Session::layer_events() const { return layers_->events(config_.batch_size); }
+std::vector<Json> Session::layer_events() const {
+  auto events = layers_->events(config_.batch_size);
+  for (auto& event : reduction_->events()) events.push_back(std::move(event));
+  return events;
+}
 
 std::vector<std::pair<std::string, double>> Session::take_densities() {
   std::vector<std::pair<std::string, double>> named;

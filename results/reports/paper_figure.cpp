@@ -62,8 +62,7 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
 Drawing picture_drawing(const PictureItem& picture, const LabelledSchedule& schedule,
                         const Catalogue& catalogue) {
   return {"schedule", schedule_picture(schedule.rules, picture.networks.at(0).text,
-                                       stand_in_method(catalogue), catalogue, /*steps=*/8,
-                                       /*steps_per_epoch=*/100, /*total_steps=*/1000)};
+                                       stand_in_method(catalogue), catalogue, {})};
 }
 
 Drawing paper_drawing(const PaperItem& item, const std::string& db, const ReportOptions& options,

@@ -16,19 +16,20 @@ std::string stand_in_method(const Catalogue& catalogue) {
 }
 
 Table schedule_picture(const std::vector<Rule>& rules, const std::string& network,
-                       const std::string& method, const Catalogue& catalogue, int64_t steps,
-                       int64_t steps_per_epoch, int64_t total_steps) {
+                       const std::string& method, const Catalogue& catalogue,
+                       const PictureExtent& extent) {
   const NetworkInfo& info = catalogue.network(parse_spec(network).name);
-  const Schedule schedule(rules, info.layers, method, catalogue, steps_per_epoch, total_steps);
+  const Schedule schedule(rules, info.layers, method, catalogue, extent.steps_per_epoch,
+                          extent.total_steps, extent.ranks);
   Table table;
   table.name = "schedule";
   table.columns = {"layer_index", "layer", "step", "method"};
   int64_t index = 0;
   for (size_t at = 0; at < info.layers.size(); ++at) {
     ++index;
-    for (int64_t step = 0; step < steps; ++step) {
+    for (int64_t step = 0; step < extent.steps; ++step) {
       std::string text;
-      const auto decision = schedule.at(at, step);
+      const auto decision = schedule.at(at, step, extent.rank);
       for (const Product product : kAllProducts) {
         const int chosen = decision.of(product);
         if (chosen == Decision::kDense) continue;

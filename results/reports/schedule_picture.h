@@ -15,10 +15,17 @@ namespace approx {
 // catalogue that approximates the weight gradient in all its modes. "" if there is none.
 std::string stand_in_method(const Catalogue& catalogue);
 
+// What is drawn of which training.
+struct PictureExtent {
+  int64_t steps = 8;                                  // from the first on
+  int64_t steps_per_epoch = 100, total_steps = 1000;  // for rules that begin or end
+  int64_t ranks = 1, rank = 0;                        // of the training, and which of them is drawn
+};
+
 // Columns layer_index, layer, step, method ("" where all products are exact; else the method, and
 // the products where not all of them). Throws Error(kUsage) as Schedule does.
 Table schedule_picture(const std::vector<Rule>& rules, const std::string& network,
-                       const std::string& method, const Catalogue& catalogue, int64_t steps,
-                       int64_t steps_per_epoch, int64_t total_steps);
+                       const std::string& method, const Catalogue& catalogue,
+                       const PictureExtent& extent);
 
 }  // namespace approx

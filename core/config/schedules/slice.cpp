@@ -11,6 +11,7 @@ std::vector<Rule> one_slice(const Params& params) {
   rule.steps = params.text("steps");
   rule.from = params.text("from");
   rule.until = params.text("until");
+  rule.ranks = params.text("ranks");
   const std::string& products = params.text("products");
   if (!products.empty()) {
     for (const auto product : split(products, "+")) {
@@ -28,7 +29,8 @@ REGISTER_SCHEDULE("slice", one_slice)
     .param({"products", std::string(),
             "forward, data_gradient, weight_gradient joined by +; empty: all of the method"})
     .param({"from", std::string(), "first step: 300ba, 10ep or 0.25dur"})
-    .param({"until", std::string(), "step after the last one: 300ba, 10ep or 0.25dur"});
+    .param({"until", std::string(), "step after the last one: 300ba, 10ep or 0.25dur"})
+    .param({"ranks", std::string(), "start:stop:step over the ranks, from 0; empty: all"});
 
 }  // namespace
 }  // namespace approx

@@ -99,8 +99,8 @@ void MpiThread::initialise() {
   }
 }
 
-std::future<void> MpiThread::add(Start exchange) {
-  return add(Exchange{.start = std::move(exchange), .done = {}});
+std::future<void> MpiThread::add(std::vector<Start> stages) {
+  return add(Exchange{.stages = std::move(stages), .done = {}});
 }
 
 std::future<void> MpiThread::add(Exchange exchange) {
@@ -121,11 +121,11 @@ void MpiThread::wait(std::future<void>& done) {
 }
 
 void MpiThread::close() {
-  auto done = add(Exchange{
-      .start = [](MPI_Comm comm,
-                  MPI_Request* request) { check_mpi(MPI_Ibarrier(comm, request), "the end"); },
-      .done = {},
-      .is_last = true});
+  auto done = add(Exchange{.stages = {[](MPI_Comm comm, std::vector<MPI_Request>& requests) {
+                             check_mpi(MPI_Ibarrier(comm, &requests.emplace_back()), "the end");
+                           }},
+                           .done = {},
+                           .is_last = true});
   wait(done);
 }
 
@@ -137,9 +137,11 @@ void MpiThread::work() {
     exchanges_.pop_front();
     lock.unlock();
     try {
-      MPI_Request request = MPI_REQUEST_NULL;
-      exchange.start(comm_, &request);
-      complete(request);
+      for (const auto& start : exchange.stages) {
+        std::vector<MPI_Request> requests;
+        start(comm_, requests);
+        complete(requests);
+      }
       if (exchange.is_last) {
         for (auto& listening : listening_) {
           if (listening == MPI_REQUEST_NULL) continue;
@@ -156,12 +158,14 @@ void MpiThread::work() {
   }
 }
 
-void MpiThread::complete(MPI_Request request) {
+void MpiThread::complete(std::vector<MPI_Request>& requests) {
   const auto begin = Clock::now();
   auto listen_at = begin + kListenEvery;
   while (true) {
     int done = 0;
-    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "an exchange with the other ranks");
+    check_mpi(
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+        "an exchange with the other ranks");
     if (done != 0) return;
     const auto now = Clock::now();
     bool asked = false;

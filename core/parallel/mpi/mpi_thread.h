@@ -28,8 +28,8 @@ void check_mpi(int code, const char* what);
 
 class MpiThread {
  public:
-  // Starts an exchange that is not waited for.
-  using Start = std::function<void(MPI_Comm comm, MPI_Request* request)>;
+  // Starts what is not waited for, any number of things at once: the requests are added.
+  using Start = std::function<void(MPI_Comm comm, std::vector<MPI_Request>& requests)>;
 
   // Initialises MPI. `limit`: of each exchange. Throws Error(kInternal).
   static std::shared_ptr<MpiThread> start(std::chrono::milliseconds limit);
@@ -38,8 +38,9 @@ class MpiThread {
   const std::string& library() const { return library_; }
   const std::vector<std::string>& hosts() const { return hosts_; }  // by rank
 
-  // In the order of the calls, one after the other. The future throws LostRank.
-  std::future<void> add(Start exchange);
+  // An exchange in one or several stages, each begun when all of the one before is done. Exchanges
+  // go in the order of the calls, one after the other. The future throws LostRank.
+  std::future<void> add(std::vector<Start> stages);
 
   // Of one of those. While somebody waits, MPI is asked without a pause at first.
   void wait(std::future<void>& done);
@@ -49,7 +50,7 @@ class MpiThread {
 
  private:
   struct Exchange {
-    Start start;
+    std::vector<Start> stages;
     std::promise<void> done;
     bool is_last = false;
   };
@@ -58,7 +59,7 @@ class MpiThread {
   std::future<void> add(Exchange exchange);
   void initialise();
   void work();
-  void complete(MPI_Request request);
+  void complete(std::vector<MPI_Request>& requests);
   bool somebody_asks();
   [[noreturn]] void give_up();
 

@@ -1,5 +1,6 @@
 #include "core/config/schedule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -266,7 +267,9 @@ TEST(Schedule, ErrorsNameTheSelectorAndTheFix) {
       {{.from = "10eq"}, "from: \"10eq\": unknown unit"},
       {{.from = "5ep", .until = "5ep"}, "until: 5ep does not lie after from = 5ep"},
       {{.from = "5ep", .until = "3ba"}, "the rule ends (step 3) before it begins (step 50)"},
-      {{.until = "0ba"}, "until: 0ba is before the first step"}};
+      {{.until = "0ba"}, "until: 0ba is before the first step"},
+      {{.ranks = "::x"}, "ranks = \"::x\": \"x\" is not a whole number"},
+      {{.ranks = "1"}, "ranks = \"1\": the run has one rank, numbered from 0; there is no rank 1"}};
   for (const auto& [rule, expected] : cases) {
     const auto message = schedule_message([&rule = rule] { make({rule}); });
     EXPECT_NE(message.find(expected), std::string::npos) << message << "\nlacks " << expected;
@@ -310,9 +313,12 @@ TEST(Matrix, RejectsBadOnes) {
 }
 
 TEST(Rule, SurvivesJson) {
-  const Rule rule{"2::4+name=fc", "::2", {Product::kForward, Product::kWeightGradient},
-                  "zero",         "1ep", "0.5dur"};
+  Rule rule{"2::4+name=fc", "::2", {Product::kForward, Product::kWeightGradient}, "zero", "1ep",
+            "0.5dur",       "1::2"};
   EXPECT_EQ(Json(rule).get<Rule>(), rule);
+  rule.ranks.clear();
+  EXPECT_EQ(Json(rule).get<Rule>(), rule);
+  EXPECT_FALSE(Json(rule).contains("ranks")) << "keys of runs would change";
   EXPECT_EQ(Json::object().get<Rule>(), Rule());
 }
 
@@ -334,8 +340,50 @@ TEST(Rule, HasOneCanonicalSpelling) {
   EXPECT_EQ(canonical({.products = {Product::kWeightGradient}}), expected);
   EXPECT_EQ(canonical({.method = "topk_position:scale=equal"}), expected);
   EXPECT_EQ(canonical({.from = "0ep", .until = "1dur"}), expected);
+  EXPECT_EQ(canonical({.ranks = "0::1"}), expected);
+  EXPECT_EQ(canonical({.ranks = "1"}), canonical({.ranks = "1:2"}));
+  EXPECT_NE(canonical({.ranks = "0"}), expected);
   EXPECT_NE(canonical({.layers = "1::1"}), expected);
   EXPECT_NE(canonical({.from = "1ep"}), expected);
+}
+
+TEST(Schedule, ARuleHoldsForItsRanks) {
+  const std::vector<Rule> rules = {{.layers = "2::2"}, {.layers = "3::2", .ranks = "1::2"}};
+  const Schedule schedule(rules, layers_of("resnet20"), "zero", test_catalogue(), 10, 100, 4);
+  EXPECT_TRUE(schedule.tells_ranks_apart());
+  int64_t approximated = 0;
+  for (size_t i = 0; i < layers_of("resnet20").size(); ++i) {
+    const auto& layer = layers_of("resnet20")[i];
+    for (int64_t rank = 0; rank < 4; ++rank) {
+      const bool expected =
+          layer.is_conv() && layer.index > 1 && (layer.index % 2 == 0 || rank % 2 == 1);
+      EXPECT_EQ(!schedule.at(i, 5, rank).dense(), expected) << layer.name << ", rank " << rank;
+      approximated += expected;
+    }
+  }
+  EXPECT_NEAR(schedule.approximated_share(7), static_cast<double>(approximated) / (19 * 4), 1e-12);
+  EXPECT_FALSE(make({rules.front()}).tells_ranks_apart());
+  // Some of all that there are.
+  const Schedule all({{.ranks = "0:4"}}, layers_of("resnet20"), "zero", test_catalogue(), 10, 100,
+                     4);
+  EXPECT_FALSE(all.tells_ranks_apart());
+  EXPECT_THAT(schedule_message([] {
+                Schedule({{.ranks = "4::2"}}, layers_of("resnet20"), "zero", test_catalogue(), 10,
+                         100, 4);
+              }),
+              testing::HasSubstr("the run has 4 ranks, numbered from 0; there is no rank 4"));
+}
+
+TEST(RulesTogether, RulesOfDifferentRanksDoNotMeet) {
+  const auto check = [](const char* first, const char* second) {
+    const Schedule schedule(
+        {{.method = "sampler", .ranks = first}, {.method = "zero", .ranks = second}},
+        layers_of("resnet20"), "zero", test_catalogue(), 10, 100, 2);
+    return schedule_message([&] { schedule.check_together(); });
+  };
+  EXPECT_EQ(check("0", "1"), "no error");
+  EXPECT_THAT(check("0", ""), testing::HasSubstr("overlap"));
+  EXPECT_THAT(check("0", "0:"), testing::HasSubstr("overlap"));
 }
 
 TEST(Schedule, RulesEndAndBeginAtAPlateau) {

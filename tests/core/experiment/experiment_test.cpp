@@ -163,7 +163,7 @@ TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
   for (const auto& spec : recipe_specs()) recipe.push_back(spec.name);
   check("recipe = {", recipe, " = 1}");
   check("schedule = {label = \"S\", rules = [{",
-        {"layers", "steps", "products", "method", "from", "until"}, " = \"1\"}]}");
+        {"layers", "steps", "products", "method", "from", "until", "ranks"}, " = \"1\"}]}");
   check("exclude = [{", with_scalars({"method", "schedule", "network", "purpose", "reason"}),
         " = \"zero\"}]");
   check("batch_size = {", {"value", "when"}, " = 1}");

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <barrier>
 #include <functional>
 #include <memory>
@@ -26,29 +27,35 @@ class ThreadCollectives final : public Collectives {
   ThreadCollectives(std::shared_ptr<Job> job, World world)
       : Collectives(world), job_(std::move(job)) {}
 
-  std::unique_ptr<Pending> start_sum(const at::Tensor& values) override {
-    ++sums;
-    return later([this, values] {
-      const auto all = exchanged(values);
-      auto total = all[0].clone();
-      for (size_t rank = 1; rank < all.size(); ++rank) total += all[rank];
-      values.copy_(total);
-    });
-  }
-
-  std::unique_ptr<Pending> start_gather(const at::Tensor& own, const at::Tensor& all) override {
-    return later([this, own, all] { all.copy_(at::stack(exchanged(own))); });
-  }
-
-  void broadcast(const at::Tensor& values) override { values.copy_(exchanged(values)[0]); }
-
   void close() override { exchanged(at::zeros({1})); }
 
   Json description() const override { return {{"library", "threads"}}; }
 
-  int64_t sums = 0;  // that were begun
+  int64_t sums = 0, gathers = 0;  // that were begun
 
  private:
+  std::unique_ptr<Pending> do_start_sums(std::vector<Sum> of) override {
+    ++sums;
+    return later([this, of] {
+      for (const auto& [values, ranks] : of) {
+        const auto all = exchanged(values);
+        auto total = at::zeros_like(values);
+        for (size_t rank = 0; rank < all.size(); ++rank) {
+          const bool counts = ranks.empty() || std::ranges::count(ranks, rank) > 0;
+          if (counts) total += all[rank];
+        }
+        values.copy_(total);
+      }
+    });
+  }
+
+  std::unique_ptr<Pending> do_start_gather(const at::Tensor& own, const at::Tensor& all) override {
+    ++gathers;
+    return later([this, own, all] { all.copy_(at::stack(exchanged(own))); });
+  }
+
+  void do_broadcast(const at::Tensor& values) override { values.copy_(exchanged(values)[0]); }
+
   // Done when it is waited for: threads wait for each other in one order.
   class Later final : public Pending {
    public:

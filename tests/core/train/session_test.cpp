@@ -918,6 +918,75 @@ std::pair<Checkpoint, at::Tensor> reached_by(int64_t size, const RunConfig& conf
   return reached;
 }
 
+// Plain gradient descent with one step from the same weights: what each rank that computes a
+// layer's weight gradient would do with it, averaged.
+TEST(Session, AWeightGoesByTheRanksThatComputeItsGradient) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.method = "zero";
+  config.recipe.optimizer = UpdateRule::kSgd;
+  config.recipe.momentum = 0;
+  config.recipe.weight_decay = 0;
+  config.norm_statistics = NormScope::kSynchronised;
+  const auto moved = [&](const std::vector<Rule>& rules) {
+    config.schedule = rules;
+    std::vector<at::Tensor> weights(4);
+    as_ranks(4, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+      const auto session = session_of(config, dataset, ranks);
+      const auto before = weights_of(*session);
+      session->step();
+      weights[static_cast<size_t>(ranks->world().rank)] = weights_of(*session) - before;
+    });
+    EXPECT_TRUE(at::equal(weights[0], weights[1]));
+    EXPECT_TRUE(at::equal(weights[0], weights[3]));
+    return weights[0];
+  };
+  const auto of_all = moved({{.layers = "2", .steps = "1::1000"}});
+  at::Tensor mean = at::zeros_like(of_all);
+  for (const char* freeze : {"false", "true"}) {
+    mean.zero_();
+    for (int64_t rank = 0; rank < 4; ++rank) {
+      const auto without = moved({{.layers = "2",
+                                   .method = fmt::format("zero:freeze={}", freeze),
+                                   .ranks = fmt::format("{}", rank)}});
+      EXPECT_FALSE(close(without, of_all, 1e-3)) << rank;
+      mean += without / 4;
+    }
+    EXPECT_TRUE(close(mean, of_all, 1e-5)) << "each left out once: " << freeze;
+  }
+}
+
+TEST(Session, SendsTheSampledChannelsOfAMethodThatGoesByWeights) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.method = "topk_weights:ratio=0.5";
+  config.schedule = make_schedule("slice:layers=2");
+  const auto layer = [&](const std::string& method) {
+    config.method = method;
+    Json sent;
+    std::string name;
+    as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+      const auto session = session_of(config, dataset, ranks);
+      for (int step = 0; step < 3; ++step) session->step();
+      if (ranks->world().rank != 0) return;
+      name = session->network().layers().at(1)->info.name;
+      for (const auto& event : session->layer_events()) {
+        if (event["event"] == "traffic" && event["layer"] == name) sent = event;
+      }
+    });
+    return sent;
+  };
+  const auto sampled = layer("topk_weights:ratio=0.5");
+  EXPECT_EQ(sampled["calls"], 3);
+  EXPECT_EQ(sampled["bytes"].get<int64_t>() * 2, sampled["bytes_dense"].get<int64_t>());
+  const auto drawn = layer("uniform_crs:ratio=0.5");
+  EXPECT_EQ(drawn["bytes_dense"], sampled["bytes_dense"]);
+  EXPECT_GT(drawn["bytes"], sampled["bytes"]);
+  const auto zero = layer("zero");
+  EXPECT_EQ(zero["bytes"], 0);
+  EXPECT_EQ(zero["bytes_dense"], sampled["bytes_dense"]);
+}
+
 TEST(Session, ACheckpointOfRanksIsOneOfAnyNumber) {
   auto config = toy_config();
   config.norm_statistics = NormScope::kSynchronised;
