@@ -20,6 +20,7 @@ extern const char* const kSchema5Sql;  // results/store/schema5.sql
 extern const char* const kSchema6Sql;  // results/store/schema6.sql
 extern const char* const kSchema7Sql;  // results/store/schema7.sql
 extern const char* const kSchema8Sql;  // results/store/schema8.sql
+extern const char* const kSchema9Sql;  // results/store/schema9.sql
 extern const char* const kViewsSql;    // results/store/views.sql
 
 namespace {
@@ -175,8 +176,8 @@ bool is_full(const std::string& path) {
 
 const std::vector<Migration>& store_migrations() {
   static const std::vector<Migration> migrations = {
-      {1, kSchemaSql},  {2, kSchema2Sql}, {3, kSchema3Sql}, {4, kSchema4Sql},
-      {5, kSchema5Sql}, {6, kSchema6Sql}, {7, kSchema7Sql}, {8, kSchema8Sql}};
+      {1, kSchemaSql},  {2, kSchema2Sql}, {3, kSchema3Sql}, {4, kSchema4Sql}, {5, kSchema5Sql},
+      {6, kSchema6Sql}, {7, kSchema7Sql}, {8, kSchema8Sql}, {9, kSchema9Sql}};
   return migrations;
 }
 

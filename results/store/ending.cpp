@@ -66,6 +66,12 @@ void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome
             "VALUES(?, ?, ?, ?, ?, ?)",
             run_id, variant.layer, variant.product, variant.plan, variant.variant, variant.calls);
   }
+  for (const auto& traffic : outcome.traffic) {
+    execute(db,
+            "INSERT OR REPLACE INTO layer_traffic(run_id, layer, calls, bytes, bytes_dense) "
+            "VALUES(?, ?, ?, ?, ?)",
+            run_id, traffic.layer, traffic.calls, traffic.bytes, traffic.bytes_dense);
+  }
   for (const auto& block : outcome.blocks) {
     execute(db,
             "INSERT OR REPLACE INTO timing_block(run_id, pair, arm, block_order, steps, ns, "

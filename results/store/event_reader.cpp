@@ -12,8 +12,9 @@ constexpr size_t kDeepestEvent = 16;
 // Each takes sixteen bytes and more, whatever its length as text.
 constexpr size_t kMostValues = size_t{4} << 20;
 
-constexpr auto kEventKinds = std::to_array<std::string_view>(
-    {"start", "progress", "metric", "layer", "variant", "block", "note", "final", "error"});
+constexpr auto kEventKinds =
+    std::to_array<std::string_view>({"start", "progress", "metric", "layer", "variant", "traffic",
+                                     "block", "note", "final", "error"});
 
 // A JSON text that nests deeper than any event does, or has more values, would cost far more memory
 // than its length.

@@ -120,6 +120,23 @@ constexpr CheckRule kRules[] = {
      "' times a ' || product || ' that was never called' FROM layer_variant v WHERE calls < 1 OR "
      "NOT EXISTS (SELECT 1 FROM layer_metric m WHERE m.run_id = v.run_id AND "
      "m.layer = v.layer AND m.product = v.product)"},
+    {"bytes that ranks sent are possible",
+     "WITH sent AS (SELECT t.*, r.steps, c.purpose, CASE layer WHEN '' THEN 'what goes along' "
+     "ELSE 'layer ' || layer END AS what, CASE WHEN json_valid(config) THEN "
+     "coalesce(json_extract(config, '$.ranks'), 1) ELSE 0 END AS ranks "
+     "FROM layer_traffic t JOIN run r USING(run_id) JOIN cell c USING(cell_id)) "
+     "SELECT 'run ' || run_id || ': ' || what || ': ' || bytes || ' bytes by each of ' || ranks || "
+     "' ranks in ' || calls || ' steps, ' || bytes_dense || ' in exact training' FROM sent "
+     "WHERE ranks < 2 OR min(calls, bytes, bytes_dense) < 0 OR "
+     "(calls = 0 AND max(bytes, bytes_dense) > 0) OR (purpose = 'accuracy' AND calls > steps) OR "
+     // All entries of a gradient, each with its position, sent to all others are 1.5 N times what
+     // each of N ranks sends for its sum. The rest is room for counts beside them.
+     "(layer <> '' AND ((calls > 0 AND bytes_dense = 0) OR bytes > 2.0 * ranks * bytes_dense))"},
+    {"ranks sent of each layer",
+     "SELECT DISTINCT 'run ' || run_id || ' does not say what its ranks sent of layer ' || layer "
+     "FROM layer_metric m JOIN run USING(run_id) WHERE state = 'finished' AND "
+     "run_id IN (SELECT run_id FROM layer_traffic) AND NOT EXISTS "
+     "(SELECT 1 FROM layer_traffic t WHERE t.run_id = m.run_id AND t.layer = m.layer)"},
     {"cells belong to an experiment",
      "SELECT 'cell ' || cell_id || ' is in no experiment' FROM cell "
      "WHERE cell_id NOT IN (SELECT cell_id FROM experiment_cell WHERE cell_id IS NOT NULL)"},

@@ -126,9 +126,10 @@ const std::array<Table, kTables>& tables() {
 }
 
 // Rows that belong to a run or a benchmark, and have no number of their own.
-constexpr std::array<std::pair<const char*, Name>, 5> kParts = {{{"metric", kRun},
+constexpr std::array<std::pair<const char*, Name>, 6> kParts = {{{"metric", kRun},
                                                                  {"layer_metric", kRun},
                                                                  {"layer_variant", kRun},
+                                                                 {"layer_traffic", kRun},
                                                                  {"timing_block", kRun},
                                                                  {"kernel_result", kKernelRun}}};
 

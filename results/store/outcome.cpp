@@ -43,6 +43,17 @@ Outcome::LayerVariant variant_of(const Json& event) {
           .calls = integer_at(event, "calls")};
 }
 
+Outcome::LayerTraffic traffic_of(const Json& event) {
+  Outcome::LayerTraffic traffic{.layer = event.at("layer").get<std::string>(),
+                                .calls = integer_at(event, "calls"),
+                                .bytes = integer_at(event, "bytes"),
+                                .bytes_dense = integer_at(event, "bytes_dense")};
+  if (traffic.calls < 0 || traffic.bytes < 0 || traffic.bytes_dense < 0) {
+    throw usage_error("not a count of bytes");
+  }
+  return traffic;
+}
+
 Outcome::Block block_of(const Json& event) {
   Outcome::Block block{.pair = integer_at(event, "pair"),
                        .arm = event.at("arm").get<std::string>(),
@@ -82,6 +93,8 @@ void Outcome::add(const Json& event) {
     layers.push_back(layer_of(event));
   } else if (kind == "variant") {
     variants.push_back(variant_of(event));
+  } else if (kind == "traffic") {
+    traffic.push_back(traffic_of(event));
   } else if (kind == "block") {
     blocks.push_back(block_of(event));
   } else if (kind == "final") {

@@ -31,6 +31,10 @@ struct Outcome {
     std::string layer, product, plan, variant;
     int64_t calls = 0;
   };
+  struct LayerTraffic {
+    std::string layer;
+    int64_t calls = 0, bytes = 0, bytes_dense = 0;
+  };
   struct Block {
     int64_t pair = 0;
     std::string arm;
@@ -46,6 +50,7 @@ struct Outcome {
   std::vector<Metric> metrics;
   std::vector<Layer> layers;
   std::vector<LayerVariant> variants;
+  std::vector<LayerTraffic> traffic;
   std::vector<Block> blocks;
   std::vector<int64_t> step_ns;
   std::vector<std::string> taint;

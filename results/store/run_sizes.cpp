@@ -21,6 +21,7 @@ constexpr const char* kShares =
     "SELECT run_id, 64.0 * count(*) FROM metric GROUP BY run_id UNION ALL "
     "SELECT run_id, 64.0 * count(*) FROM layer_metric GROUP BY run_id UNION ALL "
     "SELECT run_id, 64.0 * count(*) FROM layer_variant GROUP BY run_id UNION ALL "
+    "SELECT run_id, 64.0 * count(*) FROM layer_traffic GROUP BY run_id UNION ALL "
     "SELECT run_id, 64.0 * count(*) FROM timing_block GROUP BY run_id UNION ALL "
     "SELECT run_id, 256.0 + length(environment) + length(error) + coalesce(length(step_ns), 0) "
     "FROM run), "

@@ -126,6 +126,7 @@ std::vector<Buffer> seeds() {
                     {"plan", "Skip"},
                     {"variant", "skip"},
                     {"calls", 1}});
+  timing.push_back(traffic_event("conv1", 1, 300, 600));
   timing.push_back(final_event(1000));
   timing.back()["taint"] = {"shared core"};
   std::vector<Buffer> all = {

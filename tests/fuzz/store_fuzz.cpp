@@ -49,6 +49,8 @@ void fill(const std::string& path) {
   for (const auto& run : runs) {
     const auto id = store.begin(run.key, environment_of(), scratch_folder() + "/filled");
     std::vector<Json> events = accuracy_events({0.5, 0.7});
+    events.insert(events.begin(),
+                  {traffic_event("conv1", 4, 300, 600), traffic_event("", 4, 8, 8)});
     if (run.config.purpose == Purpose::kTiming) {
       events = {block_event(0, "dense", 4, 1000), block_event(0, "approx", 4, 900),
                 layer_event("forward", 100, 100), layer_event("weight_gradient", 100, 0),

@@ -61,6 +61,13 @@ inline PlannedRun planned(const std::string& method, int64_t seed,
   return run;
 }
 
+// The same by several ranks, under another key.
+inline PlannedRun of_ranks(int64_t ranks, PlannedRun run) {
+  run.config.ranks = ranks;
+  run.key += "-ranks";
+  return run;
+}
+
 inline Experiment experiment_of(std::vector<PlannedRun> runs, const std::string& id = "test:one") {
   Experiment experiment;
   experiment.id = id;
@@ -140,6 +147,15 @@ inline std::vector<Json> accuracy_events(const std::vector<double>& accuracies,
   }
   events.push_back(final_event(static_cast<int64_t>(accuracies.size()) * 1'000'000'000, state));
   return events;
+}
+
+inline Json traffic_event(const std::string& layer, int64_t calls, int64_t bytes,
+                          int64_t bytes_dense) {
+  return {{"event", "traffic"},
+          {"layer", layer},
+          {"calls", calls},
+          {"bytes", bytes},
+          {"bytes_dense", bytes_dense}};
 }
 
 inline Json block_event(int64_t pair, const std::string& arm, int64_t steps, int64_t ns) {

@@ -47,6 +47,10 @@ TEST(EventReader, EventsArePutTogetherFromAnyPieces) {
   }
 }
 
+TEST(EventReader, WhatRanksSentIsKept) {
+  EXPECT_THAT(kept(json_text(traffic_event("conv1", 4, 1, 2)) + "\n", 64), ElementsAre("traffic"));
+}
+
 TEST(EventReader, WhatIsNoEventIsCountedAndLeftOut) {
   int64_t garbage = 0;
   const std::string text =

@@ -89,6 +89,10 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
        "INSERT INTO layer_metric VALUES(1, 'c', 'forward', 'dense', 1, 2, 0, 0, NULL)"},
       {"variants computed what was counted",
        "INSERT INTO layer_variant VALUES(1, 'c', 'forward', 'Dense', 'libtorch', 3)"},
+      {"bytes that ranks sent are possible", "INSERT INTO layer_traffic VALUES(1, 'c', 1, 1, 1)"},
+      {"ranks sent of each layer",
+       "INSERT INTO layer_traffic VALUES(1, 'c', 1, 1, 1); "
+       "INSERT INTO layer_metric VALUES(1, 'd', 'forward', 'dense', 1, 1, 0, 0, NULL)"},
       {"cells belong to an experiment", "DELETE FROM experiment_cell WHERE cell_id = 1"},
       {"views agree with tables",
        "DROP VIEW v_final; CREATE VIEW v_final AS SELECT *, 0 AS run_id, 0 AS dataset_id "
@@ -109,6 +113,58 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
     EXPECT_TRUE(found) << rule << " after " << sql
                        << "\nfound: " << fmt::format("{}", fmt::join(violations, "\n"));
   }
+}
+
+// By four ranks, of which each sends 600 bytes for the sums of a layer in four steps.
+TEST_F(MaintenanceTest, BytesThatNoRanksCouldSend) {
+  const auto cell = of_ranks(4, planned("zero", 0));
+  {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    store.add_experiment(experiment_of({cell}), "sweep");
+    auto events = accuracy_events({0.5});
+    events.push_back({{"event", "layer"},
+                      {"layer", "conv1"},
+                      {"product", "forward"},
+                      {"method", "zero"},
+                      {"calls", 4},
+                      {"exact_calls", 0},
+                      {"macs_dense", 8},
+                      {"macs_done", 4},
+                      {"density", nullptr}});
+    events.push_back(traffic_event("conv1", 4, 300, 600));
+    events.push_back(traffic_event("bn1", 0, 0, 0));  // frozen all the while
+    events.push_back(traffic_event("", 4, 80, 80));
+    run(store, cell.key, events);
+  }
+  EXPECT_EQ(check_store(path_), std::vector<std::string>());
+  const std::string sound = file_bytes(path_);
+  const auto found = [&](const std::string& change) {
+    std::ofstream(path_, std::ios::binary) << sound;
+    damage("UPDATE layer_traffic SET " + change);
+    return check_store(path_);
+  };
+  // Values and their positions may be more than the sum of everything.
+  EXPECT_EQ(found("bytes = 4800 WHERE layer = 'conv1'"), std::vector<std::string>());
+  EXPECT_EQ(found("bytes = 99999 WHERE layer = ''"), std::vector<std::string>())
+      << "what a method asks of other ranks is of no layer";
+  const std::string rule = "bytes that ranks sent are possible: run 1: ";
+  EXPECT_EQ(found("bytes = 4801 WHERE layer = 'conv1'"),
+            std::vector<std::string>{rule + "layer conv1: 4801 bytes by each of 4 ranks in 4 "
+                                            "steps, 600 in exact training"});
+  EXPECT_EQ(found("bytes = -1 WHERE layer = ''"),
+            std::vector<std::string>{rule + "what goes along: -1 bytes by each of 4 ranks in 4 "
+                                            "steps, 80 in exact training"});
+  for (const char* change :
+       {"calls = -1 WHERE layer = 'conv1'", "bytes_dense = -1 WHERE layer = ''",
+        "calls = 0 WHERE layer = 'conv1'", "calls = 5 WHERE layer = 'conv1'",
+        "bytes_dense = 0 WHERE layer = 'conv1'", "calls = 1 WHERE layer = 'bn1'"}) {
+    const auto violations = found(change);
+    ASSERT_EQ(violations.size(), 1U) << change;
+    EXPECT_TRUE(violations[0].starts_with(rule)) << change << ": " << violations[0];
+  }
+  EXPECT_EQ(found("layer = 'conv2' WHERE layer = 'conv1'"),
+            std::vector<std::string>{"ranks sent of each layer: run 1 does not say what its ranks "
+                                     "sent of layer conv1"});
 }
 
 TEST_F(MaintenanceTest, SeedsWithTheSameCurvesAreSuspicious) {
@@ -136,7 +192,7 @@ TEST_F(MaintenanceTest, ABackupIsTheSameStore) {
 TEST_F(MaintenanceTest, AnExportHasEveryTable) {
   fill();
   const auto paths = export_store(path_, folder_ / "csv");
-  EXPECT_EQ(paths.size(), 15u);
+  EXPECT_EQ(paths.size(), 16u);
   EXPECT_EQ(file_bytes(folder_ / "csv/timing_block.csv"),
             "run_id,pair,arm,block_order,steps,ns,core_share,repeats,clock_mhz\n"
             "5,0,approx,1,10,1000,,0,\n"

@@ -107,6 +107,42 @@ TEST_F(Merge, TheOrderIsOfNoConsequence) {
   EXPECT_EQ(content_of(at("a.db")), wanted);
 }
 
+// What ranks sent belongs to its run wherever that goes.
+TEST_F(Merge, WhatRanksSentIsThereInAnyOrder) {
+  int64_t bytes = 100;
+  for (const char* name : {"a.db", "b.db", "c.db"}) {
+    RunStore store(at(name), Mode::kWrite);
+    const std::vector<PlannedRun> cells = {of_ranks(2, planned("zero", 0)),
+                                           of_ranks(4, planned("zero", bytes))};
+    store.add_experiment(experiment_of(cells), "sweep");
+    for (const auto& cell : cells) {
+      auto events = accuracy_events({0.5 + 0.001 * static_cast<double>(bytes)});
+      events.push_back(traffic_event("conv1", 4, bytes++, 600));
+      events.push_back(traffic_event("", 4, bytes++, 80));
+      attempt(store, cell, RunState::kFinished, events, name, name);
+    }
+  }
+  const std::string sent =
+      "SELECT c.seed, r.attempt, t.layer, t.bytes FROM layer_traffic t JOIN run r USING(run_id) "
+      "JOIN cell c USING(cell_id) ORDER BY 1, 2, 3";
+  std::vector<std::string> order = {"a.db", "b.db", "c.db"};
+  std::string wanted;
+  do {
+    const std::string all = at(fmt::format("{}{}{}", order[0], order[1], order[2]));
+    merge_stores(all, {at(order[0]), at(order[1])});
+    merge_stores(all, {at(order[2])});
+    merge_stores(all, {at(order[1])});
+    EXPECT_EQ(query(all, sent),
+              (std::vector<std::string>{"0|1||101", "0|1|conv1|100", "0|2||105", "0|2|conv1|104",
+                                        "0|3||109", "0|3|conv1|108", "100|1||103",
+                                        "100|1|conv1|102", "104|1||107", "104|1|conv1|106",
+                                        "108|1||111", "108|1|conv1|110"}));
+    EXPECT_EQ(check_store(all), std::vector<std::string>{});
+    if (wanted.empty()) wanted = content_of(all);
+    EXPECT_EQ(content_of(all), wanted);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
 TEST_F(Merge, TwiceIsOnce) {
   run("a.db", {planned("zero", 0)}, 0.9, "one");
   run("b.db", {planned("zero", 1)}, 0.9, "one");

@@ -100,6 +100,8 @@ TEST_F(Rebuild, EqualsWhatWasLost) {
                     environment_of(below(2) == 0 ? "here" : "there", below(2) == 0));
       events[1]["value"] = nullptr;
       events.insert(events.begin() + 2, {{"event", "metric"}, {"name", 5}});  // malformed
+      events.insert(events.begin(), traffic_event("conv1", 4, step, 600));
+      events.insert(events.begin(), traffic_event("conv2", 4, -step, 600));  // malformed, but for 0
       RunEnd end{.exit_code = 0};
       if (below(3) == 0) {
         events.resize(static_cast<size_t>(1 + below(3)));
@@ -130,6 +132,7 @@ TEST_F(Rebuild, EqualsWhatWasLost) {
   }
   EXPECT_GT(query(at("t.db"), "SELECT run_id FROM run").size(), 40U);
   EXPECT_GT(query(at("t.db"), "SELECT DISTINCT state FROM run").size(), 5U);
+  EXPECT_GT(query(at("t.db"), "SELECT run_id FROM layer_traffic").size(), 20U);
   store.reset();
   // And the work goes on where the lost one was.
   std::filesystem::rename(at("new.db"), at("t.db"));

@@ -139,6 +139,8 @@ TEST_F(StoreTest, ARunIsStoredWhole) {
                     {"plan", "Skip"},
                     {"variant", "skip"},
                     {"calls", 10}});
+  events.push_back(traffic_event("conv2", 4, 300, 600));
+  events.push_back(traffic_event("", 4, 80, 80));
   store.finish(*id, events, {.exit_code = 0});
 
   EXPECT_EQ(query(path_,
@@ -152,6 +154,8 @@ TEST_F(StoreTest, ARunIsStoredWhole) {
             std::vector<std::string>{"conv2|500|NULL"});
   EXPECT_EQ(query(path_, "SELECT layer, product, plan, variant, calls FROM layer_variant"),
             std::vector<std::string>{"conv2|weight_gradient|Skip|skip|10"});
+  EXPECT_EQ(query(path_, "SELECT layer, calls, bytes, bytes_dense FROM layer_traffic ORDER BY 1"),
+            (std::vector<std::string>{"|4|80|80", "conv2|4|300|600"}));
   EXPECT_EQ(query(path_, "SELECT hostname, cpu_model, n_cores FROM host"),
             std::vector<std::string>{"box|Test CPU|2"});
   EXPECT_EQ(query(path_, "SELECT git_sha, dirty, torch FROM build"),
@@ -235,6 +239,42 @@ TEST_F(StoreTest, MalformedEventsAreLeftOutAndCounted) {
   store.finish(*id, events, {});
   EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kFinished);
   EXPECT_EQ(store.status("accuracy/zero/0").error, "8 malformed events were left out");
+}
+
+TEST_F(StoreTest, MalformedCountsOfBytesAreLeftOutAndCounted) {
+  auto store = with({planned("zero", 0)});
+  const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  auto events = accuracy_events({0.5});
+  const auto spoilt = [&](const char* key, const Json& value) {
+    Json event = traffic_event("conv1", 4, 300, 600);
+    if (value.is_discarded()) {
+      event.erase(key);
+    } else {
+      event[key] = value;
+    }
+    events.push_back(event);
+  };
+  int64_t bad = 0;
+  for (const char* key : {"layer", "calls", "bytes", "bytes_dense"}) {
+    for (const Json& value : {Json(Json::value_t::discarded), Json(nullptr), Json::array(),
+                              std::string_view(key) == "layer" ? Json(1) : Json("1")}) {
+      spoilt(key, value);
+      ++bad;
+    }
+  }
+  for (const char* key : {"calls", "bytes", "bytes_dense"}) {
+    for (const Json& value : {Json(-1), Json(1e40), Json(uint64_t{1} << 63)}) {
+      spoilt(key, value);
+      ++bad;
+    }
+  }
+  events.push_back(traffic_event("conv2", 4, 300, 600));
+  events.push_back(traffic_event("conv3", 0, 0, 0));  // of a step none was due
+  store.finish(*id, events, {});
+  EXPECT_EQ(store.status("accuracy/zero/0").error,
+            fmt::format("{} malformed events were left out", bad));
+  EXPECT_EQ(query(path_, "SELECT layer FROM layer_traffic ORDER BY 1"),
+            (std::vector<std::string>{"conv2", "conv3"}));
 }
 
 TEST_F(StoreTest, TextThatIsNotUtf8IsStoredReplaced) {
@@ -648,6 +688,25 @@ TEST_F(StoreTest, RunsOfTheFifthVersionAreKeptWithoutVariants) {
   EXPECT_EQ(query(path_, "SELECT * FROM layer_variant"), std::vector<std::string>{});
   SQLite::Database db(path_, SQLite::OPEN_READWRITE);
   db.exec("INSERT INTO layer_variant VALUES(1, 'conv1', 'forward', 'Dense', 'libtorch', 2)");
+}
+
+// A run of before keeps what it has; what its ranks sent is not known.
+TEST_F(StoreTest, RunsOfTheEighthVersionAreKeptWithoutTraffic) {
+  {
+    auto store = with({planned("zero", 0)});
+    const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+    store.finish(*id, accuracy_events({0.5}), {});
+  }
+  sqlite(path_, "DROP TABLE layer_traffic; PRAGMA user_version = 8");
+  EXPECT_EQ(query(path_, "SELECT * FROM layer_traffic"), std::vector<std::string>{})
+      << "a reader's copy has the table";
+  { RunStore store(path_, Mode::kWrite); }
+  EXPECT_EQ(query(path_, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
+  sqlite(path_, "INSERT INTO layer_traffic VALUES(1, 'conv1', 4, 300, 600)");
+  SQLite::Database backup(path_ + ".v8.backup", SQLite::OPEN_READONLY);
+  EXPECT_EQ(backup.execAndGet("PRAGMA user_version").getInt(), 8);
+  EXPECT_EQ(backup.execAndGet("SELECT count(*) FROM run").getInt(), 1);
+  EXPECT_FALSE(backup.tableExists("layer_traffic"));
 }
 
 TEST_F(StoreTest, AnOlderSchemaIsCopiedThenMigrated) {
