@@ -368,6 +368,16 @@ Contents read_chosen(SQLite::Database& db, const Choice& choice) {
                       .variant = text_at(row, 4),
                       .calls = row.getColumn(5).getInt64()});
                });
+  for_each_row(db,
+               "SELECT run_id, layer, calls, bytes, bytes_dense FROM layer_traffic "
+               "ORDER BY run_id, layer",
+               [&](SQLite::Statement& row) {
+                 contents.traffic[row.getColumn(0).getInt64()].push_back(
+                     {.layer = text_at(row, 1),
+                      .calls = row.getColumn(2).getInt64(),
+                      .bytes = row.getColumn(3).getInt64(),
+                      .bytes_dense = row.getColumn(4).getInt64()});
+               });
   if (choice.catalogue != nullptr) drop_gradients_of_images(contents, *choice.catalogue);
   for_each_row(
       db,

@@ -94,6 +94,12 @@ struct VariantCount {
   int64_t calls = 0;
 };
 
+// What one of a run's ranks sent of a layer; "" is what goes along with the gradients.
+struct TrafficCount {
+  std::string layer;
+  int64_t calls = 0, bytes = 0, bytes_dense = 0;
+};
+
 struct Contents {
   std::vector<Cell> cells;
   Curves accuracy, loss;
@@ -101,6 +107,7 @@ struct Contents {
   std::map<int64_t, std::vector<BlockPair>> backward;       // run: convolutions' gradients alone
   std::map<int64_t, std::vector<LayerCount>> layers;        // run
   std::map<int64_t, std::vector<VariantCount>> variants;    // run; none of older runs
+  std::map<int64_t, std::vector<TrafficCount>> traffic;     // run; none of one rank
   std::map<int64_t, double> gradient_density;               // run: mean over its epochs
   std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
   std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step

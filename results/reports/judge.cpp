@@ -11,7 +11,8 @@ namespace {
 constexpr int64_t kSeedsForAVerdict = 6;  // fewer can never show a difference at 5 %
 
 bool is_count(const ReportedValue& value) {
-  return value.basis == "count" || value.quantity == "compute_reduction";
+  return value.basis == "count" || value.quantity == "compute_reduction" ||
+         value.quantity == "communication_reduction";
 }
 
 bool is_by_construction(const ReportedValue& value, const Measured& measured) {

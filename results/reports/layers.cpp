@@ -1,8 +1,6 @@
 #include "results/reports/layers.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "results/reports/report.h"
 #include "results/reports/row_columns.h"
@@ -42,26 +40,6 @@ std::string shares_of(const std::map<std::string, double>& calls) {
                                     : fmt::format("{} {:.0f} %", variant, percent));
   }
   return fmt::format("{}", fmt::join(shares, ", "));
-}
-
-// Positions of layers in a network, from 1: as the catalogue has them, further ones by name.
-std::map<std::string, int64_t> layer_positions(const std::set<std::string>& layers,
-                                               const std::string& network,
-                                               const Catalogue* catalogue) {
-  std::map<std::string, int64_t> positions;
-  if (catalogue != nullptr) {
-    const std::string name = parse_spec(network).name;
-    for (const auto& info : catalogue->networks) {
-      if (info.name != name) continue;
-      for (const auto& layer : info.layers) {
-        positions.emplace(layer.name, static_cast<int64_t>(positions.size()) + 1);
-      }
-    }
-  }
-  for (const auto& layer : layers) {
-    positions.emplace(layer, static_cast<int64_t>(positions.size()) + 1);
-  }
-  return positions;
 }
 
 // The lines of a row, by their layers' positions.
@@ -104,6 +82,25 @@ std::vector<LayerLine> lines_of(const Row& row, const Contents& contents,
 }
 
 }  // namespace
+
+std::map<std::string, int64_t> layer_positions(const std::set<std::string>& layers,
+                                               const std::string& network,
+                                               const Catalogue* catalogue) {
+  std::map<std::string, int64_t> positions;
+  if (catalogue != nullptr) {
+    const std::string name = parse_spec(network).name;
+    for (const auto& info : catalogue->networks) {
+      if (info.name != name) continue;
+      for (const auto& layer : info.layers) {
+        positions.emplace(layer.name, static_cast<int64_t>(positions.size()) + 1);
+      }
+    }
+  }
+  for (const auto& layer : layers) {
+    positions.emplace(layer, static_cast<int64_t>(positions.size()) + 1);
+  }
+  return positions;
+}
 
 Table report_layers(const std::string& db, const ReportOptions& options) {
   const RowSet set(db, options);

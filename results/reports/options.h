@@ -20,8 +20,9 @@ struct ReportOptions {
   // What a method may lose (report_advice, report_compare, report_tta). None: what each has of its
   // own, report_advice a share of the dense error, the others kUsualMargin.
   std::optional<Margin> margin;
-  // Knows the layers: their order, which is by name without it (report_layers), and which of them
-  // read the images and have no data gradient, whose work older runs counted all the same.
+  // Knows the layers: their order, which is by name without it (report_layers, report_traffic), and
+  // which of them read the images and have no data gradient, whose work older runs counted all the
+  // same.
   const Catalogue* catalogue = nullptr;
 };
 

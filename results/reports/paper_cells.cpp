@@ -101,13 +101,12 @@ Measured of_counts(const std::vector<double>& values, const Row& row) {
   return measured;
 }
 
-// Percent of the multiply-accumulates that were left out: of all layers and products, or of those
-// alone that are approximated; a value a run.
-std::vector<double> compute_reductions(const Contents& contents, const Row& row,
-                                       bool approximated) {
+// What `count` says of each training that finished; those of which it says nothing are left out.
+template <typename Count>
+std::vector<double> of_each_run(const Row& row, const Count& count) {
   std::vector<double> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto value = compute_reduction(contents, *run, approximated);
+    const std::optional<double> value = count(*run);
     if (value) values.push_back(*value);
   }
   return values;
@@ -199,7 +198,15 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
   if (quantity == "loss") return of_summary(train_loss(contents, row), row);
   if (quantity == "time_to_target") return of_summary(row.time_to_target, row);
   if (quantity == "compute_reduction") {
-    return of_counts(compute_reductions(contents, row, is_of_approximated(value)), row);
+    const bool approximated = is_of_approximated(value);
+    const auto count = [&](const Run& run) {
+      return compute_reduction(contents, run, approximated);
+    };
+    return of_counts(of_each_run(row, count), row);
+  }
+  if (quantity == "communication_reduction") {
+    const auto count = [&](const Run& run) { return communication_reduction(contents, run); };
+    return of_counts(of_each_run(row, count), row);
   }
   return {};
 }
@@ -287,6 +294,9 @@ std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
   if (value.quantity == "accuracy_loss") return "no dense run of its seeds to compare with";
   if (value.quantity == "time_to_target" || value.basis == "estimated") {
     return row->target ? "no run reached the target" : "the experiment has no target";
+  }
+  if (value.quantity == "communication_reduction" && run->config.ranks == 1) {
+    return "its runs are of one rank, which sends nothing";
   }
   return "its runs did not record it";
 }

@@ -72,6 +72,17 @@ std::optional<double> compute_reduction(const Contents& contents, const Run& run
   return dense > 0 ? std::optional(100 * (1 - done / dense)) : std::nullopt;
 }
 
+std::optional<double> communication_reduction(const Contents& contents, const Run& run) {
+  const auto counts = contents.traffic.find(run.run_id);
+  if (counts == contents.traffic.end()) return std::nullopt;
+  double dense = 0, sent = 0;
+  for (const auto& count : counts->second) {
+    dense += static_cast<double>(count.bytes_dense);
+    sent += static_cast<double>(count.bytes);
+  }
+  return dense > 0 ? std::optional(100 * (1 - sent / dense)) : std::nullopt;
+}
+
 RowSet::RowSet(const std::string& db, const ReportOptions& options)
     : RowSet(read_contents(db, options), options.include_tainted) {}
 

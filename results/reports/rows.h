@@ -95,6 +95,10 @@ std::vector<AccuracyRun> target_runs(const Row& row, double share);
 std::optional<double> compute_reduction(const Contents& contents, const Run& run,
                                         bool approximated);
 
+// Percent of the bytes of exact training that a run's ranks did not send: of all layers and of what
+// goes along with their gradients. None where it did not count, as of one rank.
+std::optional<double> communication_reduction(const Contents& contents, const Run& run);
+
 // All rows of a store's contents, in the order of their first cells: what a report begins with.
 class RowSet {
  public:

@@ -61,6 +61,8 @@ Json run_details(const std::string& path, int64_t run_id) {
                       "density FROM layer_metric WHERE run_id = ? ORDER BY layer, product")},
       {"variants", list("SELECT layer, product, plan, variant, calls FROM layer_variant "
                         "WHERE run_id = ? ORDER BY layer, product, calls DESC, plan, variant")},
+      {"traffic", list("SELECT layer, calls, bytes, bytes_dense FROM layer_traffic "
+                       "WHERE run_id = ? ORDER BY layer")},
       {"blocks", list("SELECT pair, arm, block_order, steps, ns FROM timing_block "
                       "WHERE run_id = ? ORDER BY pair, block_order")}};
 }
@@ -107,6 +109,7 @@ std::string render_run(const Json& details) {
            {"layer", "product", "method", "calls", "exact_calls", "macs_dense", "macs_done",
             "density"}) +
       list(details.at("variants"), "Variants", {"layer", "product", "plan", "variant", "calls"}) +
+      list(details.at("traffic"), "Traffic", {"layer", "calls", "bytes", "bytes_dense"}) +
       list(details.at("blocks"), "Timing blocks", {"pair", "arm", "block_order", "steps", "ns"});
   out.pop_back();  // one empty line between sections, none at the end
   return out;

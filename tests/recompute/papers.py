@@ -252,6 +252,9 @@ def measured(item, rows, place, line):
     elif quantity == "compute_reduction":
         values = row.reductions(definition == "of the approximated layers")
         extra["same"] = len(values) > 1 and len(set(values)) == 1
+    elif quantity == "communication_reduction":
+        values = row.traffic_reductions()
+        extra["same"] = len(values) > 1 and len(set(values)) == 1
     elif quantity == "density":
         curves = [row.store.curves[cell.run.run_id, "gradient_density", "train"]
                   for cell in row.trained()]
@@ -297,7 +300,8 @@ def verdict(item, line, found, place):
     ours, full = item.planned(item.shown, place), item.planned(item.full, place)
     same_run = None not in (full, ours) and keyed(full["config"]) == keyed(ours["config"])
     is_loss = quantity == "accuracy_loss"
-    is_count = line["basis"] == "count" or quantity == "compute_reduction"
+    is_count = line["basis"] == "count" or quantity in ("compute_reduction",
+                                                        "communication_reduction")
     by_construction = is_count and extra["same"]
     least = PROCESSES_FOR_A_WORD if quantity in SPEEDS else SEEDS_FOR_A_WORD
     tolerance = value.get("tolerance", item.report.get("margin", 1) if is_loss

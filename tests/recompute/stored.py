@@ -102,6 +102,11 @@ class Store:
         self.layers = collections.defaultdict(list)
         for row in db.execute("SELECT * FROM layer_metric"):
             self.layers[row["run_id"]].append(row)
+        # An immutable file stays at its schema, which may be older than this table.
+        counted = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'layer_traffic'").fetchone()
+        self.traffic = {run: (sent, dense) for run, sent, dense in db.execute(
+            "SELECT run_id, sum(bytes), sum(bytes_dense) FROM layer_traffic GROUP BY 1"
+        )} if counted else {}
         for run, rows in self.layers.items():
             self.layers[run] = without_gradient_of_images(rows)
 
@@ -356,6 +361,11 @@ class Row:
         values = [self.left_out(cell, of_approximated) for cell in self.cells
                   if cell.purpose == purpose and cell.run is not None and cell.run.finished]
         return [value for value in values if value is not None]
+
+    def traffic_reductions(self):
+        """Percent of the bytes of exact training that each training's ranks did not send."""
+        sums = [self.store.traffic.get(cell.run.run_id, (0, 0)) for cell in self.trained()]
+        return [100 * (1 - sent / dense) for sent, dense in sums if dense]
 
     def realisation(self):
         """Share of the time saved over share of the work saved, with the speedup's interval."""

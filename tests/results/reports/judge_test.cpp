@@ -86,6 +86,15 @@ TEST(Judge, ACountThatFollowsFromTheConfigurationReproducesNothing) {
   EXPECT_EQ(other.reason, "method=zero, not topk_crs");
 }
 
+TEST(Judge, WhatRanksDoNotSendIsCounted) {
+  auto value = judged_value();
+  value.quantity = "communication_reduction";
+  auto same = measured(50, 0);
+  same.same_in_all = true;
+  EXPECT_EQ(judge(value, 50, same, {}).verdict, Verdict::kByConstruction);
+  EXPECT_EQ(judge(value, 66, same, {}).verdict, Verdict::kDiffers);
+}
+
 // What data decide is judged as every other number is, whatever its basis is called.
 TEST(Judge, ACountThatDataDecideNeedsScaleDataAndSeeds) {
   auto value = judged_value();

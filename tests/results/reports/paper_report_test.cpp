@@ -365,6 +365,43 @@ TEST_F(PaperReport, ACountMayBeOfTheApproximatedLayersAlone) {
   EXPECT_NEAR(found[1], 60, 1e-9);
 }
 
+// 25 % of 800 bytes of one layer, all 200 of another and 24 beside them: 600 of 1024 are saved.
+TEST_F(PaperReport, WhatRanksDidNotSendIsCountedOverAllThatTheySend) {
+  auto experiment = item(2);
+  for (auto& run : trainings_of(experiment)) {
+    if (run.method_label != "dense") run = of_ranks(4, run);
+  }
+  ReportedValue value;
+  value.quantity = "communication_reduction";
+  value.unit = "%";
+  value.basis = "count";
+  value.paper = {{{"0", 0.0}}, {{"58", 58.0}}, {{"48", 48.0}}};
+  experiment.paper.values = {value};
+  {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    store.add_experiment(experiment, "sweep");
+    for (const auto& run : experiment.runs()) {
+      const auto id = store.begin(run.key, environment_of(), folder_ / ("r" + run.key.substr(9)));
+      auto events = accuracy_events({0.5});
+      if (run.method_label == "zero") {
+        events.insert(events.begin(),
+                      {traffic_event("a", 4, 200, 800), traffic_event("b", 4, 200, 200),
+                       traffic_event("", 4, 24, 24)});
+      }
+      store.finish(*id, events, {});
+    }
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "zero", "communication_reduction", "measured"), "58.594");
+  EXPECT_EQ(at(table, "zero", "communication_reduction", "n"), "2");
+  EXPECT_EQ(at(table, "zero", "communication_reduction", "verdict"),
+            name(Verdict::kByConstruction));
+  EXPECT_EQ(at(table, "dense", "communication_reduction", "verdict"), name(Verdict::kNotRun));
+  EXPECT_EQ(at(table, "dense", "communication_reduction", "reason"),
+            "its runs are of one rank, which sends nothing");
+  EXPECT_EQ(at(table, "random", "communication_reduction", "reason"), "its runs did not record it");
+}
+
 // Why there is no number: accuracy runs and timing runs are counted by themselves.
 TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
   auto experiment = item(1);

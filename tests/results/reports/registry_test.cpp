@@ -40,9 +40,9 @@ TEST(ReportRegistry, StandsInTheOrderOfItsPlaces) {
     EXPECT_FALSE(report->summary.empty()) << report->name;
     EXPECT_TRUE(places.insert(report->place).second) << report->name;
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"table", "tta", "pareto", "profile", "curves", "layers",
-                                      "advice", "runs", "kernels", "cascade", "cards", "words"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"table", "tta", "pareto", "profile", "curves",
+                                             "layers", "advice", "runs", "kernels", "cascade",
+                                             "cards", "traffic", "words"}));
 }
 
 }  // namespace

@@ -1115,6 +1115,7 @@ TEST_F(ReportTest, RunsAndDetails) {
                         {"train_ns", 5},
                         {"value", nullptr},
                         {"special", "nan"}});
+  run.events.push_back(traffic_event("conv1", 4, 300, 600));
   fill({run});
   const Table runs = report_runs(path_);
   ASSERT_EQ(runs.rows.size(), 1u);
@@ -1131,10 +1132,13 @@ TEST_F(ReportTest, RunsAndDetails) {
   EXPECT_EQ(details["config"]["batch_size"], 100);
   EXPECT_EQ(details["environment"]["engine"]["torch"], "2.11.0");
   EXPECT_EQ(details["metrics"].size(), 3u);
+  EXPECT_EQ(details["traffic"],
+            Json::parse(R"([{"layer": "conv1", "calls": 4, "bytes": 300, "bytes_dense": 600}])"));
   EXPECT_FALSE(details["run"].contains("step_ns")) << "raw samples stay in the store";
   const std::string text = render_run(details);
   EXPECT_NE(text.find("### Run 1"), std::string::npos);
   EXPECT_NE(text.find("nan"), std::string::npos);
+  EXPECT_NE(text.find("### Traffic"), std::string::npos);
   EXPECT_THROW(run_details(path_, 2), Error);
 }
 

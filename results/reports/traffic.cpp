@@ -1,0 +1,149 @@
+#include "results/reports/traffic.h"
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "results/reports/layers.h"
+#include "results/reports/report.h"
+#include "results/reports/row_columns.h"
+#include "results/reports/rows.h"
+
+namespace approx {
+namespace {
+
+// One module of a network; sums over the runs of a row.
+struct TrafficLine {
+  const Row* row = nullptr;
+  int64_t index = 0;  // from 1
+  std::string layer;
+  double calls = 0, bytes = 0, bytes_dense = 0;
+  int64_t runs = 0;
+};
+
+// Those of a row that counted what they sent: its trainings, or without any its timing runs.
+std::vector<const Run*> counted_runs(const Row& row, const Contents& contents) {
+  std::vector<const Run*> runs;
+  for (const char* purpose : {"accuracy", "timing"}) {
+    for (const auto* cell : row.cells) {
+      const Run* run = cell->run();
+      if (cell->purpose != purpose || run == nullptr || !run->result()) continue;
+      if (contents.traffic.contains(run->run_id)) runs.push_back(run);
+    }
+    if (!runs.empty()) break;
+  }
+  return runs;
+}
+
+// The lines of a row, by their modules' positions.
+std::vector<TrafficLine> lines_of(const Row& row, const Contents& contents,
+                                  const Catalogue* catalogue) {
+  std::map<std::string, TrafficLine> sums;
+  std::set<std::string> layers;
+  for (const Run* run : counted_runs(row, contents)) {
+    for (const auto& count : contents.traffic.at(run->run_id)) {
+      if (!count.layer.empty()) layers.insert(count.layer);
+      TrafficLine& sum = sums[count.layer];
+      sum.calls += static_cast<double>(count.calls);
+      sum.bytes += static_cast<double>(count.bytes);
+      sum.bytes_dense += static_cast<double>(count.bytes_dense);
+      ++sum.runs;
+    }
+  }
+  auto positions = layer_positions(layers, row.first->network, catalogue);
+  positions.emplace("", static_cast<int64_t>(positions.size()) + 1);
+  std::map<int64_t, TrafficLine> ordered;
+  for (auto& [layer, sum] : sums) {
+    sum.row = &row;
+    sum.layer = layer;
+    sum.index = positions.at(layer);
+    ordered.emplace(sum.index, std::move(sum));
+  }
+  std::vector<TrafficLine> lines;
+  for (auto& [index, line] : ordered) lines.push_back(std::move(line));
+  return lines;
+}
+
+// A sum of a line over another; nothing where that is 0.
+auto quotient(double TrafficLine::*sum, double TrafficLine::*over, double factor = 1) {
+  return [=](const TrafficLine& line) {
+    return line.*over > 0 ? Field(factor * (line.*sum) / (line.*over)) : Field();
+  };
+}
+
+auto per_run(double TrafficLine::*sum) {
+  return [=](const TrafficLine& line) { return Field(line.*sum / static_cast<double>(line.runs)); };
+}
+
+std::string layer_text(const TrafficLine& line) {
+  return line.layer.empty() ? "(beside gradients)" : line.layer;
+}
+
+// A number that reads with so many decimals.
+template <typename Value>
+Column<TrafficLine> number_column(const char* name, const char* header, Value value, int digits) {
+  const auto text = [=](const TrafficLine& line) {
+    return number_text(value(line), fmt::format("{{:.{}f}}", digits).c_str());
+  };
+  return {.name = name, .header = header, .value = value, .text = text};
+}
+
+Columns<TrafficLine> traffic_columns(const RowSet& set) {
+  using Line = TrafficLine;
+  Columns<Line> columns = row_columns<Line>(set).all();
+  append(columns, {{.name = "layer_index", .value = &Line::index},
+                   {.name = "layer", .header = "layer", .value = &Line::layer, .text = layer_text},
+                   number_column("calls", "steps", per_run(&Line::calls), 0),
+                   {.name = "bytes", .value = per_run(&Line::bytes)},
+                   {.name = "bytes_dense", .value = per_run(&Line::bytes_dense)},
+                   number_column("bytes_per_step", "sent, bytes a step",
+                                 quotient(&Line::bytes, &Line::calls), 0),
+                   number_column("bytes_dense_per_step", "exact, bytes a step",
+                                 quotient(&Line::bytes_dense, &Line::calls), 0),
+                   number_column("sent_pct", "of exact, %",
+                                 quotient(&Line::bytes, &Line::bytes_dense, 100), 1),
+                   {.name = "n", .header = "n", .value = &Line::runs}});
+  return columns;
+}
+
+// How much less than in exact training all modules together sent.
+std::string whole_note(const Row& row, const RowSet& set) {
+  std::vector<double> reductions;
+  for (const Run* run : counted_runs(row, set.contents())) {
+    const auto value = communication_reduction(set.contents(), *run);
+    if (value) reductions.push_back(*value);
+  }
+  const std::string setting = set.setting(row);
+  return fmt::format("{} on {}{}: {}: % fewer bytes than exact training in all: {}",
+                     row.first->network_label, row.first->dataset,
+                     setting.empty() ? "" : ", " + setting, method_text(*row.first),
+                     with_interval(summarize(reductions), 2));
+}
+
+}  // namespace
+
+Table report_traffic(const std::string& db, const ReportOptions& options) {
+  const RowSet set(db, options);
+  std::vector<TrafficLine> lines;
+  Table table;
+  table.name = "traffic";
+  table.title = options.experiment;
+  for (const auto& row : set.rows()) {
+    auto of_row = lines_of(row, set.contents(), options.catalogue);
+    if (of_row.empty()) continue;
+    for (auto& line : of_row) lines.push_back(std::move(line));
+    if (!is_dense(*row.first)) table.notes.push_back(whole_note(row, set));
+  }
+  fill(table, traffic_columns(set), lines);
+  if (lines.empty()) return table;
+  table.notes.emplace_back(
+      "bytes that one rank sends in a step in which gradients of a module were due, the mean over "
+      "the ranks");
+  return table;
+}
+
+REGISTER_REPORT("traffic", report_traffic)
+    .at(12)
+    .about("What the ranks of trainings sent, by layer, beside exact training");
+
+}  // namespace approx
