@@ -256,6 +256,7 @@ void mark_earlier(std::vector<Cell>& cells, bool of_item) {
 }
 
 Curves read_curves(SQLite::Database& db, const std::string& metric) {
+  const auto sound_value = metric == "accuracy" ? sound_share : sound_number;
   Curves curves;
   for_each_row(
       db,
@@ -266,7 +267,7 @@ Curves read_curves(SQLite::Database& db, const std::string& metric) {
         curves[{run_id, text_at(row, 1)}].push_back(
             {row.getColumn(2).getInt64(), sound_time(row.getColumn(3), of_run(run_id)),
              sound_number(row.getColumn(4), of_run(run_id)),
-             sound_number(row.getColumn(5), of_run(run_id))});
+             sound_value(row.getColumn(5), of_run(run_id))});
       },
       metric);
   return curves;

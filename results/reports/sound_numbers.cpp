@@ -23,6 +23,12 @@ double sound_number(const SQLite::Column& column, const NumberOwner& owner) {
   throw unsound(column, owner, value);
 }
 
+double sound_share(const SQLite::Column& column, const NumberOwner& owner) {
+  const double value = column.getDouble();
+  if (value >= 0 && value <= 1) return value;
+  throw unsound(column, owner, value);
+}
+
 std::optional<double> sound_number_or_none(const SQLite::Column& column, const NumberOwner& owner) {
   return column.isNull() ? std::nullopt : std::optional(sound_number(column, owner));
 }

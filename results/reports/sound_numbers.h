@@ -23,6 +23,9 @@ struct NumberOwner {
 double sound_number(const SQLite::Column& column, const NumberOwner& owner);
 std::optional<double> sound_number_or_none(const SQLite::Column& column, const NumberOwner& owner);
 
+// From 0 to 1.
+double sound_share(const SQLite::Column& column, const NumberOwner& owner);
+
 // From 0 on.
 int64_t sound_time(const SQLite::Column& column, const NumberOwner& owner);
 std::optional<int64_t> sound_time_or_none(const SQLite::Column& column, const NumberOwner& owner);

@@ -114,6 +114,23 @@ TEST_F(ReportTest, AnEmptyStoreIsAnEmptyTable) {
   EXPECT_THROW(report_table(path_, {.experiment = "test:one"}), Error);
 }
 
+// A margin that is a share of the error would be below 0 where more than everything was right.
+TEST_F(ReportTest, AnAccuracyThatIsNoShareIsDamage) {
+  fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.5})});
+  for (const char* value : {"1e30", "1.5", "-0.5"}) {
+    SQLite::Database(path_, SQLite::OPEN_READWRITE)
+        .exec(fmt::format("UPDATE metric SET value = {}", value));
+    try {
+      report_advice(path_);
+      ADD_FAILURE() << value;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kDatabase) << error.what();
+    }
+  }
+  SQLite::Database(path_, SQLite::OPEN_READWRITE).exec("UPDATE metric SET value = 1");
+  EXPECT_EQ(report_advice(path_).rows.size(), 1U);
+}
+
 TEST_F(ReportTest, OneSeedHasNoInterval) {
   fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.6875})});
   EXPECT_EQ(
