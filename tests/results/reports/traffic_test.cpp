@@ -162,6 +162,7 @@ TEST_F(TrafficReport, WhatWasNeverDueHasNoShare) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0]["bytes_per_step"], nullptr);
   EXPECT_EQ(found[0]["sent_pct"], nullptr);
+  EXPECT_FALSE(found[0].contains("special")) << "nothing, and not what is no number";
   EXPECT_NE(render(report_traffic(path_), "md").find("–"), std::string::npos);
 }
 
