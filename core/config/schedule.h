@@ -1,7 +1,7 @@
 // A schedule maps (layer, step, product) to a method or to the exact computation: Wang et al.
 // 2019, section 2.5, "approximation schedule", as an ordered list of rules; and where several ranks
-// train the network together, (rank, layer, step, product), which the same section proposes for
-// machines. It names methods and layers and knows neither tensors nor devices.
+// train the network together, (rank, layer, step, product), which section 5 proposes for machines
+// (of the extended text). It names methods and layers and knows neither tensors nor devices.
 #pragma once
 
 #include <array>
