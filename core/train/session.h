@@ -115,7 +115,7 @@ class Session {
   const Split& split() const { return split_; }
   Network& network() { return *network_; }
   Collectives* ranks() const { return ranks_.get(); }  // null: this process alone
-  std::vector<Json> layer_events() const;
+  std::vector<Json> layer_events() const;  // of several ranks, of this one's share of the images
 
   // "<layer>:<product>" and the share of entries that stayed of its pruned gradients since the last
   // call. Waits for the device.

@@ -882,6 +882,33 @@ TEST(Session, LocalNormsSeeTheirShareAlone) {
   });
 }
 
+// Whatever the number of ranks a method leaves out the same share, and ranks together do what one
+// does.
+TEST(Session, RanksCountTheProductsOfTheirShare) {
+  const auto dataset = toy_dataset();
+  const auto config = toy_config("topk_weights:ratio=0.5", "slice");
+  const auto done = [](const std::vector<Json>& events) {
+    double dense = 0, macs = 0;
+    for (const auto& event : events) {
+      if (event["event"] != "layer") continue;
+      dense += event["macs_dense"].get<double>();
+      macs += event["macs_done"].get<double>();
+    }
+    return std::pair(dense, macs);
+  };
+  Session alone(config, dataset);
+  alone.step();
+  const auto [dense, macs] = done(alone.layer_events());
+  ASSERT_LT(macs, 0.9 * dense);
+  as_ranks(2, [&, dense = dense, macs = macs](const std::shared_ptr<ThreadCollectives>& ranks) {
+    const auto own = session_of(config, dataset, ranks);
+    own->step();
+    const auto [own_dense, own_macs] = done(own->layer_events());
+    EXPECT_DOUBLE_EQ(2 * own_dense, dense);
+    EXPECT_DOUBLE_EQ(2 * own_macs, macs);
+  });
+}
+
 // Batch norms see their share, so running statistics differ until they are averaged.
 TEST(Session, RanksHaveOneStateAfterEachStep) {
   const auto dataset = toy_dataset();
