@@ -139,13 +139,13 @@ def arm_of(row):
 
 
 def cells_of(rows):
-    """The cells in the order of their arms and from fast to slow; disturbed runs are left out."""
+    """The cells by arms, dense first, and from fast to slow; disturbed runs are left out."""
     groups = {}
     for row in rows:
         if row["disturbed"] == "0":
             key = (arm_of(row), float(row["bandwidth_mbit"] or "inf"), float(row["delay_ms"]))
             groups.setdefault(key, []).append(row)
-    arms = list(dict.fromkeys(arm for arm, _, _ in groups))
+    arms = sorted(dict.fromkeys(arm for arm, _, _ in groups), key=lambda arm: arm != DENSE)
     order = sorted(groups, key=lambda key: (arms.index(key[0]), -key[1], key[2]))
     return [cell_of(*key, groups[key]) for key in order]
 
@@ -206,7 +206,7 @@ def best_overlap(cells, arms, with_delay):
             high -= third
         else:
             low += third
-    return solve(cells, arms, with_delay, (low + high) / 2)
+    return solve(cells, arms, with_delay, float(low + high) / 2)
 
 
 def solve(cells, arms, with_delay, overlap):
@@ -364,7 +364,7 @@ def extrapolation_table(cells, model, ranks, bandwidths, latency_us):
         f"with the images and the compute that it had among {cells[0].ranks}, by a rank's "
         f"bandwidth. 2 (N - 1) / N of a sum are sent; that a message takes {latency_us:g} us is "
         "an assumption.", "",
-        "| arm | " + "".join(f"{n} ranks, {bandwidth:g} Gbit/s | " for n, bandwidth in columns),
+        "| arm |" + "".join(f" {n} ranks, {bandwidth:g} Gbit/s |" for n, bandwidth in columns),
         "|---|" + "---|" * len(columns)]
     dense = of_arm[DENSE]
     for arm in model.compute_ms:
@@ -387,7 +387,7 @@ def page(path, ranks, bandwidths, latency_us):
         raise BadCells(f"{path}: {error}") from error
     left_out = sum(row["disturbed"] == "1" for row in rows)
     return "\n".join([
-        *[f"{remark}  " for remark in remarks],
-        *([f"{left_out} disturbed runs are left out.  "] if left_out else []),
+        *[f"* {remark}" for remark in dict.fromkeys(remarks)],  # each start wrote its own
+        *([f"* disturbed runs, left out: {left_out}"] if left_out else []),
         "", *measured_table(cells, model), "", *fit_lines(model), "", *pays_table(cells, model), "",
         *extrapolation_table(cells, model, ranks, bandwidths, latency_us)])

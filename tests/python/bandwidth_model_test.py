@@ -86,6 +86,8 @@ def check_cells():
     assert (round(alone.low_ms, 6), round(alone.high_ms, 6)) == (2.7, 3.3), alone
     # 4 MB at 100 Mbit/s.
     close(cell.send_ms(), 320, 1e-9, "send")
+    order = [(cell.arm, cell.bandwidth) for cell in model.cells_of(list(reversed(made(0.0))))]
+    assert order[:2] == [("dense", math.inf), ("dense", 2000)], order[:2]
     uncounted = row_of("dense", 100, 1, bytes_counted_per_step="", measured_over_counted="")
     (cell,) = model.cells_of([uncounted])
     close(cell.bytes, 1.005 * BYTES["dense"], 1e-9, "bytes where the program counts none")
@@ -170,14 +172,16 @@ def check_refusals(folder):
 
 
 def check_page(folder):
-    text = model.page(write(folder, [*made(0.3), row_of("dense", 100, 9e9, 1, disturbed=1)]),
-                      [8, 64], [1, 10], 10)
-    for what in ("commit abc, 2026-11-24", "1 disturbed runs are left out",
+    rows = [*made(0.3), row_of("dense", 100, 9e9, 1, disturbed=1)]
+    twice = ("# commit abc, 2026-11-24",) * 2
+    text = model.page(write(folder, rows, remarks=twice), [8, 64], [1, 10], 10)
+    for what in ("commit abc, 2026-11-24", "disturbed runs, left out: 1",
                  "| dense | unlimited | 0 |", "behind 30 % of it",
                  "1.10 times what the bandwidth says",
                  "**A model, not a measurement:**", "| 64 ranks, 10 Gbit/s |",
                  "| topk_weights:ratio=0.25 all | at all measured | at all above 1 Mbit/s |"):
         assert what in text, f"{what!r} is not in\n{text}"
+    assert text.count("commit abc") == 1 and " \n" not in text, text
 
 
 def main():
