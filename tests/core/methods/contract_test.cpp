@@ -182,6 +182,34 @@ TEST_P(MethodContract, ALossScaleCancels) {
 
 // A plan may have a size that its draws decide, and that is waited for (Step.OfWhichMethodsWaits);
 // a value of a tensor is never asked for.
+// Ranks that train one network together have other examples and other draws each.
+TEST_P(MethodContract, IsWhatRanksTakeItFor) {
+  for (const auto& shape : shapes()) {
+    SCOPED_TRACE(shape);
+    const auto method = make_method(GetParam().text);
+    if (!method->follows_weights() && !method->abstains()) continue;
+    auto o = operands_of(shape, *method), other = o;
+    if (o.x.defined()) other.x = at::randn_like(o.x);
+    other.dy = at::randn_like(o.dy);
+    const auto plan_for = [&](Operands& operands, uint64_t seed) {
+      const Rng rng{.seed = seed, .layer = 3, .step = 5, .product = o.product};
+      return plan_as_layer(*method, GetParam().products, operands, rng).plan;
+    };
+    const Plan plan = plan_for(o, 1), others = plan_for(other, 2);
+    if (method->follows_weights()) {
+      ASSERT_EQ(plan.index(), others.index());
+      const auto* sample = std::get_if<Sampled>(&plan);
+      if (sample != nullptr && sample->axis == Axis::kInputChannels) {
+        EXPECT_TRUE(at::equal(sample->index, std::get<Sampled>(others).index));
+      }
+    }
+    if (method->abstains() && o.product == Product::kWeightGradient) {
+      const auto result = run(plan, o);
+      EXPECT_TRUE(!result.defined() || result.abs().max().item<double>() == 0);
+    }
+  }
+}
+
 TEST_P(MethodContract, ReadsNoValueOfATensor) {
   const auto read = [](const std::vector<std::string>& calls) {
     for (const auto& call : calls) {
