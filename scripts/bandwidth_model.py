@@ -299,6 +299,11 @@ def pays_by_model(arm, cells, model):
 
 # Beyond what was measured.
 
+# In the label of a schedule whose ranks leave out gradients by turns: sums over some of the ranks
+# grow otherwise with their number.
+BY_TURNS = "by turns"
+
+
 def extrapolated_ms(model, cell, ranks, bandwidth, latency_us):
     """A step of `ranks` ranks, each with the batch that a rank had in the cell."""
     sent = cell.bytes * of_ring(ranks) / of_ring(cell.ranks)
@@ -363,11 +368,14 @@ def extrapolation_table(cells, model, ranks, bandwidths, latency_us):
         "**A model, not a measurement:** ms of a step (speedup over dense) of more ranks, each "
         f"with the images and the compute that it had among {cells[0].ranks}, by a rank's "
         f"bandwidth. 2 (N - 1) / N of a sum are sent; that a message takes {latency_us:g} us is "
-        "an assumption.", "",
+        "an assumption. Without arms whose ranks take turns, which send another share of a sum.",
+        "",
         "| arm |" + "".join(f" {n} ranks, {bandwidth:g} Gbit/s |" for n, bandwidth in columns),
         "|---|" + "---|" * len(columns)]
     dense = of_arm[DENSE]
     for arm in model.compute_ms:
+        if BY_TURNS in arm:
+            continue
         entries = []
         for n, bandwidth in columns:
             ms = extrapolated_ms(model, of_arm[arm], n, 1e3 * bandwidth, latency_us)

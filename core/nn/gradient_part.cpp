@@ -12,9 +12,9 @@ void GradientPart::note(const Plan& plan, const Method& method, int64_t groups) 
     channels = sampled->index;
     return;
   }
-  const bool may_have_zeros = sampled != nullptr || std::holds_alternative<SparseDY>(plan) ||
-                              std::holds_alternative<PrunedDY>(plan);
-  kind = may_have_zeros ? Kind::kScattered : Kind::kAll;
+  // Whatever the plan is: of one method a rank may sample and another, by its own examples, take
+  // all, and both must send alike.
+  kind = Kind::kScattered;
 }
 
 }  // namespace approx

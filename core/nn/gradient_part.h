@@ -17,16 +17,17 @@ struct GradientPart {
   bool is_of_all = true;       // all have computed it
   std::vector<int64_t> ranks;  // where not: those that have, ascending
 
-  // By the plan, in the backward pass.
+  // By the method and, where that is the same on all ranks, its plan, in the backward pass.
   enum class Kind {
     kAll,
     kChannels,  // of some input channels, the same on all ranks where they go by one method
-    kScattered  // zeros may lie anywhere
+    kScattered  // by a method; zeros may lie anywhere
   };
   Kind kind = Kind::kAll;
   at::Tensor channels;  // [k] int64, ascending, along the second axis
 
-  // Of the weight gradient that `method` planned so, of a layer of so many groups.
+  // Of the weight gradient that `method` planned so, of a layer of so many groups. The kind is the
+  // same on all ranks that go by one method, whatever their examples and draws.
   void note(const Plan& plan, const Method& method, int64_t groups);
 };
 

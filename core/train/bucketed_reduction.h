@@ -21,7 +21,7 @@ struct ReducedParameter {
 
 // Parameters are dealt to buckets in the order in which a backward pass comes to them, from the
 // last to the first. As soon as all of a bucket have their gradients it is sent; what is missing at
-// the end of the pass (of a frozen skip nothing comes) goes without. Buckets are sent in one order
+// the end of the pass goes without. Buckets are sent in one order
 // on all ranks, whichever is complete first. With the last of them go the buffers, and what a rank
 // wishes to happen.
 //

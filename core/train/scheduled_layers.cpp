@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/error.h"
 #include "core/config/dense.h"
 
 namespace approx {
@@ -10,7 +11,16 @@ namespace approx {
 ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed,
                                  World world)
     : schedule_(std::move(schedule)), seed_(seed), world_(world) {
-  for (const auto& text : schedule_.methods()) abstains_.push_back(make_method(text)->abstains());
+  for (const auto& text : schedule_.methods()) {
+    const auto method = make_method(text);
+    abstains_.push_back(method->abstains());
+    if (method->memory() == nullptr || !schedule_.tells_ranks_apart()) continue;
+    throw usage_error(
+        "{} remembers from step to step, for which all ranks must use it alike: leave `ranks` out "
+        "of "
+        "the rules, or take a method without a memory",
+        text);
+  }
   const size_t methods = schedule_.methods().size();
   for (auto* layer : layers) {
     layer->slot = LayerSlot{};

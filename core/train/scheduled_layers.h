@@ -20,6 +20,8 @@ namespace approx {
 
 class ScheduledLayers {
  public:
+  // Throws Error(kUsage) where a schedule that tells ranks apart has a method with a memory: what a
+  // checkpoint has of it is put together from all ranks.
   // `layers` must outlive this object. `seed` keys every random draw of the methods. `world`: of
   // which the network's ranks are, as the schedule was made for.
   ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, World world = {});

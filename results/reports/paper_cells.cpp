@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -44,6 +45,11 @@ Ends ends_of(const Row& row, std::string_view purpose) {
     ends.failed += run->state == RunState::kFailed;
   }
   return ends;
+}
+
+// Of the runs that a value is of.
+std::string_view purpose_of(const ReportedValue& value) {
+  return is_of_processes(value) ? "timing" : "accuracy";
 }
 
 Measured of_summary(const Summary& summary, const Row& row) {
@@ -143,12 +149,13 @@ bool PaperCells::as_planned(const Row& row, Place at) const {
                      [&](const Cell* cell) { return cell->planned && grid_.stands(*cell, at); });
 }
 
-const Row* PaperCells::find(Place at) const {
+const Row* PaperCells::find(Place at, std::string_view purpose) const {
   const Row* best = nullptr;
-  std::pair<bool, int64_t> best_rank;
+  std::tuple<bool, int64_t, int64_t> best_rank;
   for (const auto& row : set_.rows()) {
     if (!grid_.stands(*row.first, at)) continue;
-    const std::pair rank{row.finished > 0 && as_planned(row, at), row.finished};
+    const int64_t finished = ends_of(row, purpose).finished;
+    const std::tuple rank{finished > 0 && as_planned(row, at), finished, row.finished};
     if (best == nullptr || rank > best_rank) best = &row, best_rank = rank;
   }
   return best;
@@ -175,7 +182,7 @@ std::string PaperCells::other_settings(const Row& row, Place at) const {
 }
 
 Measured PaperCells::measure(const ReportedValue& value, Place at) const {
-  const Row* row = find(at);
+  const Row* row = find(at, purpose_of(value));
   Measured measured;
   if (row != nullptr && value.not_run.empty()) {
     measured = measure(value, *row, at);
@@ -276,8 +283,8 @@ std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
   if (run == nullptr) return fmt::format("not part of the {} scale", name(grid_.shown().scale));
   if (!run->excluded.empty()) return run->excluded;
   const bool timed = is_of_processes(value);
-  const Row* row = find(at);
-  const Ends ends = row == nullptr ? Ends{} : ends_of(*row, timed ? "timing" : "accuracy");
+  const Row* row = find(at, purpose_of(value));
+  const Ends ends = row == nullptr ? Ends{} : ends_of(*row, purpose_of(value));
   if (ends.finished == 0) {
     if (ends.diverged > 0) return timed ? "its timing runs diverged" : "its runs diverged";
     if (ends.failed > 0) return timed ? "its timing runs failed" : "its runs failed";

@@ -22,7 +22,9 @@ class PaperCells {
 
   // The row of the store there: one that is planned before others, of several the one with most
   // results. nullptr without one.
-  const Row* find(Place at) const;
+  // The row that stands there; of several the planned one with most results of `purpose`: a table
+  // may time other numbers of ranks than it trains.
+  const Row* find(Place at, std::string_view purpose = "accuracy") const;
 
   // Why a row is not the item's: what differs from what the scale shown plans there; "" if nothing
   // does.

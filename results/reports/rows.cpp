@@ -303,6 +303,10 @@ void RowSet::judge_time(Row& row) const {
 
 void RowSet::judge_ceiling(Row& row) const {
   if (is_dense(*row.first)) return;
+  // Ranks gain by what they do not send, too, and each may approximate other layers.
+  if (std::ranges::any_of(row.first->settings,
+                          [](const auto& setting) { return setting.first == "ranks"; }))
+    return;
   std::vector<double> ceilings, estimates;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();

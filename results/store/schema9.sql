@@ -4,7 +4,7 @@
 CREATE TABLE layer_traffic(
   run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   layer TEXT NOT NULL,     -- a module with parameters; '': what goes along with the gradients
-  calls INTEGER NOT NULL,  -- steps in which its gradients were due
+  calls INTEGER NOT NULL,  -- training steps
   bytes INTEGER NOT NULL,
   bytes_dense INTEGER NOT NULL,
   PRIMARY KEY(run_id, layer)

@@ -2,6 +2,7 @@
 model it finds the numbers again, with noise too; where an arm pays is where lines of known slopes
 cross; and a file that is none is refused in one line."""
 
+import dataclasses
 import math
 import os
 import random
@@ -125,6 +126,10 @@ def check_extrapolation():
     expected = 100 + 1.1 * (4e6 * 1.75 * 8 / 1e9 * 1000) - 30 + 30 * 0.05
     close(model.extrapolated_ms(found, dense, 8, 1000, 50), expected, 1e-3, "8 ranks")
     close(model.extrapolated_ms(found, dense, 2, 1000, 0), 100 + 1.1 * 32 - 30, 1e-3, "2 ranks")
+    turning = [cell if cell.arm == "dense" else dataclasses.replace(cell, arm="zero by turns")
+               for cell in cells]
+    table = "\n".join(model.extrapolation_table(turning, model.fit(turning), [8], [1], 10))
+    assert "| dense |" in table and "zero by turns" not in table, table
     delayed = model.cells_of(made(0.3, delays=(0.0, 1.0, 5.0), messages=10))
     close(model.extrapolated_ms(model.fit(delayed), delayed[0], 8, 1000, 50), expected, 1e-3,
           "8 ranks, 10 messages measured among two")

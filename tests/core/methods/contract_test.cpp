@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/methods/method.h"
+#include "core/nn/gradient_part.h"
 #include "core/studies/study.h"
 #include "tests/core/train/operators.h"
 #include "tests/reference.h"
@@ -187,7 +188,6 @@ TEST_P(MethodContract, IsWhatRanksTakeItFor) {
   for (const auto& shape : shapes()) {
     SCOPED_TRACE(shape);
     const auto method = make_method(GetParam().text);
-    if (!method->follows_weights() && !method->abstains()) continue;
     auto o = operands_of(shape, *method), other = o;
     if (o.x.defined()) other.x = at::randn_like(o.x);
     other.dy = at::randn_like(o.dy);
@@ -196,6 +196,10 @@ TEST_P(MethodContract, IsWhatRanksTakeItFor) {
       return plan_as_layer(*method, GetParam().products, operands, rng).plan;
     };
     const Plan plan = plan_for(o, 1), others = plan_for(other, 2);
+    GradientPart part, others_part;
+    part.note(plan, *method, shape.groups);
+    others_part.note(others, *method, shape.groups);
+    EXPECT_EQ(part.kind, others_part.kind);
     if (method->follows_weights()) {
       ASSERT_EQ(plan.index(), others.index());
       const auto* sample = std::get_if<Sampled>(&plan);
@@ -249,6 +253,16 @@ INSTANTIATE_TEST_SUITE_P(Every, MethodContract, testing::ValuesIn(cases()), [](c
       text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return text;
 });
+
+// By its own examples one rank may take a sample of its share, and another all there is.
+TEST(MethodContract, RanksSendAlikeWhetherTheySampleOrNot) {
+  const auto method = make_method("topk_crs:share=0.67");
+  GradientPart sampled, whole;
+  sampled.note(Sampled{.index = at::tensor({0, 2}, at::kLong)}, *method, 1);
+  whole.note(Dense{}, *method, 1);
+  EXPECT_EQ(sampled.kind, whole.kind);
+  EXPECT_EQ(whole.kind, GradientPart::Kind::kScattered);
+}
 
 TEST(MethodContract, EveryEntrySaysWhatItIs) {
   for (const auto* entry : Registry<MethodEntry>::instance().all()) {

@@ -213,9 +213,15 @@ TEST(BucketedReduction, SendsValuesAndPositionsOnceItKnowsThatTheyAreFew) {
       EXPECT_EQ(ranks->gathers - gathers, is_scattered ? 1 : 0) << number;
       const double bytes = bytes_of(reduction) - std::exchange(before, bytes_of(reduction));
       const double of_whole = 2.0 * 2 / 3 * (kWeight + kBias);
-      if (is_scattered && share < 0.5) EXPECT_LT(bytes, 0.9 * of_whole) << number;
-      if (is_scattered && share > 0.5) EXPECT_GT(bytes, of_whole) << number;
-      if (!is_scattered) EXPECT_NEAR(bytes, of_whole, 1) << number;
+      if (is_scattered && share < 0.5) {
+        EXPECT_LT(bytes, 0.9 * of_whole) << number;
+      }
+      if (is_scattered && share > 0.5) {
+        EXPECT_GT(bytes, of_whole) << number;
+      }
+      if (!is_scattered) {
+        EXPECT_NEAR(bytes, of_whole, 1) << number;
+      }
     }
   });
 }

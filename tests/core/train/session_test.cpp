@@ -983,6 +983,20 @@ TEST(Session, AWeightGoesByTheRanksThatComputeItsGradient) {
   }
 }
 
+// A checkpoint has the memory of the whole batch, put together from all ranks.
+TEST(Session, RefusesAMemoryThatSomeRanksAloneWouldHave) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.method = "msbp";
+  as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+    auto own = config;
+    own.schedule = {{.layers = "2", .ranks = "0"}};
+    EXPECT_THROW(session_of(own, dataset, ranks), Error);
+    own.schedule = {{.layers = "2", .ranks = "0:2"}};
+    EXPECT_NO_THROW(session_of(own, dataset, ranks));
+  });
+}
+
 TEST(Session, SendsTheSampledChannelsOfAMethodThatGoesByWeights) {
   const auto dataset = toy_dataset();
   auto config = toy_config();

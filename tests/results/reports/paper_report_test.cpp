@@ -402,6 +402,38 @@ TEST_F(PaperReport, WhatRanksDidNotSendIsCountedOverAllThatTheySend) {
   EXPECT_EQ(at(table, "random", "communication_reduction", "reason"), "its runs did not record it");
 }
 
+// More ranks train than are timed, where a machine has cores for fewer: each value is of its own
+// runs.
+TEST_F(PaperReport, TrainingsAndTimingsMayBeOfOtherNumbersOfRanks) {
+  auto experiment = item(2);
+  for (auto& run : trainings_of(experiment)) run = of_ranks(8, run);
+  for (int64_t seed = 0; seed < 5; ++seed) {
+    trainings_of(experiment).push_back(planned("zero", seed, Purpose::kTiming));
+  }
+  ReportedValue speedup;
+  speedup.quantity = "speedup";
+  experiment.paper.values = {accuracy_value(), speedup};
+  {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    store.add_experiment(experiment, "sweep");
+    int64_t number = 0;
+    for (const auto& run : experiment.runs()) {
+      const auto id =
+          store.begin(run.key, environment_of(), folder_ / fmt::format("r{}", ++number));
+      const std::vector<Json> blocks = {
+          block_event(0, "dense", 10, 200), block_event(0, "approx", 10, 100),
+          block_event(1, "dense", 10, 200), block_event(1, "approx", 10, 100), final_event(1)};
+      const bool timing = run.config.purpose == Purpose::kTiming;
+      store.finish(*id, timing ? blocks : accuracy_events({0.5}), {});
+    }
+  }
+  const auto table = report_paper(path_, experiment, experiment);
+  EXPECT_EQ(at(table, "zero", "accuracy", "n"), "2");
+  EXPECT_EQ(at(table, "zero", "accuracy", "reason"), "");
+  EXPECT_EQ(at(table, "zero", "speedup", "n"), "5");
+  EXPECT_EQ(at(table, "zero", "speedup", "reason"), "");
+}
+
 // Why there is no number: accuracy runs and timing runs are counted by themselves.
 TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
   auto experiment = item(1);
