@@ -48,6 +48,9 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           PROBES: "tensor cores", COPIES: "copies", STREAM: "uniform",
           MATRIX_TILES: "fused gather", FUSED: "fused gather"}
 
+# Of faults that other checks than those of their file find.
+PREFIX_OF_FAULT = {"a number too many": "mean"}
+
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
     ("halves are joined without waiting", PLANES,
@@ -323,7 +326,8 @@ def main():
             planted = pathlib.Path(folder, kernel)
             planted.parent.mkdir(parents=True, exist_ok=True)
             planted.write_text(whole.replace(text, fault))
-            said = found(build, commands, kernel, pathlib.Path(folder))
+            checks = PREFIX_OF_FAULT.get(what, PREFIX[kernel])
+            said = found(build, commands, kernel, checks, pathlib.Path(folder))
             planted.unlink()
             print(f"{kernel}: {what}: {said or 'NOT FOUND'}", flush=True)
             missed += not said
@@ -331,8 +335,8 @@ def main():
     return 1 if missed else 0
 
 
-def found(build, commands, kernel, folder):
-    """What the program says that is wrong, of a kernel in `folder` in place of the source's."""
+def found(build, commands, kernel, checks, folder):
+    """What these checks say that is wrong, of a kernel in `folder` in place of the source's."""
     name = f"gpu_checks/{CHECK_OF.get(kernel, 'pruning')}.cpp"
     out, program = folder / "mutant.o", folder / "mutant"
     compiling = next(c for c in commands if c.endswith(f"tests/{name}"))
@@ -344,7 +348,6 @@ def found(build, commands, kernel, folder):
     for command in (compiling, linking):
         subprocess.run(command, shell=True, cwd=build, check=True, env=os.environ)
     # Loops for ever, crashes, or says what is wrong: all are findings.
-    checks = PREFIX[kernel]
     code, said = run(program, checks, seconds=20 + 10 * usual_seconds(build, checks))
     if code == -signal.SIGXCPU:
         return "does not end"
