@@ -158,7 +158,8 @@ void BucketedReduction::send(Bucket& bucket) {
     const auto ranks = part == nullptr ? std::vector<int64_t>() : part->ranks;
     auto message = std::ranges::find(bucket.messages, ranks, &Message::ranks);
     if (message == bucket.messages.end()) {
-      message = bucket.messages.insert(message, {.ranks = ranks, .pieces = {}});
+      const auto over = ranks.empty() ? size : static_cast<int64_t>(ranks.size());
+      message = bucket.messages.insert(message, {.ranks = ranks, .over = over, .pieces = {}});
     }
     message->pieces.push_back({.parameter = i, .is_channels = way == Way::kChannels});
   }
@@ -170,9 +171,8 @@ void BucketedReduction::send(Bucket& bucket) {
       piece.at = at;
       piece.values = filled(bucket, message, piece);
       at += piece.values.numel();
-      const auto over = message.ranks.empty() ? size : static_cast<int64_t>(message.ranks.size());
       count_sent(piece.parameter,
-                 bytes_of_sum(static_cast<int64_t>(piece.values.nbytes()), over, size));
+                 bytes_of_sum(static_cast<int64_t>(piece.values.nbytes()), message.over, size));
     }
     message.all = bucket.flat.narrow(0, begin, at - begin);
     sums.push_back({message.all, message.ranks});
@@ -248,9 +248,8 @@ void BucketedReduction::take(Bucket& bucket) {
     bucket.sums->wait();
     bucket.sums.reset();
   }
-  const auto size = ranks_->world().size;
   for (const auto& message : bucket.messages) {
-    message.all.div_(static_cast<double>(message.ranks.empty() ? size : message.ranks.size()));
+    message.all.div_(static_cast<double>(message.over));
     for (const auto& piece : message.pieces) {
       const auto& [name, tensor, part] = parameters_[piece.parameter];
       if (piece.is_channels) {

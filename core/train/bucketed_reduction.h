@@ -21,9 +21,8 @@ struct ReducedParameter {
 
 // Parameters are dealt to buckets in the order in which a backward pass comes to them, from the
 // last to the first. As soon as all of a bucket have their gradients it is sent; what is missing at
-// the end of the pass goes without. Buckets are sent in one order
-// on all ranks, whichever is complete first. With the last of them go the buffers, and what a rank
-// wishes to happen.
+// the end of the pass goes without. Buckets are sent in one order on all ranks, whichever is
+// complete first. With the last of them go the buffers, and what a rank wishes to happen.
 //
 // What is not there is not sent (GradientPart):
 //   of channels that all ranks have sampled alike, those channels alone;
@@ -65,6 +64,7 @@ class BucketedReduction final : public GradientReduction {
   // What is summed over some ranks.
   struct Message {
     std::vector<int64_t> ranks;  // empty: all
+    int64_t over;                // how many these are
     std::vector<Piece> pieces;
     at::Tensor all;  // of the bucket's
   };

@@ -17,8 +17,7 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
     if (method->memory() == nullptr || !schedule_.tells_ranks_apart()) continue;
     throw usage_error(
         "{} remembers from step to step, for which all ranks must use it alike: leave `ranks` out "
-        "of "
-        "the rules, or take a method without a memory",
+        "of the rules, or take a method without a memory",
         text);
   }
   const size_t methods = schedule_.methods().size();
@@ -50,7 +49,7 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
     slot.variants = &entry.variants;
     if (world_.size > 1) {
       slot.part = &entry.part;
-      begin_part(i, step);
+      begin_part(i, step, decision.of(Product::kWeightGradient));
     }
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);
@@ -70,23 +69,19 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
 }
 
 // All ranks decide for all, so nothing has to be said.
-void ScheduledLayers::begin_part(size_t layer, int64_t step) {
+void ScheduledLayers::begin_part(size_t layer, int64_t step, int own) {
   auto& part = layers_[layer].part;
   part = {};
-  const auto of_rank = [&](int64_t rank) {
-    return schedule_.at(layer, step, rank).of(Product::kWeightGradient);
-  };
-  const int first = of_rank(0);
   const auto has_computed = [&](int method) {
     return method == Decision::kDense || !abstains_[static_cast<size_t>(method)];
   };
   if (!schedule_.tells_ranks_apart()) {
-    part.is_of_all = has_computed(first);
+    part.is_of_all = has_computed(own);
     return;
   }
   for (int64_t rank = 0; rank < world_.size; ++rank) {
-    const int method = of_rank(rank);
-    part.is_alike &= method == first;
+    const int method = schedule_.at(layer, step, rank).of(Product::kWeightGradient);
+    part.is_alike &= method == own;
     if (has_computed(method)) part.ranks.push_back(rank);
   }
   part.is_of_all = static_cast<int64_t>(part.ranks.size()) == world_.size;

@@ -98,7 +98,8 @@ class ScheduledLayers {
     VariantCalls variant_calls(Product product) const;
   };
 
-  void begin_part(size_t layer, int64_t step);
+  // `own`: this rank's method for the weight gradient.
+  void begin_part(size_t layer, int64_t step, int own);
 
   Schedule schedule_;
   std::vector<std::pair<double, int64_t>> observed_;  // what observe() was told

@@ -365,8 +365,7 @@ void Session::restore(const Checkpoint& checkpoint) {
 void Session::synchronize() const { synchronize_device(device_); }
 
 std::vector<Json> Session::layer_events() const {
-  const int64_t ranks = ranks_ == nullptr ? 1 : ranks_->world().size;
-  auto events = layers_->events(config_.batch_size / ranks);
+  auto events = layers_->events(config_.batch_size / world().size);
   for (auto& event : reduction_->events()) events.push_back(std::move(event));
   return events;
 }

@@ -11,6 +11,7 @@ import tempfile
 PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts")
 SCRIPT = os.path.join(SCRIPTS, "rank-bandwidth")
+sys.path.insert(0, SCRIPTS)  # where the script, as a module too, finds what lies beside it
 SKIPPED = 77
 # Enough to see bytes.
 SMALL = ["--batch-size", "16", "--bandwidths", "1000"]
@@ -50,7 +51,6 @@ def check_words(folder):
 
 def write_cells(path, script_module, bandwidths, network="resnet20"):
     """What a finished measurement of one repetition leaves, with times that nobody measured."""
-    sys.path.insert(0, SCRIPTS)
     from bandwidth_model import COLUMNS
     with open(path, "w", encoding="utf-8") as file:
         file.write("# made by a test\n" + ",".join(COLUMNS) + "\n")
