@@ -18,11 +18,12 @@ import statistics
 
 import numpy as np
 
-COLUMNS = ("repetition", "bandwidth_mbit", "delay_ms", "ranks", "threads", "network", "batch_size",
-           "method", "schedule", "steps", "step_ms", "step_ms_low", "step_ms_high",
-           "paired_dense_ms", "bytes_counted_per_step", "bytes_measured_per_step",
-           "measured_over_counted", "exchanges", "disturbed")
-SETTINGS = ("ranks", "threads", "network", "batch_size")  # one file has one of each
+COLUMNS = ("repetition", "bandwidth_mbit", "delay_ms", "ranks", "threads", "network", "dataset",
+           "batch_size", "blocks", "block_steps", "method", "schedule", "steps", "step_ms",
+           "step_ms_low", "step_ms_high", "paired_dense_ms", "bytes_counted_per_step",
+           "bytes_measured_per_step", "measured_over_counted", "exchanges", "disturbed")
+# One file has one of each.
+SETTINGS = ("ranks", "threads", "network", "dataset", "batch_size", "blocks", "block_steps")
 DENSE = "dense"
 MBIT = 1e6 / 8  # bytes
 OVERLAPS = np.linspace(0, 1, 201)

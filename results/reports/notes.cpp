@@ -17,11 +17,12 @@ const char* const kNoteNames[kNotes] = {"few seeds",
                                         "pairs of different builds",
                                         "stock step of another build",
                                         "earlier kernel rules",
-                                        "stopped at a target"};
+                                        "stopped at a target",
+                                        "pairs of different machines"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
-    "the loss leaves out seeds without a dense run on the same machine and data",
+    "the loss leaves out seeds without a dense run on the same data",
     "lossy data: the images went through JPEG",
     "built from sources with uncommitted changes",
     "images/s of runs that may have shared the machine",
@@ -38,6 +39,8 @@ const char* const kNoteTexts[kNotes] = {
     "the stock step was timed by another build of the program, whose exact step may differ",
     "its speedup was timed with an earlier table of kernel rules",
     ("runs that ended as soon as they reached a target: they have a time to it and no accuracy, "
-     "which would be the target's")};
+     "which would be the target's"),
+    ("in some pairs the dense run was made on another machine: from the same weights, images and "
+     "draws, rounded otherwise")};
 
 }  // namespace approx

@@ -21,6 +21,7 @@ enum Note {
   kStockBuild,
   kEarlierRules,
   kStopped,
+  kPairsOfMachines,
   kNotes
 };
 

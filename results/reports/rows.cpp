@@ -34,19 +34,20 @@ bool same_build(const Run& a, const Run& b) {
          (a.library == b.library || a.library.empty() || b.library.empty());
 }
 
-const Cell* partner(const Row* dense, const Cell& cell) {
+const Cell* partner(const Row* dense, const Cell& cell, Machine machine) {
   if (dense == nullptr || cell.run() == nullptr) return nullptr;
+  const Cell* elsewhere = nullptr;
   for (const auto* cells : {&dense->cells, &dense->stopped}) {
     for (const auto* other : *cells) {
       const Run* run = other->run();
       if (other != &cell && other->purpose == "accuracy" && other->seed == cell.seed &&
-          run != nullptr && run->host_id == cell.run()->host_id &&
-          run->dataset_id == cell.run()->dataset_id) {
-        return other;
+          run != nullptr && run->dataset_id == cell.run()->dataset_id) {
+        if (run->host_id == cell.run()->host_id) return other;
+        if (elsewhere == nullptr) elsewhere = other;
       }
     }
   }
-  return nullptr;
+  return machine == Machine::kAny ? elsewhere : nullptr;
 }
 
 std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
@@ -197,7 +198,7 @@ void RowSet::judge_accuracy(Row& row) const {
 std::vector<double> RowSet::losses(const Row& row, const Row& dense, bool best) const {
   std::vector<double> losses;
   for (const auto* cell : row.cells) {
-    const Cell* other = partner(&dense, *cell);
+    const Cell* other = partner(&dense, *cell, Machine::kAny);
     if (other == nullptr) continue;
     const auto ours = best ? best_accuracy(*cell) : final_accuracy(*cell);
     const auto theirs = best ? best_accuracy(*other) : final_accuracy(*other);
@@ -210,9 +211,13 @@ void RowSet::judge_loss(Row& row) const {
   if (row.dense == nullptr || row.dense == &row) return;
   std::vector<double> logs;
   for (const auto* cell : row.cells) {
-    const Cell* dense = partner(row.dense, *cell);
+    const Cell* dense = partner(row.dense, *cell, Machine::kAny);
     if (dense == nullptr || !final_accuracy(*cell) || !final_accuracy(*dense)) continue;
     row.notes[kMixedBuilds] |= !same_build(*cell->run(), *dense->run());
+    if (cell->run()->host_id != dense->run()->host_id) {
+      row.notes[kPairsOfMachines] = true;
+      continue;
+    }
     const auto ours = cell->run()->train_ns, theirs = dense->run()->train_ns;
     if (ours && theirs && *ours > 0 && *theirs > 0) {
       logs.push_back(std::log(static_cast<double>(*theirs) / static_cast<double>(*ours)));

@@ -69,9 +69,12 @@ std::string speedup_obstacle(const Row& row);
 // Whether a cell trains exactly.
 inline bool is_dense(const Cell& cell) { return is_dense(cell.method); }
 
-// The accuracy cell of `dense` that a run of `cell` is compared with: of its seed, run on the same
-// machine and data. None where there is none, or where `cell` has no run.
-const Cell* partner(const Row* dense, const Cell& cell);
+// The accuracy cell of `dense` that a run of `cell` is compared with: of its seed and data, run on
+// the same machine, or for kAny where that has none on another. Seed and data fix weights, order of
+// images and draws everywhere, so that accuracies and steps may be compared, but no times. None
+// where there is none, or where `cell` has no run.
+enum class Machine { kSame, kAny };
+const Cell* partner(const Row* dense, const Cell& cell, Machine machine);
 
 // Whether both were made by the same build of the program and its library.
 bool same_build(const Run& a, const Run& b);
@@ -136,7 +139,8 @@ class RowSet {
   std::map<int64_t, int64_t> steps_to_target(const Row& row) const;
 
   // Accuracy of `dense` minus that of `row`, points, a pair for each seed that both have on the
-  // same machine and data; `best`: by their best evaluations rather than their last.
+  // same data, of one machine where there is such a pair; `best`: by their best evaluations rather
+  // than their last.
   std::vector<double> losses(const Row& row, const Row& dense, bool best) const;
 
   // The block pairs of the row's timing runs that count, a group for each run: of whole steps, or

@@ -55,6 +55,7 @@ constexpr RunColumn kRunColumns[] = {
     {"timing_valid", "r.timing_valid"},
     {"taint", "r.taint"},
     {"host", "h.hostname", "host"},
+    {"cpu", "h.cpu_model"},
     {"git_sha", "b.git_sha"},
     {"dirty", "b.dirty"},
     {"started_utc", "r.started_utc"},

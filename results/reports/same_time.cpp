@@ -72,7 +72,7 @@ SameTime in_curves(const RowSet& set, const Row& row, double epochs,
   SameTime result{.source = SameTimeSource::kCurves, .epochs = epochs};
   std::vector<double> advantages;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const Cell* dense = partner(row.dense, *cell);
+    const Cell* dense = partner(row.dense, *cell, Machine::kAny);
     const auto ours = set.final_accuracy(*cell);
     if (dense == nullptr || !ours || !set.final_accuracy(*dense)) continue;
     const auto& tests = set.evaluations(*dense->run(), "test");

@@ -59,21 +59,24 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
   return efforts;
 }
 
-// The ratios of a row against dense, from pairs of runs that both reached the target.
+// The ratios of a row against dense, from pairs of runs that both reached the target: of steps
+// wherever they ran, of seconds on one machine.
 void compare_with_dense(const RowSet& set, TargetRow& next) {
   const Row* dense = next.row->dense;
   if (dense == nullptr || dense == next.row) return;
+  const bool timed = next.row->speedup.n > 0;
   std::vector<TargetEffort> theirs, ours;
   const auto reference = efforts_of(set, *dense, next.target.share);
   for (const auto& [cell, effort] : next.efforts.reached) {
-    const auto found = reference.reached.find(partner(dense, *cell));
+    const auto found =
+        reference.reached.find(partner(dense, *cell, timed ? Machine::kAny : Machine::kSame));
     if (found == reference.reached.end()) continue;
     theirs.push_back(found->second);
     ours.push_back(effort);
   }
   const TargetSpeedup parts = target_speedup(theirs, ours);
   next.steps = parts.steps;
-  if (next.row->speedup.n > 0) {
+  if (timed) {
     next.step_time = next.row->speedup;
     next.step_times = StepTimes::kTimingRuns;
     if (next.steps.n > 0) next.speedup = product_of_ratios(next.steps, next.step_time);

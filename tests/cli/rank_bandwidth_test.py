@@ -52,13 +52,16 @@ def check_words(folder):
 def write_cells(path, script_module, bandwidths, network="resnet20"):
     """What a finished measurement of one repetition leaves, with times that nobody measured."""
     from bandwidth_model import COLUMNS
+    options = script_module.parse(["--csv", path])
     with open(path, "w", encoding="utf-8") as file:
         file.write("# made by a test\n" + ",".join(COLUMNS) + "\n")
         for i, arm in enumerate(script_module.ARMS.values()):
             for bandwidth in bandwidths:
                 values = {
                     "repetition": 0, "bandwidth_mbit": bandwidth, "delay_ms": 0, "ranks": 2,
-                    "threads": 1, "network": network, "batch_size": 128, "method": arm.method,
+                    "threads": 1, "network": network, "dataset": options.dataset,
+                    "batch_size": 128, "blocks": options.blocks,
+                    "block_steps": options.block_steps, "method": arm.method,
                     "schedule": arm.label, "steps": 8, "step_ms": 10 + i + 1e4 / (bandwidth or 1e9),
                     "step_ms_low": 1, "step_ms_high": 1e3, "paired_dense_ms": 10,
                     "bytes_counted_per_step": 1e6, "bytes_measured_per_step": 1e6,
@@ -106,6 +109,7 @@ def check_resuming(folder, script_module):
     assert len(more) == 3 * len(script_module.ARMS) * 2 and more[:6] != more[6:12], more
     expect_failure(1, "its cells are of network = resnet20, not resnet9", *flags, "--network",
                    "resnet9")
+    expect_failure(1, "its cells are of block_steps = ", *flags, "--block-steps", "77")
 
 
 def main():

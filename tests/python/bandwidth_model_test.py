@@ -29,7 +29,8 @@ def true_step(arm, bandwidth, overlap, messages=0.0, delay=0.0):
 def row_of(arm, bandwidth, step, repetition=0, delay=0.0, **more):
     method, _, schedule = arm.partition(" ")
     row = {"repetition": repetition, "bandwidth_mbit": "" if math.isinf(bandwidth) else bandwidth,
-           "delay_ms": delay, "ranks": 2, "threads": 1, "network": "resnet20", "batch_size": 128,
+           "delay_ms": delay, "ranks": 2, "threads": 1, "network": "resnet20",
+           "dataset": "synthetic32", "batch_size": 128, "blocks": 4, "block_steps": 8,
            "method": method, "schedule": schedule, "steps": 160, "step_ms": step,
            "step_ms_low": 0.9 * step, "step_ms_high": 1.1 * step, "paired_dense_ms": step,
            "bytes_counted_per_step": BYTES[arm], "bytes_measured_per_step": 1.005 * BYTES[arm],

@@ -165,16 +165,16 @@ class Row:
     def bests(self):
         return [value for value in map(self.best, self.trained()) if value is not None]
 
-    def partner_of(self, cell, dense=None):
-        for other in (dense or self.dense).cells:
-            if (other is not cell and other.purpose == "accuracy" and other.run is not None and
-                    (other.seed, other.run.host_id, other.run.dataset_id) ==
-                    (cell.seed, cell.run.host_id, cell.run.dataset_id)):
-                return other
-        return None
+    def partner_of(self, cell, dense=None, any_machine=True):
+        """The dense cell of its seed and data: of its machine, else of any."""
+        alike = [other for other in (dense or self.dense).cells
+                 if other is not cell and other.purpose == "accuracy" and other.run is not None and
+                 (other.seed, other.run.dataset_id) == (cell.seed, cell.run.dataset_id)]
+        here = [other for other in alike if other.run.host_id == cell.run.host_id]
+        return next(iter(here or (alike if any_machine else [])), None)
 
     def pairs(self, dense=None):
-        """(cell, dense cell) of one seed, machine and data, both of which finished."""
+        """(cell, dense cell) of one seed and data, both of which finished."""
         dense = dense or self.dense
         if dense is None or dense is self:
             return []
@@ -316,7 +316,8 @@ class Row:
 
     def shared_speedup(self):
         logs = [math.log(other.run.train_ns / cell.run.train_ns) for cell, other in self.pairs()
-                if (cell.run.train_ns or 0) > 0 and (other.run.train_ns or 0) > 0]
+                if other.run.host_id == cell.run.host_id and
+                (cell.run.train_ns or 0) > 0 and (other.run.train_ns or 0) > 0]
         return ratio_of_logs(logs)
 
     def bounds(self):

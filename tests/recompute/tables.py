@@ -161,15 +161,15 @@ def target_rows(rows, points):
         if row.dense is None or row.dense is row:
             continue
         reference = TargetRow(row.dense, line.share).efforts
+        timed = row.speedup()
         pairs = []
         for cell in row.cells:
             if cell.cell_id not in line.efforts:
                 continue
-            other = row.partner_of(cell)
+            other = row.partner_of(cell, any_machine=timed[0] is not None)
             if other is not None and other.cell_id in reference:
                 pairs.append((reference[other.cell_id], line.efforts[cell.cell_id]))
         line.steps = ratio_of_pairs([dense[0] for dense, _ in pairs], [own[0] for _, own in pairs])
-        timed = row.speedup()
         if timed[0] is not None:
             line.step_time = timed
             line.speedup = product_of(line.steps, timed)

@@ -306,7 +306,20 @@ TEST_F(ReportTest, OnlyDivergedRunsHaveNoMean) {
   EXPECT_EQ(table.text_rows[0][5], "–");
 }
 
-TEST_F(ReportTest, RunsOfSeveralMachinesAreNeitherPairedNorHidden) {
+TEST_F(ReportTest, RunsOfSeveralMachinesArePairedInAccuracyAlone) {
+  auto other = accuracy("zero", 1, {0.2, 0.5});
+  other.environment = environment_of("other");
+  fill({accuracy("dense", 0, {0.75}), accuracy("dense", 1, {1.0}), accuracy("zero", 0, {0.5}),
+        other});
+  const Table table = report_table(path_);
+  EXPECT_EQ(count(table, "zero", "loss_pairs"), 2);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "loss_pp"), 37.5);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "speedup_not_isolated"), 1);  // that of seed 0
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")),
+            "few seeds; not isolated; mixed hosts; pairs of different machines");
+}
+
+TEST_F(ReportTest, RunsOnOtherDataAreNeitherPairedNorHidden) {
   auto other = accuracy("zero", 1, {0.5});
   other.environment = environment_of("other", /*dirty=*/true, /*lossy=*/true);
   fill({accuracy("dense", 0, {0.75}), accuracy("dense", 1, {0.75}), accuracy("zero", 0, {0.5}),
@@ -493,6 +506,16 @@ TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {
             std::string::npos);
   const Table profile = report_profile(path_);
   EXPECT_EQ(profile.notes[0], "lenet on mnist: times of 2 machines are compared");
+}
+
+TEST_F(ReportTest, StepsToTargetOfTwoMachinesArePairedWhereTimingsSayHowLongOneTakes) {
+  auto elsewhere = accuracy("zero", 0, {0.8});
+  elsewhere.environment = environment_of("fast");
+  fill({accuracy("dense", 0, {0.1, 0.8}), elsewhere, timing("zero", 3000)},
+       Target{"accuracy", 0.75});
+  const Table table = report_tta(path_);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "steps_ratio"), 2);
+  EXPECT_NEAR(real(table, "zero", "speedup"), 6, 0.01);
 }
 
 // A smaller network that is only trained exactly is no workload and no front.
@@ -1143,6 +1166,7 @@ TEST_F(ReportTest, RunsAndDetails) {
   EXPECT_EQ(json["train_s"], 2.0);
   EXPECT_EQ(json["step_ms_median"], 10.0);
   EXPECT_EQ(json["host"], "box");
+  EXPECT_EQ(json["cpu"], "Test CPU");
 
   const Json details = run_details(path_, 1);
   EXPECT_EQ(details["schema"], "approxtrain.run/1");
