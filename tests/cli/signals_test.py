@@ -28,8 +28,8 @@ def wait_for_run(folder):
     return wait_until(lambda: folder.query("SELECT 1 FROM run WHERE state = 'running'"), 30)
 
 
-def workers_of(folder):
-    """Processes that work in this folder, other than the test."""
+def processes_in(folder):
+    """(id, command line) of those that work in this folder."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -38,7 +38,17 @@ def workers_of(folder):
                     found.append((int(pid), line.read()))
         except OSError:
             pass
-    return [pid for pid, line in found if b"--worker" in line]
+    return found
+
+
+def workers_of(folder):
+    return [pid for pid, line in processes_in(folder) if b"--worker" in line]
+
+
+def left_in(folder):
+    """What a coordinator that is gone has left. One that was about to become a worker still has the
+    coordinator's command line."""
+    return [pid for pid, _ in processes_in(folder)]
 
 
 def one_signal():
@@ -56,7 +66,7 @@ def one_signal():
             states = set(folder.states().values())
             expect(states <= {"interrupted", "finished"} and "interrupted" in states,
                    f"{number}: states {states}")
-            expect_equal(workers_of(folder), [], f"{number}: workers left")
+            expect_equal(left_in(folder), [], f"{number}: workers left")
             code, _, err = folder.sweep()
             expect_equal(code, 0, f"{number}: exit code of the second sweep ({err})")
             expect_equal(len(folder.states()), 4, f"{number}: cells")
@@ -106,7 +116,7 @@ def two_signals():
         err = process.communicate(timeout=60)[1].decode()
         expect_equal(process.returncode, 130, f"twice: exit code ({err})")
         expect(time.monotonic() - begin < 2, "twice: slow to stop")
-        expect_equal(workers_of(folder), [], "twice: workers left")
+        expect_equal(left_in(folder), [], "twice: workers left")
         expect_equal(set(folder.states().values()), {"interrupted"}, "twice: states")
 
 
@@ -123,7 +133,7 @@ def warned_ahead_of_the_end():
         process.send_signal(signal.SIGTERM)
         err = process.communicate(timeout=5)[1].decode()
         expect_equal(process.returncode, 143, f"warned: exit code ({err})")
-        expect_equal(workers_of(folder), [], "warned: workers left")
+        expect_equal(left_in(folder), [], "warned: workers left")
 
 
 def every_process_is_told():
@@ -152,7 +162,7 @@ def hung_worker_and_one_signal():
         process.send_signal(signal.SIGTERM)
         err = process.communicate(timeout=60)[1].decode()
         expect_equal(process.returncode, 143, f"hung: exit code ({err})")
-        expect_equal(workers_of(folder), [], "hung: workers left")
+        expect_equal(left_in(folder), [], "hung: workers left")
 
 
 def on_a_terminal():
@@ -195,9 +205,9 @@ def worker_dies_with_its_coordinator():
         process.kill()
         process.communicate()
         end = time.monotonic() + 5
-        while workers_of(folder) and time.monotonic() < end:
+        while left_in(folder) and time.monotonic() < end:
             time.sleep(0.05)
-        expect_equal(workers_of(folder), [], "orphans")
+        expect_equal(left_in(folder), [], "orphans")
 
 
 for _ in range(TURNS):
