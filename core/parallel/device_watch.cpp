@@ -72,7 +72,7 @@ void DeviceWatch::work(State& state) {
 std::string DeviceWatch::look(State& state, std::unique_lock<std::mutex>& lock) {
   try {
     while (!state.expected.empty()) {
-      const auto first = state.expected.front();
+      auto& first = state.expected.front();  // others are only added behind it
       lock.unlock();
       const bool is_reached = first.reached();
       lock.lock();

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "core/config/named_schedule.h"
@@ -120,8 +122,8 @@ namespace {
 void repeats_its_steps(const std::string& label, const RunConfig& config,
                        const std::shared_ptr<Collectives>& host) {
   constexpr int kSteps = 8;
-  std::vector<Json> events[2];
-  at::Tensor weights[2];
+  std::array<std::vector<Json>, 2> events;
+  std::array<at::Tensor, 2> weights;
   for (const bool captured : {false, true}) {
     Session session(config, toys(), std::make_shared<AsOnDevice>(host));
     Repetitions seen;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "base/error.h"
@@ -224,7 +225,7 @@ class NcclCollectives final : public Collectives {
     try {
       const DeviceWatch::Call call(*watch_);
       work(captured);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       check();  // what ended it, where that is known
       throw;
     }
