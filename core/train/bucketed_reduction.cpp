@@ -108,7 +108,10 @@ void BucketedReduction::begin_step() {
   sampled_.clear();
   has_gradient_.assign(parameters_.size(), false);
   counted_.assign(parameters_.size(), 0);
-  for (auto& bucket : buckets_) bucket.missing = bucket.members.size();
+  for (auto& bucket : buckets_) {
+    bucket.missing = bucket.members.size();
+    bucket.sums.reset();  // of a capture that went wrong
+  }
   sent_before_ = ranks_->bytes_sent();
   sent_in_step_ = 0;
 }
