@@ -11,7 +11,7 @@ if(TARGET approxtrain_nccl)
   add_dependencies(parallel_checks approxtrain_nccl approxtrain_graphs)
 endif()
 foreach(what "exchanges 2" "exchanges 3" "agree 2" "agree 4" "agree_on_device 2"
-    "agree_on_device 3")
+    "agree_on_device 4")
   separate_arguments(what)
   list(POP_BACK what ranks)
   add_test(NAME parallel.${what}_${ranks}
