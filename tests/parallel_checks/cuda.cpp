@@ -50,10 +50,10 @@ int64_t replayed(const RunConfig& config, const std::shared_ptr<Collectives>& ra
 // one but for rounding.
 void train_on_gpus(const std::shared_ptr<Collectives>& ranks) {
   const auto [rank, size] = ranks->world();
-  for (const auto& [method, schedule] : {std::pair{"dense", ""},
-                                         std::pair{"topk_weights", "slice:layers=2"},
-                                         std::pair{"zero", "slice:layers=2,steps=::2"},
-                                         std::pair{"stochastic_pruning", "slice:layers=2"}}) {
+  for (const auto& [method, schedule] :
+       {std::pair{"dense", ""}, std::pair{"topk_weights", "slice:layers=2"},
+        std::pair{"zero", "slice:layers=2,steps=::2"},
+        std::pair{"stochastic_pruning", "slice:layers=2"}}) {
     for (const auto norms : {NormScope::kLocal, NormScope::kSynchronised}) {
       const auto label = fmt::format("{}, norms {}", method, name(norms));
       const auto plain = on_gpu(method, schedule, GraphUse::kOff, norms);
