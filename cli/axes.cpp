@@ -28,7 +28,7 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--batch-size", "N", "batch_size", "images in a training step"},
     {"--precision", "P", "precision", "fp32, bf16; cuda: tf32, fp16"},
     {"--threads", "N", "threads", "threads of a run"},
-    {"--ranks", "N", "ranks", "processes that train a network together"},
+    {"--ranks", "N", "ranks", "processes that train a network together, on cuda with a GPU each"},
     {"--device", "D", "device", "cpu or cuda"},
     {"--graphs", "G", "graphs", "cuda: auto, on or off: captured steps"},
     {"--split", "S", "split", "holdout, or paper: the test set judges"},

@@ -26,6 +26,18 @@ if(APPROX_CUDA)
   endif()
 endif()
 
+# The header of NCCL: that of the library which LibTorch's CUDA half brings along, else one of the
+# system. Without it ranks with a GPU each are not built.
+set(APPROX_NCCL_INCLUDE "")
+if(APPROX_CUDA_FOUND)
+  find_path(APPROX_NCCL_DIR nccl.h PATHS ${APPROX_TORCH_DIR}/../nvidia/nccl/include
+            NO_DEFAULT_PATH DOC "The folder of nccl.h")
+  find_path(APPROX_NCCL_DIR nccl.h)
+  if(APPROX_NCCL_DIR)
+    set(APPROX_NCCL_INCLUDE ${APPROX_NCCL_DIR})
+  endif()
+endif()
+
 # approx_cuda_kernels(NAME sources...): a library of kernels, opened while the program runs
 # (kernels/library.h). What it takes from the project it finds in the library that opens it. CUDA's
 # runtime is linked statically: the library loads where there is no driver, and computes with

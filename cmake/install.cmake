@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 install(TARGETS approxtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS approxtrain_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(opened approxtrain_cuda approxtrain_graphs approxtrain_mpi)
+foreach(opened approxtrain_cuda approxtrain_graphs approxtrain_mpi approxtrain_nccl)
   if(TARGET ${opened})
     install(TARGETS ${opened} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()

@@ -34,9 +34,13 @@ void open_kernels(const std::string& file) {
   }
 }
 
-bool open_beside(const std::string& file) {
+bool is_beside(const std::string& file) {
   std::error_code unreadable;
-  if (!std::filesystem::exists(beside_own(file), unreadable)) return false;
+  return std::filesystem::exists(beside_own(file), unreadable);
+}
+
+bool open_beside(const std::string& file) {
+  if (!is_beside(file)) return false;
   open_kernels(file);
   return true;
 }

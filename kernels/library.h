@@ -17,6 +17,9 @@ void open_kernels(const std::string& file);
 // it does not. Otherwise as open_kernels.
 bool open_beside(const std::string& file);
 
+// Whether it lies there.
+bool is_beside(const std::string& file);
+
 // Opens libapproxtrain_cuda.so, which lies beside the library that this function is in. Returns
 // false where there is none (built without a CUDA compiler): plans are then computed by LibTorch's
 // functions of tensors.

@@ -45,6 +45,7 @@ approx_cli_test(slurm 900 slurm_test.py)
 approx_cli_test(ranks 900 ranks_test.py)
 approx_cli_test(rank_trainings 900 rank_trainings_test.py)
 approx_cli_test(rank_bandwidth 900 rank_bandwidth_test.py)
+approx_cli_test(gpu_ranks 300 gpu_ranks_test.py)
 set_tests_properties(cli.kills cli.checkpoints cli.slurm cli.ranks cli.rank_trainings
   cli.rank_bandwidth PROPERTIES LABELS slow)
 # At full figures, as scripts/soak records them.
@@ -58,7 +59,7 @@ approx_cli_test(soak_rebuild 7200 rebuild_test.py 200)
 approx_cli_test(soak_slurm 3600 slurm_test.py 40 10)
 approx_cli_test(soak_ranks 3600 ranks_test.py 100)
 set_tests_properties(cli.slurm cli.soak_slurm cli.ranks cli.rank_trainings cli.rank_bandwidth
-  cli.soak_ranks PROPERTIES SKIP_RETURN_CODE 77)
+  cli.gpu_ranks cli.soak_ranks PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_coordinators cli.soak_signals
   cli.soak_growth cli.soak_migrations cli.soak_rebuild cli.soak_slurm cli.soak_ranks
   PROPERTIES LABELS soak)

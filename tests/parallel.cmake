@@ -3,10 +3,15 @@ if(NOT MPI_CXX_FOUND)
   return()
 endif()
 find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)
-add_executable(parallel_checks parallel_checks/main.cpp testing.cpp)
+file(GLOB parallel_checks CONFIGURE_DEPENDS parallel_checks/*.cpp)
+add_executable(parallel_checks ${parallel_checks} testing.cpp)
 target_link_libraries(parallel_checks PRIVATE approxtrain_library GTest::gtest)
 add_dependencies(parallel_checks approxtrain_mpi)
-foreach(what "exchanges 2" "exchanges 3" "agree 2" "agree 4")
+if(TARGET approxtrain_nccl)
+  add_dependencies(parallel_checks approxtrain_nccl approxtrain_graphs)
+endif()
+foreach(what "exchanges 2" "exchanges 3" "agree 2" "agree 4" "agree_on_device 2"
+    "agree_on_device 4")
   separate_arguments(what)
   list(POP_BACK what ranks)
   add_test(NAME parallel.${what}_${ranks}
@@ -19,3 +24,6 @@ add_test(NAME parallel.hang
   COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/parallel_checks/hang_test.py
     ${MPIEXEC_EXECUTABLE} $<TARGET_FILE:parallel_checks>)
 set_tests_properties(parallel.hang PROPERTIES TIMEOUT 300)
+# One rank, which needs no launcher. Several: `mpirun -n R parallel_checks cuda` where R GPUs are.
+add_test(NAME parallel.cuda COMMAND parallel_checks cuda)
+set_tests_properties(parallel.cuda PROPERTIES SKIP_RETURN_CODE 77 LABELS cuda TIMEOUT 300)

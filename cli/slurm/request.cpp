@@ -40,7 +40,8 @@ constexpr SlurmFlag kSlurmFlags[] = {
     {"time", "TIME", "time limit of a task; what is not done by then goes on in a new turn"},
     {"memory", "SIZE", "memory of a task"},
     {"cpus", "N", "processors of a task (default: threads of a run, times --jobs)"},
-    {"gpus", "N", "GPUs of a task (default: 1 where a run is computed on cuda)"},
+    {"gpus", "N",
+     "GPUs of a task (default: where a run is computed on cuda one, or one for each rank)"},
     {"partition", "NAME", "partition"},
     {"option", "OPTION",
      "any other option of sbatch, as --slurm-option=--account=vision; several times"}};

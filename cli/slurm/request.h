@@ -22,7 +22,7 @@ struct SlurmRequest {
   Nanoseconds time{0};               // 0: what the partition gives
   int64_t memory_bytes = 0;          // 0: likewise
   int64_t cpus = 0;                  // 0: the threads of its runs at work at the same time
-  std::optional<int64_t> gpus;       // nothing: one where a run is computed on cuda
+  std::optional<int64_t> gpus;       // nothing: one where a run is computed on cuda, or each rank's
   std::string partition;             // "": the default one
   std::vector<std::string> options;  // of sbatch, one word each, such as "--account=vision"
   std::set<std::string> given;       // the keys that flags have set

@@ -70,6 +70,7 @@ std::string array_script(const JobArray& array, const SlurmRequest& request,
   }
   if (request.time.count() > 0) directive(script, "--time=" + time_limit_text(request.time));
   if (array.gpus > 0) directive(script, fmt::format("--gres=gpu:{}", array.gpus));
+  if (array.gpu_each) directive(script, "--gpus-per-task=1");
   if (timing) {
     directive(script, "--exclusive");
     directive(script, "--hint=nomultithread");

@@ -21,7 +21,8 @@ struct JobArray {
   // Of a task: its processes, each with so many processors. One is the coordinator; the ranks of
   // runs of several, with --jobs of several runs, are started among the coordinator's.
   int64_t processes = 1, cpus = 1;
-  int64_t gpus = 0;
+  int64_t gpus = 0;       // of each node
+  bool gpu_each = false;  // one for each process, on whatever node that is
   bool one_node = false;  // its processes are all on one
 };
 

@@ -124,6 +124,13 @@ void take_processors(JobArray& job, const TaskRuns& runs, const SlurmRequest& re
   job.cpus = (std::max(request.cpus, needed) + job.processes - 1) / job.processes;
 }
 
+// Sets its GPUs: runs at work at the same time share one, or the ranks' one each. On how many nodes
+// the ranks of srun are is Slurm's to say.
+void take_gpus(JobArray& job, const ArrayKind& kind, bool on_gpu, const SlurmRequest& request) {
+  job.gpu_each = on_gpu && !request.gpus && kind.ranks > 1 && !job.one_node;
+  job.gpus = request.gpus.value_or(on_gpu && !job.gpu_each ? kind.ranks : 0);
+}
+
 std::vector<PlannedArray> plan_arrays(const Experiment& experiment, const Missing& missing,
                                       const SlurmRequest& request, int64_t jobs,
                                       Launcher launcher) {
@@ -143,9 +150,9 @@ std::vector<PlannedArray> plan_arrays(const Experiment& experiment, const Missin
                  .first = next,
                  .last = next + count - 1,
                  .runs = static_cast<int64_t>(runs.size()),
-                 .gpus = request.gpus.value_or(on_gpu ? 1 : 0),
                  .one_node = kind.ranks > 1 && launcher == Launcher::kMpirun};
     take_processors(array.job, runs, request, jobs);
+    take_gpus(array.job, kind, on_gpu, request);
     next += count;
     arrays.push_back(std::move(array));
   }

@@ -129,10 +129,6 @@ void check(const RunConfig& config) {
         "norm_statistics = synchronised is not LibTorch's own: set operators = best or "
         "norm_statistics = local");
   }
-  if (config.ranks > 1 && config.device == DeviceKind::kCuda) {
-    throw usage_error("ranks = {} needs device = cpu: ranks with a GPU each are not written yet",
-                      config.ranks);
-  }
   if (config.graphs == GraphUse::kOn && config.device == DeviceKind::kCpu) {
     throw usage_error("graphs = on needs device = cuda: steps on a cpu are not captured");
   }

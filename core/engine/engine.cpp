@@ -47,9 +47,13 @@ class LibraryEngine final : public Engine {
     with_own_errors([&] {
       configure_threads(config.threads);
       use_kernel_rules(config.kernel_rules);
-      take_cudnn_choices(
-          open_device(config.device));  // says what is missing before the data are read
-      const auto ranks = ranks_of(config, place);
+      if (config.ranks > 1 && config.device == DeviceKind::kCuda) {
+        require_device_collectives(config.ranks);
+        take_gpu_of_rank(config.device);
+      }
+      const auto device = open_device(config.device);  // what is missing, before the data are read
+      take_cudnn_choices(device);
+      const auto ranks = ranks_of(config, place, device);
       const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
       if (ranks != nullptr) {
         ranks->require_same("data set", dataset.sha256, "give all machines the same files");
@@ -57,7 +61,7 @@ class LibraryEngine final : public Engine {
       if (config.purpose == Purpose::kTiming) {
         const bool on_cpu = config.device == DeviceKind::kCpu;
         run_timing(config, dataset, sink, stop,
-                   on_cpu ? cpu_probe() : gpu_probe(monitor_of(open_device(config.device))), ranks);
+                   on_cpu ? cpu_probe() : gpu_probe(monitor_of(device)), ranks);
       } else {
         run_accuracy(config, dataset, place.checkpoints, sink, stop, place.recording, ranks);
       }
@@ -118,14 +122,15 @@ class LibraryEngine final : public Engine {
 
  private:
   // The processes that a run is shared by, which must be alike; null: this one alone.
-  std::shared_ptr<Collectives> ranks_of(const RunConfig& config, const Place& place) const {
+  std::shared_ptr<Collectives> ranks_of(const RunConfig& config, const Place& place,
+                                        at::Device device) const {
     if (config.ranks == 1) return nullptr;
-    auto ranks = open_collectives(config.ranks, std::chrono::milliseconds(std::max<int64_t>(
-                                                    1, place.rank_timeout_ns / 1'000'000)));
+    const std::chrono::milliseconds limit(std::max<int64_t>(1, place.rank_timeout_ns / 1'000'000));
+    auto ranks = open_collectives(config.ranks, limit);
     ranks->require_same("library", environment().at("library").get<std::string>(),
                         "all machines need the same build");
     ranks->require_same("run", Json(config).dump(), "all were to be given the same task");
-    return ranks;
+    return device.is_cpu() ? ranks : open_device_collectives(std::move(ranks), device, limit);
   }
 
   // The device, told in what to compute.

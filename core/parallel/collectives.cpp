@@ -15,6 +15,7 @@ namespace approx {
 namespace {
 
 constexpr const char* kMpi = "libapproxtrain_mpi.so";
+constexpr const char* kNccl = "libapproxtrain_nccl.so";
 
 // Room for so many bytes in entries of int64, filled with those of `text` and then with zeros.
 at::Tensor packed(const std::string& text, int64_t bytes) {
@@ -102,19 +103,25 @@ std::string Collectives::of_first(const std::string& text) {
   return unpacked(entries, bytes);
 }
 
+std::vector<std::string> Collectives::of_all(const std::string& text) {
+  const auto bytes = gathered(at::full({1}, static_cast<int64_t>(text.size()), at::kLong));
+  const auto own = packed(text, bytes.max().item<int64_t>());
+  std::vector<std::string> texts(static_cast<size_t>(world_.size));
+  if (own.numel() == 0) return texts;
+  const auto all = gathered(own);
+  for (int64_t rank = 0; rank < world_.size; ++rank) {
+    texts[static_cast<size_t>(rank)] = unpacked(all[rank], bytes[rank].item<int64_t>());
+  }
+  return texts;
+}
+
 void Collectives::require_same(std::string_view what, const std::string& text,
                                std::string_view advice) {
-  const auto own_bytes = static_cast<int64_t>(text.size());
-  const auto bytes = gathered(at::full({1}, own_bytes, at::kLong));
-  const int64_t most = bytes.max().item<int64_t>();
-  const auto own = packed(text, most);
-  if (own.numel() == 0) return;
-  const auto all = gathered(own);
-  const auto of = [&](int64_t rank) { return unpacked(all[rank], bytes[rank].item<int64_t>()); };
-  for (int64_t rank = 1; rank < world_.size; ++rank) {
-    if (of(rank) == of(0)) continue;
+  const auto texts = of_all(text);
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
     throw usage_error("rank {} has another {} than rank 0 ({}, {}): {}", rank, what,
-                      shown(of(rank)), shown(of(0)), advice);
+                      shown(texts[rank]), shown(texts[0]), advice);
   }
 }
 
@@ -139,6 +146,36 @@ std::shared_ptr<Collectives> open_collectives(int64_t ranks, std::chrono::millis
         ranks, size);
   }
   return collectives;
+}
+
+MakeDeviceCollectives& device_collectives_maker() {
+  static MakeDeviceCollectives maker = nullptr;
+  return maker;
+}
+
+namespace {
+
+Error no_device_collectives(int64_t ranks) {
+  return {ErrorKind::kDevice,
+          fmt::format("ranks = {} with device = cuda: {} is not beside this library, which was "
+                      "built without NCCL; build again where nvcc and nccl.h are "
+                      "(docs/install.md), or set device = cpu",
+                      ranks, kNccl)};
+}
+
+}  // namespace
+
+void require_device_collectives(int64_t ranks) {
+  if (!is_beside(kNccl)) throw no_device_collectives(ranks);
+}
+
+std::shared_ptr<Collectives> open_device_collectives(std::shared_ptr<Collectives> host,
+                                                     c10::Device device,
+                                                     std::chrono::milliseconds limit) {
+  if (!open_beside(kNccl) || device_collectives_maker() == nullptr) {
+    throw no_device_collectives(host->world().size);
+  }
+  return device_collectives_maker()(std::move(host), device, limit);
 }
 
 }  // namespace approx

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <chrono>
 #include <cstdint>
@@ -33,6 +34,18 @@ class Collectives {
 
   World world() const { return world_; }
 
+  // Whether tensors of the device that this process computes on are exchanged too, as work of that
+  // device: wait() has what is asked of the current stream from then on wait for the exchange, and
+  // the host for nothing. A training step must then ask the host for nothing
+  // (core/train/bucketed_reduction.h). What is of the host is exchanged among hosts as ever.
+  virtual bool is_of_device() const { return false; }
+
+  // To be called after each training step, and when the host has read something of the device and
+  // is about to go by it: throws LostRank (core/engine/engine.h) where the device, or another
+  // rank's, did not go on within the limit. Waits for nothing; where the host waits for each
+  // exchange there is nothing to be seen.
+  virtual void watch() {}
+
   // Each entry of `values` becomes its sum over some ranks, on all: the same bits on each, and for
   // one number of ranks whatever their timing. Contiguous; float, double or int64.
   struct Sum {
@@ -52,6 +65,8 @@ class Collectives {
 
   // Bytes that a rank has sent in all that was begun, the mean over the ranks, counted as below.
   double bytes_sent() const { return bytes_sent_; }
+  // Where that is counted, for steps that are repeated without a call.
+  double* sent_count() { return &bytes_sent_; }
 
   // To be called by all ranks when nothing more will be said. An object that dies without it leaves
   // the others to find out.
@@ -67,6 +82,7 @@ class Collectives {
   bool any(bool value);             // whether it is true of one
   int64_t of_first(int64_t value);  // rank 0's
   std::string of_first(const std::string& text);
+  std::vector<std::string> of_all(const std::string& text);  // by rank
 
   // That all ranks have the same. Throws Error(kUsage) that names the first rank which differs from
   // rank 0: "rank 2 has another library than rank 0 (0f3a..., b811...): <advice>". `what` and
@@ -104,5 +120,22 @@ std::shared_ptr<Collectives> open_collectives(int64_t ranks, std::chrono::millis
 // How that library makes itself known when it is opened.
 using MakeCollectives = std::shared_ptr<Collectives> (*)(std::chrono::milliseconds limit);
 MakeCollectives& collectives_maker();
+
+// The same ranks as `host`, which goes on to exchange what is of the host, with a GPU each, whose
+// tensors go over NCCL: by a library of its own, libapproxtrain_nccl.so beside this one, and once
+// in a process. `device` is open; `limit` as above, also for what the device does. Called by all
+// ranks. Throws Error(kDevice) where there is no such library, it does not open, or two ranks have
+// one GPU; LostRank where not all come.
+std::shared_ptr<Collectives> open_device_collectives(std::shared_ptr<Collectives> host,
+                                                     c10::Device device,
+                                                     std::chrono::milliseconds limit);
+
+// Throws the Error(kDevice) of a missing library before anything is opened.
+void require_device_collectives(int64_t ranks);
+
+using MakeDeviceCollectives = std::shared_ptr<Collectives> (*)(std::shared_ptr<Collectives> host,
+                                                               c10::Device device,
+                                                               std::chrono::milliseconds limit);
+MakeDeviceCollectives& device_collectives_maker();
 
 }  // namespace approx

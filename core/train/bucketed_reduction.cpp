@@ -44,7 +44,9 @@ constexpr const char* kState = "reduction";
 BucketedReduction::BucketedReduction(std::shared_ptr<Collectives> ranks,
                                      std::vector<ReducedParameter> parameters,
                                      const std::vector<NamedTensor>& buffers, int64_t bucket_bytes)
-    : ranks_(std::move(ranks)), parameters_(std::move(parameters)) {
+    : ranks_(std::move(ranks)),
+      asks_host_(!ranks_->is_of_device()),
+      parameters_(std::move(parameters)) {
   for (const auto& [name, tensor, part] : parameters_) {
     if (tensor.scalar_type() != at::kFloat) {
       throw Error(ErrorKind::kInternal, fmt::format("{}: no float", name));
@@ -54,13 +56,22 @@ BucketedReduction::BucketedReduction(std::shared_ptr<Collectives> ranks,
     if (known == traffic_.end()) traffic_.push_back({.module = module_of(name)});
   }
   traffic_.push_back({.module = ""});
-  int64_t rest = kFirst + static_cast<int64_t>(parameters_.size());
+  first_buffer_ = asks_host_ ? kFirst + static_cast<int64_t>(parameters_.size()) : 1;
+  int64_t rest = first_buffer_;
   for (const auto& [name, tensor] : buffers) {
     if (!tensor.is_floating_point()) continue;  // a count of steps is the same on all
     buffers_.push_back(tensor);
     rest += tensor.numel();
   }
-  rest_ = at::zeros({rest}, at::kFloat);
+  const auto options =
+      at::TensorOptions()
+          .dtype(at::kFloat)
+          .device(parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().tensor.device());
+  rest_ = at::zeros({rest}, options);
+  if (!asks_host_) {
+    own_channels_ = at::zeros({1}, options);
+    differing_ = at::zeros({1}, options);
+  }
   bucket_of_.resize(parameters_.size());
   has_gradient_.resize(parameters_.size());
   counted_.resize(parameters_.size());
@@ -80,7 +91,7 @@ BucketedReduction::BucketedReduction(std::shared_ptr<Collectives> ranks,
   for (auto& bucket : buckets_) {
     int64_t entries = 0;
     for (const size_t i : bucket.members) entries += parameters_[i].tensor.numel();
-    bucket.flat = at::zeros({entries}, at::kFloat);
+    bucket.flat = at::zeros({entries}, options);
   }
 }
 
@@ -94,9 +105,13 @@ void BucketedReduction::begin_step() {
   in_step_ = true;
   next_ = 0;
   channels_ = 0;
+  sampled_.clear();
   has_gradient_.assign(parameters_.size(), false);
   counted_.assign(parameters_.size(), 0);
-  for (auto& bucket : buckets_) bucket.missing = bucket.members.size();
+  for (auto& bucket : buckets_) {
+    bucket.missing = bucket.members.size();
+    bucket.sums.reset();  // of a capture that went wrong
+  }
   sent_before_ = ranks_->bytes_sent();
   sent_in_step_ = 0;
 }
@@ -136,7 +151,7 @@ BucketedReduction::Way BucketedReduction::way_of(size_t parameter) const {
 
 int64_t BucketedReduction::room_for(size_t parameter) const {
   const auto& [name, tensor, part] = parameters_[parameter];
-  if (part->kind != GradientPart::Kind::kScattered) return 0;
+  if (!asks_host_ || part->kind != GradientPart::Kind::kScattered) return 0;
   return scattered_room(expected_[parameter], tensor.numel(), ranks_->world().size);
 }
 
@@ -200,7 +215,8 @@ at::Tensor BucketedReduction::filled(const Bucket& bucket, const Message& messag
   if (message.ranks.empty() || std::ranges::count(message.ranks, ranks_->world().rank) > 0) {
     values.copy_(gradient);
   }
-  if (part != nullptr && part->is_alike && part->kind == GradientPart::Kind::kScattered) {
+  if (asks_host_ && part != nullptr && part->is_alike &&
+      part->kind == GradientPart::Kind::kScattered) {
     counted_[piece.parameter] =
         static_cast<double>(nonzero_entries(bucket.flat.narrow(0, piece.at, tensor.numel())));
   }
@@ -220,14 +236,26 @@ void BucketedReduction::send_scattered(const Bucket& bucket, Scattered& scattere
 }
 
 void BucketedReduction::note_channels(const at::Tensor& channels) {
+  if (!asks_host_) {
+    sampled_.push_back(channels);
+    return;
+  }
   const auto* index = channels.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < channels.numel(); ++i) {
     channels_ = (channels_ * 31 + index[i] + 1) % kDigest;
   }
 }
 
-void BucketedReduction::send_rest() {
-  const at::NoGradGuard no_grad;
+// A number below kDigest made of the channels of this step and of their order, [1] float.
+at::Tensor BucketedReduction::channels_on_device() {
+  if (sampled_.empty()) return at::zeros_like(own_channels_);
+  const auto all = at::cat(sampled_);
+  sampled_.clear();
+  const auto place = at::arange(1, all.numel() + 1, all.options()).mul_(31).remainder_(kDigest);
+  return place.mul_(all + 1).sum().remainder_(kDigest).to(at::kFloat).view({1});
+}
+
+void BucketedReduction::put_numbers_of_host() {
   auto* first = rest_.mutable_data_ptr<float>();
   first[kStop] = own_.stop ? 1 : 0;
   first[kSave] = own_.save ? 1 : 0;
@@ -235,7 +263,17 @@ void BucketedReduction::send_rest() {
   for (size_t i = 0; i < counted_.size(); ++i) {
     first[kFirst + static_cast<int64_t>(i)] = static_cast<float>(counted_[i]);
   }
-  int64_t at = kFirst + static_cast<int64_t>(counted_.size());
+}
+
+void BucketedReduction::send_rest() {
+  const at::NoGradGuard no_grad;
+  if (asks_host_) {
+    put_numbers_of_host();
+  } else {
+    own_channels_.copy_(channels_on_device());
+    rest_.narrow(0, 0, 1).copy_(own_channels_);
+  }
+  int64_t at = first_buffer_;
   for (const auto& buffer : buffers_) {
     rest_.narrow(0, at, buffer.numel()).view(buffer.sizes()).copy_(buffer);
     at += buffer.numel();
@@ -276,25 +314,40 @@ void BucketedReduction::take_scattered(const Bucket& bucket, const Scattered& sc
   tensor.mutable_grad() = placed(bucket, scattered.parameter, scattered.at);
 }
 
-void BucketedReduction::take_rest() {
-  rest_sum_->wait();
-  rest_sum_.reset();
+namespace {
+
+Error sampled_differently() {
+  return {ErrorKind::kInternal,
+          "the ranks have sampled different channels by their weights, which should be the same on "
+          "all; are their processors alike?"};
+}
+
+}  // namespace
+
+void BucketedReduction::take_numbers_of_host() {
   const auto size = static_cast<float>(ranks_->world().size);
   const auto* first = rest_.const_data_ptr<float>();
   agreed_ = {.stop = first[kStop] > 0, .save = first[kSave] > 0};
-  if (first[kChannels] != size * static_cast<float>(channels_)) {
-    throw Error(ErrorKind::kInternal,
-                "the ranks have sampled different channels by their weights, which should be the "
-                "same on all; are their processors alike?");
-  }
+  if (first[kChannels] != size * static_cast<float>(channels_)) throw sampled_differently();
   for (size_t i = 0; i < expected_.size(); ++i) {
     const float counted = first[kFirst + static_cast<int64_t>(i)];
     if (counted > 0) expected_[i] = static_cast<double>(counted / size);
   }
-  int64_t at = kFirst + static_cast<int64_t>(expected_.size());
+}
+
+void BucketedReduction::take_rest() {
+  rest_sum_->wait();
+  rest_sum_.reset();
+  const auto size = static_cast<double>(ranks_->world().size);
+  if (asks_host_) {
+    take_numbers_of_host();
+  } else {
+    differing_.add_(rest_.narrow(0, 0, 1).ne(own_channels_ * size));
+  }
+  int64_t at = first_buffer_;
   for (const auto& buffer : buffers_) {
     const auto mean = rest_.narrow(0, at, buffer.numel()).view(buffer.sizes());
-    buffer.copy_(mean / static_cast<double>(size));
+    buffer.copy_(mean / size);
     at += buffer.numel();
   }
 }
@@ -313,11 +366,43 @@ void BucketedReduction::reduce(const std::vector<NamedTensor>& /*parameters*/) {
 }
 
 Wishes BucketedReduction::agree(Wishes own) {
+  if (!asks_host_) return agree_among_hosts(own);
   own_ = own;
   return agreed_;
 }
 
+// What was begun at the last call is long there, and what is begun now has a step's time.
+Wishes BucketedReduction::agree_among_hosts(Wishes own) {
+  Wishes agreed;
+  if (wishes_sum_ != nullptr) {
+    wishes_sum_->wait();
+    const auto* sums = wishes_.const_data_ptr<int64_t>();
+    agreed = {.stop = sums[0] > 0, .save = sums[1] > 0};
+  }
+  wishes_ = at::tensor({own.stop ? 1 : 0, own.save ? 1 : 0}, at::kLong);
+  const double before = ranks_->bytes_sent();
+  wishes_sum_ = ranks_->start_sum(wishes_);
+  traffic_.back().bytes += ranks_->bytes_sent() - before;
+  traffic_.back().bytes_dense += ranks_->bytes_sent() - before;
+  return agreed;
+}
+
+void BucketedReduction::check() const {
+  const bool differs = !asks_host_ && differing_.item<float>() > 0;
+  ranks_->watch();
+  if (differs) throw sampled_differently();
+}
+
+HostCounts BucketedReduction::host_counts() {
+  HostCounts counts{.whole = {&steps_}, .real = {ranks_->sent_count()}};
+  for (auto& traffic : traffic_) {
+    counts.real.insert(counts.real.end(), {&traffic.bytes, &traffic.bytes_dense});
+  }
+  return counts;
+}
+
 std::vector<Json> BucketedReduction::events() const {
+  check();
   std::vector<Json> events;
   if (steps_ == 0) return events;
   for (const auto& [module, bytes, bytes_dense] : traffic_) {
@@ -331,6 +416,7 @@ std::vector<Json> BucketedReduction::events() const {
 }
 
 void BucketedReduction::save(Checkpoint& checkpoint) const {
+  check();
   Json modules = Json::array();
   for (const auto& [module, bytes, bytes_dense] : traffic_) modules.push_back({bytes, bytes_dense});
   checkpoint.state[kState] = {{"expected", expected_}, {"steps", steps_}, {"traffic", modules}};

@@ -24,6 +24,11 @@ struct ReducedParameter {
 // the end of the pass goes without. Buckets are sent in one order on all ranks, whichever is
 // complete first. With the last of them go the buffers, and what a rank wishes to happen.
 //
+// Over ranks with a device each (Collectives::is_of_device) a step asks the host for nothing, so
+// that it can be captured and replayed: wishes go by themselves, among hosts and between two steps;
+// gradients with zeros anywhere go whole, since how many entries are there is not asked; and that
+// all have sampled alike is seen on the device, and looked at by check(), events() and save().
+//
 // What is not there is not sent (GradientPart):
 //   of channels that all ranks have sampled alike, those channels alone;
 //   of a gradient in which few entries were not zero the last time, values and positions
@@ -46,6 +51,9 @@ class BucketedReduction final : public GradientReduction {
   // are not the same then. Of one such step in four thousand that is not seen.
   void reduce(const std::vector<NamedTensor>& parameters) override;
   Wishes agree(Wishes own) override;
+  // The same of any step so far.
+  void check() const override;
+  HostCounts host_counts() override;
   std::vector<Json> events() const override;
   void save(Checkpoint& checkpoint) const override;
   void restore(const Checkpoint& checkpoint) override;
@@ -95,14 +103,19 @@ class BucketedReduction final : public GradientReduction {
   at::Tensor filled(const Bucket& bucket, const Message& message, const Piece& piece);
   void send_scattered(const Bucket& bucket, Scattered& scattered);
   void note_channels(const at::Tensor& channels);
+  at::Tensor channels_on_device();
+  void put_numbers_of_host();
+  void take_numbers_of_host();
   void send_rest();
   void take(Bucket& bucket);
   void take_scattered(const Bucket& bucket, const Scattered& scattered);
   void take_rest();
+  Wishes agree_among_hosts(Wishes own);
   void count_sent(size_t parameter, double bytes);
   at::Tensor placed(const Bucket& bucket, size_t parameter, int64_t at) const;
 
   const std::shared_ptr<Collectives> ranks_;
+  const bool asks_host_;
   const std::vector<ReducedParameter> parameters_;
   std::vector<at::Tensor> buffers_;
   std::vector<size_t> bucket_of_, module_of_;  // by parameter
@@ -110,13 +123,20 @@ class BucketedReduction final : public GradientReduction {
   std::vector<bool> has_gradient_;  // in this step, by parameter
   size_t next_ = 0;                 // the bucket that is sent next
   bool in_step_ = false;            // other backward passes are nobody's but this rank's
-  int64_t channels_ = 0;            // what was sampled in this step, as one number
+  // What was sampled in this step, as one number; and where nobody asks the host, the channels, the
+  // number, and how many steps had different ones so far, [1] float on the device.
+  int64_t channels_ = 0;
+  std::vector<at::Tensor> sampled_;
+  at::Tensor own_channels_, differing_;
   // By parameter, of those whose gradients may have zeros anywhere, how many entries are not zero:
   // in this step, and the mean over the ranks when they were counted last.
   std::vector<double> counted_, expected_;
-  at::Tensor rest_;  // wishes, channels, counts and buffers
+  at::Tensor rest_;           // wishes, channels, counts and buffers; or channels and buffers
+  int64_t first_buffer_ = 0;  // of its entries
   std::unique_ptr<Collectives::Pending> rest_sum_;
   Wishes own_, agreed_;
+  at::Tensor wishes_;  // on their way among hosts
+  std::unique_ptr<Collectives::Pending> wishes_sum_;
 
   std::vector<Traffic> traffic_;  // by module, and the last of what goes along, over all steps
   int64_t steps_ = 0;

@@ -17,6 +17,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "core/parallel/gpu_of_rank.h"
 #include "core/train/gpu_monitor.h"
 #include "kernels/dense/cudnn.h"
 #include "kernels/library.h"
@@ -55,6 +56,19 @@ c10::Device open_device(DeviceKind kind, int64_t index) {
   open_cuda_kernels();
   opened_gpu() = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
   return *opened_gpu();
+}
+
+void take_gpu_of_rank(DeviceKind kind) {
+  if (kind == DeviceKind::kCpu) return;
+  const auto variable = [](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  const auto local = local_rank(variable);
+  if (!local) return;
+  constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
+  const auto gpu = gpu_of_rank(*local, variable(kVisible), GpuMonitor::count());
+  setenv(kVisible, gpu.c_str(), /*overwrite=*/1);
 }
 
 void take_cudnn_choices(const c10::Device& device) {

@@ -20,6 +20,7 @@ constexpr unsigned long long kSlowedByHeat = 0x20 | 0x40,  // told by the driver
 struct GpuMonitor::Library {
   using Init = int (*)();
   using Handle = int (*)(const char* bus, void** gpu);
+  using Count = int (*)(unsigned* gpus);
   using Text = int (*)(char* text, unsigned size);
   using Clock = int (*)(void* gpu, unsigned which, unsigned* mhz);
   using Milliwatts = int (*)(void* gpu, unsigned* milliwatts);
@@ -49,6 +50,19 @@ struct GpuMonitor::Library {
     return init != nullptr && by_bus != nullptr && init() == 0 && by_bus(bus.c_str(), &gpu) == 0;
   }
 
+  // Of all GPUs, without one of them.
+  std::optional<int64_t> count(const std::string& file) {
+    handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return std::nullopt;
+    const auto init = find<Init>("nvmlInit_v2");
+    const auto count = find<Count>("nvmlDeviceGetCount_v2");
+    unsigned gpus = 0;
+    if (init == nullptr || count == nullptr || init() != 0 || count(&gpus) != 0) {
+      return std::nullopt;
+    }
+    return gpus;
+  }
+
   Json clocks_by(Clock read) const {
     Json clocks = Json::object();
     for (const auto& [key, which] :
@@ -76,6 +90,10 @@ std::unique_ptr<GpuMonitor> GpuMonitor::open(const std::string& bus, const std::
   auto opened = std::make_unique<Library>();
   if (!opened->open(bus, library)) return nullptr;
   return std::unique_ptr<GpuMonitor>(new GpuMonitor(std::move(opened)));
+}
+
+std::optional<int64_t> GpuMonitor::count(const std::string& library) {
+  return Library().count(library);
 }
 
 std::string GpuMonitor::driver() const {

@@ -19,6 +19,10 @@ class GpuMonitor {
   // does not know the GPU. `library`: tests open one of their own.
   static std::unique_ptr<GpuMonitor> open(const std::string& bus,
                                           const std::string& library = "libnvidia-ml.so.1");
+  // How many GPUs the driver has for this process, whatever CUDA_VISIBLE_DEVICES says; nullopt
+  // where it does not tell.
+  static std::optional<int64_t> count(const std::string& library = "libnvidia-ml.so.1");
+
   ~GpuMonitor();
   GpuMonitor(const GpuMonitor&) = delete;
 

@@ -6,6 +6,7 @@
 #include "base/params.h"
 #include "core/train/checkpoint.h"
 #include "core/train/optimizer.h"
+#include "core/train/step_graphs.h"
 
 namespace approx {
 
@@ -40,6 +41,13 @@ class GradientReduction {
   // They must do alike, so what it says is sent along with the next step, and what is returned went
   // with the last one.
   virtual Wishes agree(Wishes own) { return own; }
+
+  // Throws what has gone wrong in the steps so far, where that is seen later than in the step; to
+  // be called when the host has read of the device what they came to.
+  virtual void check() const {}
+
+  // What steps count here on the host; as long as this object lives.
+  virtual HostCounts host_counts() { return {}; }
 
   // What was sent in all steps: "traffic" events (docs/events.md).
   virtual std::vector<Json> events() const { return {}; }

@@ -12,7 +12,7 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
                                  World world)
     : schedule_(std::move(schedule)), seed_(seed), world_(world) {
   for (const auto& text : schedule_.methods()) {
-    const auto method = make_method(text);
+    auto& method = prototypes_.emplace_back(make_method(text));
     abstains_.push_back(method->abstains());
     if (method->memory() == nullptr || !schedule_.tells_ranks_apart()) continue;
     throw usage_error(
@@ -66,6 +66,16 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       slot.use[p] = {method.get(), &entry.approximated[static_cast<size_t>(index)][p]};
     }
   }
+  if (schedule_.tells_ranks_apart()) add_all_ranks(step);
+}
+
+void ScheduledLayers::add_all_ranks(int64_t step) {
+  for (int64_t rank = 0; rank < world_.size; ++rank) {
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const Decision decision = schedule_.at(i, step, rank);
+      for (const auto product : kAllProducts) row_.push_back(decision.of(product));
+    }
+  }
 }
 
 // All ranks decide for all, so nothing has to be said.
@@ -97,10 +107,10 @@ const GradientPart* ScheduledLayers::part(std::string_view layer) const {
 }
 
 std::string ScheduledLayers::waits_for() const {
-  for (size_t i = 0; i < row_.size(); ++i) {
-    if (row_[i] == Decision::kDense) continue;
-    const auto method = static_cast<size_t>(row_[i]);
-    const auto why = layers_[i / kAllProducts.size()].methods[method]->waits_for();
+  for (const int index : row_) {
+    if (index == Decision::kDense) continue;
+    const auto method = static_cast<size_t>(index);
+    const auto why = prototypes_[method]->waits_for();
     if (!why.empty()) return fmt::format("{} waits for {}", schedule_.methods()[method], why);
   }
   return "";
@@ -223,7 +233,7 @@ std::string kept_name(const std::string& layer, const std::string& method, Produ
 // The rows of all ranks, one rank's after the other's, as the images of a batch are dealt to them.
 // A number becomes a row of numbers.
 at::Tensor of_whole_batch(const at::Tensor& memory, Collectives& ranks) {
-  const auto all = ranks.gathered(memory.contiguous());
+  const auto all = ranks.gathered(memory.contiguous().cpu());
   return memory.dim() == 0 ? all : all.flatten(0, 1);
 }
 

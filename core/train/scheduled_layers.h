@@ -32,10 +32,13 @@ class ScheduledLayers {
                   const uint64_t* step_at = nullptr);
 
   // Of the step that began last: what the schedule decided, by layer and product an index into its
-  // methods or Decision::kDense.
+  // methods or Decision::kDense. Where the schedule tells ranks apart, behind it what it decided
+  // for each of them: steps are alike if they are so on all ranks, which exchange other things
+  // else.
   const std::vector<int>& row() const { return row_; }
 
-  // Of the same step: the first method that the host must wait for and what for, "" for none.
+  // Of the same step: the first method that the host must wait for and what for, "" for none; that
+  // of any rank.
   std::string waits_for() const;
 
   // What steps count here on the host beside what begin_step() does; as long as this object lives.
@@ -98,6 +101,7 @@ class ScheduledLayers {
     VariantCalls variant_calls(Product product) const;
   };
 
+  void add_all_ranks(int64_t step);
   // `own`: this rank's method for the weight gradient.
   void begin_part(size_t layer, int64_t step, int own);
 
@@ -107,7 +111,8 @@ class ScheduledLayers {
   std::vector<int> row_;
   uint64_t seed_;
   World world_;
-  std::vector<bool> abstains_;  // by method
+  std::vector<bool> abstains_;                       // by method
+  std::vector<std::unique_ptr<Method>> prototypes_;  // likewise: what may be asked of it unused
   bool counts_gradients_ = false;
 };
 

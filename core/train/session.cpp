@@ -106,11 +106,11 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   if (config.precision == Precision::kFp16) loss_scale_ = std::make_unique<LossScale>(device_);
   loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
   if (ranks_ != nullptr) step_loss_ = at::zeros_like(loss_sum_);
-  const bool reduced = reduction_ != nullptr || ranks_ != nullptr;
+  const bool by_others = reduction_ != nullptr;
   if (reduction_ == nullptr) reduction_ = make_reduction();
   if (!device_.is_cpu()) {
     learning_rate_ = at::zeros({}, loss_sum_.options().dtype(rate_type(device_)));
-    open_graphs(/*several_processes=*/reduced);
+    open_graphs(by_others);
   }
   network_->train();
 }
@@ -132,11 +132,11 @@ std::unique_ptr<GradientReduction> Session::make_reduction() const {
   return std::make_unique<BucketedReduction>(ranks_, std::move(parameters), buffers);
 }
 
-void Session::open_graphs(bool several_processes) {
+void Session::open_graphs(bool reduced_by_others) {
   if (config_.graphs == GraphUse::kOff) return;
   try {
-    if (several_processes) {
-      throw Error(ErrorKind::kDevice, "gradients are averaged over several processes");
+    if (reduced_by_others || (ranks_ != nullptr && !ranks_->is_of_device())) {
+      throw Error(ErrorKind::kDevice, "gradients are averaged by the host");
     }
     capture_steps(open_step_recorder(device_));
   } catch (const Error& error) {
@@ -148,8 +148,17 @@ void Session::open_graphs(bool several_processes) {
 }
 
 void Session::capture_steps(std::unique_ptr<StepRecorder> recorder) {
-  graphs_ = std::make_unique<StepGraphs>(std::move(recorder), device_, layers_->host_counts(),
-                                         /*must=*/config_.graphs == GraphUse::kOn);
+  auto counts = layers_->host_counts();
+  const auto of_reduction = reduction_->host_counts();
+  counts.whole.insert(counts.whole.end(), of_reduction.whole.begin(), of_reduction.whole.end());
+  counts.real.insert(counts.real.end(), of_reduction.real.begin(), of_reduction.real.end());
+  StepGraphs::AllHave all_have;
+  if (ranks_ != nullptr) {
+    all_have = [ranks = ranks_](bool own) { return !ranks->any(!own); };
+  }
+  graphs_ =
+      std::make_unique<StepGraphs>(std::move(recorder), device_, std::move(counts),
+                                   /*must=*/config_.graphs == GraphUse::kOn, std::move(all_have));
 }
 
 std::optional<GraphReport> Session::graph_report() const {
@@ -210,6 +219,7 @@ void Session::step() {
     compute(batch, rate, keeps_operands);
   }
   if (average_ != nullptr) average_->update(step_);
+  if (ranks_ != nullptr) ranks_->watch();
   ++loss_steps_;
   ++own_steps_;
   ++step_;
@@ -277,6 +287,9 @@ Session::Score Session::evaluate(const DeviceImages& images) {
   }
   if (average_ != nullptr) average_->swap();
   network_->train();
+  // The host is about to go by them, and waits for its own device alone.
+  correct = correct.cpu();
+  loss = loss.cpu();
   if (ranks_ != nullptr) {
     ranks_->sum(correct);
     ranks_->sum(loss);
@@ -292,6 +305,7 @@ double Session::take_mean_loss() {
       loss_sum_.item<double>() / static_cast<double>(std::max<int64_t>(1, loss_steps_));
   loss_sum_.zero_();
   loss_steps_ = 0;
+  reduction_->check();
   return mean;
 }
 

@@ -123,7 +123,7 @@ class Session {
 
  private:
   std::unique_ptr<GradientReduction> make_reduction() const;
-  void open_graphs(bool several_processes);
+  void open_graphs(bool reduced_by_others);
   Batch next_batch();
   void captured_step(const Batch& batch, double learning_rate, bool keeps_operands);
   // All of a step that a graph may have in it: forward and backward pass, update, sum of the

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <exception>
+#include <utility>
 
 #include "base/error.h"
 #include "core/train/optimizer.h"
@@ -46,10 +47,11 @@ auto changed(const Changes& changes) {
 }  // namespace
 
 StepGraphs::StepGraphs(std::unique_ptr<StepRecorder> recorder, at::Device device, HostCounts counts,
-                       bool must)
+                       bool must, AllHave all_have)
     : recorder_(std::move(recorder)),
       counts_(std::move(counts)),
       must_(must),
+      all_have_(std::move(all_have)),
       step_(at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device))),
       learning_rate_(at::zeros({}, at::TensorOptions().dtype(rate_type(device)).device(device))) {}
 
@@ -101,14 +103,20 @@ void StepGraphs::capture(Row& row, const std::function<void()>& step) {
     row.recorded = recorder_->record(step);
     row.whole = changes<Change<int64_t>>(counts_.whole, whole);
     row.real = changes<Change<double>>(counts_.real, real);
-    ++graphs_;
   } catch (const std::exception& error) {
     const std::string what = error.what();
     row.failure = fmt::format("could not be captured: {}", what.substr(0, what.find('\n')));
-    if (must_) throw Error(ErrorKind::kDevice, fmt::format("graphs = on: a step {}", row.failure));
   }
   set(counts_.whole, whole);
   set(counts_.real, real);
+  if (all_have_ && !all_have_(row.recorded != nullptr) && row.failure.empty()) {
+    row.failure = "could not be captured: another rank could not";
+    row.recorded.reset();
+  }
+  if (row.recorded != nullptr) ++graphs_;
+  if (must_ && !row.failure.empty()) {
+    throw Error(ErrorKind::kDevice, fmt::format("graphs = on: a step {}", row.failure));
+  }
 }
 
 void StepGraphs::replay(Row& row) {

@@ -49,10 +49,15 @@ class StepGraphs {
   // A schedule that never repeats itself must not fill the device with graphs.
   static constexpr int64_t kMostGraphs = 64;
 
+  // Whether all ranks that step together have captured, of which this one has, or has not.
+  using AllHave = std::function<bool(bool own)>;
+
   // `counts` is what steps count. `must`: what goes wrong in capturing ends the training,
-  // Error(kDevice).
+  // Error(kDevice). Where several ranks step together in exchanges of the device, a step must be a
+  // replay on all of them or on none: they meet the same rows in the same order, and `all_have` is
+  // asked at each capture; empty: there is this process alone.
   StepGraphs(std::unique_ptr<StepRecorder> recorder, at::Device device, HostCounts counts,
-             bool must = false);
+             bool must = false, AllHave all_have = {});
 
   // Puts the number of the next step and its learning rate where steps read them.
   void begin_step(int64_t step, double learning_rate);
@@ -96,6 +101,7 @@ class StepGraphs {
   std::unique_ptr<StepRecorder> recorder_;
   const HostCounts counts_;
   const bool must_;
+  const AllHave all_have_;
   at::Tensor step_, learning_rate_;
   std::map<std::vector<int64_t>, Batch> batches_;  // by sizes
   std::map<StepRow, Row> rows_;

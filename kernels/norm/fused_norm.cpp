@@ -286,8 +286,8 @@ NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at:
                             NormTail tail, GradientVisitor* visitor, std::string_view variant,
                             const MeanOfParts& mean_of_parts) {
   if (x.is_cuda()) {
-    TORCH_CHECK(!mean_of_parts, "norms over several ranks are computed on the CPU");
-    return norm_backward_on_gpu(dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor);
+    return norm_backward_on_gpu(dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor,
+                                mean_of_parts);
   }
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);

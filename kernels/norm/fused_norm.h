@@ -40,7 +40,7 @@ struct NormGradients {
 // Where mean and deviation are those of several equal parts of a batch, of which x is one: puts the
 // means over all parts in place of this one's sums over its pixels, [2,C] double, of the gradient
 // behind the tail and of that times x - mean. dx follows from those, and dweight and dbias from
-// this part's own. On the CPU.
+// this part's own. The sums lie where x does, and nobody waits for a device.
 using MeanOfParts = std::function<void(const at::Tensor& sums)>;
 
 NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,

@@ -69,13 +69,14 @@ template <typename Number>
 NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
                            const at::Tensor& weight, const at::Tensor& mean,
                            const at::Tensor& inverse_deviation, const AffineOnGpu& affine,
-                           NormTail tail, GradientVisitor* visitor) {
+                           NormTail tail, GradientVisitor* visitor,
+                           const MeanOfParts& mean_of_parts) {
   const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
   NormGradients result{at::empty_like(x), like_channels(x), like_channels(x), {}};
   const bool adds = tail == NormTail::kAddRelu;
   if (adds) result.dresidual = at::empty_like(x);
   const auto partial = room_for_sums(x);
-  const auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
+  auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
   start<NormSumsOnGpu<Number>>(
       {.rows = pixels_of(x),
        .pass = {.channels = x.size(1),
@@ -96,6 +97,14 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
        .b = out_of(b),
        .d = out_of(d)},
       x.device());
+  if (mean_of_parts) {
+    const auto sums = partial.sum(0, /*keepdim=*/false, at::kDouble);
+    mean_of_parts(sums);
+    const auto factors = norm_gradient_factors(sums, pixels_of(x), weight, mean, inverse_deviation);
+    a = factors.a;
+    b = factors.b;
+    d = factors.d;
+  }
   const auto magnitudes =
       visitor == nullptr ? at::Tensor()
                          : at::empty({most_norm_blocks(pixels_of(x), x.size(1))},
@@ -119,6 +128,18 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
 }
 
 }  // namespace
+
+NormGradientFactors norm_gradient_factors(const at::Tensor& sums, int64_t count,
+                                          const at::Tensor& weight, const at::Tensor& mean,
+                                          const at::Tensor& inverse_deviation) {
+  const auto inverse = inverse_deviation.to(at::kDouble);
+  const auto sum = sums.select(0, 0) / static_cast<double>(count),
+             product = sums.select(0, 1) / static_cast<double>(count);
+  const auto of_g = weight.detach().to(at::kDouble) * inverse;
+  const auto of_x = -of_g * inverse * inverse * product;
+  return {of_g.to(at::kFloat), of_x.to(at::kFloat),
+          (-of_g * sum - of_x * mean.to(at::kDouble)).to(at::kFloat)};
+}
 
 bool has_norm_on_gpu(const at::Tensor& x) {
   bool has = false;
@@ -150,11 +171,13 @@ at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
 NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                                    const at::Tensor& weight, const at::Tensor& bias,
                                    const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                                   NormTail tail, GradientVisitor* visitor) {
+                                   NormTail tail, GradientVisitor* visitor,
+                                   const MeanOfParts& mean_of_parts) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
   NormGradients result;
   of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
-    result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, affine, tail, visitor);
+    result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, affine, tail, visitor,
+                                  mean_of_parts);
   });
   return result;
 }

@@ -19,6 +19,17 @@ at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
 NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                                    const at::Tensor& weight, const at::Tensor& bias,
                                    const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                                   NormTail tail, GradientVisitor* visitor);
+                                   NormTail tail, GradientVisitor* visitor,
+                                   const MeanOfParts& mean_of_parts);
+
+// dx = a g + b x + d by channel, where `sums` [2,C] double are those over `count` pixels, of the
+// gradient g behind the tail and of g (x - mean), or their means over equal parts of so many. [C]
+// float each.
+struct NormGradientFactors {
+  at::Tensor a, b, d;
+};
+NormGradientFactors norm_gradient_factors(const at::Tensor& sums, int64_t count,
+                                          const at::Tensor& weight, const at::Tensor& mean,
+                                          const at::Tensor& inverse_deviation);
 
 }  // namespace approx

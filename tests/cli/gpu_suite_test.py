@@ -12,8 +12,8 @@ from program import PROGRAM, expect, expect_equal, finish
 SUITE = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts/gpu-suite"
 
 # All that need no PyTorch of a GPU.
-STAGES = ("machine,tests,memcheck,racecheck,data,kernels,crossover,layers18,layers50,null,steps,"
-          "switching,quickstart,table1,adelman,wang3,wang5,mcdanel10,report")
+STAGES = ("machine,tests,ranks,memcheck,racecheck,data,kernels,crossover,layers18,layers50,null,"
+          "steps,switching,quickstart,table1,adelman,wang3,wang5,mcdanel10,report")
 
 # What the times of layers on sparse tensor cores are asked of.
 SPARSE_LAYERS = ("study layer-times", "--batch-size 256", "--device cuda", "--precision bf16",
@@ -21,7 +21,8 @@ SPARSE_LAYERS = ("study layer-times", "--batch-size 256", "--device cuda", "--pr
 
 # Fails at what FAIL names, and takes long over what SLOW names.
 STUB = """#!/bin/sh
-echo "$@" >> "$CALLS"
+echo "${0##*/} $@" >> "$CALLS"
+case "${0##*/} $*" in "nvidia-smi -L") for i in $GPUS; do echo "GPU $i: some"; done; exit 0 ;; esac
 case "$*" in *"$FAIL"*) echo "this went wrong" >&2; exit 3 ;; esac
 case "$*" in *"$SLOW"*) trap 'exit 130' INT; sleep 60 & wait ;; esac
 exit 0
@@ -33,16 +34,17 @@ class Stubs:
         self.folder = pathlib.Path(folder)
         self.build = self.folder / "build"
         self.build.mkdir()
-        for stub in (self.build / "approxtrain", self.folder / "nvidia-smi"):
+        for stub in (self.build / "approxtrain", self.build / "parallel_checks",
+                     self.folder / "nvidia-smi", self.folder / "mpirun"):
             stub.write_text(STUB)
             stub.chmod(0o755)
 
-    def suite(self, *arguments, fail="NOTHING", slow="NOTHING"):
+    def suite(self, *arguments, fail="NOTHING", slow="NOTHING", gpus="0"):
         """Exit code, summary and what was asked of the program."""
         calls = self.folder / "calls"
         calls.write_text("")
         env = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}", CALLS=str(calls),
-                   FAIL=fail, SLOW=slow)
+                   FAIL=fail, SLOW=slow, GPUS=gpus)
         out = self.folder / "out"
         (out / "summary.txt").unlink(missing_ok=True)
         if "--stages" not in arguments:
@@ -84,6 +86,14 @@ with tempfile.TemporaryDirectory(prefix="approxtrain-test-") as place:
 
     expect(all(text in calls for text in ("layer-times --network resnet18", *SPARSE_LAYERS[1:])),
            f"layers: {calls}")
+
+    # One rank without mpirun; with it as many as there are GPUs.
+    expect("parallel_checks cuda" in calls and "mpirun" not in calls, f"one rank: {calls}")
+    code, said, calls = stubs.suite("--stages", "ranks", "--again", "ranks", gpus="0 1 2",
+                                    fail="hang")
+    expect(any(line.startswith("mpirun ") and "-n 3 " in line and line.endswith("cuda")
+               for line in calls.splitlines()), f"three ranks: {calls}")
+    expect_equal(code, 1, f"a rank that is not named: exit code ({said})")
 
     # What is done is not done again, what is of the machine is.
     code, said, calls = stubs.suite()

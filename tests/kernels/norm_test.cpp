@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <torch/torch.h>
 
+#include "kernels/norm/fused_norm_gpu.h"
 #include "tests/testing.h"
 
 namespace approx {
@@ -199,6 +200,26 @@ TEST(BatchNorm, AVisitorSeesEveryBlockOnceWhenItIsWritten) {
     EXPECT_TRUE(at::equal(found, -expected));
     EXPECT_TRUE(at::equal(visitor.seen, expected.permute({0, 2, 3, 1}).flatten()));
     for (const int visits : visitor.visits) EXPECT_EQ(visits, 1);
+  }
+}
+
+// As a GPU computes it where the sums are those of several parts: from their means.
+TEST(BatchNorm, AGradientFollowsFromTheMeansOfItsSums) {
+  for (const auto& shape : kShapes) {
+    SCOPED_TRACE(::testing::PrintToString(shape));
+    const auto p = random_problem(shape);
+    const auto statistics = norm_statistics(p.x, 1e-5);
+    at::Tensor sums;
+    const auto found = norm_backward(p.dy, {}, p.x, p.weight, p.bias, statistics.mean,
+                                     statistics.inverse_deviation, NormTail::kNone, nullptr, {},
+                                     [&](const at::Tensor& own) {
+                                       own.mul_(0.75).add_(0.1);  // of others too
+                                       sums = own.clone();
+                                     });
+    const auto [a, b, d] = norm_gradient_factors(sums, p.x.numel() / p.x.size(1), p.weight,
+                                                 statistics.mean, statistics.inverse_deviation);
+    const auto by_channel = [](const at::Tensor& factor) { return factor.view({1, -1, 1, 1}); };
+    EXPECT_CLOSE(by_channel(a) * p.dy + by_channel(b) * p.x + by_channel(d), found.dx);
   }
 }
 

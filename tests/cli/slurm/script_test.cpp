@@ -60,6 +60,21 @@ TEST(ArrayScript, ATaskOfRanksHasAProcessForEach) {
             std::string::npos);
 }
 
+TEST(ArrayScript, RanksHaveAGpuEach) {
+  JobArray array = some_array();
+  array.processes = 3;
+  array.gpus = 3;
+  std::string script = array_script(array, {}, {"program"});
+  EXPECT_TRUE(has_line(script, "#SBATCH --gres=gpu:3"));
+  EXPECT_EQ(script.find("--gpus-per-task"), std::string::npos);
+  // On several nodes, each of which has some of them.
+  array.gpus = 0;
+  array.gpu_each = true;
+  script = array_script(array, {}, {"program"});
+  EXPECT_TRUE(has_line(script, "#SBATCH --gpus-per-task=1"));
+  EXPECT_EQ(script.find("--gres"), std::string::npos);
+}
+
 TEST(WarningAhead, LeavesTimeToSave) {
   EXPECT_EQ(warning_ahead(Nanoseconds(0)), seconds(120));
   EXPECT_EQ(warning_ahead(hours(4)), seconds(120));

@@ -20,6 +20,9 @@ TEST(Collectives, SayWhatIsTrueOfAll) {
     for (const std::string text : {"", "a", "twelve bytes", "more than sixteen bytes"}) {
       EXPECT_EQ(ranks->of_first(rank == 0 ? text : "another"), text);
     }
+    EXPECT_EQ(ranks->of_all(std::string(static_cast<size_t>(rank), 'x')),
+              (std::vector<std::string>{"", "x", "xx"}));
+    EXPECT_EQ(ranks->of_all(""), std::vector<std::string>(3));
     EXPECT_TRUE(at::equal(ranks->gathered(at::full({2}, rank, at::kLong)),
                           at::arange(3, at::kLong).unsqueeze(1).expand({3, 2})));
   });

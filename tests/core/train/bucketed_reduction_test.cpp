@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "tests/core/parallel/as_on_device.h"
 #include "tests/core/parallel/thread_collectives.h"
+#include "tests/core/train/operators.h"
 #include "tests/testing.h"
 
 namespace approx {
@@ -293,6 +295,166 @@ TEST(BucketedReduction, GoesOnFromACheckpointAsItWouldHave) {
     next.restore({});  // of one process
     checkpoint.state["reduction"]["expected"].push_back(1);
     EXPECT_THROW(next.restore(checkpoint), Error);
+  });
+}
+
+// As over GPUs (Collectives::is_of_device), on tensors of the host.
+struct OnDevice {
+  explicit OnDevice(const std::shared_ptr<ThreadCollectives>& threads)
+      : ranks(std::make_shared<AsOnDevice>(threads)), reduction(ranks, toy.parameters(), {}) {}
+
+  Part toy;
+  std::shared_ptr<AsOnDevice> ranks;
+  BucketedReduction reduction;
+};
+
+TEST(BucketedReduction, OnDevicesGivesTheSameMeans) {
+  as_ranks(3, [](const std::shared_ptr<ThreadCollectives>& threads) {
+    const auto ranks = std::make_shared<AsOnDevice>(threads);
+    for (const int64_t bucket_bytes : {1, 100, 1 << 20}) {
+      Toy toy, other;
+      BucketedReduction on_device(ranks, whole(toy.parameters), toy.buffers, bucket_bytes),
+          on_host(threads, whole(other.parameters), other.buffers, bucket_bytes);
+      for (int step = 0; step < 3; ++step) {
+        for (auto* one : {&toy, &other}) {
+          auto& reduction = one == &toy ? on_device : on_host;
+          for (const auto& [name, tensor] : one->parameters) tensor.mutable_grad().reset();
+          one->buffers[0].second.fill_(step + static_cast<double>(ranks->world().rank));
+          reduction.begin_step();
+          one->backward(ranks->world().rank, step, step == 1 ? 2 : kNone);
+          reduction.reduce(one->parameters);
+        }
+        for (size_t i = 0; i < toy.parameters.size(); ++i) {
+          const auto& own = toy.parameters[i].second.grad();
+          const auto& expected = other.parameters[i].second.grad();
+          ASSERT_EQ(own.defined(), expected.defined()) << i << " in step " << step;
+          if (own.defined()) {
+            EXPECT_TRUE(at::equal(own, expected)) << i << " in step " << step;
+          }
+        }
+        EXPECT_TRUE(at::equal(toy.buffers[0].second, other.buffers[0].second));
+        EXPECT_EQ(toy.buffers[0].second.min().item<float>(), step + 1);
+      }
+    }
+  });
+}
+
+TEST(BucketedReduction, OnDevicesWishesGoByThemselves) {
+  as_ranks(2, [](const std::shared_ptr<ThreadCollectives>& threads) {
+    OnDevice on(threads);
+    auto& reduction = on.reduction;
+    const bool is_last = threads->world().rank == 1;
+    EXPECT_FALSE(reduction.agree({.stop = is_last}).stop) << "the others do not know it yet";
+    on.toy.reduced(reduction, random_gradient(1));
+    const auto agreed = reduction.agree({.save = !is_last});
+    EXPECT_TRUE(agreed.stop);
+    EXPECT_FALSE(agreed.save);
+    EXPECT_TRUE(reduction.agree({}).save) << "whether there was a step or not";
+    const auto last = reduction.agree({});
+    EXPECT_FALSE(last.stop || last.save);
+    // What they took is counted where it was before.
+    double beside = 0;
+    for (const auto& event : reduction.events()) {
+      if (event["layer"] == "") beside = event["bytes"].get<double>();
+    }
+    EXPECT_NEAR(beside, 4 * bytes_of_sum(16, 2, 2) + bytes_of_sum(4, 2, 2), 1);
+  });
+}
+
+TEST(BucketedReduction, OnDevicesAGradientWithZerosGoesWhole) {
+  as_ranks(3, [](const std::shared_ptr<ThreadCollectives>& threads) {
+    OnDevice on(threads);
+    on.toy.part = {.kind = GradientPart::Kind::kScattered, .channels = {}};
+    const auto of = [](int64_t rank) {
+      return random_gradient(rank) * (random_gradient(7).abs() < 0.05);
+    };
+    for (int step = 1; step <= 3; ++step) {
+      const auto found = on.toy.reduced(on.reduction, of(threads->world().rank));
+      EXPECT_TRUE(close(found, (of(0) + of(1) + of(2)) / 3, 1e-6));
+      EXPECT_NEAR(bytes_of(on.reduction), step * 2.0 * 2 / 3 * (kWeight + kBias), 1);
+    }
+    EXPECT_EQ(threads->gathers, 0);
+  });
+}
+
+TEST(BucketedReduction, OnDevicesOtherChannelsAreSeenWhenTheHostLooks) {
+  as_ranks(3, [](const std::shared_ptr<ThreadCollectives>& threads) {
+    OnDevice on(threads);
+    const auto channels = at::tensor({1, 4, 6}, at::kLong);
+    on.toy.part = {.kind = GradientPart::Kind::kChannels, .channels = channels};
+    const auto kept = at::zeros({1, 8, 1, 1}).index_fill_(1, channels, 1);
+    const auto found = on.toy.reduced(on.reduction, random_gradient(threads->world().rank) * kept);
+    const auto mean = (random_gradient(0) + random_gradient(1) + random_gradient(2)) * kept / 3;
+    EXPECT_TRUE(close(found, mean, 1e-6));
+    EXPECT_NO_THROW(on.reduction.check());
+    EXPECT_NEAR(bytes_of(on.reduction), 2.0 * 2 / 3 * (kWeight * 3 / 8 + kBias), 1);
+    // Others, and the same in another order, in one step of several.
+    for (const auto& others :
+         {at::tensor({1, 4, 7}, at::kLong), at::tensor({4, 1, 6}, at::kLong)}) {
+      OnDevice next(threads);
+      const bool differs = threads->world().rank == 1;
+      for (const auto& own : {channels, differs ? others : channels, channels}) {
+        next.toy.part = {.kind = GradientPart::Kind::kChannels, .channels = own};
+        EXPECT_NO_THROW(next.toy.reduced(next.reduction, random_gradient(0)))
+            << "nobody waits for the device in a step";
+      }
+      Checkpoint checkpoint;
+      EXPECT_THROW(next.reduction.check(), Error);
+      EXPECT_THROW(next.reduction.events(), Error);
+      EXPECT_THROW(next.reduction.save(checkpoint), Error);
+    }
+  });
+}
+
+TEST(BucketedReduction, OnDevicesAStepAsksTheHostForNothing) {
+  as_ranks(1, [](const std::shared_ptr<ThreadCollectives>& threads) {
+    OnDevice on(threads);
+    const auto waits_of = [&](const GradientPart& part) {
+      on.toy.part = part;
+      on.toy.reduced(on.reduction, random_gradient(1));
+      on.toy.weight.mutable_grad().reset();
+      on.toy.bias.mutable_grad().reset();
+      const Operators operators;
+      on.reduction.begin_step();
+      ((on.toy.bias * 3).sum() + (on.toy.weight * random_gradient(2)).sum()).backward();
+      on.reduction.reduce({});
+      EXPECT_GT(Operators::calls().size(), 10u);
+      return Operators::waits();
+    };
+    const std::vector<std::string> none;
+    EXPECT_EQ(waits_of({.channels = {}}), none);
+    EXPECT_EQ(waits_of({.kind = GradientPart::Kind::kScattered, .channels = {}}), none);
+    EXPECT_EQ(waits_of({.kind = GradientPart::Kind::kChannels,
+                        .channels = at::tensor({1, 4, 6}, at::kLong)}),
+              none);
+  });
+}
+
+TEST(BucketedReduction, AStepThatIsRepeatedWithoutACallIsCounted) {
+  as_ranks(2, [](const std::shared_ptr<ThreadCollectives>& threads) {
+    OnDevice on(threads);
+    const auto counts = on.reduction.host_counts();
+    std::vector<double> before, by;
+    const int64_t steps = *counts.whole.at(0);
+    for (const auto* count : counts.real) before.push_back(*count);
+    on.toy.reduced(on.reduction, random_gradient(1));
+    EXPECT_EQ(*counts.whole[0], steps + 1);
+    const auto once = bytes_of(on.reduction);
+    const double sent = on.ranks->bytes_sent();
+    for (size_t i = 0; i < before.size(); ++i) by.push_back(*counts.real[i] - before[i]);
+    for (size_t i = 0; i < by.size(); ++i) *counts.real[i] += by[i];
+    EXPECT_EQ(bytes_of(on.reduction), 2 * once);
+    EXPECT_EQ(on.ranks->bytes_sent(), 2 * sent);
+  });
+}
+
+TEST(BucketedReduction, WhatTheDeviceSaysIsHeardWhenTheHostLooks) {
+  as_ranks(1, [](const std::shared_ptr<ThreadCollectives>& threads) {
+    OnDevice on(threads);
+    on.toy.reduced(on.reduction, random_gradient(1));
+    EXPECT_NO_THROW(on.reduction.check());
+    on.ranks->failure = "a GPU hangs";
+    EXPECT_THROW(on.reduction.check(), LostRank);
   });
 }
 

@@ -45,6 +45,12 @@ TEST(GpuMonitor, SaysWhatHoldsTheGpuBack) {
   EXPECT_THAT(reasons("0x8"), ElementsAre("heat or power"));
 }
 
+TEST(GpuMonitor, CountsTheGpusOfTheDriver) {
+  EXPECT_EQ(GpuMonitor::count(fake_nvml()), 1);
+  EXPECT_EQ(GpuMonitor::count("libno-such-driver.so.1"), std::nullopt);
+  EXPECT_EQ(GpuMonitor::count("libm.so.6"), std::nullopt);
+}
+
 TEST(GpuMonitor, WithoutADriverOrGpuThereIsNone) {
   EXPECT_EQ(GpuMonitor::open("0000:3b:00.0", "libno-such-driver.so.1"), nullptr);
   EXPECT_EQ(GpuMonitor::open("0000:00:00.0", fake_nvml()), nullptr);

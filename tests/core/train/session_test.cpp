@@ -17,6 +17,7 @@
 #include "core/train/optimizer.h"
 #include "core/train/scheduled_layers.h"
 #include "core/train/timing_run.h"
+#include "tests/core/parallel/as_on_device.h"
 #include "tests/core/parallel/thread_collectives.h"
 #include "tests/core/train/operators.h"
 #include "tests/core/train/toy_run.h"
@@ -994,6 +995,39 @@ TEST(Session, RefusesAMemoryThatSomeRanksAloneWouldHave) {
     EXPECT_THROW(session_of(own, dataset, ranks), Error);
     own.schedule = {{.layers = "2", .ranks = "0:2"}};
     EXPECT_NO_THROW(session_of(own, dataset, ranks));
+  });
+}
+
+// Of a replay the host sees nothing: here it does nothing at all.
+TEST(Session, WhatRanksSendInReplaysIsCounted) {
+  class Silent final : public StepRecorder {
+    std::unique_ptr<RecordedStep> record(const std::function<void()>& step) override {
+      struct Nothing final : RecordedStep {
+        void replay() override {}
+      };
+      step();
+      return std::make_unique<Nothing>();
+    }
+  };
+  const auto dataset = toy_dataset();
+  const auto config = toy_config("topk_weights:ratio=0.5", "slice:steps=::2");
+  as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+    std::vector<std::vector<Json>> sent;
+    for (const bool captured : {false, true}) {
+      const auto on_device = std::make_shared<AsOnDevice>(ranks);
+      const auto session = session_of(config, dataset, on_device);
+      if (captured) session->capture_steps(std::make_unique<Silent>());
+      for (int step = 0; step < 12; ++step) session->step();
+      EXPECT_GE(on_device->watched, 12) << "after each step";
+      auto& events = sent.emplace_back();
+      for (const auto& event : session->layer_events()) {
+        if (event["event"] == "traffic") events.push_back(event);
+      }
+      if (!captured) continue;
+      EXPECT_EQ(session->graph_report()->steps.at("replayed"), 8);
+    }
+    EXPECT_FALSE(sent[0].empty());
+    EXPECT_EQ(sent[0], sent[1]);
   });
 }
 

@@ -123,6 +123,79 @@ TEST(StepGraphs, ARowThatCannotBeCapturedIsDoneWithout) {
   }
 }
 
+// A graph in which ranks exchange something is one of all, or of none.
+TEST(StepGraphs, ARowIsCapturedByAllRanksOrByNone) {
+  std::vector<std::string> log;
+  std::vector<bool> said;
+  bool others = false;
+  const auto all_have = [&](bool own) {
+    said.push_back(own);
+    return own && others;
+  };
+  int64_t count = 0;
+  StepGraphs graphs(std::make_unique<Calls>(log), at::kCPU, {{&count}, {}}, /*must=*/false,
+                    all_have);
+  const auto step = [&](const StepRow& row) {
+    graphs.run(row, "", [&] {
+      ++count;
+      log.emplace_back("step");
+    });
+  };
+  for (int i = 0; i < 5; ++i) step({{0}, {}});
+  EXPECT_EQ(said, std::vector<bool>{true}) << "asked once a row";
+  EXPECT_EQ(count, 5);
+  EXPECT_EQ(log,
+            (std::vector<std::string>{"step", "step", "record", "step", "step", "step", "step"}));
+  EXPECT_EQ(graphs.report().steps.at("could not be captured: another rank could not"), 3);
+  EXPECT_EQ(graphs.report().graphs, 0);
+  others = true;
+  for (int i = 0; i < 4; ++i) step({{1}, {}});
+  EXPECT_EQ(graphs.report().graphs, 1);
+  EXPECT_EQ(graphs.report().steps.at("replayed"), 2);
+  EXPECT_EQ(count, 9);
+}
+
+// Where a schedule tells ranks apart, what is exchanged follows from the decisions for all.
+TEST(StepGraphs, RanksMeetTheSameRowsInTheSameOrder) {
+  const NetworkInput input{3, 32, 10};
+  const auto network = make_network("small_cnn", input, 1);
+  const auto infos = layer_infos(*network, input);
+  // Rank 0 does the same in steps 1 and 2, in which rank 1 does not.
+  const std::vector<Rule> rules = {{.layers = "2", .steps = "::3", .ranks = "0"},
+                                   {.layers = "2", .steps = "::2", .ranks = "1"}};
+  std::vector<std::vector<size_t>> of_ranks;
+  for (const int64_t rank : {0, 1, 2}) {
+    ScheduledLayers layers(network->layers(),
+                           Schedule(rules, infos, "zero", library_methods(), 10, 100, 3), 1,
+                           World{.rank = rank, .size = 3});
+    std::map<std::vector<int>, size_t> rows;
+    auto& seen = of_ranks.emplace_back();
+    for (int64_t step = 0; step < 12; ++step) {
+      layers.begin_step(step);
+      seen.push_back(rows.try_emplace(layers.row(), rows.size()).first->second);
+    }
+    EXPECT_EQ(rows.size(), 4u);
+  }
+  EXPECT_EQ(of_ranks[0], of_ranks[1]);
+  EXPECT_EQ(of_ranks[0], of_ranks[2]);
+}
+
+TEST(StepGraphs, AMethodOfAnotherRankThatWaitsKeepsAllFromCapturing) {
+  const NetworkInput input{3, 32, 10};
+  const auto network = make_network("small_cnn", input, 1);
+  const auto infos = layer_infos(*network, input);
+  const std::vector<Rule> rules = {{.layers = "2", .steps = "::2", .method = "crs", .ranks = "1"}};
+  for (const int64_t rank : {0, 1}) {
+    ScheduledLayers layers(network->layers(),
+                           Schedule(rules, infos, "zero", library_methods(), 10, 100, 2), 1,
+                           World{.rank = rank, .size = 2});
+    layers.begin_step(0);
+    EXPECT_NE(layers.waits_for(), "") << "rank " << rank;
+    layers.begin_step(1);
+    EXPECT_EQ(layers.waits_for(), "") << "rank " << rank;
+  }
+}
+
 TEST(StepGraphs, AScheduleThatNeverRepeatsItselfIsNotCapturedForEver) {
   std::vector<std::string> log;
   StepGraphs graphs(std::make_unique<Calls>(log), at::kCPU, {});
