@@ -10,6 +10,9 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/recompute/recompute_test.py
             $<TARGET_FILE:approxtrain> --smoke ye2020:figure4 mcdanel2022:figure10)
   set_tests_properties(python.recompute python.recompute_smoke PROPERTIES TIMEOUT 300)
+  # What scripts/make-results puts into docs/findings.md.
+  add_test(NAME python.findings
+    COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/findings_test.py)
   # What scripts/rank-bandwidth fits.
   add_test(NAME python.bandwidth_model
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/bandwidth_model_test.py)

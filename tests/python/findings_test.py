@@ -1,0 +1,75 @@
+"""What scripts/findings.py makes of places in a text."""
+
+import json
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "scripts"))
+import findings
+
+ROWS = [
+    {"method": "Exact", "schedule": None, "loss": None, "speed": 1.0, "speed_lo": None,
+     "speed_hi": None, "n": 6, "mean": 0.25, "lo": 0.125, "hi": 0.375},
+    {"method": "Half, of it", "schedule": "all", "loss": 1.234, "loss_half": 0.056, "speed": 1.5,
+     "speed_lo": 1.449, "speed_hi": 1.551, "n": 6},
+    {"method": "Half, of it", "schedule": "some", "loss": -0.5, "loss_half": None, "speed": 1.25,
+     "speed_lo": 1.2, "speed_hi": 1.3, "n": 1},
+]
+NAMED = "{{let one = folder/store; table some:experiment --scale reduced}}\n"
+
+
+def program(*arguments):
+    assert arguments[:4] == ("report", "table", "some:experiment", "--scale"), arguments
+    assert arguments[4:6] == ("reduced", "--db"), arguments
+    assert arguments[7:] == ("--format", "json"), arguments
+    return json.dumps({"rows": ROWS})
+
+
+def filled(folder, text):
+    page = findings.Findings(program, folder)
+    return page.filled(NAMED + text), page.sources()
+
+
+def expect_bad(folder, text, words):
+    try:
+        filled(folder, text)
+    except findings.BadText as error:
+        assert str(error).startswith("line 2: ") and words in str(error), error
+        return
+    raise AssertionError(f"{text} was taken")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(os.path.join(folder, "folder"))
+        with open(os.path.join(folder, "folder", "store.db"), "w", encoding="utf-8"):
+            pass
+        half = "one; method=Half, of it; schedule=all"
+        text, sources = filled(folder,
+                               f"It is {{{{{half}; speed; 2}}}} and {{{{{half}; loss; 1}}}}.")
+        assert text == "It is 1.50 [1.45, 1.55] and 1.2 ± 0.1.\n", text
+        assert sources == ["approxtrain report table some:experiment --scale reduced --db "
+                           "results/measured/folder/store.db"], sources
+        assert filled(folder, "None.") == ("None.\n", [])
+        text, _ = filled(folder, "{{one; method=Exact; schedule=; loss; 2}} {{one; n=1; n; 0}}")
+        assert text == "– 1\n", text
+        text, _ = filled(folder, "{{one; method=Exact; mean; 3}}")
+        assert text == "0.250 [0.125, 0.375]\n", text
+        text, _ = filled(
+            folder, "{{table one; n=6; method as what is done; loss as points:2; speed:1}}")
+        assert text == ("| what is done | points | speed |\n|---|---|---|\n| Exact | – | 1.0 |\n"
+                        "| Half, of it | 1.23 ± 0.06 | 1.5 [1.4, 1.6] |\n"), text
+        expect_bad(folder, "{{two; n=1; n; 0}}", "no report was given the name two")
+        expect_bad(folder, "{{one; n=6; n; 0}}", "2 rows of one are so: n=6")
+        expect_bad(folder, "{{one; n=7; n; 0}}", "0 rows of one are so")
+        expect_bad(folder, "{{one; m=6; n; 0}}", "one has no column m")
+        expect_bad(folder, "{{one; n=1; m; 0}}", "there is no column m")
+        expect_bad(folder, "{{one; n=1; n}}", "a number wants")
+        expect_bad(folder, "{{table one; n=7; n}}", "0 rows")
+        os.remove(os.path.join(folder, "folder", "store.db"))
+        expect_bad(folder, "{{one; n=1; n; 0}}", "there is no folder/store.db")
+
+
+if __name__ == "__main__":
+    main()
