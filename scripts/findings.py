@@ -113,7 +113,7 @@ def plain(value):
     return "" if value is None else str(value)
 
 
-def shown(row, column, digits):
+def shown(row, column, digits, unit=""):
     """A text as it is; a number with its interval: "1.08 [1.07, 1.09]", "67.05 ± 0.43", "–"."""
     if column not in row:
         raise BadText(f"there is no column {column}")
@@ -122,7 +122,7 @@ def shown(row, column, digits):
         return "–"
     if isinstance(value, str):
         return value
-    text = f"{value:.{digits}f}"
+    text = f"{value:.{digits}f}{unit}"
     before = "" if column == "mean" else column + "_"  # of curves
     half, low, high = (row.get(before + end) for end in ("half", "lo", "hi"))
     if half is not None:

@@ -1,13 +1,12 @@
-// What ranks of an MPI job do together, each of which is this program:
+// What ranks of an MPI job do together, each of which is this program. `mpirun -n R
+// parallel_checks` and one of
 //
-//   mpirun -n R parallel_checks exchanges         sums, gathers and broadcasts against what they
-//   are mpirun -n R parallel_checks agree             trainings by R ranks against those of one
-//   process mpirun -n R parallel_checks agree_on_device   the same with exchanges that the host
-//   does not
-//                                                 wait for, and with repeated steps
-//   mpirun -n R parallel_checks hang K            rank K does not come to an exchange
-//   mpirun -n R parallel_checks cuda              what ranks with a GPU each must hold
-//   mpirun -n R parallel_checks hang K cuda       rank K does not come to an exchange of GPUs
+//   exchanges         sums, gathers and broadcasts against what they are
+//   agree             trainings by R ranks against those of one process
+//   agree_on_device   the same by exchanges that the host does not wait for, with repeated steps
+//   hang K            rank K does not come to an exchange
+//   cuda              what ranks with a GPU each must hold
+//   hang K cuda       rank K does not come to an exchange of GPUs
 //
 // Without mpirun it is one rank; `cuda` then needs no MPI. Rank 0 prints what it finds; every rank
 // ends with 1 where something is wrong, with 77 where there is no GPU for it.
