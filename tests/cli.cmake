@@ -64,7 +64,7 @@ set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_coordinators cli.so
   cli.soak_growth cli.soak_migrations cli.soak_rebuild cli.soak_slurm cli.soak_ranks
   PROPERTIES LABELS soak)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
-set_tests_properties(cli.workers cli.faults cli.growth PROPERTIES LABELS release)
+set_tests_properties(cli.workers cli.faults cli.growth cli.budget PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)
@@ -90,4 +90,5 @@ set_tests_properties(cli.html_page PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME cli.results_page
   COMMAND ${CMAKE_COMMAND} -E env APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>
     ${APPROX_TEST_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/make-results --check)
-set_tests_properties(cli.results_page PROPERTIES TIMEOUT 300)
+# Hundreds of reports: too long with sanitizers, which see each kind in other tests.
+set_tests_properties(cli.results_page PROPERTIES TIMEOUT 300 LABELS release)

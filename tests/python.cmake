@@ -9,6 +9,7 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
   add_test(NAME python.recompute_smoke
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/recompute/recompute_test.py
             $<TARGET_FILE:approxtrain> --smoke ye2020:figure4 mcdanel2022:figure10)
+  set_tests_properties(python.recompute PROPERTIES LABELS release)  # as cli.results_page
   set_tests_properties(python.recompute python.recompute_smoke PROPERTIES TIMEOUT 300)
   # What scripts/make-results puts into docs/findings.md.
   add_test(NAME python.findings

@@ -5,7 +5,6 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -20,7 +19,7 @@ constexpr const char* kNccl = "libapproxtrain_nccl.so";
 // Room for so many bytes in entries of int64, filled with those of `text` and then with zeros.
 at::Tensor packed(const std::string& text, int64_t bytes) {
   auto entries = at::zeros({(bytes + 7) / 8}, at::kLong);
-  std::memcpy(entries.mutable_data_ptr(), text.data(), text.size());
+  std::ranges::copy(text, static_cast<char*>(entries.mutable_data_ptr()));
   return entries;
 }
 

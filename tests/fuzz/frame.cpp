@@ -61,7 +61,9 @@ const std::string& scratch_folder() {
 std::string scratch_file(const std::string& name, Bytes content) {
   std::string path = scratch_folder() + "/" + name;
   std::FILE* file = std::fopen(path.c_str(), "wb");
-  expect(file != nullptr && std::fwrite(content.data(), 1, content.size(), file) == content.size(),
+  // Nothing may have no address, which fwrite insists on.
+  expect(file != nullptr && (content.empty() || std::fwrite(content.data(), 1, content.size(),
+                                                            file) == content.size()),
          "the scratch folder cannot be written to");
   std::fclose(file);
   return path;

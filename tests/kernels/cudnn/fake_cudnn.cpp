@@ -1,6 +1,7 @@
 // A cuDNN for tests (kernels/cudnn/): descriptors that must be whole before they are finalized, and
 // engines whose notes and faults are those of the table below. What it was asked to run is told by
 // the functions at its end.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -141,7 +142,7 @@ template <typename Value>
 int give(const std::vector<Value>& list, int64_t room, int64_t* count, void* values) {
   *count = room == 0 ? static_cast<int64_t>(list.size())
                      : std::min<int64_t>(room, static_cast<int64_t>(list.size()));
-  if (room > 0) std::memcpy(values, list.data(), static_cast<size_t>(*count) * sizeof(Value));
+  if (room > 0) std::copy_n(list.data(), *count, static_cast<Value*>(values));
   return 0;
 }
 
