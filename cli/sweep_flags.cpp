@@ -78,7 +78,7 @@ void add_rank_flags(CLI::App& app, RankOptions& ranks) {
 }  // namespace
 
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
-  const char* const kGroup = kHowToRun;
+  constexpr const char* kGroup = kHowToRun;
   sweep.stall_timeout = std::chrono::minutes(30);
   app.add_option_function<std::string>(
          "--rerun", [&sweep](const std::string& text) { sweep.rerun = parse_rerun(text); },

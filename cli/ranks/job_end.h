@@ -17,13 +17,13 @@ struct JobSeen {
   ProcessEnd process = {};                            // of the launcher
   std::optional<RankFailure> failure = std::nullopt;  // that it told of
   Json last = nullptr;    // rank 0's "final" or "error" event, null if it sent none
-  std::string said = "";  // the last line that the launcher printed, printable
+  std::string said = {};  // the last line that the launcher printed, printable
 };
 
 // What a rank left: its "error" event, null where it made none; the last line of its log.
 struct RankLeft {
   Json problem = nullptr;
-  std::string last_line = "";
+  std::string last_line = {};
 };
 
 // The one event, "final" or "error", that the run ends with: rank 0's own where it has a result or

@@ -24,7 +24,7 @@ struct LaunchRequest {
   Launcher launcher = Launcher::kMpirun;
   int64_t ranks = 1, threads = 1;   // threads of each
   bool oversubscribe = false;       // ranks share cores, and so are not to wait busily
-  std::string session_folder = "";  // mpirun: where it and its ranks may have files
+  std::string session_folder = {};  // mpirun: where it and its ranks may have files
   bool single_copy = true;          // mpirun: whether one process may read another's memory
   bool as_root = false;
   std::vector<std::string> command = {};  // of a rank

@@ -57,7 +57,7 @@ SessionFolder::~SessionFolder() { remove_folder(path_); }
 
 std::string session_parent() {
   struct stat status {};
-  const char* const kMemory = "/dev/shm";
+  constexpr const char* kMemory = "/dev/shm";
   if (stat(kMemory, &status) == 0 && S_ISDIR(status.st_mode) && access(kMemory, W_OK) == 0) {
     return kMemory;
   }

@@ -88,7 +88,7 @@ std::string submit_job(const std::string& folder, const std::string& script,
   words.push_back(folder + "/" + script);
   // "12", or "12;cluster".
   const std::string said = said_by(words);
-  const std::string id(trim(said.substr(0, said.find_first_of(";\n"))));
+  std::string id(trim(said.substr(0, said.find_first_of(";\n"))));
   if (id.empty() || id.find_first_not_of("0123456789") != std::string::npos) {
     throw usage_error("sbatch said \"{}\" in place of a job id", printable(said.substr(0, 200)));
   }

@@ -129,7 +129,7 @@ std::vector<Submission> read_submissions(const std::string& db) {
 
 std::string next_folder(const std::string& db, const std::string& experiment) {
   for (int64_t number = 1;; ++number) {
-    const std::string folder = fmt::format("{}/{}-{}", submissions_folder(db), experiment, number);
+    std::string folder = fmt::format("{}/{}-{}", submissions_folder(db), experiment, number);
     if (!fs::exists(folder)) return folder;
   }
 }

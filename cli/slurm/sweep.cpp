@@ -275,7 +275,7 @@ void submit_scripts(Submission& submission, const Scripts& scripts,
 }
 
 std::string checked_folder(const std::string& db, const std::string& experiment) {
-  const std::string folder = next_folder(db, experiment);
+  std::string folder = next_folder(db, experiment);
   const bool odd = std::ranges::any_of(
       folder, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '%'; });
   if (odd) {

@@ -49,7 +49,7 @@ class LibraryEngine final : public Engine {
       use_kernel_rules(config.kernel_rules);
       if (config.ranks > 1 && config.device == DeviceKind::kCuda) {
         require_device_collectives(config.ranks);
-        take_gpu_of_rank(config.device);
+        take_gpu_of_rank();
       }
       const auto device = open_device(config.device);  // what is missing, before the data are read
       take_cudnn_choices(device);

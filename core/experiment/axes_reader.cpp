@@ -392,7 +392,7 @@ class Reader {
     }
     std::string text = read_toml_file(path);
     source_.add_read(path.string());
-    KernelRules(text, path.string());  // says what is wrong with it, and where
+    const KernelRules read(text, path.string());  // says what is wrong with it, and where
     return text;
   }
 

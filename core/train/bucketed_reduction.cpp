@@ -210,7 +210,7 @@ at::Tensor BucketedReduction::filled(const Bucket& bucket, const Message& messag
     const auto own = gradient.index_select(1, part->channels);
     return bucket.flat.narrow(0, piece.at, own.numel()).view(own.sizes()).copy_(own);
   }
-  const auto values = placed(bucket, piece.parameter, piece.at);
+  auto values = placed(bucket, piece.parameter, piece.at);
   if (!gradient.defined()) return values.zero_();
   if (message.ranks.empty() || std::ranges::count(message.ranks, ranks_->world().rank) > 0) {
     values.copy_(gradient);

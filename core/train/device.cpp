@@ -58,8 +58,7 @@ c10::Device open_device(DeviceKind kind, int64_t index) {
   return *opened_gpu();
 }
 
-void take_gpu_of_rank(DeviceKind kind) {
-  if (kind == DeviceKind::kCpu) return;
+void take_gpu_of_rank() {
   const auto variable = [](const char* name) -> std::optional<std::string> {
     const char* value = std::getenv(name);
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);

@@ -14,9 +14,9 @@ namespace approx {
 c10::Device open_device(DeviceKind kind, int64_t index = 0);
 
 // Of several ranks, before open_device: lets this process see the one GPU that it computes on
-// (core/parallel/gpu_of_rank.h), which then has index 0. Nothing for a CPU, and where no launcher
-// says which rank of its machine this is. Throws Error(kDevice).
-void take_gpu_of_rank(DeviceKind kind);
+// (core/parallel/gpu_of_rank.h), which then has index 0. Nothing where no launcher says which rank
+// of its machine this is. Throws Error(kDevice).
+void take_gpu_of_rank();
 
 // On a GPU: lets layers take those of cuDNN's engines that the file of the environment variable
 // APPROXTRAIN_CUDNN_CHOICES names as faster than LibTorch's convolution (kernels/dense/cudnn.h).

@@ -162,7 +162,7 @@ std::string file_name(const RecordedOperands& recorded) {
 
 std::string save_operands(const std::string& folder, const RecordedOperands& recorded) {
   const std::string bytes = encode_tensors(kOperandKind, content_of(recorded));
-  const std::string path = (fs::path(folder) / file_name(recorded)).string();
+  std::string path = (fs::path(folder) / file_name(recorded)).string();
   if (static_cast<int64_t>(bytes.size()) > kLargestOperandFile) {
     throw data_error("{}: would have {} bytes, more than {}; record with a smaller batch", path,
                      bytes.size(), kLargestOperandFile);

@@ -81,7 +81,7 @@ Owned::~Owned() {
 }
 
 Owned::Owned(Owned&& other) noexcept
-    : library_(other.library_), descriptor_(std::exchange(other.descriptor_, nullptr)) {}
+    : library_(std::move(other.library_)), descriptor_(std::exchange(other.descriptor_, nullptr)) {}
 
 void Owned::finalize(std::string_view what) {
   library_->check(library_->call.finalize(descriptor_), what);

@@ -50,7 +50,7 @@ at::Tensor norms_on_gpu(const at::Tensor& source, int64_t dim) {
   const int64_t rows = of_rows ? source.size(0) : source.numel() / source.size(1);
   const int64_t columns = source.numel() / rows;
   const auto numbers = at::TensorOptions().device(source.device());
-  const auto norms = at::empty({source.size(dim)}, numbers.dtype(at::kDouble));
+  auto norms = at::empty({source.size(dim)}, numbers.dtype(at::kDouble));
   const auto partial =
       at::empty({of_rows ? 0 : row_blocks(rows), columns}, numbers.dtype(at::kFloat));
   start<NormsOnGpu<Number>>({{numbers_of<Number>(source), rows, columns},

@@ -21,8 +21,8 @@ template <typename Number>
 TwoOfFour two_of_four(const StructuredDY& plan, const at::Tensor& gradient) {
   const auto dy = in_sixteens(gradient);
   const int64_t channels = dy.size(1), pixels = dy.size(0) * dy.size(2) * dy.size(3);
-  const TwoOfFour result{at::empty({pixels, channels / 2}, dy.options()),
-                         at::empty({pixels, channels / 16}, dy.options().dtype(at::kShort))};
+  TwoOfFour result{at::empty({pixels, channels / 2}, dy.options()),
+                   at::empty({pixels, channels / 16}, dy.options().dtype(at::kShort))};
   const NmArgs<Number> args{.pixels = pixels,
                             .channels = channels,
                             .n = plan.choice.n,

@@ -39,7 +39,7 @@ void structured_definition(const Arguments<StructuredDY, double>& args, int64_t 
       0, pixels);
   std::vector<double> kept(chosen.begin(), chosen.end());
   if (args.choice.rescaling == Rescaling::kPlane) rescale_planes(p, args.dy, kept);
-  Arrays<double> replaced = args;
+  auto replaced = static_cast<const Arrays<double>&>(args);
   replaced.dy = kept.data();
   multiply_all(replaced, begin, end);
 }

@@ -167,7 +167,7 @@ RunEnding bury(SQLite::Database& db, const RunningRow& row, const Outcome& outco
     end.state = RunState::kLost;
     end.error = "its process ended without a trace";
   }
-  const RunEnding ending{
+  RunEnding ending{
       .uid = row.uid, .utc = utc_now(), .end = settle(end, outcome), .events = outcome.taken};
   write_end(db, outcome, ending);
   return ending;

@@ -48,7 +48,7 @@ void run(Bytes bytes) {
   Input input(bytes);
   const uint8_t flags = input.byte();
   const int64_t count = input.byte() % (kMostRecords + 1);
-  const int change = static_cast<int8_t>(input.byte());
+  const int change = (input.byte() ^ 0x80) - 0x80;  // -128 to 127
   const CifarRecord record{.label_bytes = flags & kCoarse ? 2 : 1,
                            .classes = flags & kCoarse ? 100 : 10};
   const Bytes labels = input.rest().first(std::min<size_t>(input.rest().size(), 32));

@@ -14,9 +14,8 @@
 #include "kernels/rng.h"
 #include "tests/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
-extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
-// Of the sanitizers, where there are any. NOLINTNEXTLINE(bugprone-reserved-identifier)
+// Of the sanitizers, where there are any.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace approx::fuzz {

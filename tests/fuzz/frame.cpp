@@ -76,7 +76,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// With APPROXTRAIN_FUZZ_SEEDS=FOLDER the program writes its seeds there and does nothing else.
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
   const char* folder = std::getenv("APPROXTRAIN_FUZZ_SEEDS");
   if (folder == nullptr) return 0;

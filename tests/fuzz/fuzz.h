@@ -17,6 +17,12 @@
 #include "base/error.h"
 #include "base/files.h"
 
+// What libFuzzer calls (frame.cpp). NOLINTBEGIN(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+// With APPROXTRAIN_FUZZ_SEEDS=FOLDER the program writes its seeds there and does nothing else.
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
+// NOLINTEND(readability-identifier-naming)
+
 namespace approx::fuzz {
 
 using Buffer = std::vector<uint8_t>;

@@ -201,14 +201,18 @@ void run(Bytes bytes) {
   expect(!fs::exists(scratch_folder() + "/outside.csv"), "tables are exported into their folder");
 }
 
+constexpr const char* kViewAndTrigger =
+    "CREATE VIEW x AS SELECT * FROM run; "
+    "CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM run; END;";
+
 std::vector<Buffer> seeds() {
   std::vector<Buffer> all;
-  const auto add = [&](uint8_t choice, std::string_view rest) {
-    Buffer bytes = {choice};
+  const auto add = [&](size_t choice, std::string_view rest) {
+    Buffer bytes = {static_cast<uint8_t>(choice)};
     bytes.insert(bytes.end(), rest.begin(), rest.end());
     all.push_back(bytes);
   };
-  for (uint8_t i = 0; i < readers().size(); ++i) add(i, std::string_view("\0\0\0\x40\0\1", 6));
+  for (size_t i = 0; i < readers().size(); ++i) add(i, std::string_view("\0\0\0\x40\0\1", 6));
   add(0, text_of(small_store()));
   add(1, "SQLite format 3");
   add(128, std::string_view("\0\0\x10\0\3\xff\0\x20\0\0\0", 11));
@@ -231,13 +235,12 @@ std::vector<Buffer> seeds() {
         "UPDATE run SET host_id = 99, environment = 'x', taint = '{}';",
         "UPDATE kernel_result SET ns = x'01', ratio = 0;",
         "UPDATE experiment SET name = 'a|b', text = 'c', report = '[';",
-        "CREATE VIEW x AS SELECT * FROM run; CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE "
-        "FROM run; END;",
+        kViewAndTrigger,
         "CREATE TABLE \"../outside\"(a, b); INSERT INTO \"../outside\" VALUES(1, 2);",
         "UPDATE study_run SET content = '[]', params = '3';",
         "UPDATE layer_metric SET macs_done = 9223372036854775807, density = -1;",
         "UPDATE run SET step_ns = zeroblob(16), started_utc = 'x', run_directory = '';"}) {
-    for (uint8_t i = 0; i < readers().size(); ++i) add(i, sql);
+    for (size_t i = 0; i < readers().size(); ++i) add(i, sql);
   }
   return all;
 }

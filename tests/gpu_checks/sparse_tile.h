@@ -23,8 +23,8 @@ struct SparseTile {
   float c[16][8] = {};
 
   SparseTile() {
-    for (int row = 0; row < 16; ++row) {
-      for (int k = 0; k < 16; ++k) column[row][k] = k / 2 * 4 + k % 2;
+    for (auto& of_row : column) {
+      for (int k = 0; k < 16; ++k) of_row[k] = k / 2 * 4 + k % 2;
     }
   }
 

@@ -246,7 +246,9 @@ TEST(Dense, TheWidthOfVectorsDecidesWhereDirectIsTaken) {
     ASSERT_EQ(float_lanes(), lanes);
     auto plain = random_operands({64, 16, 4, 16, 3, 1, 1});
     auto strided = random_operands({64, 16, 4, 16, 3, 2, 1});
-    const auto at_least = [&](int64_t least) { return lanes >= least ? "direct" : "libtorch"; };
+    const auto at_least = [lanes = lanes](int64_t least) {
+      return lanes >= least ? "direct" : "libtorch";
+    };
     EXPECT_EQ(taken(plain, Product::kForward), lanes == 8 ? "direct" : "libtorch");
     EXPECT_EQ(taken(plain, Product::kDataGradient), lanes == 8 ? "direct" : "libtorch");
     EXPECT_EQ(taken(strided, Product::kForward), lanes == 8 ? "direct" : "libtorch");

@@ -64,6 +64,7 @@ constexpr char kHeader[] = "two of four    ";
 
 }  // namespace
 
+// The names are the library's. NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
 int fake_cusparselt_calls(const char* function) { return calls()[function]; }
@@ -185,3 +186,4 @@ int cusparseLtMatmul(const uint64_t* /*handle*/, const Product* plan, const floa
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

@@ -64,7 +64,7 @@ std::shared_ptr<Collectives> hosts(std::chrono::milliseconds limit, bool needs_m
 std::string no_gpu() {
   try {
     require_device_collectives(1);
-    take_gpu_of_rank(DeviceKind::kCuda);
+    take_gpu_of_rank();
     open_device(DeviceKind::kCuda);
     return "";
   } catch (const Error& error) {

@@ -178,7 +178,7 @@ class MpiCollectives final : public Collectives {
   std::shared_ptr<Groups> groups_ = std::make_shared<Groups>();  // the thread's
 };
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool kRegistered = [] {
   collectives_maker() = [](std::chrono::milliseconds limit) -> std::shared_ptr<Collectives> {
     return std::make_shared<MpiCollectives>(MpiThread::start(limit));
   };

@@ -319,7 +319,7 @@ class NcclCollectives final : public Collectives {
   std::unique_ptr<DeviceWatch> watch_;
 };
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool kRegistered = [] {
   device_collectives_maker() = [](std::shared_ptr<Collectives> host, c10::Device device,
                                   std::chrono::milliseconds limit) -> std::shared_ptr<Collectives> {
     return std::make_shared<NcclCollectives>(std::move(host), device, limit);

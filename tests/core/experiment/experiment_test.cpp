@@ -147,9 +147,10 @@ TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
     for (const auto& [slip, meant] : slips_of(keys)) {
       ++tried;
       const auto message = experiment_message(with(before + slip + after));
-      const bool found = std::any_of(meant.begin(), meant.end(), [&](const std::string& key) {
-        return message.ends_with(slip + ": unknown key (did you mean \"" + key + "\"?)");
-      });
+      const bool found =
+          std::any_of(meant.begin(), meant.end(), [&, &slip = slip](const std::string& key) {
+            return message.ends_with(slip + ": unknown key (did you mean \"" + key + "\"?)");
+          });
       ASSERT_TRUE(found) << slip << ": " << message;
       ASSERT_EQ(message.find("x.toml:"), 0u) << message;
     }
@@ -399,11 +400,11 @@ TEST(ParseExperiment, AScheduleForOneNetworkLeavesDenseAlone) {
            "when = "
            "{ network = \"resnet20\" } }, { label = \"B\", schedule = \"wang2019_s1\", when = "
            "{ method = \"zero\" } }]")));
-  EXPECT_EQ(rows, (std::vector<std::string>{"dense small_cnn 128 0.1",
-                                            "zero small_cnn 128 0.1: schedule A is for network "
-                                            "resnet20 alone",
-                                            "zero small_cnn 128 0.1", "dense resnet20 128 0.1",
-                                            "zero resnet20 128 0.1", "zero resnet20 128 0.1"}));
+  using Rows = std::vector<std::string>;
+  EXPECT_EQ(rows, (Rows{"dense small_cnn 128 0.1",
+                        "zero small_cnn 128 0.1: schedule A is for network resnet20 alone",
+                        "zero small_cnn 128 0.1", "dense resnet20 128 0.1", "zero resnet20 128 0.1",
+                        "zero resnet20 128 0.1"}));
 }
 
 // What an extra names by its label keeps its condition; what it says itself has its own.
@@ -415,13 +416,12 @@ TEST(ParseExperiment, ExtrasKeepConditions) {
                                   "extra = [{ label = \"More\", method = \"Z\", batch_size = 8 }, "
                                   "{ method = \"zero\", batch_size = [4, { value = 2, when = { "
                                   "network = \"small_cnn\" } }] }]")));
+  using Rows = std::vector<std::string>;
   EXPECT_EQ(
-      std::vector(rows.begin() + 4, rows.end()),
-      (std::vector<std::string>{"More small_cnn 8 0.1: method Z is for network resnet20 alone",
-                                "More resnet20 8 0.1", "zero small_cnn 4 0.1",
-                                "zero resnet20 4 0.1", "zero small_cnn 2 0.1",
-                                "zero resnet20 2 0.1: batch_size 2 is for network small_cnn "
-                                "alone"}));
+      Rows(rows.begin() + 4, rows.end()),
+      (Rows{"More small_cnn 8 0.1: method Z is for network resnet20 alone", "More resnet20 8 0.1",
+            "zero small_cnn 4 0.1", "zero resnet20 4 0.1", "zero small_cnn 2 0.1",
+            "zero resnet20 2 0.1: batch_size 2 is for network small_cnn alone"}));
 }
 
 TEST(ParseExperiment, AConditionThatHoldsNowhereIsAMistake) {

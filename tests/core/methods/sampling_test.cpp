@@ -244,7 +244,7 @@ std::vector<double> bernoulli_factors(const std::vector<double>& scores, int64_t
     const double p =
         (1 - mix) * std::min(1.0, static_cast<double>(k) * scores[i] / total) + mix / n;
     const double u = Rng::uniform(rng.block(static_cast<uint32_t>(i / 4))[i % 4]);
-    if (u < p) factor[i] = 1 / p, taken.push_back({u / p, i});
+    if (u < p) factor[i] = 1 / p, taken.emplace_back(u / p, i);
   }
   const size_t room = bernoulli_places(scores.size(), k);
   if (!fixed || taken.size() <= room) return factor;

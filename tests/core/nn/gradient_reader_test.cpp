@@ -136,9 +136,9 @@ TEST(GradientReader, ABiasStillSeesTheWholeGradient) {
     auto x = pair.o.x.clone().requires_grad_(), w = pair.o.w.clone().requires_grad_();
     auto b = at::zeros({32}).requires_grad_();
     const auto y = approximated_conv(x, w, b, pair.o.geometry, pair.slot, 3);
-    auto dy = at::randn(y.sizes()).contiguous(at::MemoryFormat::ChannelsLast);
+    const auto dy = at::randn(y.sizes()).contiguous(at::MemoryFormat::ChannelsLast);
     const auto sums = dy.sum({0, 2, 3});
-    y.backward(std::move(dy));
+    y.backward(dy);
     EXPECT_CLOSE(b.grad(), sums);
   }
 }

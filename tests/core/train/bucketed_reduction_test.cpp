@@ -355,7 +355,7 @@ TEST(BucketedReduction, OnDevicesWishesGoByThemselves) {
     // What they took is counted where it was before.
     double beside = 0;
     for (const auto& event : reduction.events()) {
-      if (event["layer"] == "") beside = event["bytes"].get<double>();
+      if (event["layer"].get<std::string>().empty()) beside = event["bytes"].get<double>();
     }
     EXPECT_NEAR(beside, 4 * bytes_of_sum(16, 2, 2) + bytes_of_sum(4, 2, 2), 1);
   });

@@ -14,6 +14,7 @@ unsigned long long number(const char* variable) {
 
 }  // namespace
 
+// The names are the library's. NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
 int nvmlInit_v2() { return 0; }
@@ -62,3 +63,4 @@ int nvmlDeviceGetTotalEnergyConsumption(void* /*handle*/, unsigned long long* mi
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

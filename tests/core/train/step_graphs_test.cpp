@@ -255,7 +255,7 @@ TEST(StepGraphs, ARowOfAScheduleIsAGraph) {
   const auto infos = layer_infos(*network, input);
   for (const auto& [text, count] : rows) {
     SCOPED_TRACE(text);
-    const auto make = [&] {
+    const auto make = [&, &text = text] {
       return Schedule(make_schedule(text), infos, "zero", library_methods(), 10, 100);
     };
     const auto schedule = make();

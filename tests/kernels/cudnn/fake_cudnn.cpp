@@ -59,6 +59,7 @@ struct Node {
   std::vector<Value> of(Attribute attribute) const {
     const auto found = values.find(static_cast<int>(attribute));
     if (found == values.end()) return {};
+    // Values may be pointers. NOLINTNEXTLINE(bugprone-sizeof-expression)
     std::vector<Value> list(found->second.size() / sizeof(Value));
     std::memcpy(list.data(), found->second.data(), found->second.size());
     return list;
@@ -155,6 +156,7 @@ void put(Node& node, Attribute attribute, const Value& value) {
 
 }  // namespace
 
+// The names are the library's. NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
 size_t cudnnGetVersion() { return 91234; }
@@ -288,3 +290,4 @@ const char* fake_cudnn_ran(int64_t i) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

@@ -42,7 +42,7 @@ class GarbageTest : public testing::Test {
   }
 
   std::string make_folder_of(const std::string& name, const PlannedRun& run) const {
-    const std::string directory = at("t.runs/" + name);
+    std::string directory = at("t.runs/" + name);
     fs::create_directories(directory);
     std::ofstream(directory + "/config.json")
         << json_text({{"run_key", run.key}, {"config", run.config}});

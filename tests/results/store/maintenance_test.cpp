@@ -206,7 +206,7 @@ TEST_F(MaintenanceTest, NothingIsExportedOutsideTheFolder) {
   for (const char* name : {"../outside", "a/b", "", "a\nb"}) {
     const std::string db = folder_ / "hostile.db";
     std::filesystem::remove(db);
-    RunStore(db, RunStore::Mode::kWrite);
+    { const RunStore made(db, RunStore::Mode::kWrite); }
     SQLite::Database(db, SQLite::OPEN_READWRITE).exec(fmt::format("CREATE TABLE \"{}\"(a)", name));
     EXPECT_THROW(export_store(db, folder_ / "made"), Error) << name;
     EXPECT_FALSE(std::filesystem::exists(folder_ / "outside.csv"));

@@ -104,8 +104,8 @@ TEST_F(Rebuild, EqualsWhatWasLost) {
       events.insert(events.begin(), traffic_event("conv2", 4, -step, 600));  // malformed, but for 0
       RunEnd end{.exit_code = 0};
       if (below(3) == 0) {
-        events.resize(static_cast<size_t>(1 + below(3)));
-        end = {.state = kEndStates[static_cast<size_t>(2 + below(5))],
+        events.resize(1 + static_cast<size_t>(below(3)));
+        end = {.state = kEndStates[2 + static_cast<size_t>(below(5))],
                .signal = 9,
                .error = "so it was\nsaid",
                .taint = {"a", "b"}};
