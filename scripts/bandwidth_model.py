@@ -13,6 +13,7 @@ cells of 100 ms and of 10 s weigh the same.
 
 import csv
 import dataclasses
+import io
 import math
 import statistics
 
@@ -386,14 +387,35 @@ def extrapolation_table(cells, model, ranks, bandwidths, latency_us):
     return lines
 
 
-def page(path, ranks, bandwidths, latency_us):
-    """All of it as Markdown. Throws BadCells."""
+def fitted(path):
+    """(rows, remarks, cells, model) of a file. Throws BadCells."""
     rows, remarks = read_rows(path)
     cells = cells_of(rows)
     try:
-        model = fit(cells)
+        return rows, remarks, cells, fit(cells)
     except BadCells as error:
         raise BadCells(f"{path}: {error}") from error
+
+
+def curves(path):
+    """The cells beside the model as CSV, which plots/bandwidth.gp draws. Throws BadCells."""
+    _, _, cells, model = fitted(path)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["arm", "ranks", "bandwidth_mbit", "delay_ms", "step_ms", "step_ms_low",
+                     "step_ms_high", "runs", "model_ms"])
+    for cell in cells:
+        predicted = model.step_ms(cell.arm, cell.bytes, cell.bandwidth, cell.delay_ms)
+        writer.writerow([cell.arm, cell.ranks,
+                         "" if math.isinf(cell.bandwidth) else f"{cell.bandwidth:g}",
+                         f"{cell.delay_ms:g}", f"{cell.step_ms:.3f}", f"{cell.low_ms:.3f}",
+                         f"{cell.high_ms:.3f}", cell.repetitions, f"{predicted:.3f}"])
+    return out.getvalue()
+
+
+def page(path, ranks, bandwidths, latency_us):
+    """All of it as Markdown. Throws BadCells."""
+    rows, remarks, cells, model = fitted(path)
     left_out = sum(row["disturbed"] == "1" for row in rows)
     return "\n".join([
         *[f"* {remark}" for remark in dict.fromkeys(remarks)],  # each start wrote its own

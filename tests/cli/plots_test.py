@@ -27,6 +27,12 @@ for network, setting in [("MLP", f"{COMMON} {LONG}"), ("CNN", f"{COMMON} optimiz
                               f"{value + .01 * epoch},,,{value},{value + .05}")
 
 
+BANDWIDTH = ["arm,ranks,bandwidth_mbit,delay_ms,step_ms,step_ms_low,step_ms_high,runs,model_ms"] + [
+    f"{arm},2,{bandwidth},{delay},{step},{step - 1},{step + 1},2,{step}"
+    for arm, step in [("dense", 100), ("half", 80)]
+    for bandwidth, delay in [("", 0), (1000, 0), (200, 0), (50, 3)]]
+
+
 def texts_of(script, lines):
     """What is written in the figure that `script` makes of a CSV: its texts, and its width."""
     with tempfile.TemporaryDirectory() as folder:
@@ -68,6 +74,10 @@ def main():
     # One panel needs no title of its own: all of it is common.
     texts, _ = texts_of("pareto", PARETO[:3])
     expect(any(text.startswith("MLP, mnist, ") for text in texts), f"one panel: {texts}")
+    texts, _ = texts_of("bandwidth", BANDWIDTH)
+    for word in ["2 ranks", "unlimited", "1000", "200", "dense", "half", "step, ms"]:
+        expect(word in texts, f"bandwidth: {word!r} is missing: {texts}")
+    expect("50" not in texts, f"bandwidth: a cell with a delay is drawn: {texts}")
     finish()
 
 

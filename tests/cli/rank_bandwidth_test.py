@@ -45,6 +45,7 @@ def check_words(folder):
     expect_failure(2, "invalid list value: '0'", "--smoke", "--bandwidths", "0")
     expect_failure(2, "one rank sends nothing", "--smoke", "--ranks", "1")
     expect_failure(2, "--into goes with --model", "--smoke", "--into", "page.md")
+    expect_failure(2, "--format csv goes with --model", "--smoke", "--format", "csv")
     expect_failure(1, "nowhere is not there", "--smoke", APPROXTRAIN_PROGRAM=folder + "/nowhere")
     expect_failure(1, "No such file", "--model", os.path.join(folder, "nothing.csv"))
 

@@ -2,7 +2,9 @@
 model it finds the numbers again, with noise too; where an arm pays is where lines of known slopes
 cross; and a file that is none is refused in one line."""
 
+import csv
 import dataclasses
+import io
 import math
 import os
 import random
@@ -190,6 +192,18 @@ def check_page(folder):
     assert text.count("commit abc") == 1 and " \n" not in text, text
 
 
+def check_curves(folder):
+    rows = [*made(0.3), row_of("dense", 100, 9e9, 1, disturbed=1)]
+    table = list(csv.DictReader(io.StringIO(model.curves(write(folder, rows)))))
+    assert len(table) == len(COMPUTE) * len(BANDWIDTHS), table
+    assert [row["bandwidth_mbit"] for row in table[:2]] == ["", "2000"], table[:2]
+    for row in table:
+        bandwidth = float(row["bandwidth_mbit"] or "inf")
+        truth = true_step(row["arm"], bandwidth, 0.3)
+        close(float(row["step_ms"]), truth, 1e-4, "measured")
+        close(float(row["model_ms"]), truth, 2e-3, "model")
+
+
 def main():
     check_known_models()
     check_noise()
@@ -199,6 +213,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_refusals(folder)
         check_page(folder)
+        check_curves(folder)
 
 
 if __name__ == "__main__":
