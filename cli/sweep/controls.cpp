@@ -1,5 +1,6 @@
 #include "cli/sweep/controls.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -25,7 +26,10 @@ class ControlMaker {
                const Catalogue& catalogue,
                const std::function<std::string(const std::string&)>& checksum)
       : controls_(controls), stored_(stored), catalogue_(catalogue), checksum_(checksum) {
-    for (const auto& run : experiment.runs()) keys_.insert(run.key);
+    for (const auto& run : experiment.runs()) {
+      keys_.insert(run.key);
+      if (is_dense(run.config.method) && run.excluded.empty()) exact_.push_back(&run);
+    }
   }
 
   void add_for(const PlannedRun& run) {
@@ -65,7 +69,7 @@ class ControlMaker {
   }
 
   void add_iso_time(const PlannedRun& run) {
-    const Recipe& recipe = run.config.recipe;
+    const Recipe& recipe = exact_recipe(run);
     if (is_prefix_of_longer(recipe)) {
       return say(run,
                  "under a constant learning rate `report advice` reads it from the dense runs' "
@@ -75,19 +79,30 @@ class ControlMaker {
     if (!speedup) {
       return say(run, "no timing run in the store yet; sweep with --purpose timing first");
     }
-    const int64_t epochs = iso_time_epochs(recipe.epochs, *speedup);
-    if (*speedup <= 1 || epochs >= recipe.epochs) {
-      return say(run, fmt::format("{:.2f}x of {} epochs saves less than half an epoch", *speedup,
-                                  recipe.epochs));
+    if (*speedup <= 1) {
+      return say(run, fmt::format("at {:.2f}x it saves no time", *speedup));
     }
     PlannedRun control = run;
     control.config.method = kDense;
     control.config.schedule.clear();
     control.schedule_label.clear();
-    control.config.recipe = shortened(recipe, epochs);
+    control.config.recipe = shortened(recipe, iso_time_hundredths(*speedup));
     control.config.stop_at = 0;  // what it reaches in that time is what is asked
     control.method_label = std::string(kIsoTimePrefix) + row_text(run.labels());
     add(std::move(control));
+  }
+
+  // That of the exact training beside a run, which may have been tuned to another learning rate.
+  const Recipe& exact_recipe(const PlannedRun& run) const {
+    const auto beside = [&](const PlannedRun* exact) {
+      RunConfig config = exact->config;
+      config.method = run.config.method;
+      config.schedule = run.config.schedule;
+      config.recipe.learning_rate = run.config.recipe.learning_rate;
+      return config == run.config;
+    };
+    const auto found = std::find_if(exact_.begin(), exact_.end(), beside);
+    return found == exact_.end() ? run.config.recipe : (*found)->config.recipe;
   }
 
   void add_random(const PlannedRun& run) {
@@ -104,6 +119,7 @@ class ControlMaker {
   const StoredRows& stored_;
   const Catalogue& catalogue_;
   const std::function<std::string(const std::string&)>& checksum_;
+  std::vector<const PlannedRun*> exact_;
   std::set<std::string> said_, keys_;
 };
 

@@ -1,6 +1,7 @@
 #include "core/config/recipe.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -37,6 +38,9 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
                      100'000),
 
       number_setting("epochs", &R::epochs, "passes over the training part", 1, 100'000),
+      number_setting("last_epoch", &R::last_epoch, "share of the last epoch that is trained", 1e-6,
+                     1)
+          .late(),
       number_setting("eval_every", &R::eval_every, "epochs between evaluations", 1, 100'000),
       number_setting("label_smoothing", &R::label_smoothing, "share given to all classes", 0, 0.99),
 
@@ -70,6 +74,17 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
 }
 
 }  // namespace
+
+double length_in_epochs(const Recipe& recipe) {
+  return static_cast<double>(recipe.epochs - 1) + recipe.last_epoch;
+}
+
+int64_t total_steps(const Recipe& recipe, int64_t steps_per_epoch) {
+  const double last = recipe.last_epoch * static_cast<double>(steps_per_epoch);
+  // A share in decimals, as 0.3 of 10 steps, may be a little less than the step that it means.
+  const auto whole = static_cast<int64_t>(std::floor(last + 1e-6));
+  return (recipe.epochs - 1) * steps_per_epoch + std::max<int64_t>(1, whole);
+}
 
 std::vector<ParamSpec> recipe_specs() { return specs_of(recipe_settings()); }
 
@@ -114,6 +129,7 @@ bool takes_part(const Recipe& recipe, std::string_view setting) {
       {"milestones", under(RateSchedule::kMilestones)},
       {"peak_epoch", under(RateSchedule::kTriangular)},
       {"warmup", under(RateSchedule::kOneCycle)},
+      {"last_epoch", [](const Recipe& r) { return r.last_epoch < 1; }},
       {"padding_mode", [](const Recipe& r) { return r.crop_padding > 0; }},
       {"crop_scale_min", random},
       {"crop_scale_max", random},

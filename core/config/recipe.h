@@ -78,6 +78,7 @@ struct Recipe {
   int64_t warmup_epochs = 0;        // any: epochs of a linear rise from 0
 
   int64_t epochs = 1;
+  double last_epoch = 1;   // share of the last one's steps that are made
   int64_t eval_every = 1;  // epochs; the last epoch is always evaluated
   double label_smoothing = 0;
 
@@ -100,6 +101,12 @@ struct Recipe {
 
   bool operator==(const Recipe&) const = default;
 };
+
+// Passes over the training part: epochs, of which the last may be a part.
+double length_in_epochs(const Recipe& recipe);
+
+// Steps of the whole training: whole ones alone, and at least one in the last epoch.
+int64_t total_steps(const Recipe& recipe, int64_t steps_per_epoch);
 
 // The declarations of the settings: names, defaults, ranges, help.
 std::vector<ParamSpec> recipe_specs();

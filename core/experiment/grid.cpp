@@ -187,7 +187,7 @@ class Expander {
         for (auto& rule : rules) rule.from = rule.until = "";
       }
       constexpr int64_t kStepsPerEpoch = 10'000, kEndless = int64_t{1} << 40;
-      const int64_t total = units.shares ? kStepsPerEpoch * config.recipe.epochs : kEndless;
+      const int64_t total = units.shares ? total_steps(config.recipe, kStepsPerEpoch) : kEndless;
       const Schedule made(rules, layers, config.method, catalogue_, kStepsPerEpoch, total,
                           config.ranks);
       if (comparable) fit.contradiction = contradiction_in(made, schedule.places);

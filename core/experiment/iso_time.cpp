@@ -17,15 +17,27 @@ bool is_prefix_of_longer(const Recipe& recipe) {
          recipe.start_size == 0;
 }
 
-int64_t iso_time_epochs(int64_t epochs, double speedup) {
-  const double rounded = std::floor(static_cast<double>(epochs) / speedup + 0.5);
-  return std::max<int64_t>(1, static_cast<int64_t>(rounded));
+int64_t iso_time_hundredths(double speedup) {
+  return std::clamp<int64_t>(static_cast<int64_t>(std::floor(100 / speedup + 1e-9)), 1, 99);
 }
 
-Recipe shortened(const Recipe& recipe, int64_t epochs) {
+Recipe shortened(const Recipe& recipe, int64_t hundredths) {
+  // In hundredths of an epoch, of which a last epoch may have parts too.
+  const double length =
+      std::floor(static_cast<double>(hundredths) * length_in_epochs(recipe) + 1e-9);
+  const auto parts = std::max<int64_t>(1, static_cast<int64_t>(length));
+  Recipe wanted;
+  wanted.epochs = (parts + 99) / 100;
+  wanted.last_epoch = static_cast<double>(parts - 100 * (wanted.epochs - 1)) / 100;
+  return shortened_like(recipe, wanted);
+}
+
+Recipe shortened_like(const Recipe& recipe, const Recipe& length) {
   Recipe shorter = recipe;
-  const double factor = static_cast<double>(epochs) / static_cast<double>(recipe.epochs);
+  const int64_t epochs = length.epochs;
+  const double factor = length_in_epochs(length) / length_in_epochs(recipe);
   shorter.epochs = epochs;
+  shorter.last_epoch = length.last_epoch;
   shorter.eval_every = std::clamp<int64_t>(recipe.eval_every, 1, epochs);
   if (recipe.lr_schedule == RateSchedule::kExponential)
     shorter.decay = std::pow(recipe.decay, 1 / factor);

@@ -16,11 +16,16 @@ inline constexpr std::string_view kIsoTimePrefix = "dense in the time of ";
 // read there and no control need be run: nothing in the recipe looks at the number of epochs.
 bool is_prefix_of_longer(const Recipe& recipe);
 
-// How many epochs such a control has: those of the row over its speedup, rounded, at least one.
-int64_t iso_time_epochs(int64_t epochs, double speedup);
+// How many hundredths of its training leave such a control no more time than a row takes that is
+// faster than it by `speedup`: from 1 to 99.
+int64_t iso_time_hundredths(double speedup);
 
-// The recipe in `epochs` epochs: whatever it says in epochs, and the decay of its learning rate an
-// epoch, is scaled along, so that the learning rate goes through the same course in less time.
-Recipe shortened(const Recipe& recipe, int64_t epochs);
+// The recipe in so many hundredths of its length. An epoch that this breaks off is the last one.
+Recipe shortened(const Recipe& recipe, int64_t hundredths);
+
+// The recipe as long as another one is. Whatever it says in epochs, and the decay of its learning
+// rate an epoch, is scaled along, so that the learning rate goes through the same course in less
+// time.
+Recipe shortened_like(const Recipe& recipe, const Recipe& length);
 
 }  // namespace approx

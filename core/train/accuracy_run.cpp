@@ -75,12 +75,12 @@ class AccuracyRun {
       timed_step();
       if (recorded) save_operands();
       const int64_t done = session_->steps_done();
-      const bool epoch_ends = done % per_epoch == 0;
+      const bool epoch_ends = done % per_epoch == 0 || done == total;
       // Reading the loss waits for the device, so it is looked at once in a while: soon enough to
       // stop a diverged run within a hundred steps.
       if (epoch_ends || done % kLossEvery == 0) look_at_loss(epoch_ends);
       if (!epoch_ends && done % kLossEvery == 0) read_energy(/*count=*/true);
-      if (epoch_ends && !divergence_) end_epoch(done / per_epoch);
+      if (epoch_ends && !divergence_) end_epoch((done + per_epoch - 1) / per_epoch);
       if (divergence_) return Ending::kDiverged;
       if (reached_target_) return Ending::kFinished;
       due_ = due_ || checkpoint_due(epoch_ends);
@@ -98,7 +98,9 @@ class AccuracyRun {
     }
     const int64_t done = session_->steps_done();
     // Where steps are only queued, their single times mean nothing; epochs are timed instead.
-    if (!on_cpu_ && done % session_->steps_per_epoch() == 0) session_->synchronize();
+    if (!on_cpu_ && (done % session_->steps_per_epoch() == 0 || done == session_->total_steps())) {
+      session_->synchronize();
+    }
     const int64_t ns = nanoseconds(RunClock::now() - before);
     if (done <= warmup_) {
       record_.warmup_ns += ns;

@@ -17,7 +17,7 @@ double scheduled(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
   const double peak = recipe.learning_rate;
   const int64_t epoch = step / steps_per_epoch;
   const auto at = static_cast<double>(step);
-  const auto total = static_cast<double>(recipe.epochs * steps_per_epoch);
+  const auto total = static_cast<double>(total_steps(recipe, steps_per_epoch));
   switch (recipe.lr_schedule) {
     case RateSchedule::kConstant:
       return peak;

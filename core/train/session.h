@@ -107,7 +107,7 @@ class Session {
 
   int64_t steps_done() const { return step_; }
   int64_t steps_per_epoch() const { return batches_.per_epoch(); }
-  int64_t total_steps() const { return steps_per_epoch() * config_.recipe.epochs; }
+  int64_t total_steps() const { return approx::total_steps(config_.recipe, steps_per_epoch()); }
   int64_t period() const { return period_; }
   double approximated_share() const { return approximated_share_; }
   int64_t parameters() const;

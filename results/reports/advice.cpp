@@ -188,8 +188,9 @@ std::string advice_loss_text(const AdviceLine& line) {
 std::string same_time_text(const AdviceLine& line) {
   const auto& control = line.control;
   if (control.source == SameTimeSource::kNone) return "–";
+  const double epochs = control.trained > 0 ? control.trained : control.epochs;
   return fmt::format("{} (n={}, {} epochs)", with_interval(control.advantage, 3),
-                     control.advantage.n, fixed(control.epochs, 1));
+                     control.advantage.n, fixed(epochs, 1));
 }
 
 // "1.31× [1.20, 1.43]; reached 6/6, dense in the same time 4/6".
@@ -260,6 +261,11 @@ Columns<AdviceLine> advice_columns(const RowSet& set) {
               return line.control.source == SameTimeSource::kNone ? Field()
                                                                   : Field(line.control.epochs);
             }},
+       {.name = "iso_time_trained",
+        .value =
+            [](const Line& line) {
+              return line.control.trained > 0 ? Field(line.control.trained) : Field();
+            }},
        {.name = "iso_time_source",
         .value = [](const Line& line) { return std::string(name(line.control.source)); }}});
   append(columns, ratio_columns<Line>("target_speedup", "", [](const Line& line) {
@@ -309,7 +315,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
                   margin.text(), kSeedsForAWord),
       "dense in the same time: its accuracy minus the method's, in as many epochs as the speedup "
       "leaves it: from the dense runs' own curves under a constant learning rate (the next "
-      "evaluation counts), else from runs of their own",
+      "evaluation counts), else from runs of their own, those of the nearest length",
       "for the networks, data, settings and machines in the lines alone"};
   const auto tests = std::count_if(set.rows().begin(), set.rows().end(),
                                    [](const Row& row) { return row.loss_p_holm.has_value(); });

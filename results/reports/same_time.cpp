@@ -1,6 +1,7 @@
 #include "results/reports/same_time.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/error.h"
@@ -36,18 +37,31 @@ bool same_but_recipe(const Cell& a, const Cell& b) {
   return a.network == b.network && a.dataset == b.dataset && others(a) == others(b);
 }
 
-// The dense row that is as short as the row is fast. One serves all methods that leave it the same
-// epochs, so it goes by its recipe and not by the name in its label.
-const Row* control_row(const RowSet& set, const Row& row, const Recipe& recipe) {
-  const Recipe wanted = shortened(recipe, iso_time_epochs(recipe.epochs, row.speedup.ratio));
+struct Control {
+  const Row* row = nullptr;
+  double epochs = 0;
+};
+
+// The dense row that is as short as the row is fast; `recipe`: of the row's own dense row. One
+// serves all methods that leave it the same epochs, so it goes by its recipe and not by the name in
+// its label; and a speedup that is measured again moves a little, so the nearest one will do.
+Control control_row(const RowSet& set, const Row& row, const Recipe& recipe) {
+  const double length = length_in_epochs(recipe), wanted = length / row.speedup.ratio;
+  const auto distance = [=](const Control& control) { return std::abs(control.epochs - wanted); };
+  Control nearest;
   for (const auto& other : set.rows()) {
     const Cell& cell = *other.first;
-    if (cell.method_label.starts_with(kIsoTimePrefix) && other.accuracy.n > 0 &&
-        same_but_recipe(cell, *row.first) && recipe_of(cell) == wanted) {
-      return &other;
+    if (!cell.method_label.starts_with(kIsoTimePrefix) || other.accuracy.n == 0 ||
+        !same_but_recipe(cell, *row.first)) {
+      continue;
     }
+    const auto its = recipe_of(cell);
+    if (!its || shortened_like(recipe, *its) != *its) continue;
+    const Control control{&other, length_in_epochs(*its)};
+    if (nearest.row == nullptr || distance(control) < distance(nearest)) nearest = control;
   }
-  return nullptr;
+  const double tolerance = std::max(0.5, length / 100);
+  return nearest.row != nullptr && distance(nearest) <= tolerance ? nearest : Control();
 }
 
 // The first evaluation at `epochs` or later; the end where there is none.
@@ -78,6 +92,7 @@ SameTime in_curves(const RowSet& set, const Row& row, double epochs,
     const auto& tests = set.evaluations(*dense->run(), "test");
     const auto at = evaluation_at(tests, epochs);
     if (at == tests.end()) continue;
+    result.trained = at->epoch;
     advantages.push_back(100 * at->value - *ours);
     count_reached(set.judged(*dense, *dense->run()), epochs, target, result);
   }
@@ -100,17 +115,18 @@ std::string_view name(SameTimeSource source) {
 }
 
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target) {
-  const auto recipe = recipe_of(*row.first);
-  if (row.dense == nullptr || row.dense == &row || row.speedup.n == 0 || !recipe) return {};
-  const double epochs = static_cast<double>(recipe->epochs) / row.speedup.ratio;
-  if (epochs >= static_cast<double>(recipe->epochs)) return {};
+  if (row.dense == nullptr || row.dense == &row || row.speedup.n == 0) return {};
+  const auto recipe = recipe_of(*row.dense->first);
+  if (!recipe) return {};
+  const double epochs = length_in_epochs(*recipe) / row.speedup.ratio;
+  if (row.speedup.ratio <= 1) return {};
   if (is_prefix_of_longer(*recipe)) return in_curves(set, row, epochs, target);
-  const Row* control = control_row(set, row, *recipe);
-  if (control == nullptr) return {};
-  SameTime result{.source = SameTimeSource::kRuns, .epochs = epochs};
-  result.advantage = paired_difference(set.losses(row, *control, /*best=*/false));
-  for (const auto& [cell, run] : accuracy_runs(*control, /*diverged=*/false)) {
-    count_reached(set.judged(*cell, *run), epochs, target, result);
+  const auto control = control_row(set, row, *recipe);
+  if (control.row == nullptr) return {};
+  SameTime result{.source = SameTimeSource::kRuns, .epochs = epochs, .trained = control.epochs};
+  result.advantage = paired_difference(set.losses(row, *control.row, /*best=*/false));
+  for (const auto& [cell, run] : accuracy_runs(*control.row, /*diverged=*/false)) {
+    count_reached(set.judged(*cell, *run), control.epochs, target, result);
   }
   return result;
 }

@@ -20,6 +20,7 @@ enum class SameTimeSource {
 struct SameTime {
   SameTimeSource source = SameTimeSource::kNone;
   double epochs = 0;           // of exact training that fit into the method's time
+  double trained = 0;          // those that the exact training has; 0 without any
   PairedDifference advantage;  // the exact training minus the method, points, paired by seed
   // Of the exact trainings, those that reach the row's target in that time.
   int64_t reached = 0, tried = 0;
@@ -29,8 +30,9 @@ struct SameTime {
 std::string_view name(SameTimeSource source);
 
 // Of a row that timing runs show to be faster than its dense row; nothing where it is not. Between
-// two evaluations the later one counts, which gives the exact training the more time. `target`: a
-// share to reach, or none.
+// two evaluations the later one counts, which gives the exact training the more time. Of runs of
+// their own those whose length is nearest count, by half an epoch or a hundredth of the training at
+// most. `target`: a share to reach, or none.
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target);
 
 }  // namespace approx

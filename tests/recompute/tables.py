@@ -231,51 +231,60 @@ def reached_by(judged, epochs, share):
     return any(point["value"] >= share for point in judged[:before + 1])
 
 
+def length_of(recipe):
+    return recipe["epochs"] - 1 + recipe.get("last_epoch", 1)
+
+
 def in_runs_of_their_own(row, rows, epochs, share):
-    """As same_time, of exact trainings of as many whole epochs, the recipe otherwise the same."""
+    """As same_time, of the exact trainings of the nearest length, the recipe otherwise the same."""
     def other_than(config, keys):
         return {key: value for key, value in config.items() if key not in keys}
-    config = row.first.config
-    of_length = ("epochs", "eval_every", "decay", "decay_epochs", "milestones", "peak_epoch",
-                 "warmup_epochs", "grow_from", "grow_until")
+    config, exact = row.first.config, row.dense.first.config["recipe"]
+    of_length = ("epochs", "last_epoch", "eval_every", "decay", "decay_epochs", "milestones",
+                 "peak_epoch", "warmup_epochs", "grow_from", "grow_until")
     of_row = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps")
+    found = []
     for control in rows:
         theirs = control.first.config
-        if not control.first.method_label.startswith(CONTROL) or not control.finals() or \
-                theirs["recipe"]["epochs"] != max(1, math.floor(epochs + 0.5)) or \
-                other_than(theirs, of_row) != other_than(config, of_row) or \
-                other_than(theirs["recipe"], of_length) != other_than(config["recipe"], of_length):
-            continue
-        curves = [row.store.judged(cell) for cell in control.trained()]
-        curves = [judged for judged in curves if judged and share is not None]
-        return (row.losses(control), epochs,
-                sum(reached_by(judged, epochs, share) for judged in curves), len(curves),
-                "runs of their own")
-    return None
+        if control.first.method_label.startswith(CONTROL) and control.finals() and \
+                other_than(theirs, of_row) == other_than(config, of_row) and \
+                other_than(theirs["recipe"], of_length) == \
+                other_than(exact, of_length):
+            length = length_of(theirs["recipe"])
+            found.append((abs(length - epochs), length, control))
+    off, length, control = min(found, key=lambda each: each[0], default=(math.inf, 0, None))
+    if off > max(0.5, length_of(exact) / 100):
+        return None
+    curves = [row.store.judged(cell) for cell in control.trained()]
+    curves = [judged for judged in curves if judged and share is not None]
+    return (row.losses(control), epochs, length,
+            sum(reached_by(judged, length, share) for judged in curves), len(curves),
+            "runs of their own")
 
 
 def same_time(row, rows, share):
     """Dense minus method in points where the method's time is up, the epochs of dense that fit into
-    it, how many dense runs of how many reach the target until then, and what said so. None where
-    nothing does."""
+    it, those that it has, how many dense runs of how many reach the target until then, and what
+    said so. None where nothing does."""
     recipe, ratio = row.first.config["recipe"], row.speedup()[0]
     if row.dense is None or ratio is None or ratio <= 1:
         return None
-    epochs = recipe["epochs"] / ratio
+    epochs = length_of(recipe) / ratio
     if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"]:
         return in_runs_of_their_own(row, rows, epochs, share)
-    advantages, reached, tried = [], 0, 0
+    advantages, trained, reached, tried = [], 0, 0, 0
     for cell, dense in row.pairs():
         later = [point for point in row.store.accuracies(dense.run, "test")
                  if point["epoch"] >= epochs - 1e-9]
         if not later:
             continue
         advantages.append(100 * later[0]["value"] - row.final(cell))
+        trained = later[0]["epoch"]
         if share is None:
             continue
         tried += 1
         reached += reached_by(row.store.judged(dense), epochs, share)
-    return advantages, epochs, reached, tried, "the dense runs' curves"
+    return advantages, epochs, trained, reached, tried, "the dense runs' curves"
 
 
 def same_time_word(advantages):
@@ -297,7 +306,8 @@ def expected_advice(rows, share_of_error):
         margin = share_of_error * (100 - (mean(dense) or 0)) if row.dense else 0
         low, high = one_sided_bounds(losses)
         control = same_time(row, rows, target.share if target else None)
-        advantages, epochs, reached, tried, source = control or (None, None, 0, 0, "")
+        advantages, epochs, trained, reached, tried, source = \
+            control or (None, None, None, 0, 0, "")
         worth, decided_by = by_three([("speed", speed_word(row)), ("loss", loss_word(row, margin)),
                                       ("same time", same_time_word(advantages))])
         yield {
@@ -307,7 +317,7 @@ def expected_advice(rows, share_of_error):
             "loss_p": p, "loss_p_holm": adjusted, "margin_pp": margin,
             "iso_time_pp": mean(advantages or []), "iso_time_pp_half": half_width(advantages or []),
             "iso_time_n": len(advantages or []), "iso_time_epochs": epochs,
-            "iso_time_source": source,
+            "iso_time_trained": trained or None, "iso_time_source": source,
             **triple("target_speedup", target.speedup if target else (None, None, None)),
             "target_pct": 100 * target.share if target else None,
             "target_reached": sum(target.arrived) if target else None,

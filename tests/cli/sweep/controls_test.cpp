@@ -40,7 +40,7 @@ TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
   const size_t before = experiment.runs().size();
   const auto left_out = add_controls(
       experiment, {.iso_time = true},
-      {.speedups = {{{"Zero", "S", "wang_cnn2"}, 1.25}, {{"random", "S", "wang_cnn2"}, 1.01}}},
+      {.speedups = {{{"Zero", "S", "wang_cnn2"}, 1.25}, {{"random", "S", "wang_cnn2"}, 0.99}}},
       test_catalogue(), controls_checksum);
   ASSERT_EQ(experiment.runs().size(), before + 2);  // one a seed
   const auto& control = experiment.runs().back();
@@ -49,15 +49,31 @@ TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
   EXPECT_TRUE(control.config.schedule.empty());
   EXPECT_EQ(control.config.recipe.epochs, 8);  // 10 / 1.25
   EXPECT_EQ(control.config.seed, 1);
-  // A hundredth faster does not buy an epoch of ten.
+  EXPECT_EQ(control.config.recipe.last_epoch, 1);
   ASSERT_EQ(left_out.size(), 1u);
-  EXPECT_NE(left_out[0].find("random, S on wang_cnn2: 1.01x"), std::string::npos) << left_out[0];
+  EXPECT_NE(left_out[0].find("random, S on wang_cnn2: at 0.99x it saves no time"),
+            std::string::npos)
+      << left_out[0];
   // Without a timing there is no control, and it is said.
   auto untimed = grid();
   EXPECT_EQ(
       add_controls(untimed, {.iso_time = true}, {}, test_catalogue(), controls_checksum).size(),
       2u);
   EXPECT_EQ(untimed.runs().size(), before);
+}
+
+// Each arm may be tuned to a learning rate of its own; the control trains as exact training does.
+TEST(Controls, ADenseRunHasTheLearningRateOfTheExactRow) {
+  auto experiment = grid();
+  for (auto& run : std::get<Trainings>(experiment.work).runs) {
+    run.config.recipe.learning_rate = run.config.method == kDense ? 0.05 : 0.2;
+  }
+  add_controls(experiment, {.iso_time = true}, {.speedups = {{{"Zero", "S", "wang_cnn2"}, 1.25}}},
+               test_catalogue(), controls_checksum);
+  const auto& control = experiment.runs().back();
+  EXPECT_EQ(control.method_label, "dense in the time of Zero, S");
+  EXPECT_EQ(control.config.recipe.learning_rate, 0.05);
+  EXPECT_EQ(control.config.recipe.epochs, 8);
 }
 
 // What a shorter training would show, the dense runs themselves show on their way.
@@ -158,6 +174,33 @@ TEST(Controls, ASmallerNetworkIsTimedAgainstTheLargerOne) {
   ASSERT_EQ(experiment.runs().size(), before + 2);
   EXPECT_EQ(experiment.runs().back().config.purpose, Purpose::kTiming);
   EXPECT_EQ(experiment.runs().back().config.timed_against, larger);
+}
+
+// What a row saves is more often a part of an epoch than a whole one.
+TEST(Shortened, BreaksTheLastEpochOff) {
+  Recipe recipe;
+  recipe.epochs = 6;
+  const auto shown = [&](int64_t hundredths) {
+    const auto shorter = shortened(recipe, hundredths);
+    return std::pair(shorter.epochs, shorter.last_epoch);
+  };
+  EXPECT_EQ(shown(50), std::pair(int64_t{3}, 1.0));
+  EXPECT_EQ(shown(90), std::pair(int64_t{6}, 0.4));
+  EXPECT_EQ(shown(77), std::pair(int64_t{5}, 0.62));
+  EXPECT_EQ(shown(17), std::pair(int64_t{2}, 0.02));
+  EXPECT_EQ(shown(1), std::pair(int64_t{1}, 0.06));
+  EXPECT_EQ(shortened(recipe, 90).eval_every, 1);
+  // Never longer than the time allows, and shorter by less than a hundredth.
+  for (const double speedup : {1.001, 1.01, 1.1, 1.108, 1.25, 1.3, 2.0, 7.0}) {
+    const auto hundredths = static_cast<double>(iso_time_hundredths(speedup));
+    EXPECT_LE(hundredths, 100 / speedup + 1e-6);
+    EXPECT_GT(hundredths, 100 / speedup - 1);
+  }
+  EXPECT_EQ(iso_time_hundredths(1.25), 80);
+  EXPECT_EQ(iso_time_hundredths(1000), 1);
+  // Of a training that ends within an epoch itself.
+  recipe.last_epoch = 0.5;
+  EXPECT_EQ(shown(80), std::pair(int64_t{5}, 0.4));
 }
 
 TEST(Shortened, TakesTheLearningRateThroughTheSameCourse) {

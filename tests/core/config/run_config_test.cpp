@@ -148,7 +148,9 @@ TEST(RunKey, EachSingleChangeChangesIt) {
   for (const auto& spec : recipe_specs()) {
     Json recipe = example().recipe;
     Json& value = recipe[spec.name];
-    if (value.is_boolean()) {
+    if (value.is_null()) {  // came late, so that it is not written at its default
+      value = 0.5;
+    } else if (value.is_boolean()) {
       value = !value.get<bool>();
     } else if (value.is_string() && spec.choices.empty()) {
       value = "3,5";
@@ -464,6 +466,32 @@ TEST(RunKey, AnotherBuiltInTableIsAnotherTiming) {
   EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), keys.size());
   config.kernel_rules = "whole * * * * * * never\n";
   EXPECT_TRUE(earlier().empty()) << "a table of its own";
+}
+
+// It came when there were results of runs whose epochs are whole.
+TEST(RunKey, WholeEpochsAreNotWritten) {
+  auto config = example();
+  config.recipe.epochs = 3;
+  EXPECT_FALSE(Json(config)["recipe"].contains("last_epoch"));
+  for (const auto& [name, text] : settings_in_effect(config)) EXPECT_NE(name, "last_epoch");
+  config.recipe.last_epoch = 0.4;
+  EXPECT_EQ(Json(config).get<RunConfig>(), config);
+  const auto settings = settings_in_effect(config);
+  EXPECT_EQ(std::count(settings.begin(), settings.end(), SettingText("last_epoch", "0.4")), 1);
+  EXPECT_DOUBLE_EQ(length_in_epochs(config.recipe), 2.4);
+  // Whole steps that fit, and one at least.
+  EXPECT_EQ(total_steps(config.recipe, 10), 24);
+  EXPECT_EQ(total_steps(config.recipe, 9), 21);
+  EXPECT_EQ(total_steps(config.recipe, 1), 3);
+  config.recipe.last_epoch = 0.29;  // of 100 steps 28.999999999999996
+  EXPECT_EQ(total_steps(config.recipe, 100), 229);
+  config.recipe.last_epoch = 1;
+  EXPECT_EQ(total_steps(config.recipe, 7), 21);
+  for (const char* wrong : {"0", "-0.5", "1.5"}) {
+    EXPECT_THROW(
+        from_json(Json::parse(fmt::format(R"({{"last_epoch": {}}})", wrong)), config.recipe), Error)
+        << wrong;
+  }
 }
 
 TEST(RunKey, OtherKernelRulesAreAnotherRun) {

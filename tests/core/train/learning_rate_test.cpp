@@ -82,6 +82,23 @@ TEST(LearningRate, TriangularIsLinearOnBothSidesOfItsPeak) {
   EXPECT_DOUBLE_EQ(learning_rate(recipe, 99, 10), 0.4 * 99 / 200) << "it ends before its peak";
 }
 
+// The course is that of the steps that are made: it does not break off.
+TEST(LearningRate, ComesToItsEndWithinAnEpoch) {
+  for (const char* schedule : {"cosine", "onecycle", "triangular"}) {
+    auto recipe = ten_epochs(schedule);
+    recipe.peak_epoch = 2;
+    auto longer = recipe;
+    recipe.epochs = 6;
+    recipe.last_epoch = 0.4;  // 54 steps
+    longer.epochs = 54;       // of one step
+    longer.peak_epoch = 20;
+    for (const int64_t step : {0, 19, 30, 53}) {
+      EXPECT_DOUBLE_EQ(learning_rate(recipe, step, 10), learning_rate(longer, step, 1))
+          << schedule << ' ' << step;
+    }
+  }
+}
+
 TEST(LearningRate, WarmupLeadsLinearlyIntoAnySchedule) {
   for (const std::string schedule : {"constant", "exponential", "step", "cosine", "onecycle"}) {
     auto recipe = ten_epochs(schedule);

@@ -206,6 +206,38 @@ TEST(Resume, AnInterruptedRunReportsWhatAStraightOneReports) {
   EXPECT_EQ(essence(third), essence(straight));
 }
 
+// The steps are those of a longer training; after the last one comes an evaluation.
+TEST(Resume, ATrainingMayEndWithinAnEpoch) {
+  auto config = resumed_config("dense");  // three epochs of 14 steps
+  config.recipe.eval_every = 2;
+  const auto whole = events_through(config, {});
+  config.recipe.last_epoch = 0.5;
+  const auto part = events_through(config, {});
+  EXPECT_EQ(whole.back()["steps"], 42);
+  EXPECT_EQ(part.back()["steps"], 35);
+  EXPECT_EQ(part.front()["total_steps"], 35);
+  const auto accuracies = [](const std::vector<Json>& events) {
+    std::vector<std::pair<int64_t, double>> found;
+    for (const auto& event : events) {
+      if (event["event"] != "metric" || event["name"] != "accuracy" || event["split"] != "test")
+        continue;
+      EXPECT_DOUBLE_EQ(event["epoch"].get<double>(), event["step"].get<double>() / 14);
+      found.emplace_back(event["step"], event["value"]);
+    }
+    return found;
+  };
+  const auto of_whole = accuracies(whole), of_part = accuracies(part);
+  ASSERT_EQ(of_whole.size(), 2u);
+  ASSERT_EQ(of_part.size(), 2u);
+  EXPECT_EQ(of_part[0], of_whole[0]) << "a constant learning rate";
+  EXPECT_EQ(of_part[1].first, 35);
+  // And it goes on from a checkpoint to the same end.
+  const ResumeFolder folder;
+  const Checkpoints checkpoints{.folder = folder.path()};
+  events_through(config, checkpoints, 4);
+  EXPECT_EQ(essence(events_through(config, checkpoints)), essence(part));
+}
+
 TEST(Resume, CheckpointsComeByEpochOrByTime) {
   const auto config = resumed_config("dense");
   const auto steps_of = [&](const Checkpoints& checkpoints) {

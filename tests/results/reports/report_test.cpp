@@ -856,6 +856,69 @@ TEST_F(ReportTest, ASpeedupAboveItsCeilingIsMarkedAndDecidesNothing) {
             0u);
 }
 
+// Speedups that are measured again move a little, and stores hold controls of whole epochs.
+TEST_F(ReportTest, TheControlOfTheNearestLengthCounts) {
+  std::vector<Ran> runs;
+  const auto add_control = [&](int64_t epochs, double last_epoch, double lead) {
+    for (int64_t seed = 0; seed < 6; ++seed) {
+      Ran run = accuracy("dense", seed, {0.8 + lead + 0.001 * static_cast<double>(seed)});
+      run.plan.config.recipe.epochs = epochs;
+      run.plan.config.recipe.last_epoch = last_epoch;
+      run.plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+      run.plan.config.recipe.eval_every = 1;
+      run.plan.method_label = "dense in the time of zero";
+      run.plan.key += fmt::format("-control-{}-{}", epochs, last_epoch);
+      runs.push_back(run);
+    }
+  };
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    for (const char* method : {"dense", "zero"}) {
+      Ran run = accuracy(method, seed, {0.8 + 0.001 * static_cast<double>(seed)});
+      run.plan.config.recipe.epochs = 4;
+      run.plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+      runs.push_back(run);
+    }
+  }
+  for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+    runs.push_back(timing("zero", 1250, seed));  // 3.2 epochs fit
+    runs.back().plan.config.recipe.epochs = 4;
+    runs.back().plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+  }
+  const auto advice = [&] {
+    std::filesystem::remove(path_);
+    fill(runs);
+    return report_advice(path_);
+  };
+  add_control(2, 1, 0.03);  // more than half an epoch away
+  EXPECT_EQ(count(advice(), "zero", "iso_time_n"), 0);
+  add_control(3, 1, 0.05);
+  Table table = advice();
+  EXPECT_NEAR(real(table, "zero", "iso_time_pp"), 5, 1e-9);
+  EXPECT_NEAR(real(table, "zero", "iso_time_trained"), 3, 1e-9);
+  add_control(4, 0.19, -0.01);
+  table = advice();
+  EXPECT_NEAR(real(table, "zero", "iso_time_pp"), -1, 1e-9);
+  EXPECT_NEAR(real(table, "zero", "iso_time_epochs"), 3.2, 0.01);
+  EXPECT_NEAR(real(table, "zero", "iso_time_trained"), 3.19, 1e-9);
+  // A control has the learning rate of the exact training, whichever the method was tuned to.
+  for (auto& run : runs) {
+    if (run.plan.method_label == "zero") run.plan.config.recipe.learning_rate = 0.7;
+  }
+  const auto tuned_advice = [&] {
+    std::filesystem::remove(path_);
+    fill(runs);
+    auto trials = experiment_of({runs.front().plan});
+    trials.id += ":tune";
+    RunStore(path_, Mode::kWrite).add_experiment(trials, "sweep --tune");
+    return report_advice(path_);
+  };
+  EXPECT_NEAR(real(tuned_advice(), "zero", "iso_time_trained"), 3.19, 1e-9);
+  for (auto& run : runs) {
+    if (run.plan.config.recipe.last_epoch < 1) run.plan.config.recipe.learning_rate = 0.7;
+  }
+  EXPECT_NEAR(real(tuned_advice(), "zero", "iso_time_trained"), 3, 1e-9);
+}
+
 // The control that a row is held against has all of its settings but those that are shortened.
 TEST_F(ReportTest, AControlOfOtherSettingsControlsNothing) {
   std::vector<Ran> runs;
