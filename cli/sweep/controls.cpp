@@ -25,7 +25,11 @@ class ControlMaker {
   ControlMaker(const Experiment& experiment, const Controls& controls, const StoredRows& stored,
                const Catalogue& catalogue,
                const std::function<std::string(const std::string&)>& checksum)
-      : controls_(controls), stored_(stored), catalogue_(catalogue), checksum_(checksum) {
+      : controls_(controls),
+        stored_(stored),
+        catalogue_(catalogue),
+        checksum_(checksum),
+        is_tuned_(experiment.tuning.has_value()) {
     for (const auto& run : experiment.runs()) {
       keys_.insert(run.key);
       if (is_dense(run.config.method) && run.excluded.empty()) exact_.push_back(&run);
@@ -69,7 +73,13 @@ class ControlMaker {
   }
 
   void add_iso_time(const PlannedRun& run) {
-    const Recipe& recipe = exact_recipe(run);
+    const PlannedRun* exact = exact_beside(run);
+    if (exact == nullptr && is_tuned_) {
+      return say(run,
+                 "the exact training beside it, whose learning rate it has, is not in this "
+                 "sweep");
+    }
+    const Recipe& recipe = exact == nullptr ? run.config.recipe : exact->config.recipe;
     if (is_prefix_of_longer(recipe)) {
       return say(run,
                  "under a constant learning rate `report advice` reads it from the dense runs' "
@@ -92,8 +102,9 @@ class ControlMaker {
     add(std::move(control));
   }
 
-  // That of the exact training beside a run, which may have been tuned to another learning rate.
-  const Recipe& exact_recipe(const PlannedRun& run) const {
+  // The exact training that differs from a run in method and learning rate, as each is tuned,
+  // alone.
+  const PlannedRun* exact_beside(const PlannedRun& run) const {
     const auto beside = [&](const PlannedRun* exact) {
       RunConfig config = exact->config;
       config.method = run.config.method;
@@ -102,7 +113,7 @@ class ControlMaker {
       return config == run.config;
     };
     const auto found = std::find_if(exact_.begin(), exact_.end(), beside);
-    return found == exact_.end() ? run.config.recipe : (*found)->config.recipe;
+    return found == exact_.end() ? nullptr : *found;
   }
 
   void add_random(const PlannedRun& run) {
@@ -119,6 +130,7 @@ class ControlMaker {
   const StoredRows& stored_;
   const Catalogue& catalogue_;
   const std::function<std::string(const std::string&)>& checksum_;
+  const bool is_tuned_;
   std::vector<const PlannedRun*> exact_;
   std::set<std::string> said_, keys_;
 };

@@ -60,7 +60,9 @@ Control control_row(const RowSet& set, const Row& row, const Recipe& recipe) {
     const Control control{&other, length_in_epochs(*its)};
     if (nearest.row == nullptr || distance(control) < distance(nearest)) nearest = control;
   }
-  const double tolerance = std::max(0.5, length / 100);
+  // Older ones are as many whole epochs as were nearest.
+  const bool whole = nearest.epochs == std::floor(nearest.epochs);
+  const double tolerance = std::max(whole ? 0.5 : 0.0, length / 50);
   return nearest.row != nullptr && distance(nearest) <= tolerance ? nearest : Control();
 }
 

@@ -31,8 +31,8 @@ std::string_view name(SameTimeSource source);
 
 // Of a row that timing runs show to be faster than its dense row; nothing where it is not. Between
 // two evaluations the later one counts, which gives the exact training the more time. Of runs of
-// their own those whose length is nearest count, by half an epoch or a hundredth of the training at
-// most. `target`: a share to reach, or none.
+// their own those whose length is nearest count, by a fiftieth of the training at most, or, of
+// whole epochs, by half of one. `target`: a share to reach, or none.
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target);
 
 }  // namespace approx

@@ -253,7 +253,7 @@ def in_runs_of_their_own(row, rows, epochs, share):
             length = length_of(theirs["recipe"])
             found.append((abs(length - epochs), length, control))
     off, length, control = min(found, key=lambda each: each[0], default=(math.inf, 0, None))
-    if off > max(0.5, length_of(exact) / 100):
+    if off > max(0.5 if length == math.floor(length) else 0, length_of(exact) / 50):
         return None
     curves = [row.store.judged(cell) for cell in control.trained()]
     curves = [judged for judged in curves if judged and share is not None]

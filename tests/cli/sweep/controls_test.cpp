@@ -74,6 +74,22 @@ TEST(Controls, ADenseRunHasTheLearningRateOfTheExactRow) {
   EXPECT_EQ(control.method_label, "dense in the time of Zero, S");
   EXPECT_EQ(control.config.recipe.learning_rate, 0.05);
   EXPECT_EQ(control.config.recipe.epochs, 8);
+  // A sweep of some arms may lack that row; of a tuned experiment nothing else has its rate.
+  for (const bool tuned : {false, true}) {
+    auto alone = grid();
+    auto& runs = std::get<Trainings>(alone.work).runs;
+    std::erase_if(runs, [](const PlannedRun& run) { return run.config.method == kDense; });
+    if (tuned) alone.tuning = Tuning();
+    const size_t before = runs.size();
+    const auto left_out =
+        add_controls(alone, {.iso_time = true}, {.speedups = {{{"Zero", "S", "wang_cnn2"}, 1.25}}},
+                     test_catalogue(), controls_checksum);
+    EXPECT_EQ(alone.runs().size(), tuned ? before : before + 2);
+    ASSERT_EQ(left_out.size(), tuned ? 2u : 1u);
+    if (tuned) {
+      EXPECT_NE(left_out[0].find("is not in this sweep"), std::string::npos) << left_out[0];
+    }
+  }
 }
 
 // What a shorter training would show, the dense runs themselves show on their way.

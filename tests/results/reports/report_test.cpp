@@ -889,7 +889,8 @@ TEST_F(ReportTest, TheControlOfTheNearestLengthCounts) {
     fill(runs);
     return report_advice(path_);
   };
-  add_control(2, 1, 0.03);  // more than half an epoch away
+  add_control(2, 1, 0.03);     // more than half an epoch away
+  add_control(3, 0.99, 0.04);  // as far as only whole epochs may be
   EXPECT_EQ(count(advice(), "zero", "iso_time_n"), 0);
   add_control(3, 1, 0.05);
   Table table = advice();
