@@ -3,6 +3,7 @@
 #   approxtrain report curves --db X.db --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/curves.gp
 # Shows loss/train and accuracy/test where they are there; metrics='all' shows everything there is.
+# Exact trainings that are as short as a method is fast are left out.
 folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
 script = ARG0
 load folder(script) . "style.gp"
@@ -15,7 +16,7 @@ where_words(split) = split eq "test" ? "test images" : split eq "holdout" ? "hel
 axis_words(kind) = is_accuracy(kind) ? "accuracy on " . where_words(kind[10:]) . ", %" : \
                    strstrt(kind, "loss/") == 1 ? "loss on " . where_words(kind[6:]) : kind
 kinds = ""; lines = ""
-visit(r) = (see_panel(""), kinds = add(kinds, kind(0)), \
+visit(r) = shorter(0) ? 0 : (see_panel(""), kinds = add(kinds, kind(0)), \
            lines = add(lines, series(0)), 0)
 eval reading
 if (kinds eq "") { eval nothing; exit }
@@ -41,7 +42,7 @@ high(r) = unit(0) * (strlen(text("hi")) ? number("hi") : number("max"))
 do for [g = 1:down] {
   do for [k = 1:across] {
     in = item(panels, g); metric = item(kinds, k)
-    here(r) = group(0) eq in && kind(0) eq metric
+    here(r) = group(0) eq in && kind(0) eq metric && !shorter(0)
     shown = ""; banded = ""
     visit(r) = (here(0) && known(number("mean")) ? (shown = add(shown, series(0)), 0) : 0, \
                here(0) && known(low(0)) ? (banded = add(banded, series(0)), 0) : 0, 0)

@@ -80,6 +80,9 @@ number(column_) = strlen(text(column_)) ? text(column_) + 0.0 : NaN
 plain(s) = strstrt(s, "_") ? s[:strstrt(s, "_") - 1] . " " . plain(s[strstrt(s, "_") + 1:]) : s
 joined(a, b) = a eq "" ? b : b eq "" ? a : a . ", " . b
 series(r) = joined(text("method"), text("schedule"))
+# An exact training that is shorter than the others (sweep --controls iso-time): `report advice` holds
+# it against them; in a figure it would be a panel of its own.
+shorter(r) = strstrt(text("method"), "dense in the time of ") == 1
 layer(r) = text("layer_index") . " " . text("layer")
 group(r) = joined(joined(text("network"), text("dataset")), text("setting"))
 

@@ -1,6 +1,7 @@
 # Time to target, a panel for each network and target, a bar for each method and schedule: the
 # restricted mean with its 95 % interval, and how many of the runs reached the target. The dotted
-# mark is the budget; where there is no mean an empty bar goes up to it:
+# mark is the budget; where there is no mean an empty bar goes up to it. Exact trainings that are as
+# short as a method is fast are left out:
 #   approxtrain report tta --db X.db --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/tta.gp
 folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
@@ -13,7 +14,7 @@ span(r) = known(number("restricted_mean_se")) ? 1.96 * number("restricted_mean_s
 end(r) = known(number("restricted_mean_s")) ? number("restricted_mean_s") + span(0) : 0
 limit(r) = known(number("budget_s")) ? number("budget_s") : 0
 methods = ""; labels = ""; most = 0
-visit(r) = (see_panel(target(0)), methods = add(methods, text("method")), \
+visit(r) = shorter(0) ? 0 : (see_panel(target(0)), methods = add(methods, text("method")), \
            labels = add(labels, series(0)), 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
@@ -32,7 +33,7 @@ set border 1
 set xlabel "training time to the target, seconds (mean up to the budget, dotted)"
 do for [g = 1:down] {
   in = item(panels, g)
-  here(r) = goal(0) eq in
+  here(r) = goal(0) eq in && !shorter(0)
   shown = ""; tips = ""; right = 0; bars = 0; errors = 0; open = 0; limits = 0
   visit(r) = (here(0) ? (shown = add(shown, series(0)), \
                        tips = tips . text("reached") . "/" . text("runs") . "\n", \

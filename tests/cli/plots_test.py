@@ -74,6 +74,12 @@ def main():
     # One panel needs no title of its own: all of it is common.
     texts, _ = texts_of("pareto", PARETO[:3])
     expect(any(text.startswith("MLP, mnist, ") for text in texts), f"one panel: {texts}")
+    name, setting = ",dense in the time of zero,", "epochs=5 " + COMMON
+    shorter = [line.replace(",dense,", name).replace(COMMON, setting) for line in CURVES[1:]
+               if ",dense," in line]
+    texts, _ = texts_of("curves", CURVES + shorter)
+    expect(not any("in the time of" in text or "epochs=5" in text for text in texts),
+           f"a shorter exact training is drawn: {texts}")
     texts, _ = texts_of("bandwidth", BANDWIDTH)
     for word in ["2 ranks", "unlimited", "1000", "200", "dense", "half", "step, ms"]:
         expect(word in texts, f"bandwidth: {word!r} is missing: {texts}")
