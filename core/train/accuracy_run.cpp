@@ -75,7 +75,7 @@ class AccuracyRun {
       timed_step();
       if (recorded) save_operands();
       const int64_t done = session_->steps_done();
-      const bool epoch_ends = done % per_epoch == 0 || done == total;
+      const bool epoch_ends = at_end_of_epoch();
       // Reading the loss waits for the device, so it is looked at once in a while: soon enough to
       // stop a diverged run within a hundred steps.
       if (epoch_ends || done % kLossEvery == 0) look_at_loss(epoch_ends);
@@ -88,6 +88,12 @@ class AccuracyRun {
     return Ending::kFinished;
   }
 
+  // The last one may be a part.
+  bool at_end_of_epoch() const {
+    const int64_t done = session_->steps_done();
+    return done % session_->steps_per_epoch() == 0 || done == session_->total_steps();
+  }
+
   void timed_step() {
     const auto before = RunClock::now();
     std::optional<double> density;
@@ -98,9 +104,7 @@ class AccuracyRun {
     }
     const int64_t done = session_->steps_done();
     // Where steps are only queued, their single times mean nothing; epochs are timed instead.
-    if (!on_cpu_ && (done % session_->steps_per_epoch() == 0 || done == session_->total_steps())) {
-      session_->synchronize();
-    }
+    if (!on_cpu_ && at_end_of_epoch()) session_->synchronize();
     const int64_t ns = nanoseconds(RunClock::now() - before);
     if (done <= warmup_) {
       record_.warmup_ns += ns;
