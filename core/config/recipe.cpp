@@ -52,6 +52,9 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
                      256),
 
       flag_setting("test_flip", &R::test_flip, "evaluation: average over the mirror image"),
+      number_setting("norm_examples", &R::norm_examples,
+                     "evaluation: training images of batch norms, 0: as trained", 0, 100'000'000)
+          .late(),
 
       choice_setting("crop", &R::crop, "how a training image is cut"),
       number_setting("crop_scale_min", &R::crop_scale_min,
@@ -130,6 +133,7 @@ bool takes_part(const Recipe& recipe, std::string_view setting) {
       {"peak_epoch", under(RateSchedule::kTriangular)},
       {"warmup", under(RateSchedule::kOneCycle)},
       {"last_epoch", [](const Recipe& r) { return r.last_epoch < 1; }},
+      {"norm_examples", [](const Recipe& r) { return r.norm_examples > 0; }},
       {"padding_mode", [](const Recipe& r) { return r.crop_padding > 0; }},
       {"crop_scale_min", random},
       {"crop_scale_max", random},

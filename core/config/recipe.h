@@ -98,6 +98,8 @@ struct Recipe {
 
   // Evaluation.
   bool test_flip = false;  // the mean of the logits of an image and of its mirror image
+  // Training images by which the statistics of batch norms are taken anew, 0: those of training.
+  int64_t norm_examples = 0;
 
   bool operator==(const Recipe&) const = default;
 };

@@ -72,6 +72,29 @@ void synchronise_norms(const torch::nn::Module& network,
   }
 }
 
+RenewedStatistics::RenewedStatistics(const torch::nn::Module& network) {
+  for (const auto& module : network.modules()) {
+    auto* norm = dynamic_cast<BatchNormImpl*>(module.get());
+    if (norm == nullptr) continue;
+    norms_.push_back({norm, norm->momentum()});
+    norm->train();
+  }
+}
+
+RenewedStatistics::~RenewedStatistics() {
+  for (const auto& [norm, momentum] : norms_) {
+    norm->set_momentum(momentum);
+    norm->eval();
+  }
+}
+
+void RenewedStatistics::expect(int64_t images) {
+  seen_ += images;
+  for (const auto& kept : norms_) {
+    kept.norm->set_momentum(static_cast<double>(images) / static_cast<double>(seen_));
+  }
+}
+
 BatchNormImpl::BatchNormImpl(const BatchNormOptions& o)
     : epsilon_(o.epsilon), momentum_(o.momentum) {
   weight = register_parameter("weight",

@@ -63,6 +63,9 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   // max(0, norm(x) + residual), `residual` shaped as x
   at::Tensor add_relu(const at::Tensor& x, const at::Tensor& residual);
 
+  void set_momentum(double momentum) { momentum_ = momentum; }
+  double momentum() const { return momentum_; }
+
   // Training statistics over the images of all of these, who call the same norms in the same order
   // with as many images each; null: over those of this process.
   std::shared_ptr<Collectives> ranks;
@@ -80,6 +83,28 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   double epsilon_, momentum_;
 };
 TORCH_MODULE(BatchNorm);
+
+// While it lives the batch norms of a network take the mean over all batches that pass through it
+// for their running statistics, as Izmailov et al. 2018, section 3.2, do it after training; all
+// else of the network stays as it is, which is to be evaluation.
+class RenewedStatistics {
+ public:
+  explicit RenewedStatistics(const torch::nn::Module& network);
+  ~RenewedStatistics();
+  RenewedStatistics(const RenewedStatistics&) = delete;
+  RenewedStatistics& operator=(const RenewedStatistics&) = delete;
+
+  // To be called before each batch. Norms count batches alike, by their number of images.
+  void expect(int64_t images);
+
+ private:
+  struct Kept {
+    BatchNormImpl* norm;
+    double momentum;
+  };
+  std::vector<Kept> norms_;
+  int64_t seen_ = 0;
+};
 
 // Gives the batch norms of a network the ranks that they take their statistics over.
 void synchronise_norms(const torch::nn::Module& network, const std::shared_ptr<Collectives>& ranks);

@@ -271,11 +271,26 @@ at::Tensor Session::test_logits(const at::Tensor& x) {
   return (logits + network_->forward(mirrored).to(at::kFloat)) / 2;
 }
 
+// Of exact forward passes, as an evaluation has them: a method may have trained with others. Ranks
+// all take the same images, since shares of them could differ in number.
+void Session::renew_statistics() {
+  RenewedStatistics renewed(*network_);
+  EvalBatches batches(split_.train, mean_, scale_);
+  int64_t seen = 0;
+  for (int64_t i = 0; i < batches.count() && seen < config_.recipe.norm_examples; ++i) {
+    const auto x = batches.at(i).x;
+    renewed.expect(x.size(0));
+    network_->forward(x);
+    seen += x.size(0);
+  }
+}
+
 Session::Score Session::evaluate(const DeviceImages& images) {
   const at::NoGradGuard no_grad;
   network_->eval();
   if (average_ != nullptr) average_->swap();
   const Autocast autocast(config_.precision, device_.type());
+  if (config_.recipe.norm_examples > 0) renew_statistics();
   auto correct = at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device_));
   auto loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
   EvalBatches batches(images, mean_, scale_, world());

@@ -60,7 +60,8 @@ class Session {
   std::optional<GraphReport> graph_report() const;
 
   // Shares of correctly classified examples and mean loss over a part, in evaluation mode, by the
-  // averaged weights where the recipe has them. Of several ranks each evaluates its share.
+  // averaged weights where the recipe has them, and by statistics of batch norms taken anew where
+  // it wants that: these stay. Of several ranks each evaluates its share.
   struct Score {
     double accuracy = 0, loss = 0;
   };
@@ -131,6 +132,7 @@ class Session {
   void compute(const Batch& batch, const StepRate& learning_rate, bool keeps_operands);
   at::Tensor loss_of(const Batch& batch);
   at::Tensor test_logits(const at::Tensor& x);
+  void renew_statistics();
   // Layers note their operands from the one to the other.
   void begin_probing();
   LayerOperands end_probing();

@@ -281,6 +281,34 @@ TEST(BatchNorm, EvaluationUsesTheRunningStatistics) {
                            (expected + problem.residual).relu(), 1e-4, 1e-5));
 }
 
+// The mean over what passes through, however many batches that is, and nothing of before.
+TEST(BatchNorm, StatisticsAreTakenAnewInEvaluation) {
+  at::manual_seed(7);
+  const at::NoGradGuard no_grad;
+  torch::nn::Sequential network(BatchNorm(3), torch::nn::Dropout(0.5));
+  auto& norm = *network->ptr<BatchNormImpl>(0);
+  network->forward(at::randn({4, 3, 2, 2}));
+  network->eval();
+  const auto many = at::randn({6, 3, 4, 4}) * 2 + 1, few = at::randn({2, 3, 4, 4}) - 5;
+  {
+    RenewedStatistics renewed(*network);
+    for (const auto& x : {many, few}) {
+      renewed.expect(x.size(0));
+      network->forward(x);
+    }
+    EXPECT_FALSE(network->is_training());
+    EXPECT_FALSE(network->ptr<torch::nn::DropoutImpl>(1)->is_training());
+  }
+  EXPECT_FALSE(norm.is_training());
+  EXPECT_EQ(norm.momentum(), BatchNormOptions().momentum);
+  const std::vector<int64_t> plane = {0, 2, 3};
+  EXPECT_TRUE(close(norm.running_mean, (6 * many.mean(plane) + 2 * few.mean(plane)) / 8, 1e-6));
+  EXPECT_TRUE(close(norm.running_variance, (6 * many.var(plane) + 2 * few.var(plane)) / 8, 1e-6));
+  const auto before = norm.running_mean.clone();
+  network->forward(few);
+  EXPECT_TRUE(at::equal(norm.running_mean, before)) << "evaluation as ever";
+}
+
 TEST(BatchNorm, OtherLayoutsAndPrecisionsGoThroughLibTorch) {
   const auto problem = random_problem({4, 24, 6, 6});
   BatchNorm norm(24);

@@ -149,8 +149,9 @@ TEST(RunKey, EachSingleChangeChangesIt) {
     Json recipe = example().recipe;
     Json& value = recipe[spec.name];
     if (value.is_null()) {  // came late, so that it is not written at its default
-      value = 0.5;
-    } else if (value.is_boolean()) {
+      std::visit([&](const auto& fallback) { value = fallback; }, spec.fallback);
+    }
+    if (value.is_boolean()) {
       value = !value.get<bool>();
     } else if (value.is_string() && spec.choices.empty()) {
       value = "3,5";
@@ -466,6 +467,16 @@ TEST(RunKey, AnotherBuiltInTableIsAnotherTiming) {
   EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), keys.size());
   config.kernel_rules = "whole * * * * * * never\n";
   EXPECT_TRUE(earlier().empty()) << "a table of its own";
+}
+
+TEST(RunKey, StatisticsOfTrainingAreNotWritten) {
+  auto config = example();
+  EXPECT_FALSE(Json(config)["recipe"].contains("norm_examples"));
+  for (const auto& [name, text] : settings_in_effect(config)) EXPECT_NE(name, "norm_examples");
+  config.recipe.norm_examples = 200;
+  EXPECT_EQ(Json(config).get<RunConfig>(), config);
+  const auto settings = settings_in_effect(config);
+  EXPECT_EQ(std::count(settings.begin(), settings.end(), SettingText("norm_examples", "200")), 1);
 }
 
 // It came when there were results of runs whose epochs are whole.

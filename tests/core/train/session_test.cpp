@@ -363,6 +363,27 @@ TEST(Session, EvaluatesByTheAverageAndTrainsOnWithoutIt) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << i;
 }
 
+// Channels that training leaves out are missing in its statistics. Evaluation by other ones leaves
+// the training as it is.
+TEST(Session, EvaluatesByStatisticsTakenAnewAndTrainsOnAsBefore) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config("topk_crs:ratio=0.5", "slice:layers=1::1");
+  Session plain(config, dataset);
+  config.recipe.norm_examples = 100;
+  Session renewing(config, dataset);
+  for (int i = 0; i < 6; ++i) {
+    plain.step();
+    renewing.step();
+    const auto a = plain.evaluate(plain.split().test);
+    const auto b = renewing.evaluate(renewing.split().test);
+    EXPECT_NE(a.loss, b.loss) << "step " << i;
+    EXPECT_EQ(renewing.evaluate(renewing.split().test).loss, b.loss) << "step " << i;
+  }
+  EXPECT_TRUE(renewing.network().is_training());
+  const auto a = plain.network().parameters(), b = renewing.network().parameters();
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << i;
+}
+
 TEST(Session, FlippingAtTestTimeSeesBothSides) {
   auto dataset = toy_dataset();
   auto config = toy_config();
