@@ -4,11 +4,9 @@
 include(GNUInstallDirs)
 install(TARGETS approxtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS approxtrain_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(opened approxtrain_cuda approxtrain_graphs approxtrain_mpi approxtrain_nccl)
-  if(TARGET ${opened})
-    install(TARGETS ${opened} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  endif()
-endforeach()
+if(APPROX_OPENED)
+  install(TARGETS ${APPROX_OPENED} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain
         FILES_MATCHING PATTERN "*.toml" PATTERN "shapes/*.txt")
 install(DIRECTORY plots DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain
