@@ -262,7 +262,8 @@ class AccuracyRun {
     epochs_since_save_ = 0;
   }
 
-  // A checkpoint that cannot be written costs what it would have saved, not the run.
+  // A checkpoint that cannot be written costs what it would have saved, not the run. A rank that
+  // does not give what it has is lost to the next step too.
   void save() {
     if (checkpoints_.folder.empty()) return;
     try {
@@ -273,6 +274,8 @@ class AccuracyRun {
       record.wall_ns += nanoseconds(RunClock::now() - began_);
       checkpoint.state["record"] = record;
       if (is_first()) save_checkpoint(checkpoints_.folder, checkpoint);
+    } catch (const LostRank&) {
+      throw;
     } catch (const Error& error) {
       note(fmt::format("no checkpoint after step {}: {}", session_->steps_done(), error.what()));
     }

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/digest.h"
+#include "core/engine/engine.h"
 #include "core/networks/network.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/checkpoint.h"
@@ -184,6 +185,42 @@ Json essence(const std::vector<Json>& events) {
     kept.push_back(event);
   }
   return kept;
+}
+
+// One rank, which the others leave in the middle of a checkpoint: they are asked for what each has.
+class LeftAtGather final : public Collectives {
+ public:
+  LeftAtGather() : Collectives({.rank = 0, .size = 1}) {}
+  void close() override {}
+  Json description() const override { return {{"library", "none"}}; }
+
+ private:
+  struct Done final : Pending {
+    void wait() override {}
+  };
+  std::unique_ptr<Pending> do_start_sums(std::vector<Sum>) override {
+    return std::make_unique<Done>();
+  }
+  std::unique_ptr<Pending> do_start_gather(const at::Tensor& own, const at::Tensor& all) override {
+    if (own.is_floating_point()) throw LostRank("rank 1 did not come");
+    all[0].copy_(own);
+    return std::make_unique<Done>();
+  }
+  void do_broadcast(const at::Tensor&) override {}
+};
+
+TEST(Resume, ARankThatIsLostInACheckpointEndsTheRun) {
+  const ResumeFolder folder;
+  const std::atomic<bool> stop = false;
+  std::vector<std::string> notes;
+  const auto sink = [&](const Json& event) {
+    if (event["event"] == "note") notes.push_back(event["message"]);
+  };
+  EXPECT_THROW(
+      run_accuracy(resumed_config("msbp"), dataset(), {.folder = folder.path(), .every_epochs = 1},
+                   sink, stop, {}, std::make_shared<LeftAtGather>()),
+      LostRank);
+  EXPECT_TRUE(notes.empty()) << notes.front();
 }
 
 TEST(Resume, AnInterruptedRunReportsWhatAStraightOneReports) {
