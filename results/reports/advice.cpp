@@ -153,8 +153,8 @@ Advice advise(const std::vector<Part>& parts) {
 struct AdviceLine {
   const Row* row = nullptr;
   Origin origin;
-  double margin = 0;        // points
-  NonInferiorityTest test;  // of its loss against dense
+  std::optional<double> margin;  // points; of an error that is measured
+  NonInferiorityTest test;       // of its loss against dense
   SameTime control;
   const TargetRow* target = nullptr;  // nullptr without one
   Advice advice;
@@ -163,17 +163,17 @@ struct AdviceLine {
 AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
                        const std::vector<TargetRow>& targets) {
   AdviceLine line{.row = &row, .origin = origin_of(row)};
-  if (row.dense != nullptr) {
+  if (row.dense != nullptr && row.dense->accuracy.n > 0) {
     line.margin = margin.points(100 - row.dense->accuracy.mean);
-    line.test = non_inferiority(set.losses(row, *row.dense, /*best=*/false), line.margin);
+    line.test = non_inferiority(set.losses(row, *row.dense, /*best=*/false), *line.margin);
   }
   const auto target = std::find_if(targets.begin(), targets.end(),
                                    [&](const TargetRow& each) { return each.row == &row; });
   if (target != targets.end()) line.target = &*target;
   line.control = same_time(
       set, row, line.target == nullptr ? std::nullopt : std::optional(line.target->target.share));
-  line.advice = advise(
-      {speed_part(row), loss_part(row, line.test, line.margin), same_time_part(row, line.control)});
+  line.advice = advise({speed_part(row), loss_part(row, line.test, line.margin.value_or(0)),
+                        same_time_part(row, line.control)});
   return line;
 }
 
@@ -241,8 +241,11 @@ Columns<AdviceLine> advice_columns(const RowSet& set) {
         .value = [](const Line& line) { return field(line.row->loss_p_holm); }},
        {.name = "margin_pp",
         .header = "margin, pp",
-        .value = [](const Line& line) { return line.margin; },
-        .text = [](const Line& line) { return fixed(line.margin, 2); }},
+        .value = [](const Line& line) { return field(line.margin); },
+        .text =
+            [](const Line& line) {
+              return line.margin ? fixed(*line.margin, 2) : std::string("–");
+            }},
        {.name = "measured_utc",
         .header = "measured",
         .value = [](const Line& line) { return line.origin.since; },

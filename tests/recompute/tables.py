@@ -303,7 +303,7 @@ def expected_advice(rows, share_of_error):
             continue
         target = targets.get(id(row))
         dense = row.dense.finals() if row.dense else []
-        margin = share_of_error * (100 - (mean(dense) or 0)) if row.dense else 0
+        margin = share_of_error * (100 - mean(dense)) if dense else None
         low, high = one_sided_bounds(losses)
         control = same_time(row, rows, target.share if target else None)
         advantages, epochs, trained, reached, tried, source = \

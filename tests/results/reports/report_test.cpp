@@ -810,6 +810,15 @@ TEST_F(ReportTest, OneTimingProcessHasNoInterval) {
   EXPECT_NE(render(table, "md").find("| 2.00× (n=1) "), std::string::npos);
 }
 
+// A tenth of an error that nobody measured is no number.
+TEST_F(ReportTest, WhatWasTimedAloneHasNoMargin) {
+  fill({timing("zero", 2000)});
+  const Table table = report_advice(path_);
+  EXPECT_EQ(at(table, "zero", "margin_pp").index(), 0u);
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "reason")).find("not measured beside dense"),
+            std::string::npos);
+}
+
 TEST_F(ReportTest, ATimingByEarlierKernelRulesIsCalledSo) {
   auto earlier = timing("zero", 2000);
   earlier.environment["engine"].erase("kernel_rules");  // as before there was a second version
