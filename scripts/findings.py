@@ -15,6 +15,7 @@ header, `:` decimals. Conditions that fit no row, or several where one is wanted
 """
 
 import json
+import math
 import os
 import re
 
@@ -114,7 +115,10 @@ def plain(value):
 
 
 def shown(row, column, digits, unit=""):
-    """A text as it is; a number with its interval: "1.08 [1.07, 1.09]", "67.05 ± 0.43", "–"."""
+    """A text as it is; a number with its interval: "1.08 [1.07, 1.09]", "67.05 ± 0.43", "–".
+
+    Without one where that has no length: what was counted alike by all.
+    """
     if column not in row:
         raise BadText(f"there is no column {column}")
     value = row[column]
@@ -125,6 +129,8 @@ def shown(row, column, digits, unit=""):
     text = f"{value:.{digits}f}{unit}"
     before = "" if column == "mean" else column + "_"  # of curves
     half, low, high = (row.get(before + end) for end in ("half", "lo", "hi"))
+    if half == 0 or low is not None and math.isclose(low, high, rel_tol=1e-9):
+        return text
     if half is not None:
         return f"{text} ± {half:.{digits}f}"
     if low is not None:

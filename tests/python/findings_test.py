@@ -56,6 +56,10 @@ def main():
         assert text == "– 1\n", text
         text, _ = filled(folder, "{{one; method=Exact; mean; 3}}")
         assert text == "0.250 [0.125, 0.375]\n", text
+        # All counted the same, one to the last bit of a mean.
+        assert findings.shown({"cut": 49.2, "cut_lo": 49.2, "cut_hi": 49.2 * (1 + 1e-15)},
+                              "cut", 0, " %") == "49 %"
+        assert findings.shown({"cut": 49.2, "cut_half": 0.0}, "cut", 1) == "49.2"
         text, _ = filled(
             folder, "{{table one; n=6; method as what is done; loss as points:2; speed:1}}")
         assert text == ("| what is done | points | speed |\n|---|---|---|\n| Exact | – | 1.0 |\n"
