@@ -20,10 +20,9 @@ class PaperCells {
   PaperCells(const PaperGrid& grid, Contents contents, bool include_tainted)
       : grid_(grid), set_(std::move(contents), include_tainted) {}
 
-  // The row of the store there: one that is planned before others, of several the one with most
-  // results. nullptr without one.
-  // The row that stands there; of several the planned one with most results of `purpose`: a table
-  // may time other numbers of ranks than it trains.
+  // The row of the store that stands there: one that is planned before others, of several the one
+  // with most results of `purpose`, as an item may time other numbers of ranks than it trains.
+  // nullptr without one.
   const Row* find(Place at, std::string_view purpose = "accuracy") const;
 
   // Why a row is not the item's: what differs from what the scale shown plans there; "" if nothing

@@ -143,20 +143,22 @@ class Item:
         rows = [Row(self.store, cells) for cells in groups.values()]
         for row in rows:
             row.planned = any(cell.planned for cell in row.cells)
-            row.finished = in_state(row, "finished")
             for other in rows:
                 if other.first.key[:3] == row.first.key[:3] and other.first.dense:
                     row.dense = other
         return rows
 
-    def find(self, rows, place):
+    def find(self, rows, place, purpose="accuracy"):
+        """The planned row there with most results of a purpose: an item may time other numbers of
+        ranks than it trains."""
         best = None
         for row in rows:
             first = row.first
             stands = self.stands({"method": first.method_label, "schedule": first.schedule_label,
                                   "network": first.network_label,
                                   "config": {"dataset": first.dataset}}, place)
-            rank = (row.finished > 0 and row.planned, row.finished)
+            finished = in_state(row, "finished", purpose=purpose)
+            rank = finished > 0 and row.planned, finished, in_state(row, "finished")
             if stands and (best is None or rank > best[0]):
                 best = rank, row
         return best[1] if best else None
@@ -221,7 +223,7 @@ def other_training(ours, paper):
 def measured(item, rows, place, line):
     """(value, lo, hi, n, p, what else a verdict needs) of a cell; n is 0 where there is none."""
     quantity, definition = line["quantity"], line["definition"]
-    row = item.find(rows, place)
+    row = item.find(rows, place, "timing" if quantity in SPEEDS else "accuracy")
     if row is None:
         return None
     best = definition.startswith("best")

@@ -321,9 +321,10 @@ class Row:
         return ratio_of_logs(logs)
 
     def bounds(self):
-        """(ceiling, estimate) of the speedup: medians over its timing runs that have counts."""
+        """(ceiling, estimate) of the speedup: medians over its timing runs that have counts.
+        Several ranks have none: they gain by what they do not send, too."""
         ceilings, estimates = [], []
-        if self.first.dense:
+        if self.first.dense or self.first.config.get("ranks", 1) > 1:
             return None, None
         for cell in self.cells:
             run = cell.run
@@ -412,5 +413,6 @@ def holm_over(rows):
     return [(value, None if value is None else next(adjusted)) for value in p]
 
 
-def in_state(row, *states):
-    return sum(cell.run is not None and cell.run.state in states for cell in row.cells)
+def in_state(row, *states, purpose=None):
+    return sum(cell.run is not None and cell.run.state in states for cell in row.cells
+               if purpose in (None, cell.purpose))
