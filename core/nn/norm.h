@@ -97,6 +97,8 @@ class RenewedStatistics {
   // To be called before each batch. Norms count batches alike, by their number of images.
   void expect(int64_t images);
 
+  int64_t seen() const { return seen_; }  // images, that batch included
+
  private:
   struct Kept {
     BatchNormImpl* norm;

@@ -274,14 +274,13 @@ at::Tensor Session::test_logits(const at::Tensor& x) {
 // Of exact forward passes, as an evaluation has them: a method may have trained with others. Ranks
 // all take the same images, since shares of them could differ in number.
 void Session::renew_statistics() {
+  if (std::exchange(renewed_at_, step_) == step_) return;
   RenewedStatistics renewed(*network_);
   EvalBatches batches(split_.train, mean_, scale_);
-  int64_t seen = 0;
-  for (int64_t i = 0; i < batches.count() && seen < config_.recipe.norm_examples; ++i) {
+  for (int64_t i = 0; i < batches.count() && renewed.seen() < config_.recipe.norm_examples; ++i) {
     const auto x = batches.at(i).x;
     renewed.expect(x.size(0));
     network_->forward(x);
-    seen += x.size(0);
   }
 }
 
@@ -386,6 +385,7 @@ void Session::restore(const Checkpoint& checkpoint) {
     }
     checkpoint.state.at("step").get_to(step_);
     checkpoint.state.at("loss_steps").get_to(loss_steps_);
+    renewed_at_ = -1;
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::kData, fmt::format("the checkpoint does not fit: {}", error.what()));
   }

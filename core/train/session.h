@@ -132,7 +132,7 @@ class Session {
   void compute(const Batch& batch, const StepRate& learning_rate, bool keeps_operands);
   at::Tensor loss_of(const Batch& batch);
   at::Tensor test_logits(const at::Tensor& x);
-  void renew_statistics();
+  void renew_statistics();  // unless they are of the weights of now
   // Layers note their operands from the one to the other.
   void begin_probing();
   LayerOperands end_probing();
@@ -161,6 +161,7 @@ class Session {
   at::Tensor step_loss_;                    // of several ranks: their mean
   int64_t loss_steps_ = 0;
   int64_t step_ = 0;
+  int64_t renewed_at_ = -1;  // the step whose weights the norms' statistics were last taken anew of
   int64_t period_ = 1;
   double approximated_share_ = 0;
   int64_t own_steps_ = 0;        // of those, by this object

@@ -382,6 +382,17 @@ TEST(Session, EvaluatesByStatisticsTakenAnewAndTrainsOnAsBefore) {
   EXPECT_TRUE(renewing.network().is_training());
   const auto a = plain.network().parameters(), b = renewing.network().parameters();
   for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << i;
+
+  // Of these weights, also where others were evaluated at the same step.
+  config.recipe.learning_rate *= 2;
+  Session other(config, dataset);
+  while (other.steps_done() < 7) other.step();
+  renewing.step();
+  const auto before = other.evaluate(other.split().test);
+  other.restore(renewing.save());
+  const auto after = other.evaluate(other.split().test);
+  EXPECT_NE(after.loss, before.loss);
+  EXPECT_EQ(after.loss, renewing.evaluate(renewing.split().test).loss);
 }
 
 TEST(Session, FlippingAtTestTimeSeesBothSides) {
