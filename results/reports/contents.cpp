@@ -72,6 +72,25 @@ void place_in(const Experiment& item, const PlannedRun& run, Cell& cell) {
   if (item.target) cell.target = item.target->value;
 }
 
+// The rate of a tuned experiment belongs to the row, like its method: rows with rates of their own
+// are compared. That goes for all seeds of such a row, of whatever experiment.
+void state_settings(std::map<int64_t, Cell>& cells) {
+  using Trained = std::tuple<std::string, std::string, Settings, std::string, std::string>;
+  const auto trained = [](const Cell& cell) {
+    return Trained{cell.network, cell.dataset, cell.settings, cell.schedule, cell.method};
+  };
+  std::set<Trained> tuned;
+  for (const auto& [id, cell] : cells) {
+    if (cell.tuned) tuned.insert(trained(cell));
+  }
+  for (auto& [id, cell] : cells) {
+    cell.tuned = tuned.contains(trained(cell));
+    for (const auto& [key, value] : cell.settings) {
+      if (!cell.tuned || key != "learning_rate") cell.setting += key + "=" + value + ";";
+    }
+  }
+}
+
 std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
   const std::string& experiment = choice.experiment;
   Json keys = Json::array();
@@ -87,7 +106,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
       "coalesce(json_extract(c.config, '$.timed_against'), ''), "
       "coalesce(json_extract(c.config, '$.blocks'), '') || 'x' || "
       "coalesce(json_extract(c.config, '$.block_steps'), ''), c.run_key, c.train_subset, "
-      "EXISTS(SELECT 1 FROM experiment t WHERE t.name = e.name || ':tune'), "
+      "EXISTS(SELECT 1 FROM experiment t WHERE t.name = iif(?1 = '', e.name, ?1) || ':tune'), "
       "coalesce(json_extract(c.config, '$.kernel_rules'), ''), "
       "coalesce(json_extract(c.config, '$.operators'), ?3), c.stop_at, "
       "coalesce(json_extract(c.config, '$.graphs'), ''), "
@@ -95,10 +114,12 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
       "coalesce(json_extract(c.config, '$.norm_statistics'), ?4) "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
       "WHERE (?1 = '' AND e.name NOT LIKE '%:tune') OR e.name = ?1 OR "
-      "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name = ?1, e.experiment_id",
+      "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name <> ?1, e.experiment_id",
       [&](SQLite::Statement& row) {
         Cell& cell = cells[row.getColumn(0).getInt64()];
         const auto target = optional_real(row.getColumn(19));
+        cell.tuned |= row.getColumn(24).getInt() != 0;
+        if (target && experiment.empty()) cell.target = target;
         if (cell.cell_id == 0) {
           cell.cell_id = row.getColumn(0).getInt64();
           cell.purpose = text_at(row, 1), cell.method = text_at(row, 2);
@@ -123,18 +144,11 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
                                        .graphs = text_at(row, 28),
                                        .kernel_rules = text_at(row, 25),
                                        .recipe = cell.recipe});
+          cell.method_label = text_at(row, 14), cell.schedule_label = text_at(row, 15);
+          cell.network_label = text_at(row, 16);
+          cell.order = {row.getColumn(17).getInt64(), row.getColumn(18).getInt64()};
+          cell.target = target;
         }
-        // The rate of a tuned experiment belongs to the row, like its method: rows with rates of
-        // their own are compared.
-        const bool tuned = row.getColumn(24).getInt() != 0;
-        cell.setting.clear();
-        for (const auto& [key, value] : cell.settings) {
-          if (!tuned || key != "learning_rate") cell.setting += key + "=" + value + ";";
-        }
-        cell.method_label = text_at(row, 14), cell.schedule_label = text_at(row, 15);
-        cell.network_label = text_at(row, 16);
-        cell.order = {row.getColumn(17).getInt64(), row.getColumn(18).getInt64()};
-        if (target || !experiment.empty()) cell.target = target;
       },
       experiment, keys.dump(), std::string(name(OperatorSet::kBest)),
       std::string(name(NormScope::kLocal)));
@@ -171,6 +185,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
         run.earlier_rules = row.getColumn(17).getInt() != 0;
       },
       kernel_rules_version());
+  state_settings(cells);
   std::vector<Cell> sorted;
   for (auto& [id, cell] : cells) {
     if (choice.item != nullptr) {

@@ -46,12 +46,13 @@ struct Cell {
   bool planned = false;  // read_item_contents: it is a run that the item plans now
   std::string purpose, method, schedule, network, dataset, split;
   std::string recipe, setting;  // setting: all that must be equal, as one text
+  bool tuned = false;           // its learning rate was chosen for its row, and is not in `setting`
   std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
   bool stock = false;           // computed by LibTorch's own operators (OperatorSet::kLibrary)
   double stop_at = 0;           // the accuracy at which its training ends early, 0: it does not
   std::string blocks;           // of a timing run: how many and of how many steps, "8x4"
   Settings settings;
-  // From the experiment that names it, the last one where there are several.
+  // From the experiment that was asked for, else the first that has it.
   std::string method_label, schedule_label, network_label;
   std::pair<int64_t, int64_t> order;  // experiment, position in it
   std::optional<double> target;

@@ -119,12 +119,16 @@ void RowSet::group() {
     std::erase_if(row.stopped, [&](const Cell* cell) { return whole.contains(cell->seed); });
   }
   for (auto& row : rows_) {
+    const Row* at_its_rate = nullptr;
     for (const auto& other : rows_) {
-      const bool same = other.first->network == row.first->network &&
-                        other.first->dataset == row.first->dataset &&
-                        other.first->setting == row.first->setting;
-      if (same && is_dense(*other.first)) row.dense = &other;
+      if (!is_dense(*other.first) || other.first->network != row.first->network ||
+          other.first->dataset != row.first->dataset)
+        continue;
+      if (other.first->setting == row.first->setting) row.dense = &other;
+      if (other.first->settings == row.first->settings) at_its_rate = &other;
     }
+    // What was trained at one rate may share its exact training with a tuned experiment.
+    if (row.dense == nullptr) row.dense = at_its_rate;
   }
 }
 

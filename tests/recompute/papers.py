@@ -13,7 +13,7 @@ except ModuleNotFoundError:  # before Python 3.11
 import numpy
 
 from samples import half_width, holm, mean, sign_flip_p
-from stored import Row, Store, in_state
+from stored import Store, in_state, rows_of
 from tables import PROCESSES_FOR_A_WORD, SEEDS_FOR_A_WORD
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -105,8 +105,8 @@ class Item:
         for run in self.shown:
             wanted.setdefault(identity(run["config"]), run)
         cells = {}
-        under_its_name = Store(path, self.id, superseded=True).cells
-        for cell in under_its_name + Store(path, superseded=True).cells:
+        stores = [Store(path, name, superseded=True, tuned_by=self.id) for name in (self.id, None)]
+        for cell in stores[0].cells + stores[1].cells:
             run = wanted.get(identity(cell.config))
             if cell.cell_id in cells or run is None and cell.experiment != self.id:
                 continue
@@ -137,15 +137,9 @@ class Item:
         return [cell for cell in cells if what(cell) == what(latest[cell.names])]
 
     def table_rows(self):
-        groups = {}
-        for cell in self.cells:
-            groups.setdefault(cell.key, []).append(cell)
-        rows = [Row(self.store, cells) for cells in groups.values()]
+        rows = rows_of(self.store, self.cells)
         for row in rows:
             row.planned = any(cell.planned for cell in row.cells)
-            for other in rows:
-                if other.first.key[:3] == row.first.key[:3] and other.first.dense:
-                    row.dense = other
         return rows
 
     def find(self, rows, place, purpose="accuracy"):

@@ -36,13 +36,25 @@ class Cell:
         for key in ("seed", "purpose", "method", "schedule", "network", "dataset", "blocks",
                     "block_steps", "timed_against"):
             setting.pop(key, None)
-        if self.tuned:  # then the rate belongs to the row, like its method
-            setting["recipe"] = {key: value for key, value in setting["recipe"].items()
-                                 if key != "learning_rate"}
-        self.setting = json.dumps(setting, sort_keys=True)
+        self.all_settings = json.dumps(setting, sort_keys=True)
+        setting["recipe"] = {key: value for key, value in setting["recipe"].items()
+                             if key != "learning_rate"}
+        self.settings_but_rate = json.dumps(setting, sort_keys=True)
         self.timed_against = self.config.get("timed_against", "")
         self.stock = self.config.get("operators") == "library"
-        self.key = (self.network, self.dataset, self.setting, self.schedule, self.method)
+
+    @property
+    def trained(self):
+        return self.network, self.dataset, self.all_settings, self.schedule, self.method
+
+    @property
+    def setting(self):
+        """The rate of a tuned row belongs to it, like its method."""
+        return self.settings_but_rate if self.tuned else self.all_settings
+
+    @property
+    def key(self):
+        return self.network, self.dataset, self.setting, self.schedule, self.method
 
     @property
     def dense(self):
@@ -50,12 +62,12 @@ class Cell:
 
 
 class Store:
-    """Cells in the order of their experiments; those that a later version superseded only if asked
-    for."""
+    """Cells under the first experiment that has them, in the order of those; what a later version
+    superseded only if asked for. `tuned_by`: the experiment whose tuning counts, not each one's."""
 
     include_tainted = False  # whether timings that were disturbed count
 
-    def __init__(self, path, experiment=None, superseded=False):
+    def __init__(self, path, experiment=None, superseded=False, tuned_by=None):
         db = sqlite3.connect(f"file:{os.path.abspath(path)}?immutable=1", uri=True)
         db.row_factory = sqlite3.Row
         self.db = db
@@ -63,17 +75,21 @@ class Store:
         for row in db.execute(
                 "SELECT c.*, m.method_label, m.schedule_label, m.network_label, e.experiment_id, "
                 "m.position, e.name AS experiment, e.target_value, "
-                "EXISTS(SELECT 1 FROM experiment t WHERE t.name = e.name || ':tune') AS tuned "
+                "EXISTS(SELECT 1 FROM experiment t "
+                "WHERE t.name = coalesce(?2, e.name) || ':tune') AS tuned "
                 "FROM cell c "
                 "JOIN experiment_cell m USING(cell_id) "
                 "JOIN experiment e USING(experiment_id) "
                 # Tunings are shown where one asks for them.
                 "WHERE (?1 IS NULL AND e.name NOT LIKE '%:tune') OR e.name = ?1 "
-                "ORDER BY e.experiment_id", (experiment,)):
-            before = cells.get(row["cell_id"])
-            cell = cells[row["cell_id"]] = Cell(row)
-            if before is not None and cell.target_value is None and experiment is None:
-                cell.target_value = before.target_value
+                "ORDER BY e.experiment_id", (experiment, tuned_by)):
+            cell = cells.setdefault(row["cell_id"], Cell(row))
+            cell.tuned |= row["tuned"]
+            if row["target_value"] is not None:
+                cell.target_value = row["target_value"]
+        tuned = {cell.trained for cell in cells.values() if cell.tuned}
+        for cell in cells.values():
+            cell.tuned = cell.trained in tuned
         for row in db.execute(
                 "SELECT r.*, coalesce(d.lossy, 0) AS lossy, b.dirty, b.git_sha, h.hostname "
                 "FROM run r "
@@ -394,15 +410,17 @@ class Row:
         return (float(numpy.median(speeds)), int(isolated)) if speeds else (None, None)
 
 
-def rows_of(store):
+def rows_of(store, cells=None):
     groups = {}
-    for cell in store.cells:
+    for cell in store.cells if cells is None else cells:
         groups.setdefault(cell.key, []).append(cell)
     rows = [Row(store, cells) for cells in groups.values()]
     for row in rows:
-        for other in rows:
-            if other.first.key[:3] == row.first.key[:3] and other.first.dense:
-                row.dense = other
+        alike = [other for other in rows
+                 if other.first.dense and other.first.key[:2] == row.first.key[:2]]
+        same = [other for other in alike if other.first.setting == row.first.setting] or [
+            other for other in alike if other.first.all_settings == row.first.all_settings]
+        row.dense = same[-1] if same else None
     return rows
 
 
