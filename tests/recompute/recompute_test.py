@@ -5,13 +5,15 @@ and SciPy what docs/statistics.md says, and compares with the CSV of `report tab
 and `paper`, cell by cell. A column that this script does not know is an error, so that none is
 added without a second computation; those that only repeat what is stored are named at each table.
 
-  recompute_test.py PROGRAM DATABASE...
+  recompute_test.py PROGRAM FOLDER|DATABASE...
   recompute_test.py PROGRAM --smoke ITEM...
 
-The second form runs items at smoke scale and looks at their tables: what no committed database has.
+Of a folder, what is there when the test runs: FOLDER/*/*.db. The second form runs items at smoke
+scale and looks at their tables: what no committed database has.
 """
 
 import csv
+import glob
 import io
 import json
 import math
@@ -126,8 +128,10 @@ def main():
     if sys.argv[2] == "--smoke":
         compare_smoke(comparison, sys.argv[3:])
     else:
-        for path in sys.argv[2:]:
-            compare_database(comparison, path)
+        for given in sys.argv[2:]:
+            folder = os.path.isdir(given)
+            for path in sorted(glob.glob(os.path.join(given, "*/*.db"))) if folder else [given]:
+                compare_database(comparison, path)
     for problem in comparison.problems:
         print(problem)
     print(f"{comparison.cells} cells, {len(comparison.problems)} of them otherwise")
