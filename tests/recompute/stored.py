@@ -83,7 +83,9 @@ class Store:
                 # Tunings are shown where one asks for them.
                 "WHERE (?1 IS NULL AND e.name NOT LIKE '%:tune') OR e.name = ?1 "
                 "ORDER BY e.experiment_id", (experiment, tuned_by)):
-            cell = cells.setdefault(row["cell_id"], Cell(row))
+            if row["cell_id"] not in cells:
+                cells[row["cell_id"]] = Cell(row)
+            cell = cells[row["cell_id"]]
             cell.tuned |= row["tuned"]
             if row["target_value"] is not None:
                 cell.target_value = row["target_value"]
