@@ -1,12 +1,15 @@
 // `approxtrain list`: what there is to name in an experiment, with parameters, ranges and sources.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <span>
+#include <tuple>
 
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/machine.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/config/dense.h"
@@ -155,41 +158,91 @@ Listing list_experiments(const GlobalOptions& /*options*/) {
   return listing;
 }
 
-// "12 of 60 runs" of one scale, or why there are none.
-std::string state_text(const Experiment& item, const std::map<std::string, StoredItem>& stored) {
+// What items of papers are held against: the store, and what this machine has to go on with.
+struct AtHand {
+  std::map<std::string, StoredItem> stored;
+  std::function<std::string(const std::string& dataset)> checksums;  // of the stored runs' data
+  HeldOutAccuracy accuracies;
+  std::string data_dir;
+  bool gpu = false;
+};
+
+// "12 of 60 runs, 5 timing runs" of one scale, the latter asked for beside what its file plans; or
+// why there are none.
+std::string state_text(const Experiment& item, const AtHand& at_hand) {
   if (item.as<NotRunItem>()) return std::string(name(Verdict::kNotRun));
   if (item.as<PictureItem>()) return "a picture";
-  const auto found = stored.find(item.id);
-  const StoredItem has = found == stored.end() ? StoredItem() : found->second;
+  const auto found = at_hand.stored.find(item.id);
+  const StoredItem has = found == at_hand.stored.end() ? StoredItem() : found->second;
   if (!item.as<Trainings>()) return has.item_results > 0 ? "done" : "to do";
-  return fmt::format("{} of {} runs", finished_runs(item, stored), count_planned(item));
+  auto text =
+      fmt::format("{} of {} runs", finished_runs(item, at_hand.stored), count_planned(item));
+  for (const auto& [purpose, count] : finished_beside(item, at_hand.stored)) {
+    text += fmt::format(", {} {} {}", count, name(purpose), count == 1 ? "run" : "runs");
+  }
+  return text;
 }
 
-using Checksums = std::function<std::string(const std::string& dataset)>;
+// What runs of the item want and this machine has not, in their order: data sets, "a GPU".
+std::vector<std::string> lacking(const Experiment& item, const AtHand& at_hand) {
+  std::vector<std::string> lacks;
+  const auto want = [&lacks](const std::string& what, bool here) {
+    if (!here && std::find(lacks.begin(), lacks.end(), what) == lacks.end()) lacks.push_back(what);
+  };
+  const auto want_dataset = [&want, &at_hand](const std::string& name) {
+    want(name, is_at_hand(Registry<DatasetEntry>::instance().find(name), at_hand.data_dir));
+  };
+  const auto want_device = [&want, &at_hand](DeviceKind device) {
+    want("a GPU", device != DeviceKind::kCuda || at_hand.gpu);
+  };
+  if (const auto* trainings = item.as<Trainings>()) {
+    for (const auto& run : trainings->runs) {
+      want_dataset(run.config.dataset);
+      want_device(run.config.device);
+    }
+  } else if (const auto* study = item.as<StudyItem>()) {
+    for (const auto& [key, value] : study->params) {
+      if (key == "dataset") want_dataset(value);
+      if (key == "device") want_device(parse<DeviceKind>(value, "unknown device"));
+    }
+  } else if (const auto* kernels = item.as<KernelItem>()) {
+    want_device(kernels->device);
+  }
+  return lacks;
+}
 
 // An item of a paper, `full` at full scale, with what the store has of each scale that its file
 // has.
 void add_paper(const std::string& name, const std::string& path, const Experiment& full,
-               const std::map<std::string, StoredItem>& stored, const Checksums& checksums,
-               const HeldOutAccuracy& accuracies, Listing& listing) {
+               const AtHand& at_hand, Listing& listing) {
   std::vector<std::string> row = {"@" + name, full.paper.item};
-  Json json = {{"name", name}, {"item", full.paper.item}, {"title", full.title}};
+  Json json = {
+      {"name", name}, {"item", full.paper.item}, {"title", full.title}, {"lacks", Json::object()}};
+  std::vector<std::string> lacks;
   for (const auto scale : kAllScales) {
-    auto& state = json[std::string(approx::name(scale))];
-    const bool has = std::find(full.scales.begin(), full.scales.end(), scale) != full.scales.end();
-    if (has && scale == Scale::kFull) {
-      state = state_text(full, stored);
-    } else if (has) {
-      auto shown = load_layout(path, Catalogue::embedded(), scale, checksums);
-      if (shown.tuning) {
-        take_tuned_rates(shown, accuracies, Catalogue::embedded(), checksums);
-      }
-      state = state_text(shown, stored);
+    const std::string scale_name(approx::name(scale));
+    auto& state = json[scale_name];
+    if (std::find(full.scales.begin(), full.scales.end(), scale) == full.scales.end()) {
+      row.emplace_back("-");
+      continue;
     }
-    row.push_back(has ? state.get<std::string>() : "-");
+    auto shown = scale == Scale::kFull
+                     ? full
+                     : load_layout(path, Catalogue::embedded(), scale, at_hand.checksums);
+    if (shown.tuning) {
+      take_tuned_rates(shown, at_hand.accuracies, Catalogue::embedded(), at_hand.checksums);
+    }
+    state = state_text(shown, at_hand);
+    row.push_back(state.get<std::string>());
+    const auto missing = lacking(shown, at_hand);
+    json["lacks"][scale_name] = missing;
+    if (!missing.empty()) {
+      lacks.push_back(fmt::format("{}: {}", scale_name, fmt::join(missing, ", ")));
+    }
   }
   const auto* not_run = full.as<NotRunItem>();
   json["not_run"] = not_run == nullptr ? "" : not_run->why;
+  row.push_back(fmt::format("{}", fmt::join(lacks, "; ")));
   row.push_back(not_run == nullptr ? full.title : fmt::format("{} ({})", full.title, not_run->why));
   listing.rows.push_back(std::move(row));
   listing.json.push_back(std::move(json));
@@ -197,16 +250,16 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
 
 // The items of papers: files whose [report] names one.
 Listing list_papers(const GlobalOptions& options) {
-  Listing listing{{"item", "of", "full", "reduced", "smoke", "title"}};
-  const auto stored = stored_items(options.db);
-  const Checksums checksums = stored_checksums(options.db);
-  const HeldOutAccuracy accuracies = stored_accuracy(options.db);
+  Listing listing{{"item", "of", "full", "reduced", "smoke", "lacks here", "title"}};
+  const AtHand at_hand = {.stored = stored_items(options.db),
+                          .checksums = stored_checksums(options.db),
+                          .accuracies = stored_accuracy(options.db),
+                          .data_dir = options.data_dir,
+                          .gpu = !read_machine().nvidia_driver.empty()};
   for (const auto& [name, path] : known_experiments()) {
     try {
-      const auto full = load_layout(path, Catalogue::embedded(), Scale::kFull, checksums);
-      if (!full.paper.item.empty()) {
-        add_paper(name, path, full, stored, checksums, accuracies, listing);
-      }
+      const auto full = load_layout(path, Catalogue::embedded(), Scale::kFull, at_hand.checksums);
+      if (!full.paper.item.empty()) add_paper(name, path, full, at_hand, listing);
     } catch (const Error& error) {
       std::cerr << printable(error.what()) << '\n';
     }

@@ -26,6 +26,12 @@ std::optional<double> density_of(const RowSet& set, const Row& row) {
   return all > 0 ? std::optional(kept / all) : std::nullopt;
 }
 
+std::set<Purpose> planned_purposes(const Experiment& item) {
+  std::set<Purpose> purposes;
+  for (const auto& run : item.runs()) purposes.insert(run.config.purpose);
+  return purposes;
+}
+
 }  // namespace
 
 std::map<std::string, StoredItem> stored_items(const std::string& path) {
@@ -33,13 +39,15 @@ std::map<std::string, StoredItem> stored_items(const std::string& path) {
   if (!std::filesystem::exists(path)) return items;
   auto db = open_snapshot(path);
   for_each_row(db,
-               "SELECT e.name, count(m.cell_id), count(CASE WHEN EXISTS(SELECT 1 FROM run r WHERE "
-               "r.cell_id = m.cell_id AND r.state IN ('finished', 'diverged')) THEN 1 END) FROM "
-               "experiment e LEFT JOIN experiment_cell m USING(experiment_id) GROUP BY e.name",
+               "SELECT e.name, c.purpose, count(c.cell_id), count(CASE WHEN EXISTS(SELECT 1 FROM "
+               "run r WHERE r.cell_id = c.cell_id AND r.state IN ('finished', 'diverged')) THEN 1 "
+               "END) FROM experiment e LEFT JOIN experiment_cell m USING(experiment_id) LEFT JOIN "
+               "cell c USING(cell_id) GROUP BY e.name, c.purpose",
                [&](SQLite::Statement& row) {
                  auto& item = items[text_at(row, 0)];
-                 item.planned = row.getColumn(1).getInt64();
-                 item.finished = row.getColumn(2).getInt64();
+                 item.planned += row.getColumn(2).getInt64();
+                 const int64_t finished = row.getColumn(3).getInt64();
+                 if (finished > 0) item.finished[parse_purpose(text_at(row, 1))] = finished;
                });
   for_each_row(
       db,
@@ -56,9 +64,21 @@ std::map<std::string, StoredItem> stored_items(const std::string& path) {
   return items;
 }
 
+int64_t StoredItem::all_finished() const {
+  int64_t all = 0;
+  for (const auto& [purpose, count] : finished) all += count;
+  return all;
+}
+
 int64_t finished_runs(const Experiment& item, const std::map<std::string, StoredItem>& stored) {
   const auto own = stored.find(item.id);
-  int64_t count = own == stored.end() ? 0 : own->second.finished;
+  int64_t count = 0;
+  if (own != stored.end()) {
+    for (const auto purpose : planned_purposes(item)) {
+      const auto found = own->second.finished.find(purpose);
+      if (found != own->second.finished.end()) count += found->second;
+    }
+  }
   for (const auto& run : item.runs()) {
     const auto has = [&](const StoredItem& item) {
       return item.keys.contains(run.key) ||
@@ -73,6 +93,15 @@ int64_t finished_runs(const Experiment& item, const std::map<std::string, Stored
   return count;
 }
 
+std::map<Purpose, int64_t> finished_beside(const Experiment& item,
+                                           const std::map<std::string, StoredItem>& stored) {
+  const auto own = stored.find(item.id);
+  if (own == stored.end()) return {};
+  auto beside = own->second.finished;
+  for (const auto purpose : planned_purposes(item)) beside.erase(purpose);
+  return beside;
+}
+
 Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored) {
   Scale best = Scale::kFull;
   int64_t most = 0;
@@ -82,7 +111,7 @@ Scale most_measured(const Experiment& layout, const std::map<std::string, Stored
     if (scale == Scale::kSmoke && most > 0) continue;
     const auto found = stored.find(id);
     int64_t results = 0;
-    if (found != stored.end()) results = found->second.finished + found->second.item_results;
+    if (found != stored.end()) results = found->second.all_finished() + found->second.item_results;
     if (scale == Scale::kFull) results = std::max(results, finished_runs(layout, stored));
     if (results > most) best = scale, most = results;
   }

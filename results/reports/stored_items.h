@@ -12,17 +12,25 @@ namespace approx {
 
 // What the store has of an experiment.
 struct StoredItem {
-  int64_t planned = 0, finished = 0;  // cells
-  int64_t item_results = 0;           // studies and kernel benchmarks
-  std::set<std::string> keys;         // of the finished cells
+  int64_t planned = 0;                  // cells
+  std::map<Purpose, int64_t> finished;  // cells with a result; no purpose without one
+  int64_t item_results = 0;             // studies and kernel benchmarks
+  std::set<std::string> keys;           // of the finished cells
+
+  int64_t all_finished() const;
 };
 
 // By the experiment's id. Empty where there is no store.
 std::map<std::string, StoredItem> stored_items(const std::string& db);
 
 // The cells with a result that are an item's: under its name, and under any other by their keys,
-// where it was loaded with the checksums of the store.
+// where it was loaded with the checksums of the store. Of those under its name only the ones of a
+// purpose that it plans.
 int64_t finished_runs(const Experiment& item, const std::map<std::string, StoredItem>& stored);
+
+// Those under its name whose purpose it does not plan: what `sweep --purpose` asked for beside.
+std::map<Purpose, int64_t> finished_beside(const Experiment& item,
+                                           const std::map<std::string, StoredItem>& stored);
 
 // The scale at which most of an item has been run; of equals the larger. Smoke counts where there
 // is nothing else, and full where there is nothing.

@@ -50,12 +50,37 @@ def check_item(folder, item):
     assert item["title"] in text, f"{name}: no title in\n{text}"
 
 
+def check_lacks(folder, items):
+    """What an item wants and is not here is said of each scale: data sets, and a GPU."""
+    lacks = {item["name"]: item["lacks"] for item in items}
+    gpu = [] if os.path.exists("/proc/driver/nvidia/version") else ["a GPU"]
+    assert all(of.get("smoke", []) == [] for of in lacks.values()), lacks
+    assert lacks["ye2020:table2"] == {"full": ["cifar100"], "reduced": ["cifar100"], "smoke": []}
+    assert lacks["ye2020:table3"]["full"] == ["imagenet", *gpu], lacks["ye2020:table3"]
+    assert lacks["ye2020:figure2"]["full"] == ["cifar10", *gpu], lacks["ye2020:figure2"]
+    assert lacks["wang2019:table1_cuda"]["reduced"] == gpu, lacks["wang2019:table1_cuda"]
+    table = list(csv.DictReader(io.StringIO(run(folder, "list", "papers", "--format", "csv"))))
+    said = {row["item"]: row["lacks here"] for row in table}
+    assert said["@ye2020:table2"] == "full: cifar100; reduced: cifar100", said
+    data = os.path.join(folder, "data")
+    os.makedirs(data)
+    packed = os.path.join(data, "cifar100.packed")
+    with open(packed, "wb"):
+        pass
+    after = json.loads(run(folder, "list", "papers", "--format", "json"))["rows"]
+    lacks = {item["name"]: item["lacks"] for item in after}
+    assert lacks["ye2020:table2"] == {"full": [], "reduced": [], "smoke": []}, lacks
+    assert lacks["ye2020:table1"]["full"] == ["cifar10"], lacks
+    os.remove(packed)
+
+
 def main():
     folder = tempfile.mkdtemp()
     try:
         items = json.loads(run(folder, "list", "papers", "--format", "json"))["rows"]
         papers = {item["name"].split(":")[0] for item in items}
         assert {"wang2019", "ye2020", "adelman2021", "mcdanel2022", "open"} <= papers, papers
+        check_lacks(folder, items)
         for item in items:
             check_item(folder, item)
         after = json.loads(run(folder, "list", "papers", "--format", "json"))["rows"]

@@ -38,6 +38,14 @@ class Item:
         target = {**self.toml, **self.toml.get("scale", {}).get(scale, {})}.get("target")
         self.target = float(target.split(">=")[1]) if target else None
         self.store = Store(path)
+        # Without a database the plan has no rates that were tuned: they are found here.
+        scales = self.toml.get("scale", {})
+        self.tune = {**self.toml, **scales.get(scale, {})}.get("tune")
+        # A configuration that leaves the threads open has those of this machine.
+        self.threads = "threads" in self.toml or "threads" in scales.get(scale, {})
+        if self.tune:
+            self.shown = list(self.tuned(self.shown, path))
+        self.full = [run for run in self.full if not run["excluded"]]
         self.cells = self.own_cells(path)
 
     @staticmethod
@@ -45,7 +53,8 @@ class Item:
         done = subprocess.run([program, "sweep", "@" + name, "--scale", scale, "--dry-run",
                                "--format", "json", "--db", os.path.join(ROOT, "none.db")],
                               capture_output=True, text=True, cwd=ROOT, check=True)
-        return [run for run in json.loads(done.stdout)["runs"] if not run["excluded"]]
+        return [run for run in json.loads(done.stdout)["runs"]
+                if not run["excluded"] or "not tuned yet" in run["excluded"]]
 
     def axis(self, which):
         return self.report.get(which, "method" if which == "rows" else "")
@@ -91,23 +100,48 @@ class Item:
                 elsewhere = at
         return elsewhere
 
+    def identity(self, config):
+        return json.dumps({key: value for key, value in keyed(config).items()
+                           if self.threads or key != "threads"}, sort_keys=True)
+
+    def tuned(self, plan, path):
+        """The planned runs at the rate that was best for their arm on held-out images, of two alike
+        the lower one; none of an arm that lacks a trial."""
+        store, reached = Store(path, "*", superseded=True), {}
+        for cell in store.cells:
+            if cell.purpose == "accuracy" and cell.run is not None and cell.run.result:
+                held_out = store.accuracies(cell.run, "holdout")
+                accuracy = held_out[-1]["value"] if held_out else None
+                accuracy = 0 if cell.run.state == "diverged" else accuracy
+                if accuracy is not None:
+                    reached[self.identity(cell.config)] = accuracy
+        for run in plan:
+            if not run["excluded"]:  # its rate is its own
+                yield run
+                continue
+            best = None
+            for rate in sorted(self.tune["learning_rate"]):
+                trials = [reached.get(self.identity({
+                    **run["config"], "purpose": "accuracy", "split": "holdout", "seed": seed,
+                    "recipe": {**run["config"]["recipe"], "learning_rate": rate}}))
+                    for seed in seeds_of(self.tune["seeds"])]
+                if None in trials:
+                    break
+                if best is None or mean(trials) > best[0]:
+                    best = mean(trials), rate
+            else:
+                run["config"]["recipe"]["learning_rate"] = best[1]
+                yield run
+
     def own_cells(self, path):
         """Cells that are planned now, whatever asked for them, and those under the item's name."""
-        # A configuration that leaves the threads open has those of this machine.
-        scales = self.toml.get("scale", {})
-        chosen = "threads" in self.toml or "threads" in scales.get(self.scale, {})
-
-        def identity(config):
-            return json.dumps({key: value for key, value in keyed(config).items()
-                               if chosen or key != "threads"}, sort_keys=True)
-
         wanted = {}
         for run in self.shown:
-            wanted.setdefault(identity(run["config"]), run)
+            wanted.setdefault(self.identity(run["config"]), run)
         cells = {}
         stores = [Store(path, name, superseded=True, tuned_by=self.id) for name in (self.id, None)]
         for cell in stores[0].cells + stores[1].cells:
-            run = wanted.get(identity(cell.config))
+            run = wanted.get(self.identity(cell.config))
             if cell.cell_id in cells or run is None and cell.experiment != self.id:
                 continue
             cell.planned = run is not None
@@ -191,6 +225,13 @@ class Item:
                    for axis in ("method", "schedule", "network")):
                 return True
         return False
+
+
+def seeds_of(text):
+    """ "100", "0-5", "1,3-4"; a number is itself."""
+    for part in str(text).split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
 
 
 def keyed(config):

@@ -18,6 +18,7 @@ import io
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -119,7 +120,8 @@ def items_with_runs(program, path):
                           capture_output=True, text=True, cwd=ROOT, check=True)
     for item in json.loads(done.stdout)["rows"]:
         for scale in ("full", "reduced"):
-            if (item[scale] or "").endswith("runs") and not item[scale].startswith("0 of"):
+            # "12 of 60 runs, 5 timing runs"
+            if any(map(int, re.findall(r"(\d+) (?:of|accuracy|timing)", item[scale] or ""))):
                 yield item["name"], scale
 
 

@@ -63,7 +63,8 @@ class Cell:
 
 class Store:
     """Cells under the first experiment that has them, in the order of those; what a later version
-    superseded only if asked for. `tuned_by`: the experiment whose tuning counts, not each one's."""
+    superseded only if asked for. `experiment`: its name, or a pattern such as "*"; without one all
+    but the trials of tunings. `tuned_by`: the experiment whose tuning counts, not each one's."""
 
     include_tainted = False  # whether timings that were disturbed count
 
@@ -81,7 +82,7 @@ class Store:
                 "JOIN experiment_cell m USING(cell_id) "
                 "JOIN experiment e USING(experiment_id) "
                 # Tunings are shown where one asks for them.
-                "WHERE (?1 IS NULL AND e.name NOT LIKE '%:tune') OR e.name = ?1 "
+                "WHERE (?1 IS NULL AND e.name NOT LIKE '%:tune') OR e.name GLOB ?1 "
                 "ORDER BY e.experiment_id", (experiment, tuned_by)):
             if row["cell_id"] not in cells:
                 cells[row["cell_id"]] = Cell(row)

@@ -827,8 +827,28 @@ TEST_F(PaperReport, CountsWhatTheStoreHas) {
   const auto items = stored_items(path_);
   ASSERT_TRUE(items.contains("paper:table"));
   EXPECT_EQ(items.at("paper:table").planned, 6);
-  EXPECT_EQ(items.at("paper:table").finished, 3);
+  const std::map<Purpose, int64_t> finished = {{Purpose::kAccuracy, 3}};
+  EXPECT_EQ(items.at("paper:table").finished, finished);
+  EXPECT_EQ(finished_runs(experiment, items), 3);
+  EXPECT_TRUE(finished_beside(experiment, items).empty());
   EXPECT_TRUE(stored_items(folder_ / "none.db").empty());
+}
+
+// What `sweep --purpose timing` added to a table of accuracies is not counted among its runs.
+TEST_F(PaperReport, CountsRunsOfAnotherPurposeBesideThePlan) {
+  const auto experiment = item(2);
+  fill(experiment, 1);
+  auto timings = experiment;
+  for (auto& run : trainings_of(timings)) {
+    run.config.purpose = Purpose::kTiming;
+    run.key += "-timing";
+  }
+  fill(timings, 2);
+  const auto items = stored_items(path_);
+  EXPECT_EQ(finished_runs(experiment, items), 3);
+  const std::map<Purpose, int64_t> beside = {{Purpose::kTiming, 6}};
+  EXPECT_EQ(finished_beside(experiment, items), beside);
+  EXPECT_EQ(items.at("paper:table").all_finished(), 9);
 }
 
 TEST(MostMeasured, IsTheScaleThatIsShown) {
@@ -836,9 +856,12 @@ TEST(MostMeasured, IsTheScaleThatIsShown) {
   layout.item = "paper:table";
   layout.scales = {Scale::kFull, Scale::kReduced, Scale::kSmoke};
   const auto shown = [&](int64_t full, int64_t reduced, int64_t smoke) {
-    return most_measured(layout, {{"paper:table", {.finished = full}},
-                                  {"paper:table:reduced", {.finished = reduced}},
-                                  {"paper:table:smoke", {.finished = smoke}}});
+    const auto has = [](int64_t finished) {
+      return StoredItem{.finished = {{Purpose::kAccuracy, finished}}};
+    };
+    return most_measured(layout, {{"paper:table", has(full)},
+                                  {"paper:table:reduced", has(reduced)},
+                                  {"paper:table:smoke", has(smoke)}});
   };
   EXPECT_EQ(shown(12, 24, 99), Scale::kReduced);
   EXPECT_EQ(shown(24, 24, 99), Scale::kFull);
