@@ -1,6 +1,7 @@
 #include "core/experiment/departures.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -110,29 +111,40 @@ Values values_of(const Experiment& experiment, const std::vector<const PlannedRu
 
 using Labels = std::set<LabelKey>;
 
-// The labels of one sort that `some` of `all` rows have, if they are just the rows with those.
-std::string named_by(std::string LabelKey::*label, const Labels& some, const Labels& all) {
+// The labels of one sort all of whose rows in `all` are among `some`, at least one of them in
+// `rest`, which loses those rows.
+std::string taken_by(std::string LabelKey::*label, const Labels& some, const Labels& all,
+                     Labels& rest) {
   std::set<std::string> names;
-  for (const auto& key : some) names.insert(key.*label);
-  const auto rows = std::count_if(all.begin(), all.end(),
-                                  [&](const auto& key) { return names.contains(key.*label); });
-  if (static_cast<size_t>(rows) != some.size() || names.contains("")) return "";
+  for (const auto& key : rest) names.insert(key.*label);
+  for (const auto& key : all) {
+    if (!some.contains(key)) names.erase(key.*label);
+  }
+  names.erase("");
+  std::erase_if(rest, [&](const auto& key) { return names.contains(key.*label); });
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// What `some` of `all` rows are called; "" for all of them.
+// What `some` of `all` rows are called, by as few names as are whole; "" for all of them.
 std::string where(const Labels& some, const Labels& all) {
   if (some.size() == all.size()) return "";
-  for (const auto label : {&LabelKey::network, &LabelKey::method, &LabelKey::schedule}) {
-    auto names = named_by(label, some, all);
-    if (!names.empty()) return names;
+  static constexpr std::array kSorts = {&LabelKey::network, &LabelKey::method, &LabelKey::schedule};
+  for (const auto label : kSorts) {
+    Labels rest = some;
+    auto names = taken_by(label, some, all, rest);
+    if (rest.empty()) return names;
   }
-  std::vector<std::string> rows;
-  for (const auto& key : some) {
-    rows.push_back(fmt::format("{}{}{} on {}", key.method, key.schedule.empty() ? "" : ", ",
-                               key.schedule, key.network));
+  std::vector<std::string> parts;
+  Labels rest = some;
+  for (const auto label : kSorts) {
+    auto names = taken_by(label, some, all, rest);
+    if (!names.empty()) parts.push_back(std::move(names));
   }
-  return fmt::format("{}", fmt::join(rows, "; "));
+  for (const auto& key : rest) {
+    parts.push_back(fmt::format("{}{}{} on {}", key.method, key.schedule.empty() ? "" : ", ",
+                                key.schedule, key.network));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 Labels labels_of(const Cells& cells) {

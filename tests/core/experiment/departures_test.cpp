@@ -61,6 +61,25 @@ batch_size = 32
                              "left out of the full setting: zero"}));
 }
 
+// A network and a method that are left out everywhere are named once each, not row by row.
+TEST(Departures, NameWholeNetworksAndMethodsBeforeSingleRows) {
+  const std::string text = R"(
+network = ["resnet14", "resnet20", "vgg19"]
+dataset = "cifar10"
+recipe = { optimizer = "sgd", learning_rate = 0.1 }
+method = ["dense", "zero", "random"]
+schedule = "wang2019_s1"
+[scale.reduced]
+network = ["resnet14", "resnet20"]
+method = ["dense", "zero"]
+)";
+  EXPECT_EQ(lines(text), std::vector<std::string>{"left out of the full setting: vgg19; random"});
+  EXPECT_EQ(lines(text + R"(exclude = [{ network = "resnet14", method = "zero", reason = "x" }]
+)"),
+            (std::vector<std::string>{
+                "left out of the full setting: vgg19; random; zero, wang2019_s1 on resnet14"}));
+}
+
 TEST(Departures, OfNetworksAndSchedulesOnlyWhatDiffers) {
   const std::string text = R"(
 network = { label = "Net", network = "resnet20" }
