@@ -134,11 +134,11 @@ Listing list_datasets(const GlobalOptions& /*options*/) {
   return listing;
 }
 
-// The trainings of an experiment without those that its file leaves out.
+// Whether a file does not leave the run out.
+bool is_planned(const PlannedRun& run) { return run.excluded.empty() || run.excluded == kNotTuned; }
+
 int64_t count_planned(const Experiment& experiment) {
-  return std::count_if(
-      experiment.runs().begin(), experiment.runs().end(),
-      [](const PlannedRun& run) { return run.excluded.empty() || run.excluded == kNotTuned; });
+  return std::count_if(experiment.runs().begin(), experiment.runs().end(), is_planned);
 }
 
 // A file that cannot be read is said so on stderr and hides no other.
@@ -197,6 +197,7 @@ std::vector<std::string> lacking(const Experiment& item, const AtHand& at_hand) 
   };
   if (const auto* trainings = item.as<Trainings>()) {
     for (const auto& run : trainings->runs) {
+      if (!is_planned(run)) continue;
       want_dataset(run.config.dataset);
       want_device(run.config.device);
     }
