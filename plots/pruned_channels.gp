@@ -18,8 +18,10 @@ ml = 12; mr = 12; mt = 26; mb = 8; pw = 150; ph = 150
 eval page
 set multiplot
 unset key; unset grid; unset border; unset xtics; unset ytics; unset colorbox
-set palette defined (-1 "#08306b", -0.15 "#9ecae1", 0 "#f7f7f7", 0.15 "#a1d99b", 1 "#00441b")
-set cbrange [-1:1]
+# Below -1 stand the exact zeros: an image in which pixels are missing is none.
+set palette defined (-1.02 "#cc3311", -1.0001 "#cc3311", -1 "#08306b", -0.15 "#9ecae1", \
+  0 "#f7f7f7", 0.15 "#a1d99b", 1 "#00441b")
+set cbrange [-1.02:1]
 set xrange [-0.5:side - 0.5]
 set yrange [side - 0.5:-0.5]
 do for [m = 1:down] {
@@ -30,10 +32,8 @@ do for [m = 1:down] {
     unset label
     if (c == 1) { set label 1 in at graph 0, graph 1.07 left }
     here(r) = text("part") eq "pixel" && text("method") eq in && number("channel") == c - 1
-    plot table using (here(0) && number("value") != 0 ? number("x") : NaN):(number("y")):\
-           (number("value")) with points pointtype 5 pointsize 100.0 / side / 7 palette, \
-         table using (here(0) && number("value") == 0 ? number("x") : NaN):(number("y")) \
-           with points pointtype 5 pointsize 100.0 / side / 7 linecolor rgb "#cc3311"
+    plot table using (here(0) ? number("x") : NaN):(number("y")):\
+           (number("value") != 0 ? number("value") : -1.02) with image
   }
 }
 unset multiplot

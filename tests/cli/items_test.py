@@ -74,6 +74,20 @@ def check_lacks(folder, items):
     os.remove(packed)
 
 
+def check_plan_without_data(folder):
+    """A plan is what the store says of it, also where the data of its runs are not here."""
+    db = os.path.join(folder, "study.db")
+    shutil.copyfile(os.path.join(ROOT, "results/measured/several-machines/study.db"), db)
+    done = subprocess.run([PROGRAM, "sweep", "@wang2019:table3", "--scale", "reduced", "--dry-run",
+                           "--format", "json", "--db", db, "--data-dir",
+                           os.path.join(folder, "none")],
+                          capture_output=True, text=True, cwd=ROOT, check=True)
+    states = {run["state"] for run in json.loads(done.stdout)["runs"]
+              if run["method"] == "Zero Gradient"}
+    assert states == {"finished"}, states
+    assert done.stderr.count("data set cifar10 is not in") == 1, done.stderr
+
+
 def main():
     folder = tempfile.mkdtemp()
     try:
@@ -81,6 +95,7 @@ def main():
         papers = {item["name"].split(":")[0] for item in items}
         assert {"wang2019", "ye2020", "adelman2021", "mcdanel2022", "open"} <= papers, papers
         check_lacks(folder, items)
+        check_plan_without_data(folder)
         for item in items:
             check_item(folder, item)
         after = json.loads(run(folder, "list", "papers", "--format", "json"))["rows"]

@@ -31,10 +31,13 @@ BANDWIDTH = ["arm,ranks,bandwidth_mbit,delay_ms,step_ms,step_ms_low,step_ms_high
     f"{arm},2,{bandwidth},{delay},{step},{step - 1},{step + 1},2,{step}"
     for arm, step in [("dense", 100), ("half", 80)]
     for bandwidth, delay in [("", 0), (1000, 0), (200, 0), (50, 3)]]
+CHANNELS = ["part,layer,method,channel,y,x,value,zeros,l1_ratio"] + [
+    f"pixel,conv1,{method},{channel},{y},{x},{0 if method == 'sdgp' else (x - y) / 4 + 0.01},,"
+    for method in ["exact", "sdgp"] for channel in range(3) for y in range(4) for x in range(4)]
 
 
-def texts_of(script, lines):
-    """What is written in the figure that `script` makes of a CSV: its texts, and its width."""
+def drawn(script, lines):
+    """The figure that `script` makes of a CSV, as SVG."""
     with tempfile.TemporaryDirectory() as folder:
         csv, svg = os.path.join(folder, "x.csv"), os.path.join(folder, "x.svg")
         with open(csv, "w", encoding="utf-8") as out:
@@ -44,10 +47,15 @@ def texts_of(script, lines):
                               check=False)
         expect_equal((done.returncode, done.stderr), (0, ""), script)
         with open(svg, encoding="utf-8") as file:
-            drawn = file.read()
+            return file.read()
+
+
+def texts_of(script, lines):
+    """What is written in a figure: its texts, and its width."""
+    figure = drawn(script, lines)
     texts = [re.sub(r"<[^>]*>", "", text).strip()
-             for text in re.findall(r"<text[^>]*>(.*?)</text>", drawn, re.S)]
-    return [text for text in texts if text], int(re.search(r'width="(\d+)"', drawn)[1])
+             for text in re.findall(r"<text[^>]*>(.*?)</text>", figure, re.S)]
+    return [text for text in texts if text], int(re.search(r'width="(\d+)"', figure)[1])
 
 
 def check(script, lines, axes):
@@ -84,6 +92,11 @@ def main():
     for word in ["2 ranks", "unlimited", "1000", "200", "dense", "half", "step, ms"]:
         expect(word in texts, f"bandwidth: {word!r} is missing: {texts}")
     expect("50" not in texts, f"bandwidth: a cell with a delay is drawn: {texts}")
+    # A picture of each channel, not a mark of each of its pixels: 16,000 of them make 2 MB.
+    pictures = re.findall(r"<image [^>]*?width='([\d.]+)'[^>]*base64,([^']*)", drawn(
+        "pruned_channels", CHANNELS), re.S)
+    expect_equal(len(pictures), 6, "pruned_channels: a picture of each channel")
+    expect_equal(len({data for _, data in pictures}), 2, "exact channels and those of zeros differ")
     finish()
 
 
