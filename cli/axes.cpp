@@ -1,5 +1,6 @@
 #include "cli/axes.h"
 
+#include <cstdio>
 #include <map>
 #include <memory>
 
@@ -83,17 +84,20 @@ void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists) {
       ->group("What to run");
 }
 
-std::function<std::string(const std::string&)> dataset_checksums(const std::string& data_dir,
-                                                                 bool may_be_missing) {
+std::function<std::string(const std::string&)> dataset_checksums(
+    const std::string& data_dir, const std::function<std::string(const std::string&)>& otherwise) {
   // Asked for once per run, read once.
   const auto known = std::make_shared<std::map<std::string, std::string>>();
-  return [data_dir, may_be_missing, known](const std::string& name) {
+  return [data_dir, otherwise, known](const std::string& name) {
     const auto [at, is_new] = known->try_emplace(name);
-    if (is_new) at->second = dataset_checksum(name, data_dir);
-    if (at->second.empty() && !may_be_missing) {
-      throw data_error("data set \"{}\" is not in {}; {}", name, printable(data_dir),
-                       how_to_get(name));
-    }
+    if (!is_new) return at->second;
+    at->second = dataset_checksum(name, data_dir);
+    if (!at->second.empty()) return at->second;
+    const auto missing =
+        data_error("data set \"{}\" is not in {}; {}", name, printable(data_dir), how_to_get(name));
+    if (!otherwise) throw missing;
+    std::fputs(fmt::format("{}\n", missing.what()).c_str(), stderr);
+    at->second = otherwise(name);
     return at->second;
   };
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 
 #include "core/experiment/experiment.h"
@@ -14,10 +15,11 @@ namespace approx {
 // one (a run).
 void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists);
 
-// The checksum of a packed data set, for load_experiment. Throws Error(kData)
-// that says how to import one that is missing; with `may_be_missing` it is ""
-// instead.
-std::function<std::string(const std::string&)> dataset_checksums(const std::string& data_dir,
-                                                                 bool may_be_missing);
+// The checksum of a packed data set, for load_experiment. Of one that is missing it throws
+// Error(kData), which says how to import it; with `otherwise` it says that on stderr, once, and the
+// checksum is what that returns.
+std::function<std::string(const std::string&)> dataset_checksums(
+    const std::string& data_dir,
+    const std::function<std::string(const std::string&)>& otherwise = {});
 
 }  // namespace approx

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <map>
 #include <span>
-#include <tuple>
 
 #include "cli/command.h"
 #include "cli/flags.h"

@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <memory>
-#include <set>
 
 #include "base/error.h"
 #include "cli/axes.h"
@@ -21,7 +19,6 @@
 #include "cli/sweep_commands.h"
 #include "cli/sweep_flags.h"
 #include "cli/text.h"
-#include "core/data/dataset.h"
 #include "core/experiment/run_choice.h"
 #include "core/experiment/tuning.h"
 #include "results/reports/members.h"
@@ -134,26 +131,6 @@ void add_patterns(CLI::App& command, const char* flag, std::vector<std::string>&
       ->group("What to run");
 }
 
-// Of the data that are here. A plan may be looked at without them: each set that is not here is
-// said once, and stands for the one that the store's runs were made with.
-DataChecksums planned_checksums(const SweepFlags& flags, const GlobalOptions& options) {
-  const auto here = dataset_checksums(options.data_dir, flags.dry_run);
-  if (!flags.dry_run) return here;
-  const auto said = std::make_shared<std::set<std::string>>();
-  return [here, said, stored = stored_checksums(options.db),
-          data_dir = options.data_dir](const std::string& name) {
-    auto checksum = here(name);
-    if (!checksum.empty()) return checksum;
-    if (said->insert(name).second) {
-      std::fputs(
-          fmt::format("data set {} is not in {}; {}\n", name, printable(data_dir), how_to_get(name))
-              .c_str(),
-          stderr);
-    }
-    return stored(name);
-  };
-}
-
 // Those that tune, or those that are evaluated with the rates that tuning found.
 Experiment tuning_or_tuned(const SweepFlags& flags, const GlobalOptions& options,
                            const DataChecksums& checksums) {
@@ -248,7 +225,10 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     if (flags->file.empty()) throw usage_error("SPEC is missing: {}", kSpec);
     Submitted submitted;  // before anything is planned by what the database has
     if (flags->slurm.on) submitted = look_at_submissions(options.db, flags->dry_run);
-    const auto checksums = planned_checksums(*flags, options);
+    // A plan may be looked at without the data: those that the store's runs were made with stand
+    // in.
+    const auto checksums = dataset_checksums(
+        options.data_dir, flags->dry_run ? stored_checksums(options.db) : DataChecksums());
     const Experiment experiment = planned(*flags, options, checksums);
     take_table(flags->slurm, experiment.slurm);
     if (flags->slurm.on) return sweep_on_cluster(experiment, options, *flags, submitted, *command);

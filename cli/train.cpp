@@ -101,7 +101,7 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
   if (!flags.has("seeds")) flags.overrides.axes.emplace_back("seeds", "0");
   const Experiment experiment =
       parse_experiment("id = \"train\"\n", "train", flags.overrides, Catalogue::embedded(),
-                       dataset_checksums(options.data_dir, /*may_be_missing=*/false));
+                       dataset_checksums(options.data_dir));
   if (experiment.runs().size() != 1) {
     throw usage_error("train: these flags name {} runs; name one value each, or use sweep",
                       experiment.runs().size());

@@ -36,8 +36,7 @@ std::map<std::string, fs::file_time_type> checkpoint_times(const std::string& db
 
 void run_task(const std::string& folder, int64_t number, const GlobalOptions& options,
               const SweepOptions& sweep) {
-  const auto task =
-      read_task_file(folder, number, dataset_checksums(options.data_dir, /*may_be_missing=*/false));
+  const auto task = read_task_file(folder, number, dataset_checksums(options.data_dir));
   GlobalOptions own = options;
   own.db = task_database(folder, number);
   own.default_db = false;

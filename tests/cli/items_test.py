@@ -85,7 +85,7 @@ def check_plan_without_data(folder):
     states = {run["state"] for run in json.loads(done.stdout)["runs"]
               if run["method"] == "Zero Gradient"}
     assert states == {"finished"}, states
-    assert done.stderr.count("data set cifar10 is not in") == 1, done.stderr
+    assert done.stderr.count('data set "cifar10" is not in') == 1, done.stderr
 
 
 def main():
