@@ -14,8 +14,6 @@ void throw_unknown_name(std::string_view text, const std::vector<std::string>& n
                     fmt::join(names, ", "));
 }
 
-const std::string& json_word(const nlohmann::json& json) {
-  return json.get_ref<const std::string&>();
-}
+const std::string& json_word(const Json& json) { return json.get_ref<const std::string&>(); }
 
 }  // namespace approx

@@ -9,12 +9,13 @@
 #pragma once
 
 #include <array>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
+
+#include "base/json.h"
 
 namespace approx {
 
@@ -79,14 +80,14 @@ E parse(std::string_view text, std::string_view what, std::string_view list = "k
 
 // In JSON a value is its word. (Enumerations of unnamed namespaces are not seen: a number.)
 template <NamedEnum E>
-void to_json(nlohmann::json& json, E value) {
+void to_json(Json& json, E value) {
   json = name(value);
 }
 
-const std::string& json_word(const nlohmann::json& json);  // throws nlohmann's type_error
+const std::string& json_word(const Json& json);  // throws the library's type_error
 
 template <NamedEnum E>
-void from_json(const nlohmann::json& json, E& value) {
+void from_json(const Json& json, E& value) {
   value = parse<E>(json_word(json), "unknown word");
 }
 

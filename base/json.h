@@ -1,12 +1,61 @@
-// JSON, and how it is written for readers outside.
+// JSON, how its numbers become integers, and how it is written for readers outside.
 #pragma once
 
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace approx {
 
-using Json = nlohmann::json;
+// Whether `json` is a whole number, with or without a point in its text, that `T` holds.
+template <std::integral T, typename AnyJson>
+bool holds_whole(const AnyJson& json) {
+  using Signed = typename AnyJson::number_integer_t;
+  using Unsigned = typename AnyJson::number_unsigned_t;
+  if (json.is_number_unsigned()) {
+    return std::in_range<T>(json.template get_ref<const Unsigned&>());
+  }
+  if (json.is_number_integer()) return std::in_range<T>(json.template get_ref<const Signed&>());
+  if (!json.is_number_float()) return false;
+  const double value = json.template get_ref<const double&>();
+  // Powers of two, which a double has exactly: the largest integer itself may be none.
+  const double lowest = static_cast<double>(std::numeric_limits<T>::min());
+  const double beyond = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  return value >= lowest && value < beyond && value == std::trunc(value);
+}
+
+// How values come out of JSON: as nlohmann's library does it, and integers only where they hold the
+// number. By itself it converts 1e300, or an integer of more than 64 bits (which it parses as a
+// double), to whatever the machine gives: undefined, and files from anywhere are read here. Throws
+// the library's out_of_range then.
+template <typename T, typename Enable = void>
+struct JsonConversion : nlohmann::adl_serializer<T> {};
+
+template <typename T>
+struct JsonConversion<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>>
+    : nlohmann::adl_serializer<T> {
+  template <typename AnyJson>
+  static void from_json(const AnyJson& json, T& value) {
+    if (json.is_number() && !holds_whole<T>(json)) {
+      constexpr int kNumberOverflow = 406;  // the library's number for it
+      throw AnyJson::out_of_range::create(
+          kNumberOverflow,
+          json.dump() + " is no whole number of " + std::to_string(8 * sizeof(T)) + " bits",
+          nullptr);
+    }
+    nlohmann::adl_serializer<T>::from_json(json, value);
+  }
+};
+
+using Json = nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t,
+                                  std::uint64_t, double, std::allocator, JsonConversion>;
 
 // Of anything: names of files are bytes, and what is no UTF-8 in them is replaced (U+FFFD) where
 // the library would throw. `indent`: of each level, -1 for one line.

@@ -28,7 +28,7 @@ void end_silently(const Observed& worker, RunEnd& end) {
 
 std::optional<int> Observed::signal() const {
   const auto said = last.is_object() ? last.value("signal", Json()) : Json();
-  return said.is_number_integer() ? std::optional(said.get<int>()) : process.signal;
+  return holds_whole<int>(said) ? std::optional(said.get<int>()) : process.signal;
 }
 
 RunEnd end_of(const Observed& worker) {

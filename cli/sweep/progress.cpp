@@ -95,7 +95,7 @@ void Progress::event(int64_t number, const Json& event) {
   };
   const auto integer = [&](const char* key, int64_t& value) {
     const auto found = event.find(key);
-    if (found != event.end() && found->is_number_integer()) value = found->get<int64_t>();
+    if (found != event.end() && holds_whole<int64_t>(*found)) value = found->get<int64_t>();
   };
   if (kind == "start" || kind == "progress") {
     integer("steps_per_epoch", run->steps_per_epoch);

@@ -31,11 +31,35 @@ const Entry& find(const std::vector<Entry>& entries, std::string_view what, std:
   throw usage_error("unknown {} \"{}\"{}", what, name, known_names(name, names));
 }
 
+// Every field under its name, one list for both ways.
+template <typename AnyLayerInfo, typename Use>
+void each_field(AnyLayerInfo& layer, Use use) {
+  use("name", layer.name);
+  use("kind", layer.kind);
+  use("index", layer.index);
+  use("in_channels", layer.in_channels);
+  use("out_channels", layer.out_channels);
+  use("kernel", layer.kernel);
+  use("stride", layer.stride);
+  use("padding", layer.padding);
+  use("groups", layer.groups);
+  use("in_size", layer.in_size);
+  use("out_size", layer.out_size);
+  use("parameters", layer.parameters);
+  use("macs", layer.macs);
+  use("norm_follows", layer.norm_follows);
+  use("reads_images", layer.reads_images);
+}
+
 }  // namespace
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerInfo, name, kind, index, in_channels, out_channels, kernel,
-                                   stride, padding, groups, in_size, out_size, parameters, macs,
-                                   norm_follows, reads_images)
+void to_json(Json& json, const LayerInfo& layer) {
+  each_field(layer, [&](const char* key, const auto& value) { json[key] = value; });
+}
+
+void from_json(const Json& json, LayerInfo& layer) {
+  each_field(layer, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+}
 
 namespace {
 

@@ -29,9 +29,34 @@ struct Record {
   double last_accuracy = -1;
   std::vector<Json> metrics;  // as reported
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Record, segments, train_ns, eval_ns, warmup_ns, wall_ns, step_ns,
-                                   epoch_loss, epoch_loss_steps, loss_from, epoch_from_ns,
-                                   data_wait_ns, cpu_joules, gpu_joules, last_accuracy, metrics)
+
+// Every field under its name, one list for both ways.
+template <typename AnyRecord, typename Use>
+void each_field(AnyRecord& record, Use use) {
+  use("segments", record.segments);
+  use("train_ns", record.train_ns);
+  use("eval_ns", record.eval_ns);
+  use("warmup_ns", record.warmup_ns);
+  use("wall_ns", record.wall_ns);
+  use("step_ns", record.step_ns);
+  use("epoch_loss", record.epoch_loss);
+  use("epoch_loss_steps", record.epoch_loss_steps);
+  use("loss_from", record.loss_from);
+  use("epoch_from_ns", record.epoch_from_ns);
+  use("data_wait_ns", record.data_wait_ns);
+  use("cpu_joules", record.cpu_joules);
+  use("gpu_joules", record.gpu_joules);
+  use("last_accuracy", record.last_accuracy);
+  use("metrics", record.metrics);
+}
+
+void to_json(Json& json, const Record& record) {
+  each_field(record, [&](const char* key, const auto& value) { json[key] = value; });
+}
+
+void from_json(const Json& json, Record& record) {
+  each_field(record, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+}
 
 // One accuracy run, its clocks and its metrics.
 class AccuracyRun {

@@ -250,7 +250,7 @@ void KernelLine::take_origin(const Json& shape) {
   };
   run_key = text("run_key");
   trained_by = text("method");
-  if (const auto it = found->find("step"); it != found->end() && it->is_number_integer()) {
+  if (const auto it = found->find("step"); it != found->end() && holds_whole<int64_t>(*it)) {
     step = it->get<int64_t>();
   }
   if (const auto it = found->find("epoch"); it != found->end() && it->is_number()) {

@@ -63,7 +63,7 @@ std::vector<std::string> printed_notes(const Experiment& layout, const Experimen
 }
 
 void add_cell(const Json& cell, std::vector<Field>& values, std::vector<std::string>& texts) {
-  if (cell.is_number_integer()) {
+  if (cell.is_number_integer() && holds_whole<int64_t>(cell)) {
     values.emplace_back(cell.get<int64_t>());
     texts.push_back(cell.dump());
   } else if (cell.is_number()) {

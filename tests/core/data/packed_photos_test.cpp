@@ -102,9 +102,7 @@ TEST(PackedPhotos, HeadersThatLieAreFound) {
   const auto error = [&](const std::function<void(Json&)>& change) {
     Json json = good;
     change(json);
-    const auto payload = json.value("payload_bytes", Json()).is_number_integer()
-                             ? json["payload_bytes"].get<int64_t>()
-                             : 0;
+    const auto payload = json.value("payload_bytes", int64_t{0});
     // A writer that writes what it is told, with right checksums.
     PackedWriter writer(path, kPhotosVersion, json, payload);
     writer.write(Buffer(512));
@@ -126,6 +124,11 @@ TEST(PackedPhotos, HeadersThatLieAreFound) {
   EXPECT_CONTAINS(error([](Json& j) { j["stddev"] = {0.1, 0, 0.1}; }), "possible sizes");
   EXPECT_CONTAINS(error([](Json& j) { j["mean"] = {0.1}; }), "possible sizes");
   EXPECT_CONTAINS(error([](Json& j) { j.erase("train"); }), "header of photographs");
+  // More than 64 bits: a double to the parser.
+  EXPECT_CONTAINS(error([](Json& j) { j["train"]["skipped"] = 1e40; }), "1e+40 is no whole number");
+  EXPECT_CONTAINS(error([](Json& j) { j["train"]["count"] = 3.5; }), "3.5 is no whole number");
+  EXPECT_CONTAINS(error([](Json& j) { j["train"]["labels"] = uint64_t{1} << 63; }),
+                  "9223372036854775808 is no whole number");
 }
 
 TEST(PackedPhotos, AFileOfAnotherKindIsNotTakenForPhotographs) {

@@ -133,6 +133,8 @@ TEST(Packed, RefusesHeadersThatLie) {
   EXPECT_CONTAINS(header_error(folder, [](Json& j) { j["mean"] = {0.5}; }), "possible");
   EXPECT_CONTAINS(header_error(folder, [](Json& j) { j["mean"] = "x"; }), "JSON header");
   EXPECT_CONTAINS(header_error(folder, [](Json& j) { j.erase("sha256"); }), "JSON header");
+  EXPECT_CONTAINS(header_error(folder, [](Json& j) { j["test"]["count"] = 1e40; }),
+                  "1e+40 is no whole number");
   EXPECT_CONTAINS(header_error(folder, [](Json& j) { j = Json::array(); }), "JSON header");
 }
 
