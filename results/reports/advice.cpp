@@ -211,6 +211,7 @@ Columns<AdviceLine> advice_columns(const RowSet& set) {
       what.network,
       what.dataset,
       what.setting,
+      what.tuned_rate,
       {.name = "machine",
        .header = "machine",
        .value = [](const Line& line) { return line.origin.machine; }},

@@ -62,6 +62,15 @@ struct Choice {
 
 NumberOwner of_run(int64_t run_id) { return {.what = "run", .id = run_id}; }
 
+// An item chooses its rates also where another's runs are its own.
+void see_tuned(const Experiment& item, const Members& members, std::map<int64_t, Cell>& cells) {
+  if (!item.tuning) return;
+  for (auto& [id, cell] : cells) {
+    const auto member = members.find(cell.run_key);
+    if (member != members.end()) cell.tuned |= member->second->tuned;
+  }
+}
+
 // Gives a cell that an item plans the labels and the place that it has there.
 void place_in(const Experiment& item, const PlannedRun& run, Cell& cell) {
   cell.planned = true;
@@ -86,7 +95,7 @@ void state_settings(std::map<int64_t, Cell>& cells) {
   for (auto& [id, cell] : cells) {
     cell.tuned = tuned.contains(trained(cell));
     for (const auto& [key, value] : cell.settings) {
-      if (!cell.tuned || key != "learning_rate") cell.setting += key + "=" + value + ";";
+      if (cell.must_equal(key)) cell.setting += key + "=" + value + ";";
     }
   }
 }
@@ -185,6 +194,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
         run.earlier_rules = row.getColumn(17).getInt() != 0;
       },
       kernel_rules_version());
+  if (choice.item != nullptr) see_tuned(*choice.item, *choice.members, cells);
   state_settings(cells);
   std::vector<Cell> sorted;
   for (auto& [id, cell] : cells) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 Settings settings_of(const RunConfig& config);
 
 inline constexpr double kNsPerSecond = 1e9;
+inline constexpr std::string_view kLearningRate = "learning_rate";  // as a setting
 
 // One attempt at a cell.
 struct Run {
@@ -57,6 +59,10 @@ struct Cell {
   std::pair<int64_t, int64_t> order;  // experiment, position in it
   std::optional<double> target;
   std::vector<Run> runs;  // by attempt
+
+  // Whether one of the settings must be equal in what the cell is compared with: all but a learning
+  // rate that was chosen for its row.
+  bool must_equal(std::string_view setting) const { return !tuned || setting != kLearningRate; }
 
   // The attempt that counts: the last with a result, else the last. None without attempts.
   const Run* run() const {

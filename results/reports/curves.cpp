@@ -6,7 +6,6 @@
 
 #include "results/reports/report.h"
 #include "results/reports/row_columns.h"
-#include "results/reports/rows.h"
 
 namespace approx {
 namespace {
@@ -64,8 +63,7 @@ Field end_of(const Summary& summary, int sign) {
 
 }  // namespace
 
-Table report_curves(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+Table curves_table(const RowSet& set) {
   std::vector<CurveLine> lines;
   for (const auto& row : set.rows()) add_lines_of(row, set.contents(), lines);
 
@@ -83,8 +81,13 @@ Table report_curves(const std::string& db, const ReportOptions& options) {
           {.name = "max", .value = &CurveLine::most}});
   Table table;
   table.name = "curves";
-  table.title = options.experiment;
   fill(table, columns, lines);
+  return table;
+}
+
+Table report_curves(const std::string& db, const ReportOptions& options) {
+  Table table = curves_table(RowSet(db, options));
+  table.title = options.experiment;
   return table;
 }
 

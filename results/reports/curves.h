@@ -5,6 +5,7 @@
 
 #include "results/render/table.h"
 #include "results/reports/options.h"
+#include "results/reports/rows.h"
 
 namespace approx {
 
@@ -12,5 +13,8 @@ namespace approx {
 // the mean over the seeds with its t-interval, and the least and the largest. Throws as
 // report_table does.
 Table report_curves(const std::string& db, const ReportOptions& options = {});
+
+// The same of rows that were read already.
+Table curves_table(const RowSet& set);
 
 }  // namespace approx

@@ -55,7 +55,8 @@ std::function<Field(const Row&)> of_realisation(T Realisation::*part) {
 
 Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const Shown& shown) {
   const auto what = row_columns<Row>(set, &letters);
-  Columns<Row> columns = {what.network, what.dataset, what.schedule, what.method, what.setting};
+  Columns<Row> columns = {what.network, what.dataset, what.schedule,
+                          what.method,  what.setting, what.tuned_rate};
   append(columns,
          {{.name = "n", .header = "n", .value = [](const Row& row) { return row.accuracy.n; }}});
   append(columns, summary_columns<Row>("accuracy_pct", "accuracy %", &Row::accuracy));

@@ -41,6 +41,27 @@ Drawing study_drawing(const StudyItem& study, const Table& table) {
   return {script->second, table};
 }
 
+// What the store has of the item's runs, whichever experiments asked for them.
+RowSet item_rows(const Experiment& item, const std::string& db, const ReportOptions& options) {
+  const Members members = members_of(item, db, options.catalogue);
+  Contents contents = read_item_contents(db, item, members, options.catalogue);
+  std::erase_if(contents.cells, [](const Cell& cell) { return !cell.planned; });
+  return {std::move(contents), options.include_tainted};
+}
+
+Drawing trainings_drawing(const PaperItem& item, const std::string& db,
+                          const ReportOptions& options) {
+  const auto& kind = item.layout.paper.kind;
+  if (kind == "heat") return {"heat", heat_table(item.table)};
+  if (kind == "bars") return {"bars", item.table};
+  const RowSet rows = item_rows(item.shown, db, options);
+  if (kind == "curves") return {"curves", curves_table(rows)};
+  auto front = pareto_table(rows);
+  // Of what was not timed, the numbers themselves.
+  if (front.rows.size() < 2) return {"bars", item.table};
+  return {"pareto", std::move(front)};
+}
+
 }  // namespace
 
 PaperItem paper_item(const std::string& name, const std::string& scale, const std::string& db,
@@ -68,25 +89,15 @@ Drawing picture_drawing(const PictureItem& picture, const LabelledSchedule& sche
 Drawing paper_drawing(const PaperItem& item, const std::string& db, const ReportOptions& options,
                       const std::map<std::string, StoredItem>& stored) {
   const auto& layout = item.layout;
-  const bool measured = stored.contains(item.shown.id);
   if (const auto* study = layout.as<StudyItem>()) {
-    return measured ? study_drawing(*study, item.table) : Drawing{};
+    return stored.contains(item.shown.id) ? study_drawing(*study, item.table) : Drawing{};
   }
   if (layout.as<KernelItem>()) return {"kernels", report_kernels(db)};
   if (const auto* picture = layout.as<PictureItem>()) {
     return picture_drawing(*picture, picture->schedules.at(0), *options.catalogue);
   }
-  if (!layout.as<Trainings>() || !measured) return {};
-  ReportOptions only = options;
-  only.experiment = item.shown.id;
-  const auto& kind = layout.paper.kind;
-  if (kind == "curves") return {"curves", report_curves(db, only)};
-  if (kind == "heat") return {"heat", heat_table(item.table)};
-  if (kind == "bars") return {"bars", item.table};
-  auto front = report_pareto(db, only);
-  // Of what was not timed, the numbers themselves.
-  if (front.rows.size() < 2) return {"bars", item.table};
-  return {"pareto", std::move(front)};
+  if (!layout.as<Trainings>() || finished_runs(item.shown, stored) == 0) return {};
+  return trainings_drawing(item, db, options);
 }
 
 }  // namespace approx

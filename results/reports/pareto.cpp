@@ -4,7 +4,6 @@
 
 #include "results/reports/report.h"
 #include "results/reports/row_columns.h"
-#include "results/reports/rows.h"
 #include "results/reports/target_rows.h"
 #include "results/stats/pareto.h"
 
@@ -85,8 +84,7 @@ std::string front_loss_text(const FrontLine& line) {
 
 }  // namespace
 
-Table report_pareto(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+Table pareto_table(const RowSet& set) {
   auto columns = row_columns<FrontLine>(set).all();
   append(columns, estimate_columns("speedup", "speedup vs exact", &ParetoPoint::speedup,
                                    front_speedup_text));
@@ -96,12 +94,17 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
                    {.name = "front", .header = "on the front", .value = &FrontLine::front}});
   Table table;
   table.name = "pareto";
-  table.title = options.experiment;
   fill(table, columns, front_lines(set));
   table.notes.emplace_back(
       "dense stands at speedup 1 and loss 0; front: by the means, perhaps where the intervals "
       "leave it open");
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
+  return table;
+}
+
+Table report_pareto(const std::string& db, const ReportOptions& options) {
+  Table table = pareto_table(RowSet(db, options));
+  table.title = options.experiment;
   return table;
 }
 

@@ -5,6 +5,7 @@
 
 #include "results/render/table.h"
 #include "results/reports/options.h"
+#include "results/reports/rows.h"
 
 namespace approx {
 
@@ -12,5 +13,8 @@ namespace approx {
 // the front of its network, data set and settings (results/stats/pareto.h). Throws as report_table
 // does.
 Table report_pareto(const std::string& db, const ReportOptions& options = {});
+
+// The same of rows that were read already.
+Table pareto_table(const RowSet& set);
 
 }  // namespace approx

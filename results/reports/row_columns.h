@@ -19,9 +19,9 @@ const Row& row_of(const Line& line) {
 // What tells the rows of a table apart.
 template <typename Line>
 struct RowColumns {
-  Column<Line> network, dataset, setting, schedule, method;
+  Column<Line> network, dataset, setting, tuned_rate, schedule, method;
 
-  Columns<Line> all() const { return {network, dataset, setting, schedule, method}; }
+  Columns<Line> all() const { return {network, dataset, setting, tuned_rate, schedule, method}; }
 };
 
 // `set` and `letters`, which mark the methods for people, must outlive the columns.
@@ -39,6 +39,10 @@ RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nul
                   .header = "setting",
                   .value = [&set](const Line& line) { return set.setting(row_of(line)); },
                   .shown = set.settings_differ()},
+      .tuned_rate = {.name = "tuned_rate",
+                     .header = "tuned rate",
+                     .value = [](const Line& line) { return RowSet::tuned_rate(row_of(line)); },
+                     .shown = set.tuned_rates_differ()},
       .schedule = {.name = "schedule",
                    .header = "schedule",
                    .value = [=](const Line& line) { return cell(line).schedule_label; }},

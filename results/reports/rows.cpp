@@ -245,25 +245,46 @@ void RowSet::adjust_p() {
 }
 
 void RowSet::find_differing() {
-  std::map<std::string, std::set<std::string>> values;
-  std::map<std::string, size_t> seen;
+  struct Values {
+    std::set<std::string> all;
+    size_t rows = 0, settings = 0;  // that have it, and that have it as a setting
+  };
+  std::map<std::string, Values> values;
   for (const auto& row : rows_) {
     for (const auto& [key, value] : row.first->settings) {
-      values[key].insert(value);
-      ++seen[key];
+      auto& seen = values[key];
+      seen.all.insert(value);
+      ++seen.rows;
+      if (row.first->must_equal(key)) ++seen.settings;
     }
   }
-  for (const auto& [key, set] : values) {
-    if (set.size() > 1 || seen[key] != rows_.size()) differing_.insert(key);
+  for (const auto& [key, seen] : values) {
+    if (seen.settings > 0 && (seen.all.size() > 1 || seen.rows != rows_.size())) {
+      differing_.insert(key);
+    }
   }
 }
 
 std::string RowSet::setting(const Row& row) const {
   std::string text;
   for (const auto& [key, value] : row.first->settings) {
-    if (differing_.contains(key)) text += (text.empty() ? "" : " ") + key + "=" + value;
+    if (!differing_.contains(key) || !row.first->must_equal(key)) continue;
+    text += (text.empty() ? "" : " ") + key + "=" + value;
   }
   return text;
+}
+
+std::string RowSet::tuned_rate(const Row& row) {
+  for (const auto& [key, value] : row.first->settings) {
+    if (!row.first->must_equal(key)) return value;
+  }
+  return "";
+}
+
+bool RowSet::tuned_rates_differ() const {
+  std::set<std::string> rates;
+  for (const auto& row : rows_) rates.insert(tuned_rate(row));
+  return rates.size() > 1;
 }
 
 std::vector<const Run*> RowSet::timings(const Row& row, bool* left_out) const {

@@ -118,6 +118,11 @@ class RowSet {
   bool settings_differ() const { return !differing_.empty(); }
   std::string setting(const Row& row) const;
 
+  // The learning rate that was chosen for a row of a tuned experiment, which is the row's own like
+  // its method and no setting; "" of any other row. Whether rows differ in it.
+  static std::string tuned_rate(const Row& row);
+  bool tuned_rates_differ() const;
+
   // Whether some row has a speedup over the stock step, and what stands below a table of speedups:
   // what they are over, and why there is no such column; "" without speedups.
   bool has_stock() const;

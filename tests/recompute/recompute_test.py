@@ -27,6 +27,8 @@ from papers import ROOT, Item, expected_paper
 from stored import Store, rows_of
 from tables import expected_advice, expected_table, expected_tta
 
+SETTINGS = ("setting", "tuned_rate")  # texts
+
 
 class Comparison:
     def __init__(self, program):
@@ -74,14 +76,14 @@ def same(printed, value):
 def compare_database(comparison, path):
     name, rows = os.path.basename(path), rows_of(Store(path))
     comparison.rows(f"{name}: table", comparison.csv("report", "table", "--db", path),
-                    expected_table(rows), ("setting", "notes", "speedup_vs_stock_missing"))
+                    expected_table(rows), (*SETTINGS, "notes", "speedup_vs_stock_missing"))
     comparison.rows(f"{name}: tta", comparison.csv("report", "tta", "--db", path),
                     expected_tta(rows, lambda row: 0.5),
-                    ("setting", "target_origin", "step_time_source", "joules_to_target",
+                    (*SETTINGS, "target_origin", "step_time_source", "joules_to_target",
                      "joules_runs", "notes"))
     comparison.rows(f"{name}: advice", comparison.csv("report", "advice", "--db", path),
                     expected_advice(rows, share_of_error=0.1),
-                    ("setting", "machine", "reason", "measured_utc", "commit",
+                    (*SETTINGS, "machine", "reason", "measured_utc", "commit",
                      "speedup_vs_stock_missing"))
     for item, scale in items_with_runs(comparison.program, path):
         compare_item(comparison, path, item, scale)

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
 #include "results/render/verdict.h"
 #include "results/reports/members.h"
+#include "results/reports/paper_figure.h"
 #include "results/reports/rows.h"
 #include "results/reports/stored_items.h"
 #include "tests/core/config/test_catalogue.h"
@@ -819,6 +821,39 @@ TEST_F(PaperReport, RowsOfATunedExperimentAreComparedAtTheirOwnRates) {
   const RowSet all(path_, ReportOptions{});
   for (const auto& row : all.rows()) EXPECT_NE(row.first->seed, 100);
   EXPECT_FALSE(RowSet(path_, {.experiment = trials.id}).rows().empty());
+}
+
+// A figure of curves is drawn from the trainings of the table that it belongs to, in one panel
+// whichever rates were chosen for its lines.
+TEST_F(PaperReport, AFigureIsDrawnFromTheRunsOfAnotherItem) {
+  auto table = item(3);
+  for (auto& run : trainings_of(table)) {
+    if (run.method_label == "zero") run.config.recipe.learning_rate = 0.025;
+  }
+  auto figure = table;
+  figure.id = figure.item = "paper:figure";
+  figure.paper.kind = "curves";
+  figure.tuning.emplace();
+  std::erase_if(trainings_of(figure), [](const auto& run) { return run.method_label == "random"; });
+  const ReportOptions options{.catalogue = &test_catalogue()};
+  const auto drawing = [&] {
+    const PaperItem shown{.layout = figure, .shown = figure, .table = {}};
+    return paper_drawing(shown, path_, options, stored_items(path_));
+  };
+  fill(experiment_of({planned("dense", 9)}, "another"), 0);
+  EXPECT_TRUE(drawing().empty());
+  fill(table, 3);
+  const auto curves = drawing();
+  EXPECT_EQ(curves.script, "curves");
+  std::set<std::string> methods, settings, rates;
+  for (const auto& row : curves.table.rows) {
+    settings.insert(std::get<std::string>(row[2]));
+    rates.insert(std::get<std::string>(row[3]));
+    methods.insert(std::get<std::string>(row[5]));
+  }
+  EXPECT_EQ(methods, (std::set<std::string>{"dense", "zero"}));
+  EXPECT_EQ(settings, std::set<std::string>{""});
+  EXPECT_EQ(rates.size(), 2U);
 }
 
 TEST_F(PaperReport, CountsWhatTheStoreHas) {

@@ -223,7 +223,7 @@ TEST_F(ThreeSeeds, Csv) {
   std::string csv = render(report_table(path_), "csv");
   csv = std::regex_replace(csv, std::regex(R"((\d+\.\d{4})\d+)"), "$1");
   EXPECT_EQ(csv,
-            "network,dataset,schedule,method,setting,n,accuracy_pct,accuracy_pct_half,"
+            "network,dataset,schedule,method,setting,tuned_rate,n,accuracy_pct,accuracy_pct_half,"
             "accuracy_pct_sd,best_accuracy_pct,best_accuracy_pct_half,loss_pp,loss_pp_half,"
             "loss_pairs,loss_p,loss_p_holm,speedup,speedup_lo,speedup_hi,speedup_vs_stock,"
             "speedup_vs_stock_lo,speedup_vs_stock_hi,speedup_vs_stock_missing,speedup_block_pairs,"
@@ -232,10 +232,10 @@ TEST_F(ThreeSeeds, Csv) {
             "images_per_s_isolated,planned,finished,diverged,failed,missing,notes,"
             "speedup_ceiling,speedup_estimated,compute_reduction_pct,realisation,realisation_lo,"
             "realisation_hi\n"
-            "LeNet,mnist,,dense,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,,,,no "
+            "LeNet,mnist,,dense,,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,,,,no "
             "timing with operators = library of this step on this machine,0,0,,,,0.8,1.5,2,3,2,"
             "3750,1,3,3,0,0,0,few seeds,,,,,,\n"
-            "LeNet,mnist,all,zero,,3,72.9166,17.9277,7.2168,75,15.5258,8.3333,8.9638,3,0.25,0.25,"
+            "LeNet,mnist,all,zero,,,3,72.9166,17.9277,7.2168,75,15.5258,8.3333,8.9638,3,0.25,0.25,"
             "2.8284,0.0345,231.2167,,,,no timing with operators = library of this step on this "
             "machine,2,2,1,1,1,0.8,2,1,3,2,10000,1,5,5,0,0,0,few seeds; few "
             "processes,,,,,,\n");
@@ -551,7 +551,7 @@ TEST_F(ReportTest, LayersStandInTheOrderOfTheNetwork) {
     std::vector<std::string> found;
     for (const auto& row : report_layers(path_, {.catalogue = known}).rows) {
       found.push_back(
-          fmt::format("{} {}", std::get<int64_t>(row[5]), std::get<std::string>(row[6])));
+          fmt::format("{} {}", std::get<int64_t>(row[6]), std::get<std::string>(row[7])));
     }
     return found;
   };
@@ -618,7 +618,7 @@ TEST_F(ReportTest, NoGradientOfTheImagesIsCounted) {
   const auto lines = [&](const Catalogue* known) {
     std::vector<std::string> found;
     for (const auto& row : report_layers(path_, {.catalogue = known}).rows) {
-      found.push_back(std::get<std::string>(row[6]) + " " + std::get<std::string>(row[7]));
+      found.push_back(std::get<std::string>(row[7]) + " " + std::get<std::string>(row[8]));
     }
     return found;
   };
@@ -969,6 +969,12 @@ TEST_F(ReportTest, ATunedExperimentAndOneAtItsRateShareTheirExactTraining) {
     EXPECT_EQ(count(table, "random", "loss_pairs"), 2) << tuned_first;
     EXPECT_EQ(std::get<std::string>(at(table, "dense", "network")),
               tuned_first ? "LeNet" : "elsewhere");
+    // The rate is a row's own, and no setting that would put it into a panel of its own.
+    EXPECT_EQ(std::get<std::string>(at(table, "zero", "tuned_rate")), "0.7") << tuned_first;
+    EXPECT_EQ(std::get<std::string>(at(table, "random", "tuned_rate")), "") << tuned_first;
+    EXPECT_EQ(std::get<std::string>(at(table, "zero", "setting")), "") << tuned_first;
+    const Table curves = report_curves(path_, {.experiment = "test:one"});
+    for (const auto& row : curves.rows) EXPECT_EQ(std::get<std::string>(row[2]), "");
     // Asked for by itself, each has its own.
     const auto alone = [&](const std::string& id) {
       return report_table(path_, {.experiment = id});
