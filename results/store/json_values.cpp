@@ -15,10 +15,9 @@ std::string text_or(const Json& json, const char* key, const std::string& fallba
 
 std::optional<int64_t> whole_number(const Json& json) {
   if (!json.is_number()) return std::nullopt;
-  constexpr double kBeyond = 9223372036854775808.0;  // 2^63
-  if (json.is_number_float() && !(std::abs(json.get<double>()) < kBeyond)) return std::nullopt;
-  if (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX) return std::nullopt;
-  return json.get<int64_t>();
+  const Json whole = json.is_number_float() ? Json(std::trunc(json.get<double>())) : json;
+  if (!holds_whole<int64_t>(whole)) return std::nullopt;
+  return whole.get<int64_t>();
 }
 
 std::optional<int64_t> integer_or_none(const Json& json, const char* key) {
