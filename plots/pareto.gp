@@ -1,4 +1,4 @@
-# Speedup against accuracy lost, a panel for each network; error bars are 95 % intervals. Filled
+# Speedup against accuracy lost, a panel for each network and machine; error bars are 95 % intervals. Filled
 # points are on the front and joined, hollow ones perhaps, small ones are not:
 #   approxtrain report pareto --db X.db --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/pareto.gp
@@ -9,7 +9,7 @@ load folder(script) . "style.gp"
 
 usable(r) = known(number("speedup")) && known(number("loss_pp"))
 methods = ""; schedules = ""
-visit(r) = (usable(0) ? (see_panel(""), methods = add(methods, text("method")), \
+visit(r) = (usable(0) ? (see_panel(text("timed_on")), methods = add(methods, text("method")), \
                        schedules = text("schedule") eq "" ? schedules \
                                    : add(schedules, text("schedule")), 0) : 0)
 eval reading
@@ -37,7 +37,7 @@ set arrow 1 from 1, graph 0 to 1, graph 1 nohead dashtype 2 linecolor rgb "#6666
 set arrow 2 from graph 0, first 0 to graph 1, first 0 nohead dashtype 2 linecolor rgb "#666666"
 do for [g = 1:count(panels)] {
   in = item(panels, g)
-  here(r) = usable(0) && group(0) eq in
+  here(r) = usable(0) && panel(text("timed_on")) eq in
   wide = 0; tall_bars = 0; fronts = 0
   visit(r) = (here(0) ? (wide = larger(wide, known(number("speedup_lo"))), \
                        tall_bars = larger(tall_bars, known(number("loss_pp_lo"))), \

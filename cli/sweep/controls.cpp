@@ -90,13 +90,15 @@ class ControlMaker {
       return say(run, "no timing run in the store yet; sweep with --purpose timing first");
     }
     if (*speedup <= 1) {
-      return say(run, fmt::format("at {:.2f}x it saves no time", *speedup));
+      return say(run, fmt::format("its speedup may be {:.2f}x, which saves no time", *speedup));
     }
     PlannedRun control = run;
     control.config.method = kDense;
     control.config.schedule.clear();
     control.schedule_label.clear();
-    control.config.recipe = shortened(recipe, iso_time_hundredths(*speedup));
+    const auto steps = stored_.steps_per_epoch.find(run.labels());
+    control.config.recipe =
+        shortened(recipe, 1 / *speedup, steps == stored_.steps_per_epoch.end() ? 0 : steps->second);
     control.config.stop_at = 0;  // what it reaches in that time is what is asked
     control.method_label = std::string(kIsoTimePrefix) + row_text(run.labels());
     add(std::move(control));

@@ -35,9 +35,10 @@ RandomTwin random_twin(const std::string& method, std::optional<double> density,
                        const Catalogue& catalogue);
 
 // Adds the controls of `experiment` to its runs, with the seeds of the rows that they control. A
-// row's dense control in the same time is an accuracy run `epochs / speedup` long, by the speedups
-// of timing runs, with the learning rate of the exact row; rows that are not faster have none, nor
-// have those under a constant learning rate, whose control the dense runs contain. A row's random
+// row's dense control in the same time is an accuracy run `epochs / speedup` long or a step longer,
+// by the least that timing runs allow the speedup to be, with the learning rate of the exact row;
+// rows that may not be faster have none, nor have those under a constant learning rate, whose
+// control the dense runs contain. A row's random
 // twin is a row of the same purposes and schedule. Returns a line for each row that got no control,
 // and why.
 std::vector<std::string> add_controls(

@@ -17,19 +17,21 @@ bool is_prefix_of_longer(const Recipe& recipe) {
          recipe.start_size == 0;
 }
 
-int64_t iso_time_hundredths(double speedup) {
-  return std::clamp<int64_t>(static_cast<int64_t>(std::floor(100 / speedup + 1e-9)), 1, 99);
-}
-
-Recipe shortened(const Recipe& recipe, int64_t hundredths) {
-  // In hundredths of an epoch, of which a last epoch may have parts too.
-  const double length =
-      std::floor(static_cast<double>(hundredths) * length_in_epochs(recipe) + 1e-9);
-  const auto parts = std::max<int64_t>(1, static_cast<int64_t>(length));
-  Recipe wanted;
-  wanted.epochs = (parts + 99) / 100;
-  wanted.last_epoch = static_cast<double>(parts - 100 * (wanted.epochs - 1)) / 100;
-  return shortened_like(recipe, wanted);
+Recipe shortened(const Recipe& recipe, double share, int64_t steps_per_epoch) {
+  const double epochs = share * length_in_epochs(recipe);
+  // A share in decimals, as 0.9 of 6 epochs, may be a little more than the length that it means.
+  const double steps = epochs * static_cast<double>(steps_per_epoch) - 1e-6;
+  const auto of_length = [&](int64_t hundredths) {
+    Recipe length;
+    length.epochs = (hundredths + 99) / 100;
+    length.last_epoch = static_cast<double>(hundredths - 100 * (length.epochs - 1)) / 100;
+    return length;
+  };
+  auto hundredths = std::max<int64_t>(1, std::llround(std::ceil(100 * epochs - 1e-6)));
+  while (static_cast<double>(total_steps(of_length(hundredths), steps_per_epoch)) < steps) {
+    ++hundredths;
+  }
+  return shortened_like(recipe, of_length(hundredths));
 }
 
 Recipe shortened_like(const Recipe& recipe, const Recipe& length) {

@@ -16,12 +16,11 @@ inline constexpr std::string_view kIsoTimePrefix = "dense in the time of ";
 // read there and no control need be run: nothing in the recipe looks at the number of epochs.
 bool is_prefix_of_longer(const Recipe& recipe);
 
-// How many hundredths of its training leave such a control no more time than a row takes that is
-// faster than it by `speedup`: from 1 to 99.
-int64_t iso_time_hundredths(double speedup);
-
-// The recipe in so many hundredths of its length. An epoch that this breaks off is the last one.
-Recipe shortened(const Recipe& recipe, int64_t hundredths);
+// The recipe in a share of its length that is above 0 and at most 1, and in no less: in whole
+// hundredths of an epoch, and in no fewer steps than the share of its own. An epoch that this
+// breaks off is the last one. `steps_per_epoch`: 0 where it is not known, and a last step that is
+// broken off is then left out.
+Recipe shortened(const Recipe& recipe, double share, int64_t steps_per_epoch);
 
 // The recipe as long as another one is. Whatever it says in epochs, and the decay of its learning
 // rate an epoch, is scaled along, so that the learning rate goes through the same course in less

@@ -22,15 +22,15 @@ namespace {
 constexpr int64_t kSeedsForAWord = 6;  // fewer can never show a difference at 5 %
 constexpr Margin kWorthMargin = Margin::of_error(0.1);
 
-// Where and when the runs of a row and of its dense row were made.
+// Where and when the runs of a row, of its dense row and of its control were made.
 struct Origin {
   std::string machine, commit, since;  // since: the newest run's start
 };
 
-Origin origin_of(const Row& row) {
+Origin origin_of(const Row& row, const Row* control) {
   Origin origin;
   std::set<int64_t> machines;  // ids: two may have one name
-  for (const Row* part : {&row, row.dense}) {
+  for (const Row* part : {&row, row.dense, control}) {
     if (part == nullptr) continue;
     for (const auto* cell : part->cells) {
       const Run* run = cell->run();
@@ -112,8 +112,8 @@ Part same_time_part(const Row& row, const SameTime& control) {
   const auto& advantage = control.advantage;
   const std::string result =
       fmt::format("dense in the same time: {} points", with_interval(advantage, 3));
-  if (row.speedup.n > 0 && row.speedup.ratio <= 1) {
-    part.reason = "not faster, so that no exact training is shorter";
+  if (row.speedup.n > 0 && row.speedup.lo.value_or(row.speedup.ratio) <= 1) {
+    part.reason = "perhaps not faster, so that no exact training is shorter";
   } else if (control.source == SameTimeSource::kNone) {
     part.reason = "no exact training of the same time (sweep --controls iso-time)";
   } else if (advantage.n < kSeedsForAWord || !advantage.half) {
@@ -121,10 +121,13 @@ Part same_time_part(const Row& row, const SameTime& control) {
                               seeds_text(advantage.n), kSeedsForAWord);
   } else if (advantage.mean - *advantage.half > 0) {
     return {part.name, Worth::kNo, result + " above it"};
-  } else if (advantage.mean + *advantage.half < 0) {
-    return {part.name, Worth::kYes, result + " against it"};
-  } else {
+  } else if (advantage.mean + *advantage.half >= 0) {
     part.reason = result + " against it";
+  } else if (!control.enough) {
+    part.reason = fmt::format("{} against it, after {:.2f} of the {:.2f} epochs that may fit",
+                              result, control.trained, control.epochs);
+  } else {
+    return {part.name, Worth::kYes, result + " against it"};
   }
   return part;
 }
@@ -152,6 +155,7 @@ Advice advise(const std::vector<Part>& parts) {
 
 struct AdviceLine {
   const Row* row = nullptr;
+  Notes notes = {};  // of its row and of its pairs with the exact training of the same time
   Origin origin;
   std::optional<double> margin;  // points; of an error that is measured
   NonInferiorityTest test;       // of its loss against dense
@@ -162,7 +166,7 @@ struct AdviceLine {
 
 AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
                        const std::vector<TargetRow>& targets) {
-  AdviceLine line{.row = &row, .origin = origin_of(row)};
+  AdviceLine line{.row = &row, .notes = row.notes};
   if (row.dense != nullptr && row.dense->accuracy.n > 0) {
     line.margin = margin.points(100 - row.dense->accuracy.mean);
     line.test = non_inferiority(set.losses(row, *row.dense, /*best=*/false), *line.margin);
@@ -172,6 +176,9 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
   if (target != targets.end()) line.target = &*target;
   line.control = same_time(
       set, row, line.target == nullptr ? std::nullopt : std::optional(line.target->target.share));
+  line.origin = origin_of(row, line.control.row);
+  line.notes[kPairsOfMachines] |= line.control.other_machines;
+  line.notes[kMixedBuilds] |= line.control.other_builds;
   line.advice = advise({speed_part(row), loss_part(row, line.test, line.margin.value_or(0)),
                         same_time_part(row, line.control)});
   return line;
@@ -189,8 +196,9 @@ std::string same_time_text(const AdviceLine& line) {
   const auto& control = line.control;
   if (control.source == SameTimeSource::kNone) return "–";
   const double epochs = control.trained > 0 ? control.trained : control.epochs;
-  return fmt::format("{} (n={}, {} epochs)", with_interval(control.advantage, 3),
-                     control.advantage.n, fixed(epochs, 1));
+  const auto& p = control.advantage.p;
+  return fmt::format("{} (n={}{}, {} epochs)", with_interval(control.advantage, 3),
+                     control.advantage.n, p ? fmt::format(", p={:.2g}", *p) : "", fixed(epochs, 2));
 }
 
 // "1.31× [1.20, 1.43]; reached 6/6, dense in the same time 4/6".
@@ -204,7 +212,7 @@ std::string advice_target_text(const AdviceLine& line) {
   return text;
 }
 
-Columns<AdviceLine> advice_columns(const RowSet& set) {
+Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters) {
   using Line = AdviceLine;
   const auto what = row_columns<Line>(set);
   Columns<Line> columns = {
@@ -219,7 +227,10 @@ Columns<AdviceLine> advice_columns(const RowSet& set) {
       {.name = "method",
        .header = "method, schedule",
        .value = what.method.value,
-       .text = [](const Line& line) { return method_text(*line.row->first); }},
+       .text =
+           [&letters](const Line& line) {
+             return method_text(*line.row->first) + letters.marks(line.notes);
+           }},
       {.name = "worth",
        .header = "worth it?",
        .value = [](const Line& line) { return worth_text(line.advice.worth); }},
@@ -258,6 +269,8 @@ Columns<AdviceLine> advice_columns(const RowSet& set) {
         .text = same_time_text},
        {.name = "iso_time_pp_half",
         .value = [](const Line& line) { return field(line.control.advantage.half); }},
+       {.name = "iso_time_p",
+        .value = [](const Line& line) { return field(line.control.advantage.p); }},
        {.name = "iso_time_n", .value = [](const Line& line) { return line.control.advantage.n; }},
        {.name = "iso_time_epochs",
         .value =
@@ -290,6 +303,8 @@ Columns<AdviceLine> advice_columns(const RowSet& set) {
         .value = of_target([](const Line& line) { return line.target->time.n; })},
        {.name = "iso_time_reached", .value = [](const Line& line) { return line.control.reached; }},
        {.name = "iso_time_runs", .value = [](const Line& line) { return line.control.tried; }},
+       {.name = "notes",
+        .value = [&letters](const Line& line) { return letters.names(line.notes); }},
        {.header = "why", .text = [](const Line& line) { return line.advice.reason; }}});
   return columns;
 }
@@ -309,7 +324,11 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
   Table table;
   table.name = "advice";
   table.title = options.experiment;
-  fill(table, advice_columns(set), lines);
+  std::vector<Notes> noted;
+  for (const auto& line : lines) noted.push_back(line.notes);
+  // Neither throughput nor seconds stand here.
+  const NoteLetters letters(noted, 'a', {kShared, kTimesElsewhere});
+  fill(table, advice_columns(set, letters), lines);
   if (lines.empty()) return table;
   table.notes = {
       fmt::format("yes needs three things: speed, the 95 % interval of the speedup above 1; loss, "
@@ -317,17 +336,17 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
                   "the exact training that takes no longer. No: slower, no gain of 2 %, surely a "
                   "larger loss, or surely no better than that training. Else undecided",
                   margin.text(), kSeedsForAWord),
-      "dense in the same time: its accuracy minus the method's, in as many epochs as the speedup "
-      "leaves it: from the dense runs' own curves under a constant learning rate (the next "
-      "evaluation counts), else from runs of their own, those of the nearest length",
+      "dense in the same time: its accuracy minus the method's, in as many epochs as the least "
+      "that the speedup's interval has leaves it: from the dense runs' own curves under a constant "
+      "learning rate (the next evaluation counts), else from runs of their own; p: exact sign-flip "
+      "test of the pairs, not adjusted for how many methods there are",
       "for the networks, data, settings and machines in the lines alone"};
+  const auto lettered = letters.lines();
+  table.notes.insert(table.notes.begin(), lettered.begin(), lettered.end());
   const auto tests = std::count_if(set.rows().begin(), set.rows().end(),
                                    [](const Row& row) { return row.loss_p_holm.has_value(); });
   if (tests > 0) table.notes.push_back(holm_note(tests));
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
-  const bool lossy = std::any_of(lines.begin(), lines.end(),
-                                 [](const auto& line) { return line.row->notes[kLossy]; });
-  if (lossy) table.notes.emplace_back("some of the data went through JPEG");
   return table;
 }
 

@@ -345,7 +345,7 @@ Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& lette
                  return realised ? field(realised->hi) : Field();
                }},
           {.name = "notes",
-           .value = [&letters](const Line& line) { return letters.names(*line.row); }}});
+           .value = [&letters](const Line& line) { return letters.names(line.row->notes); }}});
   return columns;
 }
 
@@ -356,7 +356,7 @@ Table report_cascade(const std::string& db, const ReportOptions& options) {
   const auto lines = cascade.lines();
   std::vector<const Row*> rows;
   for (const auto& line : lines) rows.push_back(line.row);
-  const NoteLetters letters(rows, 'a', {kShared, kUnpaired});
+  const NoteLetters letters(notes_of(rows), 'a', {kShared, kUnpaired, kTimesElsewhere});
   Table table;
   table.name = "cascade";
   table.title = options.experiment;

@@ -169,7 +169,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
       "coalesce(json_extract(r.environment, '$.engine.library'), ''), "
       "coalesce(d.variant, ''), "
       "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) < ?1 AND "
-      "coalesce(json_extract(c.config, '$.kernel_rules'), '') = '' "
+      "coalesce(json_extract(c.config, '$.kernel_rules'), '') = '', h.cpu_model "
       "FROM run r JOIN cell c USING(cell_id) "
       "JOIN build b USING(build_id) JOIN host h USING(host_id) "
       "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
@@ -192,6 +192,7 @@ std::vector<Cell> read_cells(SQLite::Database& db, const Choice& choice) {
         run.started_utc = text_at(row, 14), run.library = text_at(row, 15);
         run.data_variant = text_at(row, 16);
         run.earlier_rules = row.getColumn(17).getInt() != 0;
+        run.cpu = text_at(row, 18);
       },
       kernel_rules_version());
   if (choice.item != nullptr) see_tuned(*choice.item, *choice.members, cells);

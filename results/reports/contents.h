@@ -33,7 +33,7 @@ struct Run {
   bool lossy = false, dirty = false, timing_valid = false, tainted = false;
   std::optional<int64_t> train_ns;
   std::optional<double> step_ns_median;
-  std::string host, git_sha, started_utc;
+  std::string host, cpu, git_sha, started_utc;
   std::string library;         // the build id of what computed; "" of runs that did not say it
   std::string data_variant;    // "official"; of photographs what became of the files
   bool earlier_rules = false;  // by an earlier version of the built-in kernel rules

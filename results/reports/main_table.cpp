@@ -122,7 +122,7 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
        {.name = "diverged", .value = &Row::diverged},
        {.name = "failed", .value = &Row::failed},
        {.name = "missing", .value = &Row::missing},
-       {.name = "notes", .value = [&letters](const Row& row) { return letters.names(row); }},
+       {.name = "notes", .value = [&letters](const Row& row) { return letters.names(row.notes); }},
        {.name = "speedup_ceiling", .value = maybe(&Row::ceiling)},
        {.name = "speedup_estimated", .value = maybe(&Row::estimate)},
        {.name = "compute_reduction_pct",
@@ -147,7 +147,9 @@ Table report_table(const std::string& db, const ReportOptions& options) {
     shown.bounded |= row.ceiling.has_value();
     shown.realised |= row.realisation.has_value();
   }
-  const NoteLetters letters(all, 'a');
+  // Without a target no seconds stand here.
+  const NoteLetters letters(notes_of(all), 'a',
+                            targets.empty() ? std::set<Note>{kTimesElsewhere} : std::set<Note>());
   Table table;
   table.name = "table";
   table.title =

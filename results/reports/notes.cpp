@@ -1,5 +1,7 @@
 #include "results/reports/notes.h"
 
+#include <algorithm>
+
 namespace approx {
 
 const char* const kNoteNames[kNotes] = {"few seeds",
@@ -18,7 +20,9 @@ const char* const kNoteNames[kNotes] = {"few seeds",
                                         "stock step of another build",
                                         "earlier kernel rules",
                                         "stopped at a target",
-                                        "pairs of different machines"};
+                                        "pairs of different machines",
+                                        "timed by several builds",
+                                        "times of another machine"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -41,6 +45,45 @@ const char* const kNoteTexts[kNotes] = {
     ("runs that ended as soon as they reached a target: they have a time to it and no accuracy, "
      "which would be the target's"),
     ("in some pairs the dense run was made on another machine: from the same weights, images and "
-     "draws, rounded otherwise")};
+     "draws, rounded otherwise"),
+    "its speedup was timed by several builds of the program",
+    ("its trainings ran on another machine than the exact ones: its seconds must not be compared "
+     "with theirs")};
+
+NoteLetters::NoteLetters(const std::vector<Notes>& lines, char first,
+                         const std::set<Note>& without) {
+  for (int note = 0; note < kNotes; ++note) {
+    if (without.contains(static_cast<Note>(note))) continue;
+    const bool used =
+        std::any_of(lines.begin(), lines.end(), [&](const Notes& line) { return line[note]; });
+    if (used) letters_[note] = first++;
+  }
+}
+
+std::string NoteLetters::marks(const Notes& notes) const {
+  std::string marks;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!notes[note] || letters_[note].empty()) continue;
+    marks += (marks.empty() ? "" : ",") + letters_[note];
+  }
+  return marks.empty() ? "" : " [" + marks + "]";
+}
+
+std::string NoteLetters::names(const Notes& notes) const {
+  std::string names;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!notes[note] || letters_[note].empty()) continue;
+    names += std::string(names.empty() ? "" : "; ") + kNoteNames[note];
+  }
+  return names;
+}
+
+std::vector<std::string> NoteLetters::lines() const {
+  std::vector<std::string> lines;
+  for (int note = 0; note < kNotes; ++note) {
+    if (!letters_[note].empty()) lines.push_back(letters_[note] + ": " + kNoteTexts[note]);
+  }
+  return lines;
+}
 
 }  // namespace approx

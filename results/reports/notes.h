@@ -1,6 +1,11 @@
 // What a reader of a row must know besides its numbers.
 #pragma once
 
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
 namespace approx {
 
 // What a row of the table must be read with, in the order of the letters.
@@ -22,10 +27,28 @@ enum Note {
   kEarlierRules,
   kStopped,
   kPairsOfMachines,
+  kTimedByBuilds,
+  kTimesElsewhere,
   kNotes
 };
 
+using Notes = std::array<bool, kNotes>;
+
 extern const char* const kNoteNames[kNotes];  // "few seeds", for programs
 extern const char* const kNoteTexts[kNotes];  // a line each, for people
+
+// The letters of the notes that the lines of a table have, in the order of kNoteTexts from `first`
+// on; those `without` have no meaning there.
+class NoteLetters {
+ public:
+  NoteLetters(const std::vector<Notes>& lines, char first, const std::set<Note>& without = {});
+
+  std::string marks(const Notes& notes) const;  // " [a,c]", "" without notes
+  std::string names(const Notes& notes) const;  // "few seeds; lossy data"
+  std::vector<std::string> lines() const;       // "a: ..." for each letter
+
+ private:
+  std::string letters_[kNotes];
+};
 
 }  // namespace approx

@@ -170,11 +170,12 @@ class RunsTable {
     }
     for (int note = 0; note < kNotes; ++note) {
       const bool of_time = note == kTainted || note == kOtherNetwork || note == kFewProcesses ||
-                           note == kAboveCeiling || note == kEarlierRules;
+                           note == kAboveCeiling || note == kEarlierRules || note == kTimedByBuilds;
       if (!row->notes[note] || (of_time && !is_timing(shown.value.quantity))) continue;
       if (note == kFew && is_of_processes(shown.value)) continue;  // it counts processes
       if (note == kAboveCeiling && shown.value.basis != "measured-e2e") continue;  // of steps
       if (note == kShared) continue;  // no throughput here
+      if (note == kTimesElsewhere && shown.value.quantity != "time_to_target") continue;
       add_piece(line.notes, "; ", kNoteNames[note]);
       add_piece(marks, ",", footnotes_.letter(kNoteTexts[note]));
     }

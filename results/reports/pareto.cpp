@@ -1,7 +1,10 @@
 #include "results/reports/pareto.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
+#include "base/error.h"
 #include "results/reports/report.h"
 #include "results/reports/row_columns.h"
 #include "results/reports/target_rows.h"
@@ -16,6 +19,7 @@ struct FrontLine {
   const Row* row = nullptr;
   ParetoPoint point;
   ParetoPlace place;
+  std::string timed_on;  // where there is more than one machine: that of its front
 
   int64_t n() const { return is_baseline(*row) ? row->accuracy.n : row->loss.n; }
   std::string front() const {
@@ -37,7 +41,34 @@ ParetoPoint point_of(const Row& row) {
   return point;
 }
 
-// The lines of each group together, groups in the order of their first rows.
+// The machines that timed a row, and their name for people.
+using Machines = std::set<int64_t>;
+
+Machines machines_of(const RowSet& set, const Row& row) {
+  Machines machines;
+  for (const Run* run : set.timings(row)) machines.insert(run->host_id);
+  return machines;
+}
+
+std::string name_of(const RowSet& set, const Row& row) {
+  std::set<std::string> names;
+  for (const Run* run : set.timings(row)) names.insert(run->cpu);
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+std::vector<FrontLine> front(const std::vector<const Row*>& rows, const std::string& timed_on) {
+  std::vector<ParetoPoint> points;
+  for (const auto* row : rows) points.push_back(point_of(*row));
+  const auto places = pareto_places(points);
+  std::vector<FrontLine> lines;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    lines.push_back({rows[i], points[i], places[i], timed_on});
+  }
+  return lines;
+}
+
+// The lines of each group together, groups in the order of their first rows. Speedups of two
+// machines are not held against each other: each machine has a front of its own, with dense in it.
 std::vector<FrontLine> front_lines(const RowSet& set) {
   std::map<Group, std::vector<const Row*>> groups;
   std::vector<Group> order;
@@ -48,14 +79,35 @@ std::vector<FrontLine> front_lines(const RowSet& set) {
     group.push_back(&row);
   }
   std::vector<FrontLine> lines;
+  const auto add = [&](const std::vector<FrontLine>& more) {
+    lines.insert(lines.end(), more.begin(), more.end());
+  };
   for (const auto& key : order) {
     const auto& rows = groups.at(key);
     // An exact training alone, such as that of a smaller network, is no front.
     if (rows.size() == 1 && order.size() > 1 && is_baseline(*rows[0])) continue;
-    std::vector<ParetoPoint> points;
-    for (const auto* row : rows) points.push_back(point_of(*row));
-    const auto places = pareto_places(points);
-    for (size_t i = 0; i < rows.size(); ++i) lines.push_back({rows[i], points[i], places[i]});
+    std::vector<Machines> machines;
+    for (const auto* row : rows) {
+      const auto timed_on = machines_of(set, *row);
+      if (is_baseline(*row)) continue;
+      if (std::ranges::find(machines, timed_on) == machines.end()) machines.push_back(timed_on);
+    }
+    if (machines.size() <= 1) {
+      add(front(rows, ""));
+      continue;
+    }
+    std::set<std::string> names;  // two machines may have one name
+    for (const auto& timed_on : machines) {
+      std::vector<const Row*> here;
+      std::string name;
+      for (const auto* row : rows) {
+        if (!is_baseline(*row) && machines_of(set, *row) != timed_on) continue;
+        here.push_back(row);
+        if (!is_baseline(*row)) name = name_of(set, *row);
+      }
+      while (!names.insert(name).second) name += ", another";
+      add(front(here, name));
+    }
   }
   return lines;
 }
@@ -85,7 +137,14 @@ std::string front_loss_text(const FrontLine& line) {
 }  // namespace
 
 Table pareto_table(const RowSet& set) {
+  const auto lines = front_lines(set);
+  const bool several =
+      std::ranges::any_of(lines, [](const FrontLine& line) { return !line.timed_on.empty(); });
   auto columns = row_columns<FrontLine>(set).all();
+  append(columns, {{.name = "timed_on",
+                    .header = "timed on",
+                    .value = [](const FrontLine& line) { return line.timed_on; },
+                    .shown = several}});
   append(columns, estimate_columns("speedup", "speedup vs exact", &ParetoPoint::speedup,
                                    front_speedup_text));
   append(columns, stock_columns<FrontLine>(set));
@@ -94,10 +153,15 @@ Table pareto_table(const RowSet& set) {
                    {.name = "front", .header = "on the front", .value = &FrontLine::front}});
   Table table;
   table.name = "pareto";
-  fill(table, columns, front_lines(set));
+  fill(table, columns, lines);
   table.notes.emplace_back(
       "dense stands at speedup 1 and loss 0; front: by the means, perhaps where the intervals "
       "leave it open");
+  if (several) {
+    table.notes.emplace_back(
+        "a front for each machine that timed some of the rows: speedups of two machines are not "
+        "held against each other");
+  }
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   return table;
 }

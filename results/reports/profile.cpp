@@ -32,26 +32,18 @@ struct ProfileLine {
 };
 
 // The longest that a method could have taken on a workload, s.
-double budget_of(const Group& workload, const std::vector<TargetRow>& rows,
-                 std::vector<std::string>& notes) {
+double budget_of(const Group& workload, const std::vector<TargetRow>& rows) {
   double budget = 0;
-  std::set<int64_t> hosts;
   for (const auto& next : rows) {
     if (group_of(*next.row) != workload) continue;
     budget = std::max({budget, next.budget, next.time.longest});
-    for (const auto& each : accuracy_runs(*next.row, /*diverged=*/true)) {
-      hosts.insert(each.run->host_id);
-    }
-  }
-  if (hosts.size() > 1) {
-    notes.push_back(fmt::format("{} on {}: times of {} machines are compared",
-                                std::get<0>(workload), std::get<1>(workload), hosts.size()));
   }
   return budget;
 }
 
 // A workload is a group; a method is a (method, schedule) that ran in all of them. A group that
-// was only trained exactly, a control, is none.
+// was only trained exactly, a control, is none, and none is one whose times are of several
+// machines.
 Profiled profiled(std::vector<TargetRow> rows) {
   std::set<Group> approximated;
   for (const auto& next : rows) {
@@ -62,6 +54,14 @@ Profiled profiled(std::vector<TargetRow> rows) {
         rows, [&](const TargetRow& next) { return !approximated.contains(group_of(*next.row)); });
   }
   Profiled all;
+  std::set<Group> mixed;
+  for (const auto& next : rows) {
+    const Group group = group_of(*next.row);
+    if (next.machines == 1 || !mixed.insert(group).second) continue;
+    all.notes.push_back(fmt::format("left out: {} on {}, whose times are of {} machines",
+                                    std::get<0>(group), std::get<1>(group), next.machines));
+  }
+  std::erase_if(rows, [&](const TargetRow& next) { return next.machines > 1; });
   std::map<std::string, std::map<Group, const TargetRow*>> methods;
   std::vector<std::string> order;
   for (const auto& next : rows) {
@@ -74,7 +74,7 @@ Profiled profiled(std::vector<TargetRow> rows) {
     methods[label][group] = &next;
   }
   for (const auto& workload : all.workloads) {
-    all.budgets.push_back(budget_of(workload, rows, all.notes));
+    all.budgets.push_back(budget_of(workload, rows));
   }
   for (const auto& label : order) {
     const auto& cells = methods.at(label);

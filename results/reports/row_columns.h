@@ -52,7 +52,7 @@ RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nul
                  .text =
                      [=](const Line& line) {
                        return cell(line).method_label +
-                              (letters != nullptr ? letters->marks(row_of(line)) : "");
+                              (letters != nullptr ? letters->marks(row_of(line).notes) : "");
                      }},
   };
 }

@@ -154,6 +154,12 @@ void RowSet::count(Row& row) {
     row.notes[kOtherNetwork] |= run->finished() && !cell->timed_against.empty();
   }
   row.notes[kMixedHosts] = hosts.size() > 1;
+  if (row.dense == nullptr || hosts.empty()) return;
+  const auto exact = accuracy_runs(*row.dense, /*diverged=*/true);
+  row.notes[kTimesElsewhere] = !accuracy_runs(row, /*diverged=*/true).empty() && !exact.empty() &&
+                               std::ranges::none_of(exact, [&](const auto& each) {
+                                 return hosts.contains(each.run->host_id);
+                               });
 }
 
 const std::vector<CurvePoint>& RowSet::evaluations(const Run& run, const std::string& split) const {
@@ -327,7 +333,11 @@ void RowSet::judge_time(Row& row) const {
   for (const auto& pairs : steps) row.block_pairs += static_cast<int64_t>(pairs.size());
   row.speedup = ratio(steps);
   row.backward = ratio(block_pairs(row, Timed::kBackward));
-  for (const Run* run : timings(row)) row.notes[kEarlierRules] |= run->earlier_rules;
+  const auto timed = timings(row);
+  for (const Run* run : timed) {
+    row.notes[kEarlierRules] |= run->earlier_rules;
+    row.notes[kTimedByBuilds] |= !same_build(*run, *timed.front());
+  }
   row.notes[kFewProcesses] = row.speedup.n > 0 && row.speedup.n < kProcessesForATiming;
 }
 
@@ -371,21 +381,29 @@ void RowSet::judge_ceiling(Row& row) const {
 }
 
 void RowSet::judge_realisation(Row& row) const {
-  for (const char* purpose : {"accuracy", "timing"}) {
-    std::vector<double> reductions;
+  const auto reductions = [&](const char* purpose) {
+    std::vector<double> values;
     for (const auto* cell : row.cells) {
       const Run* run = cell->run();
       if (cell->purpose != purpose || run == nullptr || !run->finished()) continue;
       if (const auto value = approx::compute_reduction(contents_, *run, /*approximated=*/false)) {
-        reductions.push_back(*value);
+        values.push_back(*value);
       }
     }
-    row.compute_reduction = summarize(reductions);
-    if (!reductions.empty()) break;
-  }
+    return summarize(values);
+  };
+  const Summary trained = reductions("accuracy");
+  row.compute_reduction = trained.n > 0 ? trained : reductions("timing");
   // What a smaller network saves is another thing than what is left out of its products.
   if (row.notes[kOtherNetwork]) return;
-  row.realisation = realisation(row.speedup, row.compute_reduction.mean / 100);
+  // Of the steps that were timed: at the beginning of a training less may be left out than later.
+  std::vector<double> timed;
+  for (const Run* run : timings(row)) {
+    const auto value = approx::compute_reduction(contents_, *run, /*approximated=*/false);
+    if (value) timed.push_back(*value);
+  }
+  const double saved = timed.empty() ? row.compute_reduction.mean : summarize(timed).mean;
+  row.realisation = realisation(row.speedup, saved / 100);
 }
 
 void RowSet::judge_throughput(Row& row) const {
@@ -416,40 +434,10 @@ void RowSet::judge_throughput(Row& row) const {
   if (!speeds.empty()) row.images_per_s = quantile(speeds, 0.5);
 }
 
-NoteLetters::NoteLetters(const std::vector<const Row*>& rows, char first,
-                         const std::set<Note>& without) {
-  for (int note = 0; note < kNotes; ++note) {
-    if (without.contains(static_cast<Note>(note))) continue;
-    const bool used =
-        std::any_of(rows.begin(), rows.end(), [&](const Row* row) { return row->notes[note]; });
-    if (used) letters_[note] = first++;
-  }
-}
-
-std::string NoteLetters::marks(const Row& row) const {
-  std::string marks;
-  for (int note = 0; note < kNotes; ++note) {
-    if (!row.notes[note] || letters_[note].empty()) continue;
-    marks += (marks.empty() ? "" : ",") + letters_[note];
-  }
-  return marks.empty() ? "" : " [" + marks + "]";
-}
-
-std::string NoteLetters::names(const Row& row) const {
-  std::string names;
-  for (int note = 0; note < kNotes; ++note) {
-    if (!row.notes[note] || letters_[note].empty()) continue;
-    names += std::string(names.empty() ? "" : "; ") + kNoteNames[note];
-  }
-  return names;
-}
-
-std::vector<std::string> NoteLetters::lines() const {
-  std::vector<std::string> lines;
-  for (int note = 0; note < kNotes; ++note) {
-    if (!letters_[note].empty()) lines.push_back(letters_[note] + ": " + kNoteTexts[note]);
-  }
-  return lines;
+std::vector<Notes> notes_of(const std::vector<const Row*>& rows) {
+  std::vector<Notes> notes;
+  for (const auto* row : rows) notes.push_back(row->notes);
+  return notes;
 }
 
 std::string fixed(double value, int digits) {

@@ -58,7 +58,7 @@ struct Row {
   int64_t target_runs = 0;
   double target_budget = 0;  // s, the longest training among the runs
   std::optional<double> images_per_s;
-  bool notes[kNotes] = {};
+  Notes notes = {};
 
   int64_t planned() const { return static_cast<int64_t>(cells.size() + stopped.size()); }
 };
@@ -154,10 +154,10 @@ class RowSet {
   std::vector<std::vector<BlockPair>> block_pairs(const Row& row, Timed timed = Timed::kSteps,
                                                   bool* left_out = nullptr) const;
 
- private:
   // The row's timing runs that count; `left_out`: whether disturbed ones do not.
   std::vector<const Run*> timings(const Row& row, bool* left_out = nullptr) const;
 
+ private:
   void group();
   static void count(Row& row);
   void judge_accuracy(Row& row) const;
@@ -177,19 +177,8 @@ class RowSet {
   std::set<std::string> differing_;  // names of settings
 };
 
-// The letters of the notes that the rows of a table have, in the order of kNoteTexts from `first`
-// on; those `without` have no meaning there.
-class NoteLetters {
- public:
-  NoteLetters(const std::vector<const Row*>& rows, char first, const std::set<Note>& without = {});
-
-  std::string marks(const Row& row) const;  // " [a,c]", "" without notes
-  std::string names(const Row& row) const;  // "few seeds; lossy data"
-  std::vector<std::string> lines() const;   // "a: ..." for each letter
-
- private:
-  std::string letters_[kNotes];
-};
+// The notes of rows, for NoteLetters.
+std::vector<Notes> notes_of(const std::vector<const Row*>& rows);
 
 // --- text of numbers, the same in every report ---
 

@@ -39,16 +39,29 @@ bool same_but_recipe(const Cell& a, const Cell& b) {
 
 struct Control {
   const Row* row = nullptr;
-  double epochs = 0;
+  double epochs = 0;    // that it was trained, by its steps
+  bool enough = false;  // no less than the method may take
 };
+
+// What the shortest of the row's trainings had, in epochs; 0 where none says so.
+double epochs_trained(const RowSet& set, const Row& row) {
+  double least = 0;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+    const auto& tests = set.evaluations(*run, "test");
+    if (tests.empty()) continue;
+    least = least == 0 ? tests.back().epoch : std::min(least, tests.back().epoch);
+  }
+  return least;
+}
 
 // The dense row that is as short as the row is fast; `recipe`: of the row's own dense row. One
 // serves all methods that leave it the same epochs, so it goes by its recipe and not by the name in
-// its label; and a speedup that is measured again moves a little, so the nearest one will do.
-Control control_row(const RowSet& set, const Row& row, const Recipe& recipe) {
-  const double length = length_in_epochs(recipe), wanted = length / row.speedup.ratio;
-  const auto distance = [=](const Control& control) { return std::abs(control.epochs - wanted); };
-  Control nearest;
+// its label. The shortest of those that have as long as the row may take, and a fiftieth of the
+// training more at most; without any the longest of those that have less, by a fiftieth at most:
+// a speedup that is measured again moves a little.
+Control control_row(const RowSet& set, const Row& row, const Recipe& recipe, double wanted) {
+  const double tolerance = length_in_epochs(recipe) / 50;
+  Control best;
   for (const auto& other : set.rows()) {
     const Cell& cell = *other.first;
     if (!cell.method_label.starts_with(kIsoTimePrefix) || other.accuracy.n == 0 ||
@@ -57,13 +70,15 @@ Control control_row(const RowSet& set, const Row& row, const Recipe& recipe) {
     }
     const auto its = recipe_of(cell);
     if (!its || shortened_like(recipe, *its) != *its) continue;
-    const Control control{&other, length_in_epochs(*its)};
-    if (nearest.row == nullptr || distance(control) < distance(nearest)) nearest = control;
+    const double epochs = epochs_trained(set, other);
+    if (std::abs(epochs - wanted) > tolerance) continue;
+    const Control control{&other, epochs, epochs >= wanted - 1e-9};
+    const bool better = control.enough != best.enough ? control.enough
+                        : control.enough              ? control.epochs < best.epochs
+                                                      : control.epochs > best.epochs;
+    if (best.row == nullptr || better) best = control;
   }
-  // Older ones are as many whole epochs as were nearest.
-  const bool whole = nearest.epochs == std::floor(nearest.epochs);
-  const double tolerance = std::max(whole ? 0.5 : 0.0, length / 50);
-  return nearest.row != nullptr && distance(nearest) <= tolerance ? nearest : Control();
+  return best;
 }
 
 // The first evaluation at `epochs` or later; the end where there is none.
@@ -85,7 +100,7 @@ void count_reached(const std::vector<CurvePoint>& judged, double epochs,
 // In the curves of the dense runs.
 SameTime in_curves(const RowSet& set, const Row& row, double epochs,
                    const std::optional<double>& target) {
-  SameTime result{.source = SameTimeSource::kCurves, .epochs = epochs};
+  SameTime result{.source = SameTimeSource::kCurves, .epochs = epochs, .enough = true};
   std::vector<double> advantages;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const Cell* dense = partner(row.dense, *cell, Machine::kAny);
@@ -95,6 +110,7 @@ SameTime in_curves(const RowSet& set, const Row& row, double epochs,
     const auto at = evaluation_at(tests, epochs);
     if (at == tests.end()) continue;
     result.trained = at->epoch;
+    result.mark(*cell->run(), *dense->run());
     advantages.push_back(100 * at->value - *ours);
     count_reached(set.judged(*dense, *dense->run()), epochs, target, result);
   }
@@ -116,17 +132,30 @@ std::string_view name(SameTimeSource source) {
   return "";
 }
 
+void SameTime::mark(const Run& method, const Run& exact) {
+  other_machines |= method.host_id != exact.host_id;
+  other_builds |= !same_build(method, exact);
+}
+
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target) {
   if (row.dense == nullptr || row.dense == &row || row.speedup.n == 0) return {};
   const auto recipe = recipe_of(*row.dense->first);
-  if (!recipe) return {};
-  const double epochs = length_in_epochs(*recipe) / row.speedup.ratio;
-  if (row.speedup.ratio <= 1) return {};
+  const double least = row.speedup.lo.value_or(row.speedup.ratio);
+  if (!recipe || least <= 1) return {};
+  const double epochs = length_in_epochs(*recipe) / least;
   if (is_prefix_of_longer(*recipe)) return in_curves(set, row, epochs, target);
-  const auto control = control_row(set, row, *recipe);
+  const auto control = control_row(set, row, *recipe, epochs);
   if (control.row == nullptr) return {};
-  SameTime result{.source = SameTimeSource::kRuns, .epochs = epochs, .trained = control.epochs};
+  SameTime result{.source = SameTimeSource::kRuns,
+                  .row = control.row,
+                  .epochs = epochs,
+                  .trained = control.epochs,
+                  .enough = control.enough};
   result.advantage = paired_difference(set.losses(row, *control.row, /*best=*/false));
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+    const Cell* exact = partner(control.row, *cell, Machine::kAny);
+    if (exact != nullptr) result.mark(*run, *exact->run());
+  }
   for (const auto& [cell, run] : accuracy_runs(*control.row, /*diverged=*/false)) {
     count_reached(set.judged(*cell, *run), control.epochs, target, result);
   }

@@ -19,20 +19,27 @@ enum class SameTimeSource {
 
 struct SameTime {
   SameTimeSource source = SameTimeSource::kNone;
-  double epochs = 0;           // of exact training that fit into the method's time
+  const Row* row = nullptr;    // of runs of their own
+  double epochs = 0;           // of exact training that fit into the time that the method may take
   double trained = 0;          // those that the exact training has; 0 without any
+  bool enough = false;         // it has no fewer: else it may beat the method and not be beaten
   PairedDifference advantage;  // the exact training minus the method, points, paired by seed
+  // Whether some pairs are of two machines, or of two builds of the program.
+  bool other_machines = false, other_builds = false;
   // Of the exact trainings, those that reach the row's target in that time.
   int64_t reached = 0, tried = 0;
+
+  void mark(const Run& method, const Run& exact);  // a pair of it
 };
 
 // "the dense runs' curves", "runs of their own", "".
 std::string_view name(SameTimeSource source);
 
-// Of a row that timing runs show to be faster than its dense row; nothing where it is not. Between
-// two evaluations the later one counts, which gives the exact training the more time. Of runs of
-// their own those whose length is nearest count, by a fiftieth of the training at most, or, of
-// whole epochs, by half of one. `target`: a share to reach, or none.
+// Of a row that timing runs show to be faster than its dense row; nothing where it may not be. The
+// method may take as long as the lower end of the interval of its speedup says. Between two
+// evaluations the later one counts, which gives the exact training the more time. Of runs of their
+// own the shortest count that have so long, and a fiftieth of the training more at most; without
+// any those that have a fiftieth less at most. `target`: a share to reach, or none.
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target);
 
 }  // namespace approx

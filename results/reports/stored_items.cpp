@@ -1,6 +1,7 @@
 #include "results/reports/stored_items.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "results/reports/contents.h"
@@ -24,6 +25,16 @@ std::optional<double> density_of(const RowSet& set, const Row& row) {
     }
   }
   return all > 0 ? std::optional(kept / all) : std::nullopt;
+}
+
+// As the last evaluation of one of its trainings counts them.
+std::optional<int64_t> steps_per_epoch(const RowSet& set, const Row& row) {
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+    const auto& tests = set.evaluations(*run, "test");
+    if (tests.empty() || tests.back().epoch <= 0) continue;
+    return std::llround(static_cast<double>(tests.back().step) / tests.back().epoch);
+  }
+  return std::nullopt;
 }
 
 std::set<Purpose> planned_purposes(const Experiment& item) {
@@ -126,7 +137,8 @@ StoredRows stored_rows(const std::string& db, const std::string& experiment) {
     if (row.dense == &row) continue;
     const Cell& cell = *row.first;
     const LabelKey key{cell.method_label, cell.schedule_label, cell.network_label};
-    if (row.speedup.n > 0) stored.speedups[key] = row.speedup.ratio;
+    if (row.speedup.n > 0) stored.speedups[key] = row.speedup.lo.value_or(row.speedup.ratio);
+    if (const auto steps = steps_per_epoch(set, row)) stored.steps_per_epoch[key] = *steps;
     if (const auto density = density_of(set, row)) stored.densities[key] = *density;
   }
   return stored;

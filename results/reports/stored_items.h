@@ -38,8 +38,10 @@ Scale most_measured(const Experiment& layout, const std::map<std::string, Stored
 
 // What the runs of an experiment's rows have shown, by the labels of the rows.
 struct StoredRows {
-  std::map<LabelKey, double> speedups;   // of timing runs
+  // Of timing runs, the least that the 95 % interval has; the estimate where there is none.
+  std::map<LabelKey, double> speedups;
   std::map<LabelKey, double> densities;  // what was kept of what was approximated, a share
+  std::map<LabelKey, int64_t> steps_per_epoch;
 };
 
 // Empty where there is no store or no such experiment in it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace approx {
 namespace {
@@ -105,12 +106,14 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
   // diverged or reached its target was not cut short, and one that was says itself how far it got.
   // A group in which none did is watched as far as its longest run.
   std::map<Group, double> budgets, longest;
+  std::map<Group, std::set<int64_t>> hosts;
   for (const auto& row : set.rows()) {
     const auto target = choose_target(set, row, options);
     if (!target) continue;
     TargetRow next{.row = &row, .target = *target, .efforts = efforts_of(set, row, target->share)};
     if (next.efforts.seconds.empty()) continue;
     const Group group = group_of(row);
+    for (const auto& each : target_runs(row, target->share)) hosts[group].insert(each.run->host_id);
     for (const auto& attempt : next.efforts.seconds) {
       longest[group] = std::max(longest[group], attempt.time);
     }
@@ -127,7 +130,9 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
     for (const size_t at : next.efforts.diverged) {
       next.efforts.seconds[at].time = std::max(next.efforts.seconds[at].time, next.budget);
     }
-    next.time = time_to_target(next.efforts.seconds, next.budget);
+    next.machines = static_cast<int64_t>(hosts.at(group).size());
+    next.time = time_to_target(next.efforts.seconds,
+                               next.machines == 1 ? std::optional(next.budget) : std::nullopt);
     compare_with_dense(set, next);
   }
   return rows;

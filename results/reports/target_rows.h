@@ -49,7 +49,8 @@ struct TargetRow {
   TargetChoice target;
   Efforts efforts;
   TargetTime time;
-  double budget = 0;  // s, the same in all rows of a group
+  double budget = 0;     // s, the same in all rows of a group
+  int64_t machines = 1;  // on which the trainings of its group ran; no seconds of two are compared
   // Against dense: of steps to the target, of step times, and of both together.
   Ratio steps, step_time, speedup;
   StepTimes step_times = StepTimes::kNone;

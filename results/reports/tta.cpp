@@ -29,7 +29,7 @@ std::string reached_text(const TargetRow& line) {
 
 std::string restricted_mean_text(const TargetRow& line) {
   if (!line.time.restricted_mean) return "–";
-  return seconds_text(line.time.restricted_mean) + " to " + fixed(line.budget, 0) + " s";
+  return seconds_text(line.time.restricted_mean) + " to " + seconds_text(line.budget);
 }
 
 bool is_composed(const TargetRow& line) { return line.step_times == StepTimes::kTimingRuns; }
@@ -89,7 +89,11 @@ Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters,
         .value = of_time(&TargetTime::restricted_mean),
         .text = restricted_mean_text},
        {.name = "restricted_mean_se", .value = of_time(&TargetTime::restricted_error)},
-       {.name = "budget_s", .value = &TargetRow::budget},
+       {.name = "budget_s",
+        .value =
+            [](const TargetRow& line) {
+              return line.machines == 1 ? Field(line.budget) : Field();
+            }},
        {.name = "restart_s",
         .header = "with restarts",
         .value = of_time(&TargetTime::expected_with_restarts),
@@ -114,7 +118,7 @@ Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters,
         .value =
             [](const TargetRow& line) { return static_cast<int64_t>(line.efforts.joules.size()); }},
        {.name = "notes",
-        .value = [&letters](const TargetRow& line) { return letters.names(*line.row); }}});
+        .value = [&letters](const TargetRow& line) { return letters.names(line.row->notes); }}});
   return columns;
 }
 
@@ -159,6 +163,12 @@ std::vector<std::string> target_notes(const Lines& lines, const NoteLetters& let
         "evaluation, and censored there",
         cut_off == 1 ? "a run was" : fmt::format("{} runs were", cut_off)));
   }
+  const auto mixed = [](const TargetRow& line) { return line.machines > 1; };
+  if (std::any_of(lines.begin(), lines.end(), mixed)) {
+    notes.emplace_back(
+        "no restricted mean where the trainings of a setting are of several machines: the time "
+        "that all were watched for is then none of theirs");
+  }
   if (!lines.empty()) {
     notes.emplace_back(
         "reached: with Wilson's 95 % interval; median: Kaplan and Meier's; restricted mean: of "
@@ -177,7 +187,7 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
   std::vector<const Row*> rows;
   for (const auto& line : lines) rows.push_back(line.row);
   // Behind a and b; neither throughput nor differences of accuracies stand here.
-  const NoteLetters letters(rows, 'c', {kShared, kUnpaired});
+  const NoteLetters letters(notes_of(rows), 'c', {kShared, kUnpaired});
   const bool has_joules = std::any_of(lines.begin(), lines.end(), [](const TargetRow& line) {
     return !line.efforts.joules.empty();
   });

@@ -14,12 +14,12 @@ PLOTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../plots")
 COMMON = "batch_size=50 momentum=0.9 split=holdout"
 LONG = ("optimizer=adam learning_rate=0.001 label_smoothing=0.1 weight_decay=0.0005 crop_padding=4 "
         "padding_mode=reflect")
-PARETO = ["network,dataset,setting,schedule,method,speedup,speedup_lo,speedup_hi,loss_pp,"
+PARETO = ["network,dataset,setting,schedule,method,timed_on,speedup,speedup_lo,speedup_hi,loss_pp,"
           "loss_pp_lo,loss_pp_hi,n,front"]
 CURVES = ["network,dataset,setting,schedule,method,metric,split,epoch,mean,lo,hi,min,max"]
 for network, setting in [("MLP", f"{COMMON} {LONG}"), ("CNN", f"{COMMON} optimizer=sgd")]:
     for method, speedup in [("dense", 1), ("zero", 1.3)]:
-        PARETO.append(f"{network},mnist,{setting},,{method},{speedup},{speedup - .1},"
+        PARETO.append(f"{network},mnist,{setting},,{method},,{speedup},{speedup - .1},"
                       f"{speedup + .1},0.5,0.3,0.7,6,yes")
         for epoch in (1, 2, 3):
             for metric, split, value in [("accuracy", "test", .9), ("loss", "train", .3)]:

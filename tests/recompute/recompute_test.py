@@ -83,7 +83,7 @@ def compare_database(comparison, path):
                      "joules_runs", "notes"))
     comparison.rows(f"{name}: advice", comparison.csv("report", "advice", "--db", path),
                     expected_advice(rows, share_of_error=0.1),
-                    (*SETTINGS, "machine", "reason", "measured_utc", "commit",
+                    (*SETTINGS, "machine", "reason", "measured_utc", "commit", "notes",
                      "speedup_vs_stock_missing"))
     for item, scale in items_with_runs(comparison.program, path):
         compare_item(comparison, path, item, scale)

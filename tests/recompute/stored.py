@@ -390,7 +390,8 @@ class Row:
 
     def realisation(self):
         """Share of the time saved over share of the work saved, with the speedup's interval."""
-        saved = self.reductions() or self.reductions(purpose="timing")
+        timed = [self.left_out(cell) for cell in self.timings()]
+        saved = [value for value in timed if value is not None] or self.reductions()
         ratio, low, high, n = self.speedup()
         elsewhere = any(cell.timed_against and cell.run is not None and cell.run.finished
                         for cell in self.cells)

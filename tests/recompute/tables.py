@@ -5,7 +5,7 @@ import math
 import numpy
 import scipy.stats
 
-from samples import half_width, mean, one_sided_bounds, ratio_of_pairs
+from samples import half_width, mean, one_sided_bounds, ratio_of_pairs, sign_flip_p
 from stored import SECOND, holm_over, in_state
 
 SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
@@ -145,16 +145,17 @@ def target_rows(rows, points):
         line = TargetRow(row, share)
         if line.times:
             found.append(line)
-    budgets, longest = {}, {}
+    budgets, longest, hosts = {}, {}, {}
     for line in found:
         group = line.row.first.key[:3]
         longest[group] = max(longest.get(group, 0), max(line.times))
+        hosts.setdefault(group, set()).update(cell.run.host_id for cell in line.row.on_the_way())
         if line.watched:
             budgets[group] = min(budgets.get(group, math.inf), min(line.watched))
     found = [line for line in found if longest[line.row.first.key[:3]] > 0]
     for line in found:
         row, group = line.row, line.row.first.key[:3]
-        line.budget = budgets.get(group, longest[group])
+        line.budget, line.machines = budgets.get(group, longest[group]), len(hosts[group])
         line.times = [max(time, line.budget) if diverged else time
                       for time, diverged in zip(line.times, line.diverged)]
         line.steps = line.step_time = line.speedup = (None, None, None)
@@ -186,12 +187,15 @@ def expected_tta(rows, points):
         n, reached = len(line.times), sum(line.arrived)
         low, high = wilson(reached, n)
         median, restricted, error = survival(line.times, line.arrived, line.budget)
+        budget = line.budget
+        if line.machines > 1:  # what all were watched for is then no one time
+            restricted = error = budget = None
         yield {
             **labels(line.row), "target_pct": 100 * line.share, "runs": n, "reached": reached,
             "fraction": reached / n, "fraction_lo": low, "fraction_hi": high, "median_s": median,
             "restricted_mean_s": restricted, "restricted_mean_se": error,
             "cut_off": line.cut_off, "stopped_at_target": 0,
-            "budget_s": line.budget, "restart_s": sum(line.times) / reached if reached else None,
+            "budget_s": budget, "restart_s": sum(line.times) / reached if reached else None,
             **triple("steps_ratio", line.steps), **triple("step_time_ratio", line.step_time),
             **triple("speedup", line.speedup),
         }
@@ -236,40 +240,45 @@ def length_of(recipe):
 
 
 def in_runs_of_their_own(row, rows, epochs, share):
-    """As same_time, of the exact trainings of the nearest length, the recipe otherwise the same."""
+    """As same_time, of the exact trainings, the recipe otherwise the same, that are the shortest of
+    those with so many epochs, or else the longest of those with fewer; a fiftieth off at most."""
     def other_than(config, keys):
         return {key: value for key, value in config.items() if key not in keys}
     config, exact = row.first.config, row.dense.first.config["recipe"]
     of_length = ("epochs", "last_epoch", "eval_every", "decay", "decay_epochs", "milestones",
                  "peak_epoch", "warmup_epochs", "grow_from", "grow_until")
     of_row = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps")
-    found = []
+    enough, less = [], []
     for control in rows:
         theirs = control.first.config
         if control.first.method_label.startswith(CONTROL) and control.finals() and \
                 other_than(theirs, of_row) == other_than(config, of_row) and \
                 other_than(theirs["recipe"], of_length) == \
                 other_than(exact, of_length):
-            length = length_of(theirs["recipe"])
-            found.append((abs(length - epochs), length, control))
-    off, length, control = min(found, key=lambda each: each[0], default=(math.inf, 0, None))
-    if off > max(0.5 if length == math.floor(length) else 0, length_of(exact) / 50):
+            trained = min(row.store.accuracies(cell.run, "test")[-1]["epoch"]
+                          for cell in control.trained())
+            if abs(trained - epochs) <= length_of(exact) / 50:
+                (enough if trained >= epochs - 1e-9 else less).append((trained, control))
+    if not enough and not less:
         return None
+    trained, control = min(enough, key=lambda each: each[0]) if enough else \
+        max(less, key=lambda each: each[0])
     curves = [row.store.judged(cell) for cell in control.trained()]
     curves = [judged for judged in curves if judged and share is not None]
-    return (row.losses(control), epochs, length,
-            sum(reached_by(judged, length, share) for judged in curves), len(curves),
-            "runs of their own")
+    return (row.losses(control), epochs, trained,
+            sum(reached_by(judged, trained, share) for judged in curves), len(curves),
+            "runs of their own", bool(enough))
 
 
 def same_time(row, rows, share):
-    """Dense minus method in points where the method's time is up, the epochs of dense that fit into
-    it, those that it has, how many dense runs of how many reach the target until then, and what
-    said so. None where nothing does."""
-    recipe, ratio = row.first.config["recipe"], row.speedup()[0]
-    if row.dense is None or ratio is None or ratio <= 1:
+    """Dense minus method in points where the method's time is up at the latest, the epochs of dense
+    that fit into it, those that it has, how many dense runs of how many reach the target until
+    then, what said so, and whether dense has no fewer epochs. None where nothing does."""
+    recipe, (ratio, low, *_) = row.first.config["recipe"], row.speedup()
+    least = ratio if low is None else low
+    if row.dense is None or ratio is None or least <= 1:
         return None
-    epochs = length_of(recipe) / ratio
+    epochs = length_of(recipe) / least
     if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"]:
         return in_runs_of_their_own(row, rows, epochs, share)
     advantages, trained, reached, tried = [], 0, 0, 0
@@ -284,14 +293,15 @@ def same_time(row, rows, share):
             continue
         tried += 1
         reached += reached_by(row.store.judged(dense), epochs, share)
-    return advantages, epochs, trained, reached, tried, "the dense runs' curves"
+    return advantages, epochs, trained, reached, tried, "the dense runs' curves", True
 
 
-def same_time_word(advantages):
+def same_time_word(advantages, enough):
     if advantages is None or len(advantages) < SEEDS_FOR_A_WORD:
         return "undecided"
     middle, reach = mean(advantages), half_width(advantages)
-    return "no" if middle - reach > 0 else "yes" if middle + reach < 0 else "undecided"
+    return "no" if middle - reach > 0 else "yes" if middle + reach < 0 and enough else \
+        "undecided"
 
 
 def expected_advice(rows, share_of_error):
@@ -306,16 +316,17 @@ def expected_advice(rows, share_of_error):
         margin = share_of_error * (100 - mean(dense)) if dense else None
         low, high = one_sided_bounds(losses)
         control = same_time(row, rows, target.share if target else None)
-        advantages, epochs, trained, reached, tried, source = \
-            control or (None, None, None, 0, 0, "")
+        advantages, epochs, trained, reached, tried, source, enough = \
+            control or (None, None, None, 0, 0, "", False)
         worth, decided_by = by_three([("speed", speed_word(row)), ("loss", loss_word(row, margin)),
-                                      ("same time", same_time_word(advantages))])
+                                      ("same time", same_time_word(advantages, enough))])
         yield {
             **labels(row), "worth": worth, "decided_by": decided_by, **triple("speedup", speedup),
             **triple("speedup_vs_stock", row.speedup_vs_stock(rows)),
             "loss_pp": mean(losses), "loss_pp_lower": low, "loss_pp_upper": high, "n": len(losses),
             "loss_p": p, "loss_p_holm": adjusted, "margin_pp": margin,
             "iso_time_pp": mean(advantages or []), "iso_time_pp_half": half_width(advantages or []),
+            "iso_time_p": sign_flip_p(advantages or []),
             "iso_time_n": len(advantages or []), "iso_time_epochs": epochs,
             "iso_time_trained": trained or None, "iso_time_source": source,
             **triple("target_speedup", target.speedup if target else (None, None, None)),

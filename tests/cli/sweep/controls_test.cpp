@@ -51,8 +51,9 @@ TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
   EXPECT_EQ(control.config.seed, 1);
   EXPECT_EQ(control.config.recipe.last_epoch, 1);
   ASSERT_EQ(left_out.size(), 1u);
-  EXPECT_NE(left_out[0].find("random, S on wang_cnn2: at 0.99x it saves no time"),
-            std::string::npos)
+  EXPECT_NE(
+      left_out[0].find("random, S on wang_cnn2: its speedup may be 0.99x, which saves no time"),
+      std::string::npos)
       << left_out[0];
   // Without a timing there is no control, and it is said.
   auto untimed = grid();
@@ -196,27 +197,37 @@ TEST(Controls, ASmallerNetworkIsTimedAgainstTheLargerOne) {
 TEST(Shortened, BreaksTheLastEpochOff) {
   Recipe recipe;
   recipe.epochs = 6;
-  const auto shown = [&](int64_t hundredths) {
-    const auto shorter = shortened(recipe, hundredths);
+  const auto shown = [&](double share) {
+    const auto shorter = shortened(recipe, share, 0);
     return std::pair(shorter.epochs, shorter.last_epoch);
   };
-  EXPECT_EQ(shown(50), std::pair(int64_t{3}, 1.0));
-  EXPECT_EQ(shown(90), std::pair(int64_t{6}, 0.4));
-  EXPECT_EQ(shown(77), std::pair(int64_t{5}, 0.62));
-  EXPECT_EQ(shown(17), std::pair(int64_t{2}, 0.02));
-  EXPECT_EQ(shown(1), std::pair(int64_t{1}, 0.06));
-  EXPECT_EQ(shortened(recipe, 90).eval_every, 1);
-  // Never longer than the time allows, and shorter by less than a hundredth.
-  for (const double speedup : {1.001, 1.01, 1.1, 1.108, 1.25, 1.3, 2.0, 7.0}) {
-    const auto hundredths = static_cast<double>(iso_time_hundredths(speedup));
-    EXPECT_LE(hundredths, 100 / speedup + 1e-6);
-    EXPECT_GT(hundredths, 100 / speedup - 1);
-  }
-  EXPECT_EQ(iso_time_hundredths(1.25), 80);
-  EXPECT_EQ(iso_time_hundredths(1000), 1);
+  EXPECT_EQ(shown(0.5), std::pair(int64_t{3}, 1.0));
+  EXPECT_EQ(shown(0.9), std::pair(int64_t{6}, 0.4));
+  EXPECT_EQ(shown(0.77), std::pair(int64_t{5}, 0.62));
+  EXPECT_EQ(shown(0.17), std::pair(int64_t{2}, 0.02));
+  EXPECT_EQ(shown(0.01), std::pair(int64_t{1}, 0.06));
+  EXPECT_EQ(shown(1 / 1.1), std::pair(int64_t{6}, 0.46));
+  EXPECT_EQ(shown(1), std::pair(int64_t{6}, 1.0));
+  EXPECT_EQ(shortened(recipe, 0.9, 0).eval_every, 1);
   // Of a training that ends within an epoch itself.
   recipe.last_epoch = 0.5;
-  EXPECT_EQ(shown(80), std::pair(int64_t{5}, 0.4));
+  EXPECT_EQ(shown(0.8), std::pair(int64_t{5}, 0.4));
+}
+
+// A last step that an epoch's share breaks off is not made, which would be less time.
+TEST(Shortened, HasNoLessThanItsShareOfTheSteps) {
+  Recipe recipe;
+  recipe.epochs = 6;
+  for (const int64_t steps : {7, 39, 78, 391, 5005}) {
+    const auto all = static_cast<double>(total_steps(recipe, steps));
+    for (const double speedup : {1.001, 1.01, 1.0750, 1.1, 1.108, 1.25, 1.3, 2.0, 7.0}) {
+      const auto shorter = shortened(recipe, 1 / speedup, steps);
+      const auto made = static_cast<double>(total_steps(shorter, steps));
+      EXPECT_GE(made, all / speedup - 1e-6) << steps << " " << speedup;
+      EXPECT_LT(made, all / speedup + 1 + static_cast<double>(steps) / 100);
+      EXPECT_LE(made, all);
+    }
+  }
 }
 
 TEST(Shortened, TakesTheLearningRateThroughTheSameCourse) {
@@ -224,28 +235,28 @@ TEST(Shortened, TakesTheLearningRateThroughTheSameCourse) {
   recipe.epochs = 100;
   recipe.lr_schedule = RateSchedule::kExponential;
   recipe.decay = 0.95;
-  const auto half = shortened(recipe, 50);
+  const auto half = shortened(recipe, 0.5, 0);
   EXPECT_EQ(half.epochs, 50);
   EXPECT_NEAR(std::pow(half.decay, 50), std::pow(recipe.decay, 100), 1e-12);
 
   recipe.lr_schedule = RateSchedule::kStep;
   recipe.decay_epochs = 30;
-  EXPECT_EQ(shortened(recipe, 50).decay_epochs, 15);
-  EXPECT_EQ(shortened(recipe, 1).decay_epochs, 1);
+  EXPECT_EQ(shortened(recipe, 0.5, 0).decay_epochs, 15);
+  EXPECT_EQ(shortened(recipe, 0.01, 0).decay_epochs, 1);
 
   recipe.lr_schedule = RateSchedule::kMilestones;
   recipe.milestones = {60, 61, 90};
-  EXPECT_EQ(shortened(recipe, 50).milestones, (std::vector<int64_t>{30, 31, 45}));
+  EXPECT_EQ(shortened(recipe, 0.5, 0).milestones, (std::vector<int64_t>{30, 31, 45}));
 
   recipe.lr_schedule = RateSchedule::kTriangular;
   recipe.peak_epoch = 20;
   recipe.warmup_epochs = 10;
   recipe.eval_every = 80;
-  const auto quarter = shortened(recipe, 25);
+  const auto quarter = shortened(recipe, 0.25, 0);
   EXPECT_EQ(quarter.peak_epoch, 5);
   EXPECT_EQ(quarter.warmup_epochs, 3);
   EXPECT_EQ(quarter.eval_every, 25);
-  EXPECT_EQ(shortened(recipe, 100), recipe);
+  EXPECT_EQ(shortened(recipe, 1, 0), recipe);
 }
 
 }  // namespace
