@@ -89,7 +89,8 @@ int run(int argc, char** argv) {
   options.command_line = command_line(argc, argv);
   bool version = false;
   std::string version_format;
-  app.add_option("--db", options.db, "database of results (APPROXTRAIN_DB)")->type_name("FILE");
+  const auto* db_flag =
+      app.add_option("--db", options.db, "database of results (APPROXTRAIN_DB)")->type_name("FILE");
   app.add_option("--data-dir", options.data_dir, "packed data sets (APPROXTRAIN_DATA)")
       ->type_name("DIR");
   app.add_flag_callback(
@@ -125,7 +126,11 @@ int run(int argc, char** argv) {
     if (!version_format.empty() && !version) {
       throw usage_error("--format: this command has no such option");
     }
-    if (options.db.empty()) choose_db(options);
+    if (options.db.empty()) {
+      // A shell variable that is not set is no choice of the default.
+      if (db_flag->count() > 0) throw usage_error("--db: the name is empty; give one or no --db");
+      choose_db(options);
+    }
     if (options.data_dir.empty()) options.data_dir = default_data_dir();
   });
   try {

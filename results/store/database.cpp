@@ -122,26 +122,28 @@ void apply_migrations(SQLite::Database& db, const std::string& path, const Store
   db.exec(fmt::format("PRAGMA user_version = {}", newest(options)));
 }
 
-// A complete copy under its final name, or none: the name appears by a rename.
-void copy_beside(SQLite::Database& db, const std::string& path, int64_t version) {
+// A complete copy of what is committed under its final name, or none: the name appears by a rename.
+// By a connection of its own, for one inside a transaction cannot copy.
+void copy_beside(const std::string& path, int64_t version) {
   const std::string copy = fmt::format("{}.v{}.backup", path, version);
   const std::string unfinished = fmt::format("{}.{}", copy, ::getpid());
   std::filesystem::remove(unfinished);
+  SQLite::Database db(path, SQLite::OPEN_READONLY, kBusyTimeoutMs);
   execute(db, "VACUUM INTO ?", unfinished);
   std::filesystem::rename(unfinished, copy);
 }
 
 void migrate(SQLite::Database& db, const std::string& path, const StoreOptions& options) {
-  const int64_t version = pragma(db, "user_version");
-  if (version == newest(options)) return;
-  if (version > 0) copy_beside(db, path, version);
-  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::EXCLUSIVE);
+  if (pragma(db, "user_version") == newest(options)) return;
+  // From before the copy: nobody else migrates the file or writes to it between that and the end.
+  WriteTransaction transaction(db);
   // Another process may have done it while this one waited for the lock.
   check_identity(db, path, options);
-  if (pragma(db, "user_version") < newest(options)) {
-    apply_migrations(db, path, options);
-    transaction.commit();
-  }
+  const int64_t version = pragma(db, "user_version");
+  if (version == newest(options)) return;
+  if (version > 0) copy_beside(path, version);
+  apply_migrations(db, path, options);
+  transaction.commit();
 }
 
 // Looks at an existing file without the right to write to it. A file that needs recovery after a
@@ -317,7 +319,12 @@ SQLite::Database open_snapshot(const std::string& path, const StoreOptions& opti
   }
   std::optional<SQLite::Database> copy;
   with_retry(path, options, [&] {
-    const int mode = peek(path, options) ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE;
+    const bool whole = peek(path, options);
+    if (!whole && !options.undo_unfinished) {
+      throw database_error("{}: it is being written, or was when its process died; not looked at",
+                           path);
+    }
+    const int mode = whole ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE;
     SQLite::Database file(path, mode, kBusyTimeoutMs);
     configure(file);
     refuse_other_files(file);

@@ -34,6 +34,9 @@ struct StoreOptions {
   // How a wait for a lock passes its time until the next try; an exception of its own ends the
   // wait. Sleeps where there is none.
   std::function<void(std::chrono::milliseconds)> pause;
+  // Whether a reader may undo what a process wrote that died before it was committed, which writes
+  // to the file. Not where that process may be alive on another machine, whose locks are not seen.
+  bool undo_unfinished = true;
   // Whether to look through all pages on opening; `db check` does so itself, line by line.
   bool check_pages = true;
   // Tests put a version of the future here.

@@ -2,6 +2,7 @@
 
 #include "results/stats/stats.h"
 #include "results/store/origin.h"
+#include "results/store/run_folders.h"
 #include "results/store/run_lock.h"
 
 namespace approx {
@@ -167,8 +168,12 @@ RunEnding bury(SQLite::Database& db, const RunningRow& row, const Outcome& outco
     end.state = RunState::kLost;
     end.error = "its process ended without a trace";
   }
-  RunEnding ending{
-      .uid = row.uid, .utc = utc_now(), .end = settle(end, outcome), .events = outcome.taken};
+  // It may have been dead for days.
+  const auto written = written_ns(row.run_directory + "/" + kEventsFile);
+  RunEnding ending{.uid = row.uid,
+                   .utc = written ? utc_of(*written) : utc_now(),
+                   .end = settle(end, outcome),
+                   .events = outcome.taken};
   write_end(db, outcome, ending);
   return ending;
 }

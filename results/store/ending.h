@@ -43,8 +43,9 @@ struct RunningRow {
 // Whether nobody holds a lock in its directory any more.
 bool gone(const RunningRow& row);
 
-// Ends a run that is gone, inside the caller's transaction: as its log says, or as lost. The log is
-// read before, for it may be long and nobody can write meanwhile. Returns what was written.
+// Ends a run that is gone, inside the caller's transaction: as its log says, or as lost, and when
+// the log was last written; now where there is none. The log is read before, for it may be long and
+// nobody can write meanwhile. Returns what was written.
 RunEnding bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome);
 
 }  // namespace approx

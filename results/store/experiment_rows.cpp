@@ -30,6 +30,8 @@ bool same_text(SQLite::Database& db, const ExperimentRow& experiment) {
   return same;
 }
 
+// `created_utc` is when its text was recorded, so that of several stores the one with the latest is
+// known.
 int64_t write_header(SQLite::Database& db, const ExperimentRow& experiment) {
   execute(db,
           "INSERT INTO experiment(name, title, source, text, command_line, target_metric, "
@@ -37,7 +39,9 @@ int64_t write_header(SQLite::Database& db, const ExperimentRow& experiment) {
           "ON CONFLICT(name) DO UPDATE SET title = excluded.title, source = excluded.source, "
           "text = excluded.text, command_line = excluded.command_line, "
           "target_metric = excluded.target_metric, target_value = excluded.target_value, "
-          "report = excluded.report",
+          "report = excluded.report, created_utc = "
+          "CASE WHEN experiment.text = excluded.text THEN experiment.created_utc "
+          "ELSE excluded.created_utc END",
           experiment.name, experiment.title, experiment.source, experiment.text,
           experiment.command_line, experiment.target_metric, experiment.target_value,
           experiment.report, experiment.utc);

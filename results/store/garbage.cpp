@@ -117,9 +117,11 @@ class Finder {
                                         .is_last = row.getColumn(3).getInt() != 0,
                                         .counts = row.getColumn(4).getInt() != 0};
         });
+    // A sweep goes by the last attempt: one that was to do a finished run again goes on, too.
     for_each_row(db_,
                  "SELECT run_key FROM cell c WHERE NOT EXISTS (SELECT 1 FROM run r WHERE "
-                 "r.cell_id = c.cell_id AND r.state IN ('finished', 'diverged'))",
+                 "r.cell_id = c.cell_id AND r.state IN ('finished', 'diverged') AND r.attempt = "
+                 "(SELECT max(attempt) FROM run x WHERE x.cell_id = c.cell_id))",
                  [&](SQLite::Statement& row) { to_do_.insert(text_at(row, 0)); });
   }
 
@@ -208,7 +210,7 @@ class Finder {
   const std::string runs_;
   std::map<std::string, Attempt> attempts_;  // by their folders
   std::set<std::string> names_;              // of the folders
-  std::set<std::string> to_do_;              // keys of runs without a result
+  std::set<std::string> to_do_;              // keys of runs whose last attempt has no result
   std::set<std::string> named_;
   GarbageFound found_;
 };

@@ -220,18 +220,19 @@ void backup_store(const std::string& path, const std::string& out) {
   save_store(db, out);
 }
 
-SchemaChange migrate_store(const std::string& path) {
-  const auto version = [&]() -> int64_t {
-    try {
-      SQLite::Database db(path, SQLite::OPEN_READONLY);
-      return db.execAndGet("PRAGMA user_version").getInt64();
-    } catch (const SQLite::Exception& error) {
-      throw_database_error(path, error);
-    }
+SchemaChange migrate_store(const std::string& path, const StoreOptions& options) {
+  const auto version = [&] {
+    int64_t found = 0;
+    with_retry(path, options, [&] {
+      // For writing, by which SQLite takes back what a killed program left half done.
+      SQLite::Database db(path, SQLite::OPEN_READWRITE);
+      found = db.execAndGet("PRAGMA user_version").getInt64();
+    });
+    return found;
   };
   if (!std::filesystem::exists(path)) throw database_error("{}: there is no such database", path);
   SchemaChange change{.from = version(), .to = 0};
-  { open_for_writing(path, {}); }
+  { open_for_writing(path, options); }
   change.to = version();
   return change;
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "results/store/database.h"
+
 namespace approx {
 
 // What is wrong with the content, one line each (`rule: what, where`), empty for a store whose
@@ -27,6 +29,6 @@ struct SchemaChange {
 // Brings a store to this program's schema, as opening it for writing does; a copy of what it was
 // stays beside it ("FILE.v6.backup"). Throws Error(kDatabase) as opening does, and where there is
 // no store.
-SchemaChange migrate_store(const std::string& db);
+SchemaChange migrate_store(const std::string& db, const StoreOptions& options = {});
 
 }  // namespace approx

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <variant>
 
@@ -194,13 +193,14 @@ class Union {
     }
   }
 
-  // The names of everything that was computed.
-  std::set<std::string> computed() const {
-    std::set<std::string> names;
+  // How many things that were computed it has of its stores, the first `but` of them left out.
+  int64_t computed(size_t but = 0) const {
+    int64_t count = 0;
     for (const Name name : {kRun, kKernelRun, kStudy}) {
-      for (const auto& [key, row] : rows_[name].by_key) names.insert(key);
+      count += std::ranges::count_if(rows_[name].by_key,
+                                     [but](const auto& row) { return row.second.source >= but; });
     }
-    return names;
+    return count;
   }
 
   // Makes all of it the content of a store of this program's schema.
@@ -237,6 +237,8 @@ class Union {
                      if (to && number != nullptr) value = keys[*to].at(*number);
                      row.values.push_back(std::move(value));
                    }
+                   // Of no row itself: it is counted anew.
+                   if (name == kRun) row.values[rows.at("attempt")] = int64_t{0};
                    const std::string key = key_of(name, rows, row);
                    keys[name][found.getColumn(0).getInt64()] = key;
                    take(name, key, std::move(row));
@@ -261,20 +263,25 @@ class Union {
     return key;
   }
 
-  // Of two rows with one key: the experiment that was recorded later, else the lesser, so that it
-  // does not matter which came first.
+  // Of two rows with one key the one of the higher rank, else the lesser, so that it does not
+  // matter which came first.
   void take(Name name, const std::string& key, Row row) {
     Rows& rows = rows_[name];
     const auto [place, is_new] = rows.by_key.try_emplace(key, row);
     if (is_new) return;
     Row& held = place->second;
-    bool better = less(row.values, held.values);
-    if (name == kExperiment) {
-      const size_t created = rows.at("created_utc");
-      const Value &now = row.values[created], &before = held.values[created];
-      better = less(before, now) || (!less(now, before) && better);
-    }
-    if (better) held = std::move(row);
+    const Value now = rank_of(name, rows, row), before = rank_of(name, rows, held);
+    const bool equal = !less(now, before) && !less(before, now);
+    if (equal ? less(row.values, held.values) : less(before, now)) held = std::move(row);
+  }
+
+  // Of an experiment when its text was recorded. Of a run how much its end says: a copy of a store,
+  // or one made anew, may hold it for lost that came to a result where it ran.
+  static Value rank_of(Name name, const Rows& rows, const Row& row) {
+    if (name == kExperiment) return row.values[rows.at("created_utc")];
+    if (name != kRun) return {};
+    const RunState state = stored_run_state(std::get<std::string>(row.values[rows.at("state")]));
+    return int64_t{is_result(state) ? 2 : is_done_again(state) ? 0 : 1};
   }
 
   // One cell may be attempted on several machines; names are in the order of time.
@@ -429,12 +436,9 @@ MergeCounts merge_stores(const std::string& into, const std::vector<std::string>
     auto own = open_snapshot(into);  // as it is, since nobody else writes to it now
     Union all;
     all.add(own, into);
-    const auto before = all.computed();
-    counts.added = counts.present = 0;
-    for (const auto& name : offered.computed()) {
-      before.contains(name) ? ++counts.present : ++counts.added;
-    }
     for (size_t i = 0; i < from.size(); ++i) all.add(others[i], from[i]);
+    counts.added = all.computed(/*but=*/1);
+    counts.present = offered.computed() - counts.added;
     all.write(db);
     journal.add(rewritten_entry(from));
   });

@@ -8,7 +8,8 @@
 namespace approx {
 
 struct MergeCounts {
-  int64_t added = 0;    // runs, kernel benchmarks and studies that the store did not have
+  // Runs, kernel benchmarks and studies that the store did not have, or whose end it did not know.
+  int64_t added = 0;
   int64_t present = 0;  // of the others' that it had already
   int64_t running = 0;  // left out: still running where they are, or lost there and not yet settled
 };
@@ -20,7 +21,9 @@ struct MergeCounts {
 // merged before: all rows are written anew, in one transaction.
 //
 // Where two stores say different things of an experiment of one name, the text that was recorded
-// last stays, and the cells of both.
+// last stays, and the cells of both. Where they say different things of how a run ended, with all
+// that it measured: a result rather than another end, and that rather than one that was lost or
+// interrupted.
 //
 // Throws Error(kDatabase) as opening does, for a store that is missing, and where a run of `into`
 // is running now. Nothing has then changed.

@@ -30,6 +30,11 @@ int64_t environment_integer(const Json& environment, const char* key) {
   return whole_number(value).value_or(0);
 }
 
+int64_t now_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
 // The first column of the only row of a query.
 template <typename... Args>
 std::optional<int64_t> find_id(SQLite::Database& db, const char* sql, const Args&... args) {
@@ -41,21 +46,21 @@ std::optional<int64_t> find_id(SQLite::Database& db, const char* sql, const Args
 
 }  // namespace
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+std::string utc_of(int64_t ns) {
+  const auto seconds = static_cast<std::time_t>(ns / 1'000'000'000);
   std::tm utc{};
-  ::gmtime_r(&now, &utc);
+  ::gmtime_r(&seconds, &utc);
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text;
 }
 
+std::string utc_now() { return utc_of(now_ns()); }
+
 std::string new_uid() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
   std::random_device random;
-  return fmt::format("{:016x}-{:08x}{:08x}{:08x}{:08x}",
-                     std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(), random(),
-                     random(), random(), random());
+  return fmt::format("{:016x}-{:08x}{:08x}{:08x}{:08x}", now_ns(), random(), random(), random(),
+                     random());
 }
 
 bool environment_flag(const Json& environment, const char* key, bool fallback) {

@@ -11,7 +11,8 @@
 
 namespace approx {
 
-// "2026-11-22T14:05:09Z".
+// "2026-11-22T14:05:09Z"; `ns`: since 1970.
+std::string utc_of(int64_t ns);
 std::string utc_now();
 
 // The name of what begins now, which nothing else anywhere has (schema7.sql).

@@ -1,10 +1,8 @@
 #include "results/store/rebuild.h"
 
 #include <SQLiteCpp/Savepoint.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -60,21 +58,6 @@ struct FoundRun {
   Json task;
   Outcome log;
 };
-
-int64_t written_ns(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return 0;
-  return int64_t{1'000'000'000} * status.st_mtim.tv_sec + status.st_mtim.tv_nsec;
-}
-
-std::string utc_of(int64_t ns) {
-  const auto seconds = static_cast<std::time_t>(ns / 1'000'000'000);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 void add_folders(SQLite::Database& db, std::set<std::string>& folders) {
   for_each_row(db, "SELECT run_directory FROM run", [&](SQLite::Statement& row) {
@@ -138,7 +121,7 @@ void adopt(SQLite::Database& db, const FoundRun& run, ExperimentWriter& writer) 
   planned.method_label = config.method, planned.network_label = config.network;
   if (!config.schedule.empty()) planned.schedule_label = json_text(Json(config.schedule));
   writer.add(row_of(planned));
-  const int64_t began = written_ns(run.directory + "/" + kTaskFile);
+  const int64_t began = written_ns(run.directory + "/" + kTaskFile).value_or(0);
   const std::string uid = fmt::format("{:016x}-{}{}", began, run.key.substr(0, 16), run.number);
   insert_run(db, {.uid = uid,
                   .run_key = run.key,
@@ -147,8 +130,6 @@ void adopt(SQLite::Database& db, const FoundRun& run, ExperimentWriter& writer) 
                   .environment = run.log.start.value_or(Json::object()),
                   .isolated = run.task.value("isolated", false)});
   bury(db, {.run_id = 0, .run_directory = run.directory, .uid = uid}, run.log);
-  execute(db, "UPDATE run SET ended_utc = ? WHERE uid = ?",
-          utc_of(written_ns(run.directory + "/" + kEventsFile)), uid);
 }
 
 void adopt_unknown(SQLite::Database& db, const JournalFiles& files, const std::string& runs,

@@ -1,16 +1,18 @@
 // Where a database keeps what does not go into it: beside it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace approx {
 
-// The path of a database, ".db" left out, with `ending` behind it: of "results.v1" and "results.v2"
-// each has its own.
+// What a database keeps beside it, by `ending` (".runs"): "t.runs" of "t.db". A name that does not
+// end in ".db" stays whole, with a dash: "t-runs" of "t", which no other database has.
 std::string path_beside(const std::string& db, const std::string& ending);
 
-// The directory of runs of a database: beside it, with ".runs".
+// The directory of runs of a database.
 std::string runs_directory(const std::string& db);
 
 // How the name of a folder in it ends that holds checkpoints, of a run key and not of one attempt.
@@ -19,5 +21,8 @@ inline constexpr std::string_view kCheckpointEnd = ".checkpoint";
 // What a worker is to do and what it reported, as files of the directory of its run.
 inline constexpr const char* kTaskFile = "config.json";
 inline constexpr const char* kEventsFile = "events.jsonl";
+
+// When a file was last written, in nanoseconds since 1970; nothing where there is none.
+std::optional<int64_t> written_ns(const std::string& path);
 
 }  // namespace approx

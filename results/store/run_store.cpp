@@ -153,10 +153,12 @@ void RunStore::set_pause(std::function<void(std::chrono::milliseconds)> pause) {
 }
 
 int64_t RunStore::add_experiment(const Experiment& experiment, const std::string& command_line,
-                                 Retire retire) {
+                                 Retire retire, const std::function<bool()>& others_at_work) {
   int64_t id = 0;
   impl_->write([&] {
-    const ExperimentRow row = row_of(experiment, command_line, retire == Retire::kUnasked);
+    const bool others = others_at_work && others_at_work();
+    const ExperimentRow row =
+        row_of(experiment, command_line, retire == Retire::kUnasked && !others);
     ExperimentWriter writer(impl_->db, row);
     int64_t members = 0;
     for (const auto& run : experiment.runs()) {

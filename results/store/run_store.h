@@ -64,10 +64,12 @@ class RunStore {
 
   // Records the experiment and its cells (existing ones are re-used by key). Cells recorded
   // before stay while the experiment's text is the same, so that sweeps narrowed by flags add up;
-  // of another text only those that have runs stay, unless a sweep of it may still be at work.
+  // of another text only those that have runs stay, unless a sweep of it may still be at work:
+  // `others_at_work` is asked while nobody else can add what such a sweep is about to run.
   // Returns the experiment's id.
   int64_t add_experiment(const Experiment& experiment, const std::string& command_line,
-                         Retire retire = Retire::kUnasked);
+                         Retire retire = Retire::kUnasked,
+                         const std::function<bool()>& others_at_work = {});
 
   // attempts 0 and no state for a key that the store does not know.
   CellStatus status(std::string_view run_key) const;

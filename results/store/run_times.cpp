@@ -8,6 +8,18 @@
 namespace approx {
 namespace {
 
+// A worker's own clock starts when it has loaded what it needs: libraries, data, other ranks. What
+// its run lasted longer than that by the clock on the wall is that start, unless it is more than
+// any takes: then the run was settled long after its end, or the clock was set.
+constexpr double kLongestStart = 60;
+
+// `own`: by the worker's clock; `between`: from the beginning to the end as they are recorded.
+double seconds_of(std::optional<double> own, std::optional<double> between) {
+  if (!own) return between.value_or(0);
+  const double start = between.value_or(0) - *own;
+  return start > 0 && start < kLongestStart ? *own + start : *own;
+}
+
 std::optional<double> median_in(const std::map<std::string, std::vector<double>>& times,
                                 const std::string& key) {
   const auto found = times.find(key);
@@ -38,16 +50,17 @@ RunTimes::RunTimes(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return;
   auto db = open_snapshot(path);
-  for_each_row(db,
-               "SELECT c.config, max(coalesce(r.wall_ns, 0) / 1e9, "
-               "coalesce(strftime('%s', r.ended_utc) - strftime('%s', r.started_utc), 0)) "
-               "FROM run r JOIN cell c USING(cell_id) WHERE r.state IN ('finished', 'diverged')",
-               [&](SQLite::Statement& row) {
-                 const Json config =
-                     Json::parse(text_at(row, 0), nullptr, /*allow_exceptions=*/false);
-                 if (!config.is_object()) return;
-                 add_json(config, row.getColumn(1).getDouble());
-               });
+  for_each_row(
+      db,
+      "SELECT c.config, r.wall_ns / 1e9, "
+      "strftime('%s', r.ended_utc) - strftime('%s', r.started_utc) "
+      "FROM run r JOIN cell c USING(cell_id) WHERE r.state IN ('finished', 'diverged')",
+      [&](SQLite::Statement& row) {
+        const Json config = Json::parse(text_at(row, 0), nullptr, /*allow_exceptions=*/false);
+        if (!config.is_object()) return;
+        add_json(config,
+                 seconds_of(optional_real(row.getColumn(1)), optional_real(row.getColumn(2))));
+      });
 }
 
 void RunTimes::add(const RunConfig& config, double seconds) { add_json(Json(config), seconds); }

@@ -41,7 +41,7 @@ def runs_of_two_databases_are_apart():
         for db in ("r.v1", "r.v2", "r.db"):
             code, _, err = folder.run("sweep", "sweep.toml", "--db", db, "--seeds", "0")
             expect_equal(code, 0, f"{db}: exit code ({err!r})")
-        for runs in ("r.v1.runs", "r.v2.runs", "r.runs"):
+        for runs in ("r.v1-runs", "r.v2-runs", "r.runs"):
             expect(os.path.isdir(folder.file(runs)), f"{runs}: {os.listdir(folder.path)}")
 
 

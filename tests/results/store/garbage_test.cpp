@@ -12,6 +12,7 @@
 
 #include "results/store/journal.h"
 #include "results/store/rebuild.h"
+#include "results/store/run_folders.h"
 #include "results/store/run_lock.h"
 #include "tests/results/store_content.h"
 
@@ -181,6 +182,36 @@ TEST_F(GarbageTest, AJournalWithResultsThatTheDatabaseLacksIsKept) {
   EXPECT_NE(found.kept[1].find("1.jsonl: 2 results"), std::string::npos) << found.kept[1];
   // The folders of the first database's runs are needed for it.
   EXPECT_TRUE(fs::exists(at("t.runs/b-1")));
+}
+
+// A run that was to be done again and was stopped goes on: the sweep looks at its last attempt.
+TEST_F(GarbageTest, TheCheckpointOfARunThatIsDoneAgainStays) {
+  attempt(0, RunState::kFinished, "a-1");
+  attempt(0, RunState::kInterrupted, "a-2");
+  attempt(1, RunState::kDiverged, "b-1");
+  attempt(1, RunState::kLost, "b-2");
+  attempt(2, RunState::kInterrupted, "c-1");
+  attempt(2, RunState::kFinished, "c-2");
+  for (const char* key : {"aaaa", "bbbb", "cccc"}) {
+    fs::create_directories(at(fmt::format("t.runs/{}.checkpoint", key)));
+  }
+  collect();
+  EXPECT_EQ(left(), (std::vector<std::string>{"a-1", "a-2", "aaaa.checkpoint", "b-1", "b-2",
+                                              "bbbb.checkpoint", "c-2"}));
+}
+
+// One name is that of the other without its ending.
+TEST_F(GarbageTest, TheFilesOfAnotherDatabaseStay) {
+  const std::string folder = runs_directory(at("t")) + "/x-1";
+  RunStore other(at("t"), Mode::kWrite);
+  other.add_experiment(experiment_of({runs_[0]}), "sweep");
+  const auto id = other.begin(runs_[0].key, environment_of(), folder);
+  std::ofstream(folder + "/config.json") << "{}";
+  other.finish(*id, {}, {.state = RunState::kFailed});
+  attempt(0, RunState::kFinished, "a-1");
+  EXPECT_EQ(collect({.finished = true}).garbage.size(), 1U);
+  EXPECT_TRUE(fs::exists(folder));
+  EXPECT_EQ(JournalFiles(at("t")).numbers(), std::vector<int64_t>{1});
 }
 
 TEST_F(GarbageTest, NoStoreNoGarbage) {

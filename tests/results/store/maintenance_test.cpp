@@ -189,6 +189,41 @@ TEST_F(MaintenanceTest, ABackupIsTheSameStore) {
   EXPECT_THROW(backup_store(path_, folder_ / "none/copy.db"), Error);
 }
 
+TEST_F(MaintenanceTest, AMigrationWaitsForAnotherProgramsLock) {
+  fill();
+  damage("DROP TABLE layer_traffic; PRAGMA user_version = 8");
+  SQLite::Database holder(path_, SQLite::OPEN_READWRITE);
+  holder.exec("BEGIN EXCLUSIVE");
+  int waits = 0;
+  StoreOptions options;
+  options.pause = [&](std::chrono::milliseconds) {
+    if (++waits == 1) holder.exec("ROLLBACK");
+  };
+  const auto change = migrate_store(path_, options);
+  EXPECT_EQ(waits, 1);
+  EXPECT_EQ(change.from, 8);
+  EXPECT_EQ(change.to, store_migrations().back().version);
+}
+
+// The journal of a program that was killed in a transaction lies beside the file.
+TEST_F(MaintenanceTest, AMigrationTakesBackWhatWasLeftHalfDone) {
+  fill();
+  damage("DROP TABLE layer_traffic; PRAGMA user_version = 8");
+  const std::string killed = folder_ / "killed.db";
+  {
+    SQLite::Database db(path_, SQLite::OPEN_READWRITE);
+    db.exec(
+        "PRAGMA cache_size = 1; BEGIN IMMEDIATE; UPDATE run SET error = 'half done'; "
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 9999) INSERT INTO "
+        "layer_metric SELECT 1, i, 'forward', 'zero', 1, 1, 1, 1, NULL FROM n");  // fills the cache
+    std::filesystem::copy(path_, killed);
+    std::filesystem::copy(path_ + "-journal", killed + "-journal");
+  }
+  EXPECT_EQ(migrate_store(killed).from, 8);
+  EXPECT_EQ(query(killed, "SELECT count(*) FROM run WHERE error <> ''"),
+            std::vector<std::string>{"0"});
+}
+
 TEST_F(MaintenanceTest, AnExportHasEveryTable) {
   fill();
   const auto paths = export_store(path_, folder_ / "csv");

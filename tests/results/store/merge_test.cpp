@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -43,6 +44,30 @@ class Merge : public testing::Test {
     end.state = state;
     if (state == RunState::kFailed) end.error = "lost its way";
     store.finish(*run_id, events, end);
+  }
+
+  // One run as three copies of its store have it: where it ran, it finished; the two others were
+  // taken meanwhile, and to one its process is gone, to the other it failed. What data it reads a
+  // worker says when it has begun.
+  void tell_three_ends() const {
+    const auto run = planned("zero", 0);
+    RunStore store(at("finished.db"), Mode::kWrite);
+    store.add_experiment(experiment_of({run}), "sweep");
+    const Json known = {{"engine", environment_of()["engine"]}};
+    const auto id = store.begin(run.key, known, at("finished.runs/zero-0"));
+    ASSERT_TRUE(id.has_value());
+    backup_store(at("finished.db"), at("lost.db"));
+    change("lost.db", "UPDATE run SET run_directory = '/nowhere/zero-0'");
+    ASSERT_EQ(RunStore(at("lost.db"), Mode::kWrite).recover(), 1);
+    std::filesystem::copy(at("lost.db"), at("failed.db"));
+    change("failed.db", "UPDATE run SET state = 'failed', error = 'lost its way'");
+    auto events = accuracy_events({0.5});
+    events.insert(events.begin(), environment_of());
+    store.finish(*id, events, {});
+  }
+
+  void change(const std::string& name, const std::string& sql) const {
+    SQLite::Database(at(name), SQLite::OPEN_READWRITE).exec(sql);
   }
 
   const TemporaryFolder folder_;
@@ -166,6 +191,89 @@ TEST_F(Merge, OfAnExperimentTheLaterTextStays) {
     EXPECT_EQ(query(all, "SELECT seed FROM experiment_cell ORDER BY 1"),
               (std::vector<std::string>{"0", "1"}));
   }
+}
+
+// Here the first text is recorded once more, changed, after the other machine recorded it.
+TEST_F(Merge, OfAnExperimentTheTextThatChangedLastStays) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one", "# early");
+  change("a.db", "UPDATE experiment SET created_utc = '2026-01-01T00:00:00Z'");
+  run("b.db", {planned("zero", 0)}, 0.9, "two", "# early");
+  change("b.db", "UPDATE experiment SET created_utc = '2026-01-02T00:00:00Z'");
+  run("a.db", {planned("zero", 1)}, 0.9, "one", "# late");
+  for (const auto& order : {std::vector{"a.db", "b.db"}, std::vector{"b.db", "a.db"}}) {
+    const std::string all = at(fmt::format("{}{}", order[0], order[1]));
+    merge_stores(all, {at(order[0]), at(order[1])});
+    EXPECT_EQ(query(all, "SELECT text FROM experiment"), std::vector<std::string>{"# late"});
+  }
+}
+
+const std::string kEnds =
+    "SELECT r.attempt, r.state, m.value FROM run r LEFT JOIN metric m USING(run_id) ORDER BY 1";
+
+TEST_F(Merge, AResultIsNotReplacedByALostAttempt) {
+  tell_three_ends();
+  const auto counts = merge_stores(at("finished.db"), {at("lost.db")});
+  EXPECT_EQ(counts.added, 0);
+  EXPECT_EQ(counts.present, 1);
+  EXPECT_EQ(query(at("finished.db"), kEnds), std::vector<std::string>{"1|finished|0.5"});
+  EXPECT_EQ(query(at("finished.db"), "SELECT accuracy FROM v_final"),
+            std::vector<std::string>{"0.5"});
+}
+
+TEST_F(Merge, ALostAttemptIsReplacedByItsResult) {
+  tell_three_ends();
+  auto counts = merge_stores(at("lost.db"), {at("finished.db")});
+  EXPECT_EQ(counts.added, 1);
+  EXPECT_EQ(counts.present, 0);
+  EXPECT_EQ(query(at("lost.db"), kEnds), std::vector<std::string>{"1|finished|0.5"});
+  EXPECT_EQ(check_store(at("lost.db")), std::vector<std::string>{});
+  counts = merge_stores(at("lost.db"), {at("finished.db")});
+  EXPECT_EQ(counts.added, 0);
+  EXPECT_EQ(counts.present, 1);
+}
+
+TEST_F(Merge, OfSeveralEndsOfARunTheResultStaysInAnyOrder) {
+  tell_three_ends();
+  std::vector<std::string> order = {"failed.db", "finished.db", "lost.db"};
+  std::string wanted;
+  do {
+    const std::string all = at(fmt::format("{}{}{}", order[0], order[1], order[2]));
+    merge_stores(all, {at(order[0])});
+    merge_stores(all, {at(order[1])});
+    if (order[2] == "finished.db") {
+      EXPECT_EQ(query(all, kEnds), std::vector<std::string>{"1|failed|NULL"}) << all;
+    }
+    merge_stores(all, {at(order[2])});
+    EXPECT_EQ(query(all, kEnds), std::vector<std::string>{"1|finished|0.5"}) << all;
+    if (wanted.empty()) wanted = content_of(all);
+    EXPECT_EQ(content_of(all), wanted) << all;
+    // Two of them first, then they into the third.
+    const std::string two = all + "-two.db", third = all + "-third.db";
+    merge_stores(two, {at(order[0]), at(order[1])});
+    std::filesystem::copy(at(order[2]), third);
+    merge_stores(third, {two});
+    EXPECT_EQ(content_of(third), wanted) << all;
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+// Which of two equal ends stays is no matter of how many attempts were known before it.
+TEST_F(Merge, TheNumberOfAnAttemptDecidesNothing) {
+  run("first.db", {planned("zero", 0)}, 0.9, "one");
+  tell_three_ends();
+  std::filesystem::copy(at("lost.db"), at("again.db"));
+  change("again.db", "UPDATE run SET error = 'a lesser text'");
+  std::vector<std::string> order = {"again.db", "first.db", "lost.db"};
+  std::string wanted;
+  do {
+    const std::string all = at(fmt::format("{}{}{}", order[0], order[1], order[2]));
+    for (const auto& name : order) merge_stores(all, {at(name)});
+    EXPECT_EQ(
+        query(all, "SELECT attempt, state, error FROM run ORDER BY 1"),
+        (std::vector<std::string>{"1|failed|lost its way", "2|finished|", "3|lost|a lesser text"}))
+        << all;
+    if (wanted.empty()) wanted = content_of(all);
+    EXPECT_EQ(content_of(all), wanted) << all;
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 TEST_F(Merge, WhatIsRunningElsewhereIsLeftOut) {

@@ -207,6 +207,25 @@ TEST_F(Rebuild, ALogThatLacksALineHasNoResult) {
   EXPECT_EQ(query(at("new.db"), "SELECT state FROM run"), std::vector<std::string>{"lost"});
 }
 
+// What the logs lost an older copy may still have: the same run, with its result.
+TEST_F(Rebuild, ACopyOfBeforeBringsBackItsResults) {
+  {
+    RunStore store(at("t.db"), Mode::kWrite);
+    store.add_experiment(experiment_of({planned("zero", 1), planned("zero", 2)}), "sweep");
+    attempt(store, planned("zero", 1), {}, accuracy_events({0.25}));
+    attempt(store, planned("zero", 2), {}, accuracy_events({0.5}));
+  }
+  backup_store(at("t.db"), at("copy.db"));
+  std::filesystem::remove(folder_of(planned("zero", 1), 0) + "/events.jsonl");
+  rebuild_store(at("t.db"), at("new.db"));
+  ASSERT_EQ(query(at("new.db"), "SELECT state FROM run ORDER BY run_id"),
+            (std::vector<std::string>{"lost", "finished"}));
+  const auto counts = merge_stores(at("new.db"), {at("copy.db")});
+  EXPECT_EQ(counts.added, 1);
+  EXPECT_EQ(counts.present, 1);
+  EXPECT_EQ(content_of(at("new.db")), content_of(at("t.db")));
+}
+
 TEST_F(Rebuild, FoldersOlderThanJournalsAreTakenIn) {
   const auto run = planned("zero", 1);
   auto events = accuracy_events({0.25});

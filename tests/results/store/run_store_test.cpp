@@ -1,5 +1,6 @@
 #include "results/store/run_store.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -7,8 +8,11 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <limits>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "results/store/run_lock.h"
 #include "tests/results/filled_store.h"
@@ -114,6 +118,21 @@ TEST_F(StoreTest, NarrowedSweepsOfOneFileAddUp) {
   EXPECT_EQ(members(), (std::vector<std::string>{"new", "random", "zero"}))
       << "a cell that has a run is kept, one that the file no longer asks for is not";
   EXPECT_EQ(store.status("accuracy/dense/0").cell_id, 0) << "nothing refers to it";
+}
+
+// By it a merge knows the later text; where the text is the same nothing was recorded anew.
+TEST_F(StoreTest, TheTimeOfAnExperimentIsThatOfItsText) {
+  auto store = with({planned("zero", 0)});
+  auto experiment = experiment_of({planned("zero", 0)});
+  const auto id = store.add_experiment(experiment, "sweep");
+  sqlite(path_, "UPDATE experiment SET created_utc = '2026-01-01T00:00:00Z'");
+  EXPECT_EQ(store.add_experiment(experiment, "sweep again"), id);
+  EXPECT_EQ(query(path_, "SELECT command_line, created_utc FROM experiment"),
+            std::vector<std::string>{"sweep again|2026-01-01T00:00:00Z"});
+  experiment.text = "# another";
+  EXPECT_EQ(store.add_experiment(experiment, "sweep"), id);
+  EXPECT_EQ(query(path_, "SELECT created_utc > '2026-01-02' FROM experiment"),
+            std::vector<std::string>{"1"});
 }
 
 TEST_F(StoreTest, ARunIsStoredWhole) {
@@ -451,6 +470,34 @@ TEST_F(StoreTest, ALogWithAFinalEventIsAResult) {
   EXPECT_EQ(query(path_, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
 }
 
+// However long after that somebody looks.
+TEST_F(StoreTest, ARunThatIsGoneEndedWhenItsLogWasLastWritten) {
+  {
+    auto store = with({planned("zero", 0), planned("zero", 1), planned("zero", 2)});
+    const auto log = [&](int seed, const std::vector<Json>& events) {
+      const auto where = directory(std::to_string(seed));
+      ASSERT_TRUE(store.begin("accuracy/zero/" + std::to_string(seed), environment_of(), where));
+      const auto path = where + "/events.jsonl";
+      {
+        std::ofstream out(path);
+        for (const auto& event : events) out << event.dump() << "\n";
+      }
+      const timespec written{.tv_sec = 1767323045, .tv_nsec = 0};
+      const timespec times[] = {written, written};
+      ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    };
+    log(0, accuracy_events({0.5}));
+    log(1, {accuracy_event(1, 0.25)});
+    ASSERT_TRUE(store.begin("accuracy/zero/2", environment_of(), directory("2")));
+  }
+  EXPECT_EQ(RunStore(path_, Mode::kWrite).recover(), 3);
+  EXPECT_EQ(query(path_,
+                  "SELECT state, iif(seed < 2, ended_utc, ended_utc >= started_utc) FROM run JOIN "
+                  "cell USING(cell_id) ORDER BY seed"),
+            (std::vector<std::string>{"finished|2026-01-02T03:04:05Z", "lost|2026-01-02T03:04:05Z",
+                                      "lost|1"}));
+}
+
 // Four coordinators, processes of their own, share one list of cells.
 TEST_F(StoreTest, ManyWritersRunEachCellOnce) {
   constexpr int kCells = 25, kWriters = 4;
@@ -731,6 +778,48 @@ TEST_F(StoreTest, AnOlderSchemaIsCopiedThenMigrated) {
   const auto backup = fmt::format("{}.v{}.backup", path_, version);
   EXPECT_EQ(query(backup, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
   EXPECT_EQ(query(backup, "PRAGMA user_version"), std::vector<std::string>{version});
+  EXPECT_NE(store_refusal(path_, Mode::kWrite).find("newer program"), std::string::npos);
+}
+
+// What another program does just as a connection begins to copy its file.
+std::function<void()> rival;
+
+int on_statement(unsigned, void*, void*, void* sql) {
+  const bool copies = std::string_view(static_cast<const char*>(sql)).starts_with("VACUUM INTO");
+  if (copies && rival) std::exchange(rival, nullptr)();
+  return 0;
+}
+
+int watch_connection(sqlite3* db, char**, const sqlite3_api_routines*) {
+  return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, on_statement, nullptr);
+}
+
+// Of two programs that migrate at once: the copy of before is the only one there is.
+TEST_F(StoreTest, TheCopyOfBeforeIsNotOneOfAfter) {
+  { auto store = with({planned("zero", 0)}); }
+  const auto version = std::to_string(store_migrations().back().version);
+  bool refused = false;
+  rival = [&] {
+    auto options = next_version();
+    options.lock_timeout = std::chrono::milliseconds(1);
+    try {
+      open_for_writing(path_, options);
+    } catch (const Error&) {
+      refused = true;
+    }
+  };
+  const auto watch = reinterpret_cast<void (*)()>(watch_connection);
+  ASSERT_EQ(sqlite3_auto_extension(watch), SQLITE_OK);
+  { open_for_writing(path_, next_version()); }
+  sqlite3_cancel_auto_extension(watch);
+  EXPECT_FALSE(std::exchange(rival, nullptr)) << "nothing was copied";
+  EXPECT_TRUE(refused) << "it migrated under the copy";
+  const auto backup = fmt::format("{}.v{}.backup", path_, version);
+  EXPECT_EQ(query(backup, "PRAGMA user_version"), std::vector<std::string>{version});
+  SQLite::Database copy(backup, SQLite::OPEN_READONLY);
+  EXPECT_EQ(copy.execAndGet("SELECT count(*) FROM pragma_table_info('run') WHERE name = 'joules'")
+                .getInt(),
+            0);
   EXPECT_NE(store_refusal(path_, Mode::kWrite).find("newer program"), std::string::npos);
 }
 
