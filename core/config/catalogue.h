@@ -60,7 +60,7 @@ struct LayerInfo {
   int64_t in_size = 1, out_size = 1;  // height = width of its input and output maps
   int64_t parameters = 0;             // weights and bias
   int64_t macs = 0;                   // multiply-accumulates of one product for one example
-  bool norm_follows = false;          // its output goes into a batch normalisation
+  bool norm_follows = false;          // its output goes into a batch norm, as it is or in a sum
   bool reads_images = false;          // its input has no gradient: no data gradient is computed
   bool is_conv() const { return kind != "linear"; }
 };

@@ -18,6 +18,7 @@ std::string available(const LayerTerm& term, const std::vector<LayerInfo>& layer
   if (term.what == LayerTerm::What::kSlice) {
     const auto convolutions = std::count_if(layers.begin(), layers.end(),
                                             [](const LayerInfo& layer) { return layer.is_conv(); });
+    if (convolutions == 0) return "the network has no convolutions";
     return fmt::format("the network has convolutions 1 to {}", convolutions);
   }
   std::vector<std::string> known;

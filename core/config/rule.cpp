@@ -11,6 +11,27 @@
 #include "core/config/slice.h"
 
 namespace approx {
+namespace {
+
+// Where a rule begins and ends; nothing where that is with the training.
+std::optional<Position> beginning(const Rule& rule) {
+  if (rule.from.empty()) return std::nullopt;
+  const auto from = parse_position(rule.from);
+  const bool is_later = from.value > 0 || from.unit == Position::Unit::kPlateau;
+  return is_later ? std::optional(from) : std::nullopt;
+}
+
+std::optional<Position> ending(const Rule& rule) {
+  if (rule.until.empty()) return std::nullopt;
+  const auto until = parse_position(rule.until);
+  const bool is_earlier = until != Position{1, Position::Unit::kDuration};
+  return is_earlier ? std::optional(until) : std::nullopt;
+}
+
+// Whether steps begin after their first round, or end.
+bool has_window(const Slice& steps) { return steps.stop >= 0 || steps.start >= steps.step; }
+
+}  // namespace
 
 Product parse_product(std::string_view text) {
   std::vector<std::string> names;
@@ -113,8 +134,7 @@ bool draws_one_sample(const std::string& method, const Catalogue& catalogue) {
 WindowUnits window_units(const std::vector<Rule>& rules) {
   WindowUnits units;
   for (const auto& rule : rules) {
-    const Slice steps = parse_steps(rule.steps);
-    units.steps |= steps.stop >= 0 || steps.start >= steps.step;
+    units.steps |= has_window(parse_steps(rule.steps));
     for (const auto& text : {rule.from, rule.until}) {
       if (text.empty()) continue;
       const auto position = parse_position(text);
@@ -124,6 +144,14 @@ WindowUnits window_units(const std::vector<Rule>& rules) {
     }
   }
   return units;
+}
+
+std::string window_text(const Rule& rule) {
+  std::vector<std::string> parts;
+  if (has_window(parse_steps(rule.steps))) parts.push_back("steps = " + quote(rule.steps));
+  if (beginning(rule)) parts.push_back("from = " + quote(rule.from));
+  if (ending(rule)) parts.push_back("until = " + quote(rule.until));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue) {
@@ -138,14 +166,8 @@ Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& 
   canonical.steps = to_text(parse_steps(rule.steps));
   if (const auto ranks = parse_ranks(rule.ranks); ranks != Slice())
     canonical.ranks = to_text(ranks);
-  if (!rule.from.empty()) {
-    const auto from = parse_position(rule.from);
-    if (from.value > 0 || from.unit == Position::Unit::kPlateau) canonical.from = to_text(from);
-  }
-  if (!rule.until.empty()) {
-    const auto until = parse_position(rule.until);
-    if (until != Position{1, Position::Unit::kDuration}) canonical.until = to_text(until);
-  }
+  if (const auto from = beginning(rule)) canonical.from = to_text(*from);
+  if (const auto until = ending(rule)) canonical.until = to_text(*until);
   return canonical;
 }
 

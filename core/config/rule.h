@@ -62,6 +62,10 @@ struct WindowUnits {
 };
 WindowUnits window_units(const std::vector<Rule>& rules);  // throws Error(kUsage)
 
+// What of a rule keeps it from holding all along, as it is written: `until = "0.5dur"`; "" where it
+// comes round from the first steps to the last. Throws Error(kUsage).
+std::string window_text(const Rule& rule);
+
 // The rules of a matrix such as the paper's Figure 3: row i is the i-th convolution, column j the
 // steps congruent to j modulo the row length, `.` exact, `*` the run's method, any other letter a
 // method of `key`. Throws Error(kUsage) on unequal rows or an unknown letter.

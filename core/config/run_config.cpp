@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "core/config/settings.h"
 #include "kernels/rules.h"
 
@@ -133,6 +134,20 @@ void check(const RunConfig& config) {
     throw usage_error("graphs = on needs device = cuda: steps on a cpu are not captured");
   }
   if (!config.kernel_rules.empty()) KernelRules(config.kernel_rules, "kernel_rules");
+  if (const auto reason = why_untimed(config); !reason.empty()) throw usage_error("{}", reason);
+}
+
+std::string why_untimed(const RunConfig& config) {
+  if (config.purpose != Purpose::kTiming || is_dense(config.method)) return "";
+  for (const auto& rule : config.schedule) {
+    const auto window = window_text(rule);
+    if (window.empty()) continue;
+    return fmt::format(
+        "a timing run makes some steps and not a whole training: it does not come by where the "
+        "rule of layers = {} begins or ends ({}); time the rule without that",
+        quote(rule.layers), window);
+  }
+  return "";
 }
 
 std::string kernel_rules_id(std::string_view text, int64_t builtin_version) {

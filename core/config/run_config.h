@@ -150,8 +150,15 @@ constexpr bool has_no_graphs(const RunConfig& config) {
 // The declarations of the scalar settings: names, defaults, ranges, help.
 std::vector<ParamSpec> run_specs();
 
-// Throws Error(kUsage) where settings contradict each other, those of the recipe included.
+// Throws Error(kUsage) where settings contradict each other, those of the recipe included, and
+// where why_untimed() says so.
 void check(const RunConfig& config);
+
+// Why a timing run cannot be made of this schedule, "" where it can. It begins with the first step,
+// trains for so many blocks and evaluates nothing, so it does not come by where a rule begins or
+// ends: what it would time is not what the schedule says. Throws Error(kUsage) for a malformed
+// rule.
+std::string why_untimed(const RunConfig& config);
 
 // One setting and its value as an experiment file has it.
 using SettingText = std::pair<std::string, std::string>;

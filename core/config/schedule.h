@@ -50,7 +50,7 @@ class Schedule {
   const std::vector<std::string>& methods() const { return methods_; }
 
   // The number of steps after which the decisions repeat (windows aside): blocks of a timing run
-  // are whole multiples of it.
+  // are whole multiples of it. That a timing run has no windows, why_untimed() sees to.
   int64_t period() const { return period_; }
 
   // Whether a rule begins or ends at a plateau, so that observe() must be called.

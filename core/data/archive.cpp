@@ -131,8 +131,10 @@ void visit_archive(const std::string& path, const ArchiveLimits& limits, const F
     if (source.failure) std::rethrow_exception(source.failure);
     if (status == ARCHIVE_OK || status == ARCHIVE_EOF) return;
     const char* why = archive_error_string(reader.get());
-    throw data_error("{}: at byte {}: expected a tar archive, found: {}", path,
-                     archive_read_header_position(reader.get()), why ? why : "damage");
+    // Below 0 before the first header.
+    const auto at = std::max<la_int64_t>(0, archive_read_header_position(reader.get()));
+    throw data_error("{}: at byte {}: expected a tar archive, found: {}", path, at,
+                     why ? why : "damage");
   };
   check(archive_read_open(reader.get(), &source, nullptr, read_source, nullptr));
 

@@ -23,6 +23,13 @@ ImageSizes fixed_sizes(const Recipe& recipe, const LoadedDataset& dataset) {
   if (!own(recipe.eval_size)) throw refuse("eval_size", std::to_string(recipe.eval_size));
   if (recipe.start_size != 0) throw refuse("start_size", std::to_string(recipe.start_size));
   if (recipe.crop != CropKind::kPadded) throw refuse("crop", std::string(name(recipe.crop)));
+  const int64_t shorter = std::min(dataset.train.height, dataset.train.width);
+  if (recipe.padding_mode == PaddingMode::kReflect && recipe.crop_padding >= shorter) {
+    throw usage_error(
+        "recipe.crop_padding = {}: an image of {}, {}x{}, has {} pixels beside its border to "
+        "reflect; set padding_mode = zero or a smaller padding",
+        recipe.crop_padding, dataset.name, dataset.train.height, dataset.train.width, shorter - 1);
+  }
   return {.height = dataset.train.height, .width = dataset.train.width};
 }
 

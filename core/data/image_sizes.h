@@ -23,8 +23,8 @@ struct ImageSizes {
   std::vector<int64_t> all() const;
 };
 
-// Error(kUsage) for a recipe that wants sizes or crops of images of one size, or contradicts
-// itself.
+// Error(kUsage) for a recipe that wants sizes or crops of images of one size, or more of them
+// reflected than there is, or contradicts itself.
 ImageSizes image_sizes(const Recipe& recipe, const LoadedDataset& dataset);
 
 }  // namespace approx

@@ -146,6 +146,7 @@ class Expander {
       set_keys(run, checksum, catalogue_);
       run.excluded = broken_condition(block, run);
       exclude(run);
+      if (run.excluded.empty()) run.excluded = why_untimed(run.config);
     } else {
       run.key = sha256_hex(Json(run.config).dump() + checksum);
     }

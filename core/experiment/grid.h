@@ -112,9 +112,10 @@ const std::vector<std::string>& scalar_keys();
 double count_runs(const Grid& grid);
 
 // Seeds change slowest, so that a sweep that is stopped early has every method at its first seed. A
-// cell that cannot run, because the network has no such layer or the method cannot approximate such
-// a product, is in it with its reason. Throws Error(kUsage) that names both rules where two of a
-// schedule contradict each other (Schedule::check_together) in a cell that nothing excludes.
+// cell that cannot run, because the network has no such layer, the method cannot approximate such a
+// product or a timing run does not come by its schedule (why_untimed), is in it with its reason.
+// Throws Error(kUsage) that names both rules where two of a schedule contradict each other
+// (Schedule::check_together) in a cell that nothing excludes.
 Expansion expand(const Grid& grid, const Catalogue& catalogue);
 
 }  // namespace approx

@@ -1,6 +1,7 @@
 // random: fresh normal draws in place of the weight gradient (Wang, Nelaturu & Amarasinghe 2019,
-// section 2.2: standard deviation 1/128, the inverse of their batch size). Of gradients that are
-// scaled the draws are scaled alike, so that what the optimizer sees has the deviation asked for.
+// section 2.2: standard deviation 1/128, the inverse of their batch size). What the optimizer sees
+// has the deviation asked for: of gradients that are scaled the draws are scaled alike, and ranks
+// that train together draw alike, for the mean of draws of their own would be less.
 #include "core/methods/method.h"
 
 namespace approx {
@@ -11,7 +12,8 @@ class Random final : public Method {
   explicit Random(const Params& params) : stddev_(params.real("std")) {}
 
   Plan plan(const Operands&, const MethodCall& call) override {
-    return Gaussian{.mean = 0, .stddev = stddev_, .rng = call.rng, .factor = call.loss_scale};
+    return Gaussian{
+        .mean = 0, .stddev = stddev_, .rng = call.rng.shared(), .factor = call.loss_scale};
   }
   Keep keep() const override { return Keep::kNothing; }
 

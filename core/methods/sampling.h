@@ -35,8 +35,9 @@ class SamplingMethod : public Method {
  protected:
   // k of the n entries that `scores` [n] double is about (not negative), k < n. Only `index` and
   // `scale` of the result are taken. Of scores that are no finite number at least one must be among
-  // them: a product that is none must not become one because that pair was not drawn. Nothing here
-  // may read a score: that would wait for the device in every step.
+  // them (uniform_crs, whose scores look at nothing, has none such): a product that is none must
+  // not become one because that pair was not drawn. Nothing here may read a score: that would wait
+  // for the device in every step.
   virtual Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const = 0;
 
   // The norms of both slices multiplied, [n] double.

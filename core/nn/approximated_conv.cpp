@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/graph_task.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -61,8 +63,7 @@ class ShownGradient final : public GradientVisitor {
     return to_->look(gradient);
   }
 
-  // The method's, if this is what it was shown. Where the layer's output has other readers than the
-  // norm behind it, autograd adds up what they send, and dY is another tensor.
+  // The method's, if this is what it was shown.
   GradientVisitor* of(const at::Tensor& dy) const {
     const auto shown = gradient_.lock();
     return shown == dy.getIntrusivePtr() && dy._version() == version_ ? to_.get() : nullptr;
@@ -80,19 +81,37 @@ class ShownGradient final : public GradientVisitor {
   uint32_t version_ = 0;
 };
 
+// Whether all that `reader` gets in the backward pass that runs is one gradient of `writer`. Of
+// several, autograd makes a sum.
+bool is_sole_sender(const torch::autograd::Node& writer, const torch::autograd::Node& reader) {
+  const auto sent = [&reader](const torch::autograd::Node& node) {
+    return std::ranges::count_if(node.next_edges(), [&reader](const torch::autograd::Edge& edge) {
+      return edge.function.get() == &reader;
+    });
+  };
+  // All but the one that the pass begins with: a loss, which reads no layer beside a norm.
+  const auto* nodes = torch::autograd::get_current_graph_task_nodes_in_graph();
+  return nodes != nullptr && sent(writer) == 1 &&
+         std::ranges::none_of(*nodes, [&](const torch::autograd::Node* node) {
+           return node != &writer && sent(*node) > 0;
+         });
+}
+
 // The backward of an approximated layer. A node of the autograd graph of our own rather than a
 // torch::autograd::Function, whose boxed arguments cost more than a small layer's dispatch.
 class ApproximatedConvBackward final : public torch::autograd::Node, public GradientReader {
  public:
   std::string name() const override { return "ApproximatedConvBackward"; }
 
-  GradientVisitor* visitor() override {
+  GradientVisitor* visitor(const torch::autograd::Node& writer) override {
     shown_.reset();
     // What a method does for a layer is timed as the layer's.
     if (PhaseClock::runs()) return nullptr;
     if (auto* method = sole_reader()) {
       Scratch scratch;
-      if (auto own = method->visitor(call_of(Product::kDataGradient, scratch))) {
+      auto own = method->visitor(call_of(Product::kDataGradient, scratch));
+      // A part of dY that is pruned would be pruned once more in the sum.
+      if (own != nullptr && is_sole_sender(writer, *this)) {
         shown_ = std::make_unique<ShownGradient>(std::move(own));
       }
     }

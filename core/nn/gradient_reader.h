@@ -1,6 +1,8 @@
 // The seam between a batch norm and the layer before it in the backward pass.
 #pragma once
 
+#include <torch/csrc/autograd/function.h>
+
 #include "kernels/norm/gradient_visitor.h"
 
 namespace approx {
@@ -11,8 +13,9 @@ class GradientReader {
  public:
   virtual ~GradientReader() = default;
 
-  // Who looks at it in this pass, null for nobody. Asked once; lives as long as the node.
-  virtual GradientVisitor* visitor() = 0;
+  // Who looks at what `writer` is about to write in this pass, null for nobody: a visitor may write
+  // over what it sees, so that must be all of the gradient. Asked once; lives as long as the node.
+  virtual GradientVisitor* visitor(const torch::autograd::Node& writer) = 0;
 };
 
 }  // namespace approx

@@ -30,7 +30,7 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
     const auto found = norm_backward(
         gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(), bias.unpack(),
         statistics.mean, statistics.inverse_deviation, tail,
-        reader == nullptr ? nullptr : reader->visitor(), /*variant=*/{},
+        reader == nullptr ? nullptr : reader->visitor(*this), /*variant=*/{},
         ranks == nullptr ? MeanOfParts() : [this](const at::Tensor& sums) {
           ranks->sum(sums);
           sums.div_(static_cast<double>(ranks->world().size));
@@ -64,6 +64,11 @@ NormStatistics over_all(const NormStatistics& own, double epsilon, Collectives& 
 }
 
 }  // namespace
+
+void NormInputs::add(const std::shared_ptr<torch::autograd::Node>& node) {
+  if (node == nullptr || !nodes_.insert(node).second || node->name() != "AddBackward0") return;
+  for (const auto& term : node->next_edges()) add(term.function);
+}
 
 void synchronise_norms(const torch::nn::Module& network,
                        const std::shared_ptr<Collectives>& ranks) {

@@ -16,8 +16,9 @@
 
 namespace approx {
 
-// While one lives, it notes the graph nodes whose results the batch norms of its thread take: how
-// the description of a network tells after which layers one follows.
+// While one lives, it notes the graph nodes whose results the batch norms of its thread take, by
+// themselves or in a sum: how the description of a network tells after which layers one follows.
+// What comes back through a norm has no zeros of a ReLU, and is the same for all terms of a sum.
 class NormInputs {
  public:
   NormInputs() : before_(std::exchange(current_, this)) {}
@@ -29,10 +30,12 @@ class NormInputs {
   bool took(const at::Tensor& tensor) const { return nodes_.contains(tensor.grad_fn()); }
 
   static void note(const at::Tensor& x) {
-    if (current_ != nullptr && x.grad_fn()) current_->nodes_.insert(x.grad_fn());
+    if (current_ != nullptr) current_->add(x.grad_fn());
   }
 
  private:
+  void add(const std::shared_ptr<torch::autograd::Node>& node);
+
   static inline thread_local NormInputs* current_ = nullptr;
   NormInputs* before_;
   std::set<std::shared_ptr<torch::autograd::Node>> nodes_;

@@ -7,8 +7,11 @@
 // sum goes over all n pairs), and sum (1 - p) / p s^2 for bernoulli_crs of the size drawn.
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "core/methods/method.h"
 #include "core/studies/study.h"
 #include "kernels/draws.h"
 #include "kernels/kernel.h"
@@ -51,6 +54,16 @@ double expected_square(const std::string& method, const at::Tensor& a, const at:
   return NAN;
 }
 
+// That a method samples products that nobody else sees.
+void check_samples(const std::string& method) {
+  const auto& entry = Registry<MethodEntry>::instance().find(parse_spec(method).name);
+  if (std::ranges::any_of(entry.params, [](const auto& spec) { return spec.name == "mode"; })) {
+    return;
+  }
+  throw usage_error(
+      "study matmul-error: \"{}\" samples no product; give crs, bernoulli_crs or such", method);
+}
+
 StudyTable study_matmul_error(const StudyRequest& request) {
   const int64_t n = request.params.integer("size"), runs = request.params.integer("runs");
   const auto seed = static_cast<uint64_t>(request.params.integer("seed"));
@@ -66,6 +79,7 @@ StudyTable study_matmul_error(const StudyRequest& request) {
     };
     std::vector<Case> cases;
     for (const auto& method : request.methods) {
+      check_samples(method);
       for (int64_t tenth = 1; tenth <= 9; ++tenth) {
         const double ratio = 0.1 * static_cast<double>(tenth);
         const auto text = with_params(method, {{"mode", "black_box"}, {"ratio", shortest(ratio)}});

@@ -75,6 +75,7 @@ at::Tensor on_device(const PhotoLoader::Batch& batch, at::Device device) {
 }
 
 // Where pixel `at` of a padded row comes from: reflected at the borders, without repeating them.
+// The padding is less than `size` (image_sizes).
 at::Tensor reflected(const at::Tensor& at, int64_t size) {
   const auto inside = at.abs();
   return at::where(inside >= size, 2 * (size - 1) - inside, inside);
@@ -101,7 +102,8 @@ Split split_dataset(const LoadedDataset& dataset, const RunConfig& config, at::D
   const int64_t count = dataset.train.count;
   int64_t held_out = 0;
   if (config.split == SplitKind::kHoldout) held_out = count >= 50000 ? 5000 : count / 10;
-  // Seed 0 of a stream of its own: the same division for every run.
+  // The same division for every run. Its stream is that of the order of epoch 0 in runs of seed 0,
+  // which does no harm, and stored runs have this division.
   const auto order = from_vector(permutation(count, Rng{.seed = 0, .stream = kOrderStream}));
   const auto held = order.narrow(0, 0, held_out);
   auto rest = order.narrow(0, held_out, count - held_out);

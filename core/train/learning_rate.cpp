@@ -50,6 +50,7 @@ double scheduled(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
 }  // namespace
 
 double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
+  step = std::min(step, total_steps(recipe, steps_per_epoch) - 1);
   const double rate = scheduled(recipe, step, steps_per_epoch);
   const int64_t warmup = recipe.warmup_epochs * steps_per_epoch;
   if (step + 1 >= warmup) return rate;

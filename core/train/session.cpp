@@ -38,6 +38,16 @@ NetworkInput input_of(const LoadedDataset& dataset, const ImageSizes& sizes) {
   return {dataset.train.channels, sizes.height, dataset.classes};
 }
 
+// LibTorch's global generators that a training on `device` may draw from, named.
+std::vector<std::pair<std::string, at::Generator>> generators(at::Device device) {
+  std::vector<std::pair<std::string, at::Generator>> used = {
+      {"generator:cpu", at::globalContext().defaultGenerator(at::kCPU)}};
+  if (device.is_cuda()) {
+    used.emplace_back("generator:cuda", at::globalContext().defaultGenerator(device));
+  }
+  return used;
+}
+
 // Autocast for the life of a scope, where the precision asks for it.
 class Autocast {
  public:
@@ -192,11 +202,24 @@ Session::LayerOperands Session::end_probing() {
 }
 
 Session::LayerOperands Session::record() {
-  for (auto* layer : network_->layers()) layer->slot = {};
+  // The next step fills its slots anew, but for what the network says of a layer.
+  for (auto* layer : network_->layers()) {
+    layer->slot = {};
+    layer->slot.norm_follows = layer->info.norm_follows;
+  }
+  // A forward pass in training mode moves running statistics and draws for dropout.
+  std::vector<std::pair<at::Tensor, at::Tensor>> buffers;
+  for (const auto& buffer : network_->buffers()) buffers.emplace_back(buffer, buffer.clone());
+  std::vector<std::pair<at::Generator, at::Tensor>> draws;
+  for (const auto& [name, generator] : generators(device_)) {
+    draws.emplace_back(generator, generator.get_state());
+  }
   begin_probing();
   loss_of(batches_.at(step_)).backward();
   auto recorded = end_probing();
   optimizer_->zero_grad();
+  for (const auto& [buffer, before] : buffers) buffer.copy_(before);
+  for (auto& [generator, before] : draws) generator.set_state(before);
   return recorded;
 }
 
@@ -346,20 +369,6 @@ std::vector<NamedTensor> Session::state() const {
   }
   return tensors;
 }
-
-namespace {
-
-// LibTorch's global generators that a training on `device` may draw from, named.
-std::vector<std::pair<std::string, at::Generator>> generators(at::Device device) {
-  std::vector<std::pair<std::string, at::Generator>> used = {
-      {"generator:cpu", at::globalContext().defaultGenerator(at::kCPU)}};
-  if (device.is_cuda()) {
-    used.emplace_back("generator:cuda", at::globalContext().defaultGenerator(device));
-  }
-  return used;
-}
-
-}  // namespace
 
 Checkpoint Session::save() const {
   Checkpoint checkpoint;

@@ -85,7 +85,8 @@ class Session {
   using LayerOperands = std::vector<std::pair<LayerInfo, Operands>>;
 
   // Those of a forward and backward pass of the next batch, in which nothing is approximated and
-  // after which nothing is updated.
+  // after which the session is what it was before: nothing is updated, running statistics of norms
+  // and the draws of dropout neither.
   LayerOperands record();
 
   // The next step keeps those that it has, approximated as it is, and is otherwise the same step;

@@ -24,7 +24,8 @@ namespace approx {
 // disturbed is done again (BlockTimer), and a run that could not be timed undisturbed taints
 // itself. Speed only: nothing is evaluated. Events as docs/events.md says. Several `ranks` time the
 // same blocks, which begin on all at once; the clock is rank 0's, and a block that was disturbed on
-// one is done again on all.
+// one is done again on all. Throws Error(kUsage) for a schedule that it does not come by
+// (why_untimed).
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
                 const std::atomic<bool>& stop, MachineProbe probe = {},
                 std::shared_ptr<Collectives> ranks = nullptr);

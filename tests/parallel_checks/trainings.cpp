@@ -60,7 +60,7 @@ struct Case {
 };
 
 // Methods that look at each example by itself, or at nothing, do the same whoever has the example.
-// What is drawn is drawn by every rank for itself, so it can only be different.
+// What is drawn is drawn by every rank for itself, so it can only be different; but for `random`.
 constexpr Case kCases[] = {{"dense", true},
                            {"zero", true},
                            {"zero:freeze=true", true},
@@ -69,7 +69,7 @@ constexpr Case kCases[] = {{"dense", true},
                            {"topk_weights", true},
                            {"meprop", true},
                            {"msbp", true},
-                           {"random", false},
+                           {"random", true},
                            {"stochastic_pruning", false},
                            {"topk_crs", false},
                            {"crs", false},

@@ -454,6 +454,44 @@ TEST(RunConfig, ACpuHasNoGraphs) {
   EXPECT_NO_THROW(check(config));
 }
 
+// It makes some steps from the first one on, and evaluates nothing that a plateau could show in.
+TEST(RunConfig, ATimingDoesNotComeByWhereARuleBeginsOrEnds) {
+  const auto refusal = [](Rule rule) {
+    auto config = example();
+    config.schedule = {Rule(), std::move(rule)};
+    EXPECT_NO_THROW(check(config)) << "an accuracy run does";
+    config.purpose = Purpose::kTiming;
+    try {
+      check(config);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal({.layers = "2::4", .from = "1ep", .until = "0.5dur"}),
+            "a timing run makes some steps and not a whole training: it does not come by where the "
+            "rule of layers = \"2::4\" begins or ends (from = \"1ep\", until = \"0.5dur\"); time "
+            "the rule without that");
+  for (const Rule& rule : std::vector<Rule>{{.from = "300ba"},
+                                            {.from = "plateau"},
+                                            {.until = "plateau:patience=2"},
+                                            {.method = "dense", .until = "10ep"},
+                                            {.steps = "4::4"},
+                                            {.steps = ":100"}}) {
+    EXPECT_NE(refusal(rule), "") << Json(rule).dump();
+  }
+  for (const Rule& rule :
+       std::vector<Rule>{{.from = "0ep", .until = "1dur"}, {.steps = "::4"}, {.steps = "3::4"}}) {
+    EXPECT_EQ(refusal(rule), "") << Json(rule).dump();
+  }
+  auto dense = example();
+  dense.purpose = Purpose::kTiming;
+  dense.schedule[0].until = "0.5dur";
+  dense.method = "dense";
+  EXPECT_NO_THROW(check(dense)) << "it has no schedule";
+}
+
 // The built-in table decides how long a step takes. Runs of its first version are stored under keys
 // that know of no table.
 TEST(RunKey, AnotherBuiltInTableIsAnotherTiming) {

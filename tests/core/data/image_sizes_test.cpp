@@ -52,6 +52,25 @@ TEST(ImageSizes, ThoseOfOneSizeStayAsTheyAre) {
   EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "recipe.eval_size = 40");
 }
 
+// A pixel further out would be reflected into another image.
+TEST(ImageSizes, NoMoreIsReflectedThanThereIs) {
+  auto wide = of_one_size();
+  wide.train.width = 40;
+  Recipe recipe;
+  recipe.padding_mode = PaddingMode::kReflect;
+  recipe.crop_padding = 31;
+  EXPECT_EQ(sizes_refusal(recipe, wide), "");
+  for (const int64_t padding : {32, 64}) {
+    recipe.crop_padding = padding;
+    EXPECT_CONTAINS(sizes_refusal(recipe, wide),
+                    fmt::format("recipe.crop_padding = {}: an image of small, 32x40, has 31 pixels "
+                                "beside its border to reflect",
+                                padding));
+  }
+  recipe.padding_mode = PaddingMode::kZero;
+  EXPECT_EQ(sizes_refusal(recipe, wide), "");
+}
+
 TEST(ImageSizes, PhotographsHaveTheirOwnUnlessTheRecipeSaysOther) {
   Recipe recipe;
   EXPECT_EQ(image_sizes(recipe, photographs()).height, 224);

@@ -467,6 +467,26 @@ TEST(ParseExperiment, KeepsWhatCannotRunWithItsReason) {
   EXPECT_EQ(reasons[1], "forward_only cannot approximate weight_gradient; it approximates forward");
 }
 
+// Of a schedule that is for a part of the training there are accuracy runs alone.
+TEST(ParseExperiment, ExcludesTimingsThatDoNotComeByTheirSchedule) {
+  const std::string text =
+      "network = \"small_cnn\"\nmethod = [\"dense\", \"zero\"]\n"
+      "purpose = [\"accuracy\", \"timing\"]\n"
+      "schedule = [{label = \"all\", layers = \"::1\"}, {label = \"half\", until = \"0.5dur\"}]\n";
+  const auto experiment = parse(with(text));
+  EXPECT_EQ(summary(experiment),
+            (std::vector<std::string>{
+                "0 accuracy small_cnn dense ", "0 accuracy small_cnn zero all",
+                "0 accuracy small_cnn zero half", "0 timing small_cnn dense ",
+                "0 timing small_cnn zero all", "0 timing small_cnn zero half excluded"}));
+  EXPECT_NE(experiment.runs()[5].excluded.find("begins or ends (until = \"0.5dur\")"),
+            std::string::npos);
+  // The file's own reason goes first.
+  const auto named = parse(with(
+      text + "exclude = [{schedule = \"half\", purpose = \"timing\", reason = \"not timed\"}]\n"));
+  EXPECT_EQ(named.runs()[5].excluded, "not timed");
+}
+
 TEST(ParseExperiment, ReadsAMatrixThatMixesMethods) {
   const auto experiment = parse(with(R"(method = ["dense", "mixed"]
 network = "resnet20"

@@ -45,7 +45,10 @@ TEST(Recipes, SayWhatTheirPapersSay) {
   EXPECT_EQ(mcdanel.lr_schedule, RateSchedule::kTriangular);
   EXPECT_EQ(mcdanel.cutout, 4);
   EXPECT_TRUE(mcdanel.test_flip);
+  // Exempt from decay is what their code calls "bn": in torchvision's RegNet nothing.
   EXPECT_FALSE(recipe_named("mcdanel2022_imagenet_rn18").decay_norm);
+  EXPECT_FALSE(recipe_named("mcdanel2022_imagenet_rn50").decay_norm);
+  EXPECT_TRUE(recipe_named("mcdanel2022_imagenet_regnet").decay_norm);
   const auto mlp = recipe_named("adelman2021_mnist_mlp");
   EXPECT_EQ(mlp.optimizer, UpdateRule::kAdam);
   EXPECT_EQ(mlp.lr_schedule, RateSchedule::kConstant);

@@ -61,6 +61,16 @@ TEST(Random, KeepsItsDeviationUnderALossScale) {
   }
 }
 
+// The optimizer sees the mean over the ranks: of draws of their own it would have this deviation
+// over the root of their number.
+TEST(Random, IsAlikeOnAllRanks) {
+  const auto alone = weight_gradient("random", {.seed = 3, .layer = 2, .step = 5});
+  for (const uint32_t rank : {1, 2, 7}) {
+    const auto draws = weight_gradient("random", {.seed = 3, .layer = 2, .step = 5, .rank = rank});
+    EXPECT_TRUE(at::equal(draws, alone)) << rank;
+  }
+}
+
 TEST(Random, DoesNotLookAtItsOperands) {
   auto operands = random_operands({2, 3, 5, 7, 3, 1, 1});
   const auto before = run(make_method("random")->plan(operands, Rng{}), operands);

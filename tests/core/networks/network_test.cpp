@@ -225,6 +225,8 @@ TEST(Networks, KnowWhichLayersABatchNormFollows) {
   EXPECT_EQ(followed("resnet50"), fmt::format("{:n>53}.", ""));
   EXPECT_EQ(followed("regnetx_400mf"), fmt::format("{:n>71}.", ""));
   EXPECT_EQ(followed("resnet9"), "nnnnnnnn.");
+  // Of a pre-activation block the next norm takes the sum of its last convolution and its shortcut.
+  EXPECT_EQ(followed("wide_resnet"), fmt::format("{:n>28}.", ""));
   EXPECT_EQ(followed("alexnet"), "........");
   EXPECT_EQ(followed("mnist_cnn"), "....");
 }

@@ -1,6 +1,7 @@
 // The seam between a batch norm and a layer that looks at its gradient while that is written.
 #include "core/nn/gradient_reader.h"
 
+#include <torch/csrc/autograd/functions/utils.h>
 #include <torch/torch.h>
 
 #include "core/nn/approximated_conv.h"
@@ -13,6 +14,10 @@ namespace approx {
 namespace {
 
 constexpr Product kBoth[] = {Product::kDataGradient, Product::kWeightGradient};
+
+// Who takes the output of the convolution: the norm behind it; something beside it; the norm for
+// both terms of its sum.
+enum class Readers { kNorm, kAnotherToo, kNormTwice };
 
 // A convolution and the norm behind it, step after step.
 struct Pair {
@@ -32,28 +37,27 @@ struct Pair {
     at::Tensor dx, dw;
   };
 
-  // `read_twice`: the layer's output goes round the norm too.
-  Gradients step(uint64_t number, bool read_twice = false) {
+  Gradients step(uint64_t number, Readers readers = Readers::kNorm) {
     slot.step = number;
     auto x = o.x.clone().requires_grad_(), w = o.w.clone().requires_grad_();
-    send_back(approximated_conv(x, w, {}, o.geometry, slot, 3), number, read_twice);
+    send_back(approximated_conv(x, w, {}, o.geometry, slot, 3), number, readers);
     return {x.grad(), w.grad()};
   }
 
   // The dY of that step, as it is without a method.
-  at::Tensor whole_gradient(uint64_t number, bool read_twice = false) const {
+  at::Tensor whole_gradient(uint64_t number, Readers readers = Readers::kNorm) const {
     auto y =
         at::conv2d(o.x, o.w, {}, 1, 1).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
-    send_back(y, number, read_twice);
+    send_back(y, number, readers);
     return y.grad();
   }
 
   // What the gradients of that step should be, by a threshold of `mean` magnitude.
-  Gradients expected(uint64_t number, double tau, bool read_twice = false) const {
+  Gradients expected(uint64_t number, double tau, Readers readers = Readers::kNorm) const {
     const Rng rng{.seed = 7, .layer = 3, .step = number, .product = Product::kDataGradient};
     auto with = o;
-    const auto plan = stochastic_pruned(whole_gradient(number, read_twice),
-                                        at::scalar_tensor(tau, at::kFloat), rng);
+    const auto plan =
+        stochastic_pruned(whole_gradient(number, readers), at::scalar_tensor(tau, at::kFloat), rng);
     with.dy = plan.dy;
     with.product = Product::kDataGradient;
     const auto dx = run(Dense{}, with);
@@ -61,19 +65,21 @@ struct Pair {
     return {dx, run(Dense{}, with)};
   }
 
+  // A gradient through the norm behind the layer's output, drawn from the step's number.
+  static void send_back(const at::Tensor& y, uint64_t number, Readers readers = Readers::kNorm) {
+    BatchNorm norm(32);
+    const auto out = readers == Readers::kNorm         ? norm->relu(y)
+                     : readers == Readers::kAnotherToo ? norm->relu(y) + y
+                                                       : norm->add_relu(y, y);
+    at::manual_seed(static_cast<int64_t>(number));
+    const auto gradient =
+        at::randn(out.sizes()).contiguous(at::MemoryFormat::ChannelsLast).to(out.scalar_type());
+    (out * gradient).sum().backward();
+  }
+
   std::unique_ptr<Method> method;
   LayerSlot slot;
   Operands o;
-
- private:
-  // A gradient through the norm behind the layer's output, drawn from the step's number.
-  static void send_back(const at::Tensor& y, uint64_t number, bool read_twice) {
-    BatchNorm norm(32);
-    const auto out = read_twice ? norm->relu(y) + y : norm->relu(y);
-    at::manual_seed(static_cast<int64_t>(number));
-    out.backward(
-        at::randn(out.sizes()).contiguous(at::MemoryFormat::ChannelsLast).to(out.scalar_type()));
-  }
 };
 
 // Phi^-1(0.95) sqrt(pi / 2), of p = 0.9.
@@ -120,26 +126,84 @@ INSTANTIATE_TEST_SUITE_P(In, PrunedByReader, ::testing::Values(at::kFloat, at::k
 
 // Autograd then adds up two gradients, of which the norm wrote one: what it showed does not count.
 TEST(GradientReader, AnotherReaderOfTheOutputIsNotForgotten) {
-  Pair pair("stochastic_pruning:p=0.9");
-  const auto found = pair.step(1, /*read_twice=*/true);
-  const auto expected =
-      pair.expected(1, kTauOfMean * mean_of(pair.whole_gradient(1, true)), /*read_twice=*/true);
-  expect_about(found.dx, expected.dx);
-  expect_about(found.dw, expected.dw);
+  for (const auto readers : {Readers::kAnotherToo, Readers::kNormTwice}) {
+    Pair pair("stochastic_pruning:p=0.9");
+    const auto found = pair.step(1, readers);
+    const auto expected =
+        pair.expected(1, kTauOfMean * mean_of(pair.whole_gradient(1, readers)), readers);
+    expect_about(found.dx, expected.dx);
+    expect_about(found.dw, expected.dw);
+  }
 }
 
-// The bias gradient is the sum of the whole dY, so that must not be pruned in its place.
+// Nor may one of the two be pruned while it is written: their sum would be pruned once more, by the
+// same draws, and what is remembered would be the mean of neither.
+TEST(GradientReader, WithAnotherReaderOfTheOutputTheSumIsPrunedOnce) {
+  for (const auto readers : {Readers::kAnotherToo, Readers::kNormTwice}) {
+    Pair pair("stochastic_pruning:p=0.9,statistics=previous");
+    double mean = mean_of(pair.whole_gradient(1, readers));  // the first step's own
+    for (const uint64_t step : {1, 2, 3}) {
+      const auto found = pair.step(step, readers);
+      const auto expected = pair.expected(step, kTauOfMean * mean, readers);
+      expect_about(found.dx, expected.dx);
+      expect_about(found.dw, expected.dw);
+      mean = mean_of(pair.whole_gradient(step, readers));
+      EXPECT_NEAR(pair.method->memory()->item<double>(), mean, 1e-5 * mean);
+    }
+  }
+}
+
+// A node behind a layer that asks as a norm does.
+struct Asks final : torch::autograd::Node {
+  explicit Asks(bool& is_offered) : offered(is_offered) {}
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
+    offered = reader->visitor(*this) != nullptr;
+    return std::move(gradients);
+  }
+
+  bool& offered;
+};
+
+TEST(GradientReader, LooksWhereNothingElseSendsItAGradient) {
+  const Pair pair("stochastic_pruning:p=0.9");
+  const auto offers = [&](const auto& result) {
+    bool offered = false;
+    auto x = pair.o.x.clone().requires_grad_(), w = pair.o.w.clone().requires_grad_();
+    const auto y = approximated_conv(x, w, {}, pair.o.geometry, pair.slot, 3);
+    const auto asks = std::make_shared<Asks>(offered);
+    asks->set_next_edges(torch::autograd::collect_next_edges(y));
+    auto behind = y.detach().clone();
+    torch::autograd::set_history(behind, asks);
+    at::Tensor out = result(y, behind);
+    out.square().sum().backward();
+    return offered;
+  };
+  EXPECT_TRUE(offers([](const at::Tensor&, const at::Tensor& behind) { return behind; }));
+  EXPECT_FALSE(offers([](const at::Tensor& y, const at::Tensor& behind) { return behind + y; }));
+  EXPECT_FALSE(
+      offers([](const at::Tensor& y, const at::Tensor& behind) { return y.square() * behind; }));
+}
+
+// The bias gradient is the sum of the whole dY, so that must not be pruned in its place. Behind a
+// norm it is nothing but rounding; of a pruned dY it would be as large as its entries.
 TEST(GradientReader, ABiasStillSeesTheWholeGradient) {
   Pair pair("stochastic_pruning:p=0.9,statistics=previous");
   for (const uint64_t step : {1, 2}) {
     pair.slot.step = step;
     auto x = pair.o.x.clone().requires_grad_(), w = pair.o.w.clone().requires_grad_();
-    auto b = at::zeros({32}).requires_grad_();
-    const auto y = approximated_conv(x, w, b, pair.o.geometry, pair.slot, 3);
-    const auto dy = at::randn(y.sizes()).contiguous(at::MemoryFormat::ChannelsLast);
-    const auto sums = dy.sum({0, 2, 3});
-    y.backward(dy);
-    EXPECT_CLOSE(b.grad(), sums);
+    auto b = at::zeros({32}).requires_grad_(), exact = at::zeros({32}).requires_grad_();
+    Pair::send_back(approximated_conv(x, w, b, pair.o.geometry, pair.slot, 3), step);
+    Pair::send_back(
+        at::conv2d(pair.o.x, pair.o.w, exact, 1, 1).contiguous(at::MemoryFormat::ChannelsLast),
+        step);
+    EXPECT_LT((b.grad() - exact.grad()).abs().max().item<double>(), 1e-3);
+
+    const auto whole = pair.whole_gradient(step);
+    const auto tau = at::scalar_tensor(kTauOfMean * mean_of(whole), at::kFloat);
+    const auto of_pruned = stochastic_pruned(whole, tau, Rng{}).dy.sum({0, 2, 3});
+    EXPECT_GT(of_pruned.abs().max().item<double>(), 0.1);
   }
 }
 

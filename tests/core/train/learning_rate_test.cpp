@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numbers>
+
 #include "base/error.h"
 
 namespace approx {
@@ -54,7 +57,7 @@ TEST(LearningRate, CosineFallsToNothing) {
   const auto recipe = ten_epochs("cosine");
   EXPECT_DOUBLE_EQ(learning_rate(recipe, 0, 10), 0.4);
   EXPECT_NEAR(learning_rate(recipe, 50, 10), 0.2, 1e-12);
-  EXPECT_NEAR(learning_rate(recipe, 100, 10), 0, 1e-12);
+  EXPECT_NEAR(learning_rate(recipe, 99, 10), 0.2 * (1 - std::cos(std::numbers::pi / 100)), 1e-12);
 }
 
 TEST(LearningRate, OneCycleRisesAndFalls) {
@@ -64,7 +67,9 @@ TEST(LearningRate, OneCycleRisesAndFalls) {
   EXPECT_DOUBLE_EQ(learning_rate(recipe, 15, 10), (0.4 / 25 + 0.4) / 2);
   EXPECT_DOUBLE_EQ(learning_rate(recipe, 30, 10), 0.4);
   EXPECT_NEAR(learning_rate(recipe, 65, 10), (0.4 + 0.4 / 1e4) / 2, 1e-12);
-  EXPECT_NEAR(learning_rate(recipe, 100, 10), 0.4 / 1e4, 1e-12);
+  const double fall = 0.4 - 0.4 / 1e4;
+  EXPECT_NEAR(learning_rate(recipe, 99, 10),
+              0.4 / 1e4 + fall / 2 * (1 - std::cos(std::numbers::pi / 70)), 1e-12);
 }
 
 TEST(LearningRate, TriangularIsLinearOnBothSidesOfItsPeak) {
@@ -80,6 +85,24 @@ TEST(LearningRate, TriangularIsLinearOnBothSidesOfItsPeak) {
   EXPECT_DOUBLE_EQ(learning_rate(recipe, 50, 10), 0.2);
   recipe.peak_epoch = 20;
   EXPECT_DOUBLE_EQ(learning_rate(recipe, 99, 10), 0.4 * 99 / 200) << "it ends before its peak";
+}
+
+// A timing run makes as many steps as it times, however short the recipe is.
+TEST(LearningRate, StaysWhereTheTrainingEnds) {
+  for (const auto schedule : all_of_enum<RateSchedule>()) {
+    auto recipe = ten_epochs(std::string(name(schedule)));
+    recipe.decay = 0.5;
+    recipe.decay_epochs = 5;
+    recipe.milestones = {3, 10};
+    recipe.peak_epoch = 2;
+    const double last = learning_rate(recipe, 99, 10);
+    EXPECT_GT(last, 0) << name(schedule);
+    for (const int64_t step : {100, 110, 1000}) {
+      EXPECT_EQ(learning_rate(recipe, step, 10), last) << name(schedule) << ' ' << step;
+    }
+    recipe.warmup_epochs = 20;  // longer than all
+    EXPECT_EQ(learning_rate(recipe, 1000, 10), learning_rate(recipe, 99, 10)) << name(schedule);
+  }
 }
 
 // The course is that of the steps that are made: it does not break off.

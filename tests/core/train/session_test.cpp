@@ -395,6 +395,31 @@ TEST(Session, EvaluatesByStatisticsTakenAnewAndTrainsOnAsBefore) {
   EXPECT_EQ(after.loss, renewing.evaluate(renewing.split().test).loss);
 }
 
+TEST(Session, RecordingLeavesTheTrainingAsItWas) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config("zero", "slice:steps=::2");
+  config.network = "wide_resnet:depth=10,width=1,dropout=0.3";  // batch norms, and draws
+  const auto trained = [&](bool records) {
+    Session session(config, dataset);
+    for (int step = 0; step < 4; ++step) {
+      if (records && step == 2) {
+        EXPECT_FALSE(session.record().empty());
+      }
+      session.step();
+    }
+    for (const auto* layer : session.network().layers()) {
+      EXPECT_EQ(layer->slot.norm_follows, layer->info.norm_follows) << layer->info.name;
+    }
+    return session.save();
+  };
+  const auto plain = trained(false), recorded = trained(true);
+  EXPECT_EQ(recorded.state, plain.state);
+  ASSERT_EQ(recorded.tensors.size(), plain.tensors.size());
+  for (const auto& [name, tensor] : plain.tensors) {
+    EXPECT_TRUE(at::equal(recorded.tensor(name), tensor)) << name;
+  }
+}
+
 TEST(Session, FlippingAtTestTimeSeesBothSides) {
   auto dataset = toy_dataset();
   auto config = toy_config();
@@ -408,6 +433,18 @@ TEST(Session, FlippingAtTestTimeSeesBothSides) {
   Session without(config, dataset);
   for (int i = 0; i < 6; ++i) without.step();
   EXPECT_GT(std::abs(without.evaluate(test).loss - without.evaluate(mirrored).loss), 1e-5);
+}
+
+TEST(TimingRun, RefusesAScheduleThatItDoesNotComeBy) {
+  auto config = toy_config("zero", "slice:until=0.5dur");
+  config.purpose = Purpose::kTiming;
+  try {
+    events_of(config);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find("until = \"0.5dur\""), std::string::npos);
+  }
 }
 
 TEST(TimingRun, AlternatesWholePeriodsOfBothNetworks) {
