@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -26,15 +27,19 @@ std::string id_of(const std::string& given) {
 }
 
 void stop_sweeps(const std::string& db, const std::string& experiment) {
-  const auto processes = SweepLock::holders(db, experiment);
-  for (const auto process : processes) {
+  bool asked = false;
+  std::vector<std::string> refusals;
+  for (const auto process : SweepLock::holders(db, experiment)) {
     if (::kill(process, SIGTERM) == 0) {
       std::fputs(fmt::format("asked process {} to stop\n", process).c_str(), stderr);
-    } else {
-      throw usage_error("process {} cannot be stopped: {}", process, std::strerror(errno));
+      asked = true;
+    } else if (errno != ESRCH) {  // it has not just ended
+      refusals.push_back(
+          fmt::format("process {} cannot be stopped: {}", process, std::strerror(errno)));
     }
   }
-  if (processes.empty()) {
+  if (!refusals.empty()) throw usage_error("{}", fmt::join(refusals, "; "));
+  if (!asked) {
     std::fputs(fmt::format("{}: no sweep{} is at work on this machine\n", db,
                            experiment.empty() ? "" : " of " + experiment)
                    .c_str(),

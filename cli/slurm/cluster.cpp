@@ -6,8 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <sstream>
@@ -49,13 +52,52 @@ std::string complaint(std::string_view said) {
   return lines.empty() ? "it does not say why" : fmt::format("{}", fmt::join(lines, " | "));
 }
 
-// What a command says on stdout. Throws Error(kUsage) with what it says on stderr where it fails;
-// else that is passed on.
-std::string said_by(const std::vector<std::string>& words) {
+constexpr int64_t kMostScriptBytes = 16 << 20;
+
+// Variables of sbatch that say on whose account or where a job is: sites have users set them.
+constexpr std::array<std::string_view, 5> kKept = {
+    "SBATCH_ACCOUNT", "SBATCH_CONSTRAINT", "SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION"};
+
+// "--account", of which SBATCH_ACCOUNT is the default.
+std::string option_of(std::string_view variable) {
+  std::string option = "--";
+  for (const char c : variable.substr(std::string_view("SBATCH_").size())) {
+    option += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return option;
+}
+
+bool says(const std::string& script, const std::string& option) {
+  return script.find("\n#SBATCH " + option + "=") != std::string::npos ||
+         script.find("\n#SBATCH " + option + "\n") != std::string::npos;
+}
+
+// Whether a command may see a variable of ours. Those that give options to squeue would hide tasks,
+// and those of sbatch go before what a script says.
+bool is_passed_on(std::string_view variable, const std::string& script) {
+  if (variable.starts_with("SQUEUE_")) return false;
+  if (!variable.starts_with("SBATCH_")) return true;
+  return std::ranges::find(kKept, variable) != kKept.end() && !says(script, option_of(variable));
+}
+
+std::vector<char*> environment_for(const std::string& script) {
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (is_passed_on(text.substr(0, text.find('=')), script)) variables.push_back(*variable);
+  }
+  variables.push_back(nullptr);
+  return variables;
+}
+
+// What a command says on stdout; `script`: what it is to submit. Throws Error(kUsage) with what it
+// says on stderr where it fails; else that is passed on.
+std::string said_by(const std::vector<std::string>& words, const std::string& script = "") {
   const Descriptor out = memory_file(), err = memory_file();
   std::vector<char*> arguments;
   for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  const std::vector<char*> variables = environment_for(script);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -63,7 +105,7 @@ std::string said_by(const std::vector<std::string>& words) {
   posix_spawn_file_actions_adddup2(&files, err.get(), STDERR_FILENO);
   pid_t child = 0;
   const int failure =
-      posix_spawnp(&child, arguments[0], &files, nullptr, arguments.data(), environ);
+      posix_spawnp(&child, arguments[0], &files, nullptr, arguments.data(), variables.data());
   posix_spawn_file_actions_destroy(&files);
   if (failure != 0) {
     throw usage_error("{}: {}; --slurm needs Slurm's commands on this machine", words[0],
@@ -86,8 +128,9 @@ std::string submit_job(const std::string& folder, const std::string& script,
   std::vector<std::string> words = {"sbatch", "--parsable", "--chdir=" + folder};
   if (!after.empty()) words.push_back("--dependency=afterany:" + after);
   words.push_back(folder + "/" + script);
+  const auto text = read_file(words.back(), kMostScriptBytes);
   // "12", or "12;cluster".
-  const std::string said = said_by(words);
+  const std::string said = said_by(words, {text.begin(), text.end()});
   std::string id(trim(said.substr(0, said.find_first_of(";\n"))));
   if (id.empty() || id.find_first_not_of("0123456789") != std::string::npos) {
     throw usage_error("sbatch said \"{}\" in place of a job id", printable(said.substr(0, 200)));
@@ -97,8 +140,17 @@ std::string submit_job(const std::string& folder, const std::string& script,
 
 QueuedTasks queued_tasks() {
   QueuedTasks tasks;
-  std::istringstream lines(said_by({"squeue", "--noheader", "--array", "--format=%F %K"}));
-  for (std::string job, task; lines >> job >> task;) tasks.emplace(job, task);
+  // --all: those of partitions too that this user does not see.
+  std::istringstream lines(
+      said_by({"squeue", "--noheader", "--array", "--all", "--format=%F %K %Z"}));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string job, task, folder;
+    if (!(words >> job >> task)) continue;
+    std::getline(words >> std::ws, folder);
+    tasks.by_job.emplace(job, task);
+    tasks.by_folder.emplace(folder, task);
+  }
   return tasks;
 }
 

@@ -96,7 +96,7 @@ exit "$code"
 
 std::string merge_command(const std::string& program, const std::string& folder,
                           const std::string& db) {
-  return fmt::format("{} db merge {}/task-*.db --db {}", shell_word(program), shell_word(folder),
+  return fmt::format("{} db merge {} --db {}", shell_word(program), shell_word(folder),
                      shell_word(db));
 }
 
@@ -110,7 +110,8 @@ std::string merge_script(const std::string& job_name, const SlurmRequest& reques
   directive(script, "--open-mode=append");
   directive(script, "--ntasks=1");
   directives_of_user(script, request);
-  script += fmt::format("\ncompgen -G {}/'task-*.db' >/dev/null || exit 0\nexec {}\n",
+  // Not by a pattern of the shell, to which the folder's name may be one as well.
+  script += fmt::format("\n[[ $(find {} -maxdepth 1 -name 'task-*.db') ]] || exit 0\nexec {}\n",
                         shell_word(folder), merge_command(program, folder, db));
   return script;
 }

@@ -37,7 +37,7 @@ std::chrono::seconds warning_ahead(Nanoseconds time_limit);
 std::string array_script(const JobArray& array, const SlurmRequest& request,
                          const std::vector<std::string>& command);
 
-// `program db merge FOLDER/task-*.db --db DB`, for a person to call.
+// `program db merge FOLDER --db DB`, for a person to call when no task works any more.
 std::string merge_command(const std::string& program, const std::string& folder,
                           const std::string& db);
 

@@ -2,24 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 
 #include "base/error.h"
 #include "cli/slurm/submission.h"
+#include "cli/text.h"
 
 namespace approx {
 namespace {
 
-// Of one task; of one that has not begun nothing but what it is to do.
+// Of one task; of one that has not begun, or just now writes, nothing but what it is to do.
 SweepStatus status_of_task(const Submission& submission, int64_t task) {
   const std::string database = task_database(submission.folder, task);
   if (std::filesystem::exists(database)) {
     try {
-      const auto found = sweep_status(database, "");
+      // The task may be at work on another machine.
+      const auto found = sweep_status(database, "", {.undo_unfinished = false});
       if (!found.empty()) return found.front();
-    } catch (const Error&) {
-      // It is being made.
+    } catch (const Error& error) {
+      std::fputs((printable(error.what()) + "\n").c_str(), stderr);
     }
   }
   SweepStatus waiting;
@@ -34,10 +37,9 @@ std::vector<SweepStatus> submitted_status(const std::string& db, const std::stri
   for (const auto& submission : read_submissions(db)) {
     if (submission.settled || (!experiment.empty() && submission.experiment != experiment))
       continue;
-    std::vector<std::string> jobs;
-    for (const auto& job : submission.jobs) jobs.push_back(job.id);
     SweepStatus all;
-    all.experiment = fmt::format("{}, Slurm {}", submission.experiment, fmt::join(jobs, " "));
+    all.experiment = submission.experiment + ", Slurm";
+    for (const auto& job : submission.jobs) all.experiment += job.id.empty() ? "" : " " + job.id;
     for (int64_t task = 0; task < submission.tasks; ++task) {
       auto part = status_of_task(submission, task);
       all.finished += part.finished;

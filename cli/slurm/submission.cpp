@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSubmissionSchema = "approxtrain.slurm/1";
 constexpr const char* kTaskSchema = "approxtrain.slurm-task/1";
+constexpr const char* kRunsEnd = ".runs";  // as of runs_directory
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 std::string record_path(const std::string& folder) { return folder + "/submission.json"; }
@@ -48,6 +50,7 @@ Submission submission_of(const Json& json) {
   json.at("experiment").get_to(submission.experiment);
   json.at("tasks").get_to(submission.tasks);
   json.at("settled").get_to(submission.settled);
+  submission.folder_was = json.value("folder", "");
   for (const auto& job : json.at("jobs")) {
     submission.jobs.push_back({job.at("id").get<std::string>(), job.at("first").get<int64_t>(),
                                job.at("last").get<int64_t>()});
@@ -96,17 +99,17 @@ Experiment experiment_of(const Json& json) {
 }  // namespace
 
 bool Submission::is_queued(int64_t task, const QueuedTasks& queue) const {
+  const std::string number = fmt::format("{}", task);
   return std::ranges::any_of(jobs, [&](const Job& job) {
-    return task >= job.first && task <= job.last &&
-           queue.contains({job.id, fmt::format("{}", task)});
+    if (task < job.first || task > job.last) return false;
+    return job.id.empty() ? queue.by_folder.contains({folder_was, number})
+                          : queue.by_job.contains({job.id, number});
   });
 }
 
 bool Submission::is_queued(const QueuedTasks& queue) const {
-  return std::ranges::any_of(jobs, [&](const Job& job) {
-    const auto task = queue.lower_bound({job.id, ""});
-    return task != queue.end() && task->first == job.id;
-  });
+  return std::ranges::any_of(std::views::iota(int64_t{0}, tasks),
+                             [&](int64_t task) { return is_queued(task, queue); });
 }
 
 std::string submissions_folder(const std::string& db) {
@@ -139,11 +142,9 @@ void save(const Submission& submission) {
   for (const auto& job : submission.jobs) {
     jobs.push_back({{"id", job.id}, {"first", job.first}, {"last", job.last}});
   }
-  const Json json = {{"schema", kSubmissionSchema},
-                     {"experiment", submission.experiment},
-                     {"tasks", submission.tasks},
-                     {"settled", submission.settled},
-                     {"jobs", jobs}};
+  const Json json = {{"schema", kSubmissionSchema},     {"experiment", submission.experiment},
+                     {"folder", submission.folder_was}, {"tasks", submission.tasks},
+                     {"settled", submission.settled},   {"jobs", jobs}};
   write_file(record_path(submission.folder), json_text(json, 1) + "\n");
 }
 
@@ -151,13 +152,24 @@ std::string task_database(const std::string& folder, int64_t task) {
   return fmt::format("{}/task-{}.db", folder, task);
 }
 
-std::vector<std::string> task_databases(const Submission& submission) {
+std::vector<std::string> ended_databases(const Submission& submission, const QueuedTasks& queue) {
   std::vector<std::string> databases;
   for (int64_t task = 0; task < submission.tasks; ++task) {
     const std::string path = task_database(submission.folder, task);
-    if (fs::exists(path)) databases.push_back(path);
+    if (!submission.is_queued(task, queue) && fs::exists(path)) databases.push_back(path);
   }
   return databases;
+}
+
+std::vector<std::string> task_run_folders(const std::string& db) {
+  std::vector<std::string> folders;
+  std::error_code error;
+  for (const auto& submission : fs::directory_iterator(submissions_folder(db), error)) {
+    for (const auto& entry : fs::directory_iterator(submission.path(), error)) {
+      if (entry.path().extension() == kRunsEnd) folders.push_back(entry.path().string());
+    }
+  }
+  return folders;
 }
 
 void write_task_file(const std::string& folder, int64_t task, const Experiment& experiment,

@@ -15,11 +15,13 @@ namespace approx {
 
 struct Submission {
   struct Job {
+    // "": not known, since it was refused, or the process that submitted it ended before it heard.
     std::string id;
     int64_t first = 0, last = 0;  // tasks
   };
 
   std::string folder;      // DB.slurm/EXPERIMENT-1, absolute
+  std::string folder_was;  // as it was called when it was submitted: what Slurm knows it by
   std::string experiment;  // its id
   std::vector<Job> jobs;
   int64_t tasks = 0;
@@ -43,9 +45,13 @@ std::string next_folder(const std::string& db, const std::string& experiment);
 // Writes what it says of itself into its folder. Throws Error(kUsage) as write_file does.
 void save(const Submission& submission);
 
-// FOLDER/task-N.db, and those of all tasks that have one.
+// FOLDER/task-N.db, and those of all tasks that have one and neither wait nor work.
 std::string task_database(const std::string& folder, int64_t task);
-std::vector<std::string> task_databases(const Submission& submission);
+std::vector<std::string> ended_databases(const Submission& submission, const QueuedTasks& queue);
+
+// Where runs of tasks keep their files, of every submission for a database: of tasks that never
+// began, and of submissions that have no record, too.
+std::vector<std::string> task_run_folders(const std::string& db);
 
 // What a task is to do.
 struct SlurmTask {

@@ -15,6 +15,7 @@
 #include "cli/slurm/submission.h"
 #include "cli/store.h"
 #include "cli/sweep/run_paths.h"
+#include "cli/sweep/sweep_lock.h"
 #include "cli/text.h"
 #include "results/store/merge.h"
 #include "results/store/run_lock.h"
@@ -170,12 +171,13 @@ Launcher launcher_of_tasks(const RankOptions& ranks) {
   return srun_knows_pmix() ? Launcher::kSrun : Launcher::kMpirun;
 }
 
-// What they came to, but for the results of tasks in the queue all of it.
+// What tasks came to that have ended. The databases of others are left alone: one of them may be
+// written to on another machine, whose locks are not seen here.
 void merge_submissions(const std::string& db, std::vector<Submission>& submissions,
                        const QueuedTasks& queue) {
   std::vector<std::string> databases;
   for (const auto& submission : submissions) {
-    const auto of_tasks = task_databases(submission);
+    const auto of_tasks = ended_databases(submission, queue);
     databases.insert(databases.end(), of_tasks.begin(), of_tasks.end());
   }
   if (!databases.empty()) {
@@ -223,46 +225,76 @@ Scripts write_scripts(const Experiment& experiment, const std::string& folder,
   return scripts;
 }
 
-// A run that an earlier task, or a sweep on this machine, did not come to the end of goes on from
-// there.
-void hand_over_checkpoints(const std::string& db, const Submission& now,
-                           const std::vector<PlannedArray>& arrays) {
-  std::map<std::string, fs::path> left;  // by the name of the folder
-  const auto look_into = [&](const std::string& runs) {
-    std::error_code error;
+// The checkpoints of runs that an earlier task, or a sweep on this machine, did not come to the end
+// of, by the names of their folders.
+using LeftCheckpoints = std::map<std::string, fs::path>;
+
+// Of several of one run the one that was written last.
+LeftCheckpoints checkpoints_left(const std::string& db) {
+  std::map<std::string, std::pair<fs::file_time_type, fs::path>> newest;
+  std::error_code error;
+  auto folders = task_run_folders(db);
+  folders.push_back(runs_directory(db));
+  for (const auto& runs : folders) {
     for (const auto& entry : fs::directory_iterator(runs, error)) {
-      if (entry.path().extension() == kCheckpointEnd) {
-        left[entry.path().filename().string()] = entry.path();
-      }
+      if (entry.path().extension() != kCheckpointEnd) continue;
+      const std::pair found{entry.last_write_time(error), entry.path()};
+      if (error) continue;
+      auto& best = newest.try_emplace(entry.path().filename().string(), found).first->second;
+      best = std::max(best, found);
     }
-  };
-  look_into(runs_directory(db));
-  for (const auto& submission : read_submissions(db)) {
-    for (const auto& database : task_databases(submission)) look_into(runs_directory(database));
   }
-  if (left.empty()) return;
-  for (const auto& array : arrays) {
+  LeftCheckpoints left;
+  for (const auto& [name, found] : newest) left[name] = found.second;
+  return left;
+}
+
+// Checkpoints that are with the tasks of an array: its runs go on from there. They go back where
+// they were unless the array is submitted.
+class HandedOver {
+ public:
+  HandedOver(const LeftCheckpoints& left, const std::string& folder, const PlannedArray& array) {
     for (size_t i = 0; i < array.tasks.size(); ++i) {
       const auto task = array.job.first + static_cast<int64_t>(i);
       for (const auto* run : array.tasks[i]) {
-        const fs::path to = checkpoint_directory(task_database(now.folder, task), run->key);
+        const fs::path to = checkpoint_directory(task_database(folder, task), run->key);
         const auto from = left.find(to.filename().string());
-        if (from == left.end()) continue;
-        std::error_code ignored;  // it then begins anew
-        fs::create_directories(to.parent_path(), ignored);
-        fs::rename(from->second, to, ignored);
+        if (from != left.end()) hand_over(from->second, to);
       }
     }
   }
-}
+  ~HandedOver() {
+    std::error_code ignored;
+    for (const auto& [from, to] : moved_) fs::rename(to, from, ignored);
+  }
+  HandedOver(const HandedOver&) = delete;
+
+  void keep() { moved_.clear(); }
+
+ private:
+  void hand_over(const fs::path& from, const fs::path& to) {
+    std::error_code error;
+    fs::create_directories(to.parent_path(), error);
+    fs::rename(from, to, error);
+    if (!error) moved_.emplace_back(from, to);  // else the run begins anew
+  }
+
+  std::vector<std::pair<fs::path, fs::path>> moved_;
+};
 
 void submit_scripts(Submission& submission, const Scripts& scripts,
-                    const std::vector<PlannedArray>& arrays) {
+                    const std::vector<PlannedArray>& arrays, const LeftCheckpoints& left) {
   std::string jobs;
   for (size_t i = 0; i < arrays.size(); ++i) {
     const auto& array = arrays[i].job;
+    // Said before it is done: if this process does not come to hear of the job, its tasks are known
+    // by the folder.
+    submission.jobs.push_back({"", array.first, array.last});
+    save(submission);
+    HandedOver checkpoints(left, submission.folder, arrays[i]);
     const std::string id = submit_job(submission.folder, scripts[i].first);
-    submission.jobs.push_back({id, array.first, array.last});
+    checkpoints.keep();
+    submission.jobs.back().id = id;
     save(submission);
     jobs += (jobs.empty() ? "" : ":") + id;
     const auto tasks = array.last - array.first + 1;
@@ -274,14 +306,22 @@ void submit_scripts(Submission& submission, const Scripts& scripts,
       fmt::format("{}: merged by Slurm job {} when they have ended", submission.experiment, merge));
 }
 
+// Not while another sweep of it is at work are its runs given up that nobody asks for any more.
+void add_to_store(const Experiment& experiment, const GlobalOptions& options) {
+  RunStore store = open_store(options);
+  const SweepLock at_work(options.db, experiment.id);
+  store.add_experiment(experiment, options.command_line, Retire::kUnasked,
+                       [&] { return at_work.others(); });
+}
+
 std::string checked_folder(const std::string& db, const std::string& experiment) {
   std::string folder = next_folder(db, experiment);
   const bool odd = std::ranges::any_of(
-      folder, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '%'; });
+      folder, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '%' || c == '\\'; });
   if (odd) {
     throw usage_error(
-        "{}: Slurm replaces what follows a % in a path, and takes no control "
-        "characters; give --db another folder",
+        "{}: Slurm replaces what follows a % in a path, loses its backslashes, and takes no "
+        "control characters; give --db another folder",
         printable(folder));
   }
   return folder;
@@ -325,7 +365,9 @@ void submit_sweep(const Experiment& experiment, const GlobalOptions& options,
     }
   }
   const auto arrays = plan_arrays(experiment, missing, request, tasks.jobs, launcher);
-  Submission submission{.folder = checked_folder(db, experiment.id),
+  const std::string folder = checked_folder(db, experiment.id);
+  Submission submission{.folder = folder,
+                        .folder_was = folder,
                         .experiment = experiment.id,
                         .jobs = {},
                         .tasks = arrays.back().job.last + 1};
@@ -336,9 +378,8 @@ void submit_sweep(const Experiment& experiment, const GlobalOptions& options,
     return;
   }
 
-  open_store(options).add_experiment(experiment, options.command_line);
+  add_to_store(experiment, options);
   make_folder(submission.folder);
-  hand_over_checkpoints(db, submission, arrays);
   for (const auto& array : arrays) {
     for (size_t i = 0; i < array.tasks.size(); ++i) {
       write_task_file(submission.folder, array.job.first + static_cast<int64_t>(i), experiment,
@@ -346,9 +387,8 @@ void submit_sweep(const Experiment& experiment, const GlobalOptions& options,
     }
   }
   for (const auto& [name, script] : scripts) write_file(submission.folder + "/" + name, script);
-  save(submission);
-  submit_scripts(submission, scripts, arrays);
-  tell(fmt::format("{}: before that, or where it fails: {}", experiment.id,
+  submit_scripts(submission, scripts, arrays, checkpoints_left(db));
+  tell(fmt::format("{}: where that fails: {}", experiment.id,
                    merge_command(program_path(), submission.folder, db)));
 }
 

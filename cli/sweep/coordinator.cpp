@@ -248,10 +248,10 @@ class Coordinator {
     }
     progress_.tick();
     if (signals_.stop_count() > 1) {
-      throw Error(
-          ErrorKind::kInterrupted,
+      progress_.note(
           "interrupted while another program had the database; what runs had reported is in "
           "their folders and is taken up by the next sweep");
+      throw Exit{128 + signals_.stop_signal()};
     }
   }
 
@@ -437,8 +437,8 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
   const SignalScope signals;
   const int64_t lost = store.recover();
   const SweepLock at_work(options.db, experiment.id);
-  store.add_experiment(experiment, options.command_line,
-                       at_work.others() ? Retire::kNothing : Retire::kUnasked);
+  store.add_experiment(experiment, options.command_line, Retire::kUnasked,
+                       [&] { return at_work.others(); });
 
   SweepResult before;
   std::vector<std::pair<const PlannedRun*, int64_t>> todo;

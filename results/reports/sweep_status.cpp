@@ -83,8 +83,9 @@ int64_t SweepStatus::runs() const {
   return finished + diverged + to_do + static_cast<int64_t>(running.size() + failed.size());
 }
 
-std::vector<SweepStatus> sweep_status(const std::string& path, const std::string& experiment) {
-  auto db = open_snapshot(path);
+std::vector<SweepStatus> sweep_status(const std::string& path, const std::string& experiment,
+                                      const StoreOptions& options) {
+  auto db = open_snapshot(path, options);
   std::vector<SweepStatus> sweeps;
   std::map<std::string, std::pair<double, int64_t>> wall;  // seconds and runs, by experiment
   // Of each cell the attempt that counts: the last with a result, else the last.

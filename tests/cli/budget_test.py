@@ -4,14 +4,20 @@ dry run says of time and disk."""
 import json
 import os
 import re
+import time
 
 from program import Folder, expect, expect_equal, finish
 
 # A fake run takes five steps.
 SLOW = {"APPROXTRAIN_FAKE_STEP_MS": "400"}
+# 7.5 s, so that a budget of 21 s has room for two also where each takes 2 s longer, and never for
+# three.
+LONG = {"APPROXTRAIN_FAKE_STEP_MS": "1500"}
 
 with Folder() as folder:
-    code, _, err = folder.sweep("--budget", "5s", "--progress", "none", env=SLOW)
+    begin = time.monotonic()
+    code, _, err = folder.sweep("--budget", "21s", "--progress", "none", env=LONG)
+    took = time.monotonic() - begin
     expect_equal(code, 0, f"the first ({err})")
     expect("the budget is used up; the same command goes on" in err, err)
     done = sorted(folder.states())
@@ -22,10 +28,13 @@ with Folder() as folder:
     expect(" 4 to do, 0 excluded; about " in out and "one by one, by runs in the store" in out, out)
     code, out, _ = folder.sweep("--dry-run", "--format", "json")
     expected = [run["expected_s"] for run in json.loads(out)["runs"]]
-    expect(len(expected) == 6 and all(1.5 < seconds < 4 for seconds in expected), f"{expected}")
+    # As long as five steps at least, and both together no longer than the sweep; in the store are
+    # whole seconds.
+    expect(len(expected) == 6 and all(6 < seconds < took / 2 + 1 for seconds in expected),
+           f"{expected}, two in {took} s")
 
     # No time for one: none is begun.
-    code, _, err = folder.sweep("--budget", "1s", "--progress", "none", env=SLOW)
+    code, _, err = folder.sweep("--budget", "1s", "--progress", "none", env=LONG)
     expect_equal(code, 0, f"none ({err})")
     expect_equal(len(folder.states()), 2, f"none ({err})")
 

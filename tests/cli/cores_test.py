@@ -1,11 +1,13 @@
 """Runs side by side have cores of their own, one after the other as many as there are; with and
 without, the results are the same."""
 
+import glob
 import json
 import os
+import signal
 import sys
 
-from program import Folder, RealFolder, expect, expect_equal, finish
+from program import Folder, RealFolder, expect, expect_equal, finish, wait_until
 
 ALLOWED = sorted(os.sched_getaffinity(0))
 
@@ -26,6 +28,15 @@ def masks(folder):
     rows = folder.query("SELECT environment FROM run ORDER BY run_id")
     engines = [json.loads(row[0])["engine"] for row in rows]
     return [(engine.get("cpus"), engine["mask"]) for engine in engines]
+
+
+def events_of(folder):
+    """What runs have reported."""
+    text = ""
+    for path in glob.glob(folder.file("t.runs/*/events.jsonl")):
+        with open(path) as events:
+            text += events.read()
+    return text
 
 
 def cpus(text):
@@ -87,11 +98,16 @@ def two_sweeps():
         # The same part of the machine.
         env = dict(SLOW, APPROXTRAIN_TIMING_LOCK=one.path)
         jobs = ["--jobs", "2", "--seeds", "0", "--progress", "none"]
-        first = one.start("sweep", "sweep.toml", "--db", "t.db", *jobs, env=env)
-        second = two.start("sweep", "sweep.toml", "--db", "t.db", *jobs, env=env)
-        for process in (first, second):
-            _, err = process.communicate(timeout=60)
-            expect_equal(process.returncode, 0, err.decode())
+        # The first is at work from before the second begins until after it has ended.
+        first = one.start("sweep", "sweep.toml", "--db", "t.db", *jobs, "--grace", "1s",
+                          fake="*=hang", env=env)
+        wait_until(lambda: events_of(one))
+        code, _, err = two.sweep(*jobs, env=env)
+        expect_equal(code, 0, f"the second ({err})")
+        expect_equal(first.poll(), None, "the first")
+        first.send_signal(signal.SIGTERM)
+        err = first.communicate(timeout=60)[1].decode()
+        expect_equal(first.returncode, 143, f"the first ({err})")
         (given, mask), (other, elsewhere) = masks(one)[0], masks(two)[0]
         expect(given is not None and other is not None, f"{given}, {other}")
         expect(not set(mask) & set(elsewhere), f"both on {set(mask) & set(elsewhere)}")

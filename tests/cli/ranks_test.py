@@ -32,7 +32,7 @@ seeds = "0"
 """
 
 SHARED = ["--oversubscribe", "--progress", "none"]  # any machine that runs this may be small
-STEP = {"APPROXTRAIN_FAKE_STEP_MS": "500"}
+STEP = {"APPROXTRAIN_FAKE_STEP_MS": "1000"}  # a run takes five
 
 
 def stale_sessions():
@@ -179,14 +179,15 @@ def killed(rng, wanted):
     for number in range(KILLS):
         victim = ("rank", "rank", "mpirun", "job")[number % 4] if KILLS < 20 else "rank"
         with Folder(SWEEP) as folder:
-            # Five seconds: after the first checkpoint, and long before rank 0 is done, which waits
+            # Ten seconds: after the first checkpoint, and long before rank 0 is done, which waits
             # for nobody here, while mpirun needs a second or more to end the others.
-            process = begin(folder, env={"APPROXTRAIN_FAKE_STEP_MS": "1000"})
-            time.sleep(rng.uniform(1.2, 2.2))
+            process = begin(folder, env={"APPROXTRAIN_FAKE_STEP_MS": "2000"})
+            wait_until(lambda: glob.glob(folder.file("t.runs/*.checkpoint/step")))
+            time.sleep(rng.uniform(0, 1.5))
             at = time.monotonic()
             whom = kill(folder, victim, rng)
             wait_until(lambda: len(attempts(folder)) > 1 and attempts(folder)[0][0] != "running")
-            expect(time.monotonic() - at < 10, f"{whom}: its run took long to end")
+            expect(time.monotonic() - at < 30, f"{whom}: its run took long to end")
             code, err = end(process)
             expect_equal(code, 0, f"{whom}: exit code ({err})")
             rows = attempts(folder)
@@ -227,23 +228,25 @@ def the_coordinator_is_killed():
 
 def hung(rng):
     """A rank that hangs ends its run by --stall-timeout at the latest."""
+    # Its steps are shorter than that, the run is longer.
+    slow = {"APPROXTRAIN_FAKE_STEP_MS": "3000"}
     for number in range(max(2, KILLS // 10)):
         rank = rng.randrange(RANKS)
         with Folder(SWEEP) as folder:
             # By itself, ignoring all signals but one; or stopped from outside.
             if number % 2 == 0:
-                process = begin(folder, "--stall-timeout", "3s", "--grace", "1s",
-                                fake=f"*=rank{rank}:hang")
+                process = begin(folder, "--stall-timeout", "10s", "--grace", "1s",
+                                fake=f"*=rank{rank}:hang", env=slow)
                 if rank != 0:
                     # The fake ranks wait for nobody: rank 0 says its last, and hung ones are ended.
                     os.kill(processes(folder)["ranks"][0], signal.SIGSTOP)
             else:
-                process = begin(folder, "--stall-timeout", "3s", "--grace", "1s")
+                process = begin(folder, "--stall-timeout", "10s", "--grace", "1s", env=slow)
                 for pid in processes(folder)["ranks"].values():
                     os.kill(pid, signal.SIGSTOP)
             at = time.monotonic()
-            code, err = end(process)
-            expect(time.monotonic() - at < 15, f"rank {rank} hangs: slow to end")
+            code, err = end(process, 120)
+            expect(time.monotonic() - at < 60, f"rank {rank} hangs: slow to end")
             expect_equal(code, 3, f"rank {rank} hangs: exit code ({err})")
             (state, _, error), = attempts(folder)
             expect_equal(state, "timeout", f"rank {rank} hangs")
@@ -270,12 +273,12 @@ def stopped():
             expect_equal(code, 0, f"stopped by {number}: goes on ({err})")
             expect("goes on after step" in err, f"stopped by {number}: {err}")
     with Folder(SWEEP) as folder:
-        process = begin(folder, fake="*=hang")
+        process = begin(folder, "--grace", "300s", fake="*=hang")
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
         expect_equal(process.poll(), None, "twice: the first lets ranks end their step")
         process.send_signal(signal.SIGINT)
-        code, err = end(process, 10)
+        code, err = end(process)
         expect_equal(code, 130, f"twice: exit code ({err})")
         nothing_left(folder, "twice")
     # A batch system tells every process of a job.

@@ -74,7 +74,7 @@ def one_signal():
             folder.check_database()
 
 
-def stopped_while_the_database_is_locked():
+def stopped_while_the_database_is_locked(number):
     """Another program keeps the database: a sweep that has a run to record hears two signals."""
     with Folder(LONG) as folder:
         process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=finish",
@@ -87,12 +87,13 @@ def stopped_while_the_database_is_locked():
         time.sleep(1)
         expect_equal(process.poll(), None, "locked: the sweep waits")
         for _ in range(2):
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             time.sleep(0.3)
         begin = time.monotonic()
         err = process.communicate(timeout=100)[1].decode()
         expect(time.monotonic() - begin < 10, f"locked: slow to stop ({err})")
-        expect_equal(process.returncode, 130, f"locked: exit code ({err})")
+        expect_equal(process.returncode, 128 + number, f"locked: exit code ({err})")
+        expect("interrupted while another program had the database" in err, f"locked: {err}")
         browser.execute("ROLLBACK")
         browser.close()
         code, _, err = folder.sweep()
@@ -104,8 +105,17 @@ def stopped_while_the_database_is_locked():
 
 
 def two_signals():
+    """At once: in less than 2 s, the disk included. A busy machine may need some tries for that."""
+    took = []
+    while not took or (min(took) >= 2 and len(took) < 5):
+        took.append(seconds_after_two_signals())
+    expect(min(took) < 2, f"twice: slow to stop: {took} s")
+
+
+def seconds_after_two_signals():
     with Folder(LONG) as folder:
-        process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=hang")
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db", "--grace", "300s",
+                               fake="*=hang")
         expect(wait_for_run(folder), "twice: no run began")
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
@@ -114,16 +124,19 @@ def two_signals():
         begin = time.monotonic()
         process.send_signal(signal.SIGINT)
         err = process.communicate(timeout=60)[1].decode()
+        took = time.monotonic() - begin
         expect_equal(process.returncode, 130, f"twice: exit code ({err})")
-        expect(time.monotonic() - begin < 2, "twice: slow to stop")
         expect_equal(left_in(folder), [], "twice: workers left")
         expect_equal(set(folder.states().values()), {"interrupted"}, "twice: states")
+        return took
 
 
 def warned_ahead_of_the_end():
     """SIGUSR1 is never the second signal; what comes behind it is the first."""
     with Folder(LONG) as folder:
-        process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=hang")
+        # Grace for longer than is waited for here: it is the second signal that ends it.
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db", "--grace", "300s",
+                               fake="*=hang")
         expect(wait_for_run(folder), "warned: no run began")
         for number in (signal.SIGUSR1, signal.SIGUSR1, signal.SIGTERM, signal.SIGUSR1):
             process.send_signal(number)
@@ -131,7 +144,7 @@ def warned_ahead_of_the_end():
             expect_equal(process.poll(), None, f"warned: the end came with {number}")
         expect(workers_of(folder), "warned: a worker was killed")
         process.send_signal(signal.SIGTERM)
-        err = process.communicate(timeout=5)[1].decode()
+        err = process.communicate(timeout=60)[1].decode()
         expect_equal(process.returncode, 143, f"warned: exit code ({err})")
         expect_equal(left_in(folder), [], "warned: workers left")
 
@@ -217,6 +230,7 @@ for _ in range(TURNS):
     worker_dies_with_its_coordinator()
 warned_ahead_of_the_end()
 every_process_is_told()
-stopped_while_the_database_is_locked()
+for locked in (signal.SIGINT, signal.SIGTERM):
+    stopped_while_the_database_is_locked(locked)
 hung_worker_and_one_signal()
 finish()

@@ -269,7 +269,7 @@ def disturbed(cluster, rng):
     results, table, checked = alone(sweep)
     # A folder whose name wants quoting.
     with SlurmFolder(sweep, cluster) as folder:
-        odd = folder.file("it's a $HOME `folder`; &1")
+        odd = folder.file("it's [a-z]* $HOME `folder`; &1")
         os.rename(folder.path, folder.path + ".whole")
         os.mkdir(folder.path)
         os.rename(folder.path + ".whole", odd)
@@ -332,11 +332,21 @@ def only_what_is_missing(cluster):
         hold = "--slurm-option=--hold"
         _, err = folder.submit(hold, "--set", "seeds=0")
         expect("4 runs in 1 task: " in err, f"the first: {err}")
-        _, err = folder.submit(hold)
+        # What the user wants squeue to show is not all that there is.
+        _, err = folder.submit(hold, env={"SQUEUE_STATES": "RUNNING", "SQUEUE_NAMES": "none"})
         expect("4 runs are with tasks that wait or work" in err, f"the second: {err}")
         expect("4 runs in 1 task: " in err, f"the second: {err}")
         _, err = folder.submit(hold)
         expect("nothing to submit" in err, f"the third: {err}")
+        # As if the first had been killed before it heard the id of its job.
+        record = folder.file(f"t.slurm/{folder.submissions()[0]}/submission.json")
+        with open(record) as text:
+            submission = json.load(text)
+        submission["jobs"][0]["id"] = ""
+        with open(record, "w") as text:
+            json.dump(submission, text)
+        _, err = folder.submit(hold)
+        expect("nothing to submit" in err, f"the fourth: {err}")
         expect_equal(len(folder.submissions()), 2, "submissions")
         code, out, err = folder.run("sweep", "status", "--db", "t.db", "--format", "json")
         expect_equal(code, 0, f"status ({err})")

@@ -1,6 +1,15 @@
 """A second look at a sweep from another shell, and stopping it from there."""
 
+import contextlib
+import fcntl
+import glob
 import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import tempfile
 
 from program import Folder, expect, expect_equal, finish, wait_until
 
@@ -28,8 +37,8 @@ def counts(folder):
 with Folder(SWEEP) as folder:
     code, _, err = folder.run("sweep", "status", "--db", "t.db")
     expect_equal(code, 6, f"no store ({err})")
-    process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="0=exit3;*=finish",
-                           env={"APPROXTRAIN_FAKE_STEP_MS": "400"})
+    process = folder.start("sweep", "sweep.toml", "--db", "t.db", "--grace", "1s",
+                           fake="0=exit3;2=hang;*=finish")
     wait_until(lambda: ("zero", 2) in folder.states())
     expect_equal(counts(folder),
                  {"runs": 4, "finished": 1, "failed": 1, "running": 1, "to_do": 1}, "at work")
@@ -75,4 +84,126 @@ with Folder(SWEEP) as folder:
     rows = [line for line in err.splitlines() if line.startswith("| ")]
     expect_equal([row.split("|")[1].strip() for row in rows], ["runs", "3", "1"],
                  f"failures: {err}")
+
+
+def hold(path, user, says):
+    if user is not None:
+        os.setgid(user)
+        os.setuid(user)
+    with open(path, "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        says.set()
+        signal.pause()
+
+
+@contextlib.contextmanager
+def holder(path, user=None):
+    """A process that holds the lock of a file, of this user or another."""
+    fork = multiprocessing.get_context("fork")
+    says = fork.Event()
+    process = fork.Process(target=hold, args=(path, user, says))
+    process.start()
+    try:
+        expect(says.wait(60), f"{path}: is not locked")
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+def memory_file_systems():
+    """A folder in each, as many as may be written to. Each numbers its files by itself."""
+    found = {}
+    with open("/proc/mounts") as mounts:
+        places = [line.split()[1] for line in mounts if line.split()[2] == "tmpfs"]
+    for place in ["/dev/shm", *places]:
+        try:
+            found.setdefault(os.stat(place).st_dev, tempfile.mkdtemp(dir=place))
+        except OSError:
+            pass
+    return list(found.values())
+
+
+def same_number(one, two):
+    """Makes two files, in place of any that are there, that have the same number, if it can."""
+    paths, numbers = (one, two), [0, 0]
+    for _ in range(300_000):
+        if numbers[0] == numbers[1] != 0:
+            return True
+        behind = numbers.index(min(numbers))
+        if numbers[behind]:
+            os.remove(paths[behind])
+        with open(paths[behind], "w"):
+            numbers[behind] = os.stat(paths[behind]).st_ino
+    return False
+
+
+def others_are_left_alone():
+    """Who has locked a file of the same number in another file system is no sweep."""
+    folders = memory_file_systems()
+    try:
+        if len(folders) < 2:
+            print("no two file systems in memory: not tried", file=sys.stderr)
+            return
+        with Folder(SWEEP) as folder:
+            db = os.path.join(folders[0], "t.db")
+            expect_equal(folder.run("sweep", "sweep.toml", "--db", db)[0], 0, "alone: exit code")
+            lock, = glob.glob(os.path.join(folders[0], "t.runs/sweeps/*"))
+            other = os.path.join(folders[1], "other")
+            os.remove(lock)
+            if not same_number(lock, other):
+                print("no two files of the same number: not tried", file=sys.stderr)
+                return
+            with holder(other) as stranger:
+                code, _, err = folder.run("sweep", "stop", "--db", db)
+                expect_equal((code, err), (0, f"{db}: no sweep is at work on this machine\n"),
+                             "a stranger, no sweep")
+                process = folder.start("sweep", "sweep.toml", "--db", db, "--rerun", "finished",
+                                       "--grace", "1s", fake="*=hang")
+                wait_until(lambda: is_locked(lock))
+                code, _, err = folder.run("sweep", "stop", "--db", db)
+                expect_equal((code, err), (0, f"asked process {process.pid} to stop\n"),
+                             "a stranger, a sweep")
+                process.communicate(timeout=60)
+                expect(stranger.is_alive(), "a stranger was stopped")
+    finally:
+        for made in folders:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def is_locked(path):
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def one_that_cannot_be_stopped():
+    """Another user's sweep is named; the others are stopped all the same."""
+    if os.geteuid() != 0:
+        print("only root can be two users: not tried", file=sys.stderr)
+        return
+    with Folder(SWEEP) as folder:
+        os.chmod(folder.path, 0o777)
+        expect_equal(folder.sweep()[0], 0, "two users: exit code")
+        sweeps = folder.file("t.runs/sweeps")
+        os.chmod(sweeps, 0o777)
+        lock, = os.listdir(sweeps)
+        with holder(os.path.join(sweeps, lock)) as first, \
+                holder(os.path.join(sweeps, lock[:-1] + "1"), user=65534) as second:
+            stop = folder.start("sweep", "stop", "--db", "t.db", user=65534, group=65534,
+                                extra_groups=[])
+            err = stop.communicate(timeout=60)[1].decode()
+            expect_equal(stop.returncode, 2, f"two users: exit code of stop ({err})")
+            expect(f"process {first.pid} cannot be stopped: Operation not permitted" in err,
+                   f"two users: {err}")
+            second.join(60)
+            expect_equal(second.exitcode, -signal.SIGTERM, "two users: the other one")
+            expect(first.is_alive(), "two users: the first")
+
+
+others_are_left_alone()
+one_that_cannot_be_stopped()
 finish()

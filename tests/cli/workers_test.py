@@ -1,8 +1,12 @@
 """Every way in which a worker can go wrong: its run is recorded as what it was, and the sweep goes
 on."""
 
+import fcntl
+import glob
 import os
 import resource
+import signal
+import sqlite3
 import time
 
 from program import Folder, expect, expect_equal, finish, wait_until
@@ -95,11 +99,12 @@ def overdue():
     for word, flag in (("hang", "--stall-timeout"), ("stubborn", "--timeout")):
         with Folder(ONE) as folder:
             begin = time.monotonic()
-            code, _, err = folder.sweep(flag, "1s", "--grace", "1s", fake=f"0={word}")
+            # The run that does no wrong has so long too, to start and to end.
+            code, _, err = folder.sweep(flag, "8s", "--grace", "1s", fake=f"0={word}")
             took = time.monotonic() - begin
             expect_equal(code, 3, f"{word}: exit code ({err})")
             expect_equal(folder.states(), {("zero", 0): "timeout", ("zero", 1): "finished"}, word)
-            expect(took < 30, f"{word}: took {took:.1f} s")
+            expect(took < 60, f"{word}: took {took:.1f} s")
             (text,), = folder.query("SELECT error FROM run WHERE state = 'timeout'")
             expect(flag in text, f"{word}: error is {text!r}")
 
@@ -151,19 +156,66 @@ def two_sweeps_share_a_database():
         folder.check_database()
 
 
+def workers_of(folder):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd") == folder.path:
+                with open(f"/proc/{pid}/cmdline", "rb") as line:
+                    if b"--worker" in line.read():
+                        found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def a_sweep_that_begins_is_seen_in_time():
+    """Whether others are at work is asked when nobody can add their runs any more, not before."""
+    with Folder(ONE) as folder:
+        folder.sweep("--fail-fast", fake="0=exit3")  # seed 1 is to be run
+        lock = glob.glob(folder.file("t.runs/sweeps/*-0"))[0]
+        with open(folder.file("sweep.toml"), "w") as out:
+            out.write(ONE.replace("zero", "random"))
+        browser = sqlite3.connect(folder.file("t.db"), isolation_level=None)
+        browser.execute("BEGIN IMMEDIATE")
+        process = folder.start("sweep", "sweep.toml", "--db", "t.db")
+        wait_until(lambda: is_locked(lock))
+        time.sleep(1)  # it waits for the database
+        with open(lock[:-1] + "1", "w") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            browser.execute("ROLLBACK")
+            browser.close()
+            err = process.communicate(timeout=120)[1].decode()
+        expect_equal(process.returncode, 0, f"in time: exit code ({err})")
+        cells = folder.query("SELECT method, seed FROM cell")
+        expect_equal(sorted((method.split(":")[0], seed) for method, seed in cells),
+                     [("random", 0), ("random", 1), ("zero", 0), ("zero", 1)], "in time: cells")
+
+
+def is_locked(path):
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def an_edited_file_takes_nothing_from_a_sweep_at_work():
     with Folder(ONE.replace("0-1", "0-5")) as folder:
-        slow = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=finish",
-                            env={"APPROXTRAIN_FAKE_STEP_MS": "100"})
-        wait_until(folder.states)
+        # At work until its worker is killed, which is tried again.
+        slow = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="0=once:hang")
+        wait_until(lambda: os.path.exists(folder.file("mark.0")) and folder.states())
         with open(folder.file("sweep.toml"), "w") as out:
             out.write(ONE.replace("zero", "random"))
         code, _, err = folder.sweep()
         expect_equal(code, 0, f"an edited file: the second sweep ({err})")
         expect(slow.poll() is None, "an edited file: the first sweep was over too early")
+        os.kill(workers_of(folder)[0], signal.SIGKILL)
         err = slow.communicate(timeout=120)[1].decode()
         expect_equal(slow.returncode, 0, f"an edited file: the first sweep ({err})")
         expect_equal(len(folder.states()), 8, "an edited file: runs of both")
+        expect_equal(set(folder.states().values()), {"finished"}, "an edited file: states")
     # With nobody at work, what is not asked for any more goes.
     with Folder(ONE) as folder:
         folder.sweep("--fail-fast", fake="0=exit3")
@@ -272,6 +324,7 @@ flood()
 jobs()
 two_sweeps_share_a_database()
 an_edited_file_takes_nothing_from_a_sweep_at_work()
+a_sweep_that_begins_is_seen_in_time()
 a_run_that_cannot_be_started_costs_itself()
 a_library_that_is_replaced()
 timings_of_two_users()

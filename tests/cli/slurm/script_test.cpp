@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -128,10 +129,31 @@ TEST(ArrayScript, GivesATimingANodeOfItsOwn) {
 
 TEST(MergeScript, QuotesPaths) {
   EXPECT_EQ(merge_command("/a b/approxtrain", "/x's", "/$y.db"),
-            "'/a b/approxtrain' db merge '/x'\\''s'/task-*.db --db '/$y.db'");
+            "'/a b/approxtrain' db merge '/x'\\''s' --db '/$y.db'");
   const std::string script = merge_script("t:merge", {}, "/p", "/x's", "/y.db");
-  EXPECT_TRUE(has_line(script, "exec /p db merge '/x'\\''s'/task-*.db --db /y.db")) << script;
+  EXPECT_TRUE(has_line(script, "exec /p db merge '/x'\\''s' --db /y.db")) << script;
   EXPECT_TRUE(has_line(script, "#SBATCH --job-name=t:merge"));
+}
+
+// Exit 0 without a word where no task came to begin; what it calls otherwise is asked for by
+// `echo`.
+std::string said_by_script(const std::string& folder) {
+  const std::string path = testing::TempDir() + "script_test_merge";
+  std::ofstream(path + ".sh") << merge_script("t:merge", {}, "/bin/echo", folder, "/y.db");
+  EXPECT_EQ(std::system(("bash " + path + ".sh >" + path).c_str()), 0);
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(MergeScript, TakesAFolderAsItIsCalled) {
+  for (const std::string name : {"plain", "[a-z]", "a*b", "what?", "back\\slash", "{a,b}"}) {
+    const std::string folder = testing::TempDir() + "script_test/" + name;
+    std::filesystem::create_directories(folder);
+    EXPECT_EQ(said_by_script(folder), "") << name;
+    std::ofstream(folder + "/task-3.db") << "x";
+    EXPECT_EQ(said_by_script(folder), "db merge " + folder + " --db /y.db\n") << name;
+  }
+  std::filesystem::remove_all(testing::TempDir() + "script_test");
 }
 
 std::string refusal(const std::string& key, const std::string& text) {

@@ -1,0 +1,316 @@
+"""What a submission asks of Slurm's commands, and what it makes of their answers, by commands that
+write down what they were told: no Slurm is needed. What a real one does is in slurm_test.py."""
+
+import glob
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import urllib.parse
+
+from program import Folder, expect, expect_equal, finish, wait_until
+
+SWEEP = """id = "fake:slurm"
+network = "small_cnn"
+dataset = "mnist14"
+method = ["dense", "zero"]
+seeds = "0-1"
+threads = 1
+"""
+
+# Each script of sbatch is a task of job 17, 18 ... in the file "queue" of its folder.
+SBATCH = """#!/bin/bash
+cd "$COMMANDS"
+env >sbatch.env
+for word; do echo "$word"; done >sbatch.words
+[[ ! -e refuse ]] || { echo "sbatch: error: not today" >&2; exit 1; }
+for word; do [[ $word != --chdir=* ]] || folder=${word#--chdir=}; done
+number=$((17 + $(cat jobs 2>/dev/null | wc -l)))
+echo "$number" >>jobs
+array=$(sed -n 's/^#SBATCH --array=//p' "${@: -1}")
+[[ -z $array ]] || for task in $(seq ${array%-*} ${array#*-}); do
+  echo "$number $task $folder"
+done >>queue
+[[ ! -e kill ]] || kill -9 $PPID
+echo "$number"
+"""
+
+SQUEUE = """#!/bin/bash
+cd "$COMMANDS"
+env >squeue.env
+for word; do echo "$word"; done >squeue.words
+cat queue 2>/dev/null
+exit 0
+"""
+
+
+class FakeSlurm(Folder):
+    """Its sweeps find these commands in place of Slurm's."""
+
+    def __init__(self, sweep=SWEEP, name="it's [a-z]*? $HOME `folder`; &1"):
+        super().__init__(sweep)
+        self.outer, self.path = self.path, os.path.join(self.path, name)
+        os.mkdir(self.path)
+        shutil.move(os.path.join(self.outer, "sweep.toml"), self.path)
+        self.commands = os.path.join(self.outer, "commands")
+        os.mkdir(self.commands)
+        for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE)):
+            with open(os.path.join(self.commands, name), "w") as out:
+                out.write(text)
+                os.fchmod(out.fileno(), 0o755)
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.outer, ignore_errors=True)
+
+    def environment(self, fake="", **more):
+        return super().environment(fake, **{
+            "PATH": f"{self.commands}:{os.environ['PATH']}", "COMMANDS": self.commands, **more})
+
+    def command_file(self, name):
+        return os.path.join(self.commands, name)
+
+    def query(self, sql, db="t.db"):
+        path = urllib.parse.quote(self.file(db))
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def set(self, name, text=""):
+        with open(self.command_file(name), "w") as out:
+            out.write(text)
+
+    def unset(self, name):
+        os.remove(self.command_file(name))
+
+    def lines(self, name):
+        with open(self.command_file(name)) as text:
+            return text.read().splitlines()
+
+    def variables(self, command, prefix):
+        return sorted(line for line in self.lines(f"{command}.env") if line.startswith(prefix))
+
+    def submit(self, *arguments, wanted=0, **how):
+        code, out, err = self.sweep("--slurm", *arguments, **how)
+        expect_equal(code, wanted, f"--slurm {arguments}: exit code ({err})")
+        return err
+
+    def submission(self, number=1):
+        return self.file(f"t.slurm/fake:slurm-{number}")
+
+    def work(self, task, number=1, *flags, **how):
+        """What Slurm would start."""
+        return self.run("sweep", "task", self.submission(number), str(task), "--progress", "none",
+                        *flags, **how)
+
+
+def content(path):
+    """Nothing where there is no file."""
+    if not os.path.exists(path):
+        return b""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def what_the_commands_are_told():
+    users = {"SQUEUE_STATES": "RUNNING", "SQUEUE_PARTITION": "other", "SQUEUE_NAMES": "none",
+             "SBATCH_ARRAY_INX": "0-99", "SBATCH_WAIT": "1", "SBATCH_TIMELIMIT": "1",
+             "SBATCH_ACCOUNT": "vision", "SBATCH_PARTITION": "short", "SLURM_CONF": "/there"}
+    with FakeSlurm() as folder:
+        folder.submit("--slurm-partition", "long", env=users)
+        # The account is the site's; where to is said by a flag.
+        expect_equal(folder.variables("sbatch", "SBATCH_"), ["SBATCH_ACCOUNT=vision"], "sbatch")
+        expect_equal(folder.variables("sbatch", "SLURM_"), ["SLURM_CONF=/there"], "sbatch")
+        folder.submit(env=users)
+        expect_equal(folder.variables("squeue", "SQUEUE_"), [], "squeue")
+        expect_equal(folder.variables("squeue", "SLURM_"), ["SLURM_CONF=/there"], "squeue")
+        expect("--all" in folder.lines("squeue.words"), f"squeue: {folder.lines('squeue.words')}")
+    with FakeSlurm() as folder:
+        folder.submit(env=users)
+        expect_equal(folder.variables("sbatch", "SBATCH_"),
+                     ["SBATCH_ACCOUNT=vision", "SBATCH_PARTITION=short"], "sbatch, no partition")
+
+
+def paths_that_slurm_reads_otherwise():
+    with FakeSlurm() as folder:
+        for name in ("a%j.db", "a\\b.db"):
+            code, _, err = folder.run("sweep", "sweep.toml", "--slurm", "--db", name)
+            expect_equal(code, 2, f"{name}: exit code ({err})")
+            expect("give --db another folder" in err, f"{name}: {err}")
+        expect(not os.path.exists(folder.command_file("jobs")), "odd paths: submitted")
+
+
+def killed_before_it_heard():
+    """A job that was taken, whose id nobody wrote down, is known by its folder."""
+    with FakeSlurm() as folder:
+        folder.set("kill")
+        folder.submit(wanted=-signal.SIGKILL)
+        folder.unset("kill")
+        expect_equal(len(folder.lines("jobs")), 1, "killed: jobs")
+        err = folder.submit()
+        expect("4 runs are with tasks that wait or work" in err, f"killed: {err}")
+        expect("fake:slurm: nothing to submit" in err, f"killed: {err}")
+        expect_equal(len(folder.lines("jobs")), 1, "killed: jobs, once more")
+        code, out, err = folder.run("sweep", "status", "--db", "t.db", "--format", "json")
+        expect_equal((code, [row["to_do"] for row in json.loads(out)["rows"]]), (0, [4, 4]),
+                     f"killed: status ({err})")
+        # It works, and is gone.
+        for task in range(2):
+            expect_equal(folder.work(task)[0], 0, f"killed: task {task}")
+        folder.set("queue")
+        err = folder.submit()
+        expect("4 results taken in" in err and "nothing to submit" in err, f"killed: {err}")
+    # One that was never taken is submitted anew.
+    with FakeSlurm() as folder:
+        folder.set("refuse")
+        folder.submit(wanted=2)
+        folder.unset("refuse")
+        err = folder.submit()
+        expect("4 runs in 2 tasks: Slurm job 17" in err, f"refused: {err}")
+
+
+def checkpoints_are_handed_on():
+    def checkpoint(folder, runs, step):
+        """That of a run that was left there, whatever is in it."""
+        path = os.path.join(folder.file(runs), key + ".checkpoint")
+        os.makedirs(path)
+        with open(os.path.join(path, "step"), "w") as out:
+            out.write(step)
+
+    def found(folder):
+        return sorted((os.path.relpath(path, folder.path), content(path).decode())
+                      for path in glob.glob(glob.escape(folder.path) + "/**/*.checkpoint/step",
+                                            recursive=True))
+
+    with FakeSlurm() as folder:
+        _, out, _ = folder.sweep("--dry-run", "--format", "json")
+        key = json.loads(out)["runs"][0]["run_key"][:12]
+        here = f"t.runs/{key}.checkpoint/step"
+
+        def of_task(number):
+            return f"t.slurm/fake:slurm-{number}/task-0.runs/{key}.checkpoint/step"
+
+        checkpoint(folder, "t.runs", "here")
+        folder.set("refuse")
+        err = folder.submit(wanted=2)
+        expect("sbatch failed: sbatch: error: not today" in err, f"checkpoints: {err}")
+        expect_equal(found(folder), [(here, "here")], "checkpoints: refused")
+        folder.unset("refuse")
+        folder.submit()
+        expect_equal(found(folder), [(of_task(2), "here")], "checkpoints: submitted")
+        # Cancelled before it began: there is no database of that task.
+        folder.set("queue")
+        folder.submit()
+        expect_equal(found(folder), [(of_task(3), "here")], "checkpoints: never begun")
+        # One that is newer, of a sweep here, goes before it.
+        folder.set("queue")
+        checkpoint(folder, "t.runs", "newer")
+        folder.submit()
+        expect((of_task(4), "newer") in found(folder), f"checkpoints: {found(folder)}")
+
+
+# Begins to write to a database, as a task on another machine does, and ends without an end.
+UNFINISHED = """import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA journal_mode = TRUNCATE")
+db.execute("PRAGMA cache_size = 1")
+db.execute("BEGIN IMMEDIATE")
+db.execute("UPDATE cell SET config = config || hex(zeroblob(20000))")
+db.execute("UPDATE run SET error = hex(zeroblob(20000))")
+os._exit(0)
+"""
+
+
+def tasks_at_work_are_only_read():
+    """Their databases are written to on other machines, whose locks may not be seen."""
+    with FakeSlurm() as folder:
+        folder.submit("--slurm-tasks", "2")
+        for task in range(2):
+            expect_equal(folder.work(task)[0], 0, f"at work: task {task}")
+        task = os.path.join(folder.submission(), "task-1.db")
+        subprocess.run([sys.executable, "-c", UNFINISHED, task], check=True)
+        journal = task + "-journal"
+        before = content(task), content(journal)
+        expect(before[1][:1] not in (b"", b"\0"), "at work: nothing is unfinished")
+
+        code, out, err = folder.run("sweep", "status", "--db", "t.db", "--format", "json")
+        expect_equal(code, 0, f"at work: status ({err})")
+        expect("task-1.db: it is being written" in err, f"at work: status ({err})")
+        row = json.loads(out)["rows"][1]
+        expect_equal((row["finished"], row["to_do"]), (2, 2), "at work: status")
+        expect((content(task), content(journal)) == before, "at work: status wrote to it")
+
+        # Task 1 is in the queue, task 0 has ended.
+        folder.set("queue", f"17 1 {folder.submission()}\n")
+        err = folder.submit()
+        expect("2 results taken in" in err and
+               "2 runs are with tasks that wait or work" in err, f"at work: {err}")
+        expect((content(task), content(journal)) == before, "at work: sweep --slurm wrote to it")
+
+        # That one has ended as well: it was killed while it wrote.
+        folder.set("queue")
+        err = folder.submit()
+        expect("2 results taken in" in err and "nothing to submit" in err, f"ended: {err}")
+        expect_equal(set(folder.states().values()), {"finished"}, "ended: states")
+
+
+def workers_of(folder):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd") == folder.path:
+                with open(f"/proc/{pid}/cmdline", "rb") as line:
+                    if b"--worker" in line.read():
+                        found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def takes_nothing_from_a_sweep_at_work():
+    with FakeSlurm() as folder:
+        slow = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="0=once:hang")
+        wait_until(lambda: workers_of(folder) and folder.states())
+        with open(folder.file("sweep.toml"), "w") as out:
+            out.write(SWEEP.replace("zero", "random").replace("dense", "sdgp"))
+        folder.submit()
+        expect(slow.poll() is None, "a sweep at work: it was over too early")
+        os.kill(workers_of(folder)[0], signal.SIGKILL)  # it is tried again
+        err = slow.communicate(timeout=120)[1].decode()
+        expect_equal(slow.returncode, 0, f"a sweep at work: exit code ({err})")
+        expect_equal(set(folder.states().values()), {"finished"}, f"a sweep at work ({err})")
+        expect_equal(len(folder.states()), 4, f"a sweep at work: its runs ({err})")
+
+
+def merged_by_its_script():
+    """By the batch script, in a folder whose name is a pattern to a shell."""
+    with FakeSlurm() as folder:
+        folder.submit()
+        script = os.path.join(folder.submission(), "merge.sh")
+
+        def merge():
+            done = subprocess.run(["bash", script], cwd=folder.submission(), text=True,
+                                  env=folder.environment(), capture_output=True)
+            return done.returncode, done.stderr
+        expect_equal(merge(), (0, ""), "merged: nothing to take")
+        expect_equal(folder.query("SELECT count(*) FROM run"), [(0,)], "merged: nothing")
+        for task in range(2):
+            expect_equal(folder.work(task)[0], 0, f"merged: task {task}")
+        code, err = merge()
+        expect_equal(code, 0, f"merged: exit code ({err})")
+        expect("4 results taken in" in err, f"merged: {err}")
+        expect_equal(set(folder.states().values()), {"finished"}, "merged: states")
+
+
+what_the_commands_are_told()
+paths_that_slurm_reads_otherwise()
+killed_before_it_heard()
+checkpoints_are_handed_on()
+tasks_at_work_are_only_read()
+takes_nothing_from_a_sweep_at_work()
+merged_by_its_script()
+finish()
