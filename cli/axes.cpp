@@ -1,10 +1,13 @@
 #include "cli/axes.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
 
 #include "base/error.h"
+#include "base/numbers.h"
+#include "base/range.h"
 #include "cli/text.h"
 #include "core/data/dataset.h"
 
@@ -37,6 +40,27 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--purpose", "P", "purpose", "accuracy or timing"},
 };
 
+// Throws Error(kUsage) for what the experiment would refuse in words of its own: it knows these
+// flags as `seeds` and `--set recipe.epochs`.
+void check_number(const std::string& flag, const std::string& text) {
+  if (flag == "--epochs") {
+    constexpr int64_t kMost = 100'000;
+    if (parse_integer(text, 1, kMost)) return;
+    throw usage_error("--epochs: \"{}\" is not a whole number from 1 to {}", printable(text),
+                      kMost);
+  }
+  if (flag != "--seed") return;
+  constexpr int64_t kMost = 4'294'967'295;
+  try {
+    // Of several the run says that it is one.
+    const auto seeds = parse_range(text);
+    if (std::all_of(seeds.begin(), seeds.end(), [](int64_t seed) { return seed <= kMost; })) return;
+  } catch (const Error&) {
+    // Said below.
+  }
+  throw usage_error("--seed: \"{}\" is not a whole number from 0 to {}", printable(text), kMost);
+}
+
 }  // namespace
 
 void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists) {
@@ -45,7 +69,8 @@ void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists) {
     const auto dot = key.find('.');
     app.add_option_function<std::string>(
            axis.flag,
-           [&overrides, key, dot](const std::string& text) {
+           [&overrides, key, dot, flag = std::string(axis.flag)](const std::string& text) {
+             check_number(flag, text);
              (dot == std::string::npos ? overrides.axes : overrides.set).emplace_back(key, text);
            },
            axis.help)

@@ -89,7 +89,10 @@ void import(const DataOptions& options, const GlobalOptions& globals) {
     ++skipped;
     std::cerr << "skipped: " << printable(message) << '\n';
   };
-  if (options.path.empty() == options.from.empty()) {
+  const bool is_built_in =
+      Registry<DatasetEntry>::instance().find(options.name).embedded != nullptr;
+  // What is built in has no path to ask for; import_dataset() says so.
+  if (!is_built_in && options.path.empty() == options.from.empty()) {
     throw usage_error("data import: {}; for example: approxtrain data import {} PATH",
                       options.path.empty() ? "the folder or archive with the files is missing"
                                            : "PATH and --from PATH mean the same; give one",
@@ -213,6 +216,11 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
                             "An https folder to take the files from instead; their checksums "
                             "stay the publisher's");
   fetch_command->callback([options, &globals] {
+    const auto& entry = Registry<DatasetEntry>::instance().find(options->name);
+    if (entry.files.empty() && entry.embedded == nullptr) {
+      throw usage_error("data set {} has no files to fetch; {}", entry.name,
+                        how_to_get(entry.name));
+    }
     FetchProgress progress(globals.progress);
     const auto dataset = fetch_dataset(options->name, globals.data_dir,
                                        {.mirror = options->mirror, .progress = std::ref(progress)});

@@ -70,6 +70,12 @@ std::string one_line(std::string text) {
   return printable(text);
 }
 
+// The command that was meant, or all that there are where none is near.
+std::string hint(const std::string& word, const std::vector<std::string>& names) {
+  const std::string meant = did_you_mean(word, names);
+  return meant.empty() ? fmt::format("; known: {}", fmt::join(names, ", ")) : meant;
+}
+
 }  // namespace
 
 std::string help_text(const CLI::App& command) {
@@ -148,8 +154,8 @@ std::string parse_problem(const CLI::App& root, const CLI::ParseError& error) {
       return option->get_positional();
     });
     if (!names.empty() && !takes_words) {
-      return fmt::format("{}unknown command \"{}\"{}{}", path, printable(word),
-                         did_you_mean(word, names), help);
+      return fmt::format("{}unknown command \"{}\"{}{}", path, printable(word), hint(word, names),
+                         help);
     }
     return fmt::format("{}unexpected argument \"{}\"{}", path, printable(word), help);
   }

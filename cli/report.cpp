@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "base/error.h"
@@ -26,6 +27,7 @@ struct ReportFlags {
   ReportOptions report;
   std::string format;  // "": the usual one, md
   std::string out;
+  std::string experiment;   // of a command line without a report's name
   std::string item, scale;  // paper
   std::string a, b;         // compare
   std::vector<std::string> fail_on;
@@ -39,8 +41,15 @@ void put(const std::string& text, const ReportFlags& flags) {
   }
 }
 
-// `script`: the one that draws this table, or "".
-void write_table(const Table& table, const ReportFlags& flags, const std::string& script) {
+// Why a report has no rows.
+std::string why_empty(const Report& report) {
+  if (report.needs.empty()) return "the store has no such rows yet";
+  return fmt::format("{} needs {}; there are none yet", report.name, report.needs);
+}
+
+// `script`: the one that draws this table, or "". `if_empty`: why it has no rows where it has none.
+void write_table(const Table& table, const ReportFlags& flags, const std::string& script,
+                 const std::string& if_empty) {
   if (flags.format == "svg" || flags.format == "png") {
     if (script.empty()) {
       throw usage_error("--format {}: there is no picture of this table", flags.format);
@@ -50,17 +59,31 @@ void write_table(const Table& table, const ReportFlags& flags, const std::string
     put(render(table, flags.format.empty() ? "md" : flags.format), flags);
   }
   if (table.rows.empty()) {
-    std::fputs("nothing to report: the store has no such rows yet\n", stderr);
+    std::fputs(fmt::format("nothing to report: {}\n", if_empty).c_str(), stderr);
   }
+}
+
+// Of an item without a picture: at which other scale there would be one.
+std::string other_scale(const PaperItem& item, const ReportFlags& flags,
+                        const GlobalOptions& options,
+                        const std::map<std::string, StoredItem>& stored) {
+  const auto most = paper_item(flags.item, "", options.db, flags.report, stored);
+  const bool measured = stored.contains(most.shown.id) || finished_runs(most.shown, stored) > 0;
+  if (!measured || most.shown.scale == item.shown.scale) return "";
+  return fmt::format(", or take --scale {}, which has results", name(most.shown.scale));
 }
 
 void write_paper(const ReportFlags& flags, const GlobalOptions& options) {
   const auto stored = stored_items(options.db);
   const auto item = paper_item(flags.item, flags.scale, options.db, flags.report, stored);
-  if (flags.format != "svg" && flags.format != "png") return write_table(item.table, flags, "");
+  if (flags.format != "svg" && flags.format != "png") {
+    return write_table(item.table, flags, "", "the store has no such rows yet");
+  }
   const auto drawing = paper_drawing(item, options.db, flags.report, stored);
   if (drawing.empty()) {
-    throw usage_error("{}: there is nothing to draw yet; see --format md", item.layout.item);
+    throw usage_error("{} ({} scale): there is nothing to draw yet; see --format md{}",
+                      item.layout.item, name(item.shown.scale),
+                      other_scale(item, flags, options, stored));
   }
   put(draw(drawing.script, render(drawing.table, "csv"), flags.format), flags);
 }
@@ -86,7 +109,7 @@ void write_comparison(const ReportFlags& flags) {
   }
   std::vector<Change> losses;
   const Table table = report_compare(flags.a, flags.b, flags.report, &losses);
-  write_table(table, flags, "");
+  write_table(table, flags, "", "the two stores have no row in common");
   if (table.rows.empty() && !flags.fail_on.empty()) {
     std::fputs("approxtrain: --fail-on: the stores have no row in common, so nothing was checked\n",
                stderr);
@@ -102,6 +125,19 @@ void write_comparison(const ReportFlags& flags) {
                  .c_str(),
              stderr);
   throw Exit{static_cast<int>(ErrorKind::kGate)};
+}
+
+// Of a word behind `report` that names no report: an experiment, or a slip.
+void check_experiment(const std::string& word, const std::string& db,
+                      std::vector<std::string> reports) {
+  const auto stored = stored_items(db);
+  const std::string id = word.starts_with('@') ? word.substr(1) : word;
+  if (stored.contains(id)) return;
+  for (const auto& [name, item] : stored) reports.push_back(name);
+  const std::string meant = did_you_mean(id, reports);
+  if (meant.empty()) return;  // the report says that there is none
+  throw usage_error("report: no report and no experiment \"{}\" in the store{}", printable(word),
+                    meant);
 }
 
 }  // namespace
@@ -154,9 +190,9 @@ void add_report(CLI::App& app, GlobalOptions& options) {
     table->fallthrough();
     return table;
   };
-  const auto add_experiment = [&](CLI::App* table) {
-    table->add_option("EXPERIMENT", flags->report.experiment,
-                      "Only the runs of this experiment (wang2019:table5)");
+  const auto add_experiment = [&](CLI::App* table, std::string& experiment) {
+    return table->add_option("EXPERIMENT", experiment,
+                             "Only the runs of this experiment (wang2019:table5)");
   };
   const auto add_scale = [&](CLI::App* table) {
     table
@@ -164,11 +200,11 @@ void add_report(CLI::App& app, GlobalOptions& options) {
                      "full, reduced or smoke (default that with most results)")
         ->type_name("SCALE");
   };
-  add_experiment(report);
+  const auto* second = add_experiment(report, flags->experiment);
   std::vector<std::pair<CLI::App*, const Report*>> tables;
   for (const auto* kind : reports()) {
     auto* table = add_table(kind->name, kind->summary);
-    if (kind->of_experiment) add_experiment(table);
+    if (kind->of_experiment) add_experiment(table, flags->report.experiment);
     tables.emplace_back(table, kind);
   }
   auto* paper = add_table("paper", "A table or figure of a paper, its numbers beside ours");
@@ -187,15 +223,29 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   add_scale(html);
   report->require_subcommand(0, 1);
   report->callback([=, &options] {
+    // Words that the named report does not take come to `report` itself.
+    const auto named = report->get_subcommands();
+    if (!named.empty() && second->count() > 0) {
+      throw usage_error("report: unexpected argument \"{}\"; see approxtrain report {} --help",
+                        printable(flags->experiment), named.front()->get_name());
+    }
     if (paper->parsed()) return write_paper(*flags, options);
     if (compare->parsed()) return write_comparison(*flags);
     if (html->parsed()) return write_page(*flags, options);
     for (const auto& [table, kind] : tables) {
       if (table->parsed()) {
-        return write_table(kind->make(options.db, flags->report), *flags, kind->script);
+        return write_table(kind->make(options.db, flags->report), *flags, kind->script,
+                           why_empty(*kind));
       }
     }
-    write_table(report_table(options.db, flags->report), *flags, "");
+    if (!flags->experiment.empty()) {
+      std::vector<std::string> names = {"paper", "compare", "html"};
+      for (const auto& [table, kind] : tables) names.push_back(kind->name);
+      check_experiment(flags->experiment, options.db, std::move(names));
+    }
+    flags->report.experiment = flags->experiment;
+    write_table(report_table(options.db, flags->report), *flags, "",
+                why_empty(Registry<Report>::instance().find("table")));
   });
 }
 

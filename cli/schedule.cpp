@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -43,13 +44,47 @@ void print_picture(const Schedule& schedule, const NetworkInfo& network, Product
   }
 }
 
+// The share of (linear layer, step) pairs with an approximated product, the mean over the ranks.
+double linear_share(const Schedule& schedule, const NetworkInfo& network,
+                    const PictureExtent& extent) {
+  const int64_t ranks = schedule.tells_ranks_apart() ? extent.ranks : 1;
+  int64_t pairs = 0, approximated = 0;
+  for (size_t at = 0; at < network.layers.size(); ++at) {
+    if (network.layers[at].is_conv()) continue;
+    pairs += ranks * extent.total_steps;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      for (int64_t step = 0; step < extent.total_steps; ++step) {
+        approximated += schedule.at(at, step, rank).dense() ? 0 : 1;
+      }
+    }
+  }
+  return pairs == 0 ? 0 : static_cast<double>(approximated) / static_cast<double>(pairs);
+}
+
+// "25.0 % of all (convolution, step) pairs". Papers count convolutions; linear layers are named
+// where some of them are approximated or there is nothing else.
+std::string share_text(const Schedule& schedule, const NetworkInfo& network,
+                       const PictureExtent& extent) {
+  const bool has_conv = std::any_of(network.layers.begin(), network.layers.end(),
+                                    [](const LayerInfo& layer) { return layer.is_conv(); });
+  const double linear = linear_share(schedule, network, extent);
+  std::vector<std::string> shares;
+  const auto add = [&shares](double share, const char* kind) {
+    shares.push_back(fmt::format("{:.1f} % of all ({}, step) pairs", 100 * share, kind));
+  };
+  if (has_conv) add(schedule.approximated_share(extent.total_steps), "convolution");
+  if (linear > 0 || !has_conv) add(linear, "linear layer");
+  return fmt::format("{}", fmt::join(shares, " and "));
+}
+
 void show(const ShowFlags& flags) {
   const auto& catalogue = Catalogue::embedded();
   const Spec spec = parse_spec(flags.network);
   catalogue.network_params(flags.network);
   const NetworkInfo& network = catalogue.network(spec.name);
   // Any method will do to see where a schedule approximates.
-  const std::string method = flags.method.empty() ? stand_in_method(catalogue) : flags.method;
+  const std::string stand_in = flags.method.empty() ? stand_in_method(catalogue) : "";
+  const std::string method = flags.method.empty() ? stand_in : flags.method;
   if (method.empty()) throw usage_error("--method is missing: no method approximates anything");
   auto extent = flags.extent;
   if (extent.total_steps == 0) extent.total_steps = 10 * extent.steps_per_epoch;
@@ -58,8 +93,8 @@ void show(const ShowFlags& flags) {
                       extent.rank, extent.ranks);
   }
   if (flags.format != "md") {
-    const Table table =
-        schedule_picture(make_schedule(flags.schedule), flags.network, method, catalogue, extent);
+    const Table table = schedule_picture(make_schedule(flags.schedule), flags.network, flags.method,
+                                         catalogue, extent);
     const std::string csv = render(table, "csv");
     const std::string out = flags.format == "csv" ? csv : draw("schedule", csv, flags.format);
     std::fwrite(out.data(), 1, out.size(), stdout);
@@ -67,15 +102,18 @@ void show(const ShowFlags& flags) {
   }
   const Schedule schedule(make_schedule(flags.schedule), network.layers, method, catalogue,
                           extent.steps_per_epoch, extent.total_steps, extent.ranks);
-  std::fputs(fmt::format("{} on {}, steps 0 to {}; it repeats every {} steps; {:.1f} % of all "
-                         "(convolution, step) pairs approximated\n. exact\n",
+  std::fputs(fmt::format("{} on {}, steps 0 to {}; it repeats every {} steps; {} "
+                         "approximated\n. exact\n",
                          flags.schedule, flags.network, extent.steps - 1, schedule.period(),
-                         100 * schedule.approximated_share(extent.total_steps))
+                         share_text(schedule, network, extent))
                  .c_str(),
              stdout);
   for (size_t i = 0; i < schedule.methods().size(); ++i) {
+    const std::string& text = schedule.methods()[i];
+    const bool stands_in = !stand_in.empty() && parse_spec(text).name == stand_in;
     std::fputs(
-        fmt::format("{} {}\n", static_cast<char>('A' + i % 26), schedule.methods()[i]).c_str(),
+        fmt::format("{} {}\n", static_cast<char>('A' + i % 26), stands_in ? kMethodOfTheRun : text)
+            .c_str(),
         stdout);
   }
   for (const Product product : kAllProducts) {

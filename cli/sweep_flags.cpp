@@ -56,6 +56,39 @@ std::string failure_table(const std::vector<SweepResult::Failure>& failures) {
   return text;
 }
 
+// Whether a run cannot be done, whatever its file leaves out.
+bool cannot_be_done(const PlannedRun& run) {
+  if (run.excluded.empty()) return false;
+  try {
+    check(run.config);
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
+// Why runs are left out, each reason once, with the number of its runs.
+std::string excluded_lines(const Experiment& experiment) {
+  std::vector<std::pair<std::string, int64_t>> reasons;
+  for (const auto& run : experiment.runs()) {
+    if (run.excluded.empty()) continue;
+    const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& reason) {
+      return reason.first == run.excluded;
+    });
+    if (known == reasons.end()) {
+      reasons.emplace_back(run.excluded, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::string lines;
+  for (const auto& [reason, runs] : reasons) {
+    lines += fmt::format("{}: {} {} excluded: {}\n", experiment.id, runs,
+                         runs == 1 ? "run" : "runs", printable(reason));
+  }
+  return lines;
+}
+
 // Of runs of several ranks.
 void add_rank_flags(CLI::App& app, RankOptions& ranks) {
   app.add_option_function<std::string>(
@@ -87,9 +120,18 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
       ->type_name("STATE,...")
       ->group(kGroup);
   add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer")->group(kGroup);
-  add_duration(app, "--budget", sweep.budget,
-               "of the whole sweep: seed by seed, begin no run that will probably not end within "
-               "it, by what earlier ones took; what is at work at its end goes on another time")
+  app.add_option_function<std::string>(
+         "--budget",
+         [&sweep](const std::string& text) {
+           // 8 would be eight seconds, which nobody means.
+           sweep.budget = parse_duration(text, "--budget");
+           if (text.find_first_not_of("0123456789.") != std::string::npos) return;
+           throw usage_error("--budget: \"{}\" has no unit; write {}h, {}m or {}s", text, text,
+                             text, text);
+         },
+         "of the whole sweep (8h, 90m): seed by seed, begin no run that will probably not end "
+         "within it, by what earlier ones took; what is at work at its end goes on another time")
+      ->type_name("TIME")
       ->group(kGroup);
   add_duration(app, "--stall-timeout", sweep.stall_timeout,
                "end a run without a sign of life for so long (default 30m, 0: never)")
@@ -158,6 +200,12 @@ void add_jobs_flags(CLI::App& app, SweepOptions& sweep) {
 }
 
 int finish_sweep(const Experiment& experiment, const SweepResult& result) {
+  const auto& runs = experiment.runs();
+  if (!runs.empty() && std::all_of(runs.begin(), runs.end(), cannot_be_done)) {
+    throw usage_error("{}: none of its {} can be done: {}", experiment.id,
+                      runs.size() == 1 ? "runs" : fmt::format("{} runs", runs.size()),
+                      printable(runs.front().excluded));
+  }
   const int64_t ended = result.finished + result.diverged + result.failed + result.interrupted;
   std::string line =
       fmt::format("{}: {} {} ended", experiment.id, ended, ended == 1 ? "run" : "runs");
@@ -172,7 +220,7 @@ int finish_sweep(const Experiment& experiment, const SweepResult& result) {
           counted(result.excluded, "excluded") + counted(result.elsewhere, "with another process") +
           counted(result.not_started, "not started");
   if (result.budget_used_up) line += ": the budget is used up; the same command goes on";
-  std::fputs((line + "\n").c_str(), stderr);
+  std::fputs((line + "\n" + excluded_lines(experiment)).c_str(), stderr);
   if (!result.failures.empty()) {
     const auto& first = result.failures.front();
     std::fputs(fmt::format("approxtrain: first failure: {}: {}: {} (see {})\n", first.run,

@@ -97,6 +97,11 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
       throw usage_error("train: --{} is missing; see approxtrain list {}s", needed, needed);
     }
   }
+  if (!flags.has("method") && flags.has("schedule")) {
+    throw usage_error(
+        "train: --schedule says when a method approximates, and there is none; name it with "
+        "--method");
+  }
   if (!flags.has("method")) flags.overrides.axes.emplace_back("method", kDense);
   if (!flags.has("seeds")) flags.overrides.axes.emplace_back("seeds", "0");
   const Experiment experiment =

@@ -18,7 +18,8 @@ eval reading
 if (arms eq "") { eval nothing; exit }
 
 pw = 560
-entries = count(arms); letters = longest(arms)
+arms_shown = count(arms); entries = arms_shown + 1
+letters = larger(longest(arms), strlen("line: model"))
 mb = 125
 eval page
 set multiplot
@@ -34,12 +35,14 @@ set yrange [0:*]
 set xlabel "Mbit/s of a rank, spaced by the time of a byte"
 set ylabel "step, ms"
 x(i) = usable(0) && text("arm") eq item(arms, i) ? place_of(text("bandwidth_mbit")) : NaN
-plot for [i = 1:entries] table using (x(i)):(number("model_ms")) with lines linewidth 1.2 \
+plot for [i = 1:arms_shown] table using (x(i)):(number("model_ms")) with lines linewidth 1.2 \
        linecolor rgb colour(i) notitle, \
-     for [i = 1:entries] table using (x(i)):(number("step_ms")):(number("step_ms_low")):\
+     for [i = 1:arms_shown] table using (x(i)):(number("step_ms")):(number("step_ms_low")):\
        (number("step_ms_high")) with yerrorbars pointtype 7 pointsize 0.6 \
        linecolor rgb colour(i) notitle
 eval strip
 unset offsets
-plot for [i = 1:entries] -1 with points pointtype 7 linecolor rgb colour(i) title item(arms, i)
+plot for [i = 1:arms_shown] -1 with points pointtype 7 linecolor rgb colour(i) \
+       title item(arms, i), \
+     -1 with lines linewidth 1.2 linecolor rgb "#666666" title "line: model"
 unset multiplot

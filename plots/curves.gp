@@ -1,5 +1,6 @@
 # Training curves: a panel for each metric and network, a line for each method and schedule, a band
-# for the 95 % interval, or from the least to the greatest where there is none:
+# for the 95 % interval, or from the least to the greatest where there is none. A line that was
+# evaluated once is a point with that as its error bar:
 #   approxtrain report curves --db X.db --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/curves.gp
 # Shows loss/train and accuracy/test where they are there; metrics='all' shows everything there is.
@@ -23,7 +24,7 @@ if (kinds eq "") { eval nothing; exit }
 
 usual = ""
 do for [name in "loss/train accuracy/test"] {
-  if (place(kinds, name)) { usual = add(usual, name) }
+  if (holds(kinds, name)) { usual = add(usual, name) }
 }
 everything = exists("metrics") ? metrics eq "all" : 0
 if (usual ne "" && !everything) { kinds = usual }
@@ -39,28 +40,55 @@ unit(r) = is_accuracy(kind(0)) ? 100 : 1
 mean(r) = unit(0) * number("mean")
 low(r) = unit(0) * (strlen(text("lo")) ? number("lo") : number("min"))
 high(r) = unit(0) * (strlen(text("hi")) ? number("hi") : number("max"))
+without(list, other) = list eq "" ? "" : \
+  (holds(other, first(list)) ? "" : first(list) . "\n") . without(rest(list), other)
+mark(r) = text("epoch") . " " . series(0)
+stretch(v) = known(v) ? (bottom = smaller(bottom, v), top = larger(top, v), 0) : 0
+# Points at one epoch would lie on each other.
+aside(s) = from == to ? 0.8 * (place(lines, s) - 0.5 * (entries + 1)) / entries : 0
+drawn_bands = 'for [i = 1:count(bands)] table \
+  using (one(bands, i) ? number("epoch") : NaN):(low(0)):(high(0)) \
+  with filledcurves fillcolor rgb pale(place(lines, item(bands, i))) notitle'
+drawn_bars = 'for [i = 1:count(bars)] table \
+  using (one(bars, i) ? number("epoch") + aside(item(bars, i)) : NaN):(mean(0)):(low(0)):(high(0)) \
+  with yerrorbars pointtype -1 linewidth 1.4 \
+  linecolor rgb colour(place(lines, item(bars, i))) notitle'
+drawn_lines = 'for [i = 1:count(shown)] table \
+  using (one(shown, i) ? number("epoch") + aside(item(shown, i)) : NaN):(mean(0)) \
+  with linespoints pointtype 7 pointsize 0.35 linewidth 1.6 \
+  linecolor rgb colour(place(lines, item(shown, i))) \
+  dashtype dash(place(lines, item(shown, i))) notitle'
 do for [g = 1:down] {
   do for [k = 1:across] {
     in = item(panels, g); metric = item(kinds, k)
     here(r) = group(0) eq in && kind(0) eq metric && !shorter(0)
-    shown = ""; banded = ""
-    visit(r) = (here(0) && known(number("mean")) ? (shown = add(shown, series(0)), 0) : 0, \
+    shown = ""; banded = ""; once = ""; several = ""
+    from = 1e300; to = -1e300; bottom = 1e300; top = -1e300
+    visit(r) = (here(0) && known(number("mean")) \
+                ? (several = !holds(shown, series(0)) || holds(once, mark(0)) \
+                             ? several : add(several, series(0)), \
+                   once = holds(shown, series(0)) ? once : add(once, mark(0)), \
+                   shown = add(shown, series(0)), from = smaller(from, number("epoch")), \
+                   to = larger(to, number("epoch")), stretch(mean(0)), stretch(low(0)), \
+                   stretch(high(0)), 0) : 0, \
                here(0) && known(low(0)) ? (banded = add(banded, series(0)), 0) : 0, 0)
     eval reading
+    bands = without(banded, without(shown, several)); bars = without(banded, several)
     at = (g - 1) * across + k - 1
     eval frame
     set title title_of(g)
     set ylabel axis_words(metric)
+    # Epochs are whole; of a single one gnuplot would make an axis from 2.97 to 3.03.
+    set xrange [*:*]
+    set yrange [*:*]
+    set xtics autofreq
+    if (bottom == top) { set yrange [bottom - 1:bottom + 1] }
+    if (from == to) { set xrange [from - 1:to + 1] }
+    if (to - from < 6) { set xtics 1 }
     if (shown ne "") {
       one(list, i) = here(0) && series(0) eq item(list, i)
-      plot for [i = 1:count(banded)] table \
-             using (one(banded, i) ? number("epoch") : NaN):(low(0)):(high(0)) \
-             with filledcurves fillcolor rgb pale(place(lines, item(banded, i))) notitle, \
-           for [i = 1:count(shown)] table \
-             using (one(shown, i) ? number("epoch") : NaN):(mean(0)) \
-             with linespoints pointtype 7 pointsize 0.35 linewidth 1.6 \
-             linecolor rgb colour(place(lines, item(shown, i))) \
-             dashtype dash(place(lines, item(shown, i))) notitle
+      eval "plot " . joined(joined(bands eq "" ? "" : drawn_bands, bars eq "" ? "" : drawn_bars), \
+                            drawn_lines)
     }
   }
 }

@@ -7,19 +7,26 @@ folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
 script = ARG0
 load folder(script) . "style.gp"
 
-panels = ""; methods = ""
-visit(r) = (panels = add(panels, text("matrices")), methods = add(methods, text("method")), 0)
+panels = ""; methods = ""; any_closed = 0
+visit(r) = (panels = add(panels, text("matrices")), methods = add(methods, text("method")), \
+           any_closed = larger(any_closed, known(number("rms_closed_form"))), 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
 
 across = count(panels)
-entries = count(methods); letters = longest(methods)
+entries = count(methods) + any_closed
+letters = larger(longest(methods), strlen("line: closed form"))
 eval page
 set multiplot
 set xrange [0:1]
 set yrange [0:*]
 set xlabel "share of pairs taken"
 set ylabel "error (Eq. 18)"
+lines = 'for [i = 1:count(closed)] table using (x(closed, i)):(number("rms_closed_form")) \
+  with lines linecolor rgb colour(place(methods, item(closed, i))) notitle'
+points = 'for [i = 1:count(shown)] table \
+  using (x(shown, i)):(number("error")):(number("error_half")) with yerrorbars pointtype 7 \
+  pointsize 0.6 linecolor rgb colour(place(methods, item(shown, i))) notitle'
 do for [p = 1:across] {
   in = item(panels, p)
   shown = ""; closed = ""
@@ -32,12 +39,10 @@ do for [p = 1:across] {
   eval frame
   set title in
   x(list, i) = text("matrices") eq in && text("method") eq item(list, i) ? number("ratio") : NaN
-  plot for [i = 1:count(closed)] table using (x(closed, i)):(number("rms_closed_form")) with lines \
-         linecolor rgb colour(place(methods, item(closed, i))) notitle, \
-       for [i = 1:count(shown)] table using (x(shown, i)):(number("error")):(number("error_half")) \
-         with yerrorbars pointtype 7 pointsize 0.6 \
-         linecolor rgb colour(place(methods, item(shown, i))) notitle
+  eval "plot " . joined(closed eq "" ? "" : lines, points)
 }
 eval strip
-plot for [i = 1:entries] -1 with points pointtype 7 linecolor rgb colour(i) title item(methods, i)
+plot for [i = 1:count(methods)] -1 with points pointtype 7 linecolor rgb colour(i) \
+       title item(methods, i), \
+     for [k = 1:any_closed] -1 with lines linecolor rgb "#666666" title "line: closed form"
 unset multiplot

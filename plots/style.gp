@@ -42,14 +42,20 @@ smaller(a, b) = a < b ? a : b
 
 rest(list) = list[strstrt(list, "\n") + 1:]
 first(list) = list[1:strstrt(list, "\n") - 1]
-add(list, s) = strstrt("\n" . list, "\n" . s . "\n") ? list : list . s . "\n"
+holds(list, s) = strstrt("\n" . list, "\n" . s . "\n") > 0
+add(list, s) = holds(list, s) ? list : list . s . "\n"
 count(list) = list eq "" ? 0 : 1 + count(rest(list))
 item(list, i) = i <= 1 ? first(list) : item(rest(list), i - 1)
+# Of an item that the list holds.
 place(list, s) = list eq "" ? 0 : first(list) eq s ? 1 : 1 + place(rest(list), s)
 longest(list) = list eq "" ? 0 : larger(strlen(first(list)), longest(rest(list)))
 
-# A label at a tick is a format: a per cent sign of its own is written twice.
-tick(s) = strstrt(s, "%") ? s[:strstrt(s, "%")] . "%" . tick(s[strstrt(s, "%") + 1:]) : s
+# A label at a tick is a format: a per cent sign of its own is written twice. What comes of a format
+# is cut after 49 characters, so such a label is cut before, in its middle: labels that begin alike
+# differ at their ends.
+doubled(s) = strstrt(s, "%") ? s[:strstrt(s, "%")] . "%" . doubled(s[strstrt(s, "%") + 1:]) : s
+short(s) = strlen(s) <= 49 ? s : s[:22] . "..." . s[strlen(s) - 21:]
+tick(s) = strstrt(s, "%") ? doubled(short(s)) : s
 
 # Of an item "3 name": the number, the name.
 index(s) = s[:strstrt(s, " ") - 1] + 0
@@ -77,6 +83,10 @@ quoted(s) = strstrt(s, "\001") ? s[:strstrt(s, "\001") - 1] . "\"" . \
                                   quoted(s[strstrt(s, "\001") + 1:]) : s
 text(column_) = quoted(stringcolumn(column_))
 number(column_) = strlen(text(column_)) ? text(column_) + 0.0 : NaN
+# Of a column that not every table has.
+columns_line = "," . system('awk "NR == 1" "' . csv . '"') . ","
+has_column(name_) = strstrt(columns_line, "," . name_ . ",") > 0
+maybe(name_) = has_column(name_) ? text(name_) : ""
 plain(s) = strstrt(s, "_") ? s[:strstrt(s, "_") - 1] . " " . plain(s[strstrt(s, "_") + 1:]) : s
 joined(a, b) = a eq "" ? b : b eq "" ? a : a . ", " . b
 series(r) = joined(text("method"), text("schedule"))

@@ -378,6 +378,7 @@ Table report_cascade(const std::string& db, const ReportOptions& options) {
 
 REGISTER_REPORT("cascade", report_cascade)
     .at(10)
-    .about("Product, layer, step, time to target: where a speedup goes");
+    .about("Product, layer, step, time to target: where a speedup goes")
+    .made_of("runs of methods, and kernel benchmarks (bench-kernel)");
 
 }  // namespace approx

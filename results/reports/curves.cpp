@@ -94,6 +94,7 @@ Table report_curves(const std::string& db, const ReportOptions& options) {
 REGISTER_REPORT("curves", report_curves)
     .at(5)
     .about("Accuracy and loss over the epochs")
+    .made_of("accuracy runs (train, sweep)")
     .drawn_by("curves");
 
 }  // namespace approx

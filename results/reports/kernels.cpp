@@ -90,6 +90,7 @@ Table report_kernels(const std::string& path, const ReportOptions& /*options*/) 
 REGISTER_REPORT("kernels", report_kernels)
     .at(9)
     .about("Kernel benchmarks: the last of each case")
+    .made_of("kernel benchmarks (bench-kernel)")
     .drawn_by("kernels")
     .of_the_store();
 

@@ -146,6 +146,7 @@ Table report_layers(const std::string& db, const ReportOptions& options) {
 REGISTER_REPORT("layers", report_layers)
     .at(6)
     .about("What each product of each layer did")
+    .made_of("accuracy or timing runs (train, sweep)")
     .drawn_by("density");
 
 }  // namespace approx

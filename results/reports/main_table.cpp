@@ -183,6 +183,7 @@ Table report_table(const std::string& db, const ReportOptions& options) {
 
 REGISTER_REPORT("table", report_table)
     .at(1)
-    .about("Accuracy, loss against dense, speedup: one row a method");
+    .about("Accuracy, loss against dense, speedup: one row a method")
+    .made_of("accuracy or timing runs (train, sweep)");
 
 }  // namespace approx

@@ -1,11 +1,13 @@
 #include "results/reports/paper_figure.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "core/experiment/files.h"
 #include "results/reports/curves.h"
-#include "results/reports/kernels.h"
 #include "results/reports/members.h"
+#include "results/reports/paper_kernels.h"
 #include "results/reports/paper_report.h"
 #include "results/reports/pareto.h"
 #include "results/reports/schedule_picture.h"
@@ -49,16 +51,53 @@ RowSet item_rows(const Experiment& item, const std::string& db, const ReportOpti
   return {std::move(contents), options.include_tainted};
 }
 
+// All schedules of a picture, one behind the other.
+Table schedules_table(const PictureItem& picture, const Catalogue& catalogue) {
+  Table all;
+  for (const auto& schedule : picture.schedules) {
+    Table one = picture_drawing(picture, schedule, catalogue).table;
+    one.columns.emplace_back("schedule");
+    for (auto& row : one.rows) {
+      row.emplace_back(schedule.label);
+      all.rows.push_back(std::move(row));
+    }
+    all.name = one.name, all.columns = one.columns;
+  }
+  return all;
+}
+
+// The network and the data set of all runs of an item, "" where there are several.
+std::pair<std::string, std::string> common_problem(const Experiment& item) {
+  std::set<std::string> networks, datasets;
+  for (const auto& run : item.runs()) {
+    networks.insert(run.network_label);
+    datasets.insert(run.config.dataset);
+  }
+  const auto only = [](const std::set<std::string>& names) {
+    return names.size() == 1 ? *names.begin() : std::string();
+  };
+  return {only(networks), only(datasets)};
+}
+
+// The table, and what all its bars are of.
+Table bars_table(const PaperItem& item) {
+  Table bars = item.table;
+  const auto [network, dataset] = common_problem(item.shown);
+  bars.columns.insert(bars.columns.end(), {"network", "dataset"});
+  for (auto& row : bars.rows) row.insert(row.end(), {network, dataset});
+  return bars;
+}
+
 Drawing trainings_drawing(const PaperItem& item, const std::string& db,
                           const ReportOptions& options) {
   const auto& kind = item.layout.paper.kind;
   if (kind == "heat") return {"heat", heat_table(item.table)};
-  if (kind == "bars") return {"bars", item.table};
+  if (kind == "bars") return {"bars", bars_table(item)};
   const RowSet rows = item_rows(item.shown, db, options);
   if (kind == "curves") return {"curves", curves_table(rows)};
   auto front = pareto_table(rows);
   // Of what was not timed, the numbers themselves.
-  if (front.rows.size() < 2) return {"bars", item.table};
+  if (front.rows.size() < 2) return {"bars", bars_table(item)};
   return {"pareto", std::move(front)};
 }
 
@@ -70,10 +109,19 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
   PaperItem item;
   const auto checksums = stored_checksums(db);
   item.layout = load_layout(name, *options.catalogue, Scale::kFull, checksums);
-  const Scale chosen = scale.empty() ? most_measured(item.layout, stored) : parse_scale(scale);
-  item.shown = chosen == Scale::kFull ? item.layout
-                                      : load_layout(name, *options.catalogue, chosen, checksums);
-  take_stored_rates(item.shown, db, *options.catalogue);
+  std::map<Scale, Experiment> loaded;
+  const auto at_scale = [&](Scale wanted) -> Experiment& {
+    const auto [at, is_new] = loaded.try_emplace(wanted);
+    if (is_new) {
+      at->second = wanted == Scale::kFull
+                       ? item.layout
+                       : load_layout(name, *options.catalogue, wanted, checksums);
+      take_stored_rates(at->second, db, *options.catalogue);
+    }
+    return at->second;
+  };
+  item.shown = std::move(
+      at_scale(scale.empty() ? most_measured(item.layout, at_scale, stored) : parse_scale(scale)));
   item.table =
       report_paper(db, item.layout, item.shown,
                    {.include_tainted = options.include_tainted, .catalogue = options.catalogue});
@@ -82,8 +130,8 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
 
 Drawing picture_drawing(const PictureItem& picture, const LabelledSchedule& schedule,
                         const Catalogue& catalogue) {
-  return {"schedule", schedule_picture(schedule.rules, picture.networks.at(0).text,
-                                       stand_in_method(catalogue), catalogue, {})};
+  return {"schedule", schedule_picture(schedule.rules, picture.networks.at(0).text, /*method=*/"",
+                                       catalogue, {})};
 }
 
 Drawing paper_drawing(const PaperItem& item, const std::string& db, const ReportOptions& options,
@@ -92,9 +140,9 @@ Drawing paper_drawing(const PaperItem& item, const std::string& db, const Report
   if (const auto* study = layout.as<StudyItem>()) {
     return stored.contains(item.shown.id) ? study_drawing(*study, item.table) : Drawing{};
   }
-  if (layout.as<KernelItem>()) return {"kernels", report_kernels(db)};
+  if (layout.as<KernelItem>()) return {"kernels", paper_kernels_figure(db, layout, item.shown)};
   if (const auto* picture = layout.as<PictureItem>()) {
-    return picture_drawing(*picture, picture->schedules.at(0), *options.catalogue);
+    return {"schedule", schedules_table(*picture, *options.catalogue)};
   }
   if (!layout.as<Trainings>() || finished_runs(item.shown, stored) == 0) return {};
   return trainings_drawing(item, db, options);

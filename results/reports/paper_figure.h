@@ -32,7 +32,7 @@ struct Drawing {
   bool empty() const { return script.empty() || table.rows.empty(); }
 };
 
-// The figure of an item: of a schedule the first that it shows.
+// The figure of an item: of schedules a panel for each that it shows.
 Drawing paper_drawing(const PaperItem& item, const std::string& db, const ReportOptions& options,
                       const std::map<std::string, StoredItem>& stored);
 

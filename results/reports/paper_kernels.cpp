@@ -23,7 +23,9 @@ constexpr const char* kNoBenchmark = "no benchmark of it in the store";
 
 // One method on one shape in a stored benchmark.
 struct KernelResult {
-  std::string method, verdict, reason, precision;
+  std::string op, method, variant, device, precision, verdict, reason;
+  std::string label;  // of the method, as people read it
+  int64_t threads = 1;
   std::optional<double> ns, baseline_ns, plan_ns, ratio, lo, hi, bytes;
   std::optional<MemoryLimit> memory;  // by which the bytes are limited
   int64_t n = 0;                      // samples
@@ -65,17 +67,22 @@ std::vector<KernelShape> stored_shapes(const std::string& db, const Experiment& 
       store,
       "SELECT label, shape, method, variant, verdict, reason, ns_median, baseline_ns_median, "
       "plan_ns, ratio, ratio_lo, ratio_hi, n, precision, bytes, memory_gbs, chosen, "
-      "(SELECT environment FROM kernel_run r WHERE r.kernel_run_id = v.kernel_run_id) "
-      "FROM v_kernel v "
+      "(SELECT environment FROM kernel_run r WHERE r.kernel_run_id = v.kernel_run_id), "
+      "op, device, threads FROM v_kernel v "
       "WHERE method <> 'dense' AND kernel_run_id = (SELECT max(kernel_run_id) FROM v_kernel x "
       "WHERE x.experiment = ? AND x.precision = v.precision) ORDER BY kernel_case_id",
       [&](SQLite::Statement& row) {
         const std::string label = text_at(row, 0);
         shape_of(shapes, label.empty() ? text_at(row, 1) : label)
-            .results.push_back({.method = fmt::format("{}, {}", text_at(row, 2), text_at(row, 3)),
+            .results.push_back({.op = text_at(row, 18),
+                                .method = text_at(row, 2),
+                                .variant = text_at(row, 3),
+                                .device = text_at(row, 19),
+                                .precision = text_at(row, 13),
                                 .verdict = text_at(row, 4),
                                 .reason = text_at(row, 5),
-                                .precision = text_at(row, 13),
+                                .label = fmt::format("{}, {}", text_at(row, 2), text_at(row, 3)),
+                                .threads = row.getColumn(20).getInt64(),
                                 .ns = optional_real(row.getColumn(6)),
                                 .baseline_ns = optional_real(row.getColumn(7)),
                                 .plan_ns = optional_real(row.getColumn(8)),
@@ -176,7 +183,7 @@ Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, Footnotes& 
                        }});
   };
   columns.push_back({.header = "ours: method", .text = [&footnotes](const Line& line) {
-                       return line.result != nullptr ? line.result->method
+                       return line.result != nullptr ? line.result->label
                                                      : std::string(name(Verdict::kNotRun)) +
                                                            footnotes.mark(kNoBenchmark);
                      }});
@@ -257,8 +264,31 @@ void name_precisions(std::vector<KernelShape>& shapes) {
   }
   if (precisions.size() < 2) return;
   for (auto& shape : shapes) {
-    for (auto& result : shape.results) result.method += ", " + result.precision;
+    for (auto& result : shape.results) result.label += ", " + result.precision;
   }
+}
+
+// The columns of `report kernels` that its figure is drawn from.
+Columns<KernelTextLine> figure_columns() {
+  using Line = KernelTextLine;
+  const auto text = [](std::string KernelResult::*member) {
+    return [member](const Line& line) { return Field(line.result->*member); };
+  };
+  const auto real = [](std::optional<double> KernelResult::*member) {
+    return [member](const Line& line) { return field(line.result->*member); };
+  };
+  return {
+      {.name = "op", .value = text(&KernelResult::op)},
+      {.name = "shape", .value = [](const Line& line) { return Field(line.shape->label); }},
+      {.name = "epoch", .value = [](const Line&) { return Field(); }},
+      {.name = "method", .value = text(&KernelResult::method)},
+      {.name = "variant", .value = text(&KernelResult::variant)},
+      {.name = "device", .value = text(&KernelResult::device)},
+      {.name = "precision", .value = text(&KernelResult::precision)},
+      {.name = "threads", .value = [](const Line& line) { return Field(line.result->threads); }},
+      {.name = "speedup", .value = real(&KernelResult::ratio)},
+      {.name = "speedup_lo", .value = real(&KernelResult::lo)},
+      {.name = "speedup_hi", .value = real(&KernelResult::hi)}};
 }
 
 }  // namespace
@@ -287,6 +317,18 @@ Table paper_kernels_table(const std::string& db, const Experiment& layout,
   add_notes(table, summary_notes(shapes));
   add_notes(table, {"ours: medians; speedup of one product with its 95 % interval, choosing "
                     "included. Times of different machines are NOT COMPARABLE"});
+  return table;
+}
+
+Table paper_kernels_figure(const std::string& db, const Experiment& layout,
+                           const Experiment& shown) {
+  const auto shapes = stored_shapes(db, layout, shown);
+  std::vector<KernelTextLine> lines;
+  for (const auto& shape : shapes) {
+    for (const auto& result : shape.results) lines.push_back({.shape = &shape, .result = &result});
+  }
+  Table table = paper_table("");
+  fill(table, figure_columns(), lines);
   return table;
 }
 

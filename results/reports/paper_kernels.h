@@ -12,4 +12,8 @@ namespace approx {
 // store need not exist. `layout` and `shown` as report_paper has them.
 Table paper_kernels_table(const std::string& db, const Experiment& layout, const Experiment& shown);
 
+// What plots/kernels.gp draws of the same benchmark; no rows where there is none.
+Table paper_kernels_figure(const std::string& db, const Experiment& layout,
+                           const Experiment& shown);
+
 }  // namespace approx

@@ -175,6 +175,7 @@ Table report_pareto(const std::string& db, const ReportOptions& options) {
 REGISTER_REPORT("pareto", report_pareto)
     .at(3)
     .about("Speedup against loss, and what is on the front")
+    .made_of("accuracy and timing runs of methods and of dense")
     .drawn_by("pareto");
 
 }  // namespace approx

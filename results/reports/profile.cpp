@@ -154,6 +154,7 @@ Table report_profile(const std::string& db, const ReportOptions& options) {
 REGISTER_REPORT("profile", report_profile)
     .at(4)
     .about("Performance profiles over networks and data sets")
+    .made_of("accuracy runs of methods and of dense")
     .drawn_by("profile");
 
 }  // namespace approx

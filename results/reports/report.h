@@ -20,6 +20,7 @@ struct Report {
   static constexpr const char* kWhat = "report";
   std::string name;     // of the subcommand
   std::string summary;  // in its --help
+  std::string needs;    // what of a store it is made of: said where there is none of it
   std::string script;   // plots/SCRIPT.gp draws its CSV; "" where there is no picture
   // Whether it is of the experiments' runs, and can be of those of one experiment.
   bool of_experiment = true;
@@ -29,6 +30,7 @@ struct Report {
   std::function<Table(const std::string& db, const ReportOptions& options)> make;
 
   Report& about(std::string text) { return summary = std::move(text), *this; }
+  Report& made_of(std::string text) { return needs = std::move(text), *this; }
   Report& drawn_by(std::string name_of_script) { return script = std::move(name_of_script), *this; }
   Report& of_the_store() { return of_experiment = false, *this; }
   Report& at(int position) { return place = position, *this; }

@@ -108,6 +108,9 @@ Table report_runs(const std::string& path, const ReportOptions& options) {
   return table;
 }
 
-REGISTER_REPORT("runs", report_runs).at(8).about("Every attempt at every run");
+REGISTER_REPORT("runs", report_runs)
+    .at(8)
+    .about("Every attempt at every run")
+    .made_of("runs (train, sweep)");
 
 }  // namespace approx

@@ -19,8 +19,9 @@ Table schedule_picture(const std::vector<Rule>& rules, const std::string& networ
                        const std::string& method, const Catalogue& catalogue,
                        const PictureExtent& extent) {
   const NetworkInfo& info = catalogue.network(parse_spec(network).name);
-  const Schedule schedule(rules, info.layers, method, catalogue, extent.steps_per_epoch,
-                          extent.total_steps, extent.ranks);
+  const std::string stand_in = method.empty() ? stand_in_method(catalogue) : "";
+  const Schedule schedule(rules, info.layers, method.empty() ? stand_in : method, catalogue,
+                          extent.steps_per_epoch, extent.total_steps, extent.ranks);
   Table table;
   table.name = "schedule";
   table.columns = {"layer_index", "layer", "step", "method"};
@@ -34,7 +35,8 @@ Table schedule_picture(const std::vector<Rule>& rules, const std::string& networ
         const int chosen = decision.of(product);
         if (chosen == Decision::kDense) continue;
         // The name is enough for a picture; its parameters are in the schedule.
-        const std::string name = parse_spec(schedule.methods()[static_cast<size_t>(chosen)]).name;
+        std::string name = parse_spec(schedule.methods()[static_cast<size_t>(chosen)]).name;
+        if (name == stand_in) name = kMethodOfTheRun;
         if (text.find(name) == std::string::npos) text += (text.empty() ? "" : "+") + name;
       }
       table.rows.push_back({index, info.layers[at].name, step, text});

@@ -15,6 +15,9 @@ namespace approx {
 // catalogue that approximates the weight gradient in all its modes. "" if there is none.
 std::string stand_in_method(const Catalogue& catalogue);
 
+// What is said in its place: rules do not tell what it is.
+inline constexpr const char* kMethodOfTheRun = "the method of the run";
+
 // What is drawn of which training.
 struct PictureExtent {
   int64_t steps = 8;                                  // from the first on
@@ -22,8 +25,8 @@ struct PictureExtent {
   int64_t ranks = 1, rank = 0;                        // of the training, and which of them is drawn
 };
 
-// Columns layer_index, layer, step, method ("" where all products are exact; else the method, and
-// the products where not all of them). Throws Error(kUsage) as Schedule does.
+// Columns layer_index, layer, step, method ("" where all products are exact; else the methods).
+// `method` is the run's, "" where there is no run. Throws Error(kUsage) as Schedule does.
 Table schedule_picture(const std::vector<Rule>& rules, const std::string& network,
                        const std::string& method, const Catalogue& catalogue,
                        const PictureExtent& extent);

@@ -113,17 +113,19 @@ std::map<Purpose, int64_t> finished_beside(const Experiment& item,
   return beside;
 }
 
-Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored) {
+Scale most_measured(const Experiment& layout, const ItemAtScale& at_scale,
+                    const std::map<std::string, StoredItem>& stored) {
   Scale best = Scale::kFull;
+  if (stored.empty()) return best;
   int64_t most = 0;
   for (const auto scale : layout.scales) {
-    const auto id =
-        scale == Scale::kFull ? layout.item : fmt::format("{}:{}", layout.item, name(scale));
     if (scale == Scale::kSmoke && most > 0) continue;
-    const auto found = stored.find(id);
-    int64_t results = 0;
-    if (found != stored.end()) results = found->second.all_finished() + found->second.item_results;
-    if (scale == Scale::kFull) results = std::max(results, finished_runs(layout, stored));
+    const Experiment& item = at_scale(scale);
+    int64_t results = finished_runs(item, stored);
+    const auto own = stored.find(item.id);
+    if (own != stored.end()) {
+      results = std::max(results, own->second.all_finished() + own->second.item_results);
+    }
     if (results > most) best = scale, most = results;
   }
   return best;

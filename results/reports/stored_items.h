@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -32,9 +33,13 @@ int64_t finished_runs(const Experiment& item, const std::map<std::string, Stored
 std::map<Purpose, int64_t> finished_beside(const Experiment& item,
                                            const std::map<std::string, StoredItem>& stored);
 
-// The scale at which most of an item has been run; of equals the larger. Smoke counts where there
-// is nothing else, and full where there is nothing.
-Scale most_measured(const Experiment& layout, const std::map<std::string, StoredItem>& stored);
+// An item at one of the scales that its file declares, as for finished_runs().
+using ItemAtScale = std::function<const Experiment&(Scale)>;
+
+// The scale at which most of an item has been run, under its name or any other; of equals the
+// larger. Smoke counts where there is nothing else, and full where there is nothing.
+Scale most_measured(const Experiment& layout, const ItemAtScale& at_scale,
+                    const std::map<std::string, StoredItem>& stored);
 
 // What the runs of an experiment's rows have shown, by the labels of the rows.
 struct StoredRows {

@@ -144,6 +144,7 @@ Table report_traffic(const std::string& db, const ReportOptions& options) {
 
 REGISTER_REPORT("traffic", report_traffic)
     .at(12)
-    .about("What the ranks of trainings sent, by layer, beside exact training");
+    .about("What the ranks of trainings sent, by layer, beside exact training")
+    .made_of("trainings by several ranks (--ranks)");
 
 }  // namespace approx

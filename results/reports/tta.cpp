@@ -208,6 +208,7 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
 REGISTER_REPORT("tta", report_tta)
     .at(2)
     .about("Time to a target, with the runs that never reach it")
+    .made_of("accuracy runs (train, sweep)")
     .drawn_by("tta");
 
 }  // namespace approx

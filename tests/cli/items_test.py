@@ -88,6 +88,28 @@ def check_plan_without_data(folder):
     assert done.stderr.count('data set "cifar10" is not in') == 1, done.stderr
 
 
+def check_scale_with_most_results(folder):
+    """Runs of other experiments count at each scale, and where there is no picture the scale that
+    has one is named."""
+    db = os.path.join(folder, "study.db")
+    arguments = [PROGRAM, "report", "paper", "wang2019:figure6", "--db", db]
+    done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert "(reduced scale)" in done.stdout.splitlines()[0], done.stdout[:200]
+    done = subprocess.run([*arguments, "--scale", "full", "--format", "svg"], capture_output=True,
+                          text=True, cwd=ROOT, check=False)
+    assert done.returncode == 2 and "--scale reduced" in done.stderr, done
+
+
+def check_kernel_picture(folder):
+    """A picture of a kernel item has none of another item's benchmarks."""
+    db = os.path.join(folder, "kernels.db")
+    shutil.copyfile(os.path.join(ROOT, "results/measured/amd-epyc-2core-2026-11-22/kernels.db"), db)
+    done = subprocess.run([PROGRAM, "report", "paper", "wang2019:table1_cuda", "--db", db,
+                           "--format", "svg"], capture_output=True, text=True, cwd=ROOT,
+                          check=False)
+    assert done.returncode == 2 and "nothing to draw yet" in done.stderr, done
+
+
 def main():
     folder = tempfile.mkdtemp()
     try:
@@ -96,6 +118,8 @@ def main():
         assert {"wang2019", "ye2020", "adelman2021", "mcdanel2022", "open"} <= papers, papers
         check_lacks(folder, items)
         check_plan_without_data(folder)
+        check_scale_with_most_results(folder)
+        check_kernel_picture(folder)
         for item in items:
             check_item(folder, item)
         after = json.loads(run(folder, "list", "papers", "--format", "json"))["rows"]

@@ -38,6 +38,14 @@ def close(a, b, tolerance=2e-5):
                                atol=tolerance * max(1e-30, float(np.abs(np.asarray(b)).max())))
 
 
+def run_example(model):
+    """Runs the first snippet of docs/python.md on a model."""
+    page = (Path(__file__).parents[2] / "docs/python.md").read_text()
+    example = re.search(r"```python\n(.*?)```", page, re.S).group(1)
+    example = re.sub(r"^torch\.ops\.load_library.*$", "", example, flags=re.M)
+    exec(compile(example, "docs/python.md", "exec"), {"model": model, "torch": torch})
+
+
 class Values(unittest.TestCase):
     def test_dense_and_exact_are_pytorchs_own(self):
         for stride, padding, dilation, groups in [(1, 1, 1, 1), (2, 0, 1, 1), (1, 2, 2, 2)]:
@@ -244,14 +252,11 @@ class Behaviour(unittest.TestCase):
         self.assertEqual(ops.conv2d(x, w, None, 1, 1, 1, 1, "crs", 0).shape, (0, 4, 6, 6))
 
     def test_the_example_of_the_page_runs(self):
-        page = (Path(__file__).parents[2] / "docs/python.md").read_text()
-        example = re.search(r"```python\n(.*?)```", page, re.S).group(1)
-        example = re.sub(r"^torch\.ops\.load_library.*$", "", example, flags=re.M)
         model = torch.nn.Sequential(
             torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
             torch.nn.Conv2d(8, 8, 3, stride=2, bias=False), torch.nn.Flatten(),
             torch.nn.Linear(8 * 9, 2))
-        exec(compile(example, "docs/python.md", "exec"), {"model": model, "torch": torch})
+        run_example(model)
         exact = torch.nn.Conv2d.forward
         x = torch.randn(4, 3, 8, 8)
         first = model[0](x)
@@ -262,6 +267,18 @@ class Behaviour(unittest.TestCase):
         self.assertFalse(torch.equal(first, exact(model[0], x)))
         model.eval()
         self.assertTrue(torch.equal(model[0](x), exact(model[0], x)))
+
+    def test_the_example_leaves_other_paddings_exact(self):
+        model = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, padding=1, padding_mode="reflect"),
+            torch.nn.Conv2d(8, 8, 3, padding="same"), torch.nn.Conv2d(8, 8, 3, padding="valid"),
+            torch.nn.Conv2d(8, 8, 3, padding=1))
+        x = torch.randn(2, 3, 8, 8)
+        expected = model[:3](x)
+        run_example(model)
+        self.assertEqual([type(m).__name__ for m in model],
+                         ["Conv2d", "Conv2d", "Conv2d", "ApproxConv2d"])
+        self.assertTrue(torch.equal(model[:3](x), expected))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "results/reports/members.h"
 #include "results/reports/paper_figure.h"
 #include "results/reports/rows.h"
+#include "results/reports/schedule_picture.h"
 #include "results/reports/stored_items.h"
 #include "tests/core/config/test_catalogue.h"
 #include "tests/results/filled_store.h"
@@ -164,7 +165,6 @@ TEST_F(PaperReport, RunsAreFoundByTheirKeysWhateverAskedForThem) {
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kReproduced));
   EXPECT_EQ(at(table, "dense", "accuracy", "n"), "6");
   EXPECT_EQ(finished_runs(here, stored_items(path_)), 18);
-  EXPECT_EQ(most_measured(here, stored_items(path_)), Scale::kFull);
 
   // Not what only looks like it: a run of another key, such as that of another version.
   auto later = item(6);
@@ -528,6 +528,78 @@ TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
                                                   "NOT RUN: ours has none"}));
 }
 
+// Not of every benchmark in the store: of those that its table shows.
+TEST_F(PaperReport, AFigureOfKernelsIsOfTheItemsBenchmarkAlone) {
+  Experiment experiment = experiment_of({}, "paper:kernels");
+  experiment.item = experiment.id;
+  experiment.work = KernelItem();
+  experiment.paper.labels = {"8x8"};
+  const auto row = [](const char* method, double ratio) {
+    return Json{{"op", "weight_gradient"},  {"method", method},  {"variant", "entries"},
+                {"shape", {{"of", "8x8"}}}, {"label", "8x8"},    {"precision", "fp32"},
+                {"device", "cpu"},          {"threads", 2},      {"ns", {1000.0}},
+                {"ratio", ratio},           {"ratio_lo", ratio}, {"ratio_hi", ratio},
+                {"verdict", "faster"}};
+  };
+  const auto figure = [&] {
+    const PaperItem shown{.layout = experiment, .shown = experiment, .table = {}};
+    return paper_drawing(shown, path_, {.catalogue = &test_catalogue()}, stored_items(path_));
+  };
+  RunStore store(path_, RunStore::Mode::kWrite);
+  store.add_kernel_results(environment_of(), {row("other", 9)}, "paper:other");
+  EXPECT_TRUE(figure().empty());
+  store.add_kernel_results(environment_of(), {row("topk", 4)}, experiment.id);
+  const auto drawing = figure();
+  EXPECT_EQ(drawing.script, "kernels");
+  EXPECT_EQ(render(drawing.table, "csv"),
+            "op,shape,epoch,method,variant,device,precision,threads,speedup,speedup_lo,speedup_hi\n"
+            "weight_gradient,8x8,,topk,entries,cpu,fp32,2,4,4,4\n");
+}
+
+// Rules do not say what the run's method is, so neither does their picture.
+TEST_F(PaperReport, APictureHasAllSchedulesOfAnItem) {
+  Experiment experiment = experiment_of({}, "paper:figure");
+  experiment.item = experiment.id;
+  experiment.work = PictureItem{
+      .networks = {{"CNN", "small_cnn"}},
+      .schedules = {
+          {.label = "a", .rules = {Rule{.layers = "2"}}, .places = {}},
+          {.label = "b", .rules = {Rule{.layers = "1", .method = "meprop"}}, .places = {}}}};
+  const PaperItem shown{.layout = experiment, .shown = experiment, .table = {}};
+  const auto drawing = paper_drawing(shown, path_, {.catalogue = &test_catalogue()}, {});
+  EXPECT_EQ(drawing.table.columns.back(), "schedule");
+  std::set<std::pair<std::string, std::string>> methods;  // by schedule
+  for (const auto& row : drawing.table.rows) {
+    const auto& method = std::get<std::string>(row[3]);
+    if (!method.empty()) methods.emplace(std::get<std::string>(row.back()), method);
+  }
+  EXPECT_EQ(methods, (std::set<std::pair<std::string, std::string>>{{"a", kMethodOfTheRun},
+                                                                    {"b", "meprop"}}));
+}
+
+// The bars of a figure stand under what all its runs have in common.
+TEST_F(PaperReport, BarsSayOfWhichNetworkAndDataTheyAre) {
+  auto experiment = item(2);
+  experiment.paper.kind = "bars";
+  fill(experiment, 2);
+  const ReportOptions options{.catalogue = &test_catalogue()};
+  const auto last = [&] {
+    const PaperItem shown{.layout = experiment,
+                          .shown = experiment,
+                          .table = report_paper(path_, experiment, experiment)};
+    const auto table = paper_drawing(shown, path_, options, stored_items(path_)).table;
+    EXPECT_EQ(table.columns.size(), table.rows.at(0).size());
+    const size_t n = table.columns.size();
+    EXPECT_EQ(table.columns[n - 2] + table.columns[n - 1], "networkdataset");
+    return std::pair(std::get<std::string>(table.rows[0][n - 2]),
+                     std::get<std::string>(table.rows[0][n - 1]));
+  };
+  const auto& run = experiment.runs()[0];
+  EXPECT_EQ(last(), std::pair(run.network_label, run.config.dataset));
+  trainings_of(experiment)[1].network_label = "another";
+  EXPECT_EQ(last().first, "");
+}
+
 // In three runs of the store, one a precision; a variant that no layer takes counts for nothing.
 TEST_F(PaperReport, ABenchmarkInSeveralPrecisionsIsSummedUpForEach) {
   Experiment experiment = experiment_of({}, "paper:kernels");
@@ -886,24 +958,53 @@ TEST_F(PaperReport, CountsRunsOfAnotherPurposeBesideThePlan) {
   EXPECT_EQ(items.at("paper:table").all_finished(), 9);
 }
 
+// An item without runs of its own at its scales.
+ItemAtScale at_scale(Experiment& layout) {
+  return [&layout](Scale scale) -> const Experiment& {
+    layout.id =
+        scale == Scale::kFull ? layout.item : fmt::format("{}:{}", layout.item, name(scale));
+    return layout;
+  };
+}
+
 TEST(MostMeasured, IsTheScaleThatIsShown) {
   Experiment layout;
   layout.item = "paper:table";
   layout.scales = {Scale::kFull, Scale::kReduced, Scale::kSmoke};
+  const auto of = [&](const std::map<std::string, StoredItem>& stored) {
+    return most_measured(layout, at_scale(layout), stored);
+  };
   const auto shown = [&](int64_t full, int64_t reduced, int64_t smoke) {
     const auto has = [](int64_t finished) {
       return StoredItem{.finished = {{Purpose::kAccuracy, finished}}};
     };
-    return most_measured(layout, {{"paper:table", has(full)},
-                                  {"paper:table:reduced", has(reduced)},
-                                  {"paper:table:smoke", has(smoke)}});
+    return of({{"paper:table", has(full)},
+               {"paper:table:reduced", has(reduced)},
+               {"paper:table:smoke", has(smoke)}});
   };
   EXPECT_EQ(shown(12, 24, 99), Scale::kReduced);
   EXPECT_EQ(shown(24, 24, 99), Scale::kFull);
   EXPECT_EQ(shown(0, 0, 1), Scale::kSmoke);
   EXPECT_EQ(shown(0, 0, 0), Scale::kFull);
-  EXPECT_EQ(most_measured(layout, {}), Scale::kFull);
-  EXPECT_EQ(most_measured(layout, {{"paper:table:reduced", {.item_results = 1}}}), Scale::kReduced);
+  EXPECT_EQ(of({}), Scale::kFull);
+  EXPECT_EQ(of({{"paper:table:reduced", {.item_results = 1}}}), Scale::kReduced);
+}
+
+// What another experiment had run is a result of a smaller scale as of the full one.
+TEST_F(PaperReport, MostMeasuredCountsRunsOfOtherExperimentsAtEachScale) {
+  auto full = item(3), reduced = item(3), other = item(2);
+  full.scales = {Scale::kFull, Scale::kReduced};
+  reduced.id += ":reduced", other.id = "other:experiment";
+  for (auto& run : trainings_of(reduced)) run.key += "-reduced";
+  for (auto& run : trainings_of(other)) run.key += "-reduced";
+  fill(other, 2);
+  const auto stored = stored_items(path_);
+  const auto scale = [&](Scale wanted) -> const Experiment& {
+    return wanted == Scale::kFull ? full : reduced;
+  };
+  EXPECT_EQ(most_measured(full, scale, stored), Scale::kReduced);
+  fill(full, 3);
+  EXPECT_EQ(most_measured(full, scale, stored_items(path_)), Scale::kFull);
 }
 
 TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
