@@ -258,6 +258,15 @@ TEST(Studies, RefuseWhatTheyCannotDo) {
   EXPECT_THROW(rows_of("pruned-channels", "steps=0,layer=2", {"zero"}), Error);
   EXPECT_THROW(rows_of("regression", "features=4,k=4"), Error);
   EXPECT_THROW(rows_of("matmul-error", "runs=0"), Error);
+  try {
+    rows_of("matmul-error", "runs=3", {"sdgp"});
+    ADD_FAILURE() << "it samples no product";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_STREQ(
+        error.what(),
+        "study matmul-error: \"sdgp\" samples no product; give crs, bernoulli_crs or such");
+  }
   EXPECT_THROW(rows_of("gradient-error", "network=none"), Error);
 }
 
