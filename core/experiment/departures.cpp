@@ -197,7 +197,9 @@ std::vector<std::string> training_lines(const Experiment& full, const Experiment
   }
   const Labels all = labels_of(full_cells);
   if (!left_out.empty()) {
-    lines.push_back(fmt::format("left out of the full setting: {}", where(left_out, all)));
+    const auto rows = where(left_out, all);
+    lines.push_back(fmt::format("left out of the full setting: {}",
+                                rows.empty() ? "all of its rows; others stand here" : rows));
   }
   if (!untimed.empty()) {
     const auto rows = where(untimed, shown_labels);

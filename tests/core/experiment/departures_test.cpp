@@ -80,6 +80,20 @@ method = ["dense", "zero"]
                 "left out of the full setting: vgg19; random; zero, wang2019_s1 on resnet14"}));
 }
 
+// Of another network under another name nothing can be held against the full setting.
+TEST(Departures, OfOtherRowsAltogether) {
+  EXPECT_EQ(
+      lines(R"(
+network = { label = "Net", network = "resnet20" }
+dataset = "cifar10"
+method = ["dense", "zero"]
+schedule = "wang2019_s1"
+[scale.reduced]
+network = { label = "Smaller", network = "wang_cnn2" }
+)"),
+      std::vector<std::string>{"left out of the full setting: all of its rows; others stand here"});
+}
+
 TEST(Departures, OfNetworksAndSchedulesOnlyWhatDiffers) {
   EXPECT_EQ(lines(R"(
 network = { label = "Net", network = "resnet20" }
