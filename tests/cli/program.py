@@ -1,6 +1,7 @@
 """What the tests of the program share: how to start it, in a folder of its own, with the engine
 that misbehaves on demand."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -140,3 +141,29 @@ def expect_equal(got, wanted, what):
 def finish():
     print(f"{len(failures)} failures")
     sys.exit(1 if failures else 0)
+
+
+def processes_in(folder):
+    """(id, command line) of those that work in this folder."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd") == folder.path:
+                with open(f"/proc/{pid}/cmdline", "rb") as line:
+                    found.append((int(pid), line.read()))
+        except OSError:
+            pass
+    return found
+
+
+def workers_of(folder):
+    return [pid for pid, line in processes_in(folder) if b"--worker" in line]
+
+
+def is_locked(path):
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

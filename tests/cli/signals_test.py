@@ -12,7 +12,8 @@ import subprocess
 import sys
 import time
 
-from program import Folder, PROGRAM, expect, expect_equal, finish, wait_until
+from program import (Folder, PROGRAM, expect, expect_equal, finish, processes_in, wait_until,
+                     workers_of)
 
 TURNS = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 
@@ -26,23 +27,6 @@ seeds = "0-3"
 
 def wait_for_run(folder):
     return wait_until(lambda: folder.query("SELECT 1 FROM run WHERE state = 'running'"), 30)
-
-
-def processes_in(folder):
-    """(id, command line) of those that work in this folder."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.readlink(f"/proc/{pid}/cwd") == folder.path:
-                with open(f"/proc/{pid}/cmdline", "rb") as line:
-                    found.append((int(pid), line.read()))
-        except OSError:
-            pass
-    return found
-
-
-def workers_of(folder):
-    return [pid for pid, line in processes_in(folder) if b"--worker" in line]
 
 
 def left_in(folder):

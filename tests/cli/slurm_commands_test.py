@@ -11,7 +11,7 @@ import subprocess
 import sys
 import urllib.parse
 
-from program import Folder, expect, expect_equal, finish, wait_until
+from program import Folder, expect, expect_equal, finish, wait_until, workers_of
 
 SWEEP = """id = "fake:slurm"
 network = "small_cnn"
@@ -256,19 +256,6 @@ def tasks_at_work_are_only_read():
         err = folder.submit()
         expect("2 results taken in" in err and "nothing to submit" in err, f"ended: {err}")
         expect_equal(set(folder.states().values()), {"finished"}, "ended: states")
-
-
-def workers_of(folder):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.readlink(f"/proc/{pid}/cwd") == folder.path:
-                with open(f"/proc/{pid}/cmdline", "rb") as line:
-                    if b"--worker" in line.read():
-                        found.append(int(pid))
-        except OSError:
-            pass
-    return found
 
 
 def takes_nothing_from_a_sweep_at_work():

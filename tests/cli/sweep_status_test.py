@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 
-from program import Folder, expect, expect_equal, finish, wait_until
+from program import Folder, expect, expect_equal, finish, is_locked, wait_until
 
 SWEEP = """id = "fake:long"
 network = "small_cnn"
@@ -169,15 +169,6 @@ def others_are_left_alone():
     finally:
         for made in folders:
             shutil.rmtree(made, ignore_errors=True)
-
-
-def is_locked(path):
-    with open(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def one_that_cannot_be_stopped():

@@ -9,7 +9,8 @@ import signal
 import sqlite3
 import time
 
-from program import Folder, expect, expect_equal, finish, wait_until
+from program import (Folder, expect, expect_equal, finish, is_locked, wait_until,
+                     workers_of)
 
 ONE = """id = "fake:one"
 network = "small_cnn"
@@ -156,19 +157,6 @@ def two_sweeps_share_a_database():
         folder.check_database()
 
 
-def workers_of(folder):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.readlink(f"/proc/{pid}/cwd") == folder.path:
-                with open(f"/proc/{pid}/cmdline", "rb") as line:
-                    if b"--worker" in line.read():
-                        found.append(int(pid))
-        except OSError:
-            pass
-    return found
-
-
 def a_sweep_that_begins_is_seen_in_time():
     """Whether others are at work is asked when nobody can add their runs any more, not before."""
     with Folder(ONE) as folder:
@@ -190,15 +178,6 @@ def a_sweep_that_begins_is_seen_in_time():
         cells = folder.query("SELECT method, seed FROM cell")
         expect_equal(sorted((method.split(":")[0], seed) for method, seed in cells),
                      [("random", 0), ("random", 1), ("zero", 0), ("zero", 1)], "in time: cells")
-
-
-def is_locked(path):
-    with open(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def an_edited_file_takes_nothing_from_a_sweep_at_work():
