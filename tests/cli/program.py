@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
 ENGINE = os.path.abspath(os.environ["APPROXTRAIN_FAKE_ENGINE"])
@@ -80,7 +81,8 @@ class Folder:
         return self.run("sweep", "sweep.toml", "--db", "t.db", *arguments, fake=fake, **how)
 
     def query(self, sql, db="t.db"):
-        connection = sqlite3.connect(f"file:{self.file(db)}?mode=ro", uri=True)
+        path = urllib.parse.quote(self.file(db))
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:
             return connection.execute(sql).fetchall()
         finally:

@@ -6,10 +6,8 @@ import json
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
-import urllib.parse
 
 from program import Folder, expect, expect_equal, finish, wait_until, workers_of
 
@@ -71,14 +69,6 @@ class FakeSlurm(Folder):
 
     def command_file(self, name):
         return os.path.join(self.commands, name)
-
-    def query(self, sql, db="t.db"):
-        path = urllib.parse.quote(self.file(db))
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        try:
-            return connection.execute(sql).fetchall()
-        finally:
-            connection.close()
 
     def set(self, name, text=""):
         with open(self.command_file(name), "w") as out:
