@@ -33,6 +33,9 @@
 namespace approx {
 namespace {
 
+// Of one measurement where there are many, or where a product is over in microseconds.
+constexpr Nanoseconds kShortTime = std::chrono::milliseconds(2);
+
 constexpr const char* kUnnamedShapes = "wang2019_table1";
 
 struct BenchFlags {
@@ -272,6 +275,7 @@ void run_kernel_item(const Experiment& experiment, const KernelItem& item,
   flags.device = name(item.device);
   flags.precisions = item.precisions;
   flags.effort.repetitions = item.repetitions;
+  if (item.device == DeviceKind::kCuda) flags.effort.min_time = kShortTime;
   if (experiment.scale == Scale::kSmoke) flags.effort.min_time = std::chrono::milliseconds(1);
   flags.quiet = true;
   flags.experiment = experiment.id;
@@ -338,8 +342,10 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
   add_integer(*command, "--min-samples", flags->effort.min_samples, 2, 1'000'000,
               "pairs at least: rounds go on until there are so many and --max-noise holds "
               "(default 2)");
-  auto* min_time = add_duration(*command, "--min-time", flags->effort.min_time,
-                                "of one measurement (default 20ms; 2ms in the self-test)");
+  auto* min_time =
+      add_duration(*command, "--min-time", flags->effort.min_time,
+                   "of one measurement (default 20ms; 2ms in the self-test and on cuda, whose "
+                   "products are a hundred times as short)");
   add_real(*command, "--max-noise", flags->effort.max_noise, 0.1, 100,
            "half width of the interval in percent above which another round is measured "
            "(default 5)");
@@ -367,8 +373,8 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
   add_choice(*command, "--format", flags->format, {"md", "csv", "json"}, "default md");
   command->add_flag("--no-store", flags->no_store, "keep no record in the database");
   command->callback([flags, min_time, &options] {
-    const bool quick = flags->self_test && min_time->count() == 0;
-    if (quick) flags->effort.min_time = std::chrono::milliseconds(2);
+    const bool is_short = flags->self_test || flags->device == name(DeviceKind::kCuda);
+    if (is_short && min_time->count() == 0) flags->effort.min_time = kShortTime;
     bench(*flags, options);
   });
 }

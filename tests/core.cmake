@@ -7,6 +7,8 @@ approx_test(core_test
   LIBRARIES approxtrain_library
   SLOW *NetworkTraining*
   CUDA Cuda.*)
+# What a library of kernels registers for the tests alone is found in the program.
+set_target_properties(core_test PROPERTIES ENABLE_EXPORTS ON)
 if(NOT CMAKE_UNITY_BUILD)
   target_precompile_headers(core_test PRIVATE torch_pch.h)
 endif()

@@ -87,16 +87,20 @@ void compute(const WorkerTask& task, const Part& part) {
   const Json program = program_environment();
   const bool pinned = use_cpus(part.rank ? cpus_of_rank(task, *part.rank) : task.cpus);
   Engine& engine = load_engine();
-  Json environment = merged_environment(engine.environment(), program);
-  if (pinned) environment["cpus"] = cpu_list(task.cpus);
-  environment["threads"] = task.config.threads;
-  if (part.rank) {
-    environment["ranks"] = task.config.ranks;
-    environment["launcher"] = name(task.launcher);
-  }
-  environment["device"] = task.config.device;
-  environment["isolated"] = task.isolated;
-  mark_changed(environment, task.changed_files);
+  // Asked when the run begins: before, there is no GPU open that could be described.
+  const auto environment = [&] {
+    Json json = merged_environment(engine.environment(), program);
+    if (pinned) json["cpus"] = cpu_list(task.cpus);
+    json["threads"] = task.config.threads;
+    if (part.rank) {
+      json["ranks"] = task.config.ranks;
+      json["launcher"] = name(task.launcher);
+    }
+    json["device"] = task.config.device;
+    json["isolated"] = task.isolated;
+    mark_changed(json, task.changed_files);
+    return json;
+  };
   if (!pinned && !task.cpus.empty() && part.speaks()) {
     part.log.write(
         {{"event", "note"},
@@ -116,7 +120,7 @@ void compute(const WorkerTask& task, const Part& part) {
         if (kind == "start") {
           event["run_key"] = task.run_key;
           Json engine_says = event.value("engine", Json::object());
-          event["engine"] = environment;
+          event["engine"] = environment();
           if (engine_says.is_object()) event["engine"].update(engine_says);
         } else if (kind == "final" && timing) {
           // What the run saw of its own threads, then what the machine did beside it.

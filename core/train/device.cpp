@@ -45,6 +45,12 @@ c10::Device open_device(DeviceKind kind, int64_t index) {
     throw Error(ErrorKind::kDevice,
                 fmt::format("device cuda: this LibTorch has no CUDA part ({})", dlerror()));
   }
+  // LibTorch keeps what it finds when it is first asked for its CUDA part: asked too early, by
+  // hasCUDA() for one, it has none for good.
+  if (!at::detail::getCUDAHooks().compiledWithCuDNN()) {
+    throw Error(ErrorKind::kInternal,
+                "device cuda: LibTorch was asked for its CUDA part before that was opened");
+  }
   if (!torch::cuda::is_available()) {
     throw Error(ErrorKind::kDevice, "device cuda: no usable GPU or driver on this machine");
   }
@@ -95,12 +101,11 @@ Json library_environment() {
             {"threads", at::get_num_threads()},
             {"mkl", at::hasMKL()},
             {"onednn", at::hasMKLDNN()}};
-  if (at::hasCUDA() && torch::cuda::is_available()) {
+  // (Where none is open, LibTorch is not asked for it: see open_device.)
+  if (const auto& gpu = opened_gpu()) {
     const auto& hooks = at::detail::getCUDAHooks();
     json["cuda"] = fmt::format("{}", hooks.versionCUDART());
     json["cudnn"] = fmt::format("{}", hooks.versionCuDNN());
-  }
-  if (const auto& gpu = opened_gpu()) {
     std::error_code unreadable;
     if (const auto file = file_of_choices(); std::filesystem::is_regular_file(file, unreadable)) {
       json["cudnn_choices"] = file_digest_hex("sha256", file);

@@ -9,8 +9,9 @@
 namespace approx {
 
 // The `index`-th device of that kind. The CUDA half of LibTorch takes longer to load than
-// everything else together, so it is opened here, when a run asks for it. Throws Error(kDevice)
-// where it cannot be had.
+// everything else together, so it is opened here, when a run asks for it. Nobody may ask LibTorch
+// about CUDA in this process before: it would say that there is none ever after. Throws
+// Error(kDevice) where it cannot be had, Error(kInternal) where somebody asked.
 c10::Device open_device(DeviceKind kind, int64_t index = 0);
 
 // Of several ranks, before open_device: lets this process see the one GPU that it computes on
@@ -31,7 +32,7 @@ void synchronize_device(const c10::Device& device);
 void configure_threads(int64_t threads);
 
 // Versions of LibTorch and its libraries, its CPU capability; of the GPU that is open, if one is,
-// `gpu_model`, `gpu` (core/train/gpu_monitor.h) and `gpu_clocks`, those of this moment, and
+// `cuda` and `cudnn`, their versions, `gpu_model`, `gpu` (core/train/gpu_monitor.h) and `gpu_clocks`, those of this moment, and
 // `cudnn_choices`, the SHA-256 of the file of engines that layers go by.
 Json library_environment();
 

@@ -144,7 +144,10 @@ void launch(const Kernel& kernel, void* stream) {
   const Grid grid = kernel.grid();
   if (grid.x == 0 || grid.y == 0) return;
   const dim3 blocks(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y));
-  gpu_kernel<<<blocks, static_cast<unsigned>(grid.threads), grid.shared,
+  // Of shared memory ptxas reads vectors of 16 bytes of which a kernel uses a part, also the last.
+  constexpr size_t kVector = 16;
+  const size_t shared = (grid.shared + kVector - 1) / kVector * kVector;
+  gpu_kernel<<<blocks, static_cast<unsigned>(grid.threads), shared,
                static_cast<cudaStream_t>(stream)>>>(kernel);
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {

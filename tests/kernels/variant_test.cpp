@@ -6,6 +6,7 @@
 #include "kernels/dense/dense.h"
 #include "kernels/float16.h"
 #include "kernels/gpu/launches.h"
+#include "kernels/gpu/probes.h"
 #include "kernels/gpu/uniform_args.h"
 #include "kernels/library.h"
 #include "kernels/norm/norm_on_gpu.h"
@@ -177,6 +178,10 @@ TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
   EXPECT_EQ(chosen(ElementType::kFloat), "densify");
   EXPECT_EQ(launch_of<PeakArgs<float>>(), nullptr);
   EXPECT_TRUE(open_cuda_kernels());
+  // What nobody but tests launches has one place in this program and in that library.
+  EXPECT_NE(launch_of<SparseTilesArgs<BFloat16>>(), nullptr);
+  EXPECT_NE(launch_of<DenseTilesArgs<Float16>>(), nullptr);
+  EXPECT_NE(launch_of<LoadedMatricesArgs>(), nullptr);
   EXPECT_EQ(chosen(ElementType::kFloat), "entries_cuda");
   EXPECT_EQ(chosen(ElementType::kBFloat16), "entries_cuda_bf16");
   EXPECT_EQ(chosen(ElementType::kHalf), "entries_cuda_fp16");
