@@ -47,6 +47,7 @@ struct BenchFlags {
   std::vector<int64_t> threads = {1};
   bool chosen = false;
   bool cold = false;
+  std::string graphs = "auto";
   std::string cudnn_choices;  // a file, "": none
   // How.
   BenchEffort effort;
@@ -68,6 +69,7 @@ struct BenchFlags {
                        .precision = precision,
                        .threads = count,
                        .cold = cold,
+                       .graphs = graphs != "off",
                        .cudnn_choices = cudnn_choices});
       }
     }
@@ -189,7 +191,8 @@ void self_test(const BenchFlags& flags, const Note& note) {
         const KernelSetting setting{.device = flags.device,
                                     .precision = flags.precisions.front(),
                                     .threads = threads,
-                                    .cold = flags.cold};
+                                    .cold = flags.cold,
+                                    .graphs = flags.graphs != "off"};
         for (auto& kernel : engine.kernel_cases(shape, each.product, {}, setting)) {
           if (kernel.chosen) exact.push_back(std::move(kernel));
         }
@@ -244,6 +247,7 @@ void measure(const BenchFlags& flags, const GlobalOptions& options, const Note& 
       environment["device"] = setting.device;
       environment["isolated"] = true;
       environment["cold"] = setting.cold;
+      environment["graphs"] = setting.device == name(DeviceKind::kCuda) && setting.graphs;
       if (Json l2 = l2_json(place.roofline); !l2.is_null()) environment["l2"] = std::move(l2);
       mark_changed(environment, changed_experiments(flags.files));
       store->add_kernel_results(environment, rows, flags.experiment);
@@ -332,6 +336,10 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
   command->add_flag("--cold", flags->cold,
                     "each call finds nothing in the caches; by itself calls find there what the "
                     "one before has left");
+  add_choice(
+      *command, "--graphs", flags->graphs, {"auto", "off"},
+      "cuda: auto replays a call that the device has recorded, as captured training steps do; "
+      "off launches each (default auto)");
   command
       ->add_option("--cudnn-choices", flags->cudnn_choices,
                    "of a GPU: keeps the fastest of cuDNN's engines of each product in this file, "

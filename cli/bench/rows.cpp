@@ -24,6 +24,11 @@ Json shape_json(const ConvShape& shape) {
   return json;
 }
 
+// Whether a GPU's calls are launched each by itself and not captured.
+bool is_launched(const KernelSetting& setting) {
+  return setting.device == name(DeviceKind::kCuda) && !setting.graphs;
+}
+
 // A number that JSON cannot hold goes beside its key into "special".
 void set_number(Json& row, const char* key, double value) {
   row[key] = json_number(value);
@@ -34,6 +39,7 @@ Json empty_row(const KernelCase& kernel, const BenchPlace& place) {
   const auto limit = [](double a_second) { return a_second > 0 ? Json(a_second / 1e9) : Json(); };
   Json shape = shape_json(kernel.shape);
   if (place.setting.cold) shape["cold"] = true;  // another case than that of warm caches
+  if (is_launched(place.setting)) shape["launched"] = true;  // likewise
   Json row = {{"op", kernel.op},
               {"method", kernel.method},
               {"variant", kernel.variant},
@@ -80,6 +86,18 @@ void set_times(Json& row, const std::vector<double>& ns, const std::vector<doubl
   row["verdict"] = verdict_of(ratio);
 }
 
+void add_remark(std::vector<std::string>& reasons, const KernelCase& kernel) {
+  if (!kernel.remark) return;
+  if (const auto remark = kernel.remark(); !remark.empty()) reasons.push_back(remark);
+}
+
+std::function<void()> complete(const KernelCase& kernel, const std::function<void()>& work) {
+  return [&kernel, work] {
+    work();
+    if (kernel.wait) kernel.wait();
+  };
+}
+
 // Why a case has no times. Without the device there are none for any other either.
 void set_reason(Json& row, const Error& error) {
   if (error.kind() == ErrorKind::kDevice) throw error;
@@ -119,7 +137,7 @@ const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
     if (i == fastest) row["verdict"] = "same";  // as itself, without an interval
     row["baseline_variant"] = cases[fastest].kernel->variant;
     auto reasons = taints;
-    if (cases[i].kernel->remark) reasons.push_back(cases[i].kernel->remark());
+    add_remark(reasons, *cases[i].kernel);
     row["reason"] = fmt::format("{}", fmt::join(reasons, "; "));
   }
   return *cases[fastest].kernel;
@@ -133,7 +151,9 @@ void measure_method(const KernelCase& baseline, const KernelCase& kernel, Json& 
     const PairTimes pairs = measure_pairs(baseline, kernel, effort);
     std::vector<std::string> reasons = disturbance.taints();
     for (const auto& criterion : pairs.unmet) reasons.push_back("not met: " + criterion);
-    if (kernel.plan) row["plan_ns"] = median_time(kernel.plan, effort.repetitions);
+    if (kernel.plan)
+      row["plan_ns"] = median_time(complete(kernel, kernel.plan), effort.repetitions);
+    add_remark(reasons, kernel);
     set_times(row, pairs.ns, pairs.baseline_ns, pairs.ratio);
     row["baseline_variant"] = baseline.variant;
     row["reason"] = fmt::format("{}", fmt::join(reasons, "; "));

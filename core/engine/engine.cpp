@@ -90,6 +90,7 @@ class LibraryEngine final : public Engine {
     return with_own_errors([&] {
       const auto device = prepared(setting);
       auto cases = kernel_cases_of(shape, product, methods, device, setting.precision);
+      if (setting.graphs && !device.is_cpu()) make_captured(cases, open_step_recorder(device));
       if (setting.cold) make_cold(cases, device);
       return cases;
     });

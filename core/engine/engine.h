@@ -85,6 +85,7 @@ struct KernelSetting {
   Precision precision = Precision::kFp32;  // recorded operands are in no other
   int64_t threads = 1;
   bool cold = false;          // calls find nothing in the caches
+  bool graphs = true;         // cuda: calls are captured and replayed, as those of a step are
   std::string cudnn_choices;  // the file that choices among cuDNN's engines are kept in; "": none
 };
 
@@ -116,9 +117,10 @@ struct KernelCase {
   // Nanoseconds of one `run` that finds nothing in the caches, complete; empty where calls are to
   // find what the call before has left there.
   std::function<double()> cold_ns;
-  std::function<void()> plan;  // the method's planning alone, complete; empty for dense
+  std::function<void()> plan;  // the method's planning alone; empty for dense
+  std::string waits_for;       // the device, before the product is asked for; empty: nothing
   std::function<std::pair<double, double>()> check;
-  // What is to be known of the variant, once it was checked; empty: nothing.
+  // What is to be known of the variant, once it was checked and timed; empty: nothing.
   std::function<std::string()> remark;
   std::function<std::vector<std::string>()> slowed_by;
 };

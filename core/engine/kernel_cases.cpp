@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "core/engine/captured_call.h"
 #include "core/engine/cold.h"
 #include "core/engine/library_errors.h"
 #include "core/methods/method.h"
@@ -251,12 +252,8 @@ std::vector<KernelCase> method_cases(const Subject& subject, const std::string& 
     kernel.flops = 2 * static_cast<double>(plan_macs(product.first, o));
     kernel.bytes = plan_bytes(product.first, o);
     if (product.method) {
-      kernel.plan = [product, device = subject.device] {
-        with_own_errors([&] {
-          const auto plan = product.plan();
-          synchronize_device(device);
-        });
-      };
+      kernel.plan = [product] { with_own_errors([&] { product.plan(); }); };
+      kernel.waits_for = product.method->waits_for();
     }
     kernel.run = [product, variant] {
       with_own_errors([&] { product.result(product.plan(), variant); });
@@ -310,6 +307,31 @@ Operands bench_operands(const ConvShape& s, Product product, c10::Device device)
   o.product = product;
   o.input_sizes = o.x.sizes().vec();
   return o;
+}
+
+void make_captured(std::vector<KernelCase>& cases, const std::shared_ptr<StepRecorder>& recorder) {
+  for (auto& kernel : cases) {
+    const auto remark_of = [before = kernel.remark](auto why) {
+      return [before, why] {
+        std::string text = before ? before() : "";
+        if (const std::string reason = why(); !reason.empty()) {
+          text += fmt::format("{}launched at each call: {}", text.empty() ? "" : "; ", reason);
+        }
+        return text;
+      };
+    };
+    if (!kernel.waits_for.empty()) {
+      kernel.remark = remark_of([what = kernel.waits_for] { return "it waits for " + what; });
+      continue;
+    }
+    const CapturedCall run(recorder, kernel.run);
+    kernel.run = [run] { with_own_errors([&] { run(); }); };
+    if (kernel.plan) {
+      const CapturedCall plan(recorder, kernel.plan);
+      kernel.plan = [plan] { with_own_errors([&] { plan(); }); };
+    }
+    kernel.remark = remark_of([run] { return run.failure(); });
+  }
 }
 
 void make_cold(std::vector<KernelCase>& cases, c10::Device device) {

@@ -3,10 +3,12 @@
 
 #include <c10/core/Device.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "core/train/step_recorder.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
 
@@ -26,6 +28,11 @@ std::vector<ConvShape> recorded_shapes_of(const std::string& folder);
 std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
                                         const std::vector<std::string>& methods, c10::Device device,
                                         Precision precision = Precision::kFp32);
+
+// Makes these cases replay what the device has recorded of their first calls, so that their times
+// are those within a captured step. Those that wait for the device, and those that cannot be
+// recorded, are called as before and say so in their remark.
+void make_captured(std::vector<KernelCase>& cases, const std::shared_ptr<StepRecorder>& recorder);
 
 // Makes each call of these cases find nothing in the caches of their device.
 void make_cold(std::vector<KernelCase>& cases, c10::Device device);

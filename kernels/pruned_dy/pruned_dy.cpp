@@ -24,7 +24,7 @@ namespace {
 
 at::Tensor exact_product_of_pruned(const PrunedDY& plan, const Operands& o) {
   Operands replaced = o;
-  replaced.dy = plan.dy;
+  replaced.dy = plan.dy.to(o.dy.scalar_type());  // its own, but where the definition is asked for
   return full_product(replaced);
 }
 

@@ -82,6 +82,7 @@ std::string place_text(const KernelLine& line) {
   std::string text = fmt::format("{}, {}, {} {}", line.device, line.precision, line.threads,
                                  line.threads == 1 ? "thread" : "threads");
   if (line.cold) text += ", cold";
+  if (line.launched) text += ", launched";
   return line.host.empty() ? text : text + ", " + line.host;
 }
 
@@ -242,6 +243,7 @@ bool KernelLine::loses() const {
 void KernelLine::take_origin(const Json& shape) {
   if (!shape.is_object()) return;
   cold = shape.contains("cold");
+  launched = shape.contains("launched");
   const auto found = shape.find("recorded");
   if (found == shape.end() || !found->is_object()) return;
   const auto text = [&](const char* key) {

@@ -26,8 +26,9 @@ struct KernelLine {
   // of random ones.
   Field run_key, trained_by, step, epoch;
 
-  bool cold = false;     // nothing of it was in the caches
-  std::optional<L2> l2;  // of its device, where that was measured
+  bool cold = false;      // nothing of it was in the caches
+  bool launched = false;  // on a GPU: each call by itself, not as a captured step has it
+  std::optional<L2> l2;   // of its device, where that was measured
 
   // By which memory its bytes are limited.
   std::optional<MemoryLimit> memory_limit() const;
@@ -48,10 +49,11 @@ KernelLine kernel_line(const Json& row);
 Table kernel_table(const std::vector<KernelLine>& lines);
 
 // Of a row of v_kernel, in SQL: whether its operands were random and not those of a training, and
-// were left in the caches. (A search in the text: SQLite's JSON functions are for trusted
-// databases.)
+// were left in the caches, and it was captured on a GPU. (A search in the text: SQLite's JSON
+// functions are for trusted databases.)
 inline constexpr const char* kRandomOperands =
-    "instr(shape, '\"recorded\":') = 0 AND instr(shape, '\"cold\":') = 0";
+    "instr(shape, '\"recorded\":') = 0 AND instr(shape, '\"cold\":') = 0 "
+    "AND instr(shape, '\"launched\":') = 0";
 
 // What a table calls a shape: its label, or the numbers of it.
 std::string kernel_shape_text(const std::string& label, const Json& shape);

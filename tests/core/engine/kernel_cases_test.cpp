@@ -5,15 +5,17 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include "base/error.h"
+#include "core/engine/captured_call.h"
 #include "core/engine/cold.h"
 #include "core/engine/roofline.h"
 
 namespace approx {
 namespace {
 
-using ::testing::Contains;
+using ::testing::Contains, ::testing::HasSubstr;
 
 ConvShape small_shape() {
   return {.label = "small",
@@ -183,6 +185,63 @@ TEST(KernelCases, ColdOnesFlushTheCachesBeforeEachCall) {
   EXPECT_GE(cold_nanoseconds(at::kCPU, flush, [&] { ++called; }), 0);
   EXPECT_EQ(called, 1);
   EXPECT_EQ(flush.written(), 0) << "zeros again";
+}
+
+// Repeats what it is given, and refuses what it is told to.
+class CountingRecorder final : public StepRecorder {
+ public:
+  struct Recorded final : RecordedStep {
+    explicit Recorded(int64_t& count) : replays(count) {}
+    void replay() override { ++replays; }
+    int64_t& replays;
+  };
+
+  std::unique_ptr<RecordedStep> record(const std::function<void()>& step) override {
+    if (refuses) throw std::runtime_error("no such thing\nwith details");
+    step();
+    return std::make_unique<Recorded>(replays);
+  }
+
+  bool refuses = false;
+  int64_t replays = 0;
+};
+
+TEST(CapturedCall, IsDoneTwiceThenRecordedAndReplayed) {
+  const auto recorder = std::make_shared<CountingRecorder>();
+  int64_t calls = 0;
+  const CapturedCall call(recorder, [&] { ++calls; });
+  const auto copy = call;
+  for (int i = 0; i < 5; ++i) i % 2 == 0 ? call() : copy();
+  EXPECT_EQ(calls, CapturedCall::kCallsBefore + 1) << "the last of them in the recording";
+  EXPECT_EQ(recorder->replays, 3);
+  EXPECT_EQ(call.failure(), "");
+}
+
+TEST(CapturedCall, IsDoneEachTimeWhereItCannotBeRecorded) {
+  const auto recorder = std::make_shared<CountingRecorder>();
+  recorder->refuses = true;
+  int64_t calls = 0;
+  const CapturedCall call(recorder, [&] { ++calls; });
+  for (int i = 0; i < 5; ++i) call();
+  EXPECT_EQ(calls, 5);
+  EXPECT_EQ(call.failure(), "no such thing");
+}
+
+TEST(KernelCases, OfADeviceAreCapturedButWhereTheyWaitForIt) {
+  const auto recorder = std::make_shared<CountingRecorder>();
+  auto cases = cases_of(Product::kWeightGradient, {"crs", "topk_position"});
+  make_captured(cases, recorder);
+  for (const auto& kernel : cases) {
+    recorder->replays = 0;
+    for (int i = 0; i < 3; ++i) kernel.run();
+    const bool waits = kernel.method == "crs";
+    EXPECT_EQ(recorder->replays, waits ? 0 : 1) << kernel.method << " " << kernel.variant;
+    EXPECT_THAT(kernel.remark(), waits ? HasSubstr("launched at each call: it waits for how many")
+                                       : testing::Matcher<std::string>(""));
+    if (!kernel.plan || waits) continue;
+    for (int i = 0; i < 3; ++i) kernel.plan();
+    EXPECT_EQ(recorder->replays, 2);
+  }
 }
 
 TEST(KernelCases, TheRooflineIsOfWorkThatWasDone) {

@@ -169,16 +169,19 @@ TEST_F(KernelsTest, WhatFitsIntoTheL2IsHeldAgainstIt) {
 }
 
 // A case of cold caches is another, and no report that goes by benchmarks takes it for a warm one.
-TEST_F(KernelsTest, ColdCachesAreCasesOfTheirOwn) {
-  Json cold = benched("crs", "gather", true, 0.8);
+TEST_F(KernelsTest, ColdCachesAndLaunchedCallsAreCasesOfTheirOwn) {
+  Json cold = benched("crs", "gather", true, 0.8), launched = benched("crs", "gather", true, 0.7);
   cold["shape"]["cold"] = true;
+  launched["shape"]["launched"] = true;
   RunStore(path_, Mode::kWrite)
-      .add_kernel_results(environment_of(), {benched("crs", "gather", true, 0.9), cold});
+      .add_kernel_results(environment_of(), {benched("crs", "gather", true, 0.9), cold, launched});
   const Json rows = Json::parse(render(report_kernels(path_), "json"))["rows"];
-  ASSERT_EQ(rows.size(), 2u);
+  ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0]["caches"], "warm");
   EXPECT_EQ(rows[1]["caches"], "cold");
-  EXPECT_NE(render(report_kernels(path_), "md").find("1 thread, cold, box"), std::string::npos);
+  const auto text = render(report_kernels(path_), "md");
+  EXPECT_NE(text.find("1 thread, cold, box"), std::string::npos);
+  EXPECT_NE(text.find("1 thread, launched, box"), std::string::npos);
   SQLite::Database db(path_);
   EXPECT_EQ(db.execAndGet(fmt::format("SELECT count(*) FROM v_kernel WHERE {}", kRandomOperands))
                 .getInt(),

@@ -1,0 +1,28 @@
+#include "core/engine/captured_call.h"
+
+#include <exception>
+#include <utility>
+
+namespace approx {
+
+CapturedCall::CapturedCall(std::shared_ptr<StepRecorder> recorder, std::function<void()> work)
+    : state_(std::make_shared<State>()) {
+  state_->recorder = std::move(recorder);
+  state_->work = std::move(work);
+}
+
+void CapturedCall::operator()() const {
+  State& state = *state_;
+  if (state.recorded == nullptr && state.failure.empty() && state.calls++ >= kCallsBefore) {
+    try {
+      state.recorded = state.recorder->record(state.work);
+    } catch (const std::exception& error) {
+      const std::string what = error.what();
+      state.failure = what.substr(0, what.find('\n'));
+    }
+  }
+  if (state.recorded != nullptr) return state.recorded->replay();
+  state.work();
+}
+
+}  // namespace approx
