@@ -32,8 +32,9 @@ void synchronize_device(const c10::Device& device);
 void configure_threads(int64_t threads);
 
 // Versions of LibTorch and its libraries, its CPU capability; of the GPU that is open, if one is,
-// `cuda` and `cudnn`, their versions, `gpu_model`, `gpu` (core/train/gpu_monitor.h) and `gpu_clocks`, those of this moment, and
-// `cudnn_choices`, the SHA-256 of the file of engines that layers go by.
+// `cuda` and `cudnn`, their versions, `gpu_model`, `gpu` (core/train/gpu_monitor.h) and
+// `gpu_clocks`, those of this moment, and `cudnn_choices`, the SHA-256 of the file of engines that
+// layers go by.
 Json library_environment();
 
 }  // namespace approx

@@ -31,6 +31,7 @@
 //   shuffle_down(value, lanes)    of the lane so many higher; beyond the last, one's own
 //   ballot(bool)                  a bit for each of the warp's 32 lanes
 //   add(int64_t* sum, int64_t)    in global memory, atomically
+//   add(int32_t* count, int32_t)  in shared memory, atomically
 //   copy<kBytes>(to, from)        begins to copy 8 or 16 bytes of global to shared memory; both
 //                                 addresses are multiples of that
 //   close_copies()                makes a group of the copies that this thread has begun since
@@ -89,6 +90,14 @@ APPROX_GPU uint32_t bits_of(float value) {
   return __float_as_uint(value);
 #else
   return std::bit_cast<uint32_t>(value);
+#endif
+}
+
+APPROX_GPU uint64_t bits_of(double value) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<uint64_t>(__double_as_longlong(value));
+#else
+  return std::bit_cast<uint64_t>(value);
 #endif
 }
 

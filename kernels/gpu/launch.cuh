@@ -44,6 +44,7 @@ class GpuThread {
   __device__ void add(int64_t* sum, int64_t value) {
     atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(value));
   }
+  __device__ void add(int32_t* count, int32_t value) { atomicAdd(count, value); }
 
   template <int kBytes>
   __device__ void copy(void* to, const void* from) {

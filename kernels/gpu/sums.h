@@ -19,4 +19,11 @@ APPROX_GPU T sum_of_block(Thread& thread, T value, T* shared) {
   return sum;
 }
 
+// Adds to `sum`, in global memory, what the threads of a block counted, each in its registers.
+template <typename Thread>
+APPROX_GPU void add_counts(Thread& thread, int32_t count, int64_t* sum) {
+  const int32_t all = sum_of_block(thread, count, thread.template shared<int32_t>());
+  if (thread.index() == 0) thread.add(sum, all);
+}
+
 }  // namespace approx

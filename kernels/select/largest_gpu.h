@@ -6,71 +6,179 @@
 
 namespace approx {
 
-// One block has all scores in its shared memory, and each thread counts for its own how many are
-// before it: a score is among the k largest where fewer than k are. So nothing is sorted, and the
-// indices ascend as they are written.
+// One block has the keys of all scores in its shared memory, whole numbers that are in their order,
+// and finds the k-th largest; then each warp goes through a run of scores and writes which of them
+// are among the k. So nothing is sorted, and the indices ascend.
 struct LargestScores {
-  static constexpr int kMostThreads = 1024;
+  static constexpr int kMostThreads = 512;
   LargestArgs args;
 
+  constexpr int count() const { return static_cast<int>(args.count); }
   Grid grid() const {
-    const int64_t warps = blocks_of(args.count, kWarp);
-    const int64_t threads = warps * kWarp < kMostThreads ? warps * kWarp : kMostThreads;
+    const int64_t threads = blocks_of(args.count, kWarp) * kWarp;
     return {.x = args.k == 0 ? 0 : 1,
-            .threads = static_cast<int>(threads),
-            .shared = kHead + static_cast<size_t>(args.count) * sizeof(double)};
+            .threads = static_cast<int>(threads < kMostThreads ? threads : kMostThreads),
+            .shared = kKeys + static_cast<size_t>(args.count) * sizeof(uint64_t)};
   }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    auto* of_warps = thread.template shared<int32_t>();
-    auto* score = thread.template shared<double>(kHead);
-    for (int64_t i = thread.index(); i < args.count; i += thread.threads()) {
-      score[i] = args.score[i];
+    auto* key = thread.template shared<uint64_t>(kKeys);
+    auto* found = thread.template shared<Threshold>();
+    APPROX_UNROLL(4)
+    for (int i = thread.index(); i < count(); i += thread.threads()) {
+      key[i] = key_of(args.score[i]);
     }
-    thread.barrier();
-    int64_t written = 0;  // by the turns before
-    for (int64_t first = 0; first < args.count; first += thread.threads()) {
-      const int64_t i = first + thread.index();
-      const bool is_chosen = i < args.count && ahead_of(score, i) < args.k;
-      const uint32_t chosen = thread.ballot(is_chosen);
-      const int warp = thread.index() / kWarp, lane = thread.index() % kWarp;
-      if (lane == 0) of_warps[warp] = bits_in(chosen);
+    if (count() <= kFew) {
       thread.barrier();
-      int64_t place = written;
-      for (int other = 0; other < thread.threads() / kWarp; ++other) {
-        written += of_warps[other];
-        if (other < warp) place += of_warps[other];
-      }
-      if (is_chosen) args.index[place + bits_in(chosen & ((1u << lane) - 1))] = i;
+      find_by_counting(thread.index(), key, found);
       thread.barrier();
+    } else {
+      find_by_digits(thread, key, found);
     }
+    const Threshold threshold = *found;
+    write(thread, key, threshold);
   }
 
  private:
-  static constexpr size_t kHead = kMostThreads / kWarp * sizeof(int32_t);
+  // Chosen is what is above `key` and, by index, the first `first` of what is at it. Before all
+  // digits are found the others are zero, and `first` of the `of` keys that are left are chosen.
+  struct Threshold {
+    uint64_t key;
+    int32_t first, of;
+  };
+  struct Tally {
+    int32_t above, at;
+  };
+  struct Votes {
+    uint32_t above, at;  // of the warp's lanes
+  };
 
-  static APPROX_GPU int bits_in(uint32_t word) {
-#if defined(__CUDA_ARCH__)
-    return __popc(word);
-#else
-    return std::popcount(word);
-#endif
+  // An estimate: among so few to count takes less than the barriers of digits.
+  static constexpr int kFew = 128;
+  static constexpr int kDigitBits = 8, kDigits = 64 / kDigitBits, kValues = 1 << kDigitBits;
+  static constexpr int kValuesOfLane = kValues / kWarp;
+
+  static constexpr size_t kTallies = sizeof(Threshold);
+  static constexpr size_t kBins = kTallies + kMostThreads / kWarp * sizeof(Tally);
+  static constexpr size_t kKeys = kBins + kDigits * kValues * sizeof(int32_t);
+
+  // Larger where the score is; all that is no number has the largest, both zeros the same.
+  static APPROX_GPU uint64_t key_of(double score) {
+    if (score != score) return ~uint64_t{0};
+    constexpr uint64_t kSign = uint64_t{1} << 63;
+    const uint64_t bits = score == 0 ? 0 : bits_of(score);
+    return (bits & kSign) != 0 ? ~bits : bits | kSign;
   }
 
-  // How many scores come before the i-th.
-  APPROX_GPU int64_t ahead_of(const double* score, int64_t i) const {
-    const double own = score[i];
-    const bool own_is_none = own != own;
-    int64_t ahead = 0;
-    for (int64_t j = 0; j < args.count; ++j) {
-      const double other = score[j];
-      const bool is_none = other != other;
-      const bool equal = is_none == own_is_none && (is_none || other == own);
-      const bool larger = is_none ? !own_is_none : other > own;
-      ahead += larger || (equal && j < i) ? 1 : 0;
+  // Each thread counts for its own score how many are before it: there are threads for all.
+  APPROX_GPU void find_by_counting(int i, const uint64_t* key, Threshold* found) const {
+    if (i >= count()) return;
+    const uint64_t own = key[i];
+    int32_t above = 0, before = 0;  // larger ones, equal ones
+    APPROX_UNROLL(8)
+    for (int j = 0; j < count(); ++j) {
+      above += key[j] > own ? 1 : 0;
+      before += key[j] == own && j < i ? 1 : 0;
     }
-    return ahead;
+    if (above + before + 1 == args.k) *found = {own, before + 1, before + 1};
+  }
+
+  // The digits of the k-th largest, from the highest on. Keys that have its digits so far are left,
+  // and how often they have each value of the next says which it has there; where all that are left
+  // are chosen the other digits tell nothing more. Each digit has bins of its own: to empty them
+  // between two would take a barrier. Counting on them is fast where all have one value, too: lanes
+  // of a warp that add one to a bin do it at once.
+  template <typename Thread>
+  APPROX_GPU void find_by_digits(Thread& thread, const uint64_t* key, Threshold* found) const {
+    auto* bins = thread.template shared<int32_t>(kBins);
+    for (int i = thread.index(); i < kDigits * kValues; i += thread.threads()) bins[i] = 0;
+    thread.barrier();
+    Threshold now{0, static_cast<int32_t>(args.k), 0};
+    for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits, bins += kValues) {
+      APPROX_UNROLL(4)
+      for (int i = thread.index(); i < count(); i += thread.threads()) {
+        const bool is_left = (key[i] ^ now.key) >> shift >> kDigitBits == 0;
+        const auto digit = static_cast<int>(key[i] >> shift & (kValues - 1));
+        if (is_left) thread.add(&bins[bin_of(digit)], 1);
+      }
+      thread.barrier();
+      if (thread.index() < kWarp) narrow(thread, bins, shift, now, found);
+      thread.barrier();
+      now = *found;
+      if (now.first == now.of) return;
+    }
+  }
+
+  // A lane has neighbouring values; the lanes' bins lie side by side.
+  static APPROX_GPU int bin_of(int value) {
+    return value % kValuesOfLane * kWarp + value / kValuesOfLane;
+  }
+
+  // By one warp: the next digit of the k-th largest, which of all that are left is the
+  // `now.first`-th.
+  template <typename Thread>
+  APPROX_GPU void narrow(Thread& thread, const int32_t* bins, int shift, const Threshold& now,
+                         Threshold* found) const {
+    const int lane = thread.index();
+    int32_t own[kValuesOfLane], all_own = 0;
+    for (int j = 0; j < kValuesOfLane; ++j) {
+      own[j] = bins[j * kWarp + lane];
+      all_own += own[j];
+    }
+    int32_t above = all_own;
+    for (int lanes = 1; lanes < kWarp; lanes *= 2) {
+      const int32_t more = thread.shuffle_down(above, lanes);
+      if (lane + lanes < kWarp) above += more;
+    }
+    above -= all_own;  // what higher lanes have
+    for (int j = kValuesOfLane - 1; j >= 0; --j) {
+      if (above < now.first && now.first <= above + own[j]) {
+        const auto digit = static_cast<uint64_t>(lane * kValuesOfLane + j);
+        *found = {now.key | digit << shift, now.first - above, own[j]};
+      }
+      above += own[j];
+    }
+  }
+
+  template <typename Thread>
+  APPROX_GPU void write(Thread& thread, const uint64_t* key, const Threshold& threshold) const {
+    auto* of_warps = thread.template shared<Tally>(kTallies);
+    const int warp = thread.index() / kWarp, lane = thread.index() % kWarp;
+    const int run = (count() + thread.threads() - 1) / thread.threads() * kWarp;
+    const int begin = warp * run + lane, end = begin + run;
+    Tally own{0, 0};
+    for (int i = begin; i < end; i += kWarp) add(own, votes(thread, key, threshold, i));
+    if (lane == 0) of_warps[warp] = own;
+    thread.barrier();
+    Tally before{0, 0};
+    for (int other = 0; other < warp; ++other) {
+      before.above += of_warps[other].above;
+      before.at += of_warps[other].at;
+    }
+    const uint32_t self = 1u << lane;
+    for (int i = begin; i < end; i += kWarp) {
+      const Votes all = votes(thread, key, threshold, i);
+      Tally mine = before;
+      add(mine, {all.above & (self - 1), all.at & (self - 1)});
+      const bool is_among_first = mine.at < threshold.first;
+      if ((all.above & self) != 0 || ((all.at & self) != 0 && is_among_first)) {
+        args.index[mine.above + (is_among_first ? mine.at : threshold.first)] = i;
+      }
+      add(before, all);
+    }
+  }
+
+  template <typename Thread>
+  APPROX_GPU Votes votes(Thread& thread, const uint64_t* key, const Threshold& threshold,
+                         int i) const {
+    const bool is_one = i < count();
+    return {thread.ballot(is_one && key[i] > threshold.key),
+            thread.ballot(is_one && key[i] == threshold.key)};
+  }
+  static APPROX_GPU void add(Tally& to, const Votes& votes) {
+    to.above += bits_set(votes.above);
+    to.at += bits_set(votes.at);
   }
 };
 

@@ -8,14 +8,7 @@ namespace {
 template <typename Number>
 void launch_nm(const NmOnGpu<Number>& on, void* stream) {
   if (on.images == 0) return;
-  switch (on.args.m) {
-    case 2:
-      return launch(NmPruneFours<Number, 2>{on}, stream);
-    case 4:
-      return launch(NmPruneFours<Number, 4>{on}, stream);
-    default:
-      return launch(NmPruneLanes<Number>{on}, stream);
-  }
+  with_nm_kernel(on, [&](const auto& kernel) { launch(kernel, stream); });
 }
 
 REGISTER_LAUNCH(NmOnGpu<float>, launch_nm<float>);

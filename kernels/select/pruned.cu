@@ -7,17 +7,12 @@ namespace {
 
 template <typename Number>
 void launch_stochastic(const StochasticOnGpu<Number>& on, void* stream) {
-  if (lies_by(4, on.args.dy) && lies_by(4, on.args.pruned)) {
-    return launch(StochasticPrune<Number, true>{on}, stream);
-  }
-  launch(StochasticPrune<Number, false>{on}, stream);
+  with_stochastic_kernel(on, [&](const auto& kernel) { launch(kernel, stream); });
 }
 
 template <typename Number>
 void launch_mean_magnitude(const MeanMagnitudeArgs<Number>& args, void* stream) {
-  const PartialMagnitudes<Number> sums{args};
-  launch(sums, stream);
-  launch(MeanOfPartials{args.count, sums.grid().x, args.partial, args.mean}, stream);
+  with_mean_kernels(args, [&](const auto& kernel) { launch(kernel, stream); });
 }
 
 REGISTER_LAUNCH(StochasticOnGpu<float>, launch_stochastic<float>);

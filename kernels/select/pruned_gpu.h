@@ -1,91 +1,97 @@
 // Stochastic pruning on a GPU, and the mean that its threshold goes by.
 #pragma once
 
+#include <cmath>
+
+#include "kernels/gpu/planes.h"
 #include "kernels/gpu/sums.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/pruned.h"
 
 namespace approx {
 
-// What becomes of an entry, by its word of the stream.
+// What becomes of an entry, by its word of the stream. (Without branches, in which lanes would
+// part.)
 APPROX_GPU float stochastically_pruned(float g, float tau, uint32_t word) {
-  const float size = g < 0 ? -g : g;
-  if (!(size < tau)) return g;
-  if (!(size > Rng::uniform(word) * tau)) return 0;
-  return g < 0 ? -tau : tau;  // (a size above a draw is not zero, so its sign is that of g)
+  const float size = std::fabs(g);
+  const float small = size > Rng::uniform(word) * tau ? std::copysign(tau, g) : 0.0f;
+  return size < tau ? small : g;
 }
 
-// A thread takes four neighbouring elements at a time, which are one block of the stream: the same
-// draws and the same bits as the loops of kernels/select/pruned.h. `kFours`: both arrays lie so
-// that four numbers are moved by one instruction.
-template <typename Number, bool kFours>
+// Four neighbouring elements are one block of the stream: the same draws and the same bits as the
+// loops of kernels/select/pruned.h. `kWide`: both arrays lie so that sixteen bytes are moved by one
+// instruction.
+template <typename Number, bool kWide>
 struct StochasticPrune {
   static constexpr int kMostThreads = 256;
+  static constexpr int kWidth = kMostMoved<Number>, kMoved = kWide ? kWidth : 1;
   StochasticOnGpu<Number> on;
-  int64_t most_blocks = 1024;  // each adds what it kept to one number
+  int64_t most_blocks = 1;  // each adds what it kept to one number
 
   Grid grid() const {
-    const int64_t enough = blocks_of(blocks_of(on.args.count, 4), kMostThreads);
-    return {.x = enough < most_blocks ? enough : most_blocks,
-            .threads = kMostThreads,
-            .shared = kMostThreads / kWarp * sizeof(int64_t)};
+    return grid_of_list(blocks_of(on.args.count, kWidth), most_blocks, kMostThreads,
+                        kMostThreads / kWarp * sizeof(int32_t));
   }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     const StochasticArgs<Number>& a = on.args;
     const float tau = *on.tau;
-    int64_t kept = 0;
-    const int64_t stride = thread.blocks() * thread.threads() * 4;
-    for (int64_t at = (thread.block_x() * thread.threads() + thread.index()) * 4; at < a.count;
-         at += stride) {
-      const auto words = a.rng.block(static_cast<uint32_t>(at / 4));
-      if (kFours && at + 4 <= a.count) {
-        Floats<4> values = load<4>(a.dy + at);
-        for (int i = 0; i < 4; ++i) {
-          values.v[i] = stochastically_pruned(values.v[i], tau, words[static_cast<size_t>(i)]);
-          kept += values.v[i] != 0 ? 1 : 0;
-        }
-        store<4>(a.pruned + at, values);
-      } else {
-        for (int i = 0; i < 4 && at + i < a.count; ++i) {
-          const float value = stochastically_pruned(static_cast<float>(a.dy[at + i]), tau,
-                                                    words[static_cast<size_t>(i)]);
-          kept += value != 0 ? 1 : 0;
-          a.pruned[at + i] = Number(value);
-        }
-      }
+    // (Its step is read once: what is written might be where it stands.)
+    Rng rng = a.rng;
+    rng.step = a.rng.current_step();
+    rng.step_at = nullptr;
+    int32_t kept = 0;
+    for_own_vectors<kWidth, kMoved, /*kTurns=*/2>(
+        thread, a.dy, a.count, [&](int64_t at, const Floats<kWidth>& values) {
+          Floats<kWidth> left;
+          for (int four = 0; four < kWidth; four += 4) {
+            const auto words = rng.block(static_cast<uint32_t>((at + four) / 4));
+            for (int i = 0; i < 4; ++i) {
+              left.v[four + i] =
+                  stochastically_pruned(values.v[four + i], tau, words[static_cast<size_t>(i)]);
+              kept += left.v[four + i] != 0 ? 1 : 0;
+            }
+          }
+          store_by<kWidth, kMoved>(a.pruned + at, left);
+        });
+    // What is less than a vector, one for each of the first threads.
+    const int64_t last = a.count / kWidth * kWidth + index_in_grid(thread);
+    if (last < a.count) {
+      const auto words = rng.block(static_cast<uint32_t>(last / 4));
+      const float left = stochastically_pruned(static_cast<float>(a.dy[last]), tau,
+                                               words[static_cast<size_t>(last % 4)]);
+      kept += left != 0 ? 1 : 0;
+      a.pruned[last] = Number(left);
     }
-    const int64_t all = sum_of_block(thread, kept, thread.template shared<int64_t>());
-    if (thread.index() == 0) thread.add(on.kept, all);
+    add_counts(thread, kept, on.kept);
   }
 };
 
 // A sum for each of at most `most_blocks` blocks, then their mean by one block: the order depends
-// on the count alone.
-template <typename Number>
+// on the count alone, and not on `kWide` (as above).
+template <typename Number, bool kWide>
 struct PartialMagnitudes {
   static constexpr int kMostThreads = 256;
+  static constexpr int kWidth = kMostMoved<Number>;
   MeanMagnitudeArgs<Number> args;
-  int64_t most_blocks = kMostPartials;
+  int64_t most_blocks = 1;
 
   Grid grid() const {
-    const int64_t enough = blocks_of(args.count, int64_t{4} * kMostThreads);
-    return {.x = enough < most_blocks ? enough : most_blocks,
-            .threads = kMostThreads,
-            .shared = kMostThreads / kWarp * sizeof(double)};
+    return grid_of_list(blocks_of(args.count, kWidth), most_blocks, kMostThreads,
+                        kMostThreads / kWarp * sizeof(double));
   }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     float sum = 0;
-    const int64_t stride = thread.blocks() * thread.threads();
-    APPROX_UNROLL(4)
-    for (int64_t at = thread.block_x() * thread.threads() + thread.index(); at < args.count;
-         at += stride) {
-      const float value = load_constant<1>(args.values + at).v[0];
-      sum += value < 0 ? -value : value;
-    }
+    for_own_vectors<kWidth, kWide ? kWidth : 1>(thread, args.values, args.count,
+                                                [&](int64_t /*at*/, const Floats<kWidth>& values) {
+                                                  for (int i = 0; i < kWidth; ++i)
+                                                    sum += std::fabs(values.v[i]);
+                                                });
+    const int64_t last = args.count / kWidth * kWidth + index_in_grid(thread);
+    if (last < args.count) sum += std::fabs(static_cast<float>(args.values[last]));
     const double all = sum_of_block(thread, double{sum}, thread.template shared<double>());
     if (thread.index() == 0) args.partial[thread.block_x()] = all;
   }
@@ -112,5 +118,28 @@ struct MeanOfPartials {
     if (thread.index() == 0) *mean = static_cast<float>(all / static_cast<double>(count));
   }
 };
+
+// Call run(kernel) with the kernels that do it, one after the other.
+template <typename Number, typename Run>
+void with_stochastic_kernel(const StochasticOnGpu<Number>& on, Run run,
+                            int64_t most_blocks = kMostListBlocks) {
+  constexpr int kWidth = kMostMoved<Number>;
+  if (lies_by(kWidth, on.args.dy) && lies_by(kWidth, on.args.pruned)) {
+    return run(StochasticPrune<Number, true>{on, most_blocks});
+  }
+  run(StochasticPrune<Number, false>{on, most_blocks});
+}
+template <typename Number, typename Run>
+void with_mean_kernels(const MeanMagnitudeArgs<Number>& args, Run run,
+                       int64_t most_blocks = kMostPartials) {
+  const auto both = [&](const auto& sums) {
+    run(sums);
+    run(MeanOfPartials{args.count, sums.grid().x, args.partial, args.mean});
+  };
+  if (lies_by(kMostMoved<Number>, args.values)) {
+    return both(PartialMagnitudes<Number, true>{args, most_blocks});
+  }
+  both(PartialMagnitudes<Number, false>{args, most_blocks});
+}
 
 }  // namespace approx

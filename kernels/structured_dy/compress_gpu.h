@@ -1,4 +1,4 @@
-// Choosing two of every four channels of dY and storing them for sparse tensor cores, in one pass.
+// Choosing two of every four channels of dY and storing them for sparse tensor cores.
 #pragma once
 
 #include "kernels/select/nm_gpu.h"
@@ -27,85 +27,41 @@ APPROX_GPU TwoStored two_stored(const FourKept& kept) {
           .places = first | second << 2};
 }
 
-// A thread has sixteen neighbouring channels of its pixels in registers, which are one word of
-// places. Where planes are rescaled the block, which has all of their pixels, reads again what it
-// has written, while it is in the caches. kM is two or four.
-template <typename Number, int kM>
+// A thread has eight neighbouring channels in registers, whose places are half a word. Groups are
+// of two or four.
+template <typename Fours>
 struct CompressTwoOfFour {
-  static constexpr int kMostThreads = 256;
-  static constexpr int kWidth = 16;
-  CompressArgs<Number> on;
+  static constexpr int kMostThreads = Fours::kMostThreads, kWidth = Fours::kWidth;
+  using Number = typename Fours::Number;
+  Fours fours;
+  Number* stored = nullptr;
+  uint16_t* places = nullptr;
 
-  constexpr PlaneBlocks blocks() const {
-    return {on.images, on.args.pixels / on.images, on.args.channels / kWidth, kMostThreads};
-  }
-  Grid grid() const { return blocks().grid(sizeof(PlaneSums<kWidth>)); }
+  Grid grid() const { return fours.grid(); }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    const NmArgs<Number>& a = on.args;
-    const PlaneThread at(blocks(), thread);
-    const int64_t plane = blocks().plane, channel = at.vector * kWidth;
-    const int64_t image = thread.block_x() * plane * a.channels + channel;
-    const bool is_one = channel < a.channels;
-    PlaneSums<kWidth> sums;
-    sums.clear();
-    for (int64_t pixel = at.part; is_one && pixel < plane; pixel += at.parts) {
-      compress(image + pixel * a.channels, sums);
-    }
-    if (!on.rescale_plane) return;
-    auto* all = thread.template shared<PlaneSums<kWidth>>();
-    all[thread.index()] = sums;
-    join_parts(thread, at, all,
-               [](PlaneSums<kWidth>& mine, const PlaneSums<kWidth>& other) { mine.add(other); });
-    // The factors of the channels take the place of their sums.
-    float* factors = all[at.column].first;
-    if (at.part == 0) {
-      for (int i = 0; i < kWidth; ++i) factors[i] = rescaling_of(all[at.column], i);
-    }
-    thread.barrier();
-    for (int64_t pixel = at.part; is_one && pixel < plane; pixel += at.parts) {
-      rescale(image + pixel * a.channels, factors);
-    }
-  }
-
- private:
-  // The sixteen channels from an element of dY on.
-  APPROX_GPU void compress(int64_t element, PlaneSums<kWidth>& sums) const {
-    Floats<kWidth / 2> stored;
-    uint32_t places = 0;
-    // (Whole, so that what is indexed stays in registers.)
-    APPROX_UNROLL(2)
-    for (int half = 0; half < 2; ++half) {
-      const Floats<8> values = load<8>(on.args.dy + element + 8 * half);
-      APPROX_UNROLL(2)
-      for (int four = 0; four < 2; ++four) {
-        const int from = 8 * half + 4 * four;
-        Floats<4> own;
-        for (int i = 0; i < 4; ++i) own.v[i] = values.v[4 * four + i];
-        const FourKept kept = kept_of_four<kM>(on.args, own, element + from);
-        for (int i = 0; i < 4; ++i) {
-          sums.first[from + i] += std::fabs(own.v[i]);
-          sums.second[from + i] += std::fabs(kept.left.v[i]);
-        }
-        const TwoStored two = two_stored(kept);
-        stored.v[from / 2] = two.first;
-        stored.v[from / 2 + 1] = two.second;
-        places |= two.places << from;
-      }
-    }
-    store<kWidth / 2>(on.stored + element / 2, stored);
-    on.places[element / kWidth] = static_cast<uint16_t>(places);
-  }
-
-  APPROX_GPU void rescale(int64_t element, const float* factors) const {
-    Floats<kWidth / 2> stored = load<kWidth / 2>(on.stored + element / 2);
-    const uint32_t places = on.places[element / kWidth];
-    for (int i = 0; i < kWidth / 2; ++i) {
-      stored.v[i] *= factors[i / 2 * 4 + static_cast<int>(places >> 2 * i & 3)];
-    }
-    store<kWidth / 2>(on.stored + element / 2, stored);
+    fours.for_kept(thread, [&](int64_t at, const Kept<kWidth>& kept) {
+      const TwoStored low = two_stored(kept.four[0]), high = two_stored(kept.four[1]);
+      store<4>(stored + at / 2, Floats<4>{{low.first, low.second, high.first, high.second}});
+      // (The lower half of a word lies first.)
+      reinterpret_cast<uint8_t*>(places)[at / kWidth] =
+          static_cast<uint8_t>(low.places | high.places << 4);
+    });
   }
 };
+
+// Calls run(kernel) with the kernel that does it.
+template <typename Number, typename Run>
+void with_compress_kernel(const CompressArgs<Number>& on, Run run,
+                          int64_t most_blocks = kMostListBlocks) {
+  const auto compress = [&](const auto& fours) {
+    run(CompressTwoOfFour{fours, on.stored, on.places});
+  };
+  if (on.args.m == 2) {
+    return with_fours<2, 8, 8>(on.args, on.images, on.rescale_plane, most_blocks, compress);
+  }
+  with_fours<4, 8, 8>(on.args, on.images, on.rescale_plane, most_blocks, compress);
+}
 
 }  // namespace approx

@@ -8,8 +8,7 @@ namespace {
 template <typename Number>
 void launch_compress(const CompressArgs<Number>& args, void* stream) {
   if (args.images == 0) return;
-  if (args.args.m == 2) return launch(CompressTwoOfFour<Number, 2>{args}, stream);
-  launch(CompressTwoOfFour<Number, 4>{args}, stream);
+  with_compress_kernel(args, [&](const auto& kernel) { launch(kernel, stream); });
 }
 
 template <typename Number>

@@ -89,6 +89,17 @@ class EmulatedBlock {
     if (wrong_.empty()) wrong_ = what;
   }
 
+  // Of a count in shared memory: that somebody has set it, so that it is not as the block began.
+  void check_count(const int32_t* count) {
+    const auto* at = reinterpret_cast<const unsigned char*>(count);
+    const unsigned char* begin = shared_.data() + kSharedZone;
+    if (at < begin || at + sizeof *count > begin + grid_.shared) {
+      complain("a count is not in shared memory");
+    } else if (std::all_of(at, at + sizeof *count, [](auto byte) { return byte == kUnwritten; })) {
+      complain("what nobody has set is counted on");
+    }
+  }
+
   // What that lane of the thread's warp offered.
   uint64_t seen(const CpuThread& thread, int lane) const {
     const int first = thread.index_ / kWarp * kWarp;
@@ -272,6 +283,11 @@ uint64_t CpuThread::exchange(uint64_t word, int lane) {
 
 void CpuThread::together(void* mine, WarpWork work) {
   block_->wait_for_all_lanes(*this, mine, work);
+}
+
+void CpuThread::add(int32_t* count, int32_t value) {
+  block_->check_count(count);
+  *count += value;
 }
 
 void CpuThread::complain(const char* what) { block_->complain(what); }

@@ -59,6 +59,7 @@ class CpuThread {
   uint32_t ballot(bool mine);
 
   void add(int64_t* sum, int64_t value) { *sum += value; }
+  void add(int32_t* count, int32_t value);
 
   // Copied at once, or when somebody waits for it and not before: a GPU may do either.
   template <int kBytes>
@@ -135,23 +136,26 @@ std::string emulate(const Kernel& kernel, Order order) {
                   [&](CpuThread& thread) { kernel(thread); });
 }
 
-// A GPU's memory: NaN until it is written, between zones that must stay so.
+// A GPU's memory: NaN until it is written, between zones that must stay so. It begins so many
+// numbers behind an address that sixteen bytes divide.
 template <typename T>
 class GpuArray {
  public:
-  explicit GpuArray(int64_t count) : all_(static_cast<size_t>(count + 2 * kZone)) {
+  explicit GpuArray(int64_t count, int64_t behind = 0)
+      : behind_(behind), all_(static_cast<size_t>(count + behind + 2 * kZone)) {
     std::memset(static_cast<void*>(all_.data()), kUnwritten, all_.size() * sizeof(T));
   }
-  explicit GpuArray(const std::vector<T>& values) : GpuArray(static_cast<int64_t>(values.size())) {
+  explicit GpuArray(const std::vector<T>& values, int64_t behind = 0)
+      : GpuArray(static_cast<int64_t>(values.size()), behind) {
     if (!values.empty()) std::memcpy(data(), values.data(), values.size() * sizeof(T));
   }
 
-  T* data() { return all_.data() + kZone; }
-  const T* data() const { return all_.data() + kZone; }
-  int64_t size() const { return static_cast<int64_t>(all_.size()) - 2 * kZone; }
-  std::vector<T> values() const { return {all_.begin() + kZone, all_.end() - kZone}; }
+  T* data() { return all_.data() + kZone + behind_; }
+  const T* data() const { return all_.data() + kZone + behind_; }
+  int64_t size() const { return static_cast<int64_t>(all_.size()) - behind_ - 2 * kZone; }
+  std::vector<T> values() const { return {all_.begin() + kZone + behind_, all_.end() - kZone}; }
 
-  bool intact() const { return untouched(all_.data()) && untouched(data() + size()); }
+  bool intact() const { return untouched(data() - kZone) && untouched(data() + size()); }
 
  private:
   static constexpr int64_t kZone = 64;  // so that the array lies as a GPU's memory does
@@ -165,6 +169,7 @@ class GpuArray {
     return true;
   }
 
+  int64_t behind_;
   std::vector<T> all_;
 };
 

@@ -46,11 +46,13 @@ std::vector<Number> nm_by_definition(const NmOnGpu<Number>& on, const std::vecto
 // Draws how many pixels there are, how is chosen and what is rescaled.
 template <typename Number>
 void draw_nm(Draws& draw, NmOnGpu<Number>& on) {
-  on.images = 1 + draw.below(2);
-  on.args.pixels = on.images * (1 + draw.below(draw.below(2) == 0 ? 5 : 40));
-  // (What is chosen at random may be so little that its rescaling is no number.)
-  const int64_t how = draw.below(5);
-  on.args.random = how == 0;
+  static constexpr int64_t kPlanes[] = {1, 5, 7, 40, 49};
+  on.images = 1 + draw.below(3);
+  on.args.pixels = on.images * (draw.below(2) == 0 ? kPlanes[draw.below(5)] : 1 + draw.below(40));
+  // Planes of which threads take several turns.
+  if (draw.below(6) == 0) on.images = 1, on.args.pixels = 300 + draw.below(300);
+  const int64_t how = draw.below(6);
+  on.args.random = how == 0 || how == 5;
   on.args.rescale_group = how == 1;
   on.rescale_plane = how > 2;
 }

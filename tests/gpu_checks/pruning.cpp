@@ -16,11 +16,14 @@ namespace approx {
 namespace {
 
 int64_t drawn_count(Draws& draw) {
-  return draw.below(4) == 0 ? 3000 + draw.below(2000) : 1 + draw.below(300);
+  return draw.below(4) == 0 ? 3000 + draw.below(17000) : 1 + draw.below(300);
 }
 
 // Few enough that threads take several turns.
 int64_t drawn_blocks(Draws& draw) { return 1 + draw.below(3); }
+
+// How far behind an address that sixteen bytes divide an array begins.
+int64_t drawn_behind(Draws& draw) { return draw.below(2) == 0 ? 0 : 1 + draw.below(7); }
 
 Rng drawn_rng(Draws& draw) {
   return {.seed = static_cast<uint64_t>(draw.below(1 << 30)),
@@ -46,7 +49,7 @@ class GivenRng {
   GpuArray<uint64_t> step_;
 };
 
-template <typename Number, bool kFours>
+template <typename Number>
 std::string pruning_agrees(uint64_t seed) {
   Draws draw(seed);
   const int64_t count = drawn_count(draw);
@@ -65,10 +68,11 @@ std::string pruning_agrees(uint64_t seed) {
   const GivenRng given(args.rng, draw);
   const bool in_place = draw.below(2) == 0;
   const int64_t blocks = drawn_blocks(draw);
+  const int64_t behind = drawn_behind(draw), pruned_behind = drawn_behind(draw);
 
   std::string wrong = in_all_orders<std::vector<Number>>(
       [&](Order order, std::vector<Number>& results) {
-        GpuArray<Number> dy(values), pruned(count);
+        GpuArray<Number> dy(values, behind), pruned(count, pruned_behind);
         const GpuArray<float> tau(std::vector<float>{args.tau});
         GpuArray<int64_t> kept(std::vector<int64_t>{0});
         StochasticArgs<Number> there = args;
@@ -76,8 +80,10 @@ std::string pruning_agrees(uint64_t seed) {
         there.pruned = in_place ? dy.data() : pruned.data();
         there.tau = std::numeric_limits<float>::quiet_NaN();
         there.rng = given.rng();
-        std::string failed = emulate(
-            StochasticPrune<Number, kFours>{{there, tau.data(), kept.data()}, blocks}, order);
+        std::string failed;
+        with_stochastic_kernel<Number>(
+            {there, tau.data(), kept.data()},
+            [&](const auto& kernel) { failed = emulate(kernel, order); }, blocks);
         if (!dy.intact() || !pruned.intact() || !kept.intact()) failed = "it wrote elsewhere";
         if (failed.empty() && *kept.data() != wanted_kept) {
           failed = fmt::format("{} counted and not {}", *kept.data(), wanted_kept);
@@ -92,16 +98,20 @@ std::string pruning_agrees(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({} of tau {})", wrong, count, args.tau);
 }
 
-// N:M pruning of shapes that `kernel` takes.
-template <typename Number, typename Kernel>
+// N:M pruning of such groups.
+template <typename Number>
 std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
   Draws draw(seed);
   NmOnGpu<Number> on;
   NmArgs<Number>& args = on.args;
   args.m = groups[static_cast<size_t>(draw.below(static_cast<int64_t>(groups.size())))];
   args.n = 1 + draw.below(args.m);
-  args.channels = std::max<int64_t>(args.m, 4) * (1 + draw.below(draw.below(3) == 0 ? 40 : 5));
+  static constexpr int64_t kFours[] = {1, 2, 3, 5, 16, 25};
+  args.channels = args.m <= 4 ? 4 * kFours[draw.below(6)]
+                              : args.m * (1 + draw.below(draw.below(3) == 0 ? 40 : 5));
   draw_nm(draw, on);
+  const int64_t blocks = drawn_blocks(draw);
+  const int64_t behind = drawn_behind(draw), pruned_behind = drawn_behind(draw);
   args.rng = drawn_rng(draw);
   const int64_t count = args.pixels * args.channels;
   auto floats = draw.numbers(count);
@@ -116,18 +126,20 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
   int64_t wanted_kept = 0;
   const auto wanted = nm_by_definition(on, values, wanted_kept);
   std::vector<Number> got;
-  const GpuArray<Number> dy(values);
+  const GpuArray<Number> dy(values, behind);
   const GivenRng given(args.rng, draw);
   std::string wrong = in_all_orders<std::vector<Number>>(
       [&](Order order, std::vector<Number>& results) {
-        GpuArray<Number> pruned(count);
+        GpuArray<Number> pruned(count, pruned_behind);
         GpuArray<int64_t> kept(std::vector<int64_t>{0});
         NmOnGpu<Number> there = on;
         there.args.dy = dy.data();
         there.args.pruned = pruned.data();
         there.args.rng = given.rng();
         there.kept = kept.data();
-        std::string failed = emulate(Kernel{there}, order);
+        std::string failed;
+        with_nm_kernel(
+            there, [&](const auto& kernel) { failed = emulate(kernel, order); }, blocks);
         if (!pruned.intact() || !kept.intact()) failed = "it wrote elsewhere";
         if (failed.empty() && *kept.data() != wanted_kept) {
           failed = fmt::format("{} counted and not {}", *kept.data(), wanted_kept);
@@ -142,13 +154,12 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
 
 template <typename Number>
 std::string fours_agree(uint64_t seed) {
-  return seed % 2 == 0 ? nm_agrees<Number, NmPruneFours<Number, 2>>(seed, {2})
-                       : nm_agrees<Number, NmPruneFours<Number, 4>>(seed, {4});
+  return nm_agrees<Number>(seed, {2, 4});
 }
 
 template <typename Number>
 std::string lanes_agree(uint64_t seed) {
-  return nm_agrees<Number, NmPruneLanes<Number>>(seed, {8, 16, 32});
+  return nm_agrees<Number>(seed, {8, 16, 32});
 }
 
 template <bool kFours>
@@ -189,21 +200,24 @@ std::string mean_agrees(uint64_t seed) {
   for (const Number value : values) {
     wanted += std::abs(double{static_cast<float>(value)}) / static_cast<double>(count);
   }
-  const GpuArray<Number> there(values);
   std::vector<float> got;
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
-        GpuArray<double> partial(kMostPartials);
-        GpuArray<float> mean(1);
-        const MeanMagnitudeArgs<Number> args{count, there.data(), partial.data(), mean.data()};
-        const PartialMagnitudes<Number> sums{args, blocks};
-        std::string failed = emulate(sums, order);
-        if (failed.empty()) {
-          failed =
-              emulate(MeanOfPartials{count, sums.grid().x, partial.data(), mean.data()}, order);
+        std::string failed;
+        for (const int64_t behind : {0, 1}) {  // the same wherever they lie
+          const GpuArray<Number> there(values, behind);
+          GpuArray<double> partial(kMostPartials);
+          GpuArray<float> mean(1);
+          with_mean_kernels<Number>(
+              {count, there.data(), partial.data(), mean.data()},
+              [&](const auto& kernel) {
+                if (failed.empty()) failed = emulate(kernel, order);
+              },
+              blocks);
+          if (!partial.intact() || !mean.intact()) failed = "it wrote elsewhere";
+          if (behind != 0 && mean.values() != results) failed = "another mean at another address";
+          results = mean.values();
         }
-        if (!partial.intact() || !mean.intact()) failed = "it wrote elsewhere";
-        results = mean.values();
         return failed;
       },
       got);
@@ -239,12 +253,9 @@ std::string draws_agree(uint64_t seed) {
 }  // namespace
 
 std::vector<Agreement> pruning_on_gpu() {
-  return {{"stochastic pruning, fours", pruning_agrees<float, true>},
-          {"stochastic pruning, one by one", pruning_agrees<float, false>},
-          {"stochastic pruning of bfloat16, fours", pruning_agrees<BFloat16, true>},
-          {"stochastic pruning of bfloat16, one by one", pruning_agrees<BFloat16, false>},
-          {"stochastic pruning of float16, fours", pruning_agrees<Float16, true>},
-          {"stochastic pruning of float16, one by one", pruning_agrees<Float16, false>},
+  return {{"stochastic pruning", pruning_agrees<float>},
+          {"stochastic pruning of bfloat16", pruning_agrees<BFloat16>},
+          {"stochastic pruning of float16", pruning_agrees<Float16>},
           {"n of 2 and 4", fours_agree<float>},
           {"n of 2 and 4 of bfloat16", fours_agree<BFloat16>},
           {"n of 2 and 4 of float16", fours_agree<Float16>},
