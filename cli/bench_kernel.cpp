@@ -38,6 +38,11 @@ constexpr Nanoseconds kShortTime = std::chrono::milliseconds(2);
 
 constexpr const char* kUnnamedShapes = "wang2019_table1";
 
+std::string choices_of_environment() {
+  const char* file = std::getenv("APPROXTRAIN_CUDNN_CHOICES");
+  return file == nullptr ? "" : file;
+}
+
 struct BenchFlags {
   // What is benchmarked.
   std::string ops = "weight_gradient", methods, recorded, device = "cpu";
@@ -48,7 +53,7 @@ struct BenchFlags {
   bool chosen = false;
   bool cold = false;
   std::string graphs = "auto";
-  std::string cudnn_choices;  // a file, "": none
+  std::string cudnn_choices = choices_of_environment();  // a file, "": none
   // How.
   BenchEffort effort;
   bool explain = false;
@@ -297,7 +302,6 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
       "approxtrain bench-kernel --recorded operands --method stochastic_pruning\n"
       "approxtrain bench-kernel --self-test");
   auto flags = std::make_shared<BenchFlags>();
-  if (const char* file = std::getenv("APPROXTRAIN_CUDNN_CHOICES")) flags->cudnn_choices = file;
   command
       ->add_option("--op", flags->ops,
                    "forward, data_gradient, weight_gradient, or all: each product that a method "

@@ -112,7 +112,7 @@ std::vector<std::string> variants_of(const std::vector<KernelRule>& rows) {
 // Those that a table may name.
 std::vector<std::string> variants_with_rules() {
   auto names = variants_of(builtin_kernel_rules().rows());
-  for (const auto& variant : kUnmeasuredVariants) names.emplace_back(variant.name);
+  for (const auto& variant : kUnruledVariants) names.emplace_back(variant.name);
   return names;
 }
 
@@ -150,10 +150,9 @@ KernelRules::KernelRules(std::string_view text, std::string_view what) {
       if (!is_builtin && std::find(known.begin(), known.end(), variant) == known.end()) {
         throw usage_error("unknown variant {}{}", quote(variant), known_names(variant, known));
       }
-      wait_for_density_ |=
-          std::ranges::any_of(kUnmeasuredVariants, [&](const UnmeasuredVariant& unmeasured) {
-            return unmeasured.waits && unmeasured.name == variant;
-          });
+      wait_for_density_ |= std::ranges::any_of(
+          kUnruledVariants,
+          [&](const UnruledVariant& unruled) { return unruled.waits && unruled.name == variant; });
     } catch (const Error& error) {
       throw usage_error("{}:{}: {}", what, number, error.what());
     }

@@ -85,11 +85,10 @@ struct PartialMagnitudes {
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     float sum = 0;
-    for_own_vectors<kWidth, kWide ? kWidth : 1>(thread, args.values, args.count,
-                                                [&](int64_t /*at*/, const Floats<kWidth>& values) {
-                                                  for (int i = 0; i < kWidth; ++i)
-                                                    sum += std::fabs(values.v[i]);
-                                                });
+    const auto add = [&](int64_t /*at*/, const Floats<kWidth>& values) {
+      for (int i = 0; i < kWidth; ++i) sum += std::fabs(values.v[i]);
+    };
+    for_own_vectors<kWidth, kWide ? kWidth : 1>(thread, args.values, args.count, add);
     const int64_t last = args.count / kWidth * kWidth + index_in_grid(thread);
     if (last < args.count) sum += std::fabs(static_cast<float>(args.values[last]));
     const double all = sum_of_block(thread, double{sum}, thread.template shared<double>());

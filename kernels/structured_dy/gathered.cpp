@@ -46,7 +46,7 @@ REGISTER_KERNEL(StructuredDY, "cusparselt", by_cusparselt)
     .on({Hardware::kCuda})
     .reads({ElementType::kBFloat16, ElementType::kHalf})
     .where(cusparselt_fits)
-    .pays(unmeasured)
+    .pays(pays_nowhere)
     .in_two_parts(prepare_cusparselt)
     .rank(-1);
 

@@ -77,7 +77,7 @@ REGISTER_KERNEL(StructuredDY, "mma_sp", by_tensor_cores)
     .on({Hardware::kCuda})
     .reads({ElementType::kBFloat16, ElementType::kHalf})
     .where(two_of_four_fits)
-    .pays(unmeasured)
+    .pays(pays_nowhere)
     .in_two_parts(prepare_two_of_four)
     .rank(-2);
 

@@ -229,7 +229,7 @@ FAULTS = [
     ("all four are one group", NM, "kM == 4 ? 0x03020100 : 0x01000100", "0x03020100"),
     ("one too few stays", NM, "0x01010101u * (0x80 -", "0x01010101u * (0x81 -"),
     ("groups are not rescaled", NM, "!a.random && !a.rescale_group;", "!a.random;"),
-    ("vectors of parts of dY", NM, "if (together % kWidth == 0 && ", "if ("),
+    ("vectors of parts of dY", NM, "together % kWidth == 0", "together > 0"),
     ("sums of planes are read before they are whole", NM,
      "  thread.barrier();\n  for (int channel", "  for (int channel"),
     ("factors are read before they are there", NM,

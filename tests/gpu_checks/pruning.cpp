@@ -109,7 +109,7 @@ std::string nm_agrees(uint64_t seed, const std::vector<int64_t>& groups) {
   static constexpr int64_t kFours[] = {1, 2, 3, 5, 16, 25};
   args.channels = args.m <= 4 ? 4 * kFours[draw.below(6)]
                               : args.m * (1 + draw.below(draw.below(3) == 0 ? 40 : 5));
-  draw_nm(draw, on);
+  draw_nm(seed, draw, on);
   const int64_t blocks = drawn_blocks(draw);
   const int64_t behind = drawn_behind(draw), pruned_behind = drawn_behind(draw);
   args.rng = drawn_rng(draw);

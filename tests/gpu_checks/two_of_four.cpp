@@ -41,7 +41,7 @@ std::string compressing_agrees(uint64_t seed) {
   args.m = kM;
   args.n = kM == 2 ? 1 : 1 + draw.below(2);
   args.channels = 16 * (1 + draw.below(draw.below(3) == 0 ? 40 : 5));
-  draw_nm(draw, on);
+  draw_nm(seed, draw, on);
   args.rng = {.seed = static_cast<uint64_t>(draw.below(1 << 30)), .layer = 3, .step = 5};
   const int64_t blocks = 1 + draw.below(3);  // few enough that threads take several turns
   const int64_t count = args.pixels * args.channels;

@@ -87,7 +87,7 @@ TEST(KernelRules, RowsAreWrittenAsTheyAreRead) {
 TEST(KernelRules, WhatNobodyMeasuredPaysWhereAnotherTableSaysSo) {
   Problem p{.product = Product::kDataGradient, .ci = 64, .co = 64, .ho = 8, .wo = 8};
   p.density = 0;
-  for (const auto& [variant, waits] : kUnmeasuredVariants) {
+  for (const auto& [variant, waits] : kUnruledVariants) {
     EXPECT_FALSE(builtin_kernel_rules().pay(variant, p)) << variant;
     const KernelRules rules(std::string(variant) + " * * * * * * ..0.1", "t");
     EXPECT_TRUE(rules.pay(variant, p)) << variant;

@@ -1,0 +1,151 @@
+"""The tables of docs/gpu.md that a GPU has measured, from what `scripts/gpu-suite` left in a
+database. scripts/make-results writes them between their marks."""
+
+import json
+import sqlite3
+
+from findings import shown
+
+SDGP, PRUNING, AT_RANDOM = "sdgp:", "stochastic_pruning:p=0.9", "pruned_at_random:density="
+DENSITIES = ("0.5", "0.1", "0.02", "0.01")
+ENTRIES = ("sparse_", "block_")  # variants that multiply the entries or tiles that are left
+
+
+def tables(program, db):
+    """By the name of its mark. `program` runs approxtrain with arguments and returns its output."""
+    rows = [row for row in program("kernels") if row["verdict"] != "skipped"]
+    return {"gpu: steps": steps(program("table")),
+            "gpu: pruning": pruning([row for row in rows if row["precision"] == "bf16"]),
+            "gpu: crossover": crossover(rows),
+            "gpu: sampled": sampled(rows),
+            "gpu: layers": layers(db)}
+
+
+def page(header, lines):
+    return "\n".join([f"| {' | '.join(header)} |", "|---" * len(header) + "|",
+                      *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
+
+
+def setting_of(row):
+    parts = dict(part.split("=", 1) for part in (row["setting"] or "").split())
+    return parts.get("precision", "fp32")
+
+
+def steps(rows):
+    """The speedup of a step over the best exact one, and over a stock one where that was timed."""
+    columns = list(dict.fromkeys((row["network"], setting_of(row)) for row in rows))
+    lines = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        line = [method if " " in method else f"`{method}`"]
+        for column in columns:
+            row = next((row for row in rows if (row["network"], setting_of(row)) == column and
+                        row["method"] == method), None)
+            line.append("–" if row is None or row["speedup"] is None else step(row))
+        lines.append(line)
+    return page(["method", *(f"{network}, {precision}" for network, precision in columns)], lines)
+
+
+def step(row):
+    text = shown(row, "speedup", 2)
+    if row["speedup_lo"] is None:
+        text += " (one process)"
+    if row["speedup_vs_stock"] is not None:
+        text += f"; {shown(row, 'speedup_vs_stock', 2)}"
+    return text
+
+
+def us(ns):
+    return "–" if ns is None else f"{ns / 1e3:.1f}"
+
+
+def fastest(rows, key="ns_median"):
+    return min((row[key] for row in rows if row[key] is not None), default=None)
+
+
+def by_shape(rows, op):
+    shapes = dict.fromkeys(row["shape"] for row in rows if row["op"] == op)
+    return {shape: [row for row in rows if (row["shape"], row["op"]) == (shape, op)]
+            for shape in shapes if "/" in shape}
+
+
+def pruning(rows):
+    """Microseconds of a data gradient under pruning, choosing included."""
+    lines = []
+    for shape, cases in by_shape(rows, "data_gradient").items():
+        def of(method, *variants):
+            return [row for row in cases if row["method"].startswith(method) and
+                    (not variants or row["variant"].startswith(variants))]
+        if not of(SDGP):
+            continue
+        lines.append([f"`{shape}`", us(fastest(of("dense"))), us(fastest(of(SDGP, "masked"))),
+                      us(fastest(of(SDGP, "mma_sp"))), us(fastest(of(SDGP, "cusparselt"))),
+                      us(fastest(of(PRUNING), "plan_ns")), us(fastest(of(PRUNING, "exact"))),
+                      us(fastest(of(PRUNING, *ENTRIES)))])
+    return page(["layer", "exact, µs", "2:4, written out", "2:4, `mma_sp`", "2:4, `cusparselt`",
+                 "p = 0.9, choosing", "p = 0.9, exact product", "p = 0.9, entries or tiles"], lines)
+
+
+def crossover(rows):
+    """Exact time over that of the faster of entries and tiles, by the share that is left."""
+    lines = []
+    for precision in ("fp32", "bf16"):
+        for op in ("data_gradient", "weight_gradient"):
+            for shape, cases in by_shape(rows, op).items():
+                own = [row for row in cases if row["precision"] == precision]
+                exact = fastest(row for row in own if row["method"] == "dense")
+                cells = []
+                for density in DENSITIES:
+                    best = fastest(row for row in own if row["method"] == AT_RANDOM + density and
+                                   row["variant"].startswith(ENTRIES))
+                    ratio = None if best is None or exact is None else exact / best
+                    cells.append("–" if ratio is None else
+                                 f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}")
+                if any(cell != "–" for cell in cells):
+                    lines.append([precision, op.replace("_", " "), f"`{shape}`", us(exact), *cells])
+    left = [f"{float(density):.0%} left" for density in DENSITIES]
+    return page(["", "product", "layer", "exact, µs", *left], lines)
+
+
+def sampled(rows):
+    """Of 1x1 products with half or a tenth of the channels, the fastest way and its speedup."""
+    lines = []
+    for op in ("forward", "data_gradient"):
+        for shape, cases in by_shape(rows, op).items():
+            exact = fastest(row for row in cases if row["method"] == "dense")
+            line = [op.replace("_", " "), f"`{shape}`", us(exact)]
+            own = [row for row in cases if row["method"].startswith("topk_weights:")]
+            for ratio in ("0.5", "0.1"):
+                both = [row for row in own if f"ratio={ratio}," in row["method"] and
+                        "mode=both" in row["method"]]
+                best = min(both, key=lambda row: row["ns_median"], default=None)
+                line.append("–" if best is None else
+                            f"{us(best['ns_median'])}, `{best['variant']}`, of it choosing "
+                            f"{us(best['plan_ns'])}: {exact / best['ns_median']:.2f}")
+            if own:
+                lines.append(line)
+    return page(["product", "layer", "exact, µs", "half of the channels", "a tenth"], lines)
+
+
+def layers(db):
+    """All data gradients of a network together, exact and 2:4 by each way, in milliseconds."""
+    with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as store:
+        found = store.execute("SELECT params, content FROM study_run WHERE name = 'layer-times' "
+                              "ORDER BY study_run_id").fetchall()
+    store.close()
+    newest = {}
+    for params, content in found:
+        of, table = json.loads(params), json.loads(content)
+        rows = [dict(zip(table["columns"], row)) for row in table["rows"]]
+        newest[of["network"], of["batch-size"]] = {
+            (row["method"], row["variant"]): row for row in rows
+            if row["layer"] == "all layers" and row["product"] == "data_gradient"}
+    lines = []
+    for (network, batch), sums in newest.items():
+        exact = sums["dense", None]["ms"]
+        line = [f"{network}, batch {batch}", f"{exact:.2f}", f"{exact / 2:.2f}"]
+        for variant in ("masked", "mma_sp", "cusparselt"):
+            row = sums.get(("sdgp", variant))
+            line.append("–" if row is None else f"{row['ms']:.2f}")
+        lines.append(line)
+    return page(["network", "exact, ms", "as the paper estimates", "written out", "`mma_sp`",
+                 "`cusparselt` where it can"], lines)
