@@ -17,11 +17,23 @@
 #include "core/train/accuracy_run.h"
 #include "core/train/device.h"
 #include "core/train/precision.h"
+#include "core/train/step_recorder.h"
 #include "core/train/timing_run.h"
 #include "kernels/dense/cudnn.h"
 
 namespace approx {
 namespace {
+
+// As steps are: a build without graphs launches them.
+void capture(std::vector<KernelCase>& cases, const c10::Device& device) {
+  std::shared_ptr<StepRecorder> recorder;
+  try {
+    recorder = open_step_recorder(device);
+  } catch (const Error& error) {
+    return make_launched(cases, error.what());
+  }
+  make_captured(cases, recorder);
+}
 
 class LibraryEngine final : public Engine {
  public:
@@ -90,7 +102,7 @@ class LibraryEngine final : public Engine {
     return with_own_errors([&] {
       const auto device = prepared(setting);
       auto cases = kernel_cases_of(shape, product, methods, device, setting.precision);
-      if (setting.graphs && !device.is_cpu()) make_captured(cases, open_step_recorder(device));
+      if (setting.graphs && !device.is_cpu()) capture(cases, device);
       if (setting.cold) make_cold(cases, device);
       return cases;
     });

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -277,6 +278,17 @@ KernelChoice choice_of(const Subject& subject, const std::string& method, const 
           .candidates = explain(plan, o)};
 }
 
+// Adds to the remark of a case why a device is told each of its calls anew; "" where it is not.
+void say_launched(KernelCase& kernel, const std::function<std::string()>& why) {
+  kernel.remark = [before = kernel.remark, why] {
+    std::string text = before ? before() : "";
+    if (const std::string reason = why(); !reason.empty()) {
+      text += fmt::format("{}launched at each call: {}", text.empty() ? "" : "; ", reason);
+    }
+    return text;
+  };
+}
+
 // "resnet20 conv 3", as schedules count layers.
 std::string layer_label(const RecordedOperands& recorded) {
   return fmt::format("{} {} {}", recorded.network, recorded.layer.is_conv() ? "conv" : "linear",
@@ -311,17 +323,8 @@ Operands bench_operands(const ConvShape& s, Product product, c10::Device device)
 
 void make_captured(std::vector<KernelCase>& cases, const std::shared_ptr<StepRecorder>& recorder) {
   for (auto& kernel : cases) {
-    const auto remark_of = [before = kernel.remark](auto why) {
-      return [before, why] {
-        std::string text = before ? before() : "";
-        if (const std::string reason = why(); !reason.empty()) {
-          text += fmt::format("{}launched at each call: {}", text.empty() ? "" : "; ", reason);
-        }
-        return text;
-      };
-    };
     if (!kernel.waits_for.empty()) {
-      kernel.remark = remark_of([what = kernel.waits_for] { return "it waits for " + what; });
+      say_launched(kernel, [what = kernel.waits_for] { return "it waits for " + what; });
       continue;
     }
     const CapturedCall run(recorder, kernel.run);
@@ -330,8 +333,12 @@ void make_captured(std::vector<KernelCase>& cases, const std::shared_ptr<StepRec
       const CapturedCall plan(recorder, kernel.plan);
       kernel.plan = [plan] { with_own_errors([&] { plan(); }); };
     }
-    kernel.remark = remark_of([run] { return run.failure(); });
+    say_launched(kernel, [run] { return run.failure(); });
   }
+}
+
+void make_launched(std::vector<KernelCase>& cases, const std::string& why) {
+  for (auto& kernel : cases) say_launched(kernel, [why] { return why; });
 }
 
 void make_cold(std::vector<KernelCase>& cases, c10::Device device) {

@@ -34,6 +34,9 @@ std::vector<KernelCase> kernel_cases_of(const ConvShape& shape, Product product,
 // recorded, are called as before and say so in their remark.
 void make_captured(std::vector<KernelCase>& cases, const std::shared_ptr<StepRecorder>& recorder);
 
+// Leaves them as they are and lets their remarks say why.
+void make_launched(std::vector<KernelCase>& cases, const std::string& why);
+
 // Makes each call of these cases find nothing in the caches of their device.
 void make_cold(std::vector<KernelCase>& cases, c10::Device device);
 

@@ -244,6 +244,14 @@ TEST(KernelCases, OfADeviceAreCapturedButWhereTheyWaitForIt) {
   }
 }
 
+TEST(KernelCases, ThatAreLaunchedSayWhy) {
+  auto cases = cases_of(Product::kWeightGradient, {"topk_position"});
+  make_launched(cases, "built without CUDA");
+  for (const auto& kernel : cases) {
+    EXPECT_EQ(kernel.remark(), "launched at each call: built without CUDA");
+  }
+}
+
 TEST(KernelCases, TheRooflineIsOfWorkThatWasDone) {
   const auto from = at::arange(3'000'001, at::kFloat), to = at::empty_like(from);
   copy_numbers(from, to);
