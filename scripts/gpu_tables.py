@@ -4,54 +4,24 @@ database. scripts/make-results writes them between their marks."""
 import json
 import sqlite3
 
-from findings import shown
+from product_tables import of_rows
 
 SDGP, PRUNING, AT_RANDOM = "sdgp:", "stochastic_pruning:p=0.9", "pruned_at_random:density="
 DENSITIES = ("0.5", "0.1", "0.02", "0.01")
 ENTRIES = ("sparse_", "block_")  # variants that multiply the entries or tiles that are left
 
 
-def tables(program, db):
-    """By the name of its mark. `program` runs approxtrain with arguments and returns its output."""
-    rows = [row for row in program("kernels") if row["verdict"] != "skipped"]
-    return {"gpu: steps": steps(program("table")),
-            "gpu: pruning": pruning([row for row in rows if row["precision"] == "bf16"]),
+def tables(kernels, db):
+    """By the name of its mark. `kernels` are the rows of the database's `report kernels`."""
+    rows = [row for row in kernels if row["verdict"] != "skipped"]
+    return {"gpu: pruning": pruning([row for row in rows if row["precision"] == "bf16"]),
             "gpu: crossover": crossover(rows),
             "gpu: sampled": sampled(rows),
             "gpu: layers": layers(db)}
 
 
-def page(header, lines):
-    return "\n".join([f"| {' | '.join(header)} |", "|---" * len(header) + "|",
-                      *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
-
-
-def setting_of(row):
-    parts = dict(part.split("=", 1) for part in (row["setting"] or "").split())
-    return parts.get("precision", "fp32")
-
-
-def steps(rows):
-    """The speedup of a step over the best exact one, and over a stock one where that was timed."""
-    columns = list(dict.fromkeys((row["network"], setting_of(row)) for row in rows))
-    lines = []
-    for method in dict.fromkeys(row["method"] for row in rows):
-        line = [method if " " in method else f"`{method}`"]
-        for column in columns:
-            row = next((row for row in rows if (row["network"], setting_of(row)) == column and
-                        row["method"] == method), None)
-            line.append("–" if row is None or row["speedup"] is None else step(row))
-        lines.append(line)
-    return page(["method", *(f"{network}, {precision}" for network, precision in columns)], lines)
-
-
-def step(row):
-    text = shown(row, "speedup", 2)
-    if row["speedup_lo"] is None:
-        text += " (one process)"
-    if row["speedup_vs_stock"] is not None:
-        text += f"; {shown(row, 'speedup_vs_stock', 2)}"
-    return text
+def text_of(header, lines):
+    return "\n".join(of_rows(header, lines)) + "\n"
 
 
 def us(ns):
@@ -81,8 +51,9 @@ def pruning(rows):
                       us(fastest(of(SDGP, "mma_sp"))), us(fastest(of(SDGP, "cusparselt"))),
                       us(fastest(of(PRUNING), "plan_ns")), us(fastest(of(PRUNING, "exact"))),
                       us(fastest(of(PRUNING, *ENTRIES)))])
-    return page(["layer", "exact, µs", "2:4, written out", "2:4, `mma_sp`", "2:4, `cusparselt`",
-                 "p = 0.9, choosing", "p = 0.9, exact product", "p = 0.9, entries or tiles"], lines)
+    header = ["layer", "exact, µs", "2:4, written out", "2:4, `mma_sp`", "2:4, `cusparselt`",
+              "p = 0.9, choosing", "p = 0.9, exact product", "p = 0.9, entries or tiles"]
+    return text_of(header, lines)
 
 
 def crossover(rows):
@@ -103,7 +74,7 @@ def crossover(rows):
                 if any(cell != "–" for cell in cells):
                     lines.append([precision, op.replace("_", " "), f"`{shape}`", us(exact), *cells])
     left = [f"{float(density):.0%} left" for density in DENSITIES]
-    return page(["", "product", "layer", "exact, µs", *left], lines)
+    return text_of(["", "product", "layer", "exact, µs", *left], lines)
 
 
 def sampled(rows):
@@ -123,7 +94,7 @@ def sampled(rows):
                             f"{us(best['plan_ns'])}: {exact / best['ns_median']:.2f}")
             if own:
                 lines.append(line)
-    return page(["product", "layer", "exact, µs", "half of the channels", "a tenth"], lines)
+    return text_of(["product", "layer", "exact, µs", "half of the channels", "a tenth"], lines)
 
 
 def layers(db):
@@ -147,5 +118,5 @@ def layers(db):
             row = sums.get(("sdgp", variant))
             line.append("–" if row is None else f"{row['ms']:.2f}")
         lines.append(line)
-    return page(["network", "exact, ms", "as the paper estimates", "written out", "`mma_sp`",
-                 "`cusparselt` where it can"], lines)
+    return text_of(["network", "exact, ms", "as the paper estimates", "written out", "`mma_sp`",
+                    "`cusparselt` where it can"], lines)
