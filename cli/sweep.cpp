@@ -16,6 +16,7 @@
 #include "cli/sweep/controls.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/plan.h"
+#include "cli/sweep/possible.h"
 #include "cli/sweep_commands.h"
 #include "cli/sweep_flags.h"
 #include "cli/text.h"
@@ -113,11 +114,14 @@ void sweep_on_cluster(const Experiment& experiment, const GlobalOptions& options
                 .dry_run = flags.dry_run});
 }
 
-// Takes the learning rates of a tuned experiment from the store and says which they are.
-void take_rates(Experiment& experiment, const std::string& db, const DataChecksums& checksums) {
-  if (!experiment.tuning) return;
-  const auto lines =
-      take_tuned_rates(experiment, stored_accuracy(db), Catalogue::embedded(), checksums);
+// Takes the learning rates of a tuned experiment from the store; returns a line for each.
+std::vector<std::string> take_rates(Experiment& experiment, const std::string& db,
+                                    const DataChecksums& checksums) {
+  if (!experiment.tuning) return {};
+  return take_tuned_rates(experiment, stored_accuracy(db), Catalogue::embedded(), checksums);
+}
+
+void say_rates(const Experiment& experiment, const std::vector<std::string>& lines) {
   for (const auto& line : lines) {
     std::fputs(fmt::format("{}: {}\n", experiment.id, line).c_str(), stderr);
   }
@@ -131,15 +135,8 @@ void add_patterns(CLI::App& command, const char* flag, std::vector<std::string>&
       ->group("What to run");
 }
 
-// Those that tune, or those that are evaluated with the rates that tuning found.
-Experiment tuning_or_tuned(const SweepFlags& flags, const GlobalOptions& options,
-                           const DataChecksums& checksums) {
-  Experiment experiment =
-      load_experiment(flags.file, flags.overrides, Catalogue::embedded(), checksums);
-  if (!flags.tune) {
-    take_rates(experiment, options.db, checksums);
-    return experiment;
-  }
+// The runs that tune `experiment`.
+Experiment tuning_of(const Experiment& experiment, const DataChecksums& checksums) {
   if (!experiment.tuning) {
     throw usage_error("--tune: {} has no [tune] at {} scale, or a flag gives the learning rate",
                       experiment.id, name(experiment.scale));
@@ -147,21 +144,30 @@ Experiment tuning_or_tuned(const SweepFlags& flags, const GlobalOptions& options
   return tuning_runs(experiment, Catalogue::embedded(), checksums);
 }
 
+// That there is a run with a learning rate: of some without one it is said at the end of the sweep.
 void check_rates(const Experiment& experiment) {
   const auto& runs = experiment.runs();
-  const auto untuned = std::count_if(runs.begin(), runs.end(),
-                                     [](const auto& run) { return run.excluded == kNotTuned; });
-  if (untuned == 0) return;
+  const auto untuned = std::ranges::count(runs, kNotTuned, &PlannedRun::excluded);
+  const auto tuned = std::ranges::count(runs, "", &PlannedRun::excluded);
+  if (untuned == 0 || tuned > 0) return;
   throw usage_error(
-      "{} of {} runs have no learning rate yet; run the same with --tune first, or "
-      "give one with --set recipe.learning_rate=RATE",
+      "{} of {} runs have no learning rate yet, and no run has one; run the same with --tune "
+      "first, "
+      "or give one with --set recipe.learning_rate=RATE",
       untuned, runs.size());
 }
 
 // What the file and the flags ask for: controls are runs like others, so patterns choose last.
 Experiment planned(const SweepFlags& flags, const GlobalOptions& options,
                    const DataChecksums& checksums) {
-  Experiment experiment = tuning_or_tuned(flags, options, checksums);
+  Experiment experiment =
+      load_experiment(flags.file, flags.overrides, Catalogue::embedded(), checksums);
+  std::vector<std::string> rates;
+  if (flags.tune) {
+    experiment = tuning_of(experiment, checksums);
+  } else {
+    rates = take_rates(experiment, options.db, checksums);
+  }
   if (!flags.controls.empty()) {
     const auto left_out =
         add_controls(experiment, parse_controls(flags.controls),
@@ -171,7 +177,9 @@ Experiment planned(const SweepFlags& flags, const GlobalOptions& options,
     }
   }
   choose_runs(experiment, flags.patterns);
+  exclude_unserved(experiment);
   if (!flags.dry_run) check_rates(experiment);
+  say_rates(experiment, rates);
   return experiment;
 }
 
@@ -231,16 +239,18 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
         options.data_dir, flags->dry_run ? stored_checksums(options.db) : DataChecksums());
     const Experiment experiment = planned(*flags, options, checksums);
     take_table(flags->slurm, experiment.slurm);
+    // Where nothing can be done a plan is shown all the same: it has every reason.
+    const bool only_plan = flags->dry_run && !flags->slurm.on && experiment.as<Trainings>();
+    if (only_plan) print_plan(experiment, options.db, flags->sweep, flags->format == "json");
+    check_any_possible(experiment);
+    if (only_plan) return;
     if (flags->slurm.on) return sweep_on_cluster(experiment, options, *flags, submitted, *command);
     if (!experiment.as<Trainings>()) return sweep_item(experiment, options, *flags);
-    if (flags->dry_run) {
-      return print_plan(experiment, options.db, flags->sweep, flags->format == "json");
-    }
     const SweepResult result = run_experiment(experiment, options, flags->sweep);
     const int code = finish_sweep(experiment, result);
     if (flags->tune) {
       auto tuned = load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
-      take_rates(tuned, options.db, checksums);
+      say_rates(tuned, take_rates(tuned, options.db, checksums));
     }
     if (code != 0) throw Exit{code};
   });

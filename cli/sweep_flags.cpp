@@ -56,17 +56,6 @@ std::string failure_table(const std::vector<SweepResult::Failure>& failures) {
   return text;
 }
 
-// Whether a run cannot be done, whatever its file leaves out.
-bool cannot_be_done(const PlannedRun& run) {
-  if (run.excluded.empty()) return false;
-  try {
-    check(run.config);
-  } catch (const Error&) {
-    return true;
-  }
-  return false;
-}
-
 // Why runs are left out, each reason once, with the number of its runs.
 std::string excluded_lines(const Experiment& experiment) {
   std::vector<std::pair<std::string, int64_t>> reasons;
@@ -200,12 +189,6 @@ void add_jobs_flags(CLI::App& app, SweepOptions& sweep) {
 }
 
 int finish_sweep(const Experiment& experiment, const SweepResult& result) {
-  const auto& runs = experiment.runs();
-  if (!runs.empty() && std::all_of(runs.begin(), runs.end(), cannot_be_done)) {
-    throw usage_error("{}: none of its {} can be done: {}", experiment.id,
-                      runs.size() == 1 ? "runs" : fmt::format("{} runs", runs.size()),
-                      printable(runs.front().excluded));
-  }
   const int64_t ended = result.finished + result.diverged + result.failed + result.interrupted;
   std::string line =
       fmt::format("{}: {} {} ended", experiment.id, ended, ended == 1 ? "run" : "runs");

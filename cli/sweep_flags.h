@@ -18,8 +18,7 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep);
 // --jobs, --no-pin, --fail-fast, --max-failures: of several runs.
 void add_jobs_flags(CLI::App& app, SweepOptions& sweep);
 
-// Says on stderr what came of it, and why runs were left out; returns the exit code. Throws
-// Error(kUsage) where no run of the experiment can be done, whatever its file leaves out.
+// Says on stderr what came of it, and why runs were left out; returns the exit code.
 int finish_sweep(const Experiment& experiment, const SweepResult& result);
 
 }  // namespace approx

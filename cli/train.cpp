@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "cli/ranks/job.h"
 #include "cli/sweep/coordinator.h"
+#include "cli/sweep/possible.h"
 #include "cli/sweep/worker.h"
 #include "cli/sweep_flags.h"
 #include "core/config/dense.h"
@@ -104,9 +105,10 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
   }
   if (!flags.has("method")) flags.overrides.axes.emplace_back("method", kDense);
   if (!flags.has("seeds")) flags.overrides.axes.emplace_back("seeds", "0");
-  const Experiment experiment =
+  Experiment experiment =
       parse_experiment("id = \"train\"\n", "train", flags.overrides, Catalogue::embedded(),
                        dataset_checksums(options.data_dir));
+  exclude_unserved(experiment);
   if (experiment.runs().size() != 1) {
     throw usage_error("train: these flags name {} runs; name one value each, or use sweep",
                       experiment.runs().size());

@@ -88,6 +88,12 @@ const std::vector<Product>& MethodInfo::products_with(const Params& given) const
   return products;
 }
 
+void NetworkInfo::check_side(int64_t side) const {
+  if (side >= smallest) return;
+  throw usage_error("{} needs images of at least {}x{} pixels, the data set's are {}x{}", name,
+                    smallest, smallest, side, side);
+}
+
 void to_json(Json& json, const MethodInfo& info) {
   info_to_json(json, info);
   json["products"] = product_names(info.products);
@@ -120,7 +126,8 @@ void to_json(Json& json, const NetworkInfo& info) {
                    {"size", info.size},
                    {"parameters", info.parameters},
                    {"macs", info.macs},
-                   {"layers", info.layers}});
+                   {"layers", info.layers},
+                   {"smallest", info.smallest}});
 }
 
 void from_json(const Json& json, NetworkInfo& info) {
@@ -131,6 +138,7 @@ void from_json(const Json& json, NetworkInfo& info) {
   json.at("parameters").get_to(info.parameters);
   json.at("macs").get_to(info.macs);
   json.at("layers").get_to(info.layers);
+  json.at("smallest").get_to(info.smallest);
 }
 
 void to_json(Json& json, const StudyInfo& info) {

@@ -70,6 +70,10 @@ struct NetworkInfo : EntryInfo {
   int64_t classes = 0, channels = 0, size = 0;
   int64_t parameters = 0, macs = 0;
   std::vector<LayerInfo> layers;  // in the order of the forward pass
+  int64_t smallest = 1;           // side of the smallest image that survives its pooling
+
+  // Throws Error(kUsage) where images of `side` x `side` are smaller.
+  void check_side(int64_t side) const;
 };
 
 struct StudyInfo : EntryInfo {

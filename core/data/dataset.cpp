@@ -40,6 +40,14 @@ DatasetShape shape_of(const LoadedDataset& dataset) {
           .n_test = dataset.test.count};
 }
 
+DatasetOutline outline_of(const LoadedDataset& dataset) {
+  return {dataset.name, shape_of(dataset), dataset.has_photos()};
+}
+
+DatasetOutline outline_of(const DatasetEntry& entry) {
+  return {entry.name, entry, entry.photos.has_value()};
+}
+
 std::string how_to_get(std::string_view name) {
   const bool published = !find_entry(name).files.empty();
   return fmt::format("run: {}approxtrain data import {} PATH",

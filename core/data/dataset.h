@@ -130,6 +130,17 @@ struct DatasetEntry : EntryInfo, DatasetShape {
 
 DatasetShape shape_of(const LoadedDataset& dataset);
 
+// A data set as far as it is known without its images. Photographs that an import left out are
+// counted where it was made of the entry.
+struct DatasetOutline {
+  std::string name;
+  DatasetShape shape;
+  bool photographs = false;  // of different sizes: the shape's is what training cuts out of them
+};
+
+DatasetOutline outline_of(const LoadedDataset& dataset);
+DatasetOutline outline_of(const DatasetEntry& entry);
+
 // The packed file of `name` in `data_dir`, or the embedded set. Error(kData) that says how to
 // import it when it is missing, and names file, offset, expected and found when its size or
 // (with `verify`) checksum is not what its header says.

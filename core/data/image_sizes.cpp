@@ -9,28 +9,28 @@ namespace {
 constexpr int64_t kGrowthStep = 32;
 
 // Images of one size are trained on as they are: to change their size is to make another data set.
-ImageSizes fixed_sizes(const Recipe& recipe, const LoadedDataset& dataset) {
+ImageSizes fixed_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
   const auto refuse = [&](const char* key, const std::string& value) {
     return usage_error(
         "recipe.{} = {}: {} has images of one size, {}x{}; only photographs are "
         "cut and scaled",
-        key, value, dataset.name, dataset.train.height, dataset.train.width);
+        key, value, dataset.name, dataset.shape.height, dataset.shape.width);
   };
   const auto own = [&](int64_t size) {
-    return size == 0 || (size == dataset.train.height && size == dataset.train.width);
+    return size == 0 || (size == dataset.shape.height && size == dataset.shape.width);
   };
   if (!own(recipe.image_size)) throw refuse("image_size", std::to_string(recipe.image_size));
   if (!own(recipe.eval_size)) throw refuse("eval_size", std::to_string(recipe.eval_size));
   if (recipe.start_size != 0) throw refuse("start_size", std::to_string(recipe.start_size));
   if (recipe.crop != CropKind::kPadded) throw refuse("crop", std::string(name(recipe.crop)));
-  const int64_t shorter = std::min(dataset.train.height, dataset.train.width);
+  const int64_t shorter = std::min(dataset.shape.height, dataset.shape.width);
   if (recipe.padding_mode == PaddingMode::kReflect && recipe.crop_padding >= shorter) {
     throw usage_error(
         "recipe.crop_padding = {}: an image of {}, {}x{}, has {} pixels beside its border to "
         "reflect; set padding_mode = zero or a smaller padding",
-        recipe.crop_padding, dataset.name, dataset.train.height, dataset.train.width, shorter - 1);
+        recipe.crop_padding, dataset.name, dataset.shape.height, dataset.shape.width, shorter - 1);
   }
-  return {.height = dataset.train.height, .width = dataset.train.width};
+  return {.height = dataset.shape.height, .width = dataset.shape.width};
 }
 
 }  // namespace
@@ -54,8 +54,8 @@ std::vector<int64_t> ImageSizes::all() const {
   return sizes;
 }
 
-ImageSizes image_sizes(const Recipe& recipe, const LoadedDataset& dataset) {
-  if (!dataset.has_photos()) return fixed_sizes(recipe, dataset);
+ImageSizes image_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
+  if (!dataset.photographs) return fixed_sizes(recipe, dataset);
   if (recipe.crop == CropKind::kPadded && recipe.crop_padding > 0) {
     throw usage_error(
         "recipe.crop_padding = {}: {} has photographs, which are not padded; set "
@@ -67,7 +67,7 @@ ImageSizes image_sizes(const Recipe& recipe, const LoadedDataset& dataset) {
                       recipe.crop_scale_min, recipe.crop_scale_max);
   }
   ImageSizes sizes;
-  sizes.height = sizes.width = recipe.image_size != 0 ? recipe.image_size : dataset.train.height;
+  sizes.height = sizes.width = recipe.image_size != 0 ? recipe.image_size : dataset.shape.height;
   sizes.eval = recipe.eval_size != 0 ? recipe.eval_size : sizes.height;
   if (recipe.start_size != 0) {
     if (recipe.grow_until < recipe.grow_from) {

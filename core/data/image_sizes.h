@@ -25,6 +25,6 @@ struct ImageSizes {
 
 // Error(kUsage) for a recipe that wants sizes or crops of images of one size, or more of them
 // reflected than there is, or contradicts itself.
-ImageSizes image_sizes(const Recipe& recipe, const LoadedDataset& dataset);
+ImageSizes image_sizes(const Recipe& recipe, const DatasetOutline& dataset);
 
 }  // namespace approx

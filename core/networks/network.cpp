@@ -23,10 +23,7 @@ std::shared_ptr<Network> make_network(std::string_view text, const NetworkInput&
                                       uint64_t seed) {
   const Spec spec = parse_spec(text);
   const auto& entry = Registry<NetworkEntry>::instance().find(spec.name);
-  if (input.size < entry.smallest) {
-    throw usage_error("{} needs images of at least {}x{} pixels, the data set's are {}x{}",
-                      spec.name, entry.smallest, entry.smallest, input.size, input.size);
-  }
+  entry.check_side(input.size);
   at::manual_seed(seed);
   auto network = entry.make(Params(entry.params, spec), input);
   network->layers();  // names and indices

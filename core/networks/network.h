@@ -36,8 +36,7 @@ class Network : public torch::nn::Module {
 struct NetworkEntry : NetworkInfo {
   static constexpr const char* kWhat = "network";
   std::function<std::shared_ptr<Network>(const Params&, const NetworkInput&)> make;
-  NetworkInput input;    // what it is described for
-  int64_t smallest = 1;  // side of the smallest image that survives its pooling
+  NetworkInput input;  // what it is described for
 
   NetworkEntry& about(std::string text) { return summary = std::move(text), *this; }
   NetworkEntry& from_paper(std::string id, std::string at) {

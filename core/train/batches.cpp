@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "core/data/demands.h"
 #include "kernels/rng.h"
 
 namespace approx {
@@ -100,26 +101,18 @@ void cut_out(const at::Tensor& images, const at::Tensor& centre, int64_t side) {
 
 Split split_dataset(const LoadedDataset& dataset, const RunConfig& config, at::Device device) {
   const int64_t count = dataset.train.count;
-  int64_t held_out = 0;
-  if (config.split == SplitKind::kHoldout) held_out = count >= 50000 ? 5000 : count / 10;
+  const auto [held_out, train] = training_parts(config, outline_of(dataset));
   // The same division for every run. Its stream is that of the order of epoch 0 in runs of seed 0,
   // which does no harm, and stored runs have this division.
   const auto order = from_vector(permutation(count, Rng{.seed = 0, .stream = kOrderStream}));
   const auto held = order.narrow(0, 0, held_out);
   auto rest = order.narrow(0, held_out, count - held_out);
-  int64_t train = rest.numel();
-  if (config.train_examples > train) {
-    throw usage_error("train_examples = {}: {} has {} training images left beside the {} held out",
-                      config.train_examples, dataset.name, train, held_out);
-  }
-  if (config.train_examples > 0) train = config.train_examples;
-  if (train < 1) throw usage_error("{} has no training images left", dataset.name);
   if (train < rest.numel() && config.train_subset == SubsetKind::kSeed) {
     const Rng rng{
         .seed = static_cast<uint64_t>(config.seed), .layer = kSubsetLayer, .stream = kOrderStream};
     rest = rest.index_select(0, from_vector(permutation(rest.numel(), rng)));
   }
-  const auto sizes = image_sizes(config.recipe, dataset);
+  const auto sizes = image_sizes(config.recipe, outline_of(dataset));
   const auto take = [&](const ImageSet& set, const at::Tensor& rows) {
     return dataset.has_photos() ? pick_photos(set, rows, sizes, config, device)
                                 : pick(set, rows, device);

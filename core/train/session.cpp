@@ -84,7 +84,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   check(config);
   set_float_products(device_, config.precision);
   std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
-  const auto sizes = image_sizes(config.recipe, dataset);
+  const auto sizes = image_sizes(config.recipe, outline_of(dataset));
   const auto input = input_of(dataset, sizes);
   network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
   choose_operators(*network_, config.operators);

@@ -5,22 +5,13 @@
 namespace approx::testing {
 namespace {
 
-LoadedDataset of_one_size() {
-  LoadedDataset dataset;
-  dataset.name = "small";
-  dataset.train.height = dataset.train.width = 32;
-  return dataset;
+DatasetOutline of_one_size() { return {"small", {.height = 32, .width = 32}}; }
+
+DatasetOutline photographs() {
+  return {"photos", {.height = 224, .width = 224}, /*photographs=*/true};
 }
 
-LoadedDataset photographs() {
-  auto dataset = of_one_size();
-  dataset.name = "photos";
-  dataset.train.height = dataset.train.width = 224;
-  dataset.shorter_side = 256;
-  return dataset;
-}
-
-std::string sizes_refusal(const Recipe& recipe, const LoadedDataset& dataset) {
+std::string sizes_refusal(const Recipe& recipe, const DatasetOutline& dataset) {
   try {
     image_sizes(recipe, dataset);
   } catch (const Error& error) {
@@ -55,7 +46,7 @@ TEST(ImageSizes, ThoseOfOneSizeStayAsTheyAre) {
 // A pixel further out would be reflected into another image.
 TEST(ImageSizes, NoMoreIsReflectedThanThereIs) {
   auto wide = of_one_size();
-  wide.train.width = 40;
+  wide.shape.width = 40;
   Recipe recipe;
   recipe.padding_mode = PaddingMode::kReflect;
   recipe.crop_padding = 31;
