@@ -23,6 +23,8 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   return pieces;
 }
 
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
 std::string quote(std::string_view text) {
   constexpr size_t kShown = 80;
   return text.size() <= kShown ? fmt::format("\"{}\"", text)

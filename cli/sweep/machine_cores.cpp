@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMostCpus = 1 << 16;
 
-std::string first_line(const std::string& path) {
+std::string line_of_file(const std::string& path) {
   std::ifstream in(path);
   std::string line;
   std::getline(in, line);
@@ -30,7 +30,7 @@ std::string first_line(const std::string& path) {
 std::vector<int> siblings(const std::string& topology, int cpu) {
   try {
     std::vector<int> found;
-    for (const int64_t other : parse_range(first_line(topology + "/thread_siblings_list"))) {
+    for (const int64_t other : parse_range(line_of_file(topology + "/thread_siblings_list"))) {
       found.push_back(static_cast<int>(other));
     }
     return found;
@@ -59,7 +59,7 @@ std::vector<Core> read_cores(const std::vector<int>& allowed, const std::string&
     const std::string topology = fmt::format("{}/sys/devices/system/cpu/cpu{}/topology", root, cpu);
     const auto [at, is_new] = known.try_emplace(siblings(topology, cpu), cores.size());
     if (is_new) {
-      const auto package = parse_integer(first_line(topology + "/physical_package_id"), 0);
+      const auto package = parse_integer(line_of_file(topology + "/physical_package_id"), 0);
       cores.push_back({static_cast<int>(package.value_or(0)), {}});
     }
     cores[at->second].cpus.push_back(cpu);

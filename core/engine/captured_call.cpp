@@ -3,6 +3,8 @@
 #include <exception>
 #include <utility>
 
+#include "base/text.h"
+
 namespace approx {
 
 CapturedCall::CapturedCall(std::shared_ptr<StepRecorder> recorder, std::function<void()> work)
@@ -17,8 +19,7 @@ void CapturedCall::operator()() const {
     try {
       state.recorded = state.recorder->record(state.work);
     } catch (const std::exception& error) {
-      const std::string what = error.what();
-      state.failure = what.substr(0, what.find('\n'));
+      state.failure = first_line(error.what());
     }
   }
   if (state.recorded != nullptr) return state.recorded->replay();

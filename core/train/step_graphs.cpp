@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "core/train/optimizer.h"
 
 namespace approx {
@@ -104,8 +105,7 @@ void StepGraphs::capture(Row& row, const std::function<void()>& step) {
     row.whole = changes<Change<int64_t>>(counts_.whole, whole);
     row.real = changes<Change<double>>(counts_.real, real);
   } catch (const std::exception& error) {
-    const std::string what = error.what();
-    row.failure = fmt::format("could not be captured: {}", what.substr(0, what.find('\n')));
+    row.failure = fmt::format("could not be captured: {}", first_line(error.what()));
   }
   set(counts_.whole, whole);
   set(counts_.real, real);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace approx::cudnn {
 namespace {
@@ -42,8 +43,7 @@ std::string last_error(const Functions& call) {
   if (call.last_error == nullptr) return {};
   char text[512] = {};
   call.last_error(text, sizeof text);
-  const std::string whole = text;
-  return whole.substr(0, whole.find('\n'));
+  return std::string(first_line(text));
 }
 
 }  // namespace

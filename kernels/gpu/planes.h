@@ -1,33 +1,11 @@
 // How a block of threads lies over the planes of neighbouring channels of an image, [plane,C] in
 // memory: the lanes along the channels first, so that a warp reads what is side by side, and what
-// is left of the threads shares the pixels. And how all threads of a grid share a list.
+// is left of the threads shares the pixels.
 #pragma once
 
-#include <cstring>
-#include <type_traits>
-
-#include "kernels/gpu/kernel.h"
+#include "kernels/gpu/loads.h"
 
 namespace approx {
-
-// Calls body(i, load(i)) for i = first, first + step, ... below end, kTurns at a time: what they
-// load waits together, whatever body writes.
-template <int kTurns = 4, typename Load, typename Body>
-APPROX_GPU void for_loaded(int64_t first, int64_t end, int64_t step, Load load, Body body) {
-  for (; first < end; first += kTurns * step) {
-    decltype(load(first)) loaded[kTurns];
-    APPROX_UNROLL(kTurns)
-    for (int turn = 0; turn < kTurns; ++turn) {
-      // (A load that may be left out would wait alone: beyond the end it is the last once more.)
-      const int64_t i = first + turn * step;
-      loaded[turn] = load(i < end ? i : end - 1);
-    }
-    APPROX_UNROLL(kTurns)
-    for (int turn = 0; turn < kTurns; ++turn) {
-      if (first + turn * step < end) body(first + turn * step, loaded[turn]);
-    }
-  }
-}
 
 struct PlaneBlocks {
   int64_t images = 0, plane = 0;
@@ -185,94 +163,6 @@ APPROX_GPU void sums_of_blocks(Thread& thread, int64_t rows, int64_t channels, c
   join_parts(thread, at, all, [](Sums& mine, const Sums& other) { mine.add(other); });
   if (at.part != 0 || channel >= channels) return;
   body(channel, all[thread.index()]);
-}
-
-// Numbers that one instruction moves at most.
-template <typename Number>
-constexpr int kMostMoved = 16 / sizeof(Number);
-
-template <typename Number>
-using Bits = std::conditional_t<sizeof(Number) == sizeof(uint16_t), uint16_t, uint32_t>;
-
-// kWidth neighbours as they lie in memory, in words: of what is not yet looked at several can be
-// loaded before the first is there.
-template <typename Number, int kWidth>
-struct Neighbours {
-  static constexpr int kInWord = sizeof(uint32_t) / sizeof(Number);
-  uint32_t word[kWidth / kInWord];
-
-  APPROX_GPU Floats<kWidth> floats() const {
-    Floats<kWidth> values;
-    for (int i = 0; i < kWidth; ++i) {
-      if constexpr (kInWord == 1) {
-        values.v[i] = std::bit_cast<float>(word[i]);
-      } else {
-        Number number;
-        number.bits = static_cast<uint16_t>(word[i / 2] >> i % 2 * 16);
-        values.v[i] = static_cast<float>(number);
-      }
-    }
-    return values;
-  }
-};
-
-// By loads or stores of kMoved of them, which is one or as many as one instruction moves at most.
-template <int kWidth, int kMoved, typename Number>
-APPROX_GPU Neighbours<Number, kWidth> load_by(const Number* from) {
-  Neighbours<Number, kWidth> all;
-  if constexpr (kMoved == 1) {
-    constexpr int kInWord = Neighbours<Number, kWidth>::kInWord;
-    for (int i = 0; i < kWidth; ++i) {
-      const uint32_t bits = std::bit_cast<Bits<Number>>(from[i]);
-      all.word[i / kInWord] = i % kInWord == 0 ? bits : all.word[i / kInWord] | bits << 16;
-    }
-  } else {
-    static_assert(kMoved == kWidth && kMoved == kMostMoved<Number>);
-#if defined(__CUDA_ARCH__)
-    all = std::bit_cast<Neighbours<Number, kWidth>>(*reinterpret_cast<const uint4*>(from));
-#else
-    std::memcpy(&all, from, sizeof all);
-#endif
-  }
-  return all;
-}
-template <int kWidth, int kMoved, typename Number>
-APPROX_GPU void store_by(Number* to, const Floats<kWidth>& values) {
-  for (int first = 0; first < kWidth; first += kMoved) {
-    Floats<kMoved> some;
-    for (int i = 0; i < kMoved; ++i) some.v[i] = values.v[first + i];
-    store<kMoved>(to + first, some);
-  }
-}
-
-// Blocks whose threads share a list, no more than there are items for.
-constexpr Grid grid_of_list(int64_t items, int64_t most_blocks, int threads, size_t shared) {
-  const int64_t enough = blocks_of(items, threads);
-  return {.x = enough < most_blocks ? enough : most_blocks, .threads = threads, .shared = shared};
-}
-
-// Several for all threads that a GPU has room for; each may add to one number.
-constexpr int64_t kMostListBlocks = 2048;
-
-// Which thread of such a grid this is, and of how many.
-template <typename Thread>
-APPROX_GPU int64_t index_in_grid(const Thread& thread) {
-  return thread.block_x() * thread.threads() + thread.index();
-}
-template <typename Thread>
-APPROX_GPU int64_t threads_of_grid(const Thread& thread) {
-  return thread.blocks() * thread.threads();
-}
-
-// Calls body(at, values) for each kWidth of the numbers from[0], from[1], ... that are this
-// thread's; what is left behind the last whole vector is nobody's.
-template <int kWidth, int kMoved, int kTurns = 4, typename Number, typename Thread, typename Body>
-APPROX_GPU void for_own_vectors(const Thread& thread, const Number* from, int64_t count,
-                                Body body) {
-  for_loaded<kTurns>(
-      index_in_grid(thread), count / kWidth, threads_of_grid(thread),
-      [&](int64_t i) { return load_by<kWidth, kMoved>(from + i * kWidth); },
-      [&](int64_t i, const Neighbours<Number, kWidth>& all) { body(i * kWidth, all.floats()); });
 }
 
 }  // namespace approx

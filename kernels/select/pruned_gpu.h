@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/gpu/planes.h"
+#include "kernels/gpu/lists.h"
 #include "kernels/gpu/sums.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/pruned.h"

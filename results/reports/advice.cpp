@@ -112,7 +112,7 @@ Part same_time_part(const Row& row, const SameTime& control) {
   const auto& advantage = control.advantage;
   const std::string result =
       fmt::format("dense in the same time: {} points", with_interval(advantage, 3));
-  if (row.speedup.n > 0 && row.speedup.lo.value_or(row.speedup.ratio) <= 1) {
+  if (row.speedup.n > 0 && row.speedup.least() <= 1) {
     part.reason = "perhaps not faster, so that no exact training is shorter";
   } else if (control.source == SameTimeSource::kNone) {
     part.reason = "no exact training of the same time (sweep --controls iso-time)";

@@ -140,7 +140,7 @@ void SameTime::mark(const Run& method, const Run& exact) {
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target) {
   if (row.dense == nullptr || row.dense == &row || row.speedup.n == 0) return {};
   const auto recipe = recipe_of(*row.dense->first);
-  const double least = row.speedup.lo.value_or(row.speedup.ratio);
+  const double least = row.speedup.least();
   if (!recipe || least <= 1) return {};
   const double epochs = length_in_epochs(*recipe) / least;
   if (is_prefix_of_longer(*recipe)) return in_curves(set, row, epochs, target);

@@ -53,6 +53,10 @@ struct Ratio {
   int64_t n = 0;  // what the interval is over: pairs, or processes
   double ratio = 1;
   std::optional<double> lo, hi;
+
+  // The ends of the interval; without one, the estimate.
+  double least() const { return lo.value_or(ratio); }
+  double most() const { return hi.value_or(ratio); }
 };
 
 // The mean of log-ratios of pairs of positive times: numerator[i] / denominator[i].

@@ -71,7 +71,7 @@ struct LogRatio {
 };
 
 LogRatio logarithms(const Ratio& ratio) {
-  const double lo = ratio.lo.value_or(ratio.ratio), hi = ratio.hi.value_or(ratio.ratio);
+  const double lo = ratio.least(), hi = ratio.most();
   for (const double value : {ratio.ratio, lo, hi}) check_positive(value);
   if (lo > ratio.ratio || hi < ratio.ratio) {
     throw Error(ErrorKind::kInternal, "a ratio outside its own interval");

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/disk.h"
+#include "base/text.h"
 
 namespace approx {
 
@@ -80,7 +81,7 @@ void check_pages(SQLite::Database& db, const std::string& path) {
   throw database_error(
       "{}: the database is damaged ({}); keep it, and go on with a copy made by `db backup` or "
       "with another --db",
-      path, result.substr(0, result.find('\n')));
+      path, first_line(result));
 }
 
 // A file that is only read may be anybody's: nothing in it opens another one.

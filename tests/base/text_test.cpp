@@ -12,6 +12,13 @@ TEST(Trim, TakesBlanksAndTabsAwayFromTheEndsAlone) {
   EXPECT_EQ(trim(""), "");
 }
 
+TEST(FirstLine, EndsBeforeTheFirstFeed) {
+  EXPECT_EQ(first_line("a b\nc\nd"), "a b");
+  EXPECT_EQ(first_line("a b"), "a b");
+  EXPECT_EQ(first_line("\na"), "");
+  EXPECT_EQ(first_line(""), "");
+}
+
 TEST(Split, KeepsEveryPiece) {
   using Pieces = std::vector<std::string_view>;
   EXPECT_EQ(split("", ","), Pieces{""});

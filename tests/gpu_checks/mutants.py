@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 PEAK, PRUNED, NM = (f"kernels/select/{name}_gpu.h" for name in ("peak", "pruned", "nm"))
-PLANES, SUMS, DRAWS = (f"kernels/gpu/{name}.h" for name in ("planes", "sums", "draws"))
+PLANES, LOADS, SUMS, DRAWS = (f"kernels/gpu/{name}.h"
+                               for name in ("planes", "loads", "sums", "draws"))
 ENTRIES, NORMALS = "kernels/sparse_dy/entries_gpu.h", "kernels/gaussian/gaussian_gpu.h"
 SLICES, ROWS_OF_PIXELS = "kernels/gpu/weight_slices.h", "kernels/gpu/pixel_rows.h"
 GRADIENT_ROWS, ROWS, TILES, LISTS = (f"kernels/pruned_dy/{name}_gpu.h" for name in
@@ -39,8 +40,7 @@ CASES = "12"  # of each check
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
           ENTRIES: "SparseDY entries,", NM: "n of", PRUNED: "stochastic",
-          SUMS: "mean",
-          DRAWS: "uniform", NORMALS: "normal", NORM: "norm",
+          LOADS: "stochastic", SUMS: "mean", DRAWS: "uniform", NORMALS: "normal", NORM: "norm",
           CHANNELS: "channels", SQUARES: "norms of", SLICES: "SparseDY entries,",
           ROWS_OF_PIXELS: "PrunedDY rows", GRADIENT_ROWS: "PrunedDY rows", ROWS: "PrunedDY rows",
           TILES: "PrunedDY tiles", LISTS: "PrunedDY lists", PEAKS: "all peaks",
@@ -49,11 +49,7 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           MATRIX_TILES: "fused gather", FUSED: "fused gather"}
 
 # Of faults that other checks than those of their file find.
-PREFIX_OF_FAULT = {"a number too many": "mean", "the order of a sum by where it lies": "mean",
-                   "one set of turns alone": "stochastic", "turns overlap": "stochastic",
-                   "a turn beyond the end": "stochastic", "what another turn loaded": "stochastic",
-                   "the first half of a word twice": "stochastic",
-                   "half of a word is lost": "stochastic"}
+PREFIX_OF_FAULT = {"a number too many": "mean", "the order of a sum by where it lies": "mean"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
@@ -215,14 +211,14 @@ FAULTS = [
     ("the order of a sum by where it lies", PRUNED,
      "kWidth = kMostMoved<Number>;\n  MeanMagnitudeArgs",
      "kWidth = kWide ? kMostMoved<Number> : 1;\n  MeanMagnitudeArgs"),
-    ("one set of turns alone", PLANES, "first += kTurns * step", "first = end"),
-    ("turns overlap", PLANES, "first += kTurns * step", "first += step"),
-    ("a turn beyond the end", PLANES, "if (first + turn * step < end)",
+    ("one set of turns alone", LOADS, "first += kTurns * step", "first = end"),
+    ("turns overlap", LOADS, "first += kTurns * step", "first += step"),
+    ("a turn beyond the end", LOADS, "if (first + turn * step < end)",
      "if (first + turn * step <= end)"),
-    ("what another turn loaded", PLANES, "turn * step, loaded[turn]);",
+    ("what another turn loaded", LOADS, "turn * step, loaded[turn]);",
      "turn * step, loaded[turn / 2]);"),
-    ("the first half of a word twice", PLANES, ">> i % 2 * 16", ">> 0"),
-    ("half of a word is lost", PLANES, ": all.word[i / kInWord] | bits << 16;", ": bits << 16;"),
+    ("the first half of a word twice", LOADS, ">> i % 2 * 16", ">> 0"),
+    ("half of a word is lost", LOADS, ": all.word[i / kInWord] | bits << 16;", ": bits << 16;"),
     ("the higher of equal channels", NM, "if (key[j] > key[i])", "if (key[j] >= key[i])"),
     ("the higher of equal lanes", NM, "other == key && j < lane", "other == key && j > lane"),
     ("a NaN goes last", NM, "0x7F800001u ? 0x7F800001u", "0x7F800001u ? 0u"),
