@@ -10,8 +10,9 @@ becomes that number with two decimals, and with its interval where the report ha
 
   {{table study; method; loss_pp as loss, points:2; worth}}
 
-becomes a table of all rows, or of those that are so (NAME=VALUE), with these columns: `as` another
-header, `:` decimals. Conditions that fit no row, or several where one is wanted, are an error.
+becomes a table of all rows, or of those that are so (NAME=VALUE; NAME!=VALUE: that are not; VALUE*:
+that begin so), with these columns: `-` before a name turns the sign, `as` another header, `:` decimals.
+Conditions that fit no row, or several where one is wanted, are an error.
 """
 
 import json
@@ -67,13 +68,14 @@ class Findings:
         return self.known[name]
 
     def chosen(self, name, conditions):
-        wanted = dict(condition.split("=", 1) for condition in conditions)
+        wanted = [condition_of(condition) for condition in conditions]
         rows = self.rows(name)
-        for column in wanted:
+        for column, _, _ in wanted:
             if rows and column not in rows[0]:
                 raise BadText(f"{name} has no column {column}")
         return [row for row in rows
-                if all(plain(row[column]) == value for column, value in wanted.items())]
+                if all(fits(plain(row[column]), value) == is_so
+                       for column, value, is_so in wanted)]
 
     def value(self, parts):
         if len(parts) < 3 or not parts[-1].isdigit():
@@ -103,6 +105,16 @@ def parts_of(text):
     return [part.strip() for part in text.split(";")]
 
 
+def condition_of(part):
+    """(name, value, whether it is to be so) of "method!=random*"."""
+    name, _, value = part.partition("=")
+    return name.removesuffix("!").strip(), value, not name.endswith("!")
+
+
+def fits(text, value):
+    return text.startswith(value[:-1]) if value.endswith("*") else text == value
+
+
 def column_of(part):
     """(name, header, decimals) of "loss_pp as loss, points:2"."""
     name, _, digits = part.partition(":")
@@ -119,6 +131,7 @@ def shown(row, column, digits, unit=""):
 
     Without one where that has no length: what was counted alike by all.
     """
+    sign, column = (-1, column[1:]) if column.startswith("-") else (1, column)
     if column not in row:
         raise BadText(f"there is no column {column}")
     value = row[column]
@@ -126,7 +139,7 @@ def shown(row, column, digits, unit=""):
         return "–"
     if isinstance(value, str):
         return value
-    text = f"{value:.{digits}f}{unit}"
+    text = f"{sign * value:.{digits}f}{unit}"
     before = "" if column == "mean" else column + "_"  # of curves
     half, low, high = (row.get(before + end) for end in ("half", "lo", "hi"))
     if half == 0 or low is not None and math.isclose(low, high, rel_tol=1e-9):
@@ -134,5 +147,6 @@ def shown(row, column, digits, unit=""):
     if half is not None:
         return f"{text} ± {half:.{digits}f}"
     if low is not None:
+        low, high = sorted((sign * low, sign * high))
         return f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
     return text

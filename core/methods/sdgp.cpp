@@ -3,8 +3,10 @@
 // bias gradient use the dense dY, so the error reaches the weights of earlier layers through dX.
 //
 // `rank=magnitude` keeps the n largest, the lower channel among equals (Algorithm 1); `random` any
-// n with equal chances (the published code's shuffle is not uniform), unscaled. The paper gives
-// three rescalings of what stays, by sum|g| / sum|kept| over
+// n with equal chances (the published code's shuffle is not uniform), unscaled, so that of n of m a
+// share of n / m of the gradient is left; `random_rescaled` the same, rescaled as the largest are:
+// what choosing is worth by itself. The paper gives three rescalings of what stays, by
+// sum|g| / sum|kept| over
 //   group           the group of m (the formula of section III-B)
 //   channel         a channel, over examples and pixels (section III-C, caption of Figure 4)
 //   sample_channel  a channel of one example, over its pixels (the published code, which made the
@@ -23,6 +25,13 @@
 namespace approx {
 namespace {
 
+enum class Rank { kMagnitude, kRandom, kRandomRescaled };
+constexpr auto enum_texts(Rank) {
+  return std::to_array<EnumText<Rank>>({{Rank::kMagnitude, "magnitude"},
+                                        {Rank::kRandom, "random"},
+                                        {Rank::kRandomRescaled, "random_rescaled"}});
+}
+
 enum class Rescale { kSampleChannel, kChannel, kGroup, kNone };
 constexpr auto enum_texts(Rescale) {
   return std::to_array<EnumText<Rescale>>({{Rescale::kSampleChannel, "sample_channel"},
@@ -36,9 +45,10 @@ class Sdgp final : public PruningMethod {
   explicit Sdgp(const Params& params)
       : choice_{.n = params.integer("n"),
                 .m = params.integer("m"),
-                .random = params.text("rank") == "random",
+                .random = params.choice<Rank>("rank") != Rank::kMagnitude,
                 .rescaling = Rescaling::kNone},
-        rescale_(choice_.random ? Rescale::kNone : params.choice<Rescale>("rescale")) {
+        rescale_(params.choice<Rank>("rank") == Rank::kRandom ? Rescale::kNone
+                                                              : params.choice<Rescale>("rescale")) {
     if (choice_.n > choice_.m) {
       throw usage_error("sdgp: n = {} of m = {}: at most m channels can stay", choice_.n,
                         choice_.m);
@@ -69,13 +79,13 @@ REGISTER_METHOD("sdgp", Sdgp)
     .from_paper("mcdanel2022", "Algorithm 1")
     .approximates({Product::kDataGradient})
     .in_half_version(3)
-    .controlled_by("sdgp:rank=random,rescale=sample_channel")  // the default, which is unused there
+    .controlled_by("sdgp:rank=random_rescaled")
     .param({"n", int64_t{2}, "channels that stay of each group", 1, 32})
     .param({"m", int64_t{4}, "channels of a group", 1, 32})
     .param({.name = "rank",
             .fallback = std::string("magnitude"),
-            .help = "which stay: the largest, or any",
-            .choices = {"magnitude", "random"}})
+            .help = "which stay: the largest, any, or any and rescaled",
+            .choices = names_of_enum<Rank>()})
     .param({.name = "rescale",
             .fallback = std::string("sample_channel"),
             .help = "over what the sum of magnitudes is kept; none under rank=random",

@@ -131,6 +131,29 @@ TEST(Sdgp, RandomChannelsHaveEqualChances) {
   EXPECT_NEAR(first_two, n / 6, 5 * std::sqrt(n * 5 / 36));
 }
 
+// The same channels as unscaled, and of what is left the sum of what was there.
+TEST(Sdgp, RandomChannelsAreRescaledAsTheLargestAre) {
+  const auto o = operands_with_dy(at::randn({3, 8, 6, 5}));
+  const auto pruned = [&](const char* how) {
+    return pruned_by(*make_method(fmt::format("sdgp:n=2,m=4,{}", how)), o).contiguous();
+  };
+  const auto unscaled = pruned("rank=random");
+  EXPECT_TRUE(at::equal(pruned("rank=random,rescale=group"), unscaled));
+  EXPECT_TRUE(at::equal(pruned("rank=random_rescaled,rescale=none"), unscaled));
+  const auto magnitude = o.dy.contiguous().abs();
+  const auto group = pruned("rank=random_rescaled,rescale=group");
+  EXPECT_CLOSE(group.abs().reshape({3, 2, 4, 6, 5}).sum(2),
+               magnitude.reshape({3, 2, 4, 6, 5}).sum(2));
+  const auto channel = pruned("rank=random_rescaled,rescale=channel");
+  EXPECT_CLOSE(channel.abs().sum({0, 2, 3}), magnitude.sum({0, 2, 3}));
+  const auto plane = pruned("rank=random_rescaled");
+  EXPECT_CLOSE(plane.abs().sum({2, 3}), magnitude.sum({2, 3}));
+  for (const auto& scaled : {group, channel, plane}) {
+    EXPECT_TRUE(at::equal(scaled != 0, unscaled != 0));
+    EXPECT_EQ((scaled != 0).sum().item<int64_t>(), 3 * 8 * 6 * 5 / 2);
+  }
+}
+
 // 64 x 64 entries of 20 have a sum of 81,920; fp16 ends at 65,504.
 TEST(Sdgp, SumsOfHalfPrecisionAreMadeInFloat) {
   for (const auto type : {at::kHalf, at::kBFloat16}) {
