@@ -121,6 +121,7 @@ void add_rebuild(CLI::App& db, const GlobalOptions& options) {
   const auto flags = std::make_shared<Flags>();
   auto* command = db.add_subcommand(
       "rebuild", "Make a lost or damaged one anew, from its journal and the logs of its runs");
+  command->footer("approxtrain db rebuild saved.db --db lost.db");
   command->add_option("OUT", flags->out, "The new one; must not exist (default: --db)");
   add_integer(*command, "--journal", flags->journal, 1, 1'000'000'000,
               "that of a database that this one took the place of (default: the last)");
@@ -132,6 +133,7 @@ void add_rebuild(CLI::App& db, const GlobalOptions& options) {
 void add_gc(CLI::App& db, const GlobalOptions& options) {
   const auto flags = std::make_shared<GarbageOptions>();
   auto* command = db.add_subcommand("gc", "Remove what no result needs, and compact the database");
+  command->footer("approxtrain db gc --dry-run --db results.db");
   command->add_flag("--finished", flags->finished,
                     "also the folders of runs whose results are in the database");
   command->add_flag("--backups", flags->backups, "also the copies of before a migration");
@@ -146,18 +148,23 @@ void add_gc(CLI::App& db, const GlobalOptions& options) {
 
 void add_db(CLI::App& app, GlobalOptions& options) {
   auto* db = app.add_subcommand("db", "Check, copy, merge and export the store of results");
+  db->footer("approxtrain db check --db results.db");
   db->require_subcommand(1);
 
-  db->add_subcommand("check", "Whether the stored numbers may be trusted; exit 4 if not")
-      ->callback([&options] { check(options.db); });
+  auto* checked =
+      db->add_subcommand("check", "Whether the stored numbers may be trusted; exit 4 if not");
+  checked->footer("approxtrain db check --db results.db");
+  checked->callback([&options] { check(options.db); });
 
   const auto out = std::make_shared<std::string>();
   auto* backup = db->add_subcommand("backup", "A complete copy, also while a sweep runs");
+  backup->footer("approxtrain db backup copy.db --db results.db");
   backup->add_option("OUT", *out, "The copy; must not exist")->required();
   backup->callback([out, &options] { backup_store(options.db, *out); });
 
   const auto folder = std::make_shared<std::string>();
   auto* export_tables = db->add_subcommand("export", "Every table as a CSV file");
+  export_tables->footer("approxtrain db export tables --db results.db");
   export_tables->add_option("FOLDER", *folder, "Made where it is missing")->required();
   export_tables->callback([folder, &options] {
     for (const auto& path : export_store(options.db, *folder)) {
@@ -165,11 +172,14 @@ void add_db(CLI::App& app, GlobalOptions& options) {
     }
   });
 
-  db->add_subcommand("migrate", "Bring it to this program's schema, as the next sweep would")
-      ->callback([&options] { migrate(options.db); });
+  auto* migrated =
+      db->add_subcommand("migrate", "Bring it to this program's schema, as the next sweep would");
+  migrated->footer("approxtrain db migrate --db results.db");
+  migrated->callback([&options] { migrate(options.db); });
 
   const auto others = std::make_shared<std::vector<std::string>>();
   auto* merge = db->add_subcommand("merge", "Take what is in other databases into this one");
+  merge->footer("approxtrain db merge theirs.db others/ --db results.db");
   merge->add_option("FILE", *others, "The others, or a folder of them; only read")->required();
   merge->callback([others, &options] {
     const auto counts = merge_stores(options.db, databases_in(*others));
@@ -179,9 +189,9 @@ void add_db(CLI::App& app, GlobalOptions& options) {
   add_rebuild(*db, options);
   add_gc(*db, options);
 
-  db->add_subcommand("schema", "Its tables and views as SQL")->callback([] {
-    std::fputs(schema_text().c_str(), stdout);
-  });
+  auto* schema = db->add_subcommand("schema", "Its tables and views as SQL");
+  schema->footer("approxtrain db schema");
+  schema->callback([] { std::fputs(schema_text().c_str(), stdout); });
 }
 
 }  // namespace approx

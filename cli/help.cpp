@@ -65,6 +65,29 @@ void collect_flags(const CLI::App* command, std::vector<std::string>& flags) {
   }
 }
 
+// What is listed of them: not --help, and nothing that stands without a name.
+std::string option_lines(const CLI::App& command, const std::string& group) {
+  std::string lines;
+  for (const auto* option : command.get_options()) {
+    if (option->get_group() != group || option->get_positional()) continue;
+    lines += entry(head_of(*option), option->get_description());
+  }
+  return lines;
+}
+
+// Those of the command that a command is of, which may stand behind it as well.
+std::string options_above(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  if (parent == nullptr || parent->get_parent() == nullptr) return "";
+  std::string lines;
+  for (const auto* option : parent->get_options()) {
+    const bool shown = !option->get_group().empty() && !option->get_positional();
+    if (!shown || option == parent->get_help_ptr()) continue;
+    lines += entry(head_of(*option), option->get_description());
+  }
+  return lines.empty() ? "" : fmt::format("\nOptions of {}:\n{}", path_of(*parent), lines);
+}
+
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return printable(text);
@@ -112,12 +135,9 @@ std::string help_text(const CLI::App& command) {
   }
   if (!positionals.empty()) out += "\nArguments:\n" + positionals;
   for (const auto& group : groups) {
-    out += "\n" + group + ":\n";
-    for (const auto* option : command.get_options()) {
-      if (option->get_group() != group || option->get_positional()) continue;
-      out += entry(head_of(*option), option->get_description());
-    }
+    out += "\n" + group + ":\n" + option_lines(command, group);
   }
+  out += options_above(command);
   if (command.get_parent() != nullptr) {
     out +=
         "\nOptions of every command (--db, --data-dir, ...): approxtrain "
@@ -142,6 +162,9 @@ std::string parse_problem(const CLI::App& root, const CLI::ParseError& error) {
       const std::string flag = word.substr(0, word.find('='));
       std::vector<std::string> flags;
       collect_flags(&command, flags);
+      if (std::find(flags.begin(), flags.end(), flag) != flags.end()) {
+        return fmt::format("{0}{1} stands behind \"{2}\"{3}", path, flag, command.get_name(), help);
+      }
       return fmt::format("{}unknown option {}{}{}", path, printable(flag),
                          did_you_mean(flag, flags), help);
     }

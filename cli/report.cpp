@@ -188,6 +188,7 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   const auto add_table = [&](const std::string& name, const std::string& about) {
     auto* table = report->add_subcommand(name, about);
     table->fallthrough();
+    table->footer(fmt::format("approxtrain report {} --format csv --out {}.csv", name, name));
     return table;
   };
   const auto add_experiment = [&](CLI::App* table, std::string& experiment) {
@@ -204,13 +205,17 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   std::vector<std::pair<CLI::App*, const Report*>> tables;
   for (const auto* kind : reports()) {
     auto* table = add_table(kind->name, kind->summary);
-    if (kind->of_experiment) add_experiment(table, flags->report.experiment);
+    if (kind->of_experiment) {
+      add_experiment(table, flags->report.experiment);
+      table->footer(fmt::format("approxtrain report {} wang2019:table5", kind->name));
+    }
     tables.emplace_back(table, kind);
   }
   auto* paper = add_table("paper", "A table or figure of a paper, its numbers beside ours");
   paper->add_option("ITEM", flags->item, "Such as wang2019:table5; `list papers` has them")
       ->required();
   add_scale(paper);
+  paper->footer("approxtrain report paper wang2019:table5 --scale reduced");
   auto* compare = add_table("compare", "What is the same in two stores, B against A");
   compare->add_option("A", flags->a, "A database")->required();
   compare->add_option("B", flags->b, "Another")->required();
@@ -219,7 +224,9 @@ void add_report(CLI::App& app, GlobalOptions& options) {
           "--fail-on", [flags](const std::string& text) { flags->fail_on = split_list(text); },
           "End with exit code 4 if a row is slower, inferior or differs")
       ->type_name("VERDICT,...");
+  compare->footer("approxtrain report compare before.db after.db --fail-on slower,inferior");
   auto* html = add_table("html", "Everything as one page that opens from disk");
+  html->footer("approxtrain report html --out report.html");
   add_scale(html);
   report->require_subcommand(0, 1);
   report->callback([=, &options] {

@@ -11,6 +11,7 @@ namespace approx {
 
 void add_show(CLI::App& app, GlobalOptions& options) {
   auto* show = app.add_subcommand("show", "Everything about one run");
+  show->footer("approxtrain show run 12 --db results.db");
   show->require_subcommand(1);
 
   struct RunFlags {

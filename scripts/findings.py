@@ -10,9 +10,9 @@ becomes that number with two decimals, and with its interval where the report ha
 
   {{table study; method; loss_pp as loss, points:2; worth}}
 
-becomes a table of all rows, or of those that are so (NAME=VALUE; NAME!=VALUE: that are not; VALUE*:
-that begin so), with these columns: `-` before a name turns the sign, `as` another header, `:` decimals.
-Conditions that fit no row, or several where one is wanted, are an error.
+becomes a table of all rows, or of those that are so (NAME=VALUE; NAME!=VALUE: that are not;
+VALUE*: that begin so), with these columns: `-` before a name turns the sign, `as` another header,
+`:` decimals. Conditions that fit no row, or several where one is wanted, are an error.
 """
 
 import json

@@ -1,4 +1,4 @@
-// msbp: memorized sparse backpropagation (Zhang, Yang, Ren, Sun & Lin 2019; only its abstract and
+// msbp: memorized sparse backpropagation (Zhang, Yang, Ren & Sun 2019; only its abstract and
 // result tables were at hand, so this is our reading). What is not sent back is remembered and
 // added to the next step's gradient: u = dY + eta * M; the k largest entries of u of each example
 // go back, and M becomes the rest. M begins at zero and goes by the position in the batch; a

@@ -1,5 +1,5 @@
 // stochastic_pruning: small activation gradients become zero or a threshold, at random and without
-// bias (Ye, Dai, Huang et al. 2020, ye2020, section 3.2, Algorithm 1). With tau the threshold, an
+// bias (Ye, Dai, Luo et al. 2020, ye2020, section 3.2, Algorithm 1). With tau the threshold, an
 // entry g below it in magnitude becomes sign(g) * tau with probability |g| / tau, else 0.
 //
 // tau = Phi^-1((1 + p) / 2) * sigma, with one sigma for a layer and batch, estimated as if the
@@ -13,7 +13,7 @@
 // own), so that a gradient is pruned while it is written, in no pass of its own. A gradient is then
 // judged by numbers that are a step old, and stays without bias: tau may be any number.
 //
-// Where (section 3.1, Figure 1): in Conv-BN-ReLU dY of the convolution is pruned, for both its
+// Where (section 3.2, Figure 1): in Conv-BN-ReLU dY of the convolution is pruned, for both its
 // gradients; in Conv-ReLU, where dY has the zeros of the ReLU already, dX is pruned once computed,
 // before it reaches the layer below. `placement=auto` goes by whether a batch normalisation follows
 // the layer.

@@ -41,7 +41,7 @@ struct MethodUse {
 
 // How many entries are not zero of the gradient of a layer's output, as the weight gradient takes
 // it: behind a ReLU and after any pruning of it or of the data gradient that it comes from. This is
-// the gradient density of Ye et al. 2020, section 6.2.
+// the gradient density of Ye et al. 2020, section 6.3.
 struct GradientCount {
   at::Tensor nonzero;  // [] int64 on its device; undefined: no gradient came by
   int64_t entries = 0;

@@ -118,7 +118,7 @@ std::vector<double> of_each_run(const Row& row, const Count& count) {
   return values;
 }
 
-// Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.2).
+// Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.3).
 std::vector<double> gradient_density(const Contents& contents, const Row& row) {
   std::vector<double> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {

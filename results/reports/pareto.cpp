@@ -134,6 +134,22 @@ std::string front_loss_text(const FrontLine& line) {
   return is_baseline(*line.row) ? "0" : with_interval(line.row->loss, 2);
 }
 
+// Which rows have one half of a point alone, "" where none has.
+std::string halves(const RowSet& set, const char* what, bool (*is_half)(const Row&)) {
+  constexpr size_t kMostNamed = 8;
+  std::vector<std::string> names;
+  for (const auto& row : set.rows()) {
+    if (is_baseline(row) || !is_half(row)) continue;
+    const Cell& cell = *row.first;
+    names.push_back(row_text({cell.method_label, cell.schedule_label, cell.network_label}));
+  }
+  if (names.empty()) return "";
+  const size_t more = names.size() - std::min(names.size(), kMostNamed);
+  names.resize(names.size() - more);
+  return fmt::format("left out, {}: {}{}", what, fmt::join(names, "; "),
+                     more == 0 ? "" : fmt::format("; and {} more", more));
+}
+
 }  // namespace
 
 Table pareto_table(const RowSet& set) {
@@ -162,7 +178,12 @@ Table pareto_table(const RowSet& set) {
         "a front for each machine that timed some of the rows: speedups of two machines are not "
         "held against each other");
   }
-  if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
+  const auto untimed = [](const Row& row) { return row.loss.n > 0 && row.speedup.n == 0; };
+  const auto untrained = [](const Row& row) { return row.speedup.n > 0 && row.loss.n == 0; };
+  for (const auto& note : {halves(set, "not timed", untimed),
+                           halves(set, "not trained beside dense", untrained), set.stock_note()}) {
+    if (!note.empty()) table.notes.push_back(note);
+  }
   return table;
 }
 

@@ -1,7 +1,8 @@
-"""The lists in docs/methods.md and docs/networks.md are the program's own. `docs_test.py --write`
-writes them."""
+"""The lists in docs/methods.md and docs/networks.md are the program's own (`docs_test.py --write`
+writes them), and docs/reading-tables.md explains every footnote."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -26,9 +27,22 @@ def check(what, write):
                  "tests/cli/docs_test.py --write")
 
 
+def check_footnotes():
+    with open(os.path.join(DOCS, "../results/reports/notes.cpp"), encoding="utf-8") as source:
+        names = re.findall(r'"([^"]+)"', re.search(r"kNoteNames\[kNotes\] = \{(.*?)\};",
+                                                   source.read(), re.S)[1])
+    with open(os.path.join(DOCS, "reading-tables.md"), encoding="utf-8") as page:
+        table = page.read().partition("## Footnotes")[2].partition("\n## ")[0]
+    explained = re.findall(r"^\| ([a-z ]+) \| .+ \|$", table, re.M)[1:]  # behind the header
+    if explained != names:
+        sys.exit("docs/reading-tables.md does not explain the footnotes as they are: "
+                 f"{sorted(set(explained) ^ set(names)) or 'another order'}")
+
+
 def main():
     for what in ["methods", "networks"]:
         check(what, write=sys.argv[1:] == ["--write"])
+    check_footnotes()
 
 
 if __name__ == "__main__":

@@ -553,6 +553,16 @@ TEST_F(ReportTest, EachMachineHasAFrontOfItsOwn) {
   EXPECT_EQ(render(one, "md").find("timed on"), std::string::npos);
 }
 
+TEST_F(ReportTest, AFrontNamesWhatHasHalfOfAPoint) {
+  fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.79}), accuracy("random", 0, {0.78}),
+        timing("zero", 2000), timing("meprop", 1500)});
+  const auto all = report_pareto(path_).notes;
+  const std::string notes = fmt::format("{}", fmt::join(all, "\n"));
+  EXPECT_NE(notes.find("left out, not timed: random"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("left out, not trained beside dense: meprop"), std::string::npos) << notes;
+  EXPECT_EQ(notes.find("zero, "), std::string::npos) << notes;
+}
+
 // Of the steps that were timed, at the beginning of a training, less may be left out than later.
 TEST_F(ReportTest, WhatIsRealisedIsOfTheStepsThatWereTimed) {
   const auto layer = [](double done) {
