@@ -19,6 +19,7 @@ std::string describe(const ParamSpec& spec) {
   const auto bound = [whole](double value) {
     return whole ? fmt::format("{:.0f}", value) : fmt::format("{:g}", value);
   };
+  if (spec.step > 1) kind = fmt::format("{0} {1:.0f} + {2}n,", kind, spec.min, spec.step);
   if (std::isfinite(spec.min) && std::isfinite(spec.max)) {
     return fmt::format("{} from {} to {}", kind, bound(spec.min), bound(spec.max));
   }
@@ -42,7 +43,9 @@ std::optional<Value> parse_value(const ParamSpec& spec, std::string_view text) {
     const auto number = parse_integer(text);
     if (!number) return std::nullopt;
     const auto real = static_cast<double>(*number);
-    return spec.min <= real && real <= spec.max ? std::optional<Value>(*number) : std::nullopt;
+    if (real < spec.min || real > spec.max) return std::nullopt;
+    const bool on_step = spec.step == 1 || (*number - std::llround(spec.min)) % spec.step == 0;
+    return on_step ? std::optional<Value>(*number) : std::nullopt;
   }
   const auto number = parse_real(text, spec.min, spec.max);
   return number ? std::optional<Value>(*number) : std::nullopt;
@@ -70,6 +73,8 @@ void to_json(Json& json, const ParamSpec& spec) {
   if (std::isfinite(spec.max)) json["max"] = spec.max;
   if (!spec.choices.empty()) json["choices"] = spec.choices;
   if (spec.added_later) json["added_later"] = true;
+  if (spec.step != 1) json["step"] = spec.step;
+  if (!spec.at_most.empty()) json["at_most"] = spec.at_most;
 }
 
 void from_json(const Json& json, ParamSpec& spec) {
@@ -90,6 +95,8 @@ void from_json(const Json& json, ParamSpec& spec) {
   if (json.contains("max")) spec.max = json["max"];
   if (json.contains("choices")) spec.choices = json["choices"].get<std::vector<std::string>>();
   spec.added_later = json.value("added_later", false);
+  spec.step = json.value("step", int64_t{1});
+  spec.at_most = json.value("at_most", std::string());
 }
 
 Spec parse_spec(std::string_view text) {
@@ -133,6 +140,17 @@ Params::Params(const std::vector<ParamSpec>& specs, const Spec& given) : owner_(
                         did_you_mean(text, found->spec.choices));
     }
     found->value = *value;
+  }
+  check_together();
+}
+
+void Params::check_together() const {
+  for (const auto& [spec, value] : entries_) {
+    if (spec.at_most.empty()) continue;
+    const int64_t most = integer(spec.at_most);
+    if (std::get<int64_t>(value) <= most) continue;
+    throw usage_error("{}: {}={}: expected at most {}, which is {}", owner_, spec.name,
+                      to_text(value), spec.at_most, most);
   }
 }
 

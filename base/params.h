@@ -30,6 +30,8 @@ struct ParamSpec {
   // Declared when there were stored runs already, which did what its default does: `full_text`
   // leaves the default out, so that their keys stay.
   bool added_later = false;
+  int64_t step = 1;     // integers: only min, min + step, min + 2 step, ...; min is finite then
+  std::string at_most;  // integers: of the same owner, the integer that it must not exceed
 };
 
 void to_json(Json& json, const ParamSpec& spec);
@@ -51,7 +53,8 @@ class Params {
   Params() = default;
 
   // Throws Error(kUsage) that names the owner, the parameter, the value and what is allowed for
-  // an unknown name (with the nearest valid one), a wrong type, a value out of range.
+  // an unknown name (with the nearest valid one), a wrong type, a value out of range or above
+  // the parameter that bounds it.
   Params(const std::vector<ParamSpec>& specs, const Spec& given);
 
   bool flag(std::string_view name) const { return get<bool>(name); }
@@ -85,6 +88,7 @@ class Params {
   };
 
   const Entry& entry(std::string_view name) const;
+  void check_together() const;
   std::string text_of(bool defaults_too) const;
   [[noreturn]] void throw_unnamed(std::string_view name) const;
 

@@ -45,7 +45,12 @@ std::string parameters_text(const std::vector<ParamSpec>& params) {
   std::vector<std::string> parts;
   for (const auto& param : params) {
     std::string text = fmt::format("{}={}", param.name, value_text(param.fallback));
-    if (!param.choices.empty()) {
+    if (!param.at_most.empty()) {
+      text += fmt::format(" ({} to {})", bound_text(param, param.min), param.at_most);
+    } else if (param.step > 1) {
+      text += fmt::format(" ({0}, {1}, ...)", bound_text(param, param.min),
+                          bound_text(param, param.min + static_cast<double>(param.step)));
+    } else if (!param.choices.empty()) {
       text += fmt::format(" ({})", fmt::join(param.choices, ", "));
     } else if (std::isfinite(param.min) && std::isfinite(param.max)) {
       text +=

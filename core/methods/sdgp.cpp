@@ -18,7 +18,6 @@
 
 #include <array>
 
-#include "base/error.h"
 #include "core/methods/pruning.h"
 #include "kernels/select/select.h"
 
@@ -49,10 +48,6 @@ class Sdgp final : public PruningMethod {
                 .rescaling = Rescaling::kNone},
         rescale_(params.choice<Rank>("rank") == Rank::kRandom ? Rescale::kNone
                                                               : params.choice<Rescale>("rescale")) {
-    if (choice_.n > choice_.m) {
-      throw usage_error("sdgp: n = {} of m = {}: at most m channels can stay", choice_.n,
-                        choice_.m);
-    }
     if (rescale_ == Rescale::kGroup) choice_.rescaling = Rescaling::kGroup;
     if (rescale_ == Rescale::kSampleChannel) choice_.rescaling = Rescaling::kPlane;
   }
@@ -80,7 +75,12 @@ REGISTER_METHOD("sdgp", Sdgp)
     .approximates({Product::kDataGradient})
     .in_half_version(3)
     .controlled_by("sdgp:rank=random_rescaled")
-    .param({"n", int64_t{2}, "channels that stay of each group", 1, 32})
+    .param({.name = "n",
+            .fallback = int64_t{2},
+            .help = "channels that stay of each group",
+            .min = 1,
+            .max = 32,
+            .at_most = "m"})
     .param({"m", int64_t{4}, "channels of a group", 1, 32})
     .param({.name = "rank",
             .fallback = std::string("magnitude"),

@@ -5,7 +5,6 @@
 // between a block's convolutions. Adelman et al. 2021 train WRN-28-10.
 #include <ATen/ATen.h>
 
-#include "base/error.h"
 #include "core/networks/network.h"
 #include "core/nn/norm.h"
 
@@ -48,10 +47,6 @@ class WideResNet final : public Network {
  public:
   WideResNet(const Params& params, const NetworkInput& input) {
     const int64_t depth = params.integer("depth"), width = params.integer("width");
-    if (depth % 6 != 4) {
-      throw usage_error("wide_resnet: depth = {}: expected 6n + 4, such as 10, 16, 28 or 40",
-                        depth);
-    }
     stem_ = register_module(
         "stem", Conv(ConvOptions{.in_channels = input.channels, .out_channels = 16, .padding = 1}));
     int64_t channels = 16;
@@ -86,7 +81,11 @@ REGISTER_NETWORK("wide_resnet", WideResNet)
     .about("wide residual network WRN-depth-width for 32x32 images")
     .from_paper("zagoruyko2016", "Table 1")
     .described_for({})
-    .param({"depth", int64_t{28}, "layers with weights, 6n + 4", 10})
+    .param({.name = "depth",
+            .fallback = int64_t{28},
+            .help = "layers with weights, 6n + 4",
+            .min = 10,
+            .step = 6})
     .param({"width", int64_t{10}, "channels of each stage, in units of 16, 32 and 64", 1})
     .param({"dropout", 0.0, "share of entries left out between the convolutions of a block", 0, 1});
 

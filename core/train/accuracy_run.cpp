@@ -80,7 +80,7 @@ class AccuracyRun {
 
   void operator()() {
     resume();
-    sink_(start_event(*session_, dataset_));
+    send_start(*session_, dataset_, config_, sink_);
     for (const auto& event : record_.metrics) sink_(event);
     finish(train());
   }
@@ -189,7 +189,7 @@ class AccuracyRun {
                {"step", session_->steps_done()},
                {"total_steps", session_->total_steps()},
                {"images_per_s",
-                seconds > 0 ? static_cast<double>(steps * config_.batch_size) / seconds : 0.0},
+                seconds > 0 ? static_cast<double>(steps * session_->batch_size()) / seconds : 0.0},
                {"accuracy", record_.last_accuracy < 0 ? Json() : Json(record_.last_accuracy)}};
     event["loss"] = json_number(loss);
     sink_(event);

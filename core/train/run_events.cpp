@@ -32,7 +32,8 @@ void report_graphs(
   }
 }
 
-Json start_event(const Session& session, const LoadedDataset& data) {
+void send_start(const Session& session, const LoadedDataset& data, const RunConfig& config,
+                const EventSink& sink, const Json& more) {
   Json event{{"event", "start"},
              {"dataset",
               {{"name", data.name},
@@ -43,11 +44,18 @@ Json start_event(const Session& session, const LoadedDataset& data) {
                {"lossy", data.lossy}}},
              {"parameters", session.parameters()},
              {"macs", session.macs()},
+             {"batch_images", session.batch_size()},
              {"steps_per_epoch", session.steps_per_epoch()},
              {"total_steps", session.total_steps()},
              {"approximated_share", session.approximated_share()}};
   if (session.ranks() != nullptr) event["engine"] = {{"mpi", session.ranks()->description()}};
-  return event;
+  event.update(more);
+  sink(event);
+  if (session.batch_size() == config.batch_size) return;
+  sink({{"event", "note"},
+        {"message", fmt::format("batch_size = {}: steps have {} images, which are all that {} has "
+                                "to train on",
+                                config.batch_size, session.batch_size(), data.name)}});
 }
 
 Json final_event(Ending ending, int64_t steps, RunClock::time_point began) {

@@ -10,6 +10,7 @@
 #include "base/enum_text.h"
 #include "base/params.h"
 #include "core/data/dataset.h"
+#include "core/engine/engine.h"
 #include "core/train/session.h"
 
 namespace approx {
@@ -44,7 +45,10 @@ void report_graphs(
     const Session& session, const std::string& arm,
     const std::function<void(const char* name, const std::string& split, double value)>& metric);
 
-Json start_event(const Session& session, const LoadedDataset& data);
+// Sends what a run begins with, `more` among it; and where a step has fewer images than the
+// configuration says, since there are no more, a note of that.
+void send_start(const Session& session, const LoadedDataset& data, const RunConfig& config,
+                const EventSink& sink, const Json& more = Json::object());
 
 // What every run ends with; the caller adds the rest.
 Json final_event(Ending ending, int64_t steps, RunClock::time_point began);

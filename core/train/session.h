@@ -108,6 +108,7 @@ class Session {
   void synchronize() const;
 
   int64_t steps_done() const { return step_; }
+  int64_t batch_size() const { return batches_.batch_size(); }
   int64_t steps_per_epoch() const { return batches_.per_epoch(); }
   int64_t total_steps() const { return approx::total_steps(config_.recipe, steps_per_epoch()); }
   int64_t period() const { return period_; }

@@ -54,9 +54,7 @@ class TimingRun {
   }
 
   void operator()() {
-    Json start = start_event(*approx_, dataset_);
-    start["order_draw"] = draw_;
-    sink_(start);
+    send_start(*approx_, dataset_, config_, sink_, {{"order_draw", draw_}});
     warm_up();
     const auto order = exact_first(config_.blocks, draw_);
     for (int64_t pair = 0; pair < config_.blocks && !stop_; ++pair) {
@@ -120,13 +118,13 @@ class TimingRun {
       if (probe_) event["repeats"] = timed.repeats;
       sink_(event);
     }
-    sink_(
-        {{"event", "progress"},
-         {"pair", pair + 1},
-         {"pairs", config_.blocks},
-         {"images_per_s", static_cast<double>(2 * (pair + 1) * block_steps_ * config_.batch_size) /
-                              (1e-9 * static_cast<double>(train_ns_))},
-         {"loss", nullptr}});
+    sink_({{"event", "progress"},
+           {"pair", pair + 1},
+           {"pairs", config_.blocks},
+           {"images_per_s",
+            static_cast<double>(2 * (pair + 1) * block_steps_ * approx_->batch_size()) /
+                (1e-9 * static_cast<double>(train_ns_))},
+           {"loss", nullptr}});
   }
 
   // Where the time of an exact step goes bounds what any approximation of it can save. Taken after

@@ -55,6 +55,40 @@ TEST(Params, RefusesWrongTypesRangesAndNames) {
   }
 }
 
+TEST(Params, RefusesWhatDoesNotGoTogetherOrLiesBetweenSteps) {
+  const std::vector<ParamSpec> specs = {
+      {.name = "n", .fallback = int64_t{2}, .min = 1, .at_most = "m"},
+      {.name = "m", .fallback = int64_t{4}, .min = 1, .max = 32},
+      {.name = "depth", .fallback = int64_t{28}, .min = 10, .step = 6}};
+  const auto refusal = [&](const char* text) -> std::string {
+    try {
+      Params(specs, parse_spec(text));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("x:n=4"), "");
+  EXPECT_EQ(refusal("x:n=5"), "x: n=5: expected at most m, which is 4");
+  EXPECT_EQ(refusal("x:n=5,m=5"), "");
+  EXPECT_EQ(refusal("x:m=1"), "x: n=2: expected at most m, which is 1");
+  for (const char* depth : {"x:depth=10", "x:depth=16", "x:depth=40"}) {
+    EXPECT_EQ(refusal(depth), "") << depth;
+  }
+  for (const char* depth : {"x:depth=4", "x:depth=20", "x:depth=27"}) {
+    EXPECT_NE(refusal(depth).find("expected an integer 10 + 6n, of at least 10"), std::string::npos)
+        << refusal(depth);
+  }
+  // And so it is after a catalogue was written and read.
+  for (auto& spec : specs) {
+    ParamSpec again;
+    from_json(Json(spec), again);
+    EXPECT_EQ(again.step, spec.step);
+    EXPECT_EQ(again.at_most, spec.at_most);
+  }
+}
+
 TEST(ParamSpecJson, KeepsTheTypeOfTheDefault) {
   for (const ParamSpec& spec :
        {ParamSpec{"a", int64_t{1}, "help", 1}, ParamSpec{"b", 1.0, "help", 0, 2},
