@@ -114,6 +114,10 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
          [&sweep](const std::string& text) {
            // 8 would be eight seconds, which nobody means.
            sweep.budget = parse_duration(text, "--budget");
+           if (sweep.budget.count() == 0) {
+             throw usage_error("--budget: nothing fits into \"{}\"; leave it out for no limit",
+                               text);
+           }
            if (text.find_first_not_of("0123456789.") != std::string::npos) return;
            throw usage_error("--budget: \"{}\" has no unit; write {}h, {}m or {}s", text, text,
                              text, text);

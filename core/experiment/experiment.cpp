@@ -13,6 +13,7 @@
 #include "core/experiment/files.h"
 #include "core/experiment/seeds_reader.h"
 #include "core/experiment/toml_source.h"
+#include "core/experiment/tuning.h"
 
 namespace approx {
 namespace {
@@ -71,11 +72,12 @@ class ExperimentReader {
   Work read_work() {
     const std::string_view key = chosen_key();
     if (key.empty()) return read_trainings();
-    if (key == "picture") return read_picture();
     for (const auto& axis : axis_keys()) {
+      if (key == "picture" && (axis == "network" || axis == "schedule")) continue;
       const auto* node = source_.root().get(axis);
       if (node != nullptr) throw source_.error(*node, axis, "has no meaning beside {}", key);
     }
+    if (key == "picture") return read_picture();
     if (key == "study") return read_study_item(source_);
     if (key == "kernels") return read_kernel_item(source_);
     return NotRunItem{source_.text(*source_.root().get(key), std::string(key))};
@@ -148,6 +150,14 @@ class ExperimentReader {
     if (!plain || id.size() > 100) {
       throw source_.error(*node, "id", "\"{}\": letters, digits, _ - . and : only, at most 100",
                           id);
+    }
+    // What this program puts behind an id, so that its runs would stand among those of another.
+    std::vector<std::string> reserved = {kTuneSuffix};
+    for (const auto scale : kAllScales) reserved.push_back(fmt::format(":{}", name(scale)));
+    for (const auto& end : reserved) {
+      if (!id.ends_with(end)) continue;
+      throw source_.error(*node, "id", "\"{}\": what ends in {} is another experiment's part", id,
+                          end);
     }
     return id;
   }

@@ -74,7 +74,7 @@ Experiment tuning_runs(const Experiment& experiment, const Catalogue& catalogue,
                        const std::function<std::string(const std::string&)>& checksum) {
   const Tuning& tuning = *experiment.tuning;
   Experiment made = experiment;
-  made.id += ":tune";
+  made.id += kTuneSuffix;
   made.title += ", learning rates";
   made.tuning.reset();
   made.target.reset();

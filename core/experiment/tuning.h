@@ -13,6 +13,9 @@
 
 namespace approx {
 
+// What stands behind the id of what is tuned, in that of its tuning runs.
+inline constexpr const char* kTuneSuffix = ":tune";
+
 // The runs that tune `experiment`, as an experiment of its own, "ID:tune": accuracy runs of every
 // arm at every candidate with every tuning seed, split = "holdout". `experiment.tuning` must be
 // there.
