@@ -64,6 +64,11 @@ def main():
             folder, "{{table one; n=6; method as what is done; loss as points:2; speed:1}}")
         assert text == ("| what is done | points | speed |\n|---|---|---|\n| Exact | – | 1.0 |\n"
                         "| Half, of it | 1.23 ± 0.06 | 1.5 [1.4, 1.6] |\n"), text
+        # What is not so, what begins so, and the other way round.
+        text, _ = filled(folder, "{{one; method=Half*; schedule!=all; -speed; 2}}")
+        assert text == "-1.25 [-1.30, -1.20]\n", text
+        text, _ = filled(folder, "{{table one; method!=Exact; schedule!=so*; -loss as gain:2}}")
+        assert text == "| gain |\n|---|\n| -1.23 ± 0.06 |\n", text
         expect_bad(folder, "{{two; n=1; n; 0}}", "no report was given the name two")
         expect_bad(folder, "{{one; n=6; n; 0}}", "2 rows of one are so: n=6")
         expect_bad(folder, "{{one; n=7; n; 0}}", "0 rows of one are so")
