@@ -20,6 +20,24 @@ void check_cores(const PlannedRun& run, int64_t cores, const RankOptions& ranks)
                            : "give fewer, or --oversubscribe to train all the same");
 }
 
+// What every recorded run would be refused for by itself, as far as the configuration says it.
+void check_recorded(const PlannedRun& run, const SweepOptions& sweep) {
+  const RunConfig& config = run.config;
+  if (config.purpose != Purpose::kAccuracy || !run.excluded.empty()) return;
+  if (config.ranks > 1) {
+    throw usage_error(
+        "--record: of a run of several ranks no process has all operands; give ranks = 1");
+  }
+  if (is_half(config.precision)) {
+    throw usage_error("--record: operands are recorded of runs in fp32, {} is in {}", describe(run),
+                      name(config.precision));
+  }
+  if (sweep.record_steps == 0 && sweep.record_epochs > config.recipe.epochs) {
+    throw usage_error("--record-every: {} ends after {} of {} epochs; record more often",
+                      describe(run), config.recipe.epochs, sweep.record_epochs);
+  }
+}
+
 }  // namespace
 
 void check_recording(const SweepOptions& sweep, const Experiment& experiment) {
@@ -28,12 +46,7 @@ void check_recording(const SweepOptions& sweep, const Experiment& experiment) {
     return run.config.purpose == Purpose::kAccuracy;
   });
   if (!any) throw usage_error("--record: only accuracy runs are recorded, these are timing runs");
-  const bool several = std::ranges::any_of(
-      experiment.runs(), [](const PlannedRun& run) { return run.config.ranks > 1; });
-  if (several) {
-    throw usage_error(
-        "--record: of a run of several ranks no process has all operands; give ranks = 1");
-  }
+  for (const auto& run : experiment.runs()) check_recorded(run, sweep);
   make_folder(sweep.record_folder);
 }
 

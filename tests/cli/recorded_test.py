@@ -100,6 +100,8 @@ def refused(folder):
     expect(code == 0 and "was done before and was not recorded now" in err, f"done before: {err}")
     again = [*TRAIN, "--seed", "1", "--record", "more", "--record-every"]
     code, _, err = folder.run(*again, "3ep")
+    expect(code == 2 and "of 3 epochs; record more often" in err, f"too seldom: {err}")
+    code, _, err = folder.run(*again, "9ba")  # how many steps there are is known to the run alone
     expect(code == 3 and "the run ends after 8 steps" in err, f"too seldom: {err}")
     for text in ("0ep", "2", "ep", "1.5ep", "5m"):
         code, _, err = folder.run(*again, text)
