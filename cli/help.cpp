@@ -65,11 +65,12 @@ void collect_flags(const CLI::App* command, std::vector<std::string>& flags) {
   }
 }
 
-// What is listed of them: not --help, and nothing that stands without a name.
-std::string option_lines(const CLI::App& command, const std::string& group) {
+// Of those with a name, a line for each that is `listed`.
+template <typename Listed>
+std::string option_lines(const CLI::App& command, Listed listed) {
   std::string lines;
   for (const auto* option : command.get_options()) {
-    if (option->get_group() != group || option->get_positional()) continue;
+    if (option->get_positional() || !listed(*option)) continue;
     lines += entry(head_of(*option), option->get_description());
   }
   return lines;
@@ -79,12 +80,9 @@ std::string option_lines(const CLI::App& command, const std::string& group) {
 std::string options_above(const CLI::App& command) {
   const CLI::App* parent = command.get_parent();
   if (parent == nullptr || parent->get_parent() == nullptr) return "";
-  std::string lines;
-  for (const auto* option : parent->get_options()) {
-    const bool shown = !option->get_group().empty() && !option->get_positional();
-    if (!shown || option == parent->get_help_ptr()) continue;
-    lines += entry(head_of(*option), option->get_description());
-  }
+  const auto lines = option_lines(*parent, [&](const CLI::Option& option) {
+    return !option.get_group().empty() && &option != parent->get_help_ptr();
+  });
   return lines.empty() ? "" : fmt::format("\nOptions of {}:\n{}", path_of(*parent), lines);
 }
 
@@ -135,7 +133,9 @@ std::string help_text(const CLI::App& command) {
   }
   if (!positionals.empty()) out += "\nArguments:\n" + positionals;
   for (const auto& group : groups) {
-    out += "\n" + group + ":\n" + option_lines(command, group);
+    out += "\n" + group + ":\n" + option_lines(command, [&](const CLI::Option& option) {
+             return option.get_group() == group;
+           });
   }
   out += options_above(command);
   if (command.get_parent() != nullptr) {
