@@ -104,6 +104,10 @@ using PreparedProduct = std::function<at::Tensor()>;
 template <typename Plan>
 using Preparation = PreparedProduct (*)(const Plan& plan, const Operands& operands);
 
+// The rule of what was slower than another path on all that was measured: it is computed where it
+// is asked for by its name, and nothing is made for it elsewhere.
+constexpr bool pays_nowhere(const Problem& /*problem*/) { return false; }
+
 template <typename Plan>
 struct Variant {
   static constexpr const char* kWhat = "kernel";
@@ -140,7 +144,7 @@ struct Variant {
   bool does_leave_sample() const { return leaves_sample_; }
   bool fits(const Problem& p) const { return limit(p) == Limit::kNone; }
   bool worth(const Problem& p) const {
-    return !is_definition_ && fits(p) && (pays_ == nullptr || pays_(p));
+    return !is_definition_ && pays_ != pays_nowhere && fits(p) && (pays_ == nullptr || pays_(p));
   }
   // How it looks to who chooses for the problem.
   VariantCandidate candidate(const Problem& p) const {

@@ -76,9 +76,11 @@ void take_gpu_of_rank() {
   setenv(kVisible, gpu.c_str(), /*overwrite=*/1);
 }
 
-void take_cudnn_choices(const c10::Device& device) {
+bool take_cudnn_choices(const c10::Device& device) {
   const auto file = file_of_choices();
-  if (device.is_cuda() && !file.empty()) use_cudnn_choices(file, /*adds=*/false, device);
+  if (!device.is_cuda() || file.empty()) return false;
+  use_cudnn_choices(file, /*adds=*/false, device);
+  return true;
 }
 
 void synchronize_device(const c10::Device& device) {

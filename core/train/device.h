@@ -21,8 +21,8 @@ void take_gpu_of_rank();
 
 // On a GPU: lets layers take those of cuDNN's engines that the file of the environment variable
 // APPROXTRAIN_CUDNN_CHOICES names as faster than LibTorch's convolution (kernels/dense/cudnn.h).
-// Nothing where it is not set. Throws Error(kUsage).
-void take_cudnn_choices(const c10::Device& device);
+// Returns whether it is set. Throws Error(kUsage).
+bool take_cudnn_choices(const c10::Device& device);
 
 // Returns once all work given to the device is done.
 void synchronize_device(const c10::Device& device);

@@ -204,11 +204,18 @@ bool CusparseLt::has_plan(at::Device device, int64_t rows, int64_t inner, int64_
 
 CusparseLt::Product& CusparseLt::product_of(at::Device device, int64_t rows, int64_t inner,
                                             int64_t columns, at::ScalarType type) {
-  auto& product = products_[{device.index(), rows, inner, columns, type}];
-  if (product == nullptr) {
-    product = std::make_unique<Product>(*library_, device, rows, inner, columns, type);
+  const std::lock_guard lock(mutex_);
+  const auto [at, is_new] = products_.try_emplace(Key{device.index(), rows, inner, columns, type});
+  Kept& kept = at->second;
+  if (is_new) {
+    try {
+      kept.product = std::make_unique<Product>(*library_, device, rows, inner, columns, type);
+    } catch (const Error& error) {
+      kept.why_none = error.what();
+    }
   }
-  return *product;
+  if (kept.product == nullptr) throw Error(ErrorKind::kDevice, kept.why_none);
+  return *kept.product;
 }
 
 namespace {

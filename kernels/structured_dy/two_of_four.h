@@ -42,8 +42,4 @@ constexpr bool takes_two_of_four(const Problem& p) {
          p.co % kOutputs == 0 && p.ci % kInputs == 0;
 }
 
-// The rule of what was slower than the exact product on all layers of ResNet-18 and ResNet-50 on an
-// H200 (docs/gpu.md): it is computed where it is asked for by its name.
-constexpr bool pays_nowhere(const Problem& /*problem*/) { return false; }
-
 }  // namespace approx
