@@ -29,7 +29,8 @@ class Meprop final : public PruningMethod {
     }
     if (k >= length) return Dense{};
     if (!per_batch_) return largest_of_each_example(o.dy, k);
-    const auto sums = at::linalg_vector_norm(o.dy, 1, {0, 2, 3}, false, at::kFloat);
+    const auto type = o.dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const auto sums = at::linalg_vector_norm(o.dy, 1, {0, 2, 3}, false, type);
     return Sampled{.axis = Axis::kOutputChannels, .index = largest(sums, k), .scale = {}};
   }
 

@@ -1,6 +1,7 @@
 #include "core/nn/approximated_conv.h"
 
 #include <ATen/ATen.h>
+#include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -126,6 +127,11 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
       throw Error(ErrorKind::kUsage,
                   "an approximated gradient has no gradient of its own: call backward without "
                   "create_graph");
+    }
+    if (at::isTensorSubclassLike(dy)) {
+      throw Error(ErrorKind::kUsage,
+                  "an approximated gradient is of one upstream gradient at a time: call backward "
+                  "without is_grads_batched or vectorize");
     }
     const auto* sole = sole_reader();
     const bool ours = dy.use_count() == 1 && dy.storage().use_count() == 1;

@@ -299,7 +299,11 @@ double PlanTraits<Sampled>::density(const Sampled& plan, const Problem& p) {
 at::Tensor PlanTraits<Sampled>::gradient(const Sampled& plan, const at::Tensor& dy) {
   if (plan.axis != Axis::kOutputChannels) return dy;
   auto mask = at::zeros({1, dy.size(1), 1, 1}, dy.options().memory_format(c10::nullopt));
-  mask.index_fill_(1, plan.index, 1);
+  if (plan.scale.defined()) {
+    mask.index_copy_(1, plan.index, plan.scale.to(mask.options()).view({1, -1, 1, 1}));
+  } else {
+    mask.index_fill_(1, plan.index, 1);
+  }
   return dy * mask;
 }
 

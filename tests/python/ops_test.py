@@ -140,11 +140,20 @@ class Values(unittest.TestCase):
 
     def test_prune_is_what_the_backward_uses(self):
         dy = torch.randn(4, 6, 5, 5)
+        x, w = tensors((4, 3, 7, 7), (6, 3, 3, 3))
         for method in ["stochastic_pruning:p=0.8", "meprop:k=20", "meprop:k=3,per=batch",
-                       "topk_position:k=3,scale=none", "sdgp:rank=random"]:
+                       "random_entries:k=20", "random_entries:k=3,per=batch",
+                       "topk_position:k=3,scale=none", "random_position:k=2", "sdgp:rank=random"]:
             pruned = ops.prune(dy, method, 5)
             self.assertEqual(pruned.shape, dy.shape)
             self.assertGreater((pruned == 0).sum(), 0, method)
+            # Which of the two gradients goes by it depends on the method.
+            y = ops.conv2d(x, w, None, 1, 0, 1, 1, method, 5)
+            exact = torch.autograd.grad(functional.conv2d(x, w), (x, w), pruned)
+            got = torch.autograd.grad(y, (x, w), dy)
+            same = [torch.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(got, exact)]
+            weight_alone = "position" in method
+            self.assertEqual(same, [not weight_alone, "sdgp" not in method], method)
         self.assertTrue(torch.equal(ops.prune(dy, "dense", 0), dy))
         self.assertEqual(int((ops.prune(dy[:, :, 0, 0], "meprop:k=2", 0) != 0).sum()), 8)
 
@@ -180,9 +189,47 @@ class Behaviour(unittest.TestCase):
             self.assertTrue(np.isfinite(losses).all(), method)
             self.assertLess(min(losses[-5:]), losses[0], method)
 
+    def test_results_lie_as_pytorchs_do(self):
+        for sizes in [(2, 3, 6, 6), (1, 1, 4, 4), (3, 8, 1, 1)]:
+            for x_format in [torch.contiguous_format, torch.channels_last]:
+                for w_format in [torch.contiguous_format, torch.channels_last]:
+                    x = torch.randn(sizes).to(memory_format=x_format)
+                    w = torch.randn(4, sizes[1], 1, 1).to(memory_format=w_format)
+                    expected = functional.conv2d(x, w)
+                    for method in ["dense", *METHODS]:
+                        y = ops.conv2d(x, w, None, 1, 0, 1, 1, method, 0)
+                        for each in [torch.contiguous_format, torch.channels_last]:
+                            self.assertEqual(y.is_contiguous(memory_format=each),
+                                             expected.is_contiguous(memory_format=each),
+                                             (method, sizes, each))
+                        # As models written for PyTorch's layout do.
+                        if x_format == w_format == torch.contiguous_format:
+                            self.assertEqual(y.view(sizes[0], -1).shape[0], sizes[0])
+
+    def test_every_precision(self):
+        for dtype in [torch.float64, torch.bfloat16, torch.float16]:
+            for method in [*METHODS, "meprop:k=3,per=batch", "random_entries:k=3,per=batch"]:
+                x, w = (t.detach().to(dtype).requires_grad_() for t in
+                        tensors((2, 8, 5, 5), (8, 8, 3, 3)))
+                y = ops.conv2d(x, w, None, 1, 1, 1, 1, method, 0)
+                y.sum().backward()
+                self.assertEqual((y.dtype, w.grad.dtype), (dtype, dtype), method)
+
     def test_bad_arguments_are_python_exceptions(self):
         x, w = tensors((2, 3, 6, 6), (4, 3, 3, 3))
         cases = [
+            (lambda: ops.matmul(x[0, 0], w[0, 0], "dense:ratio=0.5", 0), ValueError,
+             "dense takes no parameters"),
+            (lambda: ops.matmul(x[0, 0], x[0, 0], "dens", 0), ValueError, 'mean "dense"'),
+            (lambda: ops.matmul(x[0, 0], x[0, 0], "mixed", 0), ValueError, "name one method"),
+            (lambda: ops.matmul(x[0, 0], w[0, 0], "crs", 0), ValueError,
+             r"a must be \[...,m,k\] and b \[k,n\], got \[6, 6\] and \[3, 3\]"),
+            (lambda: ops.matmul(x[0, 0].to_sparse(), x[0, 0], "crs", 0), ValueError, "strided"),
+            (lambda: ops.conv2d(x, w[:0], None, 1, 1, 1, 1, "crs", 0), ValueError,
+             "no output channels"),
+            (lambda: ops.conv2d(x.to(torch.float8_e4m3fn), w, None, 1, 1, 1, 1, "crs", 0),
+             TypeError, "float32, float64, float16 or bfloat16"),
+            (lambda: ops.prune(x.to("meta"), "crs", 0), ValueError, "does not prune"),
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "topk_csr", 0), ValueError, "topk_crs"),
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "crs:ratio=2", 0), ValueError, "ratio"),
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "", 0), ValueError, "name"),
@@ -198,7 +245,7 @@ class Behaviour(unittest.TestCase):
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 0, "crs", 0), ValueError, "groups"),
             (lambda: ops.conv2d(x, w, w, 1, 1, 1, 1, "crs", 0), ValueError, "bias"),
             (lambda: ops.conv2d(x[:, :, :1], w, None, 1, 0, 1, 1, "crs", 0), ValueError, "larger"),
-            (lambda: ops.conv2d(x.long(), w, None, 1, 1, 1, 1, "crs", 0), TypeError, "floating"),
+            (lambda: ops.conv2d(x.long(), w, None, 1, 1, 1, 1, "crs", 0), TypeError, "float32"),
             (lambda: ops.conv2d(x.double(), w, None, 1, 1, 1, 1, "crs", 0), TypeError, "Double"),
             (lambda: ops.linear(x, w, None, "crs", 0), ValueError, "fit"),
             (lambda: ops.matmul(x[0, 0], w, "crs", 0), ValueError, "matmul"),
@@ -215,6 +262,23 @@ class Behaviour(unittest.TestCase):
         y = ops.conv2d(x, w, None, 1, 1, 1, 1, "topk_crs", 0)
         with self.assertRaisesRegex(RuntimeError, "create_graph"):
             torch.autograd.grad(y.sum(), x, create_graph=True)
+
+    def test_other_derivatives_are_refused(self):
+        import torch.autograd.forward_ad as forward_ad
+        a, b = tensors((3, 8), (8, 5))
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(a, torch.ones_like(a))
+            for method in ["topk_crs", "exact", "sdgp"]:
+                with self.assertRaisesRegex(RuntimeError, "forward mode"):
+                    ops.matmul(dual, b, method, 0)
+            with self.assertRaisesRegex(RuntimeError, "forward mode"):
+                ops.prune(dual, "sdgp", 0)
+            tangent = forward_ad.unpack_dual(ops.matmul(dual, b, "dense", 0)).tangent
+            close(tangent, torch.ones_like(a) @ b.detach())
+        for method in METHODS:
+            y = ops.matmul(a, b, method, 0)
+            with self.assertRaisesRegex(RuntimeError, "is_grads_batched"):
+                torch.autograd.grad(y, (a, b), torch.randn(2, 3, 5), is_grads_batched=True)
 
     def test_meta_tensors_get_shapes(self):
         x, w = torch.empty(2, 3, 9, 9, device="meta"), torch.empty(4, 3, 3, 3, device="meta")
@@ -264,6 +328,13 @@ class Behaviour(unittest.TestCase):
         self.assertEqual(type(model[5]), torch.nn.Linear)
         model(x).sum().backward()
         self.assertEqual(model[0].weight.grad.shape, model[0].weight.shape)
+        model[0].__class__.method = "crs:ratio=0.5,size=fixed"
+        again = lambda: model(x).detach()
+        self.assertTrue(torch.equal(again(), again()), "as a checkpoint runs it again")
+        before = again()
+        model[0].__class__.step = 1
+        self.assertFalse(torch.equal(again(), before))
+        model[0].__class__.method = "topk_crs:ratio=0.5"
         self.assertFalse(torch.equal(first, exact(model[0], x)))
         model.eval()
         self.assertTrue(torch.equal(model[0](x), exact(model[0], x)))
