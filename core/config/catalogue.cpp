@@ -1,5 +1,7 @@
 #include "core/config/catalogue.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/known_names.h"
 #include "core/config/dense.h"
@@ -86,6 +88,12 @@ const std::vector<Product>& MethodInfo::products_with(const Params& given) const
     if (mode.choice == given.text(kMode)) return mode.products;
   }
   return products;
+}
+
+int64_t MethodInfo::least_channels(const Params& given) const {
+  const bool has = std::ranges::any_of(
+      params, [](const ParamSpec& param) { return param.name == kMinChannels; });
+  return has ? given.integer(kMinChannels) : 0;
 }
 
 void NetworkInfo::check_side(int64_t side) const {

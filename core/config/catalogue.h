@@ -48,6 +48,11 @@ struct MethodInfo : EntryInfo {
 
   // The products that it approximates with these parameters.
   const std::vector<Product>& products_with(const Params& given) const;
+
+  // The parameter of methods that leave layers of fewer input channels exact.
+  static constexpr const char* kMinChannels = "min_channels";
+  // Below how many input channels a layer is exact with these parameters.
+  int64_t least_channels(const Params& given) const;
 };
 
 // One convolution or linear layer, as schedules and tables see it.

@@ -82,6 +82,10 @@ double length_in_epochs(const Recipe& recipe) {
   return static_cast<double>(recipe.epochs - 1) + recipe.last_epoch;
 }
 
+int64_t steps_per_epoch(int64_t images, int64_t batch_size) {
+  return std::max<int64_t>(1, images / batch_size);
+}
+
 int64_t total_steps(const Recipe& recipe, int64_t steps_per_epoch) {
   const double last = recipe.last_epoch * static_cast<double>(steps_per_epoch);
   // A share in decimals, as 0.3 of 10 steps, may be a little less than the step that it means.
@@ -105,6 +109,37 @@ void check(const Recipe& recipe) {
     throw usage_error("milestones = \"{}\": epochs must rise from 1 on",
                       fmt::join(milestones, ","));
   }
+}
+
+std::vector<std::string> beyond_the_end(const Recipe& recipe) {
+  const int64_t epochs = recipe.epochs;
+  std::vector<std::string> lines;
+  const auto add = [&](const std::string& what, const char* effect) {
+    lines.push_back(fmt::format("{}: the training ends after {}, {}", what,
+                                epochs == 1 ? "one epoch" : fmt::format("{} epochs", epochs),
+                                effect));
+  };
+  if (takes_part(recipe, "milestones")) {
+    const auto never = std::lower_bound(recipe.milestones.begin(), recipe.milestones.end(), epochs);
+    if (never != recipe.milestones.end()) {
+      add(fmt::format("milestones {}", fmt::join(never, recipe.milestones.end(), ",")),
+          "before the learning rate falls there");
+    }
+  }
+  if (takes_part(recipe, "decay_epochs") && recipe.decay_epochs >= epochs) {
+    add(fmt::format("decay_epochs = {}", recipe.decay_epochs), "before the learning rate falls");
+  }
+  if (takes_part(recipe, "peak_epoch") && recipe.peak_epoch >= epochs) {
+    add(fmt::format("peak_epoch = {}", recipe.peak_epoch), "while the learning rate still rises");
+  }
+  if (recipe.warmup_epochs >= epochs) {
+    add(fmt::format("warmup_epochs = {}", recipe.warmup_epochs),
+        "while the learning rate still rises");
+  }
+  if (takes_part(recipe, "grow_from") && recipe.grow_from >= epochs) {
+    add(fmt::format("grow_from = {}", recipe.grow_from), "with images of start_size alone");
+  }
+  return lines;
 }
 
 bool takes_part(const Recipe& recipe, std::string_view setting) {

@@ -107,8 +107,16 @@ struct Recipe {
 // Passes over the training part: epochs, of which the last may be a part.
 double length_in_epochs(const Recipe& recipe);
 
+// Steps of an epoch of so many images: whole batches alone, of which there is at least one.
+int64_t steps_per_epoch(int64_t images, int64_t batch_size);
+
 // Steps of the whole training: whole ones alone, and at least one in the last epoch.
 int64_t total_steps(const Recipe& recipe, int64_t steps_per_epoch);
+
+// What of the recipe lies behind the end of the training, a line for each: "milestones 60,120: the
+// training ends after 8 epochs, with no change of the learning rate". Such a recipe is sound, and
+// seldom what was meant.
+std::vector<std::string> beyond_the_end(const Recipe& recipe);
 
 // The declarations of the settings: names, defaults, ranges, help.
 std::vector<ParamSpec> recipe_specs();

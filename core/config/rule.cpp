@@ -154,6 +154,12 @@ std::string window_text(const Rule& rule) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+int64_t first_step(const Rule& rule, int64_t steps_per_epoch, int64_t total_steps) {
+  const int64_t start = parse_steps(rule.steps).start;
+  const auto from = beginning(rule);
+  return from ? std::max(start, from->step(steps_per_epoch, total_steps)) : start;
+}
+
 Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue) {
   Rule canonical;
   canonical.method = resolved_method(rule, method, catalogue);

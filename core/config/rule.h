@@ -66,6 +66,10 @@ WindowUnits window_units(const std::vector<Rule>& rules);  // throws Error(kUsag
 // comes round from the first steps to the last. Throws Error(kUsage).
 std::string window_text(const Rule& rule);
 
+// The first step at which a rule can hold; kUnknownStep where it waits for a plateau. Throws
+// Error(kUsage).
+int64_t first_step(const Rule& rule, int64_t steps_per_epoch, int64_t total_steps);
+
 // The rules of a matrix such as the paper's Figure 3: row i is the i-th convolution, column j the
 // steps congruent to j modulo the row length, `.` exact, `*` the run's method, any other letter a
 // method of `key`. Throws Error(kUsage) on unequal rows or an unknown letter.

@@ -84,6 +84,16 @@ bool needs_cuda(Precision precision) {
 
 }  // namespace
 
+bool takes_part(const RunConfig& config, std::string_view setting) {
+  const bool timing = config.purpose == Purpose::kTiming;
+  if (setting == "blocks" || setting == "block_steps" || setting == "timed_against") return timing;
+  if (setting == "stop_at") return !timing;
+  if (setting == "train_subset") return config.train_examples > 0;
+  if (setting == "norm_statistics") return config.ranks > 1;
+  if (setting == "graphs") return has_no_graphs(config);
+  return true;
+}
+
 Purpose parse_purpose(std::string_view text) {
   if (const auto purpose = find_named<Purpose>(text)) return *purpose;
   throw usage_error("unknown purpose \"{}\"{}; expected accuracy or timing", text,
@@ -170,19 +180,17 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
       found.emplace_back(spec.name, value.is_string() ? value.get<std::string>() : value.dump());
     }
   };
-  const bool timing = config.purpose == Purpose::kTiming;
   Json scalars = scalar_settings(config);
   scalars["kernel_rules"] = kernel_rules_label(config.kernel_rules);
   add(run_specs(), scalars, [&](std::string_view name) {
-    if (name == "seed" || name == "threads") return false;
-    if (name == "train_subset") return config.train_examples > 0;
-    if (name == "timed_against") return timing && !config.timed_against.empty();
+    if (name == "seed" || name == "threads" || !takes_part(config, name)) return false;
+    // Of what came later the default is not named.
+    if (name == "timed_against") return !config.timed_against.empty();
     if (name == "operators") return config.operators != RunConfig().operators;
-    if (name == "ranks" || name == "norm_statistics") return config.ranks > 1;
-    if (name == "stop_at") return !timing && config.stop_at > 0;
-    if (name == "graphs") return has_no_graphs(config);
+    if (name == "ranks") return config.ranks > 1;
+    if (name == "stop_at") return config.stop_at > 0;
     if (name == "kernel_rules") return !config.kernel_rules.empty();
-    return timing || (name != "blocks" && name != "block_steps");
+    return true;
   });
   if (!is_dense(config.method)) found.emplace_back("schedule", rules_text(config.schedule));
   add(recipe_specs(), Json(config.recipe),

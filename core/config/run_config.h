@@ -147,6 +147,9 @@ constexpr bool has_no_graphs(const RunConfig& config) {
          config.graphs == GraphUse::kOff;
 }
 
+// Whether a scalar setting has a meaning beside the others: an accuracy run has no blocks.
+bool takes_part(const RunConfig& config, std::string_view setting);
+
 // The declarations of the scalar settings: names, defaults, ranges, help.
 std::vector<ParamSpec> run_specs();
 

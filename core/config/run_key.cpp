@@ -30,15 +30,9 @@ std::string key_by(int64_t builtin_rules, const RunConfig& config, std::string_v
     }
   }
   json["schedule"] = rules;
-  if (config.purpose != Purpose::kTiming) {
-    json.erase("blocks");
-    json.erase("block_steps");
-    json.erase("timed_against");
-  } else {
-    json.erase("stop_at");
+  for (const auto& spec : run_specs()) {
+    if (!takes_part(config, spec.name)) json.erase(spec.name);
   }
-  if (config.ranks == 1) json.erase("norm_statistics");
-  if (!has_no_graphs(config)) json.erase("graphs");
   json.erase("kernel_rules");
   const auto rules_id =
       kernel_rules_id(config.kernel_rules, is_by_builtin_rules(config) ? builtin_rules : 1);

@@ -21,6 +21,17 @@ Slice ranks_of(const Rule& rule, int64_t ranks) {
                     slice.start);
 }
 
+// Which layers a method, a full text, leaves exact.
+std::vector<bool> exact_layers(const std::string& method, const std::vector<LayerInfo>& layers,
+                               const Catalogue& catalogue) {
+  std::vector<bool> exact(layers.size(), false);
+  if (is_dense(method)) return exact;
+  const int64_t least =
+      catalogue.method(parse_spec(method).name).least_channels(catalogue.method_params(method));
+  for (size_t i = 0; i < layers.size(); ++i) exact[i] = layers[i].in_channels < least;
+  return exact;
+}
+
 }  // namespace
 
 Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>& layers,
@@ -64,6 +75,7 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
         one_sample_.push_back(draws_one_sample(text, catalogue));
       }
     }
+    compiled.exact = exact_layers(text, layers, catalogue);
     // A period beyond the run's end never comes round; the cap also keeps the product in range.
     const int64_t cap = std::max<int64_t>(total_steps, 1);
     const int64_t factor = compiled.steps.step / std::gcd(period_, compiled.steps.step);
@@ -77,7 +89,7 @@ Decision Schedule::at(size_t layer, int64_t step, int64_t rank) const {
   for (const auto& rule : rules_) {
     if (!rule.layers.at(layer) || !rule.holds(step) || !rule.ranks.contains(rank)) continue;
     for (const auto product : rule.products) {
-      decision.method[static_cast<size_t>(product)] = rule.method;
+      decision.method[static_cast<size_t>(product)] = rule.method_at(layer);
     }
   }
   return decision;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,15 +72,22 @@ class Schedule {
   // what the message calls the rules; empty: by their number and layers.
   void check_together(const std::vector<std::string>& names = {}) const;
 
+  // Throws Error(kUsage) where nothing is approximated in any layer at any step, whatever plateaus
+  // come: a run of it would be an exact one under another name.
+  void check_acts() const;
+
  private:
   struct Compiled {
     std::string text;  // of its layers, for messages
     std::vector<bool> layers;
+    std::vector<bool> exact;  // which layers its method leaves exact (MethodInfo::least_channels)
     Slice steps, ranks;
     int64_t from, until;
     std::vector<Product> products;
     int method;
 
+    // An index into Schedule::methods(), or Decision::kDense.
+    int method_at(size_t layer) const { return exact.at(layer) ? Decision::kDense : method; }
     bool holds(int64_t step) const { return step >= from && step < until && steps.contains(step); }
   };
 
@@ -97,6 +105,16 @@ class Schedule {
 
   Plateau& plateau_of(const Position& position);
 
+  // The rules that may hold for a layer on one of the ranks, which are those at `candidates`.
+  struct Situation {
+    size_t layer;
+    const std::vector<Compiled>& rules;
+    std::vector<size_t> candidates;
+  };
+  // Every layer, before and after every plateau, on each of ranks that differ; until `use` returns
+  // false. Throws Error(kUsage) where there are too many plateaus.
+  void for_each_situation(const std::function<bool(const Situation&)>& use) const;
+
   // Of the rules at `candidates`, which are all that select the layer.
   static Deciding deciding(const std::vector<Compiled>& rules,
                            const std::vector<size_t>& candidates, int64_t step);
@@ -108,10 +126,11 @@ class Schedule {
   // The steps to look at for rules that select one layer.
   std::vector<int64_t> steps_to_check(const std::vector<Compiled>& rules,
                                       const std::vector<size_t>& candidates) const;
-  void check_layer(size_t layer, const std::vector<Compiled>& rules,
-                   const std::vector<size_t>& candidates,
-                   const std::vector<std::string>& names) const;
-  std::string method_of(const Compiled& rule) const;
+  void check_situation(const Situation& situation, const std::vector<std::string>& names) const;
+  bool acts(const Situation& situation) const;
+  // Why the first rule of an approximated method changes nothing.
+  std::string why_idle() const;
+  std::string method_text(int method) const;
 
   std::vector<LayerInfo> layers_;
   std::vector<std::string> methods_;

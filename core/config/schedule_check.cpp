@@ -20,8 +20,7 @@ constexpr size_t kMostPlateaus = 8;
 
 }  // namespace
 
-void Schedule::check_together(const std::vector<std::string>& names) const {
-  if (std::find(one_sample_.begin(), one_sample_.end(), true) == one_sample_.end()) return;
+void Schedule::for_each_situation(const std::function<bool(const Situation&)>& use) const {
   if (plateaus_.size() > kMostPlateaus) {
     throw usage_error("the rules wait for {} different plateaus; at most {}", plateaus_.size(),
                       kMostPlateaus);
@@ -30,47 +29,96 @@ void Schedule::check_together(const std::vector<std::string>& names) const {
     const auto rules = rules_after(reached);
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
       std::vector<size_t> candidates;
-      bool any = false;
       for (size_t r = 0; r < rules.size(); ++r) {
-        const auto& rule = rules[r];
-        if (!rule.layers.at(layer) || rule.from >= rule.until) continue;
-        candidates.push_back(r);
-        any |= rule.method >= 0 && one_sample_.at(static_cast<size_t>(rule.method));
+        if (rules[r].layers.at(layer) && rules[r].from < rules[r].until) candidates.push_back(r);
       }
-      if (!any) continue;
       for (int64_t rank = 0; rank < (tells_ranks_apart_ ? ranks_ : 1); ++rank) {
-        const auto own = of_rank(rules, candidates, rank);
-        if (own.size() > 1) check_layer(layer, rules, own, names);
+        if (!use({layer, rules, of_rank(rules, candidates, rank)})) return;
       }
     }
   }
 }
 
-void Schedule::check_layer(size_t layer, const std::vector<Compiled>& rules,
-                           const std::vector<size_t>& candidates,
-                           const std::vector<std::string>& names) const {
+void Schedule::check_together(const std::vector<std::string>& names) const {
+  if (std::find(one_sample_.begin(), one_sample_.end(), true) == one_sample_.end()) return;
+  for_each_situation([&](const Situation& situation) {
+    if (situation.candidates.size() > 1) check_situation(situation, names);
+    return true;
+  });
+}
+
+void Schedule::check_situation(const Situation& situation,
+                               const std::vector<std::string>& names) const {
+  const auto& [layer, rules, candidates] = situation;
+  const auto samples = [&](size_t rule) {
+    const int method = rules[rule].method_at(layer);
+    return method >= 0 && one_sample_.at(static_cast<size_t>(method));
+  };
+  if (std::none_of(candidates.begin(), candidates.end(), samples)) return;
   const auto name_of = [&](size_t rule) {
     return names.empty() ? fmt::format("rule {} (layers = {})", rule + 1, quote(rules[rule].text))
                          : names.at(rule);
   };
   for (const int64_t step : steps_to_check(rules, candidates)) {
     const auto deciders = deciding(rules, candidates, step);
-    for (const int sampling : deciders) {
-      if (sampling < 0) continue;
-      const auto& rule = rules[static_cast<size_t>(sampling)];
-      if (rule.method < 0 || !one_sample_.at(static_cast<size_t>(rule.method))) continue;
-      for (const auto product : rule.products) {
+    for (const int decider : deciders) {
+      const auto sampling = static_cast<size_t>(decider);
+      if (decider < 0 || !samples(sampling)) continue;
+      const int method = rules[sampling].method_at(layer);
+      for (const auto product : rules[sampling].products) {
         // A rule of such a method has all of its products, so only a later one can take one away.
         const auto other = static_cast<size_t>(deciders[static_cast<size_t>(product)]);
-        if (rules[other].method == rule.method) continue;
+        if (rules[other].method_at(layer) == method) continue;
         throw usage_error(
             "{} and {} overlap on {} at step {}: {} draws one sample for all its products, and its "
             "{} goes to {}; leave the layer to one of the rules, or take a mode of fewer products",
-            name_of(other), name_of(static_cast<size_t>(sampling)), layers_[layer].name, step,
-            method_of(rule), name(product), method_of(rules[other]));
+            name_of(other), name_of(sampling), layers_[layer].name, step, method_text(method),
+            name(product), method_text(rules[other].method_at(layer)));
       }
     }
   }
+}
+
+void Schedule::check_acts() const {
+  bool any = false;
+  for_each_situation([&](const Situation& situation) {
+    any = acts(situation);
+    return !any;
+  });
+  if (!any) throw usage_error("the schedule approximates nothing in this run: {}", why_idle());
+}
+
+bool Schedule::acts(const Situation& situation) const {
+  const auto& [layer, rules, candidates] = situation;
+  for (const int64_t step : steps_to_check(rules, candidates)) {
+    const auto deciders = deciding(rules, candidates, step);
+    for (const auto product : kAllProducts) {
+      const int rule = deciders[static_cast<size_t>(product)];
+      if (rule < 0 || rules[static_cast<size_t>(rule)].method_at(layer) < 0) continue;
+      // Images have no gradient.
+      if (product != Product::kDataGradient || !layers_[layer].reads_images) return true;
+    }
+  }
+  return false;
+}
+
+std::string Schedule::why_idle() const {
+  for (size_t r = 0; r < rules_.size(); ++r) {
+    const auto& rule = rules_[r];
+    if (rule.method < 0) continue;
+    const auto text = fmt::format("rule {} (layers = {})", r + 1, quote(rule.text));
+    const int64_t first = std::max(rule.from, rule.steps.start);
+    if (rule.from != kUnknownStep && first >= total_steps_) {
+      return fmt::format("{} begins with step {}, and the last one is {}", text, first,
+                         total_steps_ - 1);
+    }
+    bool exact = true;
+    for (size_t i = 0; i < layers_.size(); ++i) exact &= !rule.layers[i] || rule.exact[i];
+    if (exact)
+      return fmt::format("{} leaves all layers of {} exact", method_text(rule.method), text);
+    return fmt::format("{} has no step, or other rules have its layers", text);
+  }
+  return "no rule has a method other than dense";
 }
 
 Schedule::Deciding Schedule::deciding(const std::vector<Compiled>& rules,
@@ -127,8 +175,8 @@ std::vector<int64_t> Schedule::steps_to_check(const std::vector<Compiled>& rules
   return steps;
 }
 
-std::string Schedule::method_of(const Compiled& rule) const {
-  return rule.method < 0 ? std::string(kDense) : methods_.at(static_cast<size_t>(rule.method));
+std::string Schedule::method_text(int method) const {
+  return method < 0 ? std::string(kDense) : methods_.at(static_cast<size_t>(method));
 }
 
 }  // namespace approx

@@ -1,6 +1,10 @@
 #include "core/data/demands.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "core/config/dense.h"
+#include "core/config/position.h"
 #include "core/data/image_sizes.h"
 
 namespace approx {
@@ -19,9 +23,30 @@ TrainingParts training_parts(const RunConfig& config, const DatasetOutline& data
   return parts;
 }
 
+namespace {
+
+// Throws where every rule that approximates something begins behind the end.
+void check_length(const RunConfig& config, int64_t images) {
+  const int64_t per_epoch = steps_per_epoch(images, config.batch_size);
+  const int64_t total = total_steps(config.recipe, per_epoch);
+  int64_t soonest = -1;
+  for (const auto& rule : config.schedule) {
+    if (is_dense(rule.method.empty() ? config.method : rule.method)) continue;
+    const int64_t first = first_step(rule, per_epoch, total);
+    if (first < total || first == kUnknownStep) return;
+    soonest = soonest < 0 ? first : std::min(soonest, first);
+  }
+  if (soonest < 0) return;
+  throw usage_error(
+      "nothing would be approximated: the schedule begins with step {}, and the last one is {}",
+      soonest, total - 1);
+}
+
+}  // namespace
+
 void check_demands(const RunConfig& config, const DatasetOutline& dataset,
                    const NetworkInfo& network) {
-  training_parts(config, dataset);
+  check_length(config, training_parts(config, dataset).trained_on);
   network.check_side(image_sizes(config.recipe, dataset).height);
 }
 

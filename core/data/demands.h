@@ -21,8 +21,8 @@ TrainingParts training_parts(const RunConfig& config, const DatasetOutline& data
 
 // Throws Error(kUsage) for the first thing that a run of `config` asks of `dataset` in vain: more
 // images than it has, sizes or crops that its images do not come in (core/data/image_sizes.h),
-// images as large as `network`, that of the run, needs them. What depends on the network's
-// parameters is found out where it is built.
+// images as large as `network`, that of the run, needs them, a training so long that a rule of its
+// schedule comes to hold. What depends on the network's parameters is found out where it is built.
 void check_demands(const RunConfig& config, const DatasetOutline& dataset,
                    const NetworkInfo& network);
 

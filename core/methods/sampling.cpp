@@ -22,7 +22,7 @@ SamplingMethod::SamplingMethod(const Params& params)
       ratio_(params.real("ratio")),
       share_(params.real("share")),
       min_k_(params.integer("min_k")),
-      min_channels_(params.integer("min_channels")) {}
+      min_channels_(params.integer(MethodEntry::kMinChannels)) {}
 
 void SamplingMethod::declare(MethodEntry& entry) {
   entry.approximates({Product::kForward, Product::kDataGradient, Product::kWeightGradient})
@@ -32,7 +32,8 @@ void SamplingMethod::declare(MethodEntry& entry) {
               "take the fewest pairs (from min_k) whose scores make up this share of "
               "all; 0: go by ratio",
               0, 1})
-      .param({"min_channels", int64_t{0}, "layers with fewer input channels are exact", 0})
+      .param(
+          {MethodEntry::kMinChannels, int64_t{0}, "layers with fewer input channels are exact", 0})
       .modes({{"both", {Product::kForward, Product::kDataGradient, Product::kWeightGradient}},
               {"backward", {Product::kDataGradient, Product::kWeightGradient}},
               {"weight_gradient", {Product::kWeightGradient}},

@@ -146,7 +146,7 @@ Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunCon
       recipe_(config.recipe),
       seed_(static_cast<uint64_t>(config.seed)),
       batch_size_(std::min(config.batch_size, images_.count())),
-      per_epoch_(std::max<int64_t>(1, images_.count() / batch_size_)),
+      per_epoch_(steps_per_epoch(images_.count(), batch_size_)),
       share_(batch_size_ / world.size),
       first_(world.rank * share_) {
   if (batch_size_ % world.size != 0) {

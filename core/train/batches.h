@@ -62,10 +62,10 @@ class Batches {
   Batches(const Batches&) = delete;
   Batches& operator=(const Batches&) = delete;
 
-  // Whole batches in an epoch (at least one): the rest of an epoch's permutation is left out, so
-  // that every step has the same shape.
   // Images of a step, of all ranks: no more than there are.
   int64_t batch_size() const { return batch_size_; }
+  // Whole batches in an epoch (at least one): the rest of an epoch's permutation is left out, so
+  // that every step has the same shape.
   int64_t per_epoch() const { return per_epoch_; }
 
   // The batch of a step counted from the start of the training: a function of the seed and the

@@ -73,14 +73,13 @@ class ScheduledLayers {
   // computed it.
   std::vector<Json> events(int64_t batch_size) const;
 
-  // Everything that steps change here: the counts, the accuracies that the schedule was told, what
-  // methods remember.
-  // What methods remember goes by the position in the batch: of several ranks, all of which must
-  // call this, the checkpoint has the memory of the whole batch, from which any number of ranks
-  // takes its rows; a number is each
-  // rank's own, and the mean of all where there are others to go on. The counts are this rank's.
+  // Everything that steps change here: the counts, which are this rank's, the accuracies that the
+  // schedule was told, and what methods remember. That goes by the position in the batch: of
+  // several ranks, all of which must call this, the checkpoint has the memory of the whole batch,
+  // from which any number of ranks takes its rows; a number is each rank's own, and the mean of all
+  // where there are others to go on.
   void save(Checkpoint& checkpoint, Collectives* ranks = nullptr) const;
-  void restore(const Checkpoint& checkpoint, at::Device device, World world = {});
+  void restore(const Checkpoint& checkpoint, at::Device device);
 
  private:
   // Calls by kind of plan and variant.

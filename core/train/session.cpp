@@ -96,6 +96,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   Schedule schedule(config.schedule, infos, config.method, library_methods(), steps_per_epoch(),
                     total_steps(), world().size);
   schedule.check_together();
+  if (!is_dense(config.method)) schedule.check_acts();
   period_ = schedule.period();
   approximated_share_ = schedule.approximated_share(total_steps());
   if (schedule.watches_accuracy() && split_.holdout.count() == 0) {
@@ -386,7 +387,7 @@ Checkpoint Session::save() const {
 void Session::restore(const Checkpoint& checkpoint) {
   try {
     for (const auto& [name, tensor] : state()) checkpoint.restore(name, tensor);
-    layers_->restore(checkpoint, device_, world());
+    layers_->restore(checkpoint, device_);
     reduction_->restore(checkpoint);
     if (graphs_ != nullptr) graphs_->forget();
     for (auto [name, generator] : generators(device_)) {

@@ -515,6 +515,87 @@ TEST(RulesTogether, StepsAndWindowsDecideWhetherRulesMeet) {
   EXPECT_TRUE(met("::1", "::1", "", "plateau:patience=2", "plateau:patience=3"));
 }
 
+TEST(RulesTogether, ALayerThatItsMethodLeavesExactHasNoSample) {
+  EXPECT_NE(contradiction({rule_of("2::1"), rule_of("8", "meprop:min_channels=32")}), "");
+  const auto exact = contradiction({rule_of("2::1"), rule_of("8", "meprop:min_channels=33")});
+  EXPECT_NE(exact.find("its data_gradient goes to dense"), std::string::npos) << exact;
+}
+
+// What check_acts says, "" where something is approximated.
+std::string idleness(const std::vector<Rule>& rules, std::string_view method = "zero") {
+  const auto schedule = make(rules, "resnet20", method);
+  const auto message = schedule_message([&] { schedule.check_acts(); });
+  return message == "no error" ? "" : message;
+}
+
+TEST(Acts, WhatNeverHoldsIsRefused) {
+  EXPECT_EQ(idleness({{}}), "");
+  EXPECT_EQ(idleness({{.from = "99ba"}}), "");
+  EXPECT_EQ(idleness({{.from = "100ba"}}),
+            "the schedule approximates nothing in this run: rule 1 (layers = \"::1\") begins with "
+            "step 100, and the last one is 99");
+  EXPECT_NE(idleness({{.from = "10ep"}}), "");
+  EXPECT_NE(idleness({{.steps = "100::1"}}), "");
+  EXPECT_EQ(idleness({{.from = "100ba"}, {.layers = "3", .steps = "::7", .from = "97ba"}}), "");
+  EXPECT_NE(idleness({{.steps = "::10", .from = "1ba", .until = "10ba"}}), "");
+  EXPECT_EQ(idleness({{.from = "plateau"}}), "") << "one may come";
+  EXPECT_NE(idleness({}), "");
+  EXPECT_NE(idleness({{.method = "dense"}}), "");
+}
+
+TEST(Acts, WhatLaterRulesTakeBackIsNothing) {
+  EXPECT_NE(idleness({{.layers = "2::2"}, {.layers = "2::1", .method = "dense"}}), "");
+  EXPECT_EQ(idleness({{.layers = "2::2"}, {.layers = "3::1", .method = "dense"}}), "");
+  EXPECT_EQ(idleness({{}, {.method = "dense", .until = "plateau"}}), "") << "one may come";
+}
+
+TEST(Acts, ImagesHaveNoGradient) {
+  EXPECT_NE(idleness({rule_of("1", "meprop", {Product::kDataGradient})}), "");
+  EXPECT_EQ(idleness({rule_of("1", "meprop")}), "");
+}
+
+TEST(Acts, AMethodMayLeaveLayersExact) {
+  const std::string wide = "meprop:min_channels=32";
+  const auto schedule = make({rule_of("1::1", wide)}, "resnet20");
+  EXPECT_EQ(approximated(schedule, "resnet20", 0),
+            (std::set<int64_t>{7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}));
+  EXPECT_DOUBLE_EQ(schedule.approximated_share(10), 13.0 / 19);
+  EXPECT_EQ(idleness({rule_of("1::1", wide)}), "");
+  EXPECT_EQ(idleness({rule_of("1:7", wide)}),
+            "the schedule approximates nothing in this run: meprop:k=1,min_channels=32 leaves all "
+            "layers of rule 1 (layers = \"1:7\") exact");
+  // It decides there all the same: what an earlier rule would do is not done.
+  EXPECT_NE(idleness({rule_of("2:7", "zero"), rule_of("1:7", wide)}), "");
+}
+
+TEST(Acts, AgreesWithANaiveReadingOnRandomRules) {
+  std::mt19937 rng(5);
+  const auto pick = [&rng](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(rng);
+  };
+  int idle = 0;
+  for (int trial = 0; trial < 1000; ++trial) {
+    std::vector<Rule> rules;
+    for (int64_t n = pick(1, 3); n > 0; --n) {
+      auto rule = rule_of(fmt::format("{}:{}", pick(1, 3), pick(4, 9)), pick(0, 1) ? "dense" : "");
+      rule.steps = fmt::format("{}::{}", pick(0, 3), pick(1, 40));
+      const int64_t from = pick(60, 110);
+      rule.from = fmt::format("{}ba", from);
+      rule.until = fmt::format("{}ba", from + pick(1, 50));
+      rules.push_back(rule);
+    }
+    const auto schedule = make(rules);
+    bool acts = false;
+    for (int64_t step = 0; step < 100; ++step) {
+      acts |= !approximated(schedule, "resnet20", step).empty();
+    }
+    EXPECT_EQ(idleness(rules).empty(), acts) << trial << Json(rules).dump();
+    idle += !acts;
+  }
+  EXPECT_GT(idle, 200);
+  EXPECT_LT(idle, 800);
+}
+
 // Against the plainest reading: every step of the run, product by product.
 TEST(RulesTogether, AgreesWithANaiveReadingOnRandomRules) {
   std::mt19937 rng(3);

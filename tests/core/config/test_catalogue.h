@@ -23,6 +23,8 @@ inline NetworkInfo test_network(const std::string& name, int64_t convolutions) {
     layer.kind = "conv3x3";
     layer.index = i;
     layer.kernel = 3;
+    layer.in_channels = i == 1 ? 3 : 16 * ((i + 5) / 6);
+    layer.reads_images = i == 1;
     network.layers.push_back(layer);
   }
   LayerInfo linear;
@@ -49,7 +51,10 @@ inline const Catalogue& test_catalogue() {
     ParamSpec scale{"scale", std::string("equal"), ""};
     scale.choices = {"equal", "signed", "l1", "none"};
     add("topk_position", {{"k", int64_t{1}, "", 1}, scale}, {Product::kWeightGradient});
-    add("meprop", {{"k", int64_t{1}, "", 1}}, {Product::kDataGradient, Product::kWeightGradient});
+    ParamSpec narrow{"min_channels", int64_t{0}, "", 0};
+    narrow.added_later = true;
+    add("meprop", {{"k", int64_t{1}, "", 1}, narrow},
+        {Product::kDataGradient, Product::kWeightGradient});
     add("forward_only", {}, {Product::kForward});
     ParamSpec mode{"mode", std::string("both"), ""};
     mode.choices = {"both", "backward"};

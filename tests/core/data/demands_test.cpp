@@ -74,6 +74,28 @@ TEST(Demands, TheRecipesSizesCount) {
   EXPECT_CONTAINS(refusal(config, small_images(10), network_for(1)), "recipe.image_size = 16");
 }
 
+// 90 images are trained on, in batches of 16: 5 steps an epoch.
+TEST(Demands, ScheduleBeginsBeforeTheTrainingEnds) {
+  RunConfig config{.method = "zero", .batch_size = 16};
+  config.recipe.epochs = 2;
+  const auto refused = [&](const Rule& rule, const Rule& other) {
+    config.schedule = {rule, other};
+    return refusal(config, small_images(100), network_for(1));
+  };
+  const Rule never{.from = "2ep"};
+  EXPECT_EQ(refused(never, {.steps = "11::1"}),
+            "nothing would be approximated: the schedule begins with step 10, and the last one is "
+            "9");
+  EXPECT_EQ(refused(never, {}), "");
+  EXPECT_EQ(refused(never, {.from = "9ba"}), "");
+  EXPECT_EQ(refused(never, {.from = "plateau"}), "");
+  EXPECT_NE(refused(never, {.method = "dense"}), "");
+  config.method = "mixed";
+  EXPECT_EQ(refused({.method = "zero"}, {.method = "dense"}), "");
+  config = {};
+  EXPECT_EQ(refusal(config, small_images(100), network_for(1)), "") << "exact";
+}
+
 TEST(Demands, AnOutlineSaysOfAnEntryWhatIsLoaded) {
   const auto& entry = Registry<DatasetEntry>::instance().find("mnist14");
   const auto outline = outline_of(entry), loaded = outline_of(open_dataset("mnist14", ""));

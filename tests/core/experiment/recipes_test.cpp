@@ -54,6 +54,30 @@ TEST(Recipes, SayWhatTheirPapersSay) {
   EXPECT_EQ(mlp.lr_schedule, RateSchedule::kConstant);
 }
 
+TEST(Recipes, WhatLiesBehindTheEndIsSaid) {
+  Recipe recipe{.epochs = 8};
+  EXPECT_TRUE(beyond_the_end(recipe).empty());
+  recipe.lr_schedule = RateSchedule::kMilestones;
+  recipe.milestones = {4, 7};
+  EXPECT_TRUE(beyond_the_end(recipe).empty());
+  recipe.milestones = {4, 8, 12};
+  EXPECT_EQ(beyond_the_end(recipe),
+            std::vector<std::string>{"milestones 8,12: the training ends after 8 epochs, before "
+                                     "the learning rate falls there"});
+  recipe = {.lr_schedule = RateSchedule::kTriangular, .peak_epoch = 2, .epochs = 1};
+  EXPECT_EQ(beyond_the_end(recipe),
+            std::vector<std::string>{"peak_epoch = 2: the training ends after one epoch, while the "
+                                     "learning rate still rises"});
+  recipe.epochs = 3;
+  EXPECT_TRUE(beyond_the_end(recipe).empty());
+  recipe = {.lr_schedule = RateSchedule::kStep, .decay_epochs = 8, .warmup_epochs = 9, .epochs = 8};
+  EXPECT_EQ(beyond_the_end(recipe).size(), 2u);
+  recipe = {.epochs = 8, .start_size = 0, .grow_from = 9};
+  EXPECT_TRUE(beyond_the_end(recipe).empty()) << "nothing grows";
+  recipe.start_size = 16;
+  EXPECT_EQ(beyond_the_end(recipe).size(), 1u);
+}
+
 // An evaluation cuts its image out of the middle of what is stored: from a side that is shorter
 // than its result it would be enlarged.
 TEST(Recipes, NoEvaluationOnImageNetEnlargesWhatIsStored) {

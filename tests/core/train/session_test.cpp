@@ -104,7 +104,15 @@ TEST(AccuracyRun, IsTheSameEveryTime) {
 }
 
 TEST(AccuracyRun, AScheduleThatNeverComesIsDenseBitForBit) {
-  EXPECT_EQ(metrics_of(toy_config()), metrics_of(toy_config("zero", "slice:steps=1000::1")));
+  auto waiting = toy_config("zero");
+  waiting.schedule = {{.from = "plateau:patience=1000"}};
+  EXPECT_EQ(metrics_of(toy_config()), metrics_of(waiting));
+}
+
+TEST(AccuracyRun, AScheduleThatCannotComeIsRefused) {
+  EXPECT_THROW(events_of(toy_config("zero", "slice:steps=1000::1")), Error);
+  // The toy's layers have four channels at most.
+  EXPECT_THROW(events_of(toy_config("topk_crs:min_channels=5", "slice:layers=2::1")), Error);
 }
 
 TEST(AccuracyRun, EveryMethodTrainsTheToy) {
