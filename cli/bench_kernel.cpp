@@ -189,15 +189,11 @@ void self_test(const BenchFlags& flags, const Note& note) {
   Engine& engine = load_engine();
   std::vector<std::pair<int64_t, FalseVerdicts>> found;
   bool passed = true;
-  for (const int64_t threads : flags.threads) {
+  for (const auto& setting : flags.settings()) {
+    if (setting.precision != flags.precisions.front()) continue;
     std::vector<KernelCase> exact;
     for (const auto& shape : shapes) {
       for (const auto& each : products) {
-        const KernelSetting setting{.device = flags.device,
-                                    .precision = flags.precisions.front(),
-                                    .threads = threads,
-                                    .cold = flags.cold,
-                                    .graphs = flags.graphs != "off"};
         for (auto& kernel : engine.kernel_cases(shape, each.product, {}, setting)) {
           if (kernel.chosen) exact.push_back(std::move(kernel));
         }
@@ -206,7 +202,7 @@ void self_test(const BenchFlags& flags, const Note& note) {
     const auto progress = [&](int64_t done) {
       if (done % 20 == 0) note(fmt::format("self-test: {} of {} ratios", done, *flags.self_test));
     };
-    found.emplace_back(threads,
+    found.emplace_back(setting.threads,
                        measure_false_verdicts(exact, *flags.self_test, flags.effort, progress));
     passed = passed && found.back().second.passed();
   }

@@ -25,9 +25,8 @@ struct GlobalOptions {
 // - it returns: exit code 0;
 // - it throws approx::Error: main prints its one line and exits with its kind;
 // - it throws Exit: main exits with that code and prints nothing. For a code that is no error of
-// the
-//   command (a failed cell of a sweep: 3, a gate of a report: 4, an interruption: 130), after the
-//   command has printed what there is to say.
+//   the command (a failed cell of a sweep: 3, a gate of a report: 4, an interruption: 130), after
+//   the command has printed what there is to say.
 struct Exit {
   int code = 0;
 };

@@ -13,6 +13,7 @@
 #endif
 
 #include "base/error.h"
+#include "generated/build_info.h"
 
 namespace approx {
 namespace {
@@ -47,6 +48,19 @@ std::vector<std::string> candidates() {
   return paths;
 }
 
+// The two share the engine's class, and the program's commit stands in the records of what the
+// library computes.
+void check_source(void* library, const std::string& path) {
+  using Source = const char* (*)();
+  const auto source = reinterpret_cast<Source>(dlsym(library, "approxtrain_source"));
+  const std::string theirs = source == nullptr ? "an earlier version" : source();
+  if (theirs == APPROX_SOURCE) return;
+  throw Error(ErrorKind::kInternal,
+              fmt::format("{} is built from {} and this program from {}: build both, and install "
+                          "them together",
+                          path, theirs, APPROX_SOURCE));
+}
+
 Engine& open_engine() {
   guard_onednn();
   std::string tried;
@@ -61,6 +75,7 @@ Engine& open_engine() {
       if (path != kLibrary && std::filesystem::exists(path, error)) break;
       continue;
     }
+    check_source(library, path);
     using Door = Engine* (*)();
     const auto door = reinterpret_cast<Door>(dlsym(library, "approxtrain_engine"));
     Engine* engine = door == nullptr ? nullptr : door();

@@ -75,8 +75,8 @@ void add_throughput(CLI::App& app, GlobalOptions& options) {
         config->recipe.label_smoothing = 0.1;
         config->recipe.nesterov = true;
       },
-      "Train as the recipe cifar10_quick does");
-  command->add_flag("--turns")->description("Read turns from standard input");
+      "With the augmentation, the smoothed labels and Nesterov's momentum of the recipe "
+      "cifar10_quick");
   command->callback([config, phases, &options] { take_turns(*config, *phases, options); });
 }
 

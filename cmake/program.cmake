@@ -5,8 +5,10 @@
 # library.
 function(approx_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "IN_BOTH;IN_LIBRARY;IN_PROGRAM")
-  add_library(${name}_library SHARED)
+  add_library(${name}_library SHARED ${CMAKE_SOURCE_DIR}/core/engine/source.cpp)
   set_target_properties(${name}_library PROPERTIES OUTPUT_NAME ${name})
+  add_dependencies(${name}_library approx_build_info)
+  target_include_directories(${name}_library PRIVATE ${CMAKE_BINARY_DIR})
   target_link_libraries(${name}_library
     PUBLIC approx_core approx_networks approx_ops approx_cudnn approx_kernel_variants approx_config
       approx_catalogue approx_data approx_digest approx_base ${arg_IN_BOTH} ${arg_IN_LIBRARY})

@@ -2,6 +2,8 @@
 add_library(fake_engine MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/fake_engine.cpp)
 set_target_properties(fake_engine PROPERTIES PREFIX "")
 target_link_libraries(fake_engine PRIVATE approx_base approx_digest approx_config approx_catalogue)
+target_include_directories(fake_engine PRIVATE ${CMAKE_BINARY_DIR})
+add_dependencies(fake_engine approx_build_info)
 
 # What makes the file system fail under a program.
 add_library(fault_shim MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/fault_shim.cpp)

@@ -35,6 +35,17 @@ void capture(std::vector<KernelCase>& cases, const c10::Device& device) {
   make_captured(cases, recorder);
 }
 
+// Under autocast exact layers are LibTorch's alone, and the exact products of approximated layers
+// are not: with engines of cuDNN's by a file, what these gain would be taken for the method's.
+void check_engines_of_both(const RunConfig& config) {
+  if (config.purpose != Purpose::kTiming || is_dense(config.method)) return;
+  if (!is_half(config.precision)) return;
+  throw usage_error(
+      "APPROXTRAIN_CUDNN_CHOICES: exact layers in {} take none of these engines, and approximated "
+      "ones would: unset it to time {}",
+      name(config.precision), config.method);
+}
+
 class LibraryEngine final : public Engine {
  public:
   Catalogue catalogue() const override {
@@ -64,7 +75,7 @@ class LibraryEngine final : public Engine {
         take_gpu_of_rank();
       }
       const auto device = open_device(config.device);  // what is missing, before the data are read
-      take_cudnn_choices(device);
+      if (take_cudnn_choices(device)) check_engines_of_both(config);
       const auto ranks = ranks_of(config, place, device);
       const auto dataset = open_dataset(config.dataset, place.data_dir, place.verify_data);
       if (ranks != nullptr) {
@@ -93,7 +104,7 @@ class LibraryEngine final : public Engine {
   }
 
   std::vector<ConvShape> recorded_shapes(const std::string& folder) override {
-    return recorded_shapes_of(folder);
+    return with_own_errors([&] { return recorded_shapes_of(folder); });
   }
 
   std::vector<KernelCase> kernel_cases(const ConvShape& shape, Product product,
@@ -118,8 +129,10 @@ class LibraryEngine final : public Engine {
 
   std::vector<KernelCase> rule_cases(const ConvShape& shape, const RuledVariant& variant,
                                      double density, int64_t threads) override {
-    configure_threads(threads);
-    return rule_cases_of(shape, variant, density, at::kCPU);
+    return with_own_errors([&] {
+      configure_threads(threads);
+      return rule_cases_of(shape, variant, density, at::kCPU);
+    });
   }
 
   Roofline roofline(const KernelSetting& setting) override {

@@ -217,5 +217,8 @@ class Engine {
 
 }  // namespace approx
 
-// The one symbol looked up in the library; the object lives as long as the library is open.
+// The symbols looked up in the library. The object lives as long as the library is open.
 extern "C" approx::Engine* approxtrain_engine();
+// What the library was built from (APPROX_SOURCE), for a program that may be of another
+// build: nothing of the engine may be used before it is known to be the same.
+extern "C" const char* approxtrain_source();

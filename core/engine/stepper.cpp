@@ -1,9 +1,10 @@
 #include "core/engine/stepper.h"
 
-#include <chrono>
 #include <optional>
 
+#include "core/engine/library_errors.h"
 #include "core/nn/phases.h"
+#include "core/train/run_events.h"
 #include "core/train/session.h"
 
 namespace approx {
@@ -19,17 +20,19 @@ class SessionStepper final : public Stepper {
   int64_t parameters() const override { return session_.parameters(); }
 
   int64_t run(int64_t steps) override {
-    if (clock_) clock_->reset();
-    const auto before = std::chrono::steady_clock::now();
-    for (int64_t i = 0; i < steps; ++i) session_.step();
-    session_.synchronize();
-    last_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                   std::chrono::steady_clock::now() - before)
-                   .count();
-    return last_ns_;
+    return with_own_errors([&] {
+      if (clock_) clock_->reset();
+      const auto before = RunClock::now();
+      for (int64_t i = 0; i < steps; ++i) session_.step();
+      session_.synchronize();
+      last_ns_ = nanoseconds(RunClock::now() - before);
+      return last_ns_;
+    });
   }
 
-  double mean_loss() override { return session_.take_mean_loss(); }
+  double mean_loss() override {
+    return with_own_errors([&] { return session_.take_mean_loss(); });
+  }
 
   Json phases() const override {
     Json shares = Json::object();

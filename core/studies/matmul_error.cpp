@@ -1,6 +1,6 @@
 // matmul-error: how far a sampled product of two random matrices lies from the exact one, by the
 // share of column-row pairs that is taken (Adelman et al. 2021, section 6, Eq. 18 and Figure 1):
-// normal_matrix entries of standard deviation 1, both matrices of mean 1, or one of them of mean 0.
+// normal entries of standard deviation 1, both matrices of mean 1, or one of them of mean 0.
 //
 // Beside the mean of the error stands its root mean square, which has closed forms for the sampling
 // methods: E|err|^2 = ((sum s)^2 - |AB|^2) / k for crs with the paper's probabilities (Eq. 5, whose

@@ -255,10 +255,7 @@ class AccuracyRun {
   }
 
   void metric(const char* metric_name, const std::string& split, double value) {
-    Json event{{"event", "metric"}, {"name", metric_name},
-               {"split", split},    {"step", session_->steps_done()},
-               {"epoch", epoch()},  {"train_ns", record_.train_ns}};
-    put_value(event, value);
+    Json event = metric_event(*session_, metric_name, split, record_.train_ns, value);
     sink_(event);
     record_.metrics.push_back(std::move(event));
   }

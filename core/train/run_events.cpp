@@ -15,9 +15,19 @@ int64_t peak_rss_bytes() {
 
 }  // namespace
 
-void put_value(Json& metric, double value) {
-  metric["value"] = json_number(value);
-  if (const auto special = special_name(value)) metric["special"] = *special;
+Json metric_event(const Session& session, const char* name, std::string_view split,
+                  int64_t train_ns, double value) {
+  const double epoch =
+      static_cast<double>(session.steps_done()) / static_cast<double>(session.steps_per_epoch());
+  Json event = {{"event", "metric"},
+                {"name", name},
+                {"split", split},
+                {"step", session.steps_done()},
+                {"epoch", epoch},
+                {"train_ns", train_ns},
+                {"value", json_number(value)}};
+  if (const auto special = special_name(value)) event["special"] = *special;
+  return event;
 }
 
 void report_graphs(

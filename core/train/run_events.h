@@ -35,8 +35,10 @@ struct Divergence {
   std::string layer;  // the first with a parameter that is not finite, "" for none
 };
 
-// Puts `value` into a metric: null with a marker where it is not finite.
-void put_value(Json& metric, double value);
+// A "metric" event of the session as it stands: its value is null with a marker where it is not
+// finite.
+Json metric_event(const Session& session, const char* name, std::string_view split,
+                  int64_t train_ns, double value);
 
 // What became of the session's steps where they may be graphs: "graph_rows", with the arm as its
 // split, how many kinds of steps there were and "graphs" how many of them were captured;

@@ -108,7 +108,7 @@ class TimingRun {
     for (int64_t order = 0; order < 2; ++order) {
       const bool is_dense = dense_first == (order == 0);
       const TimedBlock timed = timer_.time([&] { return block(is_dense ? *dense_ : *approx_); });
-      if (stop_) break;
+      if (stop_) return;
       train_ns_ += timed.ns;
       Json event = {
           {"event", "block"}, {"pair", pair},          {"arm", is_dense ? "dense" : "approx"},
@@ -174,14 +174,7 @@ class TimingRun {
   }
 
   void metric(const char* name, std::string_view split, double value) {
-    sink_({{"event", "metric"},
-           {"name", name},
-           {"split", split},
-           {"step", approx_->steps_done()},
-           {"epoch", static_cast<double>(approx_->steps_done()) /
-                         static_cast<double>(approx_->steps_per_epoch())},
-           {"train_ns", train_ns_},
-           {"value", value}});
+    sink_(metric_event(*approx_, name, split, train_ns_, value));
   }
 
   void finish() {

@@ -39,6 +39,7 @@
 
 #include "base/error.h"
 #include "core/engine/engine.h"
+#include "generated/build_info.h"
 
 namespace approx {
 namespace {
@@ -378,6 +379,12 @@ class FakeEngine final : public Engine {
 
 }  // namespace
 }  // namespace approx
+
+// APPROXTRAIN_FAKE_SOURCE is what it says that it was built from.
+extern "C" const char* approxtrain_source() {
+  const char* other = std::getenv("APPROXTRAIN_FAKE_SOURCE");
+  return other != nullptr ? other : APPROX_SOURCE;
+}
 
 extern "C" approx::Engine* approxtrain_engine() {
   static approx::FakeEngine engine;

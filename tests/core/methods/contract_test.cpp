@@ -90,7 +90,6 @@ TEST_P(MethodContract, EqualDrawsGiveEqualFiniteResultsOnEveryVariant) {
     for (const auto& variant : variants(plan, o)) {
       EXPECT_CLOSE(run(plan, o, variant), result) << variant;
     }
-    EXPECT_GE(plan_macs(plan, o), 0);
     EXPECT_LE(plan_macs(plan, o), dense_macs(o));
   }
 }
@@ -181,8 +180,6 @@ TEST_P(MethodContract, ALossScaleCancels) {
   }
 }
 
-// A plan may have a size that its draws decide, and that is waited for (Step.OfWhichMethodsWaits);
-// a value of a tensor is never asked for.
 // Ranks that train one network together have other examples and other draws each.
 TEST_P(MethodContract, IsWhatRanksTakeItFor) {
   for (const auto& shape : shapes()) {
@@ -214,6 +211,8 @@ TEST_P(MethodContract, IsWhatRanksTakeItFor) {
   }
 }
 
+// A plan may have a size that its draws decide, and that is waited for (Step.OfWhichMethodsWaits);
+// a value of a tensor is never asked for.
 TEST_P(MethodContract, ReadsNoValueOfATensor) {
   const auto read = [](const std::vector<std::string>& calls) {
     for (const auto& call : calls) {
