@@ -106,6 +106,9 @@ Values values_of(const Experiment& experiment, const std::vector<const PlannedRu
                                                   : fmt::format("{}", run->config.threads));
   }
   values.add(timing ? "timing_seeds" : "seeds", range_text(seeds));
+  if (!timing && experiment.target) {
+    values.add("target", fmt::format("{:.6g} %", 100 * experiment.target->value));
+  }
   return values;
 }
 
@@ -122,7 +125,7 @@ std::string taken_by(std::string LabelKey::*label, const Labels& some, const Lab
   }
   names.erase("");
   std::erase_if(rest, [&](const auto& key) { return names.contains(key.*label); });
-  return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{}", fmt::join(names, " and "));  // labels may have commas
 }
 
 // What `some` of `all` rows are called, by as few names as are whole; "" for all of them.

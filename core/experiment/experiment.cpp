@@ -58,7 +58,7 @@ class ExperimentReader {
     experiment.paper = read_item_report(source_);
     if (const auto* node = root.get("report")) experiment.report = to_json_value(*node);
     experiment.slurm = read_slurm(source_);
-    experiment.work = read_work();
+    experiment.work = read_work(experiment.paper);
     if (const auto* node = root.get("tune")) {
       auto tuning = read_tuning(*node);
       if (!overridden_.learning_rate) experiment.tuning = std::move(tuning);
@@ -69,9 +69,9 @@ class ExperimentReader {
   }
 
  private:
-  Work read_work() {
+  Work read_work(const ItemReport& paper) {
     const std::string_view key = chosen_key();
-    if (key.empty()) return read_trainings();
+    if (key.empty()) return read_trainings(paper);
     for (const auto& axis : axis_keys()) {
       if (key == "picture" && (axis == "network" || axis == "schedule")) continue;
       const auto* node = source_.root().get(axis);
@@ -110,7 +110,7 @@ class ExperimentReader {
     return {axes.networks, axes.schedules};
   }
 
-  Trainings read_trainings() {
+  Trainings read_trainings(const ItemReport& paper) {
     const auto& root = source_.root();
     Axes main;
     read_axes(context_, root, "", main);
@@ -122,7 +122,7 @@ class ExperimentReader {
     if (stop_at_target_) stop_at_target();
     for (const auto& block : grid_.blocks) read_checksums(block);
     if (const auto* node = root.get("exclude")) read_exclusions(*node);
-    return {expand_grid()};
+    return {expand_grid(paper)};
   }
 
   void stop_at_target() {
@@ -228,16 +228,20 @@ class ExperimentReader {
     }
   }
 
-  std::vector<PlannedRun> expand_grid() const {
+  std::vector<PlannedRun> expand_grid(const ItemReport& paper) const {
     const double count = count_runs(grid_);
     if (count > static_cast<double>(kMaxRuns)) {
       throw usage_error("{}:1:1: the grid has {:.0f} runs; at most {} are expanded, so split it",
                         source_.name(), count, kMaxRuns);
     }
     auto expansion = expand(grid_, catalogue_);
-    // A flag or a scale may take away what an exclusion is about.
+    // A flag or a scale may take away what an exclusion, or a number of the paper, is about.
     if (overridden_.keys.empty() && overridden_.scale == Scale::kFull) {
       check_used(expansion.used);
+      const auto along = [&](const std::string& axis) {
+        return labels_along(axis, expansion.runs).size();
+      };
+      check_numbers(source_, {.rows = along(paper.rows), .columns = along(paper.columns)});
       for (const auto& place : expansion.never) {
         throw usage_error("holds in no run; delete or correct it").in(place);
       }

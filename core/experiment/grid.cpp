@@ -348,6 +348,24 @@ std::string run_text(const LabelKey& row, const std::string& dataset, int64_t se
   return fmt::format("{}, {}, {}, seed {}", row_text(row), row.network, dataset, seed);
 }
 
+const std::string& label_along(std::string_view axis, const PlannedRun& run) {
+  if (axis == "method") return run.method_label;
+  if (axis == "network") return run.network_label;
+  if (axis == "schedule") return run.schedule_label;
+  return run.config.dataset;
+}
+
+std::vector<std::string> labels_along(std::string_view axis, const std::vector<PlannedRun>& runs) {
+  if (axis.empty()) return {""};
+  std::vector<std::string> labels;
+  for (const auto& run : runs) {
+    const std::string& label = label_along(axis, run);
+    if (label.empty() || std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
+    labels.push_back(label);
+  }
+  return labels;
+}
+
 void set_keys(PlannedRun& run, std::string_view dataset_sha256, const Catalogue& catalogue) {
   run.key = run_key(run.config, dataset_sha256, catalogue);
   run.earlier_keys = earlier_run_keys(run.config, dataset_sha256, catalogue);

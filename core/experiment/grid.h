@@ -28,8 +28,9 @@ struct LabelledSchedule {
   std::vector<std::string> places;  // where each rule stands, for messages; empty: nowhere
 };
 
-// A timing is this many processes if nothing else is said: one cannot know how processes differ.
-inline constexpr size_t kTimingSeeds = 5;
+// A timing is this many processes, if there are so many seeds and nothing else is said: no verdict
+// rests on fewer (results/stats/stats.h).
+inline constexpr size_t kTimingSeeds = 10;
 
 // Every combination of the values of the axes is a cell, but of those in one group of `zipped`, by
 // their keys ("method", "schedule", "network", "recipe" or a scalar's), where the first of one goes
@@ -92,6 +93,14 @@ struct PlannedRun {
 
   LabelKey labels() const { return {method_label, schedule_label, network_label}; }
 };
+
+// What a run is called along an axis of a table: "method", "network", "schedule" ("" of a dense
+// run), else its data set.
+const std::string& label_along(std::string_view axis, const PlannedRun& run);
+
+// The labels of all runs along an axis, in the order of the file, none of them ""; without an axis
+// one label, "".
+std::vector<std::string> labels_along(std::string_view axis, const std::vector<PlannedRun>& runs);
 
 // Sets both of a run that can be resolved.
 void set_keys(PlannedRun& run, std::string_view dataset_sha256, const Catalogue& catalogue);

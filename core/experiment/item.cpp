@@ -250,6 +250,44 @@ ItemReport read_item_report(const TomlSource& source) {
   return report;
 }
 
+namespace {
+
+// The numbers of one list; a flat one has one column.
+void check_list(const TomlSource& source, const toml::node& node, const std::string& path,
+                const TableShape& shape) {
+  const auto& rows = *node.as_array();
+  const auto check = [&](const toml::array& list, const std::string& at, const char* what,
+                         size_t most) {
+    if (list.size() <= most) return;
+    throw source.error(*list.get(most), fmt::format("{}[{}]", at, most),
+                       "{} numbers, and the table has {} {}{}", list.size(), most, what,
+                       most == 1 ? "" : "s");
+  };
+  check(rows, path, "row", shape.rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (const auto* row = rows[i].as_array()) {
+      check(*row, fmt::format("{}[{}]", path, i), "column", shape.columns);
+    }
+  }
+}
+
+}  // namespace
+
+void check_numbers(const TomlSource& source, const TableShape& shape) {
+  const auto* report = source.root().get("report");
+  if (report == nullptr) return;
+  const auto& table = *report->as_table();
+  if (const auto* paper = table.get("paper")) check_list(source, *paper, "report.paper", shape);
+  const auto* values = table.get("value");
+  if (values == nullptr) return;
+  source.each(*values, "report.value", [&](const toml::node& value, const std::string& at) {
+    for (const char* key : {"paper", "printed"}) {
+      const auto* list = value.as_table()->get(key);
+      if (list != nullptr) check_list(source, *list, fmt::format("{}.{}", at, key), shape);
+    }
+  });
+}
+
 StudyItem read_study_item(const TomlSource& source) {
   const auto& table = source.table(*source.root().get("study"), "study");
   source.check_keys(table, "study", {"name", "method", "params"});

@@ -113,6 +113,13 @@ struct KernelItem {
 // column. Numbers of a paper must fit the shape that `rows` and `columns` say: lists of lists with
 // columns, a flat list without.
 ItemReport read_item_report(const TomlSource& source);
+
+// How many rows and columns a table has for the paper's numbers.
+struct TableShape {
+  size_t rows = 0, columns = 0;
+};
+// Throws Error(kUsage) at numbers in [report] that there is no row or no column for.
+void check_numbers(const TomlSource& source, const TableShape& shape);
 StudyItem read_study_item(const TomlSource& source);
 KernelItem read_kernel_item(const TomlSource& source);
 

@@ -22,7 +22,7 @@ const Names& scale_keys() {
 }
 
 // Pieces of a flag's list, an empty one for what stands between two commas.
-Names split_list(std::string_view text) {
+Names split_specs(std::string_view text) {
   Names pieces;
   for (const auto piece : split(text, ",")) {
     if (!pieces.empty() && goes_on(piece)) {
@@ -78,7 +78,7 @@ void apply_axis(TomlSource& source, const std::string& key, const std::string& t
   }
   toml::array values;
   const bool are_texts = key == "method" || key == "schedule" || key == "network";
-  for (const auto& piece : split_list(text)) {
+  for (const auto& piece : split_specs(text)) {
     if (are_texts) {
       values.push_back(piece);
       continue;

@@ -5,27 +5,11 @@
 namespace approx {
 namespace {
 
-const std::string& dataset_of(const PlannedRun& run) { return run.config.dataset; }
-const std::string& dataset_of(const Cell& cell) { return cell.dataset; }
-
-template <typename C>
-const std::string& label_along(const std::string& axis, const C& cell) {
+const std::string& label_along(std::string_view axis, const Cell& cell) {
   if (axis == "method") return cell.method_label;
   if (axis == "network") return cell.network_label;
   if (axis == "schedule") return cell.schedule_label;
-  return dataset_of(cell);
-}
-
-// The labels along an axis in the order of the file. Dense runs have no schedule.
-std::vector<std::string> labels_along(const std::string& axis, const Experiment& layout) {
-  if (axis.empty()) return {""};
-  std::vector<std::string> labels;
-  for (const auto& run : layout.runs()) {
-    const std::string& label = label_along(axis, run);
-    if (label.empty() || std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
-    labels.push_back(label);
-  }
-  return labels;
+  return cell.dataset;
 }
 
 // Whether a cell stands at the label that is at `index` along an axis. A dense cell has no schedule
@@ -47,8 +31,8 @@ bool tells_trainings_apart(const std::string& axis) {
 PaperGrid::PaperGrid(const Experiment& layout, const Experiment& shown)
     : layout_(layout),
       shown_(shown),
-      rows_(labels_along(layout.paper.rows, layout)),
-      columns_(labels_along(layout.paper.columns, layout)) {}
+      rows_(labels_along(layout.paper.rows, layout.runs())),
+      columns_(labels_along(layout.paper.columns, layout.runs())) {}
 
 ReportedNumber PaperGrid::reported(const ReportedValue& value, Place at) {
   if (at.row >= value.paper.size() || at.column >= value.paper[at.row].size()) return {};

@@ -144,6 +144,36 @@ TEST(ItemReport, RefusesNumbersThatDoNotFitItsShape) {
             std::string::npos);
 }
 
+// A number that no row or column has would be in no table, and nobody would miss it.
+TEST(ItemReport, RefusesNumbersOfNoRowAndNoColumn) {
+  const auto report = [](const std::string& text, const std::string& more = "") {
+    return item_message(
+        "network = [\"small_cnn\", \"wang_cnn2\"]\ndataset = \"mnist14\"\n"
+        "method = [\"dense\", \"zero\"]\n" +
+        more + "[report]\nrows = \"network\"\n" + text);
+  };
+  const std::string value = "[[report.value]]\nquantity = \"accuracy\"\n";
+  EXPECT_EQ(report(value + "paper = [1, 2]\n"), "no error");
+  EXPECT_EQ(report(value + "paper = [1]\n"), "no error") << "the rest of it was not printed";
+  EXPECT_EQ(report(value + "paper = [1, 2, 3]\n"),
+            "x.toml:8:16: report.value[0].paper[2]: 3 numbers, and the table has 2 rows");
+  EXPECT_EQ(report(value + "printed = [\"1\", \"2\", \"3\"]\n"),
+            "x.toml:8:22: report.value[0].printed[2]: 3 numbers, and the table has 2 rows");
+  EXPECT_EQ(report("paper = [1, 2, 3]\n" + value),
+            "x.toml:6:16: report.paper[2]: 3 numbers, and the table has 2 rows");
+  const std::string columns = "columns = \"method\"\n";
+  EXPECT_EQ(report(columns + value + "paper = [[1, 2], [3]]\n"), "no error");
+  EXPECT_EQ(report(columns + value + "paper = [[1, 2], [3, 4, 5]]\n"),
+            "x.toml:9:25: report.value[0].paper[1][2]: 3 numbers, and the table has 2 columns");
+  // Columns of schedules: the exact runs have none, and are no column.
+  const std::string schedules = "schedule = [\"wang2019_cnn2\", \"slice\"]\n";
+  EXPECT_EQ(report("columns = \"schedule\"\n" + value + "paper = [[1, 2]]\n", schedules),
+            "no error");
+  EXPECT_NE(report("columns = \"schedule\"\n" + value + "paper = [[1, 2, 3]]\n", schedules)
+                .find("3 numbers, and the table has 2 columns"),
+            std::string::npos);
+}
+
 TEST(ItemKind, IsReadFromWhatTheFileHas) {
   const auto study = parse_item("[study]\nname = \"matmul-error\"\nparams = { runs = 10 }\n");
   ASSERT_NE(study.as<StudyItem>(), nullptr);

@@ -110,13 +110,13 @@ TEST(RunChoice, LeavesWhatIsAskedFor) {
 
 TEST(RunChoice, APatternThatMatchesNothingIsAMistake) {
   EXPECT_EQ(choice_message({{"resnet2O"}, {}}),
-            "--only: \"resnet2O\" matches none of 96 runs (did you mean \"resnet20\"?); the first "
+            "--only: \"resnet2O\" matches none of 126 runs (did you mean \"resnet20\"?); the first "
             "is \"method=dense network=small_cnn dataset=mnist14 purpose=accuracy seed=0\"");
   EXPECT_NE(choice_message({{}, {"seed=11"}}).find("--skip: \"seed=11\" matches none"),
             std::string::npos);
   // The second of two is looked at, too.
   EXPECT_NE(choice_message({{"dense", "vgg"}, {}}).find("\"vgg\" matches none"), std::string::npos);
-  EXPECT_EQ(choice_message({{"dense"}, {"dense"}}), "--only, --skip: none of 96 runs is left");
+  EXPECT_EQ(choice_message({{"dense"}, {"dense"}}), "--only, --skip: none of 126 runs is left");
 }
 
 TEST(RunChoice, RefusesWhatIsNoPattern) {
