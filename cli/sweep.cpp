@@ -19,6 +19,7 @@
 #include "cli/sweep/possible.h"
 #include "cli/sweep_commands.h"
 #include "cli/sweep_flags.h"
+#include "cli/sweep_outcome.h"
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
 #include "core/experiment/tuning.h"
@@ -45,25 +46,27 @@ struct SweepFlags {
   std::string format = "md";
 };
 
+// What an item is that is no grid of trainings.
+std::string item_text(const Experiment& experiment) {
+  if (const auto* not_run = experiment.as<NotRunItem>()) return "not run: " + not_run->why;
+  if (const auto* kernels = experiment.as<KernelItem>()) {
+    return fmt::format("kernel benchmark of the {}", kernels->op);
+  }
+  if (const auto* study = experiment.as<StudyItem>()) return fmt::format("study {}", study->name);
+  return "a picture drawn from the file; `report paper` shows it";
+}
+
 // An item that is no grid of trainings.
 void sweep_item(const Experiment& experiment, const GlobalOptions& options,
                 const SweepFlags& flags) {
-  const auto say = [&](const std::string& what) {
-    std::fputs(fmt::format("{}: {}\n", experiment.id, what).c_str(), stderr);
+  const std::string what = item_text(experiment);
+  if (flags.dry_run) return print_item_plan(experiment, what, flags.format == "json");
+  const auto say = [&](const std::string& text) {
+    std::fputs(fmt::format("{}: {}\n", experiment.id, text).c_str(), stderr);
   };
-  if (const auto* not_run = experiment.as<NotRunItem>()) return say("not run: " + not_run->why);
   const auto* kernels = experiment.as<KernelItem>();
   const auto* study = experiment.as<StudyItem>();
-  if (kernels == nullptr && study == nullptr) {
-    return say("a picture drawn from the file; `report paper` shows it");
-  }
-  const std::string what = kernels != nullptr
-                               ? fmt::format("kernel benchmark of the {}", kernels->op)
-                               : fmt::format("study {}", study->name);
-  if (flags.dry_run) {
-    std::fputs(fmt::format("{}: {}\n", experiment.id, what).c_str(), stdout);
-    return;
-  }
+  if (kernels == nullptr && study == nullptr) return say(what);
   {
     RunStore store = open_store(options);
     const bool again = flags.sweep.rerun.has(RunState::kFinished);

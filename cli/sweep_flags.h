@@ -11,14 +11,10 @@ namespace approx {
 // The group of help in which these flags stand.
 inline constexpr const char* kHowToRun = "How to run";
 
-// --rerun, --timeout, --stall-timeout, --grace, --checkpoint-every, --record, --record-every,
-// --launcher, --oversubscribe, --rank-timeout.
+// The flags that say how runs are done: which of them again, for how long, with what kept.
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep);
 
-// --jobs, --no-pin, --fail-fast, --max-failures: of several runs.
+// Those of several runs: how many at a time, and when to begin no more.
 void add_jobs_flags(CLI::App& app, SweepOptions& sweep);
-
-// Says on stderr what came of it, and why runs were left out; returns the exit code.
-int finish_sweep(const Experiment& experiment, const SweepResult& result);
 
 }  // namespace approx

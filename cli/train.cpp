@@ -11,6 +11,7 @@
 #include "cli/sweep/possible.h"
 #include "cli/sweep/worker.h"
 #include "cli/sweep_flags.h"
+#include "cli/sweep_outcome.h"
 #include "core/config/dense.h"
 #include "results/render/text_table.h"
 #include "results/reports/run_details.h"

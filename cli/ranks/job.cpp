@@ -32,9 +32,9 @@
 #include "cli/sweep/event_log.h"
 #include "cli/sweep/pipe.h"
 #include "cli/sweep/protocol.h"
+#include "cli/sweep/run_process.h"
 #include "cli/text.h"
 #include "results/store/event_reader.h"
-#include "results/store/run_lock.h"
 
 namespace approx {
 namespace {
@@ -237,9 +237,7 @@ class Job {
                             .said = said_},
                            [&](int64_t rank) { return left_by(directory_, rank); });
     if (last["event"] == "final" && task_.config.purpose == Purpose::kTiming) {
-      Json taint = last.value("taint", Json::array());
-      for (const auto& reason : disturbance_.taints()) taint.push_back(reason);
-      last["taint"] = taint;
+      add_taints(last, disturbance_);
     }
     return last;
   }
@@ -305,19 +303,11 @@ int run_job(const std::string& directory) {
   sigset_t held = heard;
   sigaddset(&held, SIGPIPE);  // of a coordinator that is gone
   sigprocmask(SIG_BLOCK, &held, nullptr);
-  // Not by SIGKILL, as a worker: its ranks are to end before it does. Where the coordinator is gone
-  // already nobody reads its events.
+  // Not by SIGKILL, as a worker: its ranks are to end before it does.
   prctl(PR_SET_PDEATHSIG, SIGHUP);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  pollfd events{.fd = kWorkerEvents, .events = 0, .revents = 0};
-  if (poll(&events, 1, 0) > 0 && (events.revents & POLLERR) != 0) _exit(1);
-  fcntl(kWorkerEvents, F_SETFD, FD_CLOEXEC);
-
-  const auto lock = RunLock::acquire(directory);
-  if (!lock) {
-    std::fprintf(stderr, "%s: another worker is at it\n", printable(directory).c_str());
-    return static_cast<int>(ErrorKind::kInternal);
-  }
+  const auto lock = take_run(directory);
+  if (!lock) return static_cast<int>(ErrorKind::kInternal);
   std::optional<EventLog> log;
   Json problem;
   try {

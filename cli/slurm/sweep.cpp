@@ -16,6 +16,7 @@
 #include "cli/store.h"
 #include "cli/sweep/run_paths.h"
 #include "cli/sweep/sweep_lock.h"
+#include "cli/sweep/work_left.h"
 #include "cli/text.h"
 #include "results/store/merge.h"
 #include "results/store/run_lock.h"
@@ -84,13 +85,11 @@ Missing missing_runs(const Experiment& experiment, const std::string& db, const 
   std::optional<RunStore> store;
   if (fs::exists(db)) store.emplace(db, RunStore::Mode::kRead);
   Missing missing;
-  std::set<std::string> seen;
-  for (const auto& run : experiment.runs()) {
-    if (!run.excluded.empty() || !seen.insert(run.key).second) continue;
-    if (queued.contains(run.key)) {
+  for (const auto* run : distinct_runs(experiment)) {
+    if (queued.contains(run->key)) {
       ++missing.queued;
-    } else if (!store || needs_run(store->status(run.key), rerun)) {
-      missing.runs.push_back(&run);
+    } else if (!store || needs_run(store->status(run->key), rerun)) {
+      missing.runs.push_back(run);
     }
   }
   return missing;

@@ -14,6 +14,7 @@
 #include "cli/sweep/run_paths.h"
 #include "cli/sweep_commands.h"
 #include "cli/sweep_flags.h"
+#include "cli/sweep_outcome.h"
 #include "cli/text.h"
 
 namespace approx {

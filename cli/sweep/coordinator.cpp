@@ -31,6 +31,7 @@
 #include "cli/sweep/sweep_checks.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/timing_lock.h"
+#include "cli/sweep/work_left.h"
 #include "cli/sweep/worker_task.h"
 #include "cli/text.h"
 #include "results/store/event_reader.h"
@@ -437,46 +438,34 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
   const SignalScope signals;
   const int64_t lost = store.recover();
   const SweepLock at_work(options.db, experiment.id);
+  const std::string other_source = store.other_source(experiment);
   store.add_experiment(experiment, options.command_line, Retire::kUnasked,
                        [&] { return at_work.others(); });
 
-  SweepResult before;
-  std::vector<std::pair<const PlannedRun*, int64_t>> todo;
-  std::vector<const PlannedRun*> elsewhere;
-  std::set<std::string> keys;
-  bool timing = false;
-  for (const auto& run : experiment.runs()) {
-    if (!run.excluded.empty()) {
-      ++before.excluded;
-      continue;
-    }
-    if (!keys.insert(run.key).second) continue;
-    const CellStatus status = store.status(run.key);
-    if (status.state == RunState::kRunning) {
-      elsewhere.push_back(&run);
-    } else if (needs_run(status, sweep.rerun)) {
-      todo.emplace_back(&run, status.attempts);
-    } else {
-      const bool done = is_result(*status.state);
-      ++(done ? before.done_before : before.failed_before);
-      before.tainted += status.tainted;
-      // Left by a coordinator that ended between the result and this.
-      if (done) remove_checkpoints(options.db, run.key);
-      continue;
-    }
-    timing = timing || run.config.purpose == Purpose::kTiming;
-  }
-
-  std::vector<const PlannedRun*> to_do;
-  for (const auto& [run, attempts] : todo) to_do.push_back(run);
+  const WorkLeft left = work_left(experiment, store, sweep.rerun);
+  // Left by a coordinator that ended between the result and this.
+  for (const auto* run : left.done) remove_checkpoints(options.db, run->key);
+  std::vector<const PlannedRun*> to_do, all = left.elsewhere;
+  for (const auto& [run, attempts] : left.to_do) to_do.push_back(run);
+  all.insert(all.end(), to_do.begin(), to_do.end());
   sweep.ranks = checked_ranks(sweep.ranks, to_do);
 
-  Progress progress(options.progress, static_cast<int64_t>(todo.size() + elsewhere.size()));
+  Progress progress(options.progress, static_cast<int64_t>(all.size()));
   if (lost > 0) {
     progress.note(fmt::format("{} of an earlier process that is gone",
                               lost == 1 ? "took up a run" : fmt::format("took up {} runs", lost)));
   }
+  if (!other_source.empty()) {
+    progress.note(fmt::format(
+        "{} is the id of {} in {}, too: the runs of both stand in one table; give one another id",
+        experiment.id, printable(other_source), options.db));
+  }
+  if (experiment.scale != Scale::kSmoke) {
+    for (const auto& line : unreached_settings(to_do)) progress.note(line);
+  }
   std::optional<TimingLock> timing_lock;
+  const bool timing = std::ranges::any_of(
+      all, [](const PlannedRun* run) { return run->config.purpose == Purpose::kTiming; });
   if (timing) {
     timing_lock = TimingLock::acquire([&] { return signals.stop_count() > 0; },
                                       [&](const std::string& text) { progress.note(text); });
@@ -488,9 +477,9 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
   }
   Coordinator coordinator(options, sweep, store, signals, progress, changed,
                           queue_for(sweep, options.db));
-  coordinator.result = before;
-  for (const auto& [run, attempts] : todo) coordinator.add(run, attempts);
-  for (const auto* run : elsewhere) coordinator.add_elsewhere(run);
+  coordinator.result = left.before;
+  for (const auto& [run, attempts] : left.to_do) coordinator.add(run, attempts);
+  for (const auto* run : left.elsewhere) coordinator.add_elsewhere(run);
   coordinator.work(timing ? 1 : sweep.jobs, timing_lock.has_value());
   return coordinator.result;
 }

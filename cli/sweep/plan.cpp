@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/disk.h"
+#include "cli/sweep/work_left.h"
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
 #include "results/render/text_table.h"
@@ -79,9 +81,9 @@ struct DiskNeeded {
   }
 };
 
-class Plan {
+class SweepPlan {
  public:
-  Plan(const Experiment& experiment, const std::string& db, const SweepOptions& sweep)
+  SweepPlan(const Experiment& experiment, const std::string& db, const SweepOptions& sweep)
       : experiment_(experiment),
         known_(statuses(experiment, db)),
         times_(db),
@@ -89,6 +91,7 @@ class Plan {
         sweep_(sweep),
         folder_(existing_folder(std::filesystem::absolute(db).parent_path())),
         free_(free_bytes(folder_)) {
+    for (const auto* run : distinct_runs(experiment)) distinct_.insert(run);
     for (size_t i = 0; i < known_.size(); ++i) {
       const auto& config = experiment.runs()[i].config;
       if (!is_to_do(i)) continue;
@@ -180,7 +183,7 @@ class Plan {
   }
 
   bool is_to_do(size_t i) const {
-    return experiment_.runs()[i].excluded.empty() && needs_run(known_[i], sweep_.rerun);
+    return distinct_.contains(&experiment_.runs()[i]) && needs_run(known_[i], sweep_.rerun);
   }
 
   std::string state_text(size_t i) const {
@@ -194,6 +197,7 @@ class Plan {
 
   const Experiment& experiment_;
   const std::vector<CellStatus> known_;
+  std::set<const PlannedRun*> distinct_;
   const RunTimes times_;
   const RunSizes sizes_;
   const SweepOptions& sweep_;
@@ -209,9 +213,20 @@ class Plan {
 
 void print_plan(const Experiment& experiment, const std::string& db, const SweepOptions& sweep,
                 bool as_json) {
-  const Plan plan(experiment, db, sweep);
+  const SweepPlan plan(experiment, db, sweep);
   as_json ? plan.print_json() : plan.print_table();
   plan.warn();
+}
+
+void print_item_plan(const Experiment& experiment, const std::string& what, bool as_json) {
+  const Json plan = {{"schema", "approxtrain.plan/1"},
+                     {"experiment", experiment.id},
+                     {"title", experiment.title},
+                     {"what", what},
+                     {"runs", Json::array()}};
+  const std::string text =
+      as_json ? json_text(plan, 2) + "\n" : fmt::format("{}: {}\n", experiment.id, what);
+  std::fputs(text.c_str(), stdout);
 }
 
 }  // namespace approx

@@ -12,4 +12,7 @@ namespace approx {
 void print_plan(const Experiment& experiment, const std::string& db, const SweepOptions& sweep,
                 bool as_json);
 
+// The same of an item that is no grid of trainings, which is `what`: without runs.
+void print_item_plan(const Experiment& experiment, const std::string& what, bool as_json);
+
 }  // namespace approx

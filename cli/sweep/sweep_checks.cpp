@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/sweep/machine_cores.h"
+#include "core/data/demands.h"
 
 namespace approx {
 namespace {
@@ -20,6 +22,15 @@ void check_cores(const PlannedRun& run, int64_t cores, const RankOptions& ranks)
                            : "give fewer, or --oversubscribe to train all the same");
 }
 
+// The times of threads that share a processor are none, and would be marked as disturbed.
+void check_threads(const PlannedRun& run, int64_t cpus) {
+  const auto& config = run.config;
+  if (config.purpose != Purpose::kTiming || config.threads <= cpus) return;
+  throw usage_error(
+      "{}: threads = {}, and there are {} processors: a timing has one for each thread",
+      describe(run), config.threads, cpus);
+}
+
 // What every recorded run would be refused for by itself, as far as the configuration says it.
 void check_recorded(const PlannedRun& run, const SweepOptions& sweep) {
   const RunConfig& config = run.config;
@@ -32,9 +43,16 @@ void check_recorded(const PlannedRun& run, const SweepOptions& sweep) {
     throw usage_error("--record: operands are recorded of runs in fp32, {} is in {}", describe(run),
                       name(config.precision));
   }
-  if (sweep.record_steps == 0 && sweep.record_epochs > config.recipe.epochs) {
-    throw usage_error("--record-every: {} ends after {} of {} epochs; record more often",
-                      describe(run), config.recipe.epochs, sweep.record_epochs);
+  const auto dataset = outline_of(Registry<DatasetEntry>::instance().find(config.dataset));
+  const int64_t per_epoch =
+      steps_per_epoch(training_parts(config, dataset).trained_on, config.batch_size);
+  const int64_t steps = total_steps(config.recipe, per_epoch);
+  const int64_t first =
+      sweep.record_steps > 0 ? sweep.record_steps : sweep.record_epochs * per_epoch;
+  if (first > steps) {
+    throw usage_error(
+        "--record-every: {} ends after {} steps, the first to be recorded is {}; record more often",
+        describe(run), steps, first);
   }
 }
 
@@ -50,11 +68,26 @@ void check_recording(const SweepOptions& sweep, const Experiment& experiment) {
   make_folder(sweep.record_folder);
 }
 
+std::vector<std::string> unreached_settings(const std::vector<const PlannedRun*>& to_do) {
+  std::vector<std::string> lines;
+  for (const auto* run : to_do) {
+    if (run->config.purpose != Purpose::kAccuracy) continue;
+    for (auto& line : beyond_the_end(run->config.recipe)) {
+      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
 RankOptions checked_ranks(const RankOptions& ranks, const std::vector<const PlannedRun*>& to_do) {
   RankOptions checked = ranks;
   std::optional<int64_t> cores;
+  const auto cpus = static_cast<int64_t>(allowed_cpus().size());  // 0: the system does not say
   for (const auto* run : to_do) {
-    if (run->config.ranks == 1) continue;
+    if (run->config.ranks == 1) {
+      if (cpus > 0) check_threads(*run, cpus);
+      continue;
+    }
     if (!cores) {
       if (!checked.launcher) checked.launcher = default_launcher();
       check_launcher(checked);

@@ -1,7 +1,5 @@
 #include "cli/sweep/worker.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,8 +20,8 @@
 #include "cli/sweep/event_log.h"
 #include "cli/sweep/machine_cores.h"
 #include "cli/sweep/protocol.h"
+#include "cli/sweep/run_process.h"
 #include "cli/text.h"
-#include "results/store/run_lock.h"
 #include "results/store/run_state.h"
 
 namespace approx {
@@ -123,10 +121,7 @@ void compute(const WorkerTask& task, const Part& part) {
           event["engine"] = environment();
           if (engine_says.is_object()) event["engine"].update(engine_says);
         } else if (kind == "final" && timing) {
-          // What the run saw of its own threads, then what the machine did beside it.
-          Json taint = event.value("taint", Json::array());
-          for (const auto& reason : disturbance.taints()) taint.push_back(reason);
-          event["taint"] = taint;
+          add_taints(event, disturbance);
         }
         part.log.write(event);
       },
@@ -139,9 +134,10 @@ void hear_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
   const sigset_t held = worker_signals();
   sigprocmask(SIG_UNBLOCK, &held, nullptr);
-  // Where memory runs out, the kernel is to take the worker and leave the coordinator.
-  std::ofstream("/proc/self/oom_score_adj") << 500;
 }
+
+// Where memory runs out, the kernel is to take the worker and leave the coordinator.
+void go_before_the_coordinator() { std::ofstream("/proc/self/oom_score_adj") << 500; }
 
 // To the end of the process.
 [[noreturn]] void work(const std::string& directory, std::optional<int64_t> rank) {
@@ -175,21 +171,16 @@ void hear_signals() {
 int run_worker(const std::string& directory) {
   // It dies with its coordinator, which may be gone already: nobody then reads its events.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  pollfd events{.fd = kWorkerEvents, .events = 0, .revents = 0};
-  if (poll(&events, 1, 0) > 0 && (events.revents & POLLERR) != 0) _exit(1);
   hear_signals();
-  fcntl(kWorkerEvents, F_SETFD, FD_CLOEXEC);
-
-  const auto lock = RunLock::acquire(directory);
-  if (!lock) {
-    std::fprintf(stderr, "%s: another worker is at it\n", printable(directory).c_str());
-    return static_cast<int>(ErrorKind::kInternal);
-  }
+  go_before_the_coordinator();
+  const auto lock = take_run(directory);
+  if (!lock) return static_cast<int>(ErrorKind::kInternal);
   work(directory, std::nullopt);
 }
 
 int run_rank(const std::string& directory) {
   hear_signals();
+  go_before_the_coordinator();
   const int64_t rank = own_rank();
   become_rank(directory, rank, read_task(directory).launcher);
   work(directory, rank);

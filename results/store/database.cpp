@@ -199,6 +199,12 @@ SQLite::Database empty_store() {
   return db;
 }
 
+void copy_database(SQLite::Database& to, SQLite::Database& from) {
+  SQLite::Backup copy(to, from);
+  const int result = copy.executeStep(-1);
+  if (result != SQLITE_DONE) throw SQLite::Exception(to.getHandle(), result);
+}
+
 void save_store(SQLite::Database& db, const std::string& out) {
   if (std::filesystem::exists(out)) {
     throw usage_error("{}: exists already; nothing is replaced, choose another name", out);
@@ -207,11 +213,8 @@ void save_store(SQLite::Database& db, const std::string& out) {
   std::error_code error;
   std::filesystem::remove(unfinished, error);
   try {
-    // Not by VACUUM INTO, which attaches a file: a copy in memory may not.
     SQLite::Database file(unfinished, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    SQLite::Backup copy(file, db);
-    const int result = copy.executeStep(-1);
-    if (result != SQLITE_DONE) throw SQLite::Exception(file.getHandle(), result);
+    copy_database(file, db);
   } catch (const SQLite::Exception& failure) {
     std::filesystem::remove(unfinished, error);
     throw_database_error(out, failure);
@@ -332,9 +335,7 @@ SQLite::Database open_snapshot(const std::string& path, const StoreOptions& opti
     check_identity(file, path, options);
     copy.emplace(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     refuse_other_files(*copy);
-    SQLite::Backup backup(*copy, file);
-    const int result = backup.executeStep(-1);
-    if (result != SQLITE_DONE) throw SQLite::Exception(file.getHandle(), result);
+    copy_database(*copy, file);
   });
   with_retry(path, options, [&] {
     configure(*copy);

@@ -58,6 +58,10 @@ SQLite::Database open_snapshot(const std::string& path, const StoreOptions& opti
 // An empty store of this program's schema, in memory.
 SQLite::Database empty_store();
 
+// Copies all of one database over another. Not by VACUUM INTO, which attaches a file: a copy in
+// memory may not. Throws SQLite::Exception.
+void copy_database(SQLite::Database& to, SQLite::Database& from);
+
 // Writes a store that is in memory to a file that is there when it is whole. Throws Error(kUsage)
 // where `out` exists, Error(kDatabase) where it cannot be written.
 void save_store(SQLite::Database& db, const std::string& out);
@@ -134,6 +138,17 @@ void for_each_row(SQLite::Database& db, const std::string& sql, const Row& row,
 }
 
 inline std::string text_at(SQLite::Statement& row, int at) { return row.getColumn(at).getString(); }
+
+// Of a column by the name that the query gives it.
+inline std::string text_at(SQLite::Statement& row, const char* column) {
+  return row.getColumn(column).getString();
+}
+inline int64_t integer_at(SQLite::Statement& row, const char* column) {
+  return row.getColumn(column).getInt64();
+}
+inline bool flag_at(SQLite::Statement& row, const char* column) {
+  return row.getColumn(column).getInt() != 0;
+}
 
 inline std::optional<int64_t> optional_integer(const SQLite::Column& column) {
   return column.isNull() ? std::nullopt : std::optional(column.getInt64());

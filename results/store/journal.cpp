@@ -65,9 +65,7 @@ void copy_committed(const std::string& db, const std::string& out) {
   {
     SQLite::Database from(db, SQLite::OPEN_READONLY);
     SQLite::Database to(unfinished, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    SQLite::Backup copy(to, from);
-    const int result = copy.executeStep(-1);
-    if (result != SQLITE_DONE) throw SQLite::Exception(to.getHandle(), result);
+    copy_database(to, from);
   }
   const Descriptor file(::open(unfinished.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file || ::fsync(file.get()) != 0) fail(unfinished, last_error());

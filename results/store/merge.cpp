@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <variant>
@@ -135,14 +134,10 @@ constexpr std::array<std::pair<const char*, Name>, 6> kParts = {{{"metric", kRun
 // The columns of a table as this program makes it: others, in a file that somebody else made, are
 // not looked at.
 std::vector<std::string> columns_of(const std::string& table) {
-  static const std::unique_ptr<SQLite::Database> empty = [] {
-    auto db = std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE);
-    for (const auto& migration : store_migrations()) db->exec(migration.sql);
-    return db;
-  }();
+  static SQLite::Database empty = empty_store();
   std::vector<std::string> columns;
   for_each_row(
-      *empty, "SELECT name FROM pragma_table_info(?) ORDER BY cid",
+      empty, "SELECT name FROM pragma_table_info(?) ORDER BY cid",
       [&](SQLite::Statement& row) { columns.push_back(text_at(row, 0)); }, table);
   return columns;
 }

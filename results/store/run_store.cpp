@@ -178,6 +178,16 @@ int64_t RunStore::add_experiment(const Experiment& experiment, const std::string
   return id;
 }
 
+std::string RunStore::other_source(const Experiment& experiment) const {
+  std::string other;
+  for_each_row(
+      impl_->db, "SELECT source FROM experiment WHERE name = ? AND text <> ?",
+      [&](SQLite::Statement& row) { other = text_at(row, 0); }, experiment.id, experiment.text);
+  // Folders differ between machines, and a file that was edited is the same.
+  const auto file = [](const std::string& path) { return std::filesystem::path(path).filename(); };
+  return file(other) == file(experiment.source) ? "" : other;
+}
+
 CellStatus RunStore::status(std::string_view run_key) const {
   CellStatus status;
   with_retry(impl_->path, impl_->options, [&] { status = impl_->status(run_key); });

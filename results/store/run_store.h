@@ -71,6 +71,10 @@ class RunStore {
                          Retire retire = Retire::kUnasked,
                          const std::function<bool()>& others_at_work = {});
 
+  // The file of the stored experiment of that id where it is another one, by its name and its text:
+  // the runs of both would stand in one table. "" where it is the same, or there is none.
+  std::string other_source(const Experiment& experiment) const;
+
   // attempts 0 and no state for a key that the store does not know.
   CellStatus status(std::string_view run_key) const;
 

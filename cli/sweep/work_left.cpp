@@ -1,0 +1,39 @@
+#include "cli/sweep/work_left.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace approx {
+
+std::vector<const PlannedRun*> distinct_runs(const Experiment& experiment) {
+  std::vector<const PlannedRun*> runs;
+  std::set<std::string> keys;
+  for (const auto& run : experiment.runs()) {
+    if (run.excluded.empty() && keys.insert(run.key).second) runs.push_back(&run);
+  }
+  return runs;
+}
+
+WorkLeft work_left(const Experiment& experiment, const RunStore& store, const Rerun& rerun) {
+  WorkLeft left;
+  const auto& runs = experiment.runs();
+  left.before.excluded =
+      std::ranges::count_if(runs, [](const PlannedRun& run) { return !run.excluded.empty(); });
+  for (const auto* run : distinct_runs(experiment)) {
+    const CellStatus status = store.status(run->key);
+    if (status.state == RunState::kRunning) {
+      left.elsewhere.push_back(run);
+    } else if (needs_run(status, rerun)) {
+      left.to_do.emplace_back(run, status.attempts);
+    } else {
+      const bool has_result = is_result(*status.state);
+      ++(has_result ? left.before.done_before : left.before.failed_before);
+      left.before.tainted += status.tainted;
+      if (has_result) left.done.push_back(run);
+    }
+  }
+  return left;
+}
+
+}  // namespace approx
