@@ -42,7 +42,8 @@ void put(const std::string& text, const ReportFlags& flags) {
 }
 
 // Why a report has no rows.
-std::string why_empty(const Report& report) {
+std::string why_empty(const Report& report, const Table& table) {
+  if (!table.notes.empty()) return fmt::format("{} has no rows: {}", report.name, table.notes[0]);
   if (report.needs.empty()) return "the store has no such rows yet";
   return fmt::format("{} needs {}; there are none yet", report.name, report.needs);
 }
@@ -241,8 +242,8 @@ void add_report(CLI::App& app, GlobalOptions& options) {
     if (html->parsed()) return write_page(*flags, options);
     for (const auto& [table, kind] : tables) {
       if (table->parsed()) {
-        return write_table(kind->make(options.db, flags->report), *flags, kind->script,
-                           why_empty(*kind));
+        const Table made = kind->make(options.db, flags->report);
+        return write_table(made, *flags, kind->script, why_empty(*kind, made));
       }
     }
     if (!flags->experiment.empty()) {
@@ -251,8 +252,8 @@ void add_report(CLI::App& app, GlobalOptions& options) {
       check_experiment(flags->experiment, options.db, std::move(names));
     }
     flags->report.experiment = flags->experiment;
-    write_table(report_table(options.db, flags->report), *flags, "",
-                why_empty(Registry<Report>::instance().find("table")));
+    const Table made = report_table(options.db, flags->report);
+    write_table(made, *flags, "", why_empty(Registry<Report>::instance().find("table"), made));
   });
 }
 

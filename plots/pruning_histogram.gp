@@ -13,13 +13,15 @@ if (panels eq "") { eval nothing; exit }
 
 shown = smaller(6, count(panels))
 across = smaller(3, shown); down = int((shown + 2) / 3)
-ml = 60; mr = 20; pw = 300; ph = 200
+ml = 80; mr = 20; pw = 300; ph = 200
 eval page
 set multiplot
 set style fill solid 0.5 noborder
 set boxwidth 0.09
 set xrange [-2.05:2.05]
 set xlabel "gradient / tau"
+set ylabel "entries"
+set format y "%.0s%c"
 set logscale y
 set yrange [0.8:*]
 do for [g = 1:shown] {
@@ -28,7 +30,7 @@ do for [g = 1:shown] {
   at = g - 1
   eval frame
   set title in
-  if (g == 1) { set key top right } else { set key off }
+  if (g == 1) { set key top left samplen 1 } else { set key off }
   plot table using (here(0) ? number("from") + 0.05 : NaN):(number("count_before")) \
          with boxes linecolor rgb colour(1) title "before", \
        table using (here(0) ? number("from") + 0.05 : NaN):(number("count_after")) \

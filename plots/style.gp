@@ -26,11 +26,11 @@ set datafile columnheaders
 set datafile missing NaN
 
 # Okabe and Ito's colours, which colour-blind readers tell apart, without their yellow, which does
-# not read on white. After eight of them the dashes change.
+# not read on white. Dashes change from line to line, for who sees no colours.
 rgb(i) = word("29362 13983232 40563 13400487 15113984 5682409 0 9203014", (i - 1) % 8 + 1) + 0
 colour(i) = sprintf("#%06x", rgb(i))
 pale(i) = sprintf("#c8%06x", rgb(i))
-dash(i) = 1 + int((i - 1) / 8) % 5
+dash(i) = 1 + (i - 1) % 5
 
 # --- numbers ---
 
@@ -128,7 +128,7 @@ reading = "if (lines_read > 0) { set table $seen; \
 
 # --- the page: panels of pw x ph pixels with the margins ml, mr, mt, mb, and a legend below ---
 
-ml = 80; mr = 25; mt = 40; mb = 55; pw = 420; ph = 300
+ml = 80; mr = 25; mt = 40; mb = 75; pw = 420; ph = 300
 across = 1; down = 1
 entries = 0; letters = 0; heading = ""
 crown = "if (head) { set label 99 above at screen 0.5, 1 - 14.0 / height center }"

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "results/render/html_text.h"
+#include "results/render/text_table.h"
 
 namespace approx {
 namespace {
@@ -50,8 +51,12 @@ std::string unbroken(std::string_view text) {
   return out;
 }
 
-// A cell, in which " [a,b]" becomes references where the table has such notes.
+// A cell, in which " [a,b]" becomes references where the table has such notes, and "*1.45*" is
+// emphasised.
 std::string cell_html(std::string_view text, const Table& table, const std::string& id) {
+  if (const auto inner = emphasised(text); !inner.empty()) {
+    return "<em>" + cell_html(inner, table, id) + "</em>";
+  }
   std::string html;
   size_t begin = 0;
   for (size_t at = text.find(" ["); at != std::string_view::npos; at = text.find(" [", at + 2)) {
@@ -63,6 +68,11 @@ std::string cell_html(std::string_view text, const Table& table, const std::stri
     begin = end + 1;
   }
   return html + html_with_labels(unbroken(text.substr(begin)));
+}
+
+std::string header_html(std::string_view text) {
+  const auto inner = emphasised(text);
+  return inner.empty() ? html_escape(text) : "<em>" + html_escape(inner) + "</em>";
 }
 
 std::string class_attribute(std::string_view names) {
@@ -108,11 +118,15 @@ std::string rows_html(const Table& table, const TableText& text, const std::stri
   return out;
 }
 
-std::string notes_html(const std::vector<std::string>& notes, const std::string& id) {
+// A note whose letter no cell refers to is one that begins so: "p: exact sign-flip test".
+std::string notes_html(const std::vector<std::string>& notes, const std::string& id,
+                       std::string_view cells) {
   if (notes.empty()) return "";
   std::string out = "<ul class=\"notes\">\n";
   for (const auto& note : notes) {
-    const char mark = note_letter(note);
+    const char letter = note_letter(note);
+    const bool used = cells.find(fmt::format("href=\"#{}-{}\"", id, letter)) != cells.npos;
+    const char mark = used ? letter : '\0';
     out += mark != '\0' ? fmt::format("<li id=\"{}-{}\"><sup>{}</sup> {}</li>\n", id, mark, mark,
                                       html_with_labels(std::string_view(note).substr(3)))
                         : "<li>" + html_with_labels(note) + "</li>\n";
@@ -136,11 +150,12 @@ std::string html_table(const Table& table, const std::string& id, const std::str
   out += "<table>\n<thead>\n<tr>";
   for (size_t i = 0; i < text.columns.size(); ++i) {
     out += fmt::format("<th scope=\"col\"{}>{}</th>", header_class(text, i),
-                       html_escape(text.columns[i]));
+                       header_html(text.columns[i]));
   }
-  out += "</tr>\n</thead>\n<tbody>\n" + rows_html(table, text, id) + "</tbody>\n</table>\n</div>\n";
+  const std::string rows = rows_html(table, text, id);
+  out += "</tr>\n</thead>\n<tbody>\n" + rows + "</tbody>\n</table>\n</div>\n";
   if (text.rows.empty()) out += "<p class=\"none\">No rows.</p>\n";
-  out += notes_html(table.notes, id);
+  out += notes_html(table.notes, id, rows);
   if (!text.rows.empty()) {
     out += fmt::format("<p class=\"file\">{}</p>\n",
                        html_csv_link(render(table, "csv"), file, "Table as CSV"));

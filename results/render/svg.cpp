@@ -51,7 +51,15 @@ std::string decode_xml(std::string_view text) {
 constexpr std::string_view kSvgElements =
     " svg g defs symbol use path rect circle ellipse line polygon polyline text tspan textPath "
     "title desc clipPath mask marker linearGradient radialGradient stop pattern filter feFlood "
-    "feComposite feGaussianBlur feMerge feMergeNode feOffset feColorMatrix ";
+    "feComposite feGaussianBlur feMerge feMergeNode feOffset feColorMatrix image ";
+
+// Whether a link is a PNG that lies in the drawing itself.
+bool is_picture(std::string_view link) {
+  constexpr std::string_view kPng = "data:image/png;base64,";
+  return link.starts_with(kPng) && std::ranges::all_of(link.substr(kPng.size()), [](char c) {
+           return is_word_character(c) ? c != '_' : c == '+' || c == '/' || c == '=';
+         });
+}
 
 // Functions that a value may call. An url is looked at on its own.
 const std::set<std::string_view> kSvgFunctions = {
@@ -279,8 +287,11 @@ class SvgCleaner {
     const std::string small = ascii_lower(key);
     const bool link = small == "href" || small == "xlink:href";
     if (link) {
-      if (!value.starts_with("#")) return;
-      value.insert(1, prefix_);
+      if (value.starts_with("#")) {
+        value.insert(1, prefix_);
+      } else if (!is_picture(value)) {
+        return;
+      }
     } else if (dropped.contains(small) || (root && of_root.contains(small))) {
       return;
     }

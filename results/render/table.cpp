@@ -12,12 +12,11 @@ namespace {
 
 constexpr int64_t kExactInDouble = int64_t{1} << 53;
 
-// For people, who read four digits, and a dash where there is nothing to read.
-std::string rounded(const Field& field) {
+// For people, a dash where there is nothing to read.
+std::string shown_text(const Field& field) {
   if (std::holds_alternative<std::monostate>(field)) return "–";
   const auto* real = std::get_if<double>(&field);
-  if (real == nullptr || !std::isfinite(*real)) return text_of(field);
-  return std::abs(*real) >= 1000 ? fmt::format("{:.0f}", *real) : fmt::format("{:.4g}", *real);
+  return real == nullptr || !std::isfinite(*real) ? text_of(field) : rounded(*real);
 }
 
 std::string csv(const Table& table) {
@@ -248,6 +247,11 @@ std::string tex_text(std::string_view text) {
   return out;
 }
 
+std::string tex_cell(std::string_view text) {
+  const auto inner = emphasised(text);
+  return inner.empty() ? tex_text(text) : "\\emph{" + tex_text(inner) + "}";
+}
+
 std::string tex(const Table& table) {
   constexpr size_t kManyColumns = 6;  // more of them need smaller letters to fit a page
   const TableText text = text_of(table);
@@ -256,7 +260,7 @@ std::string tex(const Table& table) {
   if (layout.empty()) layout = "l";
   const auto line = [](const std::vector<std::string>& cells) {
     std::string out = "    ";
-    for (size_t i = 0; i < cells.size(); ++i) out += (i ? " & " : "") + tex_text(cells[i]);
+    for (size_t i = 0; i < cells.size(); ++i) out += (i ? " & " : "") + tex_cell(cells[i]);
     return out + " \\\\\n";
   };
   std::string out = "% Needs \\usepackage{booktabs}.\n\\begin{table}[htbp]\n  \\centering\n";
@@ -317,7 +321,7 @@ TableText text_of(const Table& table) {
     text.rows.clear();
     for (const auto& row : table.rows) {
       auto& texts = text.rows.emplace_back();
-      for (const auto& value : row) texts.push_back(rounded(value));
+      for (const auto& value : row) texts.push_back(shown_text(value));
     }
   }
   for (auto& row : text.rows) row.resize(text.columns.size());

@@ -58,8 +58,7 @@ char32_t take_character(std::string_view& text);
 //   md     a Markdown table, columns padded, with its notes
 //   csv    RFC 4180, a header line; nothing is an empty field, what is not finite is nan, inf, -inf
 //   json   {"schema": "approxtrain.table/1", "table", "title", "columns", "rows", "notes"}; a row
-//   is
-//          an object; a number that is not finite is null, and named in the row's "special"
+//          is an object; a number that is not finite is null, and named in the row's "special"
 //   jsonl  one row a line
 //   tex    a LaTeX table for \input into a document that loads booktabs; ASCII only
 // Whole numbers beyond 2^53 are texts in JSON.

@@ -1,9 +1,22 @@
 #include "results/render/text_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <string_view>
+#include <cmath>
 
 namespace approx {
+
+std::string rounded(double value) {
+  return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+std::string_view emphasised(std::string_view text) {
+  const bool stars = text.size() > 2 && text.front() == '*' && text.back() == '*';
+  const auto inner = stars ? text.substr(1, text.size() - 2) : std::string_view();
+  return inner.find('*') == inner.npos ? inner : std::string_view();
+}
+
 namespace {
 
 // Columns on a screen: bytes that start a character (UTF-8).
@@ -12,7 +25,8 @@ size_t screen_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-bool looks_numeric(const std::string& cell) {
+bool looks_numeric(std::string_view cell) {
+  if (const auto inner = emphasised(cell); !inner.empty()) return looks_numeric(inner);
   return cell.find_first_not_of("0123456789.,+-eE%x() ") == std::string::npos;
 }
 

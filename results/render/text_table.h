@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace approx {
@@ -17,5 +18,11 @@ std::string markdown_table(const TextRow& header, const std::vector<TextRow>& ro
 
 // RFC 4180, with line feeds.
 std::string csv_table(const TextRow& header, const std::vector<TextRow>& rows);
+
+// With the four digits that people read: "0.01234", "123456".
+std::string rounded(double value);
+
+// What stands between the stars of "*estimated*", as Markdown emphasises; "" where nothing is.
+std::string_view emphasised(std::string_view text);
 
 }  // namespace approx

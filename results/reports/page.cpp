@@ -15,6 +15,29 @@
 namespace approx {
 namespace {
 
+// Takes out the rows of a study that its picture shows point by point, thousands of them.
+void leave_to_picture(Table& table) {
+  const auto part = std::ranges::find(table.columns, "part");
+  if (part == table.columns.end() || table.text_rows.size() != table.rows.size()) return;
+  const auto column = static_cast<size_t>(part - table.columns.begin());
+  const size_t all = table.rows.size();
+  size_t kept = 0;
+  for (size_t i = 0; i < all; ++i) {
+    const auto* text = std::get_if<std::string>(&table.rows[i][column]);
+    if (text != nullptr && (*text == "histogram" || *text == "pixel")) continue;
+    if (kept != i) {
+      table.rows[kept] = std::move(table.rows[i]);
+      table.text_rows[kept] = std::move(table.text_rows[i]);
+    }
+    ++kept;
+  }
+  if (kept == all) return;
+  table.rows.resize(kept);
+  table.text_rows.resize(kept);
+  table.notes.push_back(
+      fmt::format("{} rows more are drawn above, and in the picture's CSV", all - kept));
+}
+
 class PageMaker {
  public:
   PageMaker(std::string db, const ReportOptions& options, std::string scale, const DrawSvg& draw,
@@ -32,7 +55,7 @@ class PageMaker {
         "What was measured, beside what the papers report. Every number comes from the store this "
         "page was made from; nothing on it was typed.";
     add_report("advice", "Is it worth using?",
-               "Each method against dense training on the same seeds, data and machine.");
+               "Each method against dense training on the same seeds and data.");
     add_report("pareto", "Speed against accuracy", "");
     add_report("tta", "Time to target", "");
     add_papers();
@@ -120,7 +143,10 @@ class PageMaker {
       }
     } else if (measured) {
       const auto drawing = paper_drawing(item, db_, options_, stored_);
-      if (!drawing.empty()) add_figure(section, layout.paper.item, drawing);
+      if (!drawing.empty()) {
+        add_figure(section, layout.paper.item, drawing);
+        leave_to_picture(item.table);
+      }
     }
     section.folded = !measured && picture == nullptr;
     const bool could_be =

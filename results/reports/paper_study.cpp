@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "results/render/text_table.h"
 #include "results/reports/layer_time_numbers.h"
 #include "results/reports/paper_line.h"
 #include "results/store/database.h"
@@ -68,7 +69,7 @@ void add_cell(const Json& cell, std::vector<Field>& values, std::vector<std::str
     texts.push_back(cell.dump());
   } else if (cell.is_number()) {
     values.emplace_back(cell.get<double>());
-    texts.push_back(fmt::format("{:.4g}", cell.get<double>()));
+    texts.push_back(rounded(cell.get<double>()));
   } else if (cell.is_string()) {
     values.emplace_back(cell.get<std::string>());
     texts.push_back(cell.get<std::string>());

@@ -17,7 +17,10 @@ std::vector<std::pair<std::string, std::string>> provenance_of(const std::string
                                     fmt::format("{}, {} cores", text_at(row, 1), text_at(row, 3)) +
                                         (gpu.empty() ? "" : ", " + gpu));
                });
-  for_each_row(db, "SELECT DISTINCT git_sha, dirty, compiler, torch FROM build ORDER BY build_id",
+  for_each_row(db,
+               "SELECT DISTINCT git_sha, dirty, compiler, torch FROM build WHERE build_id IN "
+               "(SELECT build_id FROM run UNION SELECT build_id FROM kernel_run UNION "
+               "SELECT build_id FROM study_run) ORDER BY build_id",
                [&](SQLite::Statement& row) {
                  lines.emplace_back(
                      "build " + text_at(row, 0).substr(0, 12) +

@@ -187,6 +187,25 @@ TEST(HtmlTest, ReferencesToNotesMayStandInsideACell) {
                   "<a href=\"#_s1-t1-b\">b</a></sup>"));
 }
 
+// "p: a test" is no footnote of a table that refers to none of it.
+TEST(HtmlTest, ANoteWhoseLetterNoCellHasBeginsSo) {
+  HtmlPage page;
+  page.sections = {{.id = "a", .tables = {small_table()}}};
+  page.sections[0].tables[0].notes.push_back("p: exact test");
+  EXPECT_TRUE(has(render_html(page), "<li>p: exact test</li>"));
+}
+
+TEST(HtmlTest, WhatMarkdownEmphasisesIsEmphasised) {
+  HtmlPage page;
+  page.sections = {{.id = "a", .tables = {small_table()}}};
+  auto& table = page.sections[0].tables[0];
+  table.text_rows = {{"dense", "*1.45*"}, {"zero", "*1.5"}};
+  const std::string html = render_html(page);
+  EXPECT_TRUE(has(html, "><em>1.45</em></td>")) << html;
+  EXPECT_TRUE(has(html, ">*1.5</td>"));
+  EXPECT_TRUE(has(render(table, "tex"), "\\emph{1.45}"));
+}
+
 TEST(HtmlTest, TablesHaveHeadersNumbersAndNotes) {
   HtmlPage page;
   page.sections = {{.id = "a", .tables = {small_table()}}};
@@ -303,6 +322,21 @@ TEST(SvgTest, SizesAreReadAsPixels) {
             "<svg role=\"img\" aria-label=\"\" viewBox=\"0 0 9 9\"></svg>");
 }
 
+// Pixels that lie in the drawing itself are drawn, and no others are fetched.
+TEST(SvgTest, PicturesOfItsOwnAreKept) {
+  const auto image = [](const std::string& link) {
+    return clean_svg("<svg><image width='2' xlink:href='" + link + "'/></svg>", "", "");
+  };
+  const std::string start = "<svg role=\"img\" aria-label=\"\"><image width=\"2\"";
+  const std::string png = "data:image/png;base64,iVBORw0KGgo+/A==";
+  EXPECT_EQ(image(png), start + " xlink:href=\"" + png + "\"></image></svg>");
+  for (const char* link : {"http://x/y.png", "data:image/svg+xml;base64,AA", "data:text/html,x",
+                           "data:image/png;base64,A&quot;B", "data:image/png;base64,A_B",
+                           "DATA:image/png;base64,AA", "data:image/png,AA"}) {
+    EXPECT_EQ(image(link), start + "></image></svg>") << link;
+  }
+}
+
 // Whatever stands in the root, all that runs or reaches out is gone, and what follows is kept.
 TEST(SvgTest, WhatRunsOrReachesOutIsLeftOut) {
   const std::string start = "<svg role=\"img\" aria-label=\"\">",
@@ -310,8 +344,8 @@ TEST(SvgTest, WhatRunsOrReachesOutIsLeftOut) {
   for (const char* bad : {
            "<script>alert(1)</script>", "<script><![CDATA[ if (a < b) </g> ]]></script>",
            "<SCRIPT/>", "<style>@import url(http://x)</style>",
-           "<foreignObject><div><b>x</b></div></foreignObject>", "<image href='http://x/y.png'/>",
-           "<iframe src='x'></iframe>", "<animate attributeName='href' to='javascript:x'/>",
+           "<foreignObject><div><b>x</b></div></foreignObject>", "<iframe src='x'></iframe>",
+           "<animate attributeName='href' to='javascript:x'/>",
            "<set attributeName='onload' to='x'></set>", "<!-- <script> -->",
            "<?xml-stylesheet href='x'?>", "<!DOCTYPE svg [<!ENTITY x \"<script>\">]>", "</g></p>",
            "<p>",  // would end the drawing for a browser; takes the rest along
