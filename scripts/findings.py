@@ -126,6 +126,11 @@ def plain(value):
     return "" if value is None else str(value)
 
 
+def fixed(value, digits):
+    """Never "-0.00"."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
 def shown(row, column, digits, unit=""):
     """A text as it is; a number with its interval: "1.08 [1.07, 1.09]", "67.05 ± 0.43", "–".
 
@@ -139,7 +144,7 @@ def shown(row, column, digits, unit=""):
         return "–"
     if isinstance(value, str):
         return value
-    text = f"{sign * value:.{digits}f}{unit}"
+    text = fixed(sign * value, digits) + unit
     before = "" if column == "mean" else column + "_"  # of curves
     half, low, high = (row.get(before + end) for end in ("half", "lo", "hi"))
     if half == 0 or low is not None and math.isclose(low, high, rel_tol=1e-9):
@@ -148,5 +153,5 @@ def shown(row, column, digits, unit=""):
         return f"{text} ± {half:.{digits}f}"
     if low is not None:
         low, high = sorted((sign * low, sign * high))
-        return f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
+        return f"{text} [{fixed(low, digits)}, {fixed(high, digits)}]"
     return text

@@ -143,7 +143,7 @@ Table report_cards(const std::string& path, const ReportOptions& options) {
     if (is_method(*row.first)) add_row(cards, row);
   }
   for (const auto& target : target_rows(set, options)) {
-    if (!is_method(*target.row->first) || target.speedup.n == 0) continue;
+    if (!is_method(*target.row->first) || target.pairs == 0) continue;
     card_of(cards, target.row->first->method).to_target = true;
   }
   if (options.catalogue != nullptr && !cards.empty()) {

@@ -32,8 +32,27 @@ struct KernelPlace {
   auto operator<=>(const KernelPlace&) const = default;
 };
 
+// A layer's product, batch aside: channels in and out, kernel, stride, padding, groups, map.
+using ShapeKey = std::array<int64_t, 7>;
+
+// All -1 for a text that is no such shape.
+ShapeKey key_of(const std::string& shape) {
+  const Json json = Json::parse(shape, nullptr, /*allow_exceptions=*/false);
+  const auto number = [&](const char* name) {
+    const bool has = json.is_object() && json.contains(name) && json[name].is_number_integer();
+    return has ? json[name].get<int64_t>() : -1;
+  };
+  return {number("in_channels"), number("out_channels"), number("kernel"), number("stride"),
+          number("padding"),     number("groups"),       number("size")};
+}
+
+ShapeKey key_of(const LayerInfo& layer) {
+  return {layer.in_channels, layer.out_channels, layer.kernel, layer.stride,
+          layer.padding,     layer.groups,       layer.in_size};
+}
+
 // By shape: how many times as fast as the exact product its fastest variant was when it was last
-// benchmarked.
+// benchmarked, of whatever batch.
 using ByShape = std::map<std::string, double>;
 using Kernels = std::map<KernelPlace, ByShape>;
 
@@ -69,12 +88,6 @@ double geometric_mean(const std::vector<double>& values) {
   return std::exp(logs / static_cast<double>(values.size()));
 }
 
-std::string setting_of(const Cell& cell, const std::string& key) {
-  const auto found = std::find_if(cell.settings.begin(), cell.settings.end(),
-                                  [&](const auto& setting) { return setting.first == key; });
-  return found == cell.settings.end() ? "" : found->second;
-}
-
 // --- the layers ---
 
 // What became of one of the three products, over all layers of a network.
@@ -105,12 +118,10 @@ Work work_of(const Row& row, const Contents& contents) {
 }
 
 // What share of an exact step each product takes, all layers together: the mean over the row's
-// timing runs.
+// timing runs that count.
 std::map<std::string, double> shares_of(const RowSet& set, const Row& row) {
   std::map<std::string, std::vector<double>> found;
-  for (const auto* cell : row.cells) {
-    const Run* run = cell->run();
-    if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
+  for (const Run* run : set.timings(row)) {
     const auto phases = set.contents().phases.find(run->run_id);
     if (phases == set.contents().phases.end()) continue;
     for (const char* product : kProducts) {
@@ -167,7 +178,11 @@ struct CascadeLine {
   std::string layers_by;         // where the shares of the products are from
   const TargetRow* target = nullptr;
 
-  Ratio to_target() const { return target == nullptr ? Ratio() : target->speedup; }
+  // None by step times of accuracy runs, which may have shared the machine.
+  bool is_isolated() const {
+    return target != nullptr && target->step_times == StepTimes::kTimingRuns;
+  }
+  Ratio to_target() const { return is_isolated() ? target->speedup : Ratio(); }
   bool any() const { return product || row->speedup.n > 0 || to_target().n > 0; }
 };
 
@@ -208,6 +223,62 @@ class Cascade {
     return line;
   }
 
+  // What benchmarks say of an approximated product of a network.
+  struct Products {
+    std::vector<double> ratios;  // of each shape
+    double time = 1;             // what it takes of the exact one's, over all of its layers
+  };
+
+  // By benchmarks on shapes of the row's own layers, weighted by their multiply-accumulates. None
+  // where there are none, or where the layers are not known: of a network at other parameters than
+  // those that the catalogue has its layers of. Without a catalogue all shapes count alike.
+  std::optional<Products> products_of(const Row& row, const std::string& product,
+                                      const std::string& method) const {
+    const ByShape* kernels = kernels_of(row, product, method);
+    if (kernels == nullptr) return std::nullopt;
+    Products products;
+    double time = 0, weights = 0;
+    const auto add = [&](double ratio, double weight) {
+      time += weight / ratio;
+      weights += weight;
+    };
+    if (options_.catalogue == nullptr) {
+      for (const auto& [shape, ratio] : *kernels) {
+        products.ratios.push_back(ratio);
+        add(ratio, 1);
+      }
+    } else {
+      const auto* layers = layers_of(row);
+      if (layers == nullptr) return std::nullopt;
+      for (const auto& [shape, ratio] : *kernels) {
+        bool any = false;
+        for (const auto& layer : *layers) {
+          if (key_of(layer) != key_of(shape)) continue;
+          add(ratio, static_cast<double>(layer.macs));
+          any = true;
+        }
+        if (any) products.ratios.push_back(ratio);
+      }
+    }
+    if (weights <= 0) return std::nullopt;
+    products.time = time / weights;
+    return products;
+  }
+
+  const std::vector<LayerInfo>* layers_of(const Row& row) const {
+    const Spec spec = parse_spec(row.first->network);
+    for (const auto& network : options_.catalogue->networks) {
+      if (network.name != spec.name) continue;
+      try {
+        const bool usual = Params(network.params, spec).to_string() == network.name;
+        return usual ? &network.layers : nullptr;
+      } catch (const Error&) {
+        return nullptr;  // of another version of the program
+      }
+    }
+    return nullptr;
+  }
+
   // Those of the row's machine and settings; nullptr where the product was not benchmarked so.
   const ByShape* kernels_of(const Row& row, const std::string& product,
                             const std::string& method) const {
@@ -215,8 +286,9 @@ class Cascade {
     for (const auto* each : row.cells) {
       if (each->run() == nullptr) continue;
       const auto found =
-          kernels_.find({product, method, setting_of(cell, "device"), setting_of(cell, "precision"),
-                         setting_of(cell, "threads"), each->run()->host_id});
+          kernels_.find({product, method, setting_of(cell.settings, "device"),
+                         setting_of(cell.settings, "precision"),
+                         setting_of(cell.settings, "threads"), each->run()->host_id});
       if (found != kernels_.end()) return &found->second;
     }
     return nullptr;
@@ -226,9 +298,9 @@ class Cascade {
     std::vector<double> ratios;
     for (const auto& [product, done] : work) {
       for (const auto& [method, macs] : done.approximated) {
-        const ByShape* kernels = kernels_of(row, product, method);
-        if (kernels == nullptr) continue;
-        for (const auto& [shape, ratio] : *kernels) ratios.push_back(ratio);
+        const auto products = products_of(row, product, method);
+        if (!products) continue;
+        ratios.insert(ratios.end(), products->ratios.begin(), products->ratios.end());
       }
     }
     if (ratios.empty()) return;
@@ -250,11 +322,9 @@ class Cascade {
       if (done == work.end() || done->second.macs <= 0) return std::nullopt;
       double left = 1;  // of the product's time
       for (const auto& [method, macs] : done->second.approximated) {
-        const ByShape* kernels = kernels_of(row, product, method);
-        if (kernels == nullptr) return std::nullopt;
-        std::vector<double> ratios;
-        for (const auto& [shape, ratio] : *kernels) ratios.push_back(ratio);
-        left -= macs / done->second.macs * (1 - 1 / geometric_mean(ratios));
+        const auto products = products_of(row, product, method);
+        if (!products) return std::nullopt;
+        left -= macs / done->second.macs * (1 - products->time);
         any = true;
       }
       after += share * left;
@@ -282,7 +352,7 @@ std::string product_text(const CascadeLine& line) {
 }
 
 std::string layers_text(const CascadeLine& line) {
-  return line.layers ? fmt::format("{:.2f}×", *line.layers) : kNotMeasured;
+  return line.layers ? fmt::format("*{:.2f}×*", *line.layers) : kNotMeasured;
 }
 
 std::string reduction_text(const CascadeLine& line) {
@@ -301,7 +371,7 @@ Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& lette
                    {.name = "product_most", .value = maybe(&Line::product_most)},
                    {.name = "product_shapes", .value = &Line::shapes},
                    {.name = "layers",
-                    .header = "→ products of all layers",
+                    .header = "→ products of all layers (estimate)",
                     .value = maybe(&Line::layers),
                     .text = layers_text},
                    {.name = "layers_by", .value = &Line::layers_by}});
@@ -313,7 +383,7 @@ Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& lette
   append(columns, std::move(step));
   auto target = ratio_columns<Line>("to_target", "→ time to target", &Line::to_target);
   target.front().text = [](const Line& line) {
-    return or_not_measured(ratio_text(line.to_target()));
+    return line.is_isolated() ? or_not_measured(speedup_text(*line.target)) : kNotMeasured;
   };
   append(columns, std::move(target));
   append(columns,
@@ -365,9 +435,9 @@ Table report_cascade(const std::string& db, const ReportOptions& options) {
   table.notes = letters.lines();
   table.notes.emplace_back(
       "each level is how many times as fast as exact: its products by bench-kernel on the same "
-      "machine, threads and precision, on random operands (geometric mean over shapes, of each the "
-      "fastest variant); "
-      "products of all layers: composed of that and of the time that each product takes (study "
+      "machine, threads and precision, on random operands (geometric mean over the shapes of its "
+      "network's layers, of each the fastest variant); products of all layers: an estimate, from "
+      "these times, weighted by multiply-accumulates, and the time that each product takes (study "
       "layer-times, else the timing runs); step: timing runs; time to target: steps and step times "
       "together");
   table.notes.emplace_back(

@@ -11,10 +11,8 @@ namespace approx {
 namespace {
 
 std::string value_in(const Settings& settings, std::string_view name) {
-  for (const auto& [key, value] : settings) {
-    if (key == name) return key == "train_examples" && value == "0" ? "all" : value;
-  }
-  return "";
+  const auto value = setting_of(settings, name);
+  return name == "train_examples" && value == "0" ? "all" : value;
 }
 
 void add(std::string& text, std::string_view what, const std::string& ours,

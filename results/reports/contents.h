@@ -20,6 +20,9 @@ namespace approx {
 // One of the settings that must be equal inside a row, for people.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
+// The value of one of them; "" where it is not among them.
+std::string setting_of(const Settings& settings, std::string_view name);
+
 // Those of a planned run, as a cell of it has them.
 Settings settings_of(const RunConfig& config);
 
@@ -33,6 +36,7 @@ struct Run {
   bool lossy = false, dirty = false, timing_valid = false, tainted = false;
   std::optional<int64_t> train_ns;
   std::optional<double> step_ns_median;
+  std::optional<int64_t> batch_images;  // of a step, of runs that said so: no more than there are
   std::string host, cpu, git_sha, started_utc;
   std::string library;         // the build id of what computed; "" of runs that did not say it
   std::string data_variant;    // "official"; of photographs what became of the files
@@ -107,11 +111,12 @@ struct TrafficCount {
   int64_t calls = 0, bytes = 0, bytes_dense = 0;
 };
 
+using BlockPairs = std::map<int64_t, std::vector<BlockPair>>;  // run
+
 struct Contents {
   std::vector<Cell> cells;
   Curves accuracy, loss;
-  std::map<int64_t, std::vector<BlockPair>> blocks;         // run
-  std::map<int64_t, std::vector<BlockPair>> backward;       // run: convolutions' gradients alone
+  BlockPairs blocks, backward;                              // backward: convolutions' gradients
   std::map<int64_t, std::vector<LayerCount>> layers;        // run
   std::map<int64_t, std::vector<VariantCount>> variants;    // run; none of older runs
   std::map<int64_t, std::vector<TrafficCount>> traffic;     // run; none of one rank

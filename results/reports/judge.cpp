@@ -40,6 +40,10 @@ std::string obstacle(const ReportedValue& value, const Measured& measured,
       return "reduced scale: only differences from dense are judged";
     if (measured.lossy) return "lossy data: only differences from dense are judged";
   }
+  if (measured.missed > 0) {
+    return fmt::format("{} of {} runs did not reach the target: the mean is of the others alone",
+                       measured.missed, measured.n + measured.missed);
+  }
   if (measured.above_ceiling) return "above its own ceiling, where no saving can bring it";
   const bool timed = is_speed(value.quantity);
   const int64_t least = timed ? kProcessesForAVerdict : kSeedsForAVerdict;

@@ -19,6 +19,7 @@ struct Measured {
   bool lossy = false;            // from data that went through a lossy step
   bool above_ceiling = false;    // a speedup beyond what its method can save
   bool estimated = false;        // computed from measured times, not measured
+  int64_t missed = 0;            // of a time to a target: runs beside n that did not reach it
   bool same_in_all = false;      // of a count: equal to the last unit in all runs, two or more
   std::optional<double> p;       // of a loss: that it is none, by the sign-flip test
   std::optional<double> p_holm;  // the same, adjusted over the losses of the table

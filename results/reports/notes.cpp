@@ -22,7 +22,8 @@ const char* const kNoteNames[kNotes] = {"few seeds",
                                         "stopped at a target",
                                         "pairs of different machines",
                                         "timed by several builds",
-                                        "times of another machine"};
+                                        "times of another machine",
+                                        "approximated nothing"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -48,7 +49,8 @@ const char* const kNoteTexts[kNotes] = {
      "draws, rounded otherwise"),
     "its speedup was timed by several builds of the program",
     ("its trainings ran on another machine than the exact ones: its seconds must not be compared "
-     "with theirs")};
+     "with theirs"),
+    "no product of some run was approximated: it was an exact one under another name"};
 
 NoteLetters::NoteLetters(const std::vector<Notes>& lines, char first,
                          const std::set<Note>& without) {

@@ -29,6 +29,7 @@ enum Note {
   kPairsOfMachines,
   kTimedByBuilds,
   kTimesElsewhere,
+  kIdle,
   kNotes
 };
 

@@ -64,6 +64,13 @@ Measured of_summary(const Summary& summary, const Row& row) {
   return measured;
 }
 
+// Of the times of those of a row's runs that reached its target.
+Measured of_target(const Summary& times, const Row& row) {
+  Measured measured = of_summary(times, row);
+  measured.missed = row.target_runs - times.n;
+  return measured;
+}
+
 Measured of_timing(const Ratio& ratio, bool saved) {
   Measured measured;
   measured.n = ratio.n;
@@ -203,7 +210,7 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
   if (quantity == "accuracy") return of_summary(best ? row.best : row.accuracy, row);
   if (quantity == "density") return of_counts(gradient_density(contents, row), row);
   if (quantity == "loss") return of_summary(train_loss(contents, row), row);
-  if (quantity == "time_to_target") return of_summary(row.time_to_target, row);
+  if (quantity == "time_to_target") return of_target(row.time_to_target, row);
   if (quantity == "compute_reduction") {
     const bool approximated = is_of_approximated(value);
     const auto count = [&](const Run& run) {
@@ -253,7 +260,7 @@ Measured PaperCells::estimate(const ReportedValue& value, const Row& row) const 
     for (const auto& [seed, steps] : set_.steps_to_target(row)) {
       seconds.push_back(static_cast<double>(steps) * step_s);
     }
-    measured = of_summary(summarize(seconds), row);
+    measured = of_target(summarize(seconds), row);
   } else if (value.quantity == "speedup" && !value.against.empty()) {
     const Row* other = row_labelled(value.against);
     if (other == &row) return {};

@@ -115,6 +115,9 @@ std::string measured_text(const Measured& measured, const ReportedValue& value) 
   if (is_of_processes(value)) {
     return text + fmt::format(" ({} {})", measured.n, measured.n == 1 ? "process" : "processes");
   }
+  if (measured.missed > 0) {
+    return text + fmt::format(" ({}/{} reached)", measured.n, measured.n + measured.missed);
+  }
   if (!measured.p_holm) return text + fmt::format(" (n={})", measured.n);
   return text + fmt::format(" (n={}, p={:.2g})", measured.n, *measured.p_holm);
 }

@@ -22,7 +22,11 @@ RowKey row_key(const Cell& cell) {
 
 std::string speedup_obstacle(const Row& row) {
   if (row.speedup.n == 0) return "its speed was not measured";
+  if (row.notes[kIdle]) return "it approximated nothing";
   if (row.notes[kAboveCeiling]) return "its speedup lies above its own ceiling";
+  if (row.timed_on > 1) {
+    return fmt::format("its speed was timed on {} machines, which differ in it", row.timed_on);
+  }
   if (row.speedup.n >= kProcessesForAVerdict) return "";
   return fmt::format("its speed was timed in {} {}, a verdict needs {}", row.speedup.n,
                      row.speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
@@ -71,6 +75,15 @@ std::optional<double> compute_reduction(const Contents& contents, const Run& run
     done += static_cast<double>(count.macs_done);
   }
   return dense > 0 ? std::optional(100 * (1 - done / dense)) : std::nullopt;
+}
+
+bool approximated_nothing(const Contents& contents, const Run& run) {
+  const auto counts = contents.layers.find(run.run_id);
+  return counts != contents.layers.end() &&
+         std::ranges::none_of(counts->second, [](const LayerCount& count) {
+           return !is_dense(count.method) &&
+                  (count.macs_done < count.macs_dense || count.density.value_or(1) < 1);
+         });
 }
 
 std::optional<double> communication_reduction(const Contents& contents, const Run& run) {
@@ -132,7 +145,7 @@ void RowSet::group() {
   }
 }
 
-void RowSet::count(Row& row) {
+void RowSet::count(Row& row) const {
   std::set<int64_t> hosts;
   std::vector<const Cell*> cells = row.cells;
   cells.insert(cells.end(), row.stopped.begin(), row.stopped.end());
@@ -151,6 +164,7 @@ void RowSet::count(Row& row) {
     row.notes[kDirty] |= run->dirty;
     row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
     row.notes[kDiverged] |= !run->finished();
+    row.notes[kIdle] |= !is_dense(*cell) && approximated_nothing(contents_, *run);
     row.notes[kOtherNetwork] |= run->finished() && !cell->timed_against.empty();
   }
   row.notes[kMixedHosts] = hosts.size() > 1;
@@ -205,15 +219,22 @@ void RowSet::judge_accuracy(Row& row) const {
   row.notes[kFew] = row.accuracy.n > 0 && row.accuracy.n < kFewSeeds;
 }
 
-std::vector<double> RowSet::losses(const Row& row, const Row& dense, bool best) const {
-  std::vector<double> losses;
+std::vector<RowSet::PairedLoss> RowSet::paired_losses(const Row& row, const Row& dense,
+                                                      bool best) const {
+  std::vector<PairedLoss> losses;
   for (const auto* cell : row.cells) {
     const Cell* other = partner(&dense, *cell, Machine::kAny);
     if (other == nullptr) continue;
     const auto ours = best ? best_accuracy(*cell) : final_accuracy(*cell);
     const auto theirs = best ? best_accuracy(*other) : final_accuracy(*other);
-    if (ours && theirs) losses.push_back(*theirs - *ours);
+    if (ours && theirs) losses.push_back({.points = *theirs - *ours, .dense = *theirs});
   }
+  return losses;
+}
+
+std::vector<double> RowSet::losses(const Row& row, const Row& dense, bool best) const {
+  std::vector<double> losses;
+  for (const auto& pair : paired_losses(row, dense, best)) losses.push_back(pair.points);
   return losses;
 }
 
@@ -334,24 +355,22 @@ void RowSet::judge_time(Row& row) const {
   row.speedup = ratio(steps);
   row.backward = ratio(block_pairs(row, Timed::kBackward));
   const auto timed = timings(row);
+  std::set<int64_t> hosts;
   for (const Run* run : timed) {
+    hosts.insert(run->host_id);
     row.notes[kEarlierRules] |= run->earlier_rules;
     row.notes[kTimedByBuilds] |= !same_build(*run, *timed.front());
   }
+  row.timed_on = static_cast<int64_t>(hosts.size());
   row.notes[kFewProcesses] = row.speedup.n > 0 && row.speedup.n < kProcessesForATiming;
 }
 
 void RowSet::judge_ceiling(Row& row) const {
   if (is_dense(*row.first)) return;
   // Ranks gain by what they do not send, too, and each may approximate other layers.
-  if (std::ranges::any_of(row.first->settings,
-                          [](const auto& setting) { return setting.first == "ranks"; }))
-    return;
+  if (!setting_of(row.first->settings, "ranks").empty()) return;
   std::vector<double> ceilings, estimates;
-  for (const auto* cell : row.cells) {
-    const Run* run = cell->run();
-    if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
-    if (!run->timing_valid && !include_tainted_) continue;
+  for (const Run* run : timings(row)) {
     const auto phases = contents_.phases.find(run->run_id);
     const auto layers = contents_.layers.find(run->run_id);
     if (phases == contents_.phases.end() || layers == contents_.layers.end()) continue;
@@ -407,27 +426,28 @@ void RowSet::judge_realisation(Row& row) const {
 }
 
 void RowSet::judge_throughput(Row& row) const {
-  const auto batch = static_cast<double>(row.first->batch_size);
   std::vector<double> speeds;
-  for (const auto& pairs : block_pairs(row)) {
-    for (const auto& pair : pairs) speeds.push_back(batch * kNsPerSecond / pair.approx_ns);
-  }
+  const auto add = [&](const Run& run, double ns) {
+    const int64_t images = run.batch_images.value_or(row.first->batch_size);
+    speeds.push_back(static_cast<double>(images) * kNsPerSecond / ns);
+  };
+  const auto add_blocks = [&](const Row& timed, double BlockPair::*ns) {
+    for (const Run* run : timings(timed)) {
+      const auto pairs = contents_.blocks.find(run->run_id);
+      if (pairs == contents_.blocks.end()) continue;
+      for (const auto& pair : pairs->second) add(*run, pair.*ns);
+    }
+  };
+  add_blocks(row, &BlockPair::approx_ns);
   if (speeds.empty() && row.dense == &row) {
     // Every timing run of a method has dense blocks as well.
     for (const auto& other : rows_) {
-      if (other.dense != &row) continue;
-      for (const auto& pairs : block_pairs(other)) {
-        for (const auto& pair : pairs) speeds.push_back(batch * kNsPerSecond / pair.dense_ns);
-      }
+      if (other.dense == &row) add_blocks(other, &BlockPair::dense_ns);
     }
   }
   if (speeds.empty()) {
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      const bool counts = cell->purpose == "accuracy" && run != nullptr && run->finished();
-      if (counts && run->step_ns_median && *run->step_ns_median > 0) {
-        speeds.push_back(batch * kNsPerSecond / *run->step_ns_median);
-      }
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+      if (run->step_ns_median && *run->step_ns_median > 0) add(*run, *run->step_ns_median);
     }
     row.notes[kShared] = !speeds.empty();
   }
@@ -438,44 +458,6 @@ std::vector<Notes> notes_of(const std::vector<const Row*>& rows) {
   std::vector<Notes> notes;
   for (const auto* row : rows) notes.push_back(row->notes);
   return notes;
-}
-
-std::string fixed(double value, int digits) {
-  std::string text = fmt::format("{:.{}f}", value, digits);
-  if (text.starts_with("-") && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
-  return text;
-}
-
-std::string with_interval(const Summary& summary, int digits) {
-  if (summary.n == 0) return "–";
-  if (!summary.half) return fmt::format("{} (n={})", fixed(summary.mean, digits), summary.n);
-  return fmt::format("{} ± {}", fixed(summary.mean, digits), fixed(*summary.half, digits));
-}
-
-std::string ratio_text(const Ratio& ratio) {
-  if (ratio.n == 0) return "–";
-  const std::string value = fmt::format("{:.2f}×", ratio.ratio);
-  if (!ratio.lo) return fmt::format("{} (n={})", value, ratio.n);
-  return fmt::format("{} [{:.2f}, {:.2f}]", value, *ratio.lo, *ratio.hi);
-}
-
-std::string realisation_text(const std::optional<Realisation>& realisation) {
-  if (!realisation) return "–";
-  const std::string value = fixed(realisation->value, 2);
-  if (!realisation->lo) return fmt::format("{} (n={})", value, realisation->n);
-  return fmt::format("{} [{}, {}]", value, fixed(*realisation->lo, 2), fixed(*realisation->hi, 2));
-}
-
-std::string holm_note(int64_t rows) {
-  return fmt::format(
-      "p: exact sign-flip test against no difference from dense, Holm-adjusted over {} of the "
-      "table, which takes {} seeds before any can be below 0.05",
-      rows == 1 ? "the one loss" : fmt::format("the {} losses", rows), pairs_for_holm(rows));
-}
-
-std::string method_text(const Cell& cell) {
-  return cell.schedule_label.empty() ? cell.method_label
-                                     : cell.method_label + ", " + cell.schedule_label;
 }
 
 }  // namespace approx

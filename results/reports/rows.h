@@ -43,6 +43,7 @@ struct Row {
   Ratio vs_stock;           // the same over a step of LibTorch's own operators alone
   std::string no_vs_stock;  // why there is none of that, "" where there is
   int64_t block_pairs = 0;  // of all of them
+  int64_t timed_on = 0;     // machines
   Ratio backward;           // the same of the convolutions' data and weight gradients alone
   Ratio speedup_shared;
   // Percent of the multiply-accumulates of all layers and products that are left out, over the runs
@@ -92,6 +93,10 @@ std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
 // diverged; those that stopped at a target no lower (a lower one leaves out just those that were
 // about to arrive); and those that were cut off, which are censored where they were.
 std::vector<AccuracyRun> target_runs(const Row& row, double share);
+
+// Whether a run counted what its layers did and no method left anything out of any product, by
+// multiply-accumulates or by entries of a gradient.
+bool approximated_nothing(const Contents& contents, const Run& run);
 
 // Percent of the multiply-accumulates that a run left out: of all layers and products, or of those
 // alone that are `approximated`. None where it did not count.
@@ -148,6 +153,12 @@ class RowSet {
   // than their last.
   std::vector<double> losses(const Row& row, const Row& dense, bool best) const;
 
+  // The same with the accuracy of the pair's exact run, percent.
+  struct PairedLoss {
+    double points = 0, dense = 0;
+  };
+  std::vector<PairedLoss> paired_losses(const Row& row, const Row& dense, bool best) const;
+
   // The block pairs of the row's timing runs that count, a group for each run: of whole steps, or
   // of the convolutions' gradients alone.
   enum class Timed { kSteps, kBackward };
@@ -159,7 +170,7 @@ class RowSet {
 
  private:
   void group();
-  static void count(Row& row);
+  void count(Row& row) const;
   void judge_accuracy(Row& row) const;
   void judge_loss(Row& row) const;
   void judge_time(Row& row) const;

@@ -37,6 +37,8 @@ bool same_but_recipe(const Cell& a, const Cell& b) {
   return a.network == b.network && a.dataset == b.dataset && others(a) == others(b);
 }
 
+constexpr double kRounding = 1e-9;  // epochs
+
 struct Control {
   const Row* row = nullptr;
   double epochs = 0;    // that it was trained, by its steps
@@ -54,14 +56,11 @@ double epochs_trained(const RowSet& set, const Row& row) {
   return least;
 }
 
-// The dense row that is as short as the row is fast; `recipe`: of the row's own dense row. One
+// The dense rows that are shortened as controls are; `recipe`: of the row's own dense row. One
 // serves all methods that leave it the same epochs, so it goes by its recipe and not by the name in
-// its label. The shortest of those that have as long as the row may take, and a fiftieth of the
-// training more at most; without any the longest of those that have less, by a fiftieth at most:
-// a speedup that is measured again moves a little.
-Control control_row(const RowSet& set, const Row& row, const Recipe& recipe, double wanted) {
-  const double tolerance = length_in_epochs(recipe) / 50;
-  Control best;
+// its label.
+std::vector<Control> controls_of(const RowSet& set, const Row& row, const Recipe& recipe) {
+  std::vector<Control> controls;
   for (const auto& other : set.rows()) {
     const Cell& cell = *other.first;
     if (!cell.method_label.starts_with(kIsoTimePrefix) || other.accuracy.n == 0 ||
@@ -70,9 +69,20 @@ Control control_row(const RowSet& set, const Row& row, const Recipe& recipe, dou
     }
     const auto its = recipe_of(cell);
     if (!its || shortened_like(recipe, *its) != *its) continue;
-    const double epochs = epochs_trained(set, other);
-    if (std::abs(epochs - wanted) > tolerance) continue;
-    const Control control{&other, epochs, epochs >= wanted - 1e-9};
+    controls.push_back({.row = &other, .epochs = epochs_trained(set, other)});
+  }
+  return controls;
+}
+
+// The one that is as short as the row is fast. The shortest of those that have as long as the row
+// may take, and a fiftieth of the training more at most; without any the longest of those that have
+// less, by a fiftieth at most: a speedup that is measured again moves a little.
+Control control_row(const std::vector<Control>& controls, const Recipe& recipe, double wanted) {
+  const double tolerance = length_in_epochs(recipe) / 50;
+  Control best;
+  for (auto control : controls) {
+    if (std::abs(control.epochs - wanted) > tolerance) continue;
+    control.enough = control.epochs >= wanted - kRounding;
     const bool better = control.enough != best.enough ? control.enough
                         : control.enough              ? control.epochs < best.epochs
                                                       : control.epochs > best.epochs;
@@ -81,10 +91,28 @@ Control control_row(const RowSet& set, const Row& row, const Recipe& recipe, dou
   return best;
 }
 
+// The longest of those that have no more than `most` epochs; null where all have more.
+const Control* longest_within(const std::vector<Control>& controls, double most) {
+  const Control* longest = nullptr;
+  for (const auto& control : controls) {
+    if (control.epochs > most + kRounding) continue;
+    if (longest == nullptr || control.epochs > longest->epochs) longest = &control;
+  }
+  return longest;
+}
+
 // The first evaluation at `epochs` or later; the end where there is none.
 auto evaluation_at(const std::vector<CurvePoint>& curve, double epochs) {
   return std::find_if(curve.begin(), curve.end(),
-                      [&](const CurvePoint& point) { return point.epoch >= epochs - 1e-9; });
+                      [&](const CurvePoint& point) { return point.epoch >= epochs - kRounding; });
+}
+
+// The last evaluation at `epochs` or sooner; null where there is none.
+const CurvePoint* evaluation_within(const std::vector<CurvePoint>& curve, double epochs) {
+  const auto after = std::find_if(curve.begin(), curve.end(), [&](const CurvePoint& point) {
+    return point.epoch > epochs + kRounding;
+  });
+  return after == curve.begin() ? nullptr : &*std::prev(after);
 }
 
 void count_reached(const std::vector<CurvePoint>& judged, double epochs,
@@ -97,24 +125,34 @@ void count_reached(const std::vector<CurvePoint>& judged, double epochs,
                                 [&](const CurvePoint& point) { return point.value >= *target; });
 }
 
+// Of exact training in the time of a method, by the two ends of its speedup's interval.
+struct Epochs {
+  double may_take = 0, surely_takes = 0;
+};
+
 // In the curves of the dense runs.
-SameTime in_curves(const RowSet& set, const Row& row, double epochs,
+SameTime in_curves(const RowSet& set, const Row& row, const Epochs& epochs,
                    const std::optional<double>& target) {
-  SameTime result{.source = SameTimeSource::kCurves, .epochs = epochs, .enough = true};
-  std::vector<double> advantages;
+  SameTime result{.source = SameTimeSource::kCurves, .epochs = epochs.may_take, .enough = true};
+  std::vector<double> advantages, sooner;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const Cell* dense = partner(row.dense, *cell, Machine::kAny);
     const auto ours = set.final_accuracy(*cell);
     if (dense == nullptr || !ours || !set.final_accuracy(*dense)) continue;
     const auto& tests = set.evaluations(*dense->run(), "test");
-    const auto at = evaluation_at(tests, epochs);
+    if (const auto* within = evaluation_within(tests, epochs.surely_takes)) {
+      result.sooner_trained = within->epoch;
+      sooner.push_back(100 * within->value - *ours);
+    }
+    const auto at = evaluation_at(tests, epochs.may_take);
     if (at == tests.end()) continue;
     result.trained = at->epoch;
     result.mark(*cell->run(), *dense->run());
     advantages.push_back(100 * at->value - *ours);
-    count_reached(set.judged(*dense, *dense->run()), epochs, target, result);
+    count_reached(set.judged(*dense, *dense->run()), epochs.may_take, target, result);
   }
   result.advantage = paired_difference(advantages);
+  result.sooner = paired_difference(sooner);
   return result;
 }
 
@@ -142,16 +180,22 @@ SameTime same_time(const RowSet& set, const Row& row, std::optional<double> targ
   const auto recipe = recipe_of(*row.dense->first);
   const double least = row.speedup.least();
   if (!recipe || least <= 1) return {};
-  const double epochs = length_in_epochs(*recipe) / least;
+  const double length = length_in_epochs(*recipe);
+  const Epochs epochs{.may_take = length / least, .surely_takes = length / row.speedup.most()};
   if (is_prefix_of_longer(*recipe)) return in_curves(set, row, epochs, target);
-  const auto control = control_row(set, row, *recipe, epochs);
+  const auto controls = controls_of(set, row, *recipe);
+  const auto control = control_row(controls, *recipe, epochs.may_take);
   if (control.row == nullptr) return {};
   SameTime result{.source = SameTimeSource::kRuns,
                   .row = control.row,
-                  .epochs = epochs,
+                  .epochs = epochs.may_take,
                   .trained = control.epochs,
                   .enough = control.enough};
   result.advantage = paired_difference(set.losses(row, *control.row, /*best=*/false));
+  if (const auto* sooner = longest_within(controls, epochs.surely_takes)) {
+    result.sooner_trained = sooner->epochs;
+    result.sooner = paired_difference(set.losses(row, *sooner->row, /*best=*/false));
+  }
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const Cell* exact = partner(control.row, *cell, Machine::kAny);
     if (exact != nullptr) result.mark(*run, *exact->run());

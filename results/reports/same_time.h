@@ -24,6 +24,10 @@ struct SameTime {
   double trained = 0;          // those that the exact training has; 0 without any
   bool enough = false;         // it has no fewer: else it may beat the method and not be beaten
   PairedDifference advantage;  // the exact training minus the method, points, paired by seed
+  // The same of the longest exact training that surely has no more time than the method takes: what
+  // has more may beat it by that alone.
+  double sooner_trained = 0;
+  PairedDifference sooner;
   // Whether some pairs are of two machines, or of two builds of the program.
   bool other_machines = false, other_builds = false;
   // Of the exact trainings, those that reach the row's target in that time.
@@ -39,7 +43,8 @@ std::string_view name(SameTimeSource source);
 // method may take as long as the lower end of the interval of its speedup says. Between two
 // evaluations the later one counts, which gives the exact training the more time. Of runs of their
 // own the shortest count that have so long, and a fiftieth of the training more at most; without
-// any those that have a fiftieth less at most. `target`: a share to reach, or none.
+// any those that have a fiftieth less at most. What the method surely takes is the upper end's; of
+// curves the evaluation before counts there. `target`: a share to reach, or none.
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target);
 
 }  // namespace approx

@@ -19,6 +19,8 @@ struct NumberOwner {
   int64_t id = 0;
 };
 
+inline NumberOwner of_run(int64_t run_id) { return {.what = "run", .id = run_id}; }
+
 // Within bounds, or zero: sums, squares and ratios of many are finite.
 double sound_number(const SQLite::Column& column, const NumberOwner& owner);
 std::optional<double> sound_number_or_none(const SQLite::Column& column, const NumberOwner& owner);
@@ -26,7 +28,7 @@ std::optional<double> sound_number_or_none(const SQLite::Column& column, const N
 // From 0 to 1.
 double sound_share(const SQLite::Column& column, const NumberOwner& owner);
 
-// From 0 on.
+// From 0 on; counts, too.
 int64_t sound_time(const SQLite::Column& column, const NumberOwner& owner);
 std::optional<int64_t> sound_time_or_none(const SQLite::Column& column, const NumberOwner& owner);
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "core/experiment/iso_time.h"
+
 namespace approx {
 namespace {
 
@@ -55,46 +57,67 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
         efforts.joules.push_back(counted->second.at(at.step));
       }
     }
-    if (reached && seconds > 0 && steps > 0) efforts.reached[cell] = {steps, seconds};
+    auto& effort = efforts.of_cell[cell];
+    if (reached && seconds > 0 && steps > 0) effort = {steps, seconds};
   }
   return efforts;
 }
 
-// The ratios of a row against dense, from pairs of runs that both reached the target: of steps
-// wherever they ran, of seconds on one machine.
+// The ratios of a row against dense: of steps wherever the runs were made, of seconds on one
+// machine.
 void compare_with_dense(const RowSet& set, TargetRow& next) {
   const Row* dense = next.row->dense;
   if (dense == nullptr || dense == next.row) return;
   const bool timed = next.row->speedup.n > 0;
   std::vector<TargetEffort> theirs, ours;
   const auto reference = efforts_of(set, *dense, next.target.share);
-  for (const auto& [cell, effort] : next.efforts.reached) {
+  for (const auto& [cell, effort] : next.efforts.of_cell) {
     const auto found =
-        reference.reached.find(partner(dense, *cell, timed ? Machine::kAny : Machine::kSame));
-    if (found == reference.reached.end()) continue;
-    theirs.push_back(found->second);
-    ours.push_back(effort);
+        reference.of_cell.find(partner(dense, *cell, timed ? Machine::kAny : Machine::kSame));
+    if (found == reference.of_cell.end()) continue;
+    ++next.pairs;
+    if (!effort || !found->second) continue;
+    theirs.push_back(*found->second);
+    ours.push_back(*effort);
   }
+  next.arrived = static_cast<int64_t>(ours.size());
+  next.same_evaluation =
+      next.arrived > 0 &&
+      std::ranges::equal(theirs, ours, {}, &TargetEffort::steps, &TargetEffort::steps);
   const TargetSpeedup parts = target_speedup(theirs, ours);
-  next.steps = parts.steps;
+  const bool all_arrived = next.arrived == next.pairs;
+  if (all_arrived) next.steps = parts.steps;
+  const bool told = all_arrived && !next.same_evaluation && next.steps.n > 0;
   if (timed) {
     next.step_time = next.row->speedup;
     next.step_times = StepTimes::kTimingRuns;
-    if (next.steps.n > 0) next.speedup = product_of_ratios(next.steps, next.step_time);
+    if (told) next.speedup = product_of_ratios(next.steps, next.step_time);
   } else if (parts.time.n > 0) {
     next.step_time = parts.step_time;
     next.step_times = StepTimes::kAccuracyRuns;
-    next.speedup = parts.time;
+    if (told) next.speedup = parts.time;
   }
 }
 
 }  // namespace
+
+const char* const kWhyNoSpeedup =
+    "no speedup to the target where a run of some pair did not arrive, since those that did alone "
+    "flatter who fails more often, nor where both runs of every pair arrived at the same "
+    "evaluation, between which nobody looks";
 
 const char* const kNotIsolated =
     "seconds are those of the accuracy runs, which may have shared the machine; only the "
     "step-time ratios of timing runs are isolated";
 
 double shown_percent(const TargetChoice& target) { return std::round(target.share * 1e12) / 1e10; }
+
+std::string speedup_text(const TargetRow& line) {
+  if (line.speedup.n > 0 || line.pairs == 0) return ratio_text(line.speedup);
+  if (line.arrived < line.pairs)
+    return fmt::format("– ({}/{} pairs arrived)", line.arrived, line.pairs);
+  return line.same_evaluation ? "– (same evaluation)" : "–";
+}
 
 Group group_of(const Row& row) {
   return {row.first->network, row.first->dataset, row.first->setting};
@@ -108,6 +131,8 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
   std::map<Group, double> budgets, longest;
   std::map<Group, std::set<int64_t>> hosts;
   for (const auto& row : set.rows()) {
+    // The exact training of a method's time has that method's target (results/reports/same_time.h).
+    if (row.first->method_label.starts_with(kIsoTimePrefix)) continue;
     const auto target = choose_target(set, row, options);
     if (!target) continue;
     TargetRow next{.row = &row, .target = *target, .efforts = efforts_of(set, row, target->share)};
@@ -127,12 +152,15 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
   for (auto& next : rows) {
     const Group group = group_of(*next.row);
     next.budget = budgets.contains(group) ? budgets.at(group) : longest.at(group);
+    // A training that diverged is begun anew as soon as it has.
+    const auto restarts = time_to_target(next.efforts.seconds).expected_with_restarts;
     for (const size_t at : next.efforts.diverged) {
       next.efforts.seconds[at].time = std::max(next.efforts.seconds[at].time, next.budget);
     }
     next.machines = static_cast<int64_t>(hosts.at(group).size());
     next.time = time_to_target(next.efforts.seconds,
                                next.machines == 1 ? std::optional(next.budget) : std::nullopt);
+    next.time.expected_with_restarts = restarts;
     compare_with_dense(set, next);
   }
   return rows;

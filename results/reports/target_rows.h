@@ -30,7 +30,7 @@ double shown_percent(const TargetChoice& target);
 // What the runs of a row took to reach a target.
 struct Efforts {
   std::vector<Attempt> seconds;
-  std::map<const Cell*, TargetEffort> reached;
+  std::map<const Cell*, std::optional<TargetEffort>> of_cell;  // nothing: it did not reach it
   std::vector<double> joules;  // of the runs that reached it, where they were counted
   // For how long every run that trained to its end was trained, s; none where none did.
   std::optional<double> watched;
@@ -51,13 +51,24 @@ struct TargetRow {
   TargetTime time;
   double budget = 0;     // s, the same in all rows of a group
   int64_t machines = 1;  // on which the trainings of its group ran; no seconds of two are compared
-  // Against dense: of steps to the target, of step times, and of both together.
+  // Against dense: of steps to the target, of step times, and of both together. Steps are compared
+  // where both runs of every pair arrived: those that did alone would flatter who fails more often.
   Ratio steps, step_time, speedup;
   StepTimes step_times = StepTimes::kNone;
+  int64_t pairs = 0, arrived = 0;  // of seeds; those of which both runs arrived
+  // Both runs of every pair arrived at the same evaluation. Between two of them nobody looks, so
+  // that equal steps are no measurement, and there is no speedup.
+  bool same_evaluation = false;
 };
+
+// "1.31× [1.20, 1.43]"; or why there is none: "– (2/6 pairs arrived)", "– (same evaluation)".
+std::string speedup_text(const TargetRow& line);
 
 // Those rows of a set that have a target and runs to judge by it, in their order.
 std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& options);
+
+// What is said below a table where a row has none.
+extern const char* const kWhyNoSpeedup;
 
 // What must be said below every table of these times.
 extern const char* const kNotIsolated;

@@ -29,7 +29,8 @@ std::string reached_text(const TargetRow& line) {
 
 std::string restricted_mean_text(const TargetRow& line) {
   if (!line.time.restricted_mean) return "–";
-  return seconds_text(line.time.restricted_mean) + " to " + seconds_text(line.budget);
+  return fmt::format("{} (within {})", seconds_text(line.time.restricted_mean),
+                     seconds_text(line.budget));
 }
 
 bool is_composed(const TargetRow& line) { return line.step_times == StepTimes::kTimingRuns; }
@@ -106,7 +107,13 @@ Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters,
   step_time.front().text = step_time_text;
   append(columns, step_time);
   append(columns, {{.name = "step_time_source", .value = step_times_name}});
-  append(columns, ratio_columns<TargetRow>("speedup", "= speedup", &TargetRow::speedup));
+  auto speedup = ratio_columns<TargetRow>("speedup", "= speedup", &TargetRow::speedup);
+  speedup.front().text = speedup_text;
+  append(columns, speedup);
+  append(columns, {{.name = "pairs", .value = &TargetRow::pairs},
+                   {.name = "pairs_arrived", .value = &TargetRow::arrived},
+                   {.name = "same_evaluation",
+                    .value = [](const TargetRow& line) { return int64_t{line.same_evaluation}; }}});
   append(
       columns,
       {{.name = "joules_to_target",
@@ -171,11 +178,15 @@ std::vector<std::string> target_notes(const Lines& lines, const NoteLetters& let
   }
   if (!lines.empty()) {
     notes.emplace_back(
-        "reached: with Wilson's 95 % interval; median: Kaplan and Meier's; restricted mean: of "
+        "reached: by the images that judge, the held-out ones where there are any, with Wilson's "
+        "95 "
+        "% interval; median: Kaplan and Meier's; restricted mean: of "
         "min(time, the time that all rows were watched for); with restarts: all time over "
         "successes");
     notes.emplace_back(kNotIsolated);
   }
+  const auto lacks = [](const TargetRow& line) { return line.speedup.n == 0 && line.pairs > 0; };
+  if (std::any_of(lines.begin(), lines.end(), lacks)) notes.emplace_back(kWhyNoSpeedup);
   return notes;
 }
 

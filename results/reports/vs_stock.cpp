@@ -1,7 +1,6 @@
 // Of rows the speedup over a stock step (results/reports/rows.h).
 #include <algorithm>
 #include <set>
-#include <string_view>
 
 #include "results/reports/rows.h"
 
@@ -13,13 +12,6 @@ constexpr const char* kNoStock = "no timing with operators = library of this ste
 // What makes a step of a network on a data set the same step, beside who computes it.
 constexpr const char* kStepSettings[] = {"batch_size", "precision",  "threads",
                                          "device",     "image_size", "optimizer"};
-
-std::string setting_of(const Row& row, std::string_view wanted) {
-  for (const auto& [key, value] : row.first->settings) {
-    if (key == wanted) return value;
-  }
-  return "";
-}
 
 // The network whose exact step a row's speedup is over.
 const std::string& exact_network(const Row& row) {
@@ -33,7 +25,8 @@ const std::string& exact_network(const Row& row) {
 bool same_exact_step(const Row& row, const Row& stock) {
   return exact_network(row) == stock.first->network && row.first->dataset == stock.first->dataset &&
          std::ranges::all_of(kStepSettings, [&](const char* setting) {
-           return setting_of(row, setting) == setting_of(stock, setting);
+           return setting_of(row.first->settings, setting) ==
+                  setting_of(stock.first->settings, setting);
          });
 }
 

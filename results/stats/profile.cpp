@@ -109,7 +109,7 @@ std::vector<MethodProfile> performance_profiles(const WorkloadTimes& times,
   std::vector<MethodProfile> profiles;
   if (ratios.empty()) return profiles;
   const size_t workloads = ratios.front().size();
-  const bool bands = workloads > 1;
+  const bool bands = workloads >= kWorkloadsForABand;
   const auto resamples = bands ? resample(workloads, options) : std::vector<std::vector<int64_t>>();
   for (const auto& row : ratios) {
     MethodProfile profile;
@@ -130,13 +130,6 @@ std::vector<MethodProfile> performance_profiles(const WorkloadTimes& times,
       profile.steps.push_back(step);
     }
     profile.score = profile_score(row, options.tau_max);
-    if (bands) {
-      std::vector<double> shares;
-      for (const double ratio : row) {
-        shares.push_back(width_within(ratio, options.tau_max) / (options.tau_max - 1));
-      }
-      profile.score_band = band_of(shares, resamples, options.confidence);
-    }
     profiles.push_back(std::move(profile));
   }
   return profiles;

@@ -42,8 +42,10 @@ struct MethodProfile {
   // At 1, at each ratio up to tau_max, and at tau_max; rho does not change in between.
   std::vector<ProfileStep> steps;
   double score = 0;
-  std::optional<Interval> score_band;
 };
+
+// Of fewer a resampled share covers much less often than it says, and has no width where all agree.
+inline constexpr size_t kWorkloadsForABand = 10;
 
 struct ProfileOptions {
   double tau_max = 4;
@@ -53,9 +55,9 @@ struct ProfileOptions {
 };
 
 // The profile of each method. The bands are percentile intervals of resampled workloads, at each
-// step by itself; all methods see the same resamples, and the same seed gives the same bands. One
-// workload has none. They say how far other workloads of the same kind could move a curve, not how
-// exactly the times were measured.
+// step by itself; all methods see the same resamples, and the same seed gives the same bands. Fewer
+// than kWorkloadsForABand have none. They say how far other workloads of the same kind could move a
+// curve, not how exactly the times were measured.
 std::vector<MethodProfile> performance_profiles(const WorkloadTimes& times,
                                                 const ProfileOptions& options = {});
 

@@ -252,6 +252,9 @@ class Row:
                 groups.append(pairs)
         return groups
 
+    def machines_timed(self):
+        return len({cell.run.host_id for cell in self.timings()})
+
     def speedup(self):
         """Over processes: one number each, the mean over its pairs of blocks."""
         return ratio_of_logs([mean([math.log(dense / ours) for dense, ours in pairs])

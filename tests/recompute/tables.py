@@ -77,8 +77,8 @@ class TargetRow:
             self.arrived.append(bool(hits))
             self.diverged.append(not hits and cell.run.state == "diverged")
             self.cut_off += not hits and cell.run.cut_off
-            if hits and seconds > 0 and at["step"] > 0:
-                self.efforts[cell.cell_id] = (at["step"], seconds)
+            came = hits and seconds > 0 and at["step"] > 0
+            self.efforts[cell.cell_id] = (at["step"], seconds) if came else None
 
 
 def target_share(row, points):
@@ -140,7 +140,7 @@ def target_rows(rows, points):
     found = []
     for row in rows:
         share = target_share(row, points)
-        if share is None:
+        if share is None or row.first.method_label.startswith(CONTROL):
             continue
         line = TargetRow(row, share)
         if line.times:
@@ -156,9 +156,11 @@ def target_rows(rows, points):
     for line in found:
         row, group = line.row, line.row.first.key[:3]
         line.budget, line.machines = budgets.get(group, longest[group]), len(hosts[group])
+        line.restart = sum(line.times) / sum(line.arrived) if any(line.arrived) else None
         line.times = [max(time, line.budget) if diverged else time
                       for time, diverged in zip(line.times, line.diverged)]
         line.steps = line.step_time = line.speedup = (None, None, None)
+        line.pairs, line.both, line.alike = 0, 0, False
         if row.dense is None or row.dense is row:
             continue
         reference = TargetRow(row.dense, line.share).efforts
@@ -168,17 +170,26 @@ def target_rows(rows, points):
             if cell.cell_id not in line.efforts:
                 continue
             other = row.partner_of(cell, any_machine=timed[0] is not None)
-            if other is not None and other.cell_id in reference:
+            if other is None or other.cell_id not in reference:
+                continue
+            line.pairs += 1
+            if reference[other.cell_id] and line.efforts[cell.cell_id]:
                 pairs.append((reference[other.cell_id], line.efforts[cell.cell_id]))
-        line.steps = ratio_of_pairs([dense[0] for dense, _ in pairs], [own[0] for _, own in pairs])
+        line.both = len(pairs)
+        line.alike = bool(pairs) and all(dense[0] == own[0] for dense, own in pairs)
+        if line.both == line.pairs:
+            line.steps = ratio_of_pairs([dense[0] for dense, _ in pairs],
+                                        [own[0] for _, own in pairs])
+        told = line.steps[0] is not None and not line.alike
         if timed[0] is not None:
             line.step_time = timed
-            line.speedup = product_of(line.steps, timed)
+            line.speedup = product_of(line.steps, timed) if told else line.speedup
         else:
             line.step_time = ratio_of_pairs([dense[1] / dense[0] for dense, _ in pairs],
                                             [own[1] / own[0] for _, own in pairs])
-            line.speedup = ratio_of_pairs([dense[1] for dense, _ in pairs],
-                                          [own[1] for _, own in pairs])
+            if told:
+                line.speedup = ratio_of_pairs([dense[1] for dense, _ in pairs],
+                                              [own[1] for _, own in pairs])
     return found
 
 
@@ -195,7 +206,8 @@ def expected_tta(rows, points):
             "fraction": reached / n, "fraction_lo": low, "fraction_hi": high, "median_s": median,
             "restricted_mean_s": restricted, "restricted_mean_se": error,
             "cut_off": line.cut_off, "stopped_at_target": 0,
-            "budget_s": budget, "restart_s": sum(line.times) / reached if reached else None,
+            "budget_s": budget, "restart_s": line.restart,
+            "pairs": line.pairs, "pairs_arrived": line.both, "same_evaluation": int(line.alike),
             **triple("steps_ratio", line.steps), **triple("step_time_ratio", line.step_time),
             **triple("speedup", line.speedup),
         }
@@ -211,19 +223,23 @@ def by_three(parts):
 def speed_word(row):
     _, low, high, processes = row.speedup()
     ceiling, _ = row.bounds()
-    if processes < PROCESSES_FOR_A_WORD or ceiling is not None and low > ceiling:
+    if processes < PROCESSES_FOR_A_WORD or row.machines_timed() > 1 or \
+            ceiling is not None and low > ceiling:
         return "undecided"
     return "no" if high < LEAST_GAIN else "yes" if low > 1 else "undecided"
 
 
-def loss_word(row, margin):
+def loss_word(row, share_of_error):
     losses = row.losses()
     if any(cell.run is not None and cell.run.state == "diverged" for cell in row.cells):
         return "no"
     if len(losses) < SEEDS_FOR_A_WORD:
         return "undecided"
-    low, high = one_sided_bounds(losses)
-    return "yes" if high < margin else "no" if low > margin else "undecided"
+    exact = [100 - row.final(other) for cell, other in row.pairs()
+             if row.final(cell) is not None and row.final(other) is not None]
+    low, high = one_sided_bounds([loss - share_of_error * error
+                                  for loss, error in zip(losses, exact)])
+    return "yes" if high < 0 else "no" if low > 0 else "undecided"
 
 
 CONTROL = "dense in the time of "
@@ -239,7 +255,7 @@ def length_of(recipe):
     return recipe["epochs"] - 1 + recipe.get("last_epoch", 1)
 
 
-def in_runs_of_their_own(row, rows, epochs, share):
+def in_runs_of_their_own(row, rows, epochs, surely, share):
     """As same_time, of the exact trainings, the recipe otherwise the same, that are the shortest of
     those with so many epochs, or else the longest of those with fewer; a fiftieth off at most."""
     def other_than(config, keys):
@@ -248,7 +264,7 @@ def in_runs_of_their_own(row, rows, epochs, share):
     of_length = ("epochs", "last_epoch", "eval_every", "decay", "decay_epochs", "milestones",
                  "peak_epoch", "warmup_epochs", "grow_from", "grow_until")
     of_row = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps")
-    enough, less = [], []
+    enough, less, within = [], [], []
     for control in rows:
         theirs = control.first.config
         if control.first.method_label.startswith(CONTROL) and control.finals() and \
@@ -257,6 +273,8 @@ def in_runs_of_their_own(row, rows, epochs, share):
                 other_than(exact, of_length):
             trained = min(row.store.accuracies(cell.run, "test")[-1]["epoch"]
                           for cell in control.trained())
+            if trained <= surely + 1e-9:
+                within.append((trained, control))
             if abs(trained - epochs) <= length_of(exact) / 50:
                 (enough if trained >= epochs - 1e-9 else less).append((trained, control))
     if not enough and not less:
@@ -265,24 +283,31 @@ def in_runs_of_their_own(row, rows, epochs, share):
         max(less, key=lambda each: each[0])
     curves = [row.store.judged(cell) for cell in control.trained()]
     curves = [judged for judged in curves if judged and share is not None]
+    longest = max(within, key=lambda each: each[0])[1] if within else None
     return (row.losses(control), epochs, trained,
             sum(reached_by(judged, trained, share) for judged in curves), len(curves),
-            "runs of their own", bool(enough))
+            "runs of their own", bool(enough), row.losses(longest) if longest else [])
 
 
 def same_time(row, rows, share):
     """Dense minus method in points where the method's time is up at the latest, the epochs of dense
     that fit into it, those that it has, how many dense runs of how many reach the target until
-    then, what said so, and whether dense has no fewer epochs. None where nothing does."""
-    recipe, (ratio, low, *_) = row.first.config["recipe"], row.speedup()
+    then, what said so, whether dense has no fewer epochs, and its advantage where the method's
+    time is surely not up yet. None where nothing does."""
+    recipe, (ratio, low, high, *_) = row.first.config["recipe"], row.speedup()
     least = ratio if low is None else low
     if row.dense is None or ratio is None or least <= 1:
         return None
     epochs = length_of(recipe) / least
+    surely = length_of(recipe) / (ratio if high is None else high)
     if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"]:
-        return in_runs_of_their_own(row, rows, epochs, share)
-    advantages, trained, reached, tried = [], 0, 0, 0
+        return in_runs_of_their_own(row, rows, epochs, surely, share)
+    advantages, sooner, trained, reached, tried = [], [], 0, 0, 0
     for cell, dense in row.pairs():
+        before = [point for point in row.store.accuracies(dense.run, "test")
+                  if point["epoch"] <= surely + 1e-9]
+        if before:
+            sooner.append(100 * before[-1]["value"] - row.final(cell))
         later = [point for point in row.store.accuracies(dense.run, "test")
                  if point["epoch"] >= epochs - 1e-9]
         if not later:
@@ -293,15 +318,16 @@ def same_time(row, rows, share):
             continue
         tried += 1
         reached += reached_by(row.store.judged(dense), epochs, share)
-    return advantages, epochs, trained, reached, tried, "the dense runs' curves", True
+    return advantages, epochs, trained, reached, tried, "the dense runs' curves", True, sooner
 
 
-def same_time_word(advantages, enough):
+def same_time_word(advantages, enough, sooner):
+    if len(sooner) >= SEEDS_FOR_A_WORD and mean(sooner) - half_width(sooner) > 0:
+        return "no"
     if advantages is None or len(advantages) < SEEDS_FOR_A_WORD:
         return "undecided"
     middle, reach = mean(advantages), half_width(advantages)
-    return "no" if middle - reach > 0 else "yes" if middle + reach < 0 and enough else \
-        "undecided"
+    return "yes" if middle + reach < 0 and enough else "undecided"
 
 
 def expected_advice(rows, share_of_error):
@@ -316,10 +342,11 @@ def expected_advice(rows, share_of_error):
         margin = share_of_error * (100 - mean(dense)) if dense else None
         low, high = one_sided_bounds(losses)
         control = same_time(row, rows, target.share if target else None)
-        advantages, epochs, trained, reached, tried, source, enough = \
-            control or (None, None, None, 0, 0, "", False)
-        worth, decided_by = by_three([("speed", speed_word(row)), ("loss", loss_word(row, margin)),
-                                      ("same time", same_time_word(advantages, enough))])
+        advantages, epochs, trained, reached, tried, source, enough, sooner = \
+            control or (None, None, None, 0, 0, "", False, [])
+        worth, decided_by = by_three([("speed", speed_word(row)),
+                                      ("loss", loss_word(row, share_of_error)),
+                                      ("same time", same_time_word(advantages, enough, sooner))])
         yield {
             **labels(row), "worth": worth, "decided_by": decided_by, **triple("speedup", speedup),
             **triple("speedup_vs_stock", row.speedup_vs_stock(rows)),

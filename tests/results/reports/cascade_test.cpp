@@ -75,6 +75,7 @@ class CascadeTest : public testing::Test {
   }
 
   static Json shape_json(const std::string& shape) {
+    if (shape.starts_with("{")) return Json::parse(shape);
     Json json = {{"label", shape}};
     if (shape.starts_with("recorded")) json["recorded"] = {{"epoch", 2.0}};
     return json;
@@ -107,7 +108,8 @@ TEST_F(CascadeTest, EachLevelIsMeasuredOrSaysThatItIsNot) {
 }
 
 // By hand: products 4 and 16 times as fast are 8 times in the geometric mean; half of the weight
-// gradients take 1/8 of their time, so of 0.5 + 0.25 there are left 0.5 + 0.25 * (1 - 0.5 * 7/8).
+// gradients take the mean of 1/4 and 1/16 of their time, 5/32, so of 0.5 + 0.25 there are left
+// 0.5 + 0.25 * (1 - 0.5 * 27/32).
 TEST_F(CascadeTest, ProductsMakeLayers) {
   fill();
   add_kernels({{"a", 5}, {"b", 16}});
@@ -120,7 +122,7 @@ TEST_F(CascadeTest, ProductsMakeLayers) {
   EXPECT_NEAR(zero["product_least"].get<double>(), 4, 1e-9);
   EXPECT_NEAR(zero["product_most"].get<double>(), 16, 1e-9);
   EXPECT_EQ(zero["product_shapes"], 2);
-  EXPECT_NEAR(zero["layers"].get<double>(), 0.75 / (0.5 + 0.25 * (1 - 0.5 * 7 / 8)), 1e-9);
+  EXPECT_NEAR(zero["layers"].get<double>(), 0.75 / (0.5 + 0.25 * (1 - 0.5 * 27 / 32)), 1e-9);
   EXPECT_EQ(zero["layers_by"], "timing runs");
   EXPECT_NE(render(report_cascade(path_), "md").find("8.00× (4.00 to 16.00, 2 shapes)"),
             std::string::npos);
@@ -145,6 +147,46 @@ TEST_F(CascadeTest, AStudyOfTheLayersGoesBeforeTheTimingRuns) {
   add_study("lenet");
   EXPECT_EQ(row("zero")["layers_by"], "layer-times study");
   EXPECT_NEAR(row("zero")["layers"].get<double>(), 1 / (1 - 0.5 * 7 / 8), 1e-9);
+}
+
+// Of a network whose layers are known the benchmarks of their shapes count, by their work.
+TEST_F(CascadeTest, ProductsAreThoseOfTheNetworksLayers) {
+  fill();
+  const auto shape = [](int64_t channels, int64_t batch) {
+    return fmt::format(R"({{"batch":{},"groups":1,"in_channels":{},"kernel":3,"out_channels":8,)"
+                       R"("padding":1,"size":16,"stride":1}})",
+                       batch, channels);
+  };
+  const std::string narrow = shape(8, 1), wide = shape(16, 2), foreign = shape(32, 1);
+  add_kernels({{narrow.c_str(), 2}, {wide.c_str(), 8}, {foreign.c_str(), 1000}});
+  Catalogue catalogue;
+  auto& lenet = catalogue.networks.emplace_back();
+  lenet.name = "lenet";
+  const auto layer_of = [](int64_t channels, int64_t macs) {
+    return LayerInfo{.name = "conv",
+                     .kind = "conv3x3",
+                     .in_channels = channels,
+                     .out_channels = 8,
+                     .kernel = 3,
+                     .padding = 1,
+                     .in_size = 16,
+                     .macs = macs};
+  };
+  lenet.layers = {layer_of(8, 300), layer_of(16, 50), layer_of(16, 50)};
+  const auto zero = [&] {
+    const Json table =
+        Json::parse(render(report_cascade(path_, {.catalogue = &catalogue}), "json"));
+    for (const auto& each : table["rows"]) {
+      if (each["method"] == "zero") return each;
+    }
+    return Json();
+  };
+  EXPECT_EQ(zero()["product_shapes"], 2);
+  EXPECT_NEAR(zero()["product"].get<double>(), 4, 1e-9);
+  const double time = (300.0 / 2 + 100.0 / 8) / 400;
+  EXPECT_NEAR(zero()["layers"].get<double>(), 0.75 / (0.5 + 0.25 * (1 - 0.5 * (1 - time))), 1e-9);
+  lenet.layers.clear();
+  EXPECT_EQ(zero()["product"], nullptr) << "benchmarks of other networks";
 }
 
 TEST_F(CascadeTest, AnEmptyStoreHasNone) {
