@@ -18,20 +18,42 @@ def commit():
     return done.stdout.strip() or "unknown"
 
 
-def parted(path, name):
-    """The page up to the end of the first line, between the lines, and from the last on. Throws
-    NoPart."""
-    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-    with open(path, encoding="utf-8") as file:
-        before, marked, rest = file.read().partition(begin)
+def split_at(text, name, path):
+    """The text of the page at `path` up to the end of the first line, between the lines, and from
+    the last on. Throws NoPart."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
+    before, marked, rest = text.partition(begin)
     inside, ended, after = rest.partition(end)
     if not marked or not ended:
-        raise NoPart(f"{path} has no lines {begin} and {end}")
+        raise NoPart(f"{path} has no lines {begin.strip()} and {end.strip()}")
     return before + begin, inside, end + after
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def part(path, name):
+    """What is between the lines. Throws NoPart."""
+    return split_at(read(path), name, path)[1]
+
+
+class Page:
+    """The text of a page, to be changed in parts."""
+
+    def __init__(self, path):
+        self.path, self.text = path, read(path)
+
+    def put(self, name, text):
+        """Sets what is between the lines to `text`, which ends in a line feed. Throws NoPart."""
+        before, _, after = split_at(self.text, name, self.path)
+        self.text = before + text + after
+        return self
 
 
 def put_into(path, name, text):
     """Writes `text` over what is between the lines. Throws NoPart."""
-    before, _, after = parted(path, name)
+    page = Page(path).put(name, text + "\n")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{before}\n{text}\n{after}")
+        file.write(page.text)
