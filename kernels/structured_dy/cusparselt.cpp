@@ -205,17 +205,11 @@ bool CusparseLt::has_plan(at::Device device, int64_t rows, int64_t inner, int64_
 CusparseLt::Product& CusparseLt::product_of(at::Device device, int64_t rows, int64_t inner,
                                             int64_t columns, at::ScalarType type) {
   const std::lock_guard lock(mutex_);
-  const auto [at, is_new] = products_.try_emplace(Key{device.index(), rows, inner, columns, type});
-  Kept& kept = at->second;
-  if (is_new) {
-    try {
-      kept.product = std::make_unique<Product>(*library_, device, rows, inner, columns, type);
-    } catch (const Error& error) {
-      kept.why_none = error.what();
-    }
+  auto& product = products_[{device.index(), rows, inner, columns, type}];
+  if (product == nullptr) {
+    product = std::make_unique<Product>(*library_, device, rows, inner, columns, type);
   }
-  if (kept.product == nullptr) throw Error(ErrorKind::kDevice, kept.why_none);
-  return *kept.product;
+  return *product;
 }
 
 namespace {

@@ -51,18 +51,13 @@ class CusparseLt {
   struct Library;
   struct Product;
   using Key = std::tuple<int, int64_t, int64_t, int64_t, at::ScalarType>;
-  // What is kept of a shape: that there is no plan, too.
-  struct Kept {
-    std::unique_ptr<Product> product;
-    std::string why_none;
-  };
 
   Product& product_of(at::Device device, int64_t rows, int64_t inner, int64_t columns,
                       at::ScalarType type);
 
   std::unique_ptr<Library> library_;
   std::mutex mutex_;  // of what is kept: backward passes have threads of their own
-  std::map<Key, Kept> products_;
+  std::map<Key, std::unique_ptr<Product>> products_;
 };
 
 }  // namespace approx
