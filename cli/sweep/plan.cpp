@@ -189,6 +189,7 @@ class SweepPlan {
   std::string state_text(size_t i) const {
     const auto& reason = experiment_.runs()[i].excluded;
     if (!reason.empty()) return "excluded: " + reason;
+    if (!distinct_.contains(&experiment_.runs()[i])) return "the same run as above";
     std::string state = known_[i].state ? stored_state(known_[i]) : "to do";
     if (known_[i].tainted) state += ", tainted";
     if (known_[i].state && is_to_do(i)) state += ", to do again";

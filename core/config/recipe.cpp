@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "core/config/settings.h"
 
 namespace approx {
@@ -113,11 +114,11 @@ void check(const Recipe& recipe) {
 
 std::vector<std::string> beyond_the_end(const Recipe& recipe) {
   const int64_t epochs = recipe.epochs;
+  const double length = length_in_epochs(recipe);
   std::vector<std::string> lines;
   const auto add = [&](const std::string& what, const char* effect) {
     lines.push_back(fmt::format("{}: the training ends after {}, {}", what,
-                                epochs == 1 ? "one epoch" : fmt::format("{} epochs", epochs),
-                                effect));
+                                length == 1 ? "one epoch" : shortest(length) + " epochs", effect));
   };
   if (takes_part(recipe, "milestones")) {
     const auto never = std::lower_bound(recipe.milestones.begin(), recipe.milestones.end(), epochs);

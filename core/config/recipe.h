@@ -114,7 +114,7 @@ int64_t steps_per_epoch(int64_t images, int64_t batch_size);
 int64_t total_steps(const Recipe& recipe, int64_t steps_per_epoch);
 
 // What of the recipe lies behind the end of the training, a line for each: "milestones 60,120: the
-// training ends after 8 epochs, with no change of the learning rate". Such a recipe is sound, and
+// training ends after 8 epochs, before the learning rate falls there". Such a recipe is sound, and
 // seldom what was meant.
 std::vector<std::string> beyond_the_end(const Recipe& recipe);
 

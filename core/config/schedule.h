@@ -112,7 +112,7 @@ class Schedule {
     std::vector<size_t> candidates;
   };
   // Every layer, before and after every plateau, on each of ranks that differ; until `use` returns
-  // false. Throws Error(kUsage) where there are too many plateaus.
+  // false. Of few plateaus: there are two to their power.
   void for_each_situation(const std::function<bool(const Situation&)>& use) const;
 
   // Of the rules at `candidates`, which are all that select the layer.

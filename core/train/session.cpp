@@ -93,8 +93,11 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   const auto infos = layer_infos(*network_, input);
   network_->to(device_);
 
+  // A timing makes as many steps as it needs, whatever the length of the recipe.
+  constexpr int64_t kEndless = int64_t{1} << 40;
+  const int64_t scheduled = config.purpose == Purpose::kTiming ? kEndless : total_steps();
   Schedule schedule(config.schedule, infos, config.method, library_methods(), steps_per_epoch(),
-                    total_steps(), world().size);
+                    scheduled, world().size);
   schedule.check_together();
   if (!is_dense(config.method)) schedule.check_acts();
   period_ = schedule.period();

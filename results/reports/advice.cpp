@@ -371,7 +371,9 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
       "least that the speedup's interval has leaves it: from the dense runs' own curves under a "
       "constant "
       "learning rate (the next evaluation counts), else from runs of their own; p: exact sign-flip "
-      "test of the pairs, not adjusted for how many methods there are",
+      "test of the pairs, not adjusted for how many methods there are (in CSV and JSON iso_time_pp "
+      "is "
+      "dense's lead, the other sign)",
       "for the networks, data, settings and machines in the lines alone"};
   const auto lettered = letters.lines();
   table.notes.insert(table.notes.begin(), lettered.begin(), lettered.end());

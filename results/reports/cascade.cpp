@@ -230,8 +230,8 @@ class Cascade {
   };
 
   // By benchmarks on shapes of the row's own layers, weighted by their multiply-accumulates. None
-  // where there are none, or where the layers are not known: of a network at other parameters than
-  // those that the catalogue has its layers of. Without a catalogue all shapes count alike.
+  // where there are none, or where the layers are not known: of a network at other parameters or
+  // images than the catalogue has its layers of. Without a catalogue all shapes count alike.
   std::optional<Products> products_of(const Row& row, const std::string& product,
                                       const std::string& method) const {
     const ByShape* kernels = kernels_of(row, product, method);
@@ -269,14 +269,26 @@ class Cascade {
     const Spec spec = parse_spec(row.first->network);
     for (const auto& network : options_.catalogue->networks) {
       if (network.name != spec.name) continue;
-      try {
-        const bool usual = Params(network.params, spec).to_string() == network.name;
-        return usual ? &network.layers : nullptr;
-      } catch (const Error&) {
-        return nullptr;  // of another version of the program
-      }
+      return counted_alike(row, network.layers) ? &network.layers : nullptr;
     }
     return nullptr;
+  }
+
+  // Whether the multiply-accumulates that the row's runs counted are those of these layers: of
+  // other parameters or images they would be others.
+  bool counted_alike(const Row& row, const std::vector<LayerInfo>& layers) const {
+    for (const auto* cell : row.cells) {
+      const Run* run = cell->run();
+      if (run == nullptr || !run->finished()) continue;
+      const auto counts = set_.contents().layers.find(run->run_id);
+      if (counts == set_.contents().layers.end()) continue;
+      const int64_t images = run->batch_images.value_or(cell->batch_size);
+      return std::ranges::all_of(counts->second, [&](const LayerCount& count) {
+        const auto layer = std::ranges::find(layers, count.layer, &LayerInfo::name);
+        return layer != layers.end() && layer->macs * images * count.calls == count.macs_dense;
+      });
+    }
+    return false;
   }
 
   // Those of the row's machine and settings; nullptr where the product was not benchmarked so.
@@ -438,7 +450,8 @@ Table report_cascade(const std::string& db, const ReportOptions& options) {
       "machine, threads and precision, on random operands (geometric mean over the shapes of its "
       "network's layers, of each the fastest variant); products of all layers: an estimate, from "
       "these times, weighted by multiply-accumulates, and the time that each product takes (study "
-      "layer-times, else the timing runs); step: timing runs; time to target: steps and step times "
+      "layer-times, else the timing runs), neither of networks at other parameters or images than "
+      "list networks has them at; step: timing runs; time to target: steps and step times "
       "together");
   table.notes.emplace_back(
       "realised: the share of the time of a step really saved over the share of the "

@@ -40,6 +40,7 @@ std::string obstacle(const ReportedValue& value, const Measured& measured,
       return "reduced scale: only differences from dense are judged";
     if (measured.lossy) return "lossy data: only differences from dense are judged";
   }
+  if (!measured.unsound.empty()) return measured.unsound;
   if (measured.missed > 0) {
     return fmt::format("{} of {} runs did not reach the target: the mean is of the others alone",
                        measured.missed, measured.n + measured.missed);

@@ -17,6 +17,7 @@ struct Measured {
   std::optional<double> lo, hi;
   std::string why_none;          // where n is 0
   bool lossy = false;            // from data that went through a lossy step
+  std::string unsound;           // why it is none of the method's, or no one number; "" else
   bool above_ceiling = false;    // a speedup beyond what its method can save
   bool estimated = false;        // computed from measured times, not measured
   int64_t missed = 0;            // of a time to a target: runs beside n that did not reach it

@@ -194,6 +194,11 @@ Measured PaperCells::measure(const ReportedValue& value, Place at) const {
   if (row != nullptr && value.not_run.empty()) {
     measured = measure(value, *row, at);
     measured.lossy = measured.lossy && !encoded_as_in_the_paper(*row);
+    if (row->notes[kIdle]) {
+      measured.unsound = kApproximatedNothing;
+    } else if (is_of_processes(value) && row->timed_on > 1) {
+      measured.unsound = unsound_speedup(*row);
+    }
   }
   if (measured.n == 0 && measured.why_none.empty()) measured.why_none = why_none(value, at);
   return measured;
@@ -278,6 +283,7 @@ Measured PaperCells::estimate(const ReportedValue& value, const Row& row) const 
                               *ours / *theirs));
     }
     measured = of_timing(ratio_of_logs(logs), /*saved=*/false);
+    measured.missed = std::max(row.target_runs, other->target_runs) - measured.n;
   }
   measured.estimated = true;
   return measured;

@@ -14,19 +14,31 @@ namespace {
 
 constexpr int64_t kFewSeeds = 5;
 
+// Whether all settings but whether steps are graphs are alike, which decides nothing of a training.
+bool differ_in_graphs_alone(const Cell& a, const Cell& b) {
+  const auto others = [](Settings settings) {
+    std::erase_if(settings, [](const auto& setting) { return setting.first == "graphs"; });
+    return settings;
+  };
+  return others(a.settings) == others(b.settings);
+}
+
 }  // namespace
 
 RowKey row_key(const Cell& cell) {
   return {cell.network, cell.dataset, cell.setting, cell.schedule, cell.method};
 }
 
+std::string unsound_speedup(const Row& row) {
+  if (row.notes[kIdle]) return kApproximatedNothing;
+  if (row.notes[kAboveCeiling]) return "its speedup lies above its own ceiling";
+  if (row.timed_on <= 1) return "";
+  return fmt::format("its speed was timed on {} machines, which differ in it", row.timed_on);
+}
+
 std::string speedup_obstacle(const Row& row) {
   if (row.speedup.n == 0) return "its speed was not measured";
-  if (row.notes[kIdle]) return "it approximated nothing";
-  if (row.notes[kAboveCeiling]) return "its speedup lies above its own ceiling";
-  if (row.timed_on > 1) {
-    return fmt::format("its speed was timed on {} machines, which differ in it", row.timed_on);
-  }
+  if (auto unsound = unsound_speedup(row); !unsound.empty()) return unsound;
   if (row.speedup.n >= kProcessesForAVerdict) return "";
   return fmt::format("its speed was timed in {} {}, a verdict needs {}", row.speedup.n,
                      row.speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
@@ -132,16 +144,18 @@ void RowSet::group() {
     std::erase_if(row.stopped, [&](const Cell* cell) { return whole.contains(cell->seed); });
   }
   for (auto& row : rows_) {
-    const Row* at_its_rate = nullptr;
+    const Row *at_its_rate = nullptr, *otherwise_timed = nullptr;
     for (const auto& other : rows_) {
       if (!is_dense(*other.first) || other.first->network != row.first->network ||
           other.first->dataset != row.first->dataset)
         continue;
       if (other.first->setting == row.first->setting) row.dense = &other;
       if (other.first->settings == row.first->settings) at_its_rate = &other;
+      if (differ_in_graphs_alone(*other.first, *row.first)) otherwise_timed = &other;
     }
     // What was trained at one rate may share its exact training with a tuned experiment.
     if (row.dense == nullptr) row.dense = at_its_rate;
+    if (row.dense == nullptr) row.dense = otherwise_timed;
   }
 }
 
@@ -164,7 +178,9 @@ void RowSet::count(Row& row) const {
     row.notes[kDirty] |= run->dirty;
     row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
     row.notes[kDiverged] |= !run->finished();
-    row.notes[kIdle] |= !is_dense(*cell) && approximated_nothing(contents_, *run);
+    // The counts of several ranks are those of one, and others may approximate.
+    const bool alone = setting_of(cell->settings, "ranks").empty();
+    row.notes[kIdle] |= alone && !is_dense(*cell) && approximated_nothing(contents_, *run);
     row.notes[kOtherNetwork] |= run->finished() && !cell->timed_against.empty();
   }
   row.notes[kMixedHosts] = hosts.size() > 1;

@@ -64,8 +64,12 @@ struct Row {
   int64_t planned() const { return static_cast<int64_t>(cells.size() + stopped.size()); }
 };
 
-// Why no verdict may rest on the speedup of a row; "" where one may.
+// Why no verdict may rest on the speedup of a row, however many processes timed it; "" where one
+// may.
+std::string unsound_speedup(const Row& row);
+// The same, of too few of them, too.
 std::string speedup_obstacle(const Row& row);
+inline constexpr const char* kApproximatedNothing = "it approximated nothing";
 
 // Whether a cell trains exactly.
 inline bool is_dense(const Cell& cell) { return is_dense(cell.method); }

@@ -41,19 +41,22 @@ constexpr double kRounding = 1e-9;  // epochs
 
 struct Control {
   const Row* row = nullptr;
-  double epochs = 0;    // that it was trained, by its steps
+  double epochs = 0;    // that it was trained, by its steps: the shortest of its runs
+  double longest = 0;   // the longest of them
   bool enough = false;  // no less than the method may take
 };
 
-// What the shortest of the row's trainings had, in epochs; 0 where none says so.
-double epochs_trained(const RowSet& set, const Row& row) {
-  double least = 0;
+// What the row's trainings had, in epochs; 0 where none says so.
+Control trained(const RowSet& set, const Row& row) {
+  Control control{.row = &row};
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const auto& tests = set.evaluations(*run, "test");
     if (tests.empty()) continue;
-    least = least == 0 ? tests.back().epoch : std::min(least, tests.back().epoch);
+    const double epochs = tests.back().epoch;
+    control.epochs = control.epochs == 0 ? epochs : std::min(control.epochs, epochs);
+    control.longest = std::max(control.longest, epochs);
   }
-  return least;
+  return control;
 }
 
 // The dense rows that are shortened as controls are; `recipe`: of the row's own dense row. One
@@ -69,7 +72,7 @@ std::vector<Control> controls_of(const RowSet& set, const Row& row, const Recipe
     }
     const auto its = recipe_of(cell);
     if (!its || shortened_like(recipe, *its) != *its) continue;
-    controls.push_back({.row = &other, .epochs = epochs_trained(set, other)});
+    controls.push_back(trained(set, other));
   }
   return controls;
 }
@@ -95,8 +98,8 @@ Control control_row(const std::vector<Control>& controls, const Recipe& recipe, 
 const Control* longest_within(const std::vector<Control>& controls, double most) {
   const Control* longest = nullptr;
   for (const auto& control : controls) {
-    if (control.epochs > most + kRounding) continue;
-    if (longest == nullptr || control.epochs > longest->epochs) longest = &control;
+    if (control.longest > most + kRounding) continue;
+    if (longest == nullptr || control.longest > longest->longest) longest = &control;
   }
   return longest;
 }
@@ -125,7 +128,8 @@ void count_reached(const std::vector<CurvePoint>& judged, double epochs,
                                 [&](const CurvePoint& point) { return point.value >= *target; });
 }
 
-// Of exact training in the time of a method, by the two ends of its speedup's interval.
+// Of exact training in the time of a method, by the two ends of its speedup's interval. None that
+// it surely takes where no verdict may rest on that.
 struct Epochs {
   double may_take = 0, surely_takes = 0;
 };
@@ -181,7 +185,9 @@ SameTime same_time(const RowSet& set, const Row& row, std::optional<double> targ
   const double least = row.speedup.least();
   if (!recipe || least <= 1) return {};
   const double length = length_in_epochs(*recipe);
-  const Epochs epochs{.may_take = length / least, .surely_takes = length / row.speedup.most()};
+  const bool is_sure = row.speedup.hi && speedup_obstacle(row).empty();
+  const Epochs epochs{.may_take = length / least,
+                      .surely_takes = is_sure ? length / *row.speedup.hi : 0};
   if (is_prefix_of_longer(*recipe)) return in_curves(set, row, epochs, target);
   const auto controls = controls_of(set, row, *recipe);
   const auto control = control_row(controls, *recipe, epochs.may_take);
@@ -193,7 +199,7 @@ SameTime same_time(const RowSet& set, const Row& row, std::optional<double> targ
                   .enough = control.enough};
   result.advantage = paired_difference(set.losses(row, *control.row, /*best=*/false));
   if (const auto* sooner = longest_within(controls, epochs.surely_takes)) {
-    result.sooner_trained = sooner->epochs;
+    result.sooner_trained = sooner->longest;
     result.sooner = paired_difference(set.losses(row, *sooner->row, /*best=*/false));
   }
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {

@@ -23,8 +23,8 @@ void add_recipe(const std::string& recipe, Settings& settings) {
 
 // What of a cell becomes its settings, as texts.
 struct CellTexts {
-  std::string purpose, split, train_examples, train_subset, batch_size, precision, threads, device,
-      ranks, norm_statistics, operators, graphs, kernel_rules, recipe;
+  std::string split, train_examples, train_subset, batch_size, precision, threads, device, ranks,
+      norm_statistics, operators, graphs, kernel_rules, recipe;
 };
 
 // In the order in which tables name them.
@@ -42,8 +42,7 @@ Settings settings_of(const CellTexts& cell) {
   }
   if (cell.operators != name(OperatorSet::kBest))
     settings.emplace_back("operators", cell.operators);
-  if (cell.purpose == name(Purpose::kTiming) && cell.device == name(DeviceKind::kCuda) &&
-      cell.graphs == name(GraphUse::kOff)) {
+  if (cell.graphs == name(GraphUse::kOff) && cell.device == name(DeviceKind::kCuda)) {
     settings.emplace_back("graphs", cell.graphs);
   }
   const auto rules = kernel_rules_label(cell.kernel_rules);
@@ -108,8 +107,7 @@ Cell cell_of(SQLite::Statement& row) {
   cell.blocks = text_at(row, "blocks");
   cell.stop_at = row.getColumn("stop_at").getDouble();
   cell.stock = text_at(row, "operators") == name(OperatorSet::kLibrary);
-  cell.settings = settings_of({.purpose = cell.purpose,
-                               .split = cell.split,
+  cell.settings = settings_of({.split = cell.split,
                                .train_examples = text_at(row, "train_examples"),
                                .train_subset = text_at(row, "train_subset"),
                                .batch_size = text_at(row, "batch_size"),
@@ -308,8 +306,7 @@ std::string setting_of(const Settings& settings, std::string_view name) {
 
 Settings settings_of(const RunConfig& config) {
   const auto text = [](auto value) { return std::string(name(value)); };
-  return settings_of({.purpose = text(config.purpose),
-                      .split = text(config.split),
+  return settings_of({.split = text(config.split),
                       .train_examples = std::to_string(config.train_examples),
                       .train_subset = text(config.train_subset),
                       .batch_size = std::to_string(config.batch_size),

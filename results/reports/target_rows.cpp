@@ -81,11 +81,11 @@ void compare_with_dense(const RowSet& set, TargetRow& next) {
     ours.push_back(*effort);
   }
   next.arrived = static_cast<int64_t>(ours.size());
+  const bool all_arrived = next.arrived == next.pairs;
   next.same_evaluation =
-      next.arrived > 0 &&
+      all_arrived && next.arrived > 0 &&
       std::ranges::equal(theirs, ours, {}, &TargetEffort::steps, &TargetEffort::steps);
   const TargetSpeedup parts = target_speedup(theirs, ours);
-  const bool all_arrived = next.arrived == next.pairs;
   if (all_arrived) next.steps = parts.steps;
   const bool told = all_arrived && !next.same_evaluation && next.steps.n > 0;
   if (timed) {

@@ -176,7 +176,8 @@ def target_rows(rows, points):
             if reference[other.cell_id] and line.efforts[cell.cell_id]:
                 pairs.append((reference[other.cell_id], line.efforts[cell.cell_id]))
         line.both = len(pairs)
-        line.alike = bool(pairs) and all(dense[0] == own[0] for dense, own in pairs)
+        line.alike = bool(pairs) and line.both == line.pairs and \
+            all(dense[0] == own[0] for dense, own in pairs)
         if line.both == line.pairs:
             line.steps = ratio_of_pairs([dense[0] for dense, _ in pairs],
                                         [own[0] for _, own in pairs])
@@ -220,11 +221,16 @@ def by_three(parts):
     return word, ", ".join(name for name, own in parts if own == word)
 
 
-def speed_word(row):
-    _, low, high, processes = row.speedup()
+def is_sound(row):
+    _, low, _, processes = row.speedup()
     ceiling, _ = row.bounds()
-    if processes < PROCESSES_FOR_A_WORD or row.machines_timed() > 1 or \
-            ceiling is not None and low > ceiling:
+    return processes >= PROCESSES_FOR_A_WORD and row.machines_timed() == 1 and \
+        (ceiling is None or low <= ceiling)
+
+
+def speed_word(row):
+    _, low, high, _ = row.speedup()
+    if not is_sound(row):
         return "undecided"
     return "no" if high < LEAST_GAIN else "yes" if low > 1 else "undecided"
 
@@ -299,7 +305,7 @@ def same_time(row, rows, share):
     if row.dense is None or ratio is None or least <= 1:
         return None
     epochs = length_of(recipe) / least
-    surely = length_of(recipe) / (ratio if high is None else high)
+    surely = length_of(recipe) / high if high is not None and is_sound(row) else 0
     if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"]:
         return in_runs_of_their_own(row, rows, epochs, surely, share)
     advantages, sooner, trained, reached, tried = [], [], 0, 0, 0

@@ -151,19 +151,8 @@ TEST_F(CascadeTest, AStudyOfTheLayersGoesBeforeTheTimingRuns) {
 
 // Of a network whose layers are known the benchmarks of their shapes count, by their work.
 TEST_F(CascadeTest, ProductsAreThoseOfTheNetworksLayers) {
-  fill();
-  const auto shape = [](int64_t channels, int64_t batch) {
-    return fmt::format(R"({{"batch":{},"groups":1,"in_channels":{},"kernel":3,"out_channels":8,)"
-                       R"("padding":1,"size":16,"stride":1}})",
-                       batch, channels);
-  };
-  const std::string narrow = shape(8, 1), wide = shape(16, 2), foreign = shape(32, 1);
-  add_kernels({{narrow.c_str(), 2}, {wide.c_str(), 8}, {foreign.c_str(), 1000}});
-  Catalogue catalogue;
-  auto& lenet = catalogue.networks.emplace_back();
-  lenet.name = "lenet";
-  const auto layer_of = [](int64_t channels, int64_t macs) {
-    return LayerInfo{.name = "conv",
+  const auto info = [](const char* name, int64_t channels, int64_t macs) {
+    return LayerInfo{.name = name,
                      .kind = "conv3x3",
                      .in_channels = channels,
                      .out_channels = 8,
@@ -172,7 +161,32 @@ TEST_F(CascadeTest, ProductsAreThoseOfTheNetworksLayers) {
                      .in_size = 16,
                      .macs = macs};
   };
-  lenet.layers = {layer_of(8, 300), layer_of(16, 50), layer_of(16, 50)};
+  Catalogue catalogue;
+  auto& lenet = catalogue.networks.emplace_back();
+  lenet.name = "lenet";
+  lenet.layers = {info("a", 8, 300), info("b", 16, 50), info("c", 16, 50)};
+  {
+    RunStore store(path_, RunStore::Mode::kWrite);
+    const auto run = planned("zero", 0, Purpose::kTiming);
+    store.add_experiment(experiment_of({run}), "sweep");
+    const auto id = store.begin(run.key, environment_of(), folder_ / "runs");
+    std::vector<Json> events = {block_event(0, "dense", 1, 1000), block_event(0, "approx", 1, 900),
+                                phase("weight_gradient", 0.75), final_event(1)};
+    for (const auto& each : lenet.layers) {
+      // Batches of 100 images.
+      auto event = layer("weight_gradient", "zero", 100 * each.macs, 0);
+      event["layer"] = each.name;
+      events.insert(events.end() - 1, event);
+    }
+    store.finish(*id, events, {});
+  }
+  const auto shape = [](int64_t channels, int64_t batch) {
+    return fmt::format(R"({{"batch":{},"groups":1,"in_channels":{},"kernel":3,"out_channels":8,)"
+                       R"("padding":1,"size":16,"stride":1}})",
+                       batch, channels);
+  };
+  const std::string narrow = shape(8, 1), wide = shape(16, 2), foreign = shape(32, 1);
+  add_kernels({{narrow.c_str(), 2}, {wide.c_str(), 8}, {foreign.c_str(), 1000}});
   const auto zero = [&] {
     const Json table =
         Json::parse(render(report_cascade(path_, {.catalogue = &catalogue}), "json"));
@@ -184,7 +198,9 @@ TEST_F(CascadeTest, ProductsAreThoseOfTheNetworksLayers) {
   EXPECT_EQ(zero()["product_shapes"], 2);
   EXPECT_NEAR(zero()["product"].get<double>(), 4, 1e-9);
   const double time = (300.0 / 2 + 100.0 / 8) / 400;
-  EXPECT_NEAR(zero()["layers"].get<double>(), 0.75 / (0.5 + 0.25 * (1 - 0.5 * (1 - time))), 1e-9);
+  EXPECT_NEAR(zero()["layers"].get<double>(), 1 / time, 1e-9);
+  lenet.layers[0].macs = 301;  // of other images than the run had
+  EXPECT_EQ(zero()["product"], nullptr);
   lenet.layers.clear();
   EXPECT_EQ(zero()["product"], nullptr) << "benchmarks of other networks";
 }

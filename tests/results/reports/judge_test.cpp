@@ -60,6 +60,16 @@ TEST(Judge, SaysWhyItCannot) {
   timed.above_ceiling = true;
   EXPECT_EQ(reason(timed, Scale::kFull, false),
             "above its own ceiling, where no saving can bring it");
+  auto idle = good;
+  idle.unsound = "it approximated nothing";
+  EXPECT_EQ(reason(idle, Scale::kFull, true), "it approximated nothing");
+  value = judged_value();
+  value.quantity = "time_to_target";
+  auto missed = good;
+  missed.missed = 2;
+  EXPECT_EQ(reason(missed, Scale::kFull, true),
+            fmt::format("2 of {} runs did not reach the target: the mean is of the others alone",
+                        good.n + 2));
   value = judged_value();
   value.basis = "estimated";
   EXPECT_NE(reason(good, Scale::kFull, false).find("estimate"), std::string::npos);

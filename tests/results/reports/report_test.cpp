@@ -832,7 +832,7 @@ TEST_F(ThreeSeeds, CurvesHaveAPointForEachEvaluation) {
 class WorthTest : public ReportTest {
  protected:
   struct Case {
-    int64_t seeds = 6;
+    int64_t seeds = 6, processes = kProcessesForAVerdict;
     double dense_at_two = 0.05, loss = 0.001, speedup = 2;
     RateSchedule rate = RateSchedule::kConstant;
   };
@@ -845,7 +845,7 @@ class WorthTest : public ReportTest {
       runs.push_back(accuracy("dense", seed, {0.6, end - given.dense_at_two, end - 0.0004, end}));
       runs.push_back(accuracy("zero", seed, {0.5, 0.6, 0.7, ours}));
     }
-    for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+    for (int64_t seed = 0; seed < given.processes; ++seed) {
       runs.push_back(timing("zero", static_cast<int64_t>(1000 * given.speedup), seed, 0));
     }
     for (auto& run : runs) {
@@ -883,6 +883,8 @@ TEST_F(WorthTest, YesNeedsThreeThings) {
 // Exact training that stops when the method is done is the method to beat.
 TEST_F(WorthTest, AnExactTrainingOfTheSameTimeDecides) {
   EXPECT_EQ(worth({.dense_at_two = 0}), "no, by same time");
+  // How long the method surely takes few processes do not know.
+  EXPECT_EQ(worth({.processes = 9, .dense_at_two = 0}), "undecided, by speed, same time");
   EXPECT_EQ(worth({.dense_at_two = 0.0009}), "undecided, by same time");
   // Two and a half epochs fit: the evaluation after three counts, which gives dense the more time,
   // so that it is not beaten by it and does not beat by it either.
@@ -1031,6 +1033,25 @@ TEST_F(ReportTest, AMethodThatApproximatedNothingIsMarked) {
   EXPECT_EQ(marked, (std::set<std::string>{"exact", "whole", "kept"}));
 }
 
+// The counts of several ranks are those of one, and its schedule may name others.
+TEST_F(ReportTest, OfSeveralRanksNobodyKnowsThatNothingWasApproximated) {
+  auto run = accuracy("zero", 0, {0.8});
+  run.plan.config.ranks = 2;
+  run.events.insert(run.events.begin(), {{"event", "layer"},
+                                         {"layer", "conv"},
+                                         {"product", "weight_gradient"},
+                                         {"method", "dense"},
+                                         {"calls", 1},
+                                         {"exact_calls", 1},
+                                         {"macs_dense", 100},
+                                         {"macs_done", 100},
+                                         {"density", nullptr}});
+  fill({run});
+  EXPECT_EQ(
+      std::get<std::string>(at(report_table(path_), "zero", "notes")).find("approximated nothing"),
+      std::string::npos);
+}
+
 // A data set may have fewer images than a batch wants.
 TEST_F(ReportTest, ImagesASecondAreOfTheImagesThatAStepHad) {
   auto whole = timing("zero", 2000), fewer = timing("random", 2000);
@@ -1047,8 +1068,14 @@ TEST_F(ReportTest, AccuraciesArePairedWhateverTheirGraphs) {
   auto dense = accuracy("dense", 0, {0.8}), zero = accuracy("zero", 0, {0.7});
   dense.plan.config.device = zero.plan.config.device = DeviceKind::kCuda;
   zero.plan.config.graphs = GraphUse::kOff;
-  fill({dense, zero});
-  EXPECT_NEAR(real(report_table(path_), "zero", "loss_pp"), 10, 1e-9);
+  auto timed = timing("zero", 2000);
+  timed.plan.config.device = DeviceKind::kCuda;
+  timed.plan.config.graphs = GraphUse::kOff;
+  fill({dense, zero, timed});
+  const Table table = report_table(path_);
+  EXPECT_EQ(table.rows.size(), 2u) << "accuracies and timings stand together";
+  EXPECT_NEAR(real(table, "zero", "loss_pp"), 10, 1e-9);
+  EXPECT_NEAR(real(table, "zero", "speedup"), 2, 0.01);
 }
 
 // The exact training of the same time has as long as the method may take: what has less may show
