@@ -49,7 +49,9 @@ void Schedule::check_together(const std::vector<std::string>& names) const {
 
 void Schedule::check_situation(const Situation& situation,
                                const std::vector<std::string>& names) const {
-  const auto& [layer, rules, candidates] = situation;
+  const size_t layer = situation.layer;
+  const auto& rules = situation.rules;
+  const auto& candidates = situation.candidates;
   const auto samples = [&](size_t rule) {
     const int method = rules[rule].method_at(layer);
     return method >= 0 && one_sample_.at(static_cast<size_t>(method));
@@ -90,7 +92,9 @@ void Schedule::check_acts() const {
 }
 
 bool Schedule::acts(const Situation& situation) const {
-  const auto& [layer, rules, candidates] = situation;
+  const size_t layer = situation.layer;
+  const auto& rules = situation.rules;
+  const auto& candidates = situation.candidates;
   for (const int64_t step : steps_to_check(rules, candidates)) {
     const auto deciders = deciding(rules, candidates, step);
     for (const auto product : kAllProducts) {
