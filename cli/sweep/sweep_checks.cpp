@@ -43,10 +43,8 @@ void check_recorded(const PlannedRun& run, const SweepOptions& sweep) {
     throw usage_error("--record: operands are recorded of runs in fp32, {} is in {}", describe(run),
                       name(config.precision));
   }
-  const auto dataset = outline_of(Registry<DatasetEntry>::instance().find(config.dataset));
-  const int64_t per_epoch =
-      steps_per_epoch(training_parts(config, dataset).trained_on, config.batch_size);
-  const int64_t steps = total_steps(config.recipe, per_epoch);
+  const auto [per_epoch, steps] =
+      training_steps(config, outline_of(Registry<DatasetEntry>::instance().find(config.dataset)));
   const int64_t first =
       sweep.record_steps > 0 ? sweep.record_steps : sweep.record_epochs * per_epoch;
   if (first > steps) {

@@ -23,14 +23,19 @@ TrainingParts training_parts(const RunConfig& config, const DatasetOutline& data
   return parts;
 }
 
+TrainingSteps training_steps(const RunConfig& config, const DatasetOutline& dataset) {
+  const int64_t images = training_parts(config, dataset).trained_on;
+  const int64_t per_epoch = steps_per_epoch(images, config.batch_size);
+  return {.per_epoch = per_epoch, .total = total_steps(config.recipe, per_epoch)};
+}
+
 namespace {
 
 // Throws where every rule that approximates something begins behind the end. A timing makes as many
 // steps as it needs.
-void check_length(const RunConfig& config, int64_t images) {
+void check_length(const RunConfig& config, const TrainingSteps& steps) {
   if (config.purpose == Purpose::kTiming) return;
-  const int64_t per_epoch = steps_per_epoch(images, config.batch_size);
-  const int64_t total = total_steps(config.recipe, per_epoch);
+  const auto [per_epoch, total] = steps;
   int64_t soonest = -1;
   for (const auto& rule : config.schedule) {
     if (is_dense(rule.method.empty() ? config.method : rule.method)) continue;
@@ -48,7 +53,7 @@ void check_length(const RunConfig& config, int64_t images) {
 
 void check_demands(const RunConfig& config, const DatasetOutline& dataset,
                    const NetworkInfo& network) {
-  check_length(config, training_parts(config, dataset).trained_on);
+  check_length(config, training_steps(config, dataset));
   network.check_side(image_sizes(config.recipe, dataset).height);
 }
 

@@ -19,6 +19,12 @@ struct TrainingParts {
 // where `config` asks to train on more images than are left beside them, or none are.
 TrainingParts training_parts(const RunConfig& config, const DatasetOutline& dataset);
 
+// Steps of the training that its recipe asks for. Throws as training_parts does.
+struct TrainingSteps {
+  int64_t per_epoch = 0, total = 0;
+};
+TrainingSteps training_steps(const RunConfig& config, const DatasetOutline& dataset);
+
 // Throws Error(kUsage) for the first thing that a run of `config` asks of `dataset` in vain: more
 // images than it has, sizes or crops that its images do not come in (core/data/image_sizes.h),
 // images as large as `network`, that of the run, needs them, a training so long that a rule of its

@@ -230,9 +230,8 @@ std::string same_time_text(const AdviceLine& line) {
 // shared the machine there is no ratio here.
 std::string advice_target_text(const AdviceLine& line) {
   if (line.target == nullptr) return "–";
-  const bool isolated = line.target->step_times == StepTimes::kTimingRuns;
   std::string text = fmt::format(
-      "{}; {} % reached {}/{}", isolated ? speedup_text(*line.target) : "–",
+      "{}; {} % reached {}/{}", line.target->is_isolated() ? speedup_text(*line.target) : "–",
       shortest(shown_percent(line.target->target)), line.target->time.reached, line.target->time.n);
   if (line.control.tried > 0) {
     text += fmt::format(", dense in the same time {}/{}", line.control.reached, line.control.tried);
@@ -314,9 +313,7 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
        {.name = "iso_time_source",
         .value = [](const Line& line) { return std::string(name(line.control.source)); }}});
   append(columns, ratio_columns<Line>("target_speedup", "", [](const Line& line) {
-           const bool isolated =
-               line.target != nullptr && line.target->step_times == StepTimes::kTimingRuns;
-           return isolated ? line.target->speedup : Ratio();
+           return line.target == nullptr ? Ratio() : line.target->isolated_speedup();
          }));
   const auto of_target = [](auto value) {
     return [=](const Line& line) { return line.target == nullptr ? Field() : Field(value(line)); };
@@ -367,13 +364,12 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
                   "larger loss, or surely no better than that training. Else undecided",
                   margin.text(), kSeedsForAWord),
       "ahead of dense in the same time: the method's accuracy minus dense's in as many epochs as "
-      "the "
-      "least that the speedup's interval has leaves it: from the dense runs' own curves under a "
+      "the least that the speedup's interval has leaves it: from the dense runs' own curves under "
+      "a "
       "constant "
       "learning rate (the next evaluation counts), else from runs of their own; p: exact sign-flip "
       "test of the pairs, not adjusted for how many methods there are (in CSV and JSON iso_time_pp "
-      "is "
-      "dense's lead, the other sign)",
+      "is dense's lead, the other sign)",
       "for the networks, data, settings and machines in the lines alone"};
   const auto lettered = letters.lines();
   table.notes.insert(table.notes.begin(), lettered.begin(), lettered.end());

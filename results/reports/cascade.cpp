@@ -179,10 +179,8 @@ struct CascadeLine {
   const TargetRow* target = nullptr;
 
   // None by step times of accuracy runs, which may have shared the machine.
-  bool is_isolated() const {
-    return target != nullptr && target->step_times == StepTimes::kTimingRuns;
-  }
-  Ratio to_target() const { return is_isolated() ? target->speedup : Ratio(); }
+  bool is_isolated() const { return target != nullptr && target->is_isolated(); }
+  Ratio to_target() const { return target == nullptr ? Ratio() : target->isolated_speedup(); }
   bool any() const { return product || row->speedup.n > 0 || to_target().n > 0; }
 };
 
@@ -251,9 +249,10 @@ class Cascade {
       const auto* layers = layers_of(row);
       if (layers == nullptr) return std::nullopt;
       for (const auto& [shape, ratio] : *kernels) {
+        const ShapeKey key = key_of(shape);
         bool any = false;
         for (const auto& layer : *layers) {
-          if (key_of(layer) != key_of(shape)) continue;
+          if (key_of(layer) != key) continue;
           add(ratio, static_cast<double>(layer.macs));
           any = true;
         }

@@ -59,6 +59,11 @@ struct TargetRow {
   // Both runs of every pair arrived at the same evaluation. Between two of them nobody looks, so
   // that equal steps are no measurement, and there is no speedup.
   bool same_evaluation = false;
+
+  // Whether its step times are of timing runs, and not of trainings that may have shared the
+  // machine; and its speedup where they are.
+  bool is_isolated() const { return step_times == StepTimes::kTimingRuns; }
+  Ratio isolated_speedup() const { return is_isolated() ? speedup : Ratio(); }
 };
 
 // "1.31× [1.20, 1.43]"; or why there is none: "– (2/6 pairs arrived)", "– (same evaluation)".

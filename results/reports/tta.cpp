@@ -33,11 +33,10 @@ std::string restricted_mean_text(const TargetRow& line) {
                      seconds_text(line.budget));
 }
 
-bool is_composed(const TargetRow& line) { return line.step_times == StepTimes::kTimingRuns; }
 bool is_shared(const TargetRow& line) { return line.step_times == StepTimes::kAccuracyRuns; }
 
 std::string step_times_name(const TargetRow& line) {
-  if (is_composed(line)) return "timing runs";
+  if (line.is_isolated()) return "timing runs";
   return is_shared(line) ? "the accuracy runs, not isolated" : "";
 }
 
@@ -45,7 +44,7 @@ std::string step_times_name(const TargetRow& line) {
 std::string step_time_text(const TargetRow& line) {
   const std::string text = ratio_text(line.step_time);
   if (is_shared(line)) return text + " [b]";
-  return is_composed(line) && line.speedup.n > 0 ? text + " [a]" : text;
+  return line.is_isolated() && line.speedup.n > 0 ? text + " [a]" : text;
 }
 
 std::string joules_text(const TargetRow& line) {
@@ -154,7 +153,7 @@ std::vector<std::string> target_notes(const Lines& lines, const NoteLetters& let
     origins.insert(fmt::format("target {}: {}", target_text_of(line), line.target.origin));
   }
   notes.insert(notes.end(), origins.begin(), origins.end());
-  if (std::any_of(lines.begin(), lines.end(), is_composed)) {
+  if (std::ranges::any_of(lines, &TargetRow::is_isolated)) {
     notes.emplace_back(
         "a: the speedup is composed: steps from accuracy runs, step times from timing runs");
   }
