@@ -16,12 +16,10 @@
 #include "core/data/dataset.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/files.h"
-#include "core/experiment/tuning.h"
 #include "results/render/text_table.h"
 #include "results/render/verdict.h"
 #include "results/reports/members.h"
 #include "results/reports/stored_items.h"
-#include "results/store/held_out.h"
 
 namespace approx {
 namespace {
@@ -165,8 +163,7 @@ Listing list_experiments(const GlobalOptions& /*options*/) {
 // What items of papers are held against: the store, and what this machine has to go on with.
 struct AtHand {
   std::map<std::string, StoredItem> stored;
-  std::function<std::string(const std::string& dataset)> checksums;  // of the stored runs' data
-  HeldOutAccuracy accuracies;
+  StoredPlans plans;
   std::string data_dir;
   bool gpu = false;
 };
@@ -233,10 +230,8 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
     }
     auto shown = scale == Scale::kFull
                      ? full
-                     : load_layout(path, Catalogue::embedded(), scale, at_hand.checksums);
-    if (shown.tuning) {
-      take_tuned_rates(shown, at_hand.accuracies, Catalogue::embedded(), at_hand.checksums);
-    }
+                     : load_layout(path, Catalogue::embedded(), scale, at_hand.plans.checksums());
+    at_hand.plans.plan(shown, Catalogue::embedded());
     state = state_text(shown, at_hand);
     row.push_back(state.get<std::string>());
     const auto missing = lacking(shown, at_hand);
@@ -257,13 +252,13 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
 Listing list_papers(const GlobalOptions& options) {
   Listing listing{{"item", "of", "full", "reduced", "smoke", "lacks here", "title"}};
   const AtHand at_hand = {.stored = stored_items(options.db),
-                          .checksums = stored_checksums(options.db),
-                          .accuracies = stored_accuracy(options.db),
+                          .plans = StoredPlans(options.db),
                           .data_dir = options.data_dir,
                           .gpu = !read_machine().nvidia_driver.empty()};
   for (const auto& [name, path] : known_experiments()) {
     try {
-      const auto full = load_layout(path, Catalogue::embedded(), Scale::kFull, at_hand.checksums);
+      const auto full =
+          load_layout(path, Catalogue::embedded(), Scale::kFull, at_hand.plans.checksums());
       if (!full.paper.item.empty()) add_paper(name, path, full, at_hand, listing);
     } catch (const Error& error) {
       std::cerr << printable(error.what()) << '\n';

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/experiment/grid.h"
-#include "core/experiment/tuning.h"
 #include "results/store/database.h"
 #include "results/store/held_out.h"
 
@@ -23,8 +22,25 @@ std::function<std::string(const std::string& dataset)> stored_checksums(const st
   };
 }
 
-void take_stored_rates(Experiment& item, const std::string& db, const Catalogue& catalogue) {
-  if (item.tuning) take_tuned_rates(item, stored_accuracy(db), catalogue, stored_checksums(db));
+StoredPlans::StoredPlans(const std::string& path)
+    : checksums_(stored_checksums(path)), accuracies_(stored_accuracy(path)) {
+  if (!std::filesystem::exists(path)) return;
+  auto db = open_snapshot(path);
+  for_each_row(db,
+               "SELECT min(device) = 'cuda' FROM cell WHERE cell_id IN (SELECT cell_id FROM run "
+               "WHERE state IN ('finished', 'diverged'))",
+               [&](SQLite::Statement& row) { on_gpu_ = row.getColumn(0).getInt() == 1; });
+}
+
+void StoredPlans::plan(Experiment& item, const Catalogue& catalogue) const {
+  if (auto* trainings = std::get_if<Trainings>(&item.work); trainings != nullptr && on_gpu_) {
+    for (auto& run : trainings->runs) {
+      if (!run.excluded.empty() || run.config.device == DeviceKind::kCuda) continue;
+      run.config.device = DeviceKind::kCuda;
+      set_keys(run, checksums_(run.config.dataset), catalogue);
+    }
+  }
+  if (item.tuning) take_tuned_rates(item, accuracies_, catalogue, checksums_);
 }
 
 Members members_of(const Experiment& item, const std::string& path, const Catalogue* catalogue) {

@@ -107,16 +107,16 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
                      const ReportOptions& options,
                      const std::map<std::string, StoredItem>& stored) {
   PaperItem item;
-  const auto checksums = stored_checksums(db);
-  item.layout = load_layout(name, *options.catalogue, Scale::kFull, checksums);
+  const StoredPlans plans(db);
+  item.layout = load_layout(name, *options.catalogue, Scale::kFull, plans.checksums());
   std::map<Scale, Experiment> loaded;
   const auto at_scale = [&](Scale wanted) -> Experiment& {
     const auto [at, is_new] = loaded.try_emplace(wanted);
     if (is_new) {
       at->second = wanted == Scale::kFull
                        ? item.layout
-                       : load_layout(name, *options.catalogue, wanted, checksums);
-      take_stored_rates(at->second, db, *options.catalogue);
+                       : load_layout(name, *options.catalogue, wanted, plans.checksums());
+      plans.plan(at->second, *options.catalogue);
     }
     return at->second;
   };

@@ -205,6 +205,32 @@ TEST_F(PaperReport, MembersOnThreadsOfAnyMachine) {
   EXPECT_FALSE(is_member(other, &test_catalogue()));
 }
 
+// Which device computes a run is the sweep's choice: what a GPU trained of an item is the item's,
+// as long as no run of the store was computed elsewhere.
+TEST_F(PaperReport, AStoreOfAGpuHasTheRunsOfAnItemThere) {
+  const auto parse = [&](const char* device) {
+    auto item = parse_experiment(
+        fmt::format("id = \"paper:table\"\nnetwork = \"small_cnn\"\ndataset = \"mnist14\"\n"
+                    "threads = 1\nseeds = \"0-5\"\nmethod = [\"dense\", \"zero\"]\n"
+                    "schedule = \"wang2019_cnn2\"\ndevice = \"{}\"",
+                    device),
+        "x.toml", {}, test_catalogue(), stored_checksums(path_));
+    item.paper.values = {accuracy_value()};
+    item.paper.values[0].paper = {{{"90", 90.0}}, {{"88", 88.0}}};
+    return item;
+  };
+  const auto layout = parse("cpu"), on_gpu = parse("cuda");
+  const auto verdict = [&] {
+    auto shown = parse("cpu");
+    StoredPlans(path_).plan(shown, test_catalogue());
+    return at(report_paper(path_, layout, shown), "zero", "accuracy_loss", "verdict");
+  };
+  fill(on_gpu, 6);
+  EXPECT_EQ(verdict(), name(Verdict::kReproduced));
+  fill(layout, 1);
+  EXPECT_EQ(verdict(), name(Verdict::kNotComparable)) << "of two devices";
+}
+
 // A new built-in table of kernel rules is no reason to lose what was timed by the last one.
 TEST_F(PaperReport, TimingsByEarlierKernelRulesAreMembers) {
   const auto item = parse_experiment(
