@@ -3,6 +3,7 @@ database. scripts/make-results writes them between their marks."""
 
 import json
 import sqlite3
+from statistics import median
 
 from product_tables import of_rows
 
@@ -11,11 +12,14 @@ DENSITIES = ("0.5", "0.1", "0.02", "0.01")
 ENTRIES = ("sparse_", "block_")  # variants that multiply the entries or tiles that are left
 
 
-def tables(kernels, db):
-    """By the name of its mark. `kernels` are the rows of the database's `report kernels`."""
-    rows = [row for row in kernels if row["verdict"] != "skipped"]
-    return {"gpu: pruning": pruning([row for row in rows if row["precision"] == "bf16"]),
-            "gpu: crossover": crossover(rows),
+def tables(kernels, later, db):
+    """By the name of its mark. `kernels` are the rows of `report kernels` of the first GPU, whose
+    other results are in `db`, `later` those of the second, which has no crossovers in 16 bits."""
+    rows, later = ([row for row in of if row["verdict"] != "skipped"] for of in (kernels, later))
+    in_bf16 = [row for row in rows if row["precision"] == "bf16"]
+    return {"gpu: engines": engines(later),
+            "gpu: pruning": pruning(in_bf16),
+            "gpu: crossover": crossover([*later, *in_bf16]),
             "gpu: sampled": sampled(rows),
             "gpu: layers": layers(db)}
 
@@ -36,6 +40,26 @@ def by_shape(rows, op):
     shapes = dict.fromkeys(row["shape"] for row in rows if row["op"] == op)
     return {shape: [row for row in rows if (row["shape"], row["op"]) == (shape, op)]
             for shape in shapes if "/" in shape}
+
+
+def engines(rows):
+    """In how many exact products the engine of cuDNN that was chosen is faster than the faster of
+    LibTorch's layouts, and in how many slower."""
+    lines = []
+    for precision in ("fp32", "tf32", "bf16"):
+        ratios = []
+        own = [row for row in rows if row["precision"] == precision and
+               row["method"] == "dense" and row["caches"] == "warm"]
+        for op, shape in dict.fromkeys((row["op"], row["shape"]) for row in own):
+            one = [row for row in own if (row["op"], row["shape"]) == (op, shape)]
+            theirs, libtorch = (fastest(row for row in one if row["variant"].startswith(name))
+                                for name in ("cudnn", "libtorch"))
+            if theirs is not None and libtorch is not None:
+                ratios.append(libtorch / theirs)
+        lines.append([precision, f"{len(ratios)}", f"{sum(ratio > 1.03 for ratio in ratios)}",
+                      f"{sum(ratio < 1 / 1.03 for ratio in ratios)}", f"{median(ratios):.2f}"])
+    return text_of(["", "products", "engine more than 3 % faster", "more than 3 % slower",
+                    "LibTorch's time over its, median"], lines)
 
 
 def pruning(rows):
@@ -59,16 +83,17 @@ def pruning(rows):
 def crossover(rows):
     """Exact time over that of the faster of entries and tiles, by the share that is left."""
     lines = []
-    for precision in ("fp32", "bf16"):
+    for precision in ("fp32", "tf32", "bf16"):
         for op in ("data_gradient", "weight_gradient"):
             for shape, cases in by_shape(rows, op).items():
-                own = [row for row in cases if row["precision"] == precision]
-                exact = fastest(row for row in own if row["method"] == "dense")
+                own = [row for row in cases if row["precision"] == precision and
+                       row["method"].startswith(AT_RANDOM) and row["variant"].startswith(ENTRIES)]
+                exact = fastest(own, "baseline_ns_median")
                 cells = []
                 for density in DENSITIES:
-                    best = fastest(row for row in own if row["method"] == AT_RANDOM + density and
-                                   row["variant"].startswith(ENTRIES))
-                    ratio = None if best is None or exact is None else exact / best
+                    ratio = max((row["speedup"] for row in own
+                                 if row["method"] == AT_RANDOM + density and row["speedup"]),
+                                default=None)
                     cells.append("–" if ratio is None else
                                  f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}")
                 if any(cell != "–" for cell in cells):
