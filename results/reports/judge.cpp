@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kSeedsForAVerdict = 6;  // fewer can never show a difference at 5 %
 
 bool is_count(const ReportedValue& value) {
-  return value.basis == "count" || value.quantity == "compute_reduction" ||
-         value.quantity == "communication_reduction";
+  return value.basis == Basis::kCount || value.quantity == PaperQuantity::kComputeReduction ||
+         value.quantity == PaperQuantity::kCommunicationReduction;
 }
 
 bool is_by_construction(const ReportedValue& value, const Measured& measured) {
@@ -26,7 +26,7 @@ std::string obstacle(const ReportedValue& value, const Measured& measured,
   if (!value.hardware.empty() && is_timing(value.quantity)) {
     return "measured on other hardware: " + value.hardware;
   }
-  if (value.basis == "estimated") {
+  if (value.basis == Basis::kEstimated) {
     return measured.estimated ? "both are estimates, each from the times of its own machine"
                               : "the paper's number is an estimate, ours is measured";
   }

@@ -74,12 +74,12 @@ Measured layer_time_number(const ReportedValue& value, size_t row, const Json& c
   }
   Measured measured;
   if (total <= 0 || row >= methods.size()) return measured;
-  const bool saved = value.quantity == "time_saved";
-  if (value.quantity == "time" && value.unit == "%" && row == 0) {
+  const bool saved = value.quantity == PaperQuantity::kTimeSaved;
+  if (value.quantity == PaperQuantity::kTime && value.unit == "%" && row == 0) {
     measured.n = 1;
     measured.value = 100 * data_gradients / total;
   } else if (saved && row > 0) {
-    const bool estimated = value.basis == "estimated";
+    const bool estimated = value.basis == Basis::kEstimated;
     double left = 0, before = 0;
     for (const auto& time : times) {
       if (time.method != methods[row]) continue;

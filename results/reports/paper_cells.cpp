@@ -83,8 +83,8 @@ Measured of_timing(const Ratio& ratio, bool saved) {
 
 // Of the steps, or of the backward pass alone, which has no ceiling: that is one of whole steps.
 Measured of_timing(const Row& row, const ReportedValue& value) {
-  const bool saved = value.quantity == "time_saved";
-  if (value.basis == kBackwardBasis) return of_timing(row.backward, saved);
+  const bool saved = value.quantity == PaperQuantity::kTimeSaved;
+  if (value.basis == Basis::kBackward) return of_timing(row.backward, saved);
   Measured measured = of_timing(row.speedup, saved);
   measured.above_ceiling = row.notes[kAboveCeiling];
   return measured;
@@ -205,27 +205,39 @@ Measured PaperCells::measure(const ReportedValue& value, Place at) const {
 }
 
 Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place at) const {
-  const std::string& quantity = value.quantity;
   const bool best = value.definition.starts_with("best");
   const Contents& contents = set_.contents();
-  if (quantity == kRealisation) return of_realisation(row);
-  if (value.basis == "estimated") return estimate(value, row);
-  if (is_speed(quantity)) return of_timing(row, value);
-  if (quantity == "accuracy_loss") return loss(row, at, best);
-  if (quantity == "accuracy") return of_summary(best ? row.best : row.accuracy, row);
-  if (quantity == "density") return of_counts(gradient_density(contents, row), row);
-  if (quantity == "loss") return of_summary(train_loss(contents, row), row);
-  if (quantity == "time_to_target") return of_target(row.time_to_target, row);
-  if (quantity == "compute_reduction") {
-    const bool approximated = is_of_approximated(value);
-    const auto count = [&](const Run& run) {
-      return compute_reduction(contents, run, approximated);
-    };
-    return of_counts(of_each_run(row, count), row);
-  }
-  if (quantity == "communication_reduction") {
-    const auto count = [&](const Run& run) { return communication_reduction(contents, run); };
-    return of_counts(of_each_run(row, count), row);
+  if (value.basis == Basis::kEstimated) return estimate(value, row);
+  switch (value.quantity) {
+    case PaperQuantity::kRealisation:
+      return of_realisation(row);
+    case PaperQuantity::kSpeedup:
+    case PaperQuantity::kTimeSaved:
+      return of_timing(row, value);
+    case PaperQuantity::kAccuracyLoss:
+      return loss(row, at, best);
+    case PaperQuantity::kAccuracy:
+      return of_summary(best ? row.best : row.accuracy, row);
+    case PaperQuantity::kDensity:
+      return of_counts(gradient_density(contents, row), row);
+    case PaperQuantity::kLoss:
+      return of_summary(train_loss(contents, row), row);
+    case PaperQuantity::kTimeToTarget:
+      return of_target(row.time_to_target, row);
+    case PaperQuantity::kComputeReduction: {
+      const bool approximated = is_of_approximated(value);
+      const auto count = [&](const Run& run) {
+        return compute_reduction(contents, run, approximated);
+      };
+      return of_counts(of_each_run(row, count), row);
+    }
+    case PaperQuantity::kCommunicationReduction: {
+      const auto count = [&](const Run& run) { return communication_reduction(contents, run); };
+      return of_counts(of_each_run(row, count), row);
+    }
+    case PaperQuantity::kTime:
+    case PaperQuantity::kError:
+      break;  // of kernels and studies
   }
   return {};
 }
@@ -254,7 +266,7 @@ Measured PaperCells::estimate(const ReportedValue& value, const Row& row) const 
   const auto ours = estimated_speedup(row);
   if (!ours) return {.why_none = kNoShares};
   Measured measured;
-  if (value.quantity == "time_to_target") {
+  if (value.quantity == PaperQuantity::kTimeToTarget) {
     std::vector<double> dense_ns;
     for (const auto& pairs : set_.block_pairs(row)) {
       for (const auto& pair : pairs) dense_ns.push_back(pair.dense_ns);
@@ -266,7 +278,7 @@ Measured PaperCells::estimate(const ReportedValue& value, const Row& row) const 
       seconds.push_back(static_cast<double>(steps) * step_s);
     }
     measured = of_target(summarize(seconds), row);
-  } else if (value.quantity == "speedup" && !value.against.empty()) {
+  } else if (value.quantity == PaperQuantity::kSpeedup && !value.against.empty()) {
     const Row* other = row_labelled(value.against);
     if (other == &row) return {};
     if (other == nullptr) {
@@ -304,18 +316,20 @@ std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
     return timed ? "no timing run in the store" : "no finished run in the store";
   }
   if (timed) {
-    if (value.quantity == kRealisation && row->speedup.n > 0) return "its runs did not count it";
-    if (value.basis == kBackwardBasis && row->speedup.n > 0) {
+    if (value.quantity == PaperQuantity::kRealisation && row->speedup.n > 0)
+      return "its runs did not count it";
+    if (value.basis == Basis::kBackward && row->speedup.n > 0) {
       return "its timing runs did not time the backward pass by itself";
     }
     return row->notes[kTainted] ? "its timing was disturbed: sweep --rerun tainted times it again"
                                 : "its timing runs have no pair of blocks";
   }
-  if (value.quantity == "accuracy_loss") return "no dense run of its seeds to compare with";
-  if (value.quantity == "time_to_target" || value.basis == "estimated") {
+  if (value.quantity == PaperQuantity::kAccuracyLoss)
+    return "no dense run of its seeds to compare with";
+  if (value.quantity == PaperQuantity::kTimeToTarget || value.basis == Basis::kEstimated) {
     return row->target ? "no run reached the target" : "the experiment has no target";
   }
-  if (value.quantity == "communication_reduction" && run->config.ranks == 1) {
+  if (value.quantity == PaperQuantity::kCommunicationReduction && run->config.ranks == 1) {
     return "its runs are of one rank, which sends nothing";
   }
   return "its runs did not record it";

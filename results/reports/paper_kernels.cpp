@@ -107,10 +107,10 @@ Measured of_kernel(const ReportedValue& value, const KernelResult& result) {
     measured.n = 1;
     measured.value = *number / unit;
   };
-  if (value.quantity == "speedup") {
+  if (value.quantity == PaperQuantity::kSpeedup) {
     take(result.ratio, 1);
     measured.lo = result.lo, measured.hi = result.hi;
-  } else if (value.quantity == "time" && value.unit == "ms") {
+  } else if (value.quantity == PaperQuantity::kTime && value.unit == "ms") {
     if (value.definition == "dense") take(result.baseline_ns, 1e6);
     if (value.definition == "approximated") take(result.ns, 1e6);
   }
@@ -171,7 +171,8 @@ Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, Footnotes& 
                               return line.is_first() ? line.shape->label : "";
                             }}};
   for (const auto& value : paper.values) {
-    std::string header = value.definition.empty() ? value.quantity : value.definition;
+    std::string header =
+        value.definition.empty() ? std::string(name(value.quantity)) : value.definition;
     if (!value.unit.empty()) header += ", " + value.unit;
     columns.push_back({.header = std::move(header), .text = [&value](const Line& line) {
                          return line.is_first() ? reported_at(value, line.index).printed : "";

@@ -6,6 +6,17 @@
 #include "core/experiment/departures.h"
 
 namespace approx {
+namespace {
+
+Field field_of(const std::string& text) { return text; }
+
+template <NamedEnum E>
+Field field_of(E value) {
+  return std::string(name(value));
+}
+
+}  // namespace
+
 Columns<PaperLine> paper_columns() {
   using Line = PaperLine;
   // An item that prints no numbers has nothing here.
@@ -13,9 +24,9 @@ Columns<PaperLine> paper_columns() {
     return
         [value](const Line& line) { return line.value == nullptr ? Field() : Field(value(line)); };
   };
-  const auto of_value = [](std::string ReportedValue::*text) {
-    return [text](const Line& line) {
-      return line.value == nullptr ? Field() : Field(line.value->*text);
+  const auto of_value = [](auto ReportedValue::*member) {
+    return [member](const Line& line) {
+      return line.value == nullptr ? Field() : field_of(line.value->*member);
     };
   };
   return {
@@ -54,7 +65,8 @@ std::vector<std::string> finding_notes(const Experiment& layout, const Experimen
   auto notes = departure_lines(layout, shown);
   if (!layout.paper.finding.empty()) notes.push_back("the paper: " + layout.paper.finding);
   for (const auto& value : layout.paper.values) {
-    if (!value.note.empty()) notes.push_back(fmt::format("{}: {}", value.quantity, value.note));
+    if (!value.note.empty())
+      notes.push_back(fmt::format("{}: {}", name(value.quantity), value.note));
   }
   return notes;
 }

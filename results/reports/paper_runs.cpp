@@ -173,9 +173,9 @@ class RunsTable {
                            note == kAboveCeiling || note == kEarlierRules || note == kTimedByBuilds;
       if (!row->notes[note] || (of_time && !is_timing(shown.value.quantity))) continue;
       if (note == kFew && is_of_processes(shown.value)) continue;  // it counts processes
-      if (note == kAboveCeiling && shown.value.basis != "measured-e2e") continue;  // of steps
+      if (note == kAboveCeiling && shown.value.basis != Basis::kEndToEnd) continue;  // of steps
       if (note == kShared) continue;  // no throughput here
-      if (note == kTimesElsewhere && shown.value.quantity != "time_to_target") continue;
+      if (note == kTimesElsewhere && shown.value.quantity != PaperQuantity::kTimeToTarget) continue;
       add_piece(line.notes, "; ", kNoteNames[note]);
       add_piece(marks, ",", footnotes_.letter(kNoteTexts[note]));
     }

@@ -44,7 +44,8 @@ Columns<PaperLine> not_run_columns(const ItemReport& paper) {
             [&paper](const Line& line) {
               if (line.value == nullptr) return paper.item;
               return fmt::format("{}{}{} {} ({})", line.row, line.row.empty() ? "" : ": ",
-                                 line.value->quantity, line.value->unit, line.value->basis);
+                                 name(line.value->quantity), line.value->unit,
+                                 name(line.value->basis));
             }},
        {.header = "printed in the paper",
         .text = [](const Line& line) { return line.value == nullptr ? "–" : line.number.printed; }},

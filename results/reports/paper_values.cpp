@@ -14,7 +14,7 @@ namespace {
 // The losses against dense that the paper's accuracies make; none where it prints no two of them.
 std::optional<ReportedValue> derived_loss(const PaperGrid& grid, const ReportedValue& accuracy) {
   ReportedValue loss = accuracy;
-  loss.quantity = "accuracy_loss";
+  loss.quantity = PaperQuantity::kAccuracyLoss;
   loss.unit = "pp";
   loss.tolerance.reset();  // that of accuracies; a difference is judged by the item's margin
   loss.note.clear();
@@ -43,15 +43,16 @@ std::optional<ReportedValue> derived_loss(const PaperGrid& grid, const ReportedV
 std::optional<ReportedValue> derived_realisation(const std::vector<ReportedValue>& values) {
   const auto has = [&values](auto is) { return std::find_if(values.begin(), values.end(), is); };
   const auto speed = has([](const ReportedValue& value) { return is_speed(value.quantity); });
-  const auto work =
-      has([](const ReportedValue& value) { return value.quantity == "compute_reduction"; });
+  const auto work = has([](const ReportedValue& value) {
+    return value.quantity == PaperQuantity::kComputeReduction;
+  });
   if (speed == values.end() || work == values.end()) return std::nullopt;
   ReportedValue value = *speed;
-  value.quantity = kRealisation;
+  value.quantity = PaperQuantity::kRealisation;
   value.definition.clear();
   value.unit.clear();
   value.note.clear();
-  value.basis = "measured-e2e";
+  value.basis = Basis::kEndToEnd;
   for (auto& row : value.paper) {
     for (auto& number : row) number = {};
   }
@@ -59,7 +60,9 @@ std::optional<ReportedValue> derived_realisation(const std::vector<ReportedValue
 }
 
 int digits_of(const ReportedValue& value) {
-  return value.quantity == "time" ? 3 : value.quantity == "time_saved" ? 1 : 2;
+  return value.quantity == PaperQuantity::kTime        ? 3
+         : value.quantity == PaperQuantity::kTimeSaved ? 1
+                                                       : 2;
 }
 
 }  // namespace
@@ -67,12 +70,13 @@ int digits_of(const ReportedValue& value) {
 std::vector<ShownValue> shown_values(const PaperGrid& grid) {
   const auto& values = grid.layout().paper.values;
   const bool prints_losses = std::any_of(values.begin(), values.end(), [](const auto& value) {
-    return value.quantity == "accuracy_loss";
+    return value.quantity == PaperQuantity::kAccuracyLoss;
   });
   std::vector<ShownValue> shown;
   for (const auto& value : values) {
-    shown.push_back({.value = value, .is_difference = value.quantity == "accuracy_loss"});
-    if (value.quantity != "accuracy" || prints_losses) continue;
+    shown.push_back(
+        {.value = value, .is_difference = value.quantity == PaperQuantity::kAccuracyLoss});
+    if (value.quantity != PaperQuantity::kAccuracy || prints_losses) continue;
     if (auto loss = derived_loss(grid, value)) {
       shown.push_back({.value = std::move(*loss), .is_difference = true, .derived = true});
     }
@@ -85,8 +89,9 @@ std::vector<ShownValue> shown_values(const PaperGrid& grid) {
 
 std::string value_header(const PaperGrid& grid, const ShownValue& shown, size_t column) {
   const ReportedValue& value = shown.value;
-  const bool best = value.quantity == "accuracy" && value.definition.starts_with("best");
-  std::string text = value.quantity;
+  const bool best =
+      value.quantity == PaperQuantity::kAccuracy && value.definition.starts_with("best");
+  std::string text(name(value.quantity));
   std::replace(text.begin(), text.end(), '_', ' ');
   if (shown.is_difference) text = "loss vs dense";
   if (best) text = "best accuracy";
@@ -97,7 +102,8 @@ std::string value_header(const PaperGrid& grid, const ShownValue& shown, size_t 
   const bool named = best || value.definition == "final" || value.definition.empty();
   if (alike > 1 && !named && !shown.derived) text += ", " + value.definition;
   if (!value.unit.empty()) text += ", " + value.unit;
-  if (value.basis != "measured-e2e" && !shown.derived) text += fmt::format(" ({})", value.basis);
+  if (value.basis != Basis::kEndToEnd && !shown.derived)
+    text += fmt::format(" ({})", name(value.basis));
   const std::string& label = grid.columns()[column];
   return label.empty() ? text : fmt::format("{}: {}", label, text);
 }

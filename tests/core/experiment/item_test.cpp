@@ -105,7 +105,8 @@ TEST(ItemReport, ReadsWhatThePaperPrintsAndWhatItMeans) {
   EXPECT_EQ(paper.margin, 0.5);
   ASSERT_EQ(paper.values.size(), 1u);
   const auto& value = paper.values[0];
-  EXPECT_EQ(value.basis, "measured-e2e");
+  EXPECT_EQ(value.quantity, PaperQuantity::kAccuracy);
+  EXPECT_EQ(value.basis, Basis::kEndToEnd);
   EXPECT_EQ(value.tolerance, 0.3);
   ASSERT_EQ(value.paper.size(), 2u);
   ASSERT_EQ(paper.departures.size(), 1u);

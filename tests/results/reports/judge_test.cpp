@@ -7,7 +7,7 @@ namespace {
 
 ReportedValue judged_value() {
   ReportedValue value;
-  value.quantity = "accuracy";
+  value.quantity = PaperQuantity::kAccuracy;
   value.unit = "%";
   value.tolerance = 0.5;
   return value;
@@ -51,7 +51,7 @@ TEST(Judge, SaysWhyItCannot) {
   // An accuracy is that of a network, a time that of a machine.
   value.hardware = "Titan Xp";
   EXPECT_EQ(judge(value, 91.0, good, {}).verdict, Verdict::kReproduced);
-  value.quantity = "speedup";
+  value.quantity = PaperQuantity::kSpeedup;
   EXPECT_EQ(reason(good, Scale::kFull, false), "measured on other hardware: Titan Xp");
   value.hardware.clear();
   EXPECT_EQ(reason(measured(91.0, 0.1, 9), Scale::kFull, false), "n = 9: fewer than 10 processes");
@@ -64,14 +64,14 @@ TEST(Judge, SaysWhyItCannot) {
   idle.unsound = "it approximated nothing";
   EXPECT_EQ(reason(idle, Scale::kFull, true), "it approximated nothing");
   value = judged_value();
-  value.quantity = "time_to_target";
+  value.quantity = PaperQuantity::kTimeToTarget;
   auto missed = good;
   missed.missed = 2;
   EXPECT_EQ(reason(missed, Scale::kFull, true),
             fmt::format("2 of {} runs did not reach the target: the mean is of the others alone",
                         good.n + 2));
   value = judged_value();
-  value.basis = "estimated";
+  value.basis = Basis::kEstimated;
   EXPECT_NE(reason(good, Scale::kFull, false).find("estimate"), std::string::npos);
 
   EXPECT_EQ(judge(value, 91.0, {.why_none = "no run"}, {}).verdict, Verdict::kNotRun);
@@ -81,8 +81,8 @@ TEST(Judge, SaysWhyItCannot) {
 // Half of the channels gives half of the work: no run was needed for it.
 TEST(Judge, ACountThatFollowsFromTheConfigurationReproducesNothing) {
   auto value = judged_value();
-  value.quantity = "compute_reduction";
-  value.basis = "count";
+  value.quantity = PaperQuantity::kComputeReduction;
+  value.basis = Basis::kCount;
   auto same = measured(50, 0);
   same.same_in_all = true;
   const auto at = [&](double paper, const Circumstances& around) {
@@ -98,7 +98,7 @@ TEST(Judge, ACountThatFollowsFromTheConfigurationReproducesNothing) {
 
 TEST(Judge, WhatRanksDoNotSendIsCounted) {
   auto value = judged_value();
-  value.quantity = "communication_reduction";
+  value.quantity = PaperQuantity::kCommunicationReduction;
   auto same = measured(50, 0);
   same.same_in_all = true;
   EXPECT_EQ(judge(value, 50, same, {}).verdict, Verdict::kByConstruction);
@@ -108,8 +108,8 @@ TEST(Judge, WhatRanksDoNotSendIsCounted) {
 // What data decide is judged as every other number is, whatever its basis is called.
 TEST(Judge, ACountThatDataDecideNeedsScaleDataAndSeeds) {
   auto value = judged_value();
-  value.quantity = "density";
-  value.basis = "count";
+  value.quantity = PaperQuantity::kDensity;
+  value.basis = Basis::kCount;
   const auto good = measured(91.0, 0.1);
   const auto reason = [&](const Measured& ours, const Circumstances& around) {
     const auto judgement = judge(value, 91.0, ours, around);

@@ -19,7 +19,7 @@ namespace {
 
 ReportedValue accuracy_value() {
   ReportedValue value;
-  value.quantity = "accuracy";
+  value.quantity = PaperQuantity::kAccuracy;
   value.unit = "%";
   value.tolerance = 0.5;
   return value;
@@ -366,7 +366,7 @@ TEST_F(PaperReport, ABaselineMayStandInAnotherRow) {
 TEST_F(PaperReport, ACountMayBeOfTheApproximatedLayersAlone) {
   auto experiment = item(1);
   ReportedValue whole, part;
-  whole.quantity = part.quantity = "compute_reduction";
+  whole.quantity = part.quantity = PaperQuantity::kComputeReduction;
   part.definition = "of the approximated layers";
   experiment.paper.values = {whole, part};
   RunStore store(path_, RunStore::Mode::kWrite);
@@ -400,9 +400,9 @@ TEST_F(PaperReport, WhatRanksDidNotSendIsCountedOverAllThatTheySend) {
     if (run.method_label != "dense") run = of_ranks(4, run);
   }
   ReportedValue value;
-  value.quantity = "communication_reduction";
+  value.quantity = PaperQuantity::kCommunicationReduction;
   value.unit = "%";
-  value.basis = "count";
+  value.basis = Basis::kCount;
   value.paper = {{{"0", 0.0}}, {{"58", 58.0}}, {{"48", 48.0}}};
   experiment.paper.values = {value};
   {
@@ -439,7 +439,7 @@ TEST_F(PaperReport, TrainingsAndTimingsMayBeOfOtherNumbersOfRanks) {
     trainings_of(experiment).push_back(planned("zero", seed, Purpose::kTiming));
   }
   ReportedValue speedup;
-  speedup.quantity = "speedup";
+  speedup.quantity = PaperQuantity::kSpeedup;
   experiment.paper.values = {accuracy_value(), speedup};
   {
     RunStore store(path_, RunStore::Mode::kWrite);
@@ -471,8 +471,8 @@ TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
     std::replace(key.begin(), key.end(), '/', '-');
   }
   ReportedValue speedup, target;
-  speedup.quantity = "speedup";
-  target.quantity = "time_to_target";
+  speedup.quantity = PaperQuantity::kSpeedup;
+  target.quantity = PaperQuantity::kTimeToTarget;
   experiment.paper.values = {accuracy_value(), speedup, target};
   experiment.target = Target{"accuracy", 0.99};
   RunStore store(path_, RunStore::Mode::kWrite);
@@ -511,7 +511,7 @@ TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
 TEST_F(PaperReport, TheReferenceOfATimeThatIsSavedIsMeasured) {
   auto experiment = item(1);
   for (auto& run : trainings_of(experiment)) run.config.purpose = Purpose::kTiming;
-  experiment.paper.values[0].quantity = "time_saved";
+  experiment.paper.values[0].quantity = PaperQuantity::kTimeSaved;
   RunStore store(path_, RunStore::Mode::kWrite);
   store.add_experiment(experiment, "sweep");
   for (const auto& run : experiment.runs()) {
@@ -533,7 +533,7 @@ TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
   experiment.work = KernelItem();
   experiment.paper.labels = {"8x8"};
   ReportedValue time, skipped;
-  time.quantity = skipped.quantity = "time";
+  time.quantity = skipped.quantity = PaperQuantity::kTime;
   time.unit = skipped.unit = "ms";
   time.definition = "dense";
   skipped.definition = "transposes";
@@ -633,7 +633,7 @@ TEST_F(PaperReport, ABenchmarkInSeveralPrecisionsIsSummedUpForEach) {
   experiment.work = KernelItem();
   experiment.paper.labels = {"8x8", "4x4"};
   ReportedValue speed;
-  speed.quantity = "speedup";
+  speed.quantity = PaperQuantity::kSpeedup;
   speed.unit = "x";
   speed.hardware = "Titan Xp";
   speed.paper = {{{"2", 2.0}}, {{"0.5", 0.5}}};
@@ -726,7 +726,7 @@ TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
 TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
   auto experiment = item(1);
   for (auto& run : trainings_of(experiment)) run.config.purpose = Purpose::kTiming;
-  experiment.paper.values[0].quantity = "speedup";
+  experiment.paper.values[0].quantity = PaperQuantity::kSpeedup;
   RunStore store(path_, RunStore::Mode::kWrite);
   store.add_experiment(experiment, "sweep");
   for (const auto& run : experiment.runs()) {
@@ -761,10 +761,10 @@ TEST_F(PaperReport, TheBackwardPassIsAColumnOfItsOwn) {
   auto experiment = item(2);
   for (auto& run : trainings_of(experiment)) run.config.purpose = Purpose::kTiming;
   auto& values = experiment.paper.values;
-  values[0].quantity = "speedup";
+  values[0].quantity = PaperQuantity::kSpeedup;
   values[0].paper.clear();
   values.push_back(values[0]);
-  values[1].basis = "measured-backward";
+  values[1].basis = Basis::kBackward;
   values[1].paper = {{{"", std::nullopt}}, {{"4×", 4.0}}};
   RunStore store(path_, RunStore::Mode::kWrite);
   store.add_experiment(experiment, "sweep");
@@ -815,12 +815,12 @@ TEST_F(PaperReport, AnEstimateOfTheTimeToATargetIsMadeOfStepsAndShares) {
   }
   experiment.target = Target{"accuracy", 0.8};
   ReportedValue time = accuracy_value();
-  time.quantity = "time_to_target";
+  time.quantity = PaperQuantity::kTimeToTarget;
   time.unit = "s";
   ReportedValue estimated = time;
-  estimated.basis = "estimated";
+  estimated.basis = Basis::kEstimated;
   ReportedValue speed = estimated;
-  speed.quantity = "speedup";
+  speed.quantity = PaperQuantity::kSpeedup;
   speed.unit = "x";
   speed.against = "random";
   speed.paper = {{{"", std::nullopt}}, {{"0.5", 0.5}}};
@@ -1058,9 +1058,9 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
 
   // What the paper prints stands below: the study has columns of its own.
   ReportedValue value;
-  value.quantity = "error";
+  value.quantity = PaperQuantity::kError;
   value.definition = "of 10 of 100";
-  value.basis = "count";
+  value.basis = Basis::kCount;
   value.paper = {{{"0.5", 0.5}}, {{"", std::nullopt}}, {{"0.25", 0.25}}};
   experiment.paper.labels = {"crs", "top-k", "bernoulli"};
   experiment.paper.values = {value};
@@ -1074,7 +1074,7 @@ TEST_F(PaperReport, NumbersMadeOfLayerTimesStandBesideThePapers) {
   Experiment experiment = experiment_of({}, "paper:figure");
   experiment.item = experiment.id;
   experiment.work = StudyItem{.name = "layer-times"};
-  const auto value = [](const char* quantity, const char* basis, double dense, double sparse) {
+  const auto value = [](PaperQuantity quantity, Basis basis, double dense, double sparse) {
     ReportedValue made;
     made.quantity = quantity;
     made.basis = basis;
@@ -1085,9 +1085,9 @@ TEST_F(PaperReport, NumbersMadeOfLayerTimesStandBesideThePapers) {
     return made;
   };
   experiment.paper.labels = {"dense", "half"};
-  experiment.paper.values = {value("time", "measured-kernel", 33, 0),
-                             value("time_saved", "estimated", 0, 16.5),
-                             value("time_saved", "measured-kernel", 0, 0)};
+  experiment.paper.values = {value(PaperQuantity::kTime, Basis::kKernel, 33, 0),
+                             value(PaperQuantity::kTimeSaved, Basis::kEstimated, 0, 16.5),
+                             value(PaperQuantity::kTimeSaved, Basis::kKernel, 0, 0)};
   const Json none = nullptr;
   const Json columns = {"layer", "product", "ms", "method", "estimated_ms", "kind"};
   const Json rows = {{"a", "forward", 30.0, "dense", none, "conv3x3"},
