@@ -18,8 +18,8 @@
 #include "core/experiment/files.h"
 #include "results/render/text_table.h"
 #include "results/render/verdict.h"
-#include "results/reports/members.h"
 #include "results/reports/stored_items.h"
+#include "results/reports/stored_plans.h"
 
 namespace approx {
 namespace {
@@ -162,7 +162,6 @@ Listing list_experiments(const GlobalOptions& /*options*/) {
 
 // What items of papers are held against: the store, and what this machine has to go on with.
 struct AtHand {
-  std::map<std::string, StoredItem> stored;
   StoredPlans plans;
   std::string data_dir;
   bool gpu = false;
@@ -173,12 +172,12 @@ struct AtHand {
 std::string state_text(const Experiment& item, const AtHand& at_hand) {
   if (item.as<NotRunItem>()) return std::string(name(Verdict::kNotRun));
   if (item.as<PictureItem>()) return "a picture";
-  const auto found = at_hand.stored.find(item.id);
-  const StoredItem has = found == at_hand.stored.end() ? StoredItem() : found->second;
+  const auto found = at_hand.plans.items().find(item.id);
+  const StoredItem has = found == at_hand.plans.items().end() ? StoredItem() : found->second;
   if (!item.as<Trainings>()) return has.item_results > 0 ? "done" : "to do";
   auto text =
-      fmt::format("{} of {} runs", finished_runs(item, at_hand.stored), count_planned(item));
-  for (const auto& [purpose, count] : finished_beside(item, at_hand.stored)) {
+      fmt::format("{} of {} runs", finished_runs(item, at_hand.plans.items()), count_planned(item));
+  for (const auto& [purpose, count] : finished_beside(item, at_hand.plans.items())) {
     text += fmt::format(", {} {} {}", count, name(purpose), count == 1 ? "run" : "runs");
   }
   return text;
@@ -251,8 +250,7 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
 // The items of papers: files whose [report] names one.
 Listing list_papers(const GlobalOptions& options) {
   Listing listing{{"item", "of", "full", "reduced", "smoke", "lacks here", "title"}};
-  const AtHand at_hand = {.stored = stored_items(options.db),
-                          .plans = StoredPlans(options.db),
+  const AtHand at_hand = {.plans = StoredPlans(options.db),
                           .data_dir = options.data_dir,
                           .gpu = !read_machine().nvidia_driver.empty()};
   for (const auto& [name, path] : known_experiments()) {

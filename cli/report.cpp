@@ -66,25 +66,25 @@ void write_table(const Table& table, const ReportFlags& flags, const std::string
 
 // Of an item without a picture: at which other scale there would be one.
 std::string other_scale(const PaperItem& item, const ReportFlags& flags,
-                        const GlobalOptions& options,
-                        const std::map<std::string, StoredItem>& stored) {
-  const auto most = paper_item(flags.item, "", options.db, flags.report, stored);
+                        const GlobalOptions& options, const StoredPlans& plans) {
+  const auto most = paper_item(flags.item, "", options.db, flags.report, plans);
+  const auto& stored = plans.items();
   const bool measured = stored.contains(most.shown.id) || finished_runs(most.shown, stored) > 0;
   if (!measured || most.shown.scale == item.shown.scale) return "";
   return fmt::format(", or take --scale {}, which has results", name(most.shown.scale));
 }
 
 void write_paper(const ReportFlags& flags, const GlobalOptions& options) {
-  const auto stored = stored_items(options.db);
-  const auto item = paper_item(flags.item, flags.scale, options.db, flags.report, stored);
+  const StoredPlans plans(options.db);
+  const auto item = paper_item(flags.item, flags.scale, options.db, flags.report, plans);
   if (flags.format != "svg" && flags.format != "png") {
     return write_table(item.table, flags, "", "the store has no such rows yet");
   }
-  const auto drawing = paper_drawing(item, options.db, flags.report, stored);
+  const auto drawing = paper_drawing(item, options.db, flags.report, plans.items());
   if (drawing.empty()) {
     throw usage_error("{} ({} scale): there is nothing to draw yet; see --format md{}",
                       item.layout.item, name(item.shown.scale),
-                      other_scale(item, flags, options, stored));
+                      other_scale(item, flags, options, plans));
   }
   put(draw(drawing.script, render(drawing.table, "csv"), flags.format), flags);
 }

@@ -57,7 +57,8 @@ def engines(rows):
             if theirs is not None and libtorch is not None:
                 ratios.append(libtorch / theirs)
         lines.append([precision, f"{len(ratios)}", f"{sum(ratio > 1.03 for ratio in ratios)}",
-                      f"{sum(ratio < 1 / 1.03 for ratio in ratios)}", f"{median(ratios):.2f}"])
+                      f"{sum(ratio < 1 / 1.03 for ratio in ratios)}",
+                      f"{median(ratios):.2f}" if ratios else "–"])
     return text_of(["", "products", "engine more than 3 % faster", "more than 3 % slower",
                     "LibTorch's time over its, median"], lines)
 
@@ -88,7 +89,7 @@ def crossover(rows):
             for shape, cases in by_shape(rows, op).items():
                 own = [row for row in cases if row["precision"] == precision and
                        row["method"].startswith(AT_RANDOM) and row["variant"].startswith(ENTRIES)]
-                exact = fastest(own, "baseline_ns_median")
+                exact = median([row["baseline_ns_median"] for row in own] or [None])
                 cells = []
                 for density in DENSITIES:
                     ratio = max((row["speedup"] for row in own

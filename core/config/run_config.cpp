@@ -70,18 +70,6 @@ std::string rules_text(const std::vector<Rule>& rules) {
   return fmt::format("{}", fmt::join(texts, " + "));
 }
 
-bool needs_cuda(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-    case Precision::kBf16:
-      return false;
-    case Precision::kTf32:
-    case Precision::kFp16:
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 bool takes_part(const RunConfig& config, std::string_view setting) {
@@ -101,6 +89,18 @@ Purpose parse_purpose(std::string_view text) {
 }
 
 std::vector<ParamSpec> run_specs() { return specs_of(run_settings()); }
+
+bool needs_cuda(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kBf16:
+      return false;
+    case Precision::kTf32:
+    case Precision::kFp16:
+      return true;
+  }
+  return false;
+}
 
 void check_precision(Precision precision, DeviceKind device) {
   if (device == DeviceKind::kCpu && needs_cuda(precision)) {

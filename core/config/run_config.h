@@ -87,6 +87,9 @@ constexpr auto enum_texts(NormScope) {
       {{NormScope::kLocal, "local"}, {NormScope::kSynchronised, "synchronised"}});
 }
 
+// Whether GPUs alone compute in it.
+bool needs_cuda(Precision precision);
+
 // Throws Error(kUsage) where such a device does not compute in it.
 void check_precision(Precision precision, DeviceKind device);
 

@@ -1,11 +1,9 @@
 #include "results/reports/members.h"
 
 #include <filesystem>
-#include <vector>
 
 #include "core/experiment/grid.h"
 #include "results/store/database.h"
-#include "results/store/held_out.h"
 
 namespace approx {
 
@@ -22,36 +20,24 @@ std::function<std::string(const std::string& dataset)> stored_checksums(const st
   };
 }
 
-StoredPlans::StoredPlans(const std::string& path)
-    : checksums_(stored_checksums(path)), accuracies_(stored_accuracy(path)) {
-  if (!std::filesystem::exists(path)) return;
+std::vector<int64_t> stored_threads(const std::string& path) {
+  std::vector<int64_t> threads;
+  if (!std::filesystem::exists(path)) return threads;
   auto db = open_snapshot(path);
-  for_each_row(db,
-               "SELECT min(device) = 'cuda' FROM cell WHERE cell_id IN (SELECT cell_id FROM run "
-               "WHERE state IN ('finished', 'diverged'))",
-               [&](SQLite::Statement& row) { on_gpu_ = row.getColumn(0).getInt() == 1; });
-}
-
-void StoredPlans::plan(Experiment& item, const Catalogue& catalogue) const {
-  if (auto* trainings = std::get_if<Trainings>(&item.work); trainings != nullptr && on_gpu_) {
-    for (auto& run : trainings->runs) {
-      if (!run.excluded.empty() || run.config.device == DeviceKind::kCuda) continue;
-      run.config.device = DeviceKind::kCuda;
-      set_keys(run, checksums_(run.config.dataset), catalogue);
-    }
-  }
-  if (item.tuning) take_tuned_rates(item, accuracies_, catalogue, checksums_);
+  for_each_row(db, "SELECT DISTINCT threads FROM cell ORDER BY threads",
+               [&](SQLite::Statement& row) { threads.push_back(row.getColumn(0).getInt64()); });
+  return threads;
 }
 
 Members members_of(const Experiment& item, const std::string& path, const Catalogue* catalogue) {
+  const auto threads = catalogue == nullptr ? std::vector<int64_t>() : stored_threads(path);
+  return members_of(item, threads, stored_checksums(path), catalogue);
+}
+
+Members members_of(const Experiment& item, const std::vector<int64_t>& threads,
+                   const std::function<std::string(const std::string& dataset)>& checksum,
+                   const Catalogue* catalogue) {
   Members members;
-  std::vector<int64_t> threads;
-  if (catalogue != nullptr && std::filesystem::exists(path)) {
-    auto db = open_snapshot(path);
-    for_each_row(db, "SELECT DISTINCT threads FROM cell ORDER BY threads",
-                 [&](SQLite::Statement& row) { threads.push_back(row.getColumn(0).getInt64()); });
-  }
-  const auto checksum = stored_checksums(path);
   for (const auto& run : item.runs()) {
     if (!run.excluded.empty()) continue;
     PlannedRun on = run;
@@ -60,7 +46,7 @@ Members members_of(const Experiment& item, const std::string& path, const Catalo
       for (const auto& key : on.earlier_keys) members.emplace(key, &run);
     };
     add();
-    if (!run.threads_of_machine) continue;
+    if (!run.threads_of_machine || catalogue == nullptr) continue;
     for (const int64_t count : threads) {
       on.config.threads = count;
       set_keys(on, checksum(on.config.dataset), *catalogue);

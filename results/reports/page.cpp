@@ -11,6 +11,7 @@
 #include "results/reports/provenance.h"
 #include "results/reports/report.h"
 #include "results/reports/stored_items.h"
+#include "results/reports/stored_plans.h"
 
 namespace approx {
 namespace {
@@ -47,7 +48,7 @@ class PageMaker {
         scale_(std::move(scale)),
         draw_(draw),
         problems_(problems),
-        stored_(stored_items(db_)) {}
+        plans_(db_) {}
 
   HtmlPage make() {
     page_.title = "approxtrain: is approximate training worth it?";
@@ -114,7 +115,7 @@ class PageMaker {
     for (const auto& [name, path] : known_experiments()) {
       PaperItem item;
       try {
-        item = paper_item(path, scale_, db_, options_, stored_);
+        item = paper_item(path, scale_, db_, options_, plans_);
       } catch (const Error& error) {
         problems_.emplace_back(error.what());
         continue;
@@ -126,7 +127,8 @@ class PageMaker {
 
   void add_paper(const std::string& paper, PaperItem item) {
     const Experiment& layout = item.layout;
-    const bool measured = stored_.contains(item.shown.id) || finished_runs(item.shown, stored_) > 0;
+    const bool measured =
+        plans_.items().contains(item.shown.id) || finished_runs(item.shown, plans_.items()) > 0;
     const auto* not_run = layout.as<NotRunItem>();
     const auto* picture = layout.as<PictureItem>();
     HtmlSection section{.id = layout.item, .title = layout.title};
@@ -142,7 +144,7 @@ class PageMaker {
                    picture_drawing(*picture, schedule, *options_.catalogue));
       }
     } else if (measured) {
-      const auto drawing = paper_drawing(item, db_, options_, stored_);
+      const auto drawing = paper_drawing(item, db_, options_, plans_.items());
       if (!drawing.empty()) {
         add_figure(section, layout.paper.item, drawing);
         leave_to_picture(item.table);
@@ -163,7 +165,7 @@ class PageMaker {
   const std::string scale_;
   const DrawSvg& draw_;
   std::vector<std::string>& problems_;
-  const std::map<std::string, StoredItem> stored_;
+  const StoredPlans plans_;
   HtmlPage page_;
 };
 

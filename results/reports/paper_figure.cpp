@@ -104,10 +104,8 @@ Drawing trainings_drawing(const PaperItem& item, const std::string& db,
 }  // namespace
 
 PaperItem paper_item(const std::string& name, const std::string& scale, const std::string& db,
-                     const ReportOptions& options,
-                     const std::map<std::string, StoredItem>& stored) {
+                     const ReportOptions& options, const StoredPlans& plans) {
   PaperItem item;
-  const StoredPlans plans(db);
   item.layout = load_layout(name, *options.catalogue, Scale::kFull, plans.checksums());
   std::map<Scale, Experiment> loaded;
   const auto at_scale = [&](Scale wanted) -> Experiment& {
@@ -120,8 +118,8 @@ PaperItem paper_item(const std::string& name, const std::string& scale, const st
     }
     return at->second;
   };
-  item.shown = std::move(
-      at_scale(scale.empty() ? most_measured(item.layout, at_scale, stored) : parse_scale(scale)));
+  item.shown = std::move(at_scale(
+      scale.empty() ? most_measured(item.layout, at_scale, plans.items()) : parse_scale(scale)));
   item.table =
       report_paper(db, item.layout, item.shown,
                    {.include_tainted = options.include_tainted, .catalogue = options.catalogue});

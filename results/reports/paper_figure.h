@@ -9,6 +9,7 @@
 #include "results/render/table.h"
 #include "results/reports/options.h"
 #include "results/reports/stored_items.h"
+#include "results/reports/stored_plans.h"
 
 namespace approx {
 
@@ -19,10 +20,10 @@ struct PaperItem {
 };
 
 // `name`: of the item ("wang2019:table5") or of a file. `scale`: "" for the one at which most was
-// measured. `options` have a catalogue. Throws as load_layout and report_paper do, Error(kUsage)
-// for an unknown scale.
+// measured. `options` have a catalogue, `plans` are those of `db`. Throws as load_layout and
+// report_paper do, Error(kUsage) for an unknown scale.
 PaperItem paper_item(const std::string& name, const std::string& scale, const std::string& db,
-                     const ReportOptions& options, const std::map<std::string, StoredItem>& stored);
+                     const ReportOptions& options, const StoredPlans& plans);
 
 // What a figure is drawn from: the CSV of the table by plots/SCRIPT.gp.
 struct Drawing {

@@ -11,6 +11,7 @@
 #include "results/reports/rows.h"
 #include "results/reports/schedule_picture.h"
 #include "results/reports/stored_items.h"
+#include "results/reports/stored_plans.h"
 #include "tests/core/config/test_catalogue.h"
 #include "tests/results/filled_store.h"
 
@@ -205,30 +206,42 @@ TEST_F(PaperReport, MembersOnThreadsOfAnyMachine) {
   EXPECT_FALSE(is_member(other, &test_catalogue()));
 }
 
-// Which device computes a run is the sweep's choice: what a GPU trained of an item is the item's,
-// as long as no run of the store was computed elsewhere.
-TEST_F(PaperReport, AStoreOfAGpuHasTheRunsOfAnItemThere) {
-  const auto parse = [&](const char* device) {
+// Which device computes a run is the sweep's choice: an item's runs are those of the device on
+// which the store has more of them.
+TEST_F(PaperReport, RunsOfAnotherDeviceAreTheItems) {
+  const auto parse = [&](const std::string& device, const char* method = "zero") {
     auto item = parse_experiment(
         fmt::format("id = \"paper:table\"\nnetwork = \"small_cnn\"\ndataset = \"mnist14\"\n"
-                    "threads = 1\nseeds = \"0-5\"\nmethod = [\"dense\", \"zero\"]\n"
-                    "schedule = \"wang2019_cnn2\"\ndevice = \"{}\"",
-                    device),
+                    "seeds = \"0-5\"\nmethod = [\"dense\", \"{}\"]\n"
+                    "schedule = \"wang2019_cnn2\"\n{}",
+                    method, device),
         "x.toml", {}, test_catalogue(), stored_checksums(path_));
     item.paper.values = {accuracy_value()};
     item.paper.values[0].paper = {{{"90", 90.0}}, {{"88", 88.0}}};
     return item;
   };
-  const auto layout = parse("cpu"), on_gpu = parse("cuda");
-  const auto verdict = [&] {
-    auto shown = parse("cpu");
-    StoredPlans(path_).plan(shown, test_catalogue());
-    return at(report_paper(path_, layout, shown), "zero", "accuracy_loss", "verdict");
+  const std::string cpu = "threads = 1", cuda = "threads = 1\ndevice = \"cuda\"";
+  // Seeds of the zero gradient, and whether they are the item's.
+  const auto shown = [&](const std::string& device, const char* method = "zero") {
+    const auto layout = parse(device, method);
+    auto item = layout;
+    StoredPlans(path_).plan(item, test_catalogue());
+    const auto table = report_paper(path_, layout, item, {.catalogue = &test_catalogue()});
+    return at(table, method, "accuracy_loss", "n") + " " +
+           at(table, method, "accuracy_loss", "verdict");
   };
-  fill(on_gpu, 6);
-  EXPECT_EQ(verdict(), name(Verdict::kReproduced));
-  fill(layout, 1);
-  EXPECT_EQ(verdict(), name(Verdict::kNotComparable)) << "of two devices";
+  const std::string all = fmt::format("6 {}", name(Verdict::kReproduced));
+  fill(parse(cuda), 6);
+  EXPECT_EQ(shown(cuda), all);
+  EXPECT_EQ(shown(cpu), all);
+  EXPECT_EQ(shown("device = \"cpu\""), all) << "threads of the machine that made them";
+  EXPECT_EQ(shown(cpu, "random"), fmt::format("0 {}", name(Verdict::kNotRun)));
+  fill(parse(cpu, "topk_position"), 6);
+  EXPECT_EQ(shown(cuda, "topk_position"), all) << "of a processor, where the file wants a GPU";
+  EXPECT_EQ(shown(cpu), all) << "though the store has other runs of a processor";
+  auto in_fp16 = parse(cuda + "\nprecision = \"fp16\"");
+  StoredPlans(path_).plan(in_fp16, test_catalogue());
+  EXPECT_EQ(in_fp16.runs()[0].config.device, DeviceKind::kCuda);
 }
 
 // A new built-in table of kernel rules is no reason to lose what was timed by the last one.
