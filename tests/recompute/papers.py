@@ -1,5 +1,6 @@
 """What `report paper` should say of our numbers and of their verdicts."""
 
+import copy
 import itertools
 import json
 import os
@@ -24,6 +25,17 @@ TIMES = SPEEDS + ("time", "time_to_target")
 OPTIMIZER = {"sgd": ("momentum", "nesterov"), "adam": ("beta1", "beta2", "epsilon")}
 
 
+def on_other_device(run):
+    """The run there, or where it is if only a GPU computes in its precision."""
+    run = copy.deepcopy(run)
+    config = run["config"]
+    if config["device"] == "cpu":
+        config["device"] = "cuda"
+    elif config["precision"] not in ("tf32", "fp16"):
+        config["device"] = "cpu"
+    return run
+
+
 class Item:
     """An item of a paper at one scale, its file as TOML and its runs as the program plans them."""
 
@@ -43,8 +55,7 @@ class Item:
         self.tune = {**self.toml, **scales.get(scale, {})}.get("tune")
         # A configuration that leaves the threads open has those of this machine.
         self.threads = "threads" in self.toml or "threads" in scales.get(scale, {})
-        if self.tune:
-            self.shown = list(self.tuned(self.shown, path))
+        self.shown = self.on_its_device(path)
         self.full = [run for run in self.full if not run["excluded"]]
         self.cells = self.own_cells(path)
 
@@ -103,6 +114,17 @@ class Item:
     def identity(self, config):
         return json.dumps({key: value for key, value in keyed(config).items()
                            if self.threads or key != "threads"}, sort_keys=True)
+
+    def on_its_device(self, path):
+        """The planned runs as the file has them, or on the other device where the database has more
+        of them there; at the rates that were tuned."""
+        plans = [self.shown, [on_other_device(run) for run in self.shown]]
+        if self.tune:
+            plans = [list(self.tuned(plan, path)) for plan in plans]
+        done = {self.identity(cell.config) for cell in Store(path, None, superseded=True).cells
+                if cell.run is not None and cell.run.result}
+        return max(plans, key=lambda plan: sum(
+            self.identity(run["config"]) in done for run in plan))
 
     def tuned(self, plan, path):
         """The planned runs at the rate that was best for their arm on held-out images, of two alike
