@@ -102,8 +102,9 @@ std::string value_header(const PaperGrid& grid, const ShownValue& shown, size_t 
   const bool named = best || value.definition == "final" || value.definition.empty();
   if (alike > 1 && !named && !shown.derived) text += ", " + value.definition;
   if (!value.unit.empty()) text += ", " + value.unit;
-  if (value.basis != Basis::kEndToEnd && !shown.derived)
+  if (value.basis != Basis::kEndToEnd && !shown.derived) {
     text += fmt::format(" ({})", name(value.basis));
+  }
   const std::string& label = grid.columns()[column];
   return label.empty() ? text : fmt::format("{}: {}", label, text);
 }

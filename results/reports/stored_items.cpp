@@ -81,6 +81,11 @@ int64_t StoredItem::all_finished() const {
   return all;
 }
 
+bool has_result(const std::map<std::string, StoredItem>& stored, const std::string& key) {
+  return std::any_of(stored.begin(), stored.end(),
+                     [&](const auto& item) { return item.second.keys.contains(key); });
+}
+
 int64_t finished_runs(const Experiment& item, const std::map<std::string, StoredItem>& stored) {
   const auto own = stored.find(item.id);
   int64_t count = 0;
@@ -91,15 +96,14 @@ int64_t finished_runs(const Experiment& item, const std::map<std::string, Stored
     }
   }
   for (const auto& run : item.runs()) {
-    const auto has = [&](const StoredItem& item) {
-      return item.keys.contains(run.key) ||
-             std::any_of(run.earlier_keys.begin(), run.earlier_keys.end(),
-                         [&](const auto& key) { return item.keys.contains(key); });
+    const auto any_key = [&run](const auto& is) {
+      return is(run.key) || std::any_of(run.earlier_keys.begin(), run.earlier_keys.end(), is);
     };
-    const bool counted = own != stored.end() && has(own->second);
+    const bool counted = own != stored.end() && any_key([&](const std::string& key) {
+                           return own->second.keys.contains(key);
+                         });
     if (counted || !run.excluded.empty()) continue;
-    count += std::any_of(stored.begin(), stored.end(),
-                         [&](const auto& other) { return has(other.second); });
+    count += any_key([&](const std::string& key) { return has_result(stored, key); });
   }
   return count;
 }

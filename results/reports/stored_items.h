@@ -24,6 +24,9 @@ struct StoredItem {
 // By the experiment's id. Empty where there is no store.
 std::map<std::string, StoredItem> stored_items(const std::string& db);
 
+// Whether a cell of that key has a result, under whatever name.
+bool has_result(const std::map<std::string, StoredItem>& stored, const std::string& key);
+
 // The cells with a result that are an item's: under its name, and under any other by their keys,
 // where it was loaded with the checksums of the store. Of those under its name only the ones of a
 // purpose that it plans.

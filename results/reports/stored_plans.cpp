@@ -70,10 +70,7 @@ void StoredPlans::take_rates(Experiment& item, const Catalogue& catalogue) const
 int64_t StoredPlans::results_of(const Experiment& item, const Catalogue& catalogue) const {
   std::set<const PlannedRun*> have;
   for (const auto& [key, run] : members_of(item, threads_, checksums_, &catalogue)) {
-    const bool stored = std::any_of(items_.begin(), items_.end(), [&key = key](const auto& of) {
-      return of.second.keys.contains(key);
-    });
-    if (stored) have.insert(run);
+    if (has_result(items_, key)) have.insert(run);
   }
   return static_cast<int64_t>(have.size());
 }
