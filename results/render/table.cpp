@@ -263,13 +263,16 @@ std::string tex(const Table& table) {
     for (size_t i = 0; i < cells.size(); ++i) out += (i ? " & " : "") + tex_cell(cells[i]);
     return out + " \\\\\n";
   };
-  std::string out = "% Needs \\usepackage{booktabs}.\n\\begin{table}[htbp]\n  \\centering\n";
+  std::string out =
+      "% Needs \\usepackage{booktabs,graphicx}.\n\\begin{table}[htbp]\n  \\centering\n";
   if (!table.title.empty()) out += "  \\caption{" + tex_text(table.title) + "}\n";
   if (layout.size() > kManyColumns) out += "  \\footnotesize\\setlength{\\tabcolsep}{4pt}\n";
+  // Smaller still where that is not enough.
+  out += "  \\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
   out += "  \\begin{tabular}{@{}" + layout + "@{}}\n    \\toprule\n";
   out += line(text.columns) + "    \\midrule\n";
   for (const auto& row : text.rows) out += line(row);
-  out += "    \\bottomrule\n  \\end{tabular}\n";
+  out += "    \\bottomrule\n  \\end{tabular}}\n";
   if (!table.notes.empty()) {
     out += "  \\par\\smallskip\n  {\\footnotesize\\raggedright\n";
     for (const auto& note : table.notes) out += "    " + tex_text(note) + "\\par\n";

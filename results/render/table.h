@@ -60,7 +60,8 @@ char32_t take_character(std::string_view& text);
 //   json   {"schema": "approxtrain.table/1", "table", "title", "columns", "rows", "notes"}; a row
 //          is an object; a number that is not finite is null, and named in the row's "special"
 //   jsonl  one row a line
-//   tex    a LaTeX table for \input into a document that loads booktabs; ASCII only
+//   tex    a LaTeX table no wider than a line, for \input into a document that loads booktabs and
+//          graphicx; ASCII only
 // Whole numbers beyond 2^53 are texts in JSON.
 std::string render(const Table& table, std::string_view format);
 

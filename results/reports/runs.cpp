@@ -1,5 +1,7 @@
 #include "results/reports/runs.h"
 
+#include <algorithm>
+
 #include "results/render/column.h"
 #include "results/reports/contents.h"
 #include "results/reports/report.h"
@@ -24,12 +26,17 @@ std::string shortened_text(const Field& field) {
 std::string one_decimal(const Field& field) { return number_text(field, "{:.1f}"); }
 std::string two_decimals(const Field& field) { return number_text(field, "{:.2f}"); }
 
-// A column and the expression that it is read by.
+std::string images_text(const Field& field) {
+  return field == Field(int64_t{0}) ? "all" : text_of(field);
+}
+
+// A column and the expression that it is read by. People see a setting where the runs differ in it.
 struct RunColumn {
   const char* name;
   const char* expression;
   const char* header = "";
   std::string (*text)(const Field&) = text_of;
+  bool setting = false;
 };
 
 constexpr RunColumn kRunColumns[] = {
@@ -40,6 +47,14 @@ constexpr RunColumn kRunColumns[] = {
     {"dataset", "c.dataset", "data set"},
     {"schedule", "m.schedule_label", "schedule"},
     {"method", "m.method_label", "method"},
+    {"learning_rate", "json_extract(c.recipe, '$.learning_rate')", "rate", text_of, true},
+    {"epochs", "json_extract(c.recipe, '$.epochs')", "epochs", text_of, true},
+    {"train_examples", "c.train_examples", "images", images_text, true},
+    {"split", "c.split", "split", text_of, true},
+    {"batch_size", "c.batch_size", "batch", text_of, true},
+    {"precision", "c.precision", "precision", text_of, true},
+    {"device", "c.device", "device", text_of, true},
+    {"threads", "c.threads", "threads", text_of, true},
     {"seed", "c.seed", "seed"},
     {"attempt", "r.attempt", "attempt"},
     {"accuracy_pct",
@@ -78,17 +93,8 @@ Fields fields_of(SQLite::Statement& row) {
 }  // namespace
 
 Table report_runs(const std::string& path, const ReportOptions& options) {
-  Columns<Fields> columns;
   std::vector<std::string> expressions;
-  for (const auto& each : kRunColumns) {
-    const size_t at = columns.size();
-    columns.push_back(
-        {.name = each.name,
-         .header = each.header,
-         .value = [at](const Fields& fields) { return fields[at]; },
-         .text = [at, &each](const Fields& fields) { return each.text(fields[at]); }});
-    expressions.emplace_back(each.expression);
-  }
+  for (const auto& each : kRunColumns) expressions.emplace_back(each.expression);
   std::vector<Fields> lines;
   auto db = open_snapshot(path);
   // Labels are those of the experiment that named the cell last.
@@ -102,6 +108,18 @@ Table report_runs(const std::string& path, const ReportOptions& options) {
                   fmt::join(expressions, ", ")),
       [&](SQLite::Statement& row) { lines.push_back(fields_of(row)); },
       experiment_name(db, options.experiment));
+  Columns<Fields> columns;
+  for (const auto& each : kRunColumns) {
+    const size_t at = columns.size();
+    const bool differ = std::any_of(lines.begin(), lines.end(), [&](const Fields& line) {
+      return line[at] != lines.front()[at];
+    });
+    columns.push_back({.name = each.name,
+                       .header = each.header,
+                       .value = [at](const Fields& fields) { return fields[at]; },
+                       .text = [at, &each](const Fields& fields) { return each.text(fields[at]); },
+                       .shown = !each.setting || differ});
+  }
   Table table;
   table.name = "runs";
   fill(table, columns, lines);

@@ -8,7 +8,8 @@
 
 namespace approx {
 
-// One row for each attempt at a run. Throws as report_table does.
+// One row for each attempt at a run, with the settings of its cell; people see those of them in
+// which the runs differ. All others are in `approxtrain show`. Throws as report_table does.
 Table report_runs(const std::string& db, const ReportOptions& options = {});
 
 }  // namespace approx

@@ -1,5 +1,6 @@
 """What `--format tex` writes, compiled: every report of every committed database, and a label with
-every sign that the format knows. Skipped (77) where there is no pdflatex with booktabs."""
+every sign that the format knows, none wider than the page. Skipped (77) where there is no pdflatex
+with booktabs and graphicx."""
 
 import glob
 import os
@@ -51,8 +52,9 @@ def tables(folder):
 def main():
     if shutil.which("pdflatex") is None:
         skip("no pdflatex; scripts/setup --dev installs it")
-    if subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True, check=False).returncode:
-        skip("this LaTeX has no booktabs")
+    if subprocess.run(["kpsewhich", "booktabs.sty", "graphicx.sty"], capture_output=True,
+                      check=False).returncode:
+        skip("this LaTeX has no booktabs or no graphicx")
     with tempfile.TemporaryDirectory() as folder:
         parts = []
         for number, table in enumerate(tables(folder)):
@@ -61,7 +63,7 @@ def main():
                 out.write(table)
             parts.append(rf"\input{{{name}}}\clearpage")
         with open(os.path.join(folder, "all.tex"), "w", encoding="ascii") as out:
-            out.write("\n".join([r"\documentclass{article}", r"\usepackage{booktabs}",
+            out.write("\n".join([r"\documentclass{article}", r"\usepackage{booktabs,graphicx}",
                                  r"\begin{document}", *parts, r"\end{document}", ""]))
         done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error",
                                "-no-shell-escape", "all.tex"], cwd=folder, capture_output=True,
@@ -69,6 +71,8 @@ def main():
         with open(os.path.join(folder, "all.log"), encoding="latin-1") as log:
             text = log.read()
         assert done.returncode == 0, text[-3000:]
+        wide = re.findall(r"Overfull \\hbox.*", text)
+        assert not wide, wide[:5]
         missing = re.findall(r"Missing character:.*", text)
         assert not missing, missing[:5]
         pages = int(re.search(r"Output written on all\.pdf \((\d+) page", text).group(1))

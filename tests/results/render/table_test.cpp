@@ -31,10 +31,11 @@ TEST(TexTest, AWholeTable) {
       {{"dense [a]", "41.20 ± 0.31", "–"}, {"topk_position", "-0.12", "1.31× [1.26, 1.36]"}});
   table.title = "R&D: 100 %";
   table.notes = {"a: fewer than 5 seeds", "±: 95 % intervals"};
-  EXPECT_EQ(render(table, "tex"), R"(% Needs \usepackage{booktabs}.
+  EXPECT_EQ(render(table, "tex"), R"(% Needs \usepackage{booktabs,graphicx}.
 \begin{table}[htbp]
   \centering
   \caption{R\&D: 100 \%}
+  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%
   \begin{tabular}{@{}lrr@{}}
     \toprule
     method & accuracy \% & speedup \\
@@ -42,7 +43,7 @@ TEST(TexTest, AWholeTable) {
     dense [a] & 41.20 $\pm$ 0.31 & \textendash{} \\
     topk\_position & $-$0.12 & 1.31$\times$ [1.26, 1.36] \\
     \bottomrule
-  \end{tabular}
+  \end{tabular}}
   \par\smallskip
   {\footnotesize\raggedright
     a: fewer than 5 seeds\par

@@ -118,6 +118,23 @@ TEST_F(ReportTest, AnEmptyStoreIsAnEmptyTable) {
   EXPECT_THROW(report_table(path_, {.experiment = "test:one"}), Error);
 }
 
+TEST_F(ReportTest, RunsAreShownWithTheSettingsInWhichTheyDiffer) {
+  auto slow = accuracy("dense", 0, {0.75}), fast = accuracy("zero", 0, {0.5});
+  fast.plan.config.recipe.learning_rate = 0.4;
+  fast.plan.config.train_examples = 5000;
+  slow.plan.config.recipe.learning_rate = 0.05;
+  fill({slow, fast});
+  const Table table = report_runs(path_);
+  EXPECT_EQ(real(table, "dense", "learning_rate"), 0.05);
+  EXPECT_EQ(real(table, "zero", "learning_rate"), 0.4);
+  EXPECT_EQ(count(table, "zero", "batch_size"), 100);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "device")), "cpu");
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("| method | rate | images | seed |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| dense  | 0.05 | all    | 0    |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| zero   | 0.4  | 5000   | 0    |"), std::string::npos) << text;
+}
+
 // A margin that is a share of the error would be below 0 where more than everything was right.
 TEST_F(ReportTest, AnAccuracyThatIsNoShareIsDamage) {
   fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.5})});
