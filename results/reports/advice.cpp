@@ -20,7 +20,6 @@
 namespace approx {
 namespace {
 
-constexpr int64_t kSeedsForAWord = 6;  // fewer can never show a difference at 5 %
 constexpr Margin kWorthMargin = Margin::of_error(0.1);
 
 // Where and when the runs of a row, of its dense row and of its control were made.
@@ -94,9 +93,9 @@ Part loss_part(const Row& row, const NonInferiorityTest& test, double points) {
   if (row.notes[kDiverged]) return {part.name, Worth::kNo, "runs diverged"};
   if (row.loss.n == 0) {
     part.reason = "its accuracy was not measured beside dense";
-  } else if (row.loss.n < kSeedsForAWord) {
+  } else if (row.loss.n < kSeedsForAVerdict) {
     part.reason =
-        fmt::format("{} cannot bound the loss, {} can", seeds_text(row.loss.n), kSeedsForAWord);
+        fmt::format("{} cannot bound the loss, {} can", seeds_text(row.loss.n), kSeedsForAVerdict);
   } else if (test.verdict == NonInferiority::kInferior) {
     return {part.name, Worth::kNo, "loses more than " + margin};
   } else if (test.verdict == NonInferiority::kNonInferior) {
@@ -122,15 +121,17 @@ Part same_time_part(const Row& row, const SameTime& control) {
       fmt::format("{} points ahead of dense in the same time", ahead_text(advantage));
   if (row.speedup.n > 0 && row.speedup.least() <= 1) {
     part.reason = "perhaps not faster, so that no exact training is shorter";
-  } else if (sooner.n >= kSeedsForAWord && sooner.half && sooner.mean - *sooner.half > 0) {
+  } else if (sooner.n >= kSeedsForAVerdict && sooner.half && sooner.mean - *sooner.half > 0) {
     return {part.name, Worth::kNo,
             fmt::format("{} points ahead of dense in no more time, {:.2f} epochs",
                         ahead_text(sooner), control.sooner_trained)};
   } else if (control.source == SameTimeSource::kNone) {
-    part.reason = "no exact training of the same time (sweep --controls iso-time)";
-  } else if (advantage.n < kSeedsForAWord || !advantage.half) {
+    part.reason = row.speedup.n > 0
+                      ? "no exact training of the same time (sweep --controls iso-time)"
+                      : "how long an exact training of the same time is takes its speed";
+  } else if (advantage.n < kSeedsForAVerdict || !advantage.half) {
     part.reason = fmt::format("{} of the exact training of the same time say too little, {} do not",
-                              seeds_text(advantage.n), kSeedsForAWord);
+                              seeds_text(advantage.n), kSeedsForAVerdict);
   } else if (advantage.mean - *advantage.half > 0) {
     part.reason = fmt::format("{}, whose {:.2f} epochs may be longer", ahead, control.trained);
   } else if (advantage.mean + *advantage.half >= 0) {
@@ -362,7 +363,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
                   "its one-sided 95 % bound below {} by at least {} seeds; same time, better than "
                   "the exact training that takes no longer. No: slower, no gain of 2 %, surely a "
                   "larger loss, or surely no better than that training. Else undecided",
-                  margin.text(), kSeedsForAWord),
+                  margin.text(), kSeedsForAVerdict),
       "ahead of dense in the same time: the method's accuracy minus dense's in as many epochs as "
       "the least that the speedup's interval has leaves it: from the dense runs' own curves under "
       "a "

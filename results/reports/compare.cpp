@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -22,12 +23,21 @@ namespace {
 
 using BySeed = std::map<int64_t, double>;
 
-BySeed accuracies(const RowSet& set, const Row& row) {
-  BySeed values;
-  for (const auto* cell : row.cells) {
-    if (const auto value = set.final_accuracy(*cell)) values[cell->seed] = *value;
+// How the trainings of a row ended.
+struct Outcomes {
+  BySeed accuracies;           // of those that finished
+  std::set<int64_t> diverged;  // seeds
+
+  bool any() const { return !accuracies.empty() || !diverged.empty(); }
+};
+
+Outcomes outcomes_of(const RowSet& set, const Row& row) {
+  Outcomes outcomes;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
+    if (const auto value = set.final_accuracy(*cell)) outcomes.accuracies[cell->seed] = *value;
+    if (!run->finished()) outcomes.diverged.insert(cell->seed);
   }
-  return values;
+  return outcomes;
 }
 
 std::vector<double> without_seeds(const BySeed& by_seed) {
@@ -49,8 +59,28 @@ Change change_by_seed(const BySeed& a, const BySeed& b) {
   return any ? Change::kSame : Change::kUndecided;
 }
 
-// `lo`, `hi`: of the difference, points.
-Change change_of_accuracy(double lo, double hi, double margin) {
+// Whether one store has all that the other has.
+bool one_has_the_other(const BySeed& a, const BySeed& b) {
+  return std::ranges::includes(a, b) || std::ranges::includes(b, a);
+}
+
+// A mean without the runs that diverged flatters: seeds that did in one store and finished in the
+// other decide. None where the same seeds diverged in both.
+std::optional<Change> change_of_divergence(const Outcomes& a, const Outcomes& b) {
+  if (a.diverged == b.diverged) return std::nullopt;
+  const auto any_finished = [](const std::set<int64_t>& seeds, const BySeed& finished) {
+    return std::ranges::any_of(seeds, [&](int64_t seed) { return finished.contains(seed); });
+  };
+  const bool lost = any_finished(b.diverged, a.accuracies);
+  const bool gained = any_finished(a.diverged, b.accuracies);
+  if (lost == gained) return Change::kUndecided;
+  return lost ? Change::kInferior : Change::kBetter;
+}
+
+// By Welch's interval of the difference, where both have seeds enough.
+Change change_of_accuracy(const WelchDifference& welch, double margin) {
+  if (std::min(welch.n_a, welch.n_b) < kSeedsForAVerdict) return Change::kUndecided;
+  const double lo = welch.difference - *welch.half, hi = welch.difference + *welch.half;
   if (hi < -margin) return Change::kInferior;
   if (lo > margin) return Change::kBetter;
   return lo > -margin && hi < margin ? Change::kSame : Change::kUndecided;
@@ -59,9 +89,9 @@ Change change_of_accuracy(double lo, double hi, double margin) {
 // --- speed ---
 
 // None without a ratio.
-std::optional<Change> change_of_speed(const Ratio& ratio) {
+std::optional<Change> change_of_speed(const Ratio& ratio, double least) {
   if (ratio.n == 0) return std::nullopt;
-  switch (speed_change(ratio)) {
+  switch (speed_change(ratio, least)) {
     case SpeedChange::kFaster:
       return Change::kFaster;
     case SpeedChange::kSlower:
@@ -113,38 +143,53 @@ std::map<KernelKey, KernelRatio> kernel_ratios(const std::string& path) {
 struct CompareLine {
   std::string what;
   std::string quantity, quantity_text;  // for programs, for people
-  double a = 0, b = 0, difference = 0;
+  std::optional<double> a, b, difference;
   std::optional<double> lo, hi;  // of the difference
-  std::string a_text, b_text, difference_text;
+  std::string a_text, b_text, difference_text = "–";
   std::optional<Change> change;
   int64_t n_a = 0, n_b = 0;
+  int64_t diverged_a = 0, diverged_b = 0;
 };
 
-CompareLine accuracy_line(const BySeed& a, const BySeed& b, const Margin& margin) {
-  const auto before = without_seeds(a), after = without_seeds(b);
+std::string outcomes_text(const Summary& mean, int64_t diverged) {
+  return with_interval(mean, 2) + (diverged > 0 ? fmt::format(", {} diverged", diverged) : "");
+}
+
+// `dense`: the accuracy of A's exact training, percent.
+CompareLine accuracy_line(const Outcomes& a, const Outcomes& b, const Margin& margin,
+                          std::optional<double> dense) {
+  const auto before = without_seeds(a.accuracies), after = without_seeds(b.accuracies);
   const auto mean_a = summarize(before), mean_b = summarize(after);
-  const auto welch = welch_difference(after, before);
   CompareLine line{.quantity = "accuracy_pct",
                    .quantity_text = "accuracy, %",
-                   .a = mean_a.mean,
-                   .b = mean_b.mean,
-                   .difference = welch.difference,
-                   .a_text = with_interval(mean_a, 2),
-                   .b_text = with_interval(mean_b, 2),
-                   .difference_text = fixed(welch.difference, 2),
-                   .change = change_by_seed(a, b),
-                   .n_a = welch.n_b,
-                   .n_b = welch.n_a};
-  if (welch.half) {
-    line.lo = welch.difference - *welch.half;
-    line.hi = welch.difference + *welch.half;
-    line.difference_text += " ± " + fixed(*welch.half, 2);
-    line.change = change_of_accuracy(*line.lo, *line.hi, margin.points(100 - line.a));
+                   .change = change_by_seed(a.accuracies, b.accuracies),
+                   .n_a = mean_a.n,
+                   .n_b = mean_b.n,
+                   .diverged_a = static_cast<int64_t>(a.diverged.size()),
+                   .diverged_b = static_cast<int64_t>(b.diverged.size())};
+  line.a_text = outcomes_text(mean_a, line.diverged_a);
+  line.b_text = outcomes_text(mean_b, line.diverged_b);
+  if (mean_a.n > 0) line.a = mean_a.mean;
+  if (mean_b.n > 0) line.b = mean_b.mean;
+  if (mean_a.n > 0 && mean_b.n > 0) {
+    const auto welch = welch_difference(after, before);
+    line.difference = welch.difference;
+    line.difference_text = fixed(welch.difference, 2);
+    if (welch.half) {
+      line.lo = welch.difference - *welch.half;
+      line.hi = welch.difference + *welch.half;
+      line.difference_text += " ± " + fixed(*welch.half, 2);
+      line.change =
+          one_has_the_other(a.accuracies, b.accuracies)
+              ? Change::kSame
+              : change_of_accuracy(welch, margin.points(100 - dense.value_or(mean_a.mean)));
+    }
   }
+  if (const auto change = change_of_divergence(a, b)) line.change = change;
   return line;
 }
 
-CompareLine speed_line(const Ratio& a, const Ratio& b) {
+CompareLine speed_line(const Ratio& a, const Ratio& b, double least) {
   const Ratio change = ratio_of_ratios(b, a);
   return {.a = a.ratio,
           .b = b.ratio,
@@ -154,7 +199,7 @@ CompareLine speed_line(const Ratio& a, const Ratio& b) {
           .a_text = ratio_text(a),
           .b_text = ratio_text(b),
           .difference_text = ratio_text(change),
-          .change = change_of_speed(change),
+          .change = change_of_speed(change, least),
           .n_a = a.n,
           .n_b = b.n};
 }
@@ -190,10 +235,17 @@ void compare_rows(const RowSet& before, const RowSet& after, const Margin& margi
       line.what = compared_text(after, row);
       comparison.lines.push_back(std::move(line));
     };
-    const auto a = accuracies(before, old), b = accuracies(after, row);
-    if (!a.empty() && !b.empty()) add(accuracy_line(a, b, margin));
+    const auto a = outcomes_of(before, old), b = outcomes_of(after, row);
+    if (a.any() && b.any()) {
+      const bool exact = old.dense != nullptr && old.dense->accuracy.n > 0;
+      add(accuracy_line(a, b, margin,
+                        exact ? std::optional(old.dense->accuracy.mean) : std::nullopt));
+    }
     if (old.speedup.n > 0 && row.speedup.n > 0) {
-      auto line = speed_line(old.speedup, row.speedup);
+      auto line = speed_line(old.speedup, row.speedup, kLeastEffect);
+      if (!speedup_obstacle(old).empty() || !speedup_obstacle(row).empty()) {
+        line.change = Change::kUndecided;
+      }
       line.quantity = "speedup", line.quantity_text = "speedup over dense";
       add(std::move(line));
     }
@@ -205,7 +257,7 @@ void compare_kernels(const std::string& a, const std::string& b, Comparison& com
   for (const auto& [key, kernel] : kernel_ratios(b)) {
     const auto found = before.find(key);
     if (found == before.end()) continue;
-    auto line = speed_line(found->second.ratio, kernel.ratio);
+    auto line = speed_line(found->second.ratio, kernel.ratio, kLeastEffectOfOneProcess);
     line.what = kernel.what;
     line.quantity = "kernel_speedup", line.quantity_text = "kernel speedup";
     comparison.lines.push_back(std::move(line));
@@ -222,17 +274,19 @@ Columns<CompareLine> compare_columns() {
            .header = "quantity",
            .value = &Line::quantity,
            .text = &Line::quantity_text},
-          {.name = "a", .header = "A", .value = &Line::a, .text = &Line::a_text},
-          {.name = "b", .header = "B", .value = &Line::b, .text = &Line::b_text},
+          {.name = "a", .header = "A", .value = maybe(&Line::a), .text = &Line::a_text},
+          {.name = "b", .header = "B", .value = maybe(&Line::b), .text = &Line::b_text},
           {.name = "change",
            .header = "B against A",
-           .value = &Line::difference,
+           .value = maybe(&Line::difference),
            .text = &Line::difference_text},
           {.name = "change_lo", .value = maybe(&Line::lo)},
           {.name = "change_hi", .value = maybe(&Line::hi)},
           {.name = "verdict", .header = "verdict", .value = change},
           {.name = "n_a", .value = &Line::n_a},
-          {.name = "n_b", .value = &Line::n_b}};
+          {.name = "n_b", .value = &Line::n_b},
+          {.name = "diverged_a", .value = &Line::diverged_a},
+          {.name = "diverged_b", .value = &Line::diverged_b}};
 }
 
 }  // namespace
@@ -278,9 +332,16 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
       fmt::format("speeds are compared through their own dense baselines, so A and B may come from "
                   "different machines; {} rows only in A, {} only in B",
                   comparison.only_a, comparison.only_b),
-      fmt::format("accuracy: Welch's 95 % interval against a margin of {}; speed: faster or "
-                  "slower from 2 % on, the same if the whole interval lies within 2 %",
-                  options.margin.value_or(kUsualMargin).text())};
+      fmt::format(
+          "accuracy: the same where one has all seeds of the other, equal; else Welch's 95 % "
+          "interval against a margin of {}, from {} seeds of each on; inferior where seeds "
+          "diverged in B alone",
+          options.margin.value_or(kUsualMargin).text(), kSeedsForAVerdict),
+      fmt::format(
+          "speed: faster or slower from {0:.0f} % on, the same if the whole interval lies "
+          "within {0:.0f} %, from {1} processes of each on; of kernels, timed in one process "
+          "each, {2:.0f} %",
+          100 * kLeastEffect, kProcessesForAVerdict, 100 * kLeastEffectOfOneProcess)};
   return table;
 }
 

@@ -19,10 +19,10 @@ std::string_view name(Change change);  // "same", "faster" and so on
 // Those that a gate may refuse.
 inline constexpr Change kLosses[] = {Change::kSlower, Change::kInferior, Change::kDiffers};
 
-// What is the same in two stores, B against A: accuracy (Welch's interval of the difference) and
-// step time or kernel time. `losses` gets the change of each row that is one of kLosses. What the
-// runs cannot tell is undecided; stores with no row in common give none. Throws as
-// report_table does.
+// What is the same in two stores, B against A: accuracy (Welch's interval of the difference, from
+// kSeedsForAVerdict of each on; which seeds diverged) and step time or kernel time. `losses` gets
+// the change of each row that is one of kLosses. What the runs cannot tell is undecided; stores
+// with no row in common give none. Throws as report_table does.
 Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
                      std::vector<Change>* losses = nullptr);
 

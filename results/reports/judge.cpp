@@ -8,8 +8,6 @@
 namespace approx {
 namespace {
 
-constexpr int64_t kSeedsForAVerdict = 6;  // fewer can never show a difference at 5 %
-
 bool is_count(const ReportedValue& value) {
   return value.basis == Basis::kCount || value.quantity == PaperQuantity::kComputeReduction ||
          value.quantity == PaperQuantity::kCommunicationReduction;

@@ -32,7 +32,8 @@ const char* const kNoteTexts[kNotes] = {
     "built from sources with uncommitted changes",
     "images/s of runs that may have shared the machine",
     "runs of several machines",
-    "timing runs that were disturbed or shared the machine are left out",
+    ("timing runs that were disturbed or shared the machine are left out: sweep --rerun tainted "
+     "times them again"),
     ("runs that were interrupted and went on from a checkpoint: their times are of several "
      "processes"),
     "its speedup is over the exact training of another network",

@@ -38,6 +38,10 @@ using Notes = std::array<bool, kNotes>;
 extern const char* const kNoteNames[kNotes];  // "few seeds", for programs
 extern const char* const kNoteTexts[kNotes];  // a line each, for people
 
+// What is said of timings that do not count (kTainted).
+inline constexpr const char* kTimingsDisturbed =
+    "its timings were disturbed: sweep --rerun tainted times them again";
+
 // The letters of the notes that the lines of a table have, in the order of kNoteTexts from `first`
 // on; those `without` have no meaning there.
 class NoteLetters {

@@ -249,7 +249,8 @@ Measured PaperCells::loss(const Row& row, Place at, bool best) const {
   if (dense == &row) return {};
   const auto difference = paired_difference(set_.losses(row, *dense, best));
   Measured measured = of_summary(difference, row);
-  measured.p = difference.p;
+  // Else it is shown and not judged (docs/statistics.md), and no test of the table's family.
+  if (of_equal_settings(*row.first, *dense->first)) measured.p = difference.p;
   return measured;
 }
 
@@ -321,8 +322,7 @@ std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
     if (value.basis == Basis::kBackward && row->speedup.n > 0) {
       return "its timing runs did not time the backward pass by itself";
     }
-    return row->notes[kTainted] ? "its timing was disturbed: sweep --rerun tainted times it again"
-                                : "its timing runs have no pair of blocks";
+    return row->notes[kTainted] ? kTimingsDisturbed : "its timing runs have no pair of blocks";
   }
   if (value.quantity == PaperQuantity::kAccuracyLoss)
     return "no dense run of its seeds to compare with";

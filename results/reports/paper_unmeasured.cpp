@@ -68,7 +68,7 @@ Table paper_picture_table(const Experiment& layout, const PictureItem& picture) 
   Table table = paper_table(layout.title);
   fill(table, picture_columns(), lines);
   table.notes = finding_notes(layout, layout);
-  add_notes(table, {"drawn layer by step by `approxtrain schedule show`"});
+  add_notes(table, {"drawn layer by step with --format svg"});
   return table;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -15,16 +16,23 @@ namespace {
 
 bool is_baseline(const Row& row) { return row.dense == &row; }
 
+// Whether a row may be held against others: no verdict rests on some speedups, and the mean of
+// those runs that did not diverge flatters.
+bool has_place(const Row& row) {
+  return is_baseline(row) || (unsound_speedup(row).empty() && !row.notes[kDiverged]);
+}
+
 struct FrontLine {
   const Row* row = nullptr;
   ParetoPoint point;
-  ParetoPlace place;
-  std::string timed_on;  // where there is more than one machine: that of its front
+  std::optional<ParetoPlace> place;  // of a row that has one
+  std::string timed_on;              // where there is more than one machine: that of its front
 
   int64_t n() const { return is_baseline(*row) ? row->accuracy.n : row->loss.n; }
   std::string front() const {
-    if (place.on_front) return "yes";
-    return place.perhaps_on_front() ? "perhaps" : "no";
+    if (!place) return "perhaps";
+    if (place->on_front) return "yes";
+    return place->perhaps_on_front() ? "perhaps" : "no";
   }
 };
 
@@ -57,12 +65,16 @@ std::string name_of(const RowSet& set, const Row& row) {
 }
 
 std::vector<FrontLine> front(const std::vector<const Row*>& rows, const std::string& timed_on) {
-  std::vector<ParetoPoint> points;
-  for (const auto* row : rows) points.push_back(point_of(*row));
-  const auto places = pareto_places(points);
+  std::vector<ParetoPoint> held_together;
+  for (const auto* row : rows) {
+    if (has_place(*row)) held_together.push_back(point_of(*row));
+  }
+  const auto places = pareto_places(held_together);
+  auto next = places.begin();
   std::vector<FrontLine> lines;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    lines.push_back({rows[i], points[i], places[i], timed_on});
+  for (const auto* row : rows) {
+    lines.push_back({.row = row, .point = point_of(*row), .timed_on = timed_on});
+    if (has_place(*row)) lines.back().place = *next++;
   }
   return lines;
 }
@@ -156,7 +168,11 @@ Table pareto_table(const RowSet& set) {
   const auto lines = front_lines(set);
   const bool several =
       std::ranges::any_of(lines, [](const FrontLine& line) { return !line.timed_on.empty(); });
-  auto columns = row_columns<FrontLine>(set).all();
+  std::vector<const Row*> rows;
+  for (const auto& line : lines) rows.push_back(line.row);
+  // Neither throughput nor seconds stand here.
+  const NoteLetters letters(notes_of(rows), 'a', {kShared, kTimesElsewhere});
+  auto columns = row_columns<FrontLine>(set, &letters).all();
   append(columns, {{.name = "timed_on",
                     .header = "timed on",
                     .value = [](const FrontLine& line) { return line.timed_on; },
@@ -166,21 +182,33 @@ Table pareto_table(const RowSet& set) {
   append(columns, stock_columns<FrontLine>(set));
   append(columns, estimate_columns("loss_pp", "loss, pp", &ParetoPoint::loss, front_loss_text));
   append(columns, {{.name = "n", .header = "n", .value = &FrontLine::n},
-                   {.name = "front", .header = "on the front", .value = &FrontLine::front}});
+                   {.name = "front", .header = "on the front", .value = &FrontLine::front},
+                   {.name = "notes", .value = [&letters](const FrontLine& line) {
+                      return letters.names(line.row->notes);
+                    }}});
   Table table;
   table.name = "pareto";
   fill(table, columns, lines);
+  table.notes = letters.lines();
   table.notes.emplace_back(
       "dense stands at speedup 1 and loss 0; front: by the means, perhaps where the intervals "
-      "leave it open");
+      "leave it open; what has runs that diverged or a speedup that no verdict rests on is not "
+      "held "
+      "against the others, and perhaps on it");
   if (several) {
     table.notes.emplace_back(
         "a front for each machine that timed some of the rows: speedups of two machines are not "
         "held against each other");
   }
-  const auto untimed = [](const Row& row) { return row.loss.n > 0 && row.speedup.n == 0; };
+  const auto disturbed = [](const Row& row) {
+    return row.loss.n > 0 && row.speedup.n == 0 && row.notes[kTainted];
+  };
+  const auto untimed = [](const Row& row) {
+    return row.loss.n > 0 && row.speedup.n == 0 && !row.notes[kTainted];
+  };
   const auto untrained = [](const Row& row) { return row.speedup.n > 0 && row.loss.n == 0; };
   for (const auto& note : {halves(set, "not timed", untimed),
+                           halves(set, "timings disturbed (sweep --rerun tainted)", disturbed),
                            halves(set, "not trained beside dense", untrained), set.stock_note()}) {
     if (!note.empty()) table.notes.push_back(note);
   }

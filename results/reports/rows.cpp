@@ -37,11 +37,17 @@ std::string unsound_speedup(const Row& row) {
 }
 
 std::string speedup_obstacle(const Row& row) {
-  if (row.speedup.n == 0) return "its speed was not measured";
+  if (row.speedup.n == 0) {
+    return row.notes[kTainted] ? kTimingsDisturbed : "its speed was not measured";
+  }
   if (auto unsound = unsound_speedup(row); !unsound.empty()) return unsound;
   if (row.speedup.n >= kProcessesForAVerdict) return "";
   return fmt::format("its speed was timed in {} {}, a verdict needs {}", row.speedup.n,
                      row.speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
+}
+
+bool of_equal_settings(const Cell& a, const Cell& b) {
+  return a.setting == b.setting || differ_in_graphs_alone(a, b);
 }
 
 // A run of a program that did not say its library's build id is judged by its commit alone.
@@ -177,7 +183,7 @@ void RowSet::count(Row& row) const {
     row.notes[kLossy] |= run->lossy;
     row.notes[kDirty] |= run->dirty;
     row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
-    row.notes[kDiverged] |= !run->finished();
+    row.notes[kDiverged] |= cell->purpose == "accuracy" && !run->finished();
     // The counts of several ranks are those of one, and others may approximate.
     const bool alone = setting_of(cell->settings, "ranks").empty();
     row.notes[kIdle] |= alone && !is_dense(*cell) && approximated_nothing(contents_, *run);

@@ -81,6 +81,10 @@ inline bool is_dense(const Cell& cell) { return is_dense(cell.method); }
 enum class Machine { kSame, kAny };
 const Cell* partner(const Row* dense, const Cell& cell, Machine machine);
 
+// Whether accuracies of both may be compared: their settings are alike but for a learning rate that
+// was chosen for its row, and for whether steps are graphs, which decides nothing of a training.
+bool of_equal_settings(const Cell& a, const Cell& b);
+
 // Whether both were made by the same build of the program and its library.
 bool same_build(const Run& a, const Run& b);
 

@@ -41,7 +41,11 @@ struct RunColumn {
 
 constexpr RunColumn kRunColumns[] = {
     {"run", "r.run_id", "run"},
-    {"state", "r.state", "state"},
+    {"state", "r.state"},
+    {"",
+     "CASE WHEN c.purpose = 'timing' AND r.state = 'finished' AND r.timing_valid = 0 THEN "
+     "'finished, tainted' ELSE r.state END",
+     "state"},
     {"purpose", "c.purpose", "purpose"},
     {"network", "m.network_label", "network"},
     {"dataset", "c.dataset", "data set"},

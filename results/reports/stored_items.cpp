@@ -144,6 +144,7 @@ StoredRows stored_rows(const std::string& db, const std::string& experiment) {
     const Cell& cell = *row.first;
     const LabelKey key{cell.method_label, cell.schedule_label, cell.network_label};
     if (row.speedup.n > 0) stored.speedups[key] = row.speedup.least();
+    if (row.speedup.n == 0 && row.notes[kTainted]) stored.disturbed.insert(key);
     if (const auto steps = steps_per_epoch(set, row)) stored.steps_per_epoch[key] = *steps;
     if (const auto density = density_of(set, row)) stored.densities[key] = *density;
   }

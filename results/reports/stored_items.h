@@ -50,6 +50,7 @@ struct StoredRows {
   std::map<LabelKey, double> speedups;
   std::map<LabelKey, double> densities;  // what was kept of what was approximated, a share
   std::map<LabelKey, int64_t> steps_per_epoch;
+  std::set<LabelKey> disturbed;  // those whose timings do not count
 };
 
 // Empty where there is no store or no such experiment in it.

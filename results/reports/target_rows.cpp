@@ -35,7 +35,15 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
   Efforts efforts;
   for (const auto& [cell, run] : target_runs(row, share)) {
     const auto& evaluations = set.judged(*cell, *run);
-    if (evaluations.empty()) continue;
+    if (evaluations.empty()) {
+      // One that diverged before its first evaluation never arrives, like any other that did.
+      if (run->state != RunState::kDiverged) continue;
+      efforts.diverged.push_back(efforts.seconds.size());
+      efforts.seconds.push_back(
+          {static_cast<double>(run->train_ns.value_or(0)) / kNsPerSecond, /*reached=*/false});
+      efforts.of_cell[cell] = std::nullopt;
+      continue;
+    }
     const auto* found = first_reaching(evaluations, share);
     const bool reached = found != nullptr;
     const bool stopped = reached && cell->stop_at > 0;

@@ -167,12 +167,12 @@ std::optional<Realisation> realisation(const Ratio& speedup, double saved) {
   return result;
 }
 
-SpeedChange speed_change(const Ratio& ratio) {
+SpeedChange speed_change(const Ratio& ratio, double least) {
   if (!ratio.lo || !ratio.hi) return SpeedChange::kUndecided;
-  const double least = 1 + kLeastEffect;
-  if (*ratio.lo > 1 && ratio.ratio >= least) return SpeedChange::kFaster;
-  if (*ratio.hi < 1 && ratio.ratio <= 1 / least) return SpeedChange::kSlower;
-  const bool within = *ratio.lo >= 1 / least && *ratio.hi <= least;
+  const double faster = 1 + least, slower = 1 / faster;
+  if (*ratio.lo > 1 && ratio.ratio >= faster) return SpeedChange::kFaster;
+  if (*ratio.hi < 1 && ratio.ratio <= slower) return SpeedChange::kSlower;
+  const bool within = *ratio.lo >= slower && *ratio.hi <= faster;
   return within ? SpeedChange::kSame : SpeedChange::kUndecided;
 }
 

@@ -82,6 +82,10 @@ Ratio ratio_of_ratios(const Ratio& a, const Ratio& b);
 inline constexpr int64_t kProcessesForATiming = 5;
 inline constexpr int64_t kProcessesForAVerdict = 10;
 
+// So many seeds where a verdict on accuracy rests on them: fewer can never show a difference at 5 %
+// (sign-flip test).
+inline constexpr int64_t kSeedsForAVerdict = 6;
+
 // How much of a saving of work becomes a saving of time: (1 - 1 / speedup) / saved, `saved` being
 // the share of the multiply-accumulates that is left out. 1 where time falls as work does, 0 where
 // work is saved and no time, below 0 where the saving costs time. The interval is the speedup's,
@@ -95,15 +99,17 @@ struct Realisation {
 // None without a speedup, and where nothing is saved.
 std::optional<Realisation> realisation(const Ratio& speedup, double saved);
 
-// Smaller effects on time are not worth a verdict.
+// Smaller effects on time are not worth a verdict; those of ratios from one process each are no
+// evidence, whatever their intervals say (docs/statistics.md).
 inline constexpr double kLeastEffect = 0.02;
+inline constexpr double kLeastEffectOfOneProcess = 0.04;
 
 enum class SpeedChange { kFaster, kSlower, kSame, kUndecided };
 
 // What an interval says of a ratio, above 1 where the new one is faster: faster or slower where all
-// of it lies beyond 1 and the ratio is kLeastEffect away or more, the same where all of it lies
-// within kLeastEffect, else undecided; so is a ratio without an interval.
-SpeedChange speed_change(const Ratio& ratio);
+// of it lies beyond 1 and the ratio is `least` away or more, the same where all of it lies within
+// `least`, else undecided; so is a ratio without an interval.
+SpeedChange speed_change(const Ratio& ratio, double least = kLeastEffect);
 
 // Linear interpolation between order statistics at (n - 1) q (type 7 of Hyndman and Fan 1996).
 // Throws Error(kInternal) for no values; q in [0, 1].

@@ -14,7 +14,7 @@ except ModuleNotFoundError:  # before Python 3.11
 import numpy
 
 from samples import half_width, holm, mean, sign_flip_p
-from stored import Store, in_state, rows_of
+from stored import Store, in_state, rows_of, see_tuned
 from tables import PROCESSES_FOR_A_WORD, SEEDS_FOR_A_WORD
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -153,6 +153,7 @@ class Item:
                     best = mean(trials), rate
             else:
                 run["config"]["recipe"]["learning_rate"] = best[1]
+                run["tuned"] = True
                 yield run
 
     def own_cells(self, path):
@@ -171,7 +172,9 @@ class Item:
                 cell.method_label, cell.schedule_label = run["method"], run["schedule"]
                 cell.network_label = run["network"]
                 cell.target_value = self.target
+                cell.tuned |= run.get("tuned", False)
             cells[cell.cell_id] = cell
+        see_tuned(cells.values())
         newest = {}
         for cell in cells.values():
             known = newest.get(Store.identity(cell))
@@ -328,7 +331,9 @@ def measured(item, rows, place, line):
     half = half_width(values)
     value = mean(values)
     low, high = (None, None) if half is None else (value - half, value + half)
-    p = sign_flip_p(values) if quantity == "accuracy_loss" else None
+    base = extra["base"]
+    tested = base is not None and row.first.trained_like(base.first)
+    p = sign_flip_p(values) if tested else None
     return value, low, high, len(values), p, extra
 
 

@@ -52,6 +52,13 @@ class Cell:
         """The rate of a tuned row belongs to it, like its method."""
         return self.settings_but_rate if self.tuned else self.all_settings
 
+    def trained_like(self, other):
+        """Whether its accuracy may be compared with the other's: steps may be graphs or none."""
+        def without_graphs(cell):
+            return {key: value for key, value in json.loads(cell.all_settings).items()
+                    if key != "graphs"}
+        return self.setting == other.setting or without_graphs(self) == without_graphs(other)
+
     @property
     def key(self):
         return self.network, self.dataset, self.setting, self.schedule, self.method
@@ -59,6 +66,13 @@ class Cell:
     @property
     def dense(self):
         return self.method == "dense"
+
+
+def see_tuned(cells):
+    """What was tuned under one name is so under all."""
+    tuned = {cell.trained for cell in cells if cell.tuned}
+    for cell in cells:
+        cell.tuned = cell.trained in tuned
 
 
 class Store:
@@ -90,9 +104,7 @@ class Store:
             cell.tuned |= row["tuned"]
             if row["target_value"] is not None:
                 cell.target_value = row["target_value"]
-        tuned = {cell.trained for cell in cells.values() if cell.tuned}
-        for cell in cells.values():
-            cell.tuned = cell.trained in tuned
+        see_tuned(cells.values())
         for row in db.execute(
                 "SELECT r.*, coalesce(d.lossy, 0) AS lossy, b.dirty, b.git_sha, h.hostname "
                 "FROM run r "

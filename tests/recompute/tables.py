@@ -67,6 +67,11 @@ class TargetRow:
         for cell in row.on_the_way():
             points = row.store.judged(cell)
             if not points:
+                if cell.run.state == "diverged":  # it never arrives
+                    self.times.append((cell.run.train_ns or 0) / SECOND)
+                    self.arrived.append(False)
+                    self.diverged.append(True)
+                    self.efforts[cell.cell_id] = None
                 continue
             hits = [point for point in points if point["value"] >= share]
             if cell.run.finished:
@@ -237,7 +242,7 @@ def speed_word(row):
 
 def loss_word(row, share_of_error):
     losses = row.losses()
-    if any(cell.run is not None and cell.run.state == "diverged" for cell in row.cells):
+    if in_state(row, "diverged", purpose="accuracy"):
         return "no"
     if len(losses) < SEEDS_FOR_A_WORD:
         return "undecided"

@@ -18,6 +18,7 @@
 #include "results/reports/profile.h"
 #include "results/reports/run_details.h"
 #include "results/reports/runs.h"
+#include "results/reports/stored_items.h"
 #include "results/reports/tta.h"
 #include "results/stats/stats.h"
 #include "results/store/database.h"
@@ -59,15 +60,20 @@ class ReportTest : public testing::Test {
 
   // Plans all runs and ends those that have events or did not end well.
   void fill(const std::vector<Ran>& runs, std::optional<Target> target = std::nullopt) {
+    fill_store(path_, runs, target);
+  }
+
+  void fill_store(const std::string& path, const std::vector<Ran>& runs,
+                  std::optional<Target> target = std::nullopt) {
     std::vector<PlannedRun> plans;
     for (const auto& run : runs) plans.push_back(run.plan);
     auto experiment = experiment_of(plans);
     experiment.target = target;
-    RunStore store(path_, Mode::kWrite);
+    RunStore store(path, Mode::kWrite);
     store.add_experiment(experiment, "sweep");
     for (const auto& run : runs) {
       if (run.events.empty() && run.end.state == RunState::kFinished) continue;
-      const auto id = store.begin(run.plan.key, run.environment, folder_ / "runs");
+      const auto id = store.begin(run.plan.key, run.environment, path + "-runs");
       ASSERT_TRUE(id) << run.plan.key;
       store.finish(*id, run.events, run.end);
     }
@@ -1293,15 +1299,8 @@ TEST_F(ReportTest, AComparisonThatCannotTellSaysSo) {
   };
   fill({accuracy("dense", 0, {0.5}), accuracy("dense", 1, {0.6}), accuracy("dense", 2, {0.7}),
         accuracy("zero", 1, {0.4}), timing(4, 900, 1100)});
-  RunStore store(other, Mode::kWrite);
-  std::vector<Ran> runs = {accuracy("dense", 0, {0.5}), accuracy("zero", 2, {0.2}),
-                           timing(4, 950, 1150)};
-  std::vector<PlannedRun> plans;
-  for (const auto& run : runs) plans.push_back(run.plan);
-  store.add_experiment(experiment_of(plans), "sweep");
-  for (const auto& run : runs) {
-    store.finish(*store.begin(run.plan.key, environment_of(), folder_ / "runs2"), run.events, {});
-  }
+  fill_store(other,
+             {accuracy("dense", 0, {0.5}), accuracy("zero", 2, {0.2}), timing(4, 950, 1150)});
   std::vector<Change> failures;
   const Table table = report_compare(path_, other, {}, &failures);
   ASSERT_EQ(table.rows.size(), 3u);
@@ -1318,16 +1317,116 @@ TEST_F(ReportTest, ComparesTwoStores) {
   EXPECT_EQ(report_compare(path_, path_, {}, &failures).rows.size(), 2u);
   EXPECT_TRUE(failures.empty());
   const std::string other = folder_ / "other.db";
-  {
-    RunStore store(other, Mode::kWrite);
-    store.add_experiment(experiment_of({planned("zero", 0)}), "sweep");
-    const auto id = store.begin("accuracy/zero/0", environment_of(), folder_ / "runs2");
-    store.finish(*id, accuracy_events({0.41}), {});
-  }
+  fill_store(other, {accuracy("zero", 0, {0.41})});
   const Table table = report_compare(path_, other, {}, &failures);
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_NEAR(std::get<double>(table.rows[0][4]), 1, 1e-9);
   EXPECT_EQ(failures, std::vector{Change::kDiffers});  // equal runs give equal numbers
+}
+
+// A mean of those that did not diverge flatters: what diverged in one store alone decides.
+TEST_F(ReportTest, AComparisonCountsRunsThatDiverged) {
+  const auto diverged = [](int64_t seed) {
+    return Ran{planned("zero", seed), accuracy_events({}, RunState::kDiverged)};
+  };
+  std::vector<Ran> all, some, none;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    const Ran finished = accuracy("zero", seed, {0.5 + 0.01 * static_cast<double>(seed)});
+    all.push_back(finished);
+    some.push_back(seed < 4 ? diverged(seed) : finished);
+    none.push_back(diverged(seed));
+  }
+  const std::string a = folder_ / "all.db", b = folder_ / "some.db", c = folder_ / "none.db";
+  fill_store(a, all), fill_store(b, some), fill_store(c, none);
+  const auto verdict = [](const std::string& before, const std::string& after) {
+    const Table table = report_compare(before, after, {});
+    return table.rows.size() == 1 ? std::get<std::string>(table.rows[0][7]) : "no such row";
+  };
+  EXPECT_EQ(verdict(a, b), "inferior");
+  EXPECT_EQ(verdict(a, c), "inferior");
+  EXPECT_EQ(verdict(b, a), "better");
+  EXPECT_EQ(verdict(b, b), "same") << "the same seeds in both";
+  const Table table = report_compare(a, c, {});
+  EXPECT_EQ(table.text_rows[0][3], "–, 6 diverged");
+  EXPECT_EQ(table.rows[0][3], Field());
+  // Of other seeds nothing is known.
+  std::vector<Ran> others = {diverged(8), accuracy("zero", 9, {0.5})};
+  fill_store(folder_ / "others.db", others);
+  EXPECT_EQ(verdict(a, folder_ / "others.db"), "undecided");
+}
+
+// Two values a side may lie close together by chance, and processes differ.
+TEST_F(ReportTest, AComparisonTakesSixSeedsAndTenProcesses) {
+  const auto of = [](int64_t seeds, double accuracy_of_zero, int64_t processes, int64_t dense_ns) {
+    std::vector<Ran> runs;
+    for (int64_t seed = 0; seed < seeds; ++seed) {
+      const double spread = 0.0001 * static_cast<double>(seed);
+      runs.push_back(accuracy("dense", seed, {0.9 + spread}));
+      runs.push_back(accuracy("zero", seed, {accuracy_of_zero + spread}));
+    }
+    for (int64_t seed = 0; seed < processes; ++seed) {
+      runs.push_back(timing("zero", dense_ns + seed, seed));
+    }
+    return runs;
+  };
+  const auto verdicts = [&](int64_t seeds, int64_t processes, const Margin& margin = 0.5) {
+    for (const char* name : {"a.db", "b.db"}) std::filesystem::remove(folder_ / name);
+    fill_store(folder_ / "a.db", of(seeds, 0.5, processes, 2000));
+    fill_store(folder_ / "b.db", of(seeds, 0.48, processes, 1500));
+    const Table table = report_compare(folder_ / "a.db", folder_ / "b.db", {.margin = margin});
+    std::string text;
+    for (const auto& row : table.rows) text += std::get<std::string>(row[7]) + " ";
+    return text;
+  };
+  EXPECT_EQ(verdicts(6, kProcessesForAVerdict), "same inferior slower ");
+  EXPECT_EQ(verdicts(5, kProcessesForAVerdict - 1), "same undecided undecided ");
+  // A share of the exact training's error, 10 %, and not of the method's, 50 %.
+  EXPECT_EQ(verdicts(6, 1, Margin::of_error(0.1)), "same inferior undecided ");
+  EXPECT_EQ(verdicts(6, 1, Margin::of_error(0.3)), "same same undecided ");
+}
+
+// It never arrives, like one that was evaluated before it diverged.
+TEST_F(ReportTest, ARunThatDivergedBeforeItsFirstEvaluationCountsAgainstATarget) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 2; ++seed) {
+    runs.push_back(accuracy("dense", seed, {0.5, 0.8}));
+    runs.push_back(seed == 0 ? Ran{planned("zero", seed), accuracy_events({}, RunState::kDiverged)}
+                             : accuracy("zero", seed, {0.8, 0.8}));
+  }
+  fill(runs, Target{"accuracy", 0.75});
+  const Table table = report_tta(path_);
+  EXPECT_EQ(count(table, "zero", "reached"), 1);
+  EXPECT_EQ(count(table, "zero", "runs"), 2);
+  EXPECT_EQ(count(table, "zero", "pairs"), 2);
+  EXPECT_EQ(count(table, "zero", "pairs_arrived"), 1);
+  EXPECT_EQ(at(table, "zero", "speedup"), Field()) << "one of the pairs did not arrive";
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), 1) << "begun anew as soon as it diverged";
+}
+
+// Accuracies are those of the trainings, all of which ended.
+TEST_F(ReportTest, ATimingThatDivergedIsNoDivergedTraining) {
+  auto stopped = timing("zero", 2000, 1);
+  stopped.events.back() = final_event(1, RunState::kDiverged);
+  fill({accuracy("dense", 0, {0.5}), accuracy("zero", 0, {0.5}), timing("zero", 2000), stopped});
+  const Table table = report_table(path_);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")).find("diverged"), std::string::npos);
+  EXPECT_EQ(count(table, "zero", "diverged"), 1);
+  EXPECT_EQ(at(report_advice(path_), "zero", "decided_by"),
+            Field(std::string("speed, loss, same time")));
+}
+
+// The mean of those that did not diverge would push a sound method off the front.
+TEST_F(ReportTest, WhatDivergedOrHasNoSoundSpeedupIsNotHeldAgainstOthers) {
+  const Ran diverged{planned("random", 1), accuracy_events({}, RunState::kDiverged)};
+  fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.7}), accuracy("random", 0, {0.79}),
+        diverged, timing("zero", 1500), timing("random", 2000)});
+  const Table table = report_pareto(path_);
+  EXPECT_EQ(std::get<std::string>(at(table, "random", "front")), "perhaps");
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "front")), "yes");
+  EXPECT_NE(std::get<std::string>(at(table, "random", "notes")).find("diverged"),
+            std::string::npos);
+  EXPECT_NE(render(table, "md").find("means are over the runs that did not diverge"),
+            std::string::npos);
 }
 
 TEST_F(ReportTest, TaintedTimingsAreLeftOutUnlessAskedFor) {
@@ -1339,6 +1438,28 @@ TEST_F(ReportTest, TaintedTimingsAreLeftOutUnlessAskedFor) {
   EXPECT_EQ(at(report_table(path_), "zero", "speedup").index(), 0u);
   EXPECT_EQ(std::get<std::string>(at(report_table(path_), "zero", "notes")), "tainted timing");
   EXPECT_DOUBLE_EQ(real(report_table(path_, {.include_tainted = true}), "zero", "speedup"), 2);
+  EXPECT_EQ(std::get<std::string>(at(report_runs(path_), "zero", "state")), "finished");
+  EXPECT_NE(render(report_runs(path_), "md").find("| finished, tainted |"), std::string::npos);
+}
+
+// What was timed in vain is not said to be untimed: another timing of it would be refused.
+TEST_F(ReportTest, WhatHasDisturbedTimingsAloneIsSaidToNeedThemAgain) {
+  Ran disturbed = timing("zero", 2000);
+  disturbed.end = {.taint = {"load"}};
+  fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.8}), accuracy("random", 0, {0.8}),
+        disturbed});
+  const auto reason = [&](const char* method) {
+    return std::get<std::string>(at(report_advice(path_), method, "reason"));
+  };
+  EXPECT_NE(reason("zero").find("--rerun tainted"), std::string::npos) << reason("zero");
+  EXPECT_NE(reason("random").find("its speed was not measured"), std::string::npos);
+  // To train exactly for the same time takes a speedup.
+  EXPECT_EQ(reason("random").find("iso-time"), std::string::npos) << reason("random");
+  const auto all = report_pareto(path_).notes;
+  const std::string notes = fmt::format("{}", fmt::join(all, "\n"));
+  EXPECT_NE(notes.find("(sweep --rerun tainted): zero"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("not timed: random"), std::string::npos) << notes;
+  EXPECT_EQ(stored_rows(path_, "test:one").disturbed.size(), 1u);
 }
 
 TEST_F(ReportTest, TheCeilingIsNotOfATaintedTimingEither) {
