@@ -80,10 +80,25 @@ std::string option_lines(const CLI::App& command, Listed listed) {
 std::string options_above(const CLI::App& command) {
   const CLI::App* parent = command.get_parent();
   if (parent == nullptr || parent->get_parent() == nullptr) return "";
+  if (command.get_group() == kStandsAlone) return "";
   const auto lines = option_lines(*parent, [&](const CLI::Option& option) {
     return !option.get_group().empty() && &option != parent->get_help_ptr();
   });
   return lines.empty() ? "" : fmt::format("\nOptions of {}:\n{}", path_of(*parent), lines);
+}
+
+// "--seed: At Most 1 required but received 2" and "--seed: 1 required INT missing", as one would
+// say it.
+std::string mismatch_text(const std::string& text) {
+  constexpr std::string_view kOften = ": At Most 1 required but received ", kNone = ": 1 required ";
+  if (const auto at = text.find(kOften); at != std::string::npos) {
+    return fmt::format("{} is given {} times, and may be once", text.substr(0, at),
+                       text.substr(at + kOften.size()));
+  }
+  if (const auto at = text.find(kNone); at != std::string::npos && text.ends_with(" missing")) {
+    return text.substr(0, at) + ": its value is missing";
+  }
+  return text;
 }
 
 std::string one_line(std::string text) {
@@ -146,6 +161,19 @@ std::string help_text(const CLI::App& command) {
   return out;
 }
 
+void refuse_options_above(const CLI::App& command) {
+  const CLI::App& above = *command.get_parent();
+  for (const auto* option : above.get_options()) {
+    if (option->count() == 0) continue;
+    if (option->get_positional()) {
+      throw usage_error("{} {}: unexpected argument \"{}\"; see {} --help", above.get_name(),
+                        command.get_name(), printable(option->results().front()), path_of(command));
+    }
+    throw usage_error("{} {}: {} is an option of {} alone; see {} --help", above.get_name(),
+                      command.get_name(), option->get_name(), above.get_name(), path_of(command));
+  }
+}
+
 const CLI::App& active_command(const CLI::App& root) {
   const auto named = root.get_subcommands();
   return named.empty() ? root : active_command(*named.front());
@@ -182,7 +210,7 @@ std::string parse_problem(const CLI::App& root, const CLI::ParseError& error) {
     }
     return fmt::format("{}unexpected argument \"{}\"{}", path, printable(word), help);
   }
-  return fmt::format("{}{}{}", path, one_line(error.what()), help);
+  return fmt::format("{}{}{}", path, one_line(mismatch_text(error.what())), help);
 }
 
 }  // namespace approx

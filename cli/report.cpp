@@ -45,7 +45,7 @@ void put(const std::string& text, const ReportFlags& flags) {
 std::string why_empty(const Report& report, const Table& table) {
   if (!table.notes.empty()) return fmt::format("{} has no rows: {}", report.name, table.notes[0]);
   if (report.needs.empty()) return "the store has no such rows yet";
-  return fmt::format("{} needs {}; there are none yet", report.name, report.needs);
+  return fmt::format("{} needs {}; there are none that count", report.name, report.needs);
 }
 
 // `script`: the one that draws this table, or "". `if_empty`: why it has no rows where it has none.

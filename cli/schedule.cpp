@@ -102,12 +102,13 @@ void show(const ShowFlags& flags) {
   }
   const Schedule schedule(make_schedule(flags.schedule), network.layers, method, catalogue,
                           extent.steps_per_epoch, extent.total_steps, extent.ranks);
-  std::fputs(fmt::format("{} on {}, steps 0 to {}; it repeats every {} steps; {} "
-                         "approximated\n. exact\n",
-                         flags.schedule, flags.network, extent.steps - 1, schedule.period(),
-                         share_text(schedule, network, extent))
-                 .c_str(),
-             stdout);
+  std::fputs(
+      fmt::format("{} on {}, steps 0 to {}; it repeats every {} steps; {} "
+                  "approximated{}\n. exact\n",
+                  flags.schedule, flags.network, extent.steps - 1, schedule.period(),
+                  share_text(schedule, network, extent), extent.ranks > 1 ? ", over all ranks" : "")
+          .c_str(),
+      stdout);
   for (size_t i = 0; i < schedule.methods().size(); ++i) {
     const std::string& text = schedule.methods()[i];
     const bool stands_in = !stand_in.empty() && parse_spec(text).name == stand_in;
@@ -116,6 +117,7 @@ void show(const ShowFlags& flags) {
             .c_str(),
         stdout);
   }
+  bool any = false;
   for (const Product product : kAllProducts) {
     bool used = false;
     for (size_t at = 0; at < network.layers.size(); ++at) {
@@ -124,7 +126,9 @@ void show(const ShowFlags& flags) {
       }
     }
     if (used) print_picture(schedule, network, product, flags);
+    any = any || used;
   }
+  if (!any) std::fputs("nothing is approximated in these steps; --steps draws more\n", stdout);
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ int finish_sweep(const Experiment& experiment, const SweepResult& result) {
           counted(result.failed, "failed") + counted(result.interrupted, "interrupted") +
           counted(result.done_before, "done before") +
           counted(result.tainted, "tainted (--rerun tainted times them again)") +
-          counted(result.failed_before, "failed before (see --rerun)") +
+          counted(result.failed_before,
+                  "failed before (report runs says why, --rerun failed does them again)") +
           counted(result.excluded, "excluded") + counted(result.elsewhere, "with another process") +
           counted(result.not_started, "not started");
   if (result.budget_used_up) line += ": the budget is used up; the same command goes on";

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/help.h"
 #include "cli/slurm/status.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep_commands.h"
@@ -58,7 +59,9 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
   auto flags = std::make_shared<Flags>();
   status->add_option("ID", flags->experiment, "an experiment of the store (default all)");
   add_choice(*status, "--format", flags->format, {"md", "csv", "json", "jsonl"}, "default md");
-  status->callback([flags, &options] {
+  status->group(kStandsAlone);
+  status->callback([flags, status, &options] {
+    refuse_options_above(*status);
     auto sweeps = sweep_status(options.db, id_of(flags->experiment));
     for (auto& sweep : submitted_status(options.db, id_of(flags->experiment))) {
       sweeps.push_back(std::move(sweep));
@@ -71,7 +74,11 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
   stop->footer("approxtrain sweep stop wang2019:table5 --db results.db");
   auto stopped = std::make_shared<Flags>();
   stop->add_option("ID", stopped->experiment, "those of one experiment (default all)");
-  stop->callback([stopped, &options] { stop_sweeps(options.db, id_of(stopped->experiment)); });
+  stop->group(kStandsAlone);
+  stop->callback([stopped, stop, &options] {
+    refuse_options_above(*stop);
+    stop_sweeps(options.db, id_of(stopped->experiment));
+  });
 }
 
 }  // namespace approx

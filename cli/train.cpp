@@ -80,7 +80,7 @@ void print_row(const PlannedRun& planned, const Json& details, const std::string
     return;
   }
   const std::vector<std::string> header = {"run",  "method", "network",      "data set",
-                                           "seed", "state",  "accuracy (%)", "judged on",
+                                           "seed", "state",  "accuracy (%)", "measured on",
                                            "loss", "steps",  "training (s)"};
   const std::vector<std::vector<std::string>> rows = {
       {planned.key.substr(0, 12), planned.method_label, planned.network_label, config.dataset,

@@ -8,6 +8,7 @@
 #include "cli/text.h"
 #include "core/config/dense.h"
 #include "core/experiment/iso_time.h"
+#include "results/reports/notes.h"
 
 namespace approx {
 namespace {
@@ -86,6 +87,9 @@ class ControlMaker {
                  "own curves");
     }
     const auto speedup = find_in(stored_.speedups, run);
+    if (!speedup && stored_.disturbed.contains(run.labels())) {
+      return say(run, kTimingsDisturbed);
+    }
     if (!speedup) {
       return say(run, "no timing run in the store yet; sweep with --purpose timing first");
     }

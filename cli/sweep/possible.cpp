@@ -17,16 +17,16 @@ void check_served(const RunConfig& config) {
                 Catalogue::embedded().network(parse_spec(config.network).name));
 }
 
-// Whether it is left out for more than what its file says.
-bool is_impossible(const PlannedRun& run) {
-  if (run.excluded.empty()) return false;
+// Why it cannot be done, whatever its file says of it; "" where it can.
+std::string why_impossible(const PlannedRun& run) {
+  if (run.excluded.empty()) return "";
   try {
     check(run.config);
     check_served(run.config);
-  } catch (const Error&) {
-    return true;
+  } catch (const Error& error) {
+    return error.what();
   }
-  return false;
+  return "";
 }
 
 }  // namespace
@@ -46,10 +46,11 @@ void exclude_unserved(Experiment& experiment) {
 
 void check_any_possible(const Experiment& experiment) {
   const auto& runs = experiment.runs();
-  if (runs.empty() || !std::ranges::all_of(runs, is_impossible)) return;
+  const auto impossible = [](const PlannedRun& run) { return !why_impossible(run).empty(); };
+  if (runs.empty() || !std::ranges::all_of(runs, impossible)) return;
   throw usage_error("{}: none of its {} can be done: {}", experiment.id,
                     runs.size() == 1 ? "runs" : fmt::format("{} runs", runs.size()),
-                    printable(runs.front().excluded));
+                    printable(why_impossible(runs.front())));
 }
 
 }  // namespace approx

@@ -78,13 +78,22 @@ struct Part {
   bool speaks() const { return rank.value_or(0) == 0; }
 };
 
+// Where not even the library fits, it is for want of the memory that a run may have.
+Engine& engine_of(const WorkerTask& task) {
+  try {
+    return load_engine();
+  } catch (const Error& error) {
+    throw Error(error.kind(), out_of_memory(error.what(), task));
+  }
+}
+
 void compute(const WorkerTask& task, const Part& part) {
   expect_end_without_catch(task);
   limit_memory(task.memory_bytes);
   // Of the whole machine; and before LibTorch, whose threads have the mask that they are born with.
   const Json program = program_environment();
   const bool pinned = use_cpus(part.rank ? cpus_of_rank(task, *part.rank) : task.cpus);
-  Engine& engine = load_engine();
+  Engine& engine = engine_of(task);
   // Asked when the run begins: before, there is no GPU open that could be described.
   const auto environment = [&] {
     Json json = merged_environment(engine.environment(), program);

@@ -207,7 +207,7 @@ std::vector<std::string> training_lines(const Experiment& full, const Experiment
   if (!untimed.empty()) {
     const auto rows = where(untimed, shown_labels);
     lines.push_back(
-        fmt::format("not timed, as the full setting is{}{}", rows.empty() ? "" : ": ", rows));
+        fmt::format("not timed, though the full setting is{}{}", rows.empty() ? "" : ": ", rows));
   }
   return lines;
 }

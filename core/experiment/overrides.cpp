@@ -99,7 +99,16 @@ void apply_set(TomlSource& source, const std::string& key, const std::string& te
     return names;
   }();
   if (!contains(settable, key)) {
-    throw usage_error("{}: unknown key{}", flag, did_you_mean(key, settable));
+    // A recipe's key may be meant without the recipe; of a wrong one the near keys are a recipe's.
+    const std::string in_recipe = "recipe." + key;
+    if (contains(settable, in_recipe)) {
+      throw usage_error("{}: unknown key (did you mean \"{}\"?)", flag, in_recipe);
+    }
+    Names candidates = settable;
+    if (key.starts_with("recipe.")) {
+      std::erase_if(candidates, [](const auto& name) { return !name.starts_with("recipe."); });
+    }
+    throw usage_error("{}: unknown key{}", flag, known_names(key, candidates));
   }
   auto& root = source.root();
   source.add_flag(key, flag);

@@ -15,8 +15,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
+#include "base/known_names.h"
 #include "base/text.h"
 #include "core/config/dense.h"
 #include "core/nn/layers.h"
@@ -66,10 +68,13 @@ std::vector<const MethodEntry*> methods_of_gradients(const std::vector<std::stri
   return entries;
 }
 
-// Of those that are asked for, the variants that compute this here: all but the definition.
-std::vector<std::string> asked_variants(const std::string& asked, const Timed& timed) {
+// Of those that are asked for, the variants that compute this here: all but the definition. `known`
+// gets them all.
+std::vector<std::string> asked_variants(const std::string& asked, const Timed& timed,
+                                        std::set<std::string>& known) {
   std::vector<std::string> found;
   for (const auto& variant : variants(timed.plan(), timed.operands)) {
+    if (variant != kReference) known.insert(variant);
     const auto names = split(asked, "+");
     const bool is_asked =
         asked == kAll || std::find(names.begin(), names.end(), variant) != names.end();
@@ -78,10 +83,19 @@ std::vector<std::string> asked_variants(const std::string& asked, const Timed& t
   return found;
 }
 
+void check_variants(const std::string& asked, const std::set<std::string>& known) {
+  if (asked.empty() || asked == kAll) return;
+  for (const auto& name : split(asked, "+")) {
+    if (known.contains(std::string(name))) continue;
+    throw usage_error("study layer-times: --variants: nothing here is computed by \"{}\"{}",
+                      name.substr(0, 80), known_names(name, {known.begin(), known.end()}));
+  }
+}
+
 // All products of a layer, each exact and then by the methods that approximate it.
 void add_layer(const StudyRequest& request, const std::vector<const MethodEntry*>& entries,
                const LayerInfo& info, const Operands& operands, int64_t index,
-               std::vector<Timed>& all) {
+               std::vector<Timed>& all, std::set<std::string>& known_variants) {
   for (const auto product : kAllProducts) {
     // The images need no gradient.
     if (product == Product::kDataGradient && info.reads_images) continue;
@@ -113,7 +127,7 @@ void add_layer(const StudyRequest& request, const std::vector<const MethodEntry*
       const auto& asked = request.params.text("variants");
       if (asked.empty()) continue;
       const Timed chosen = timed;  // the vector grows
-      for (const auto& variant : asked_variants(asked, chosen)) {
+      for (const auto& variant : asked_variants(asked, chosen, known_variants)) {
         auto& by_it = all.emplace_back(chosen);
         by_it.variant = variant;
       }
@@ -228,11 +242,13 @@ StudyTable study_layer_times(const StudyRequest& request) {
   auto layers = recorded_layers(request);
   const auto precision = request.params.choice<Precision>("precision");
   std::vector<Timed> products;
+  std::set<std::string> known_variants;
   for (size_t i = 0; i < layers.size(); ++i) {
     add_layer(request, entries, layers[i].first, in_precision(layers[i].second, precision),
-              static_cast<int64_t>(i) + 1, products);
+              static_cast<int64_t>(i) + 1, products, known_variants);
     layers[i].second = {};  // two copies of a large network's operands may not fit
   }
+  check_variants(request.params.text("variants"), known_variants);
   const int64_t rounds = request.params.integer("rounds");
   time_all(products, rounds);
   double total = 0;

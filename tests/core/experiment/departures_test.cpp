@@ -124,7 +124,7 @@ threads = 1
 [scale.smoke]
 threads = 1
 )";
-  EXPECT_EQ(lines(text), std::vector<std::string>{"not timed, as the full setting is"});
+  EXPECT_EQ(lines(text), std::vector<std::string>{"not timed, though the full setting is"});
   // Threads change no accuracy.
   EXPECT_EQ(lines(text, Scale::kSmoke),
             std::vector<std::string>{"departs from the full setting: threads 1, not 4"});

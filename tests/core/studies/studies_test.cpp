@@ -206,6 +206,15 @@ TEST(LayerTimesStudy, TimesEachWayToComputeAPrunedProduct) {
     if (!row["variant"].is_null()) ways.insert(row["variant"].get<std::string>());
   }
   EXPECT_EQ(ways, std::set<std::string>{"masked"});
+
+  try {
+    rows_of("layer-times", few + "maskd");
+    ADD_FAILURE() << "nothing is computed by that";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("\"maskd\" (did you mean \"masked\"?)"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(PrunedChannelsStudy, ShowsWhatEachPruningLeaves) {
