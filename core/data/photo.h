@@ -15,12 +15,15 @@ struct Raster {
   int64_t height = 0, width = 0;
   std::vector<uint8_t> pixels;
 
+  // What was there is lost, and not much more memory kept than the new size takes.
   void resize(int64_t new_height, int64_t new_width);
 };
 
-// The most pixels of a file, looked at before anything is allocated: 192 MB for each thread that
-// decodes. The largest of ImageNet have about 61 million.
+// Looked at before anything is allocated: the most pixels of a file, of which the largest of
+// ImageNet have about 61 million, and the most bytes that a thread takes to decode one, which are
+// those of so many pixels.
 constexpr int64_t kMaxPhotoPixels = 64'000'000;
+constexpr int64_t kMaxPhotoBytes = 3 * kMaxPhotoPixels;
 
 struct PhotoHeader {
   enum class Kind { kPng, kGreyJpeg, kColourJpeg, kCmykJpeg };
@@ -28,38 +31,34 @@ struct PhotoHeader {
   int64_t height = 0, width = 0;
   // CMYK: the file has Adobe's marker, and with it, by Adobe's habit, inverted inks.
   bool inverted_inks = false;
+  // Of a JPEG in several scans, as a progressive one is: what libjpeg keeps of the whole image,
+  // whatever size it is decoded at, until it has read the last of them.
+  int64_t coefficient_bytes = 0;
 
+  // What decoding takes beside the file: three bytes a pixel, four of CMYK, and the coefficients.
+  int64_t decoding_bytes() const;
   int64_t shorter_side() const { return std::min(height, width); }
 };
 
 // What the first bytes say: the kind is that of the content, whatever the file is called. Error
 // (kData) that begins with `place` for a file that is neither, has no size, more than
-// kMaxPhotoPixels or another number of channels than 1, 3 or 4.
+// kMaxPhotoPixels, takes more than kMaxPhotoBytes or has another number of channels than 1, 3 or 4.
 PhotoHeader read_photo_header(Bytes file, const std::string& place);
 
-// Keeps memory between calls, and nothing that a result could depend on; one per thread.
-class PhotoDecoder {
- public:
-  // A JPEG can be decoded at a fraction of its size by leaving out high frequencies. libjpeg-turbo
-  // knows every eighth; those that are powers of two have vector code and the others take longer
-  // than the whole size (measured: 0.20 ms for 4/8, 0.22 for 8/8, 0.34 to 0.50 for 5/8 to 7/8).
-  // The largest of 8, 4, 2, 1 by which height and width can be divided and still cover
-  // `least_height` and `least_width`; 1 for a PNG.
-  static int64_t shrink_for(const PhotoHeader& header, double height, double width,
-                            double least_height, double least_width);
+// A JPEG can be decoded at a fraction of its size by leaving out high frequencies. libjpeg-turbo
+// knows every eighth; those that are powers of two have vector code and the others take longer than
+// the whole size (measured: 0.20 ms for 4/8, 0.22 for 8/8, 0.34 to 0.50 for 5/8 to 7/8). The
+// largest of 8, 4, 2, 1 by which height and width can be divided and still cover `least_height` and
+// `least_width`; 1 for a PNG.
+int64_t photo_shrink(const PhotoHeader& header, double height, double width, double least_height,
+                     double least_width);
 
-  // The image in RGB, each side divided by `shrink` and rounded up. Grey fills the three channels;
-  // CMYK is multiplied out, inks times black. The EXIF orientation is not applied, as torchvision's
-  // ImageFolder does not. Error(kData) that begins with `place` for a truncated or damaged file,
-  // for anything the decoder so much as warns of, for transparency and for 16 bits a channel.
-  void decode(Bytes file, const PhotoHeader& header, const std::string& place, int64_t shrink,
-              Raster& raster);
-
- private:
-  void decode_jpeg(Bytes file, const PhotoHeader& header, const std::string& place, Raster& raster);
-
-  std::vector<uint8_t> inks_;
-};
+// The image in RGB, each side divided by `shrink` and rounded up. Grey fills the three channels;
+// CMYK is multiplied out, inks times black. The EXIF orientation is not applied, as torchvision's
+// ImageFolder does not. Error(kData) that begins with `place` for a truncated or damaged file, for
+// anything the decoder so much as warns of, for transparency and for 16 bits a channel.
+void decode_photo(Bytes file, const PhotoHeader& header, const std::string& place, int64_t shrink,
+                  Raster& raster);
 
 // Writes photographs as JPEG. One per thread.
 class PhotoEncoder {

@@ -231,9 +231,8 @@ Bytes PhotoConverter::convert(Bytes file, const std::string& place) {
   const double scale =
       too_large ? static_cast<double>(limit_.side) / static_cast<double>(side) : 1.0;
   const int64_t shrink =
-      too_large ? PhotoDecoder::shrink_for(header, height, width, height * scale, width * scale)
-                : 1;
-  decoder_.decode(file, header, place, shrink, decoded_);
+      too_large ? photo_shrink(header, height, width, height * scale, width * scale) : 1;
+  decode_photo(file, header, place, shrink, decoded_);
   raster_ = &decoded_;
   if (too_large) {
     const auto by = static_cast<double>(shrink);

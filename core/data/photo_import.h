@@ -27,7 +27,6 @@ class PhotoConverter {
 
  private:
   PhotoLimit limit_;
-  PhotoDecoder decoder_;
   PhotoEncoder encoder_;
   Resampler resample_;
   Raster decoded_, reduced_;

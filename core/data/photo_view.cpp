@@ -45,8 +45,8 @@ void PhotoViewer::render(Bytes file, const std::string& place, const PhotoView& 
                                               view.index)
                          : centre_box(header.height, header.width, view.size);
   const auto size = static_cast<double>(view.size);
-  const int64_t shrink = PhotoDecoder::shrink_for(header, box.height, box.width, size, size);
-  decoder_.decode(file, header, place, shrink, raster_);
+  const int64_t shrink = photo_shrink(header, box.height, box.width, size, size);
+  decode_photo(file, header, place, shrink, raster_);
   const auto by = static_cast<double>(shrink);
   box = {box.top / by, box.left / by, box.height / by, box.width / by};
   const bool flip =

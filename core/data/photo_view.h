@@ -48,7 +48,6 @@ class PhotoViewer {
   void render(Bytes file, const std::string& place, const PhotoView& view, uint8_t* out);
 
  private:
-  PhotoDecoder decoder_;
   Resampler resample_;
   Raster raster_;
 };

@@ -39,7 +39,7 @@ class EventReader {
   std::string line_;       // not complete yet
   bool skipping_ = false;  // the line is too long to be one
   std::vector<Json> events_;
-  size_t kept_bytes_ = 0;
+  size_t kept_bytes_ = 0, kept_values_ = 0;
   int64_t garbage_ = 0;
   Json last_;
 };

@@ -34,13 +34,18 @@ Buffer without_marker(Buffer file, uint8_t marker) {
 // libjpeg writes a marker of its own for CMYK; without it the file says nothing of Adobe.
 Buffer without_adobe_marker(const Buffer& file) { return without_marker(file, 0xee); }
 
-// The header of a JPEG file of any size, and nothing after it.
-Buffer bare_header(int height, int width, int components = 3) {
+// How a frame's marker says that the image comes as a whole, or a little finer with each scan.
+constexpr uint8_t kBaseline = 0xc0, kProgressive = 0xc2;
+
+// The header of a JPEG file of any size, and nothing after it. `sampling` of the first channel:
+// across and down, where the others have one.
+Buffer bare_header(int height, int width, int components = 3, uint8_t frame = kBaseline,
+                   uint8_t sampling = 0x11) {
   const auto byte = [](int value) { return static_cast<uint8_t>(value); };
   Buffer file = {0xff,
                  0xd8,
                  0xff,
-                 0xc0,
+                 frame,
                  0,
                  byte(8 + 3 * components),
                  8,
@@ -49,7 +54,9 @@ Buffer bare_header(int height, int width, int components = 3) {
                  byte(width >> 8),
                  byte(width),
                  byte(components)};
-  for (int c = 0; c < components; ++c) append(file, {byte(c + 1), 0x11, 0});
+  for (int c = 0; c < components; ++c) {
+    append(file, {byte(c + 1), c == 0 ? sampling : uint8_t{0x11}, 0});
+  }
   append(file, {0xff, 0xda, 0, 2});
   return file;
 }
@@ -104,7 +111,7 @@ TEST(Photo, InksAreMultipliedOutAndAdobesAreInverted) {
 TEST(Photo, ShrinksByTheLargestPowerOfTwoThatCovers) {
   PhotoHeader header{.height = 448, .width = 600};
   const auto shrink = [&](double height, double width, double size) {
-    return PhotoDecoder::shrink_for(header, height, width, size, size);
+    return photo_shrink(header, height, width, size, size);
   };
   EXPECT_EQ(shrink(448, 600, 56), 8);
   EXPECT_EQ(shrink(448, 600, 57), 4);
@@ -196,6 +203,17 @@ TEST(Photo, RefusesWhatIsNoPhotograph) {
   EXPECT_CONTAINS(error({0xff, 0xd8, 0xff, 0xe0, 0, 0, 1, 2, 3, 4, 5}), "found none");
 }
 
+// The decoder reads on behind a marker without a length; what follows must not pass for its length,
+// and so be hidden from the look at the size.
+TEST(Photo, RefusesMarkersThatCouldHideASize) {
+  for (const uint8_t marker : {0x01, 0xd0, 0xd7}) {
+    auto file = jpeg_of(waves(16, 24));
+    const Buffer alone = {0xff, marker};
+    file.insert(file.begin() + 2, alone.begin(), alone.end());
+    EXPECT_CONTAINS(data_error_of([&] { header_of(file); }), "at byte 2: expected a segment");
+  }
+}
+
 // Refused by their headers, before anything of that size is allocated.
 TEST(Photo, RefusesHeadersThatPromiseTooMuch) {
   const auto error = [](const Buffer& file) { return data_error_of([&] { decoded(file); }); };
@@ -217,6 +235,44 @@ TEST(Photo, RefusesHeadersThatPromiseTooMuch) {
   EXPECT_CONTAINS(error(bomb), "found 65535x65535");
 }
 
+TEST(Photo, TheHeaderSaysWhatDecodingTakes) {
+  const auto bytes = [](const Buffer& file) { return header_of(file).decoding_bytes(); };
+  constexpr int kSide = 4000;
+  constexpr int64_t kPixels = int64_t{kSide} * kSide;
+  const auto progressive = [](int components, uint8_t sampling = 0x11) {
+    return bare_header(kSide, kSide, components, kProgressive, sampling);
+  };
+  EXPECT_EQ(bytes(bare_header(kSide, kSide, 1)), 3 * kPixels);
+  EXPECT_EQ(bytes(bare_header(kSide, kSide, 3)), 3 * kPixels);
+  EXPECT_EQ(bytes(bare_header(kSide, kSide, 4)), 4 * kPixels);
+  EXPECT_EQ(bytes(progressive(1)), (3 + 2) * kPixels);
+  EXPECT_EQ(bytes(progressive(3)), (3 + 6) * kPixels);
+  EXPECT_EQ(bytes(progressive(3, 0x22)), (3 + 3) * kPixels);
+  EXPECT_EQ(bytes(progressive(3, 0x21)), (3 + 4) * kPixels);
+  EXPECT_EQ(bytes(progressive(4)), (4 + 8) * kPixels);
+  // Units are whole: here two of 16x16, of six blocks each.
+  EXPECT_EQ(bytes(bare_header(1, 17, 3, kProgressive, 0x22)), 3 * 17 + 2 * 6 * 128);
+  auto one_by_one = bare_header(kSide, kSide);
+  one_by_one.resize(one_by_one.size() - 4);
+  append(one_by_one, {0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0});  // a scan of the first channel
+  EXPECT_EQ(bytes(one_by_one), (3 + 6) * kPixels);
+}
+
+TEST(Photo, RefusesHeadersOfFilesThatWouldTakeTooMuchMemory) {
+  const auto error = [](const Buffer& file) { return data_error_of([&] { header_of(file); }); };
+  EXPECT_EQ(error(bare_header(8000, 8000, 3, kProgressive)),
+            "x.JPEG: expected a photograph that takes at most 192 MB to decode, found 8000x8000 "
+            "pixels in several scans (as progressive files are), which take 576 MB; write it anew "
+            "as a baseline JPEG in RGB, or smaller");
+  EXPECT_CONTAINS(error(bare_header(7000, 7000, 4)), "7000x7000 pixels in CMYK, which take 196 MB");
+  EXPECT_CONTAINS(error(bare_header(8000, 2001, 4, kProgressive)), "in CMYK in several scans");
+  for (const auto& largest :
+       {bare_header(8000, 8000), bare_header(8000, 6000, 4),
+        bare_header(8000, 2664, 3, kProgressive), bare_header(8000, 2000, 4, kProgressive)}) {
+    EXPECT_NO_THROW(header_of(largest));
+  }
+}
+
 // Three bytes a pixel, and little beside them.
 TEST(Photo, TheLargestTakesNoMoreMemoryThanItsPixels) {
   if (!kMemoryIsCounted) GTEST_SKIP() << "under a sanitizer memory says nothing";
@@ -230,11 +286,52 @@ TEST(Photo, TheLargestTakesNoMoreMemoryThanItsPixels) {
   EXPECT_FALSE(fits_in(kPixels / 2, decodes)) << "the limit is none";
 }
 
+constexpr int kLargeHeight = 5000,
+              kLargeWidth = 4000;  // pieces of memory so large that each is mapped anew
+
+Buffer large_jpeg(int channels, int colour, int flags = 0) {
+  return jpeg(Buffer(size_t{kLargeHeight} * kLargeWidth * static_cast<size_t>(channels), 9),
+              kLargeWidth, kLargeHeight, colour, flags);
+}
+
+TEST(Photo, DecodingTakesTheMemoryThatTheHeaderSays) {
+  if (!kMemoryIsCounted) GTEST_SKIP() << "under a sanitizer memory says nothing";
+  for (const auto& file : {large_jpeg(3, TJPF_RGB, TJFLAG_PROGRESSIVE), large_jpeg(4, TJPF_CMYK)}) {
+    const auto decodes = [&] {
+      try {
+        decoded(file);
+      } catch (const Error&) {  // libjpeg's own, where it has no memory
+        throw std::bad_alloc();
+      }
+    };
+    const int64_t bytes = header_of(file).decoding_bytes();
+    constexpr int64_t kMore = 16 << 20;
+    EXPECT_TRUE(fits_in(bytes + kMore, decodes));
+    EXPECT_FALSE(fits_in(bytes - kMore, decodes));
+  }
+}
+
+// What a larger image has left does not come on top of what the next takes, nor what a smaller one
+// has left while the memory grows.
+TEST(Photo, SeveralTakeNoMoreMemoryThanTheLargest) {
+  if (!kMemoryIsCounted) GTEST_SKIP() << "under a sanitizer memory says nothing";
+  constexpr int kSide = 8000;
+  const auto progressive = large_jpeg(3, TJPF_RGB, TJFLAG_PROGRESSIVE);
+  const auto largest =
+      png(Buffer(static_cast<size_t>(kMaxPhotoPixels), 9), kSide, kSide, PNG_FORMAT_GRAY);
+  const auto decode_all = [&] {
+    Raster raster;
+    for (const auto* file : {&progressive, &largest, &progressive}) {
+      decode_photo(*file, header_of(*file), "x", 1, raster);
+    }
+  };
+  EXPECT_TRUE(fits_in(kMaxPhotoBytes + (16 << 20), decode_all));
+}
+
 TEST(Photo, DecodersKeepNothingOfTheFileBefore) {
-  PhotoDecoder decoder;
   Raster raster;
   const auto decode = [&](const Buffer& file) {
-    decoder.decode(file, read_photo_header(file, "x"), "x", 1, raster);
+    decode_photo(file, read_photo_header(file, "x"), "x", 1, raster);
     return raster.pixels;
   };
   const auto file = jpeg_of(waves(20, 30));

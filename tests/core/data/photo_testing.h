@@ -38,9 +38,8 @@ inline Buffer jpeg_of(const Raster& raster, int flags = 0) {
 }
 
 inline Raster decoded(const Buffer& file, int64_t shrink = 1) {
-  PhotoDecoder decoder;
   Raster raster;
-  decoder.decode(file, read_photo_header(file, "x"), "x", shrink, raster);
+  decode_photo(file, read_photo_header(file, "x"), "x", shrink, raster);
   return raster;
 }
 

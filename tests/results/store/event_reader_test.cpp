@@ -71,6 +71,42 @@ TEST(EventReader, ALineOfMillionsOfValuesTakesNoMoreMemoryThanItsText) {
   EXPECT_LT(peak_kib() - before, 3 * 31 * 1024);
 }
 
+// Each line is one that an event may be; what counts is what their values take together.
+TEST(EventReader, LinesOfMillionsOfValuesAreKeptWithinBounds) {
+  const int64_t before = peak_kib();
+  for (const auto& [value, count] :
+       {std::pair{"1", 3'990'000}, {"{}", 800'000}, {"{\"a\":1}", 400'000}}) {
+    std::string line = "{\"event\":\"block\",\"ns\":[" + std::string(value);
+    for (int i = 1; i < count; ++i) (line += ',') += value;
+    line += "]}\n";
+    EventReader reader;
+    for (int i = 0; i < 8; ++i) reader.add(line, [](const Json&) {});
+    EXPECT_EQ(reader.garbage(), 4) << value;
+    EXPECT_EQ(reader.take_events().size(), 4U) << value;
+  }
+  EXPECT_LT(peak_kib() - before, 512 * 1024);
+}
+
+// 300 epochs of a network with 300 approximated products, and two million steps.
+TEST(EventReader, ALongRunIsKeptWhole) {
+  std::string text;
+  for (int i = 0; i < 300 * 300; ++i) {
+    text += json_text({{"event", "metric"},
+                       {"name", "density"},
+                       {"split", "layer3.block5.conv2:weight_gradient"},
+                       {"step", 2'000'000},
+                       {"epoch", 299.99},
+                       {"train_ns", 123'456'789'012'345},
+                       {"value", 0.12345678901234567}}) +
+            "\n";
+  }
+  const std::vector<int64_t> times(2'000'000, 123'456'789);
+  text += json_text({{"event", "final"}, {"state", "finished"}, {"step_ns", times}}) + "\n";
+  int64_t garbage = 0;
+  EXPECT_EQ(kept(text, kMiB, &garbage).size(), 300U * 300 + 1);
+  EXPECT_EQ(garbage, 0);
+}
+
 TEST(EventReader, ALineThatIsTooLongIsNotKeptWhileItComes) {
   const std::string piece(kMiB, 'x');
   EventReader reader;
