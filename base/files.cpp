@@ -63,6 +63,11 @@ std::vector<uint8_t> read_file(const std::string& path, int64_t limit) {
   return bytes;
 }
 
+bool is_plain_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(fs::symlink_status(path, ignored));
+}
+
 void for_each_piece(const std::string& path, const std::function<void(Bytes)>& piece) {
   auto file = open_regular(path);
   std::string buffer(1 << 20, '\0');

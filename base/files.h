@@ -39,6 +39,10 @@ class Descriptor {
   int descriptor_;
 };
 
+// A regular file, and no link to one: what a folder that came from elsewhere may hold instead has
+// no end or makes who opens it wait.
+bool is_plain_file(const std::filesystem::path& path);
+
 // The whole of a regular file of at most `limit` bytes. Error(kData) that names the file otherwise.
 std::vector<uint8_t> read_file(const std::string& path, int64_t limit);
 

@@ -21,21 +21,23 @@ namespace {
 
 void check(const std::string& db) {
   const auto violations = check_store(db);
-  for (const auto& violation : violations) std::fputs((violation + "\n").c_str(), stdout);
+  for (const auto& violation : violations)
+    std::fputs((printable(violation) + "\n").c_str(), stdout);
   if (!violations.empty()) {
     throw Error(ErrorKind::kGate, fmt::format("{}: {} violations of {} rules", db,
                                               violations.size(), check_rules().size()));
   }
-  std::fputs(fmt::format("{}: {} rules hold\n", db, check_rules().size()).c_str(), stderr);
+  std::fputs(fmt::format("{}: {} rules hold\n", printable(db), check_rules().size()).c_str(),
+             stderr);
 }
 
 void migrate(const std::string& db) {
   const auto [from, to] = migrate_store(db);
   const std::string text =
-      from == to ? fmt::format("{}: has schema {}, which is this program's\n", db, to)
-                 : fmt::format("{}: schema {} became {}; what it was is in {}.v{}.backup\n", db,
-                               from, to, db, from);
-  std::fputs(text.c_str(), stderr);
+      from == to ? fmt::format("{}: has schema {}, which is this program's", db, to)
+                 : fmt::format("{}: schema {} became {}; what it was is in {}.v{}.backup", db, from,
+                               to, db, from);
+  std::fputs((printable(text) + "\n").c_str(), stderr);
 }
 
 std::string merged_text(const std::string& db, const MergeCounts& counts) {
@@ -47,7 +49,7 @@ std::string merged_text(const std::string& db, const MergeCounts& counts) {
         "is over",
         counts.running);
   }
-  return text + "\n";
+  return printable(text) + "\n";
 }
 
 // Of a folder the databases in it.

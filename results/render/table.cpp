@@ -74,11 +74,27 @@ std::string jsonl(const Table& table) {
   return out;
 }
 
-std::string md_cell(const std::string& text) {
+// On one line of a terminal: names from a database may hold what a terminal obeys.
+std::string on_one_line(std::string_view text) {
   std::string out;
   for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      out += ' ';
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string md_cell(const std::string& text) {
+  std::string out;
+  for (const char c : on_one_line(text)) {
     if (c == '|') out += '\\';
-    out += c == '\n' ? ' ' : c;
+    out += c;
   }
   return out;
 }
@@ -88,10 +104,10 @@ std::string markdown(const Table& table) {
   for (auto& row : rows) {
     for (auto& cell : row) cell = md_cell(cell);
   }
-  std::string out = table.title.empty() ? "" : "### " + table.title + "\n\n";
+  std::string out = table.title.empty() ? "" : "### " + on_one_line(table.title) + "\n\n";
   out += markdown_table(header, rows, Alignment::kLeft);
   if (!table.notes.empty()) out += "\n";
-  for (const auto& note : table.notes) out += "- " + note + "\n";
+  for (const auto& note : table.notes) out += "- " + on_one_line(note) + "\n";
   return out;
 }
 

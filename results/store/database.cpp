@@ -1,10 +1,15 @@
 #include "results/store/database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <thread>
 
@@ -129,8 +134,8 @@ void copy_beside(const std::string& path, int64_t version) {
   const std::string copy = fmt::format("{}.v{}.backup", path, version);
   const std::string unfinished = fmt::format("{}.{}", copy, ::getpid());
   std::filesystem::remove(unfinished);
-  SQLite::Database db(path, SQLite::OPEN_READONLY, kBusyTimeoutMs);
-  execute(db, "VACUUM INTO ?", unfinished);
+  SQLite::Database db(sqlite_name(path), SQLite::OPEN_READONLY, kBusyTimeoutMs);
+  execute(db, "VACUUM INTO ?", sqlite_name(unfinished));
   std::filesystem::rename(unfinished, copy);
 }
 
@@ -147,11 +152,34 @@ void migrate(SQLite::Database& db, const std::string& path, const StoreOptions& 
   transaction.commit();
 }
 
+// A journal of a commit to several files names one more, which SQLite deletes as soon as it has
+// played the journal back: any file of the user's. Nothing here commits to several.
+void refuse_journal_of_several(const std::string& path) {
+  constexpr std::array<unsigned char, 8> kNamesAFile = {0xd9, 0xd5, 0x05, 0xf9,
+                                                        0x20, 0xa1, 0x63, 0xd7};
+  std::error_code ignored;
+  // As SQLite does it: beside the file itself, where the path is a link.
+  const auto journal = std::filesystem::weakly_canonical(path, ignored).string() + "-journal";
+  if (!std::filesystem::is_regular_file(journal, ignored)) return;
+  std::ifstream in(journal, std::ios::binary);
+  std::array<char, kNamesAFile.size()> end{};
+  if (!in.seekg(-static_cast<std::streamoff>(end.size()), std::ios::end)) return;
+  if (!in.read(end.data(), end.size()) || !std::ranges::equal(end, kNamesAFile, {}, [](char c) {
+        return static_cast<unsigned char>(c);
+      })) {
+    return;
+  }
+  throw database_error(
+      "{}: it names another file, which SQLite would delete, and so is none of this program's; "
+      "remove it to open the database without what it would undo",
+      journal);
+}
+
 // Looks at an existing file without the right to write to it. A file that needs recovery after a
 // crash cannot be read so; the caller then opens it for writing, which recovers it.
 bool peek(const std::string& path, const StoreOptions& options) {
   try {
-    SQLite::Database db(path, SQLite::OPEN_READONLY, kBusyTimeoutMs);
+    SQLite::Database db(sqlite_name(path), SQLite::OPEN_READONLY, kBusyTimeoutMs);
     check_identity(db, path, options);
     return true;
   } catch (const SQLite::Exception& error) {
@@ -166,6 +194,28 @@ void check_path(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     throw database_error("{}: a folder, not a database", path);
   }
+  if (path.empty()) throw usage_error("--db: a name is missing");
+}
+
+// A name that nobody has, or an error: what appeared meanwhile is not replaced.
+void rename_to_new(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+  const int why = errno;
+  std::error_code error;
+  // Not every file system can.
+  if (why == EINVAL || why == ENOSYS) {
+    if (!std::filesystem::exists(to, error)) {
+      std::filesystem::rename(from, to, error);
+      if (!error) return;
+    }
+  } else {
+    error = std::error_code(why, std::generic_category());
+  }
+  const bool taken = why == EEXIST || std::filesystem::exists(to);
+  std::error_code ignored;
+  std::filesystem::remove(from, ignored);
+  if (taken) throw usage_error("{}: exists already; nothing is replaced, choose another name", to);
+  throw database_error("{}: {}", to, error.message());
 }
 
 // Whether the disk of a file is full but for what a failed transaction has just given back.
@@ -199,6 +249,11 @@ SQLite::Database empty_store() {
   return db;
 }
 
+std::string sqlite_name(const std::string& path) {
+  refuse_journal_of_several(path);
+  return path == ":memory:" || path.starts_with("file:") ? "./" + path : path;
+}
+
 void copy_database(SQLite::Database& to, SQLite::Database& from) {
   SQLite::Backup copy(to, from);
   const int result = copy.executeStep(-1);
@@ -209,18 +264,32 @@ void save_store(SQLite::Database& db, const std::string& out) {
   if (std::filesystem::exists(out)) {
     throw usage_error("{}: exists already; nothing is replaced, choose another name", out);
   }
+  if (const auto left = journal_left(out); !left.empty()) {
+    throw usage_error(
+        "{}: left by a database of that name, whose end SQLite would undo in the new one; move it "
+        "away, or choose another name",
+        left);
+  }
   const std::string unfinished = fmt::format("{}.{}", out, ::getpid());
   std::error_code error;
   std::filesystem::remove(unfinished, error);
   try {
-    SQLite::Database file(unfinished, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Database file(sqlite_name(unfinished), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     copy_database(file, db);
   } catch (const SQLite::Exception& failure) {
     std::filesystem::remove(unfinished, error);
     throw_database_error(out, failure);
   }
-  std::filesystem::rename(unfinished, out, error);
-  if (error) throw database_error("{}: {}", out, error.message());
+  rename_to_new(unfinished, out);
+}
+
+std::string journal_left(const std::string& path) {
+  std::error_code error;
+  for (const char* ending : {"-journal", "-wal"}) {
+    const auto size = std::filesystem::file_size(path + ending, error);
+    if (!error && size > 0) return path + ending;
+  }
+  return "";
 }
 
 void throw_database_error(const std::string& path, const SQLite::Exception& error) {
@@ -302,7 +371,7 @@ SQLite::Database open_for_writing(const std::string& path, const StoreOptions& o
   with_retry(path, options, [&] {
     db.reset();
     if (std::filesystem::exists(path)) peek(path, options);
-    db.emplace(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMs);
+    db.emplace(sqlite_name(path), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMs);
     configure(*db);
     const bool empty = check_identity(*db, path, options);
     if (!empty && options.check_pages) check_pages(*db, path);
@@ -329,7 +398,7 @@ SQLite::Database open_snapshot(const std::string& path, const StoreOptions& opti
                            path);
     }
     const int mode = whole ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE;
-    SQLite::Database file(path, mode, kBusyTimeoutMs);
+    SQLite::Database file(sqlite_name(path), mode, kBusyTimeoutMs);
     configure(file);
     refuse_other_files(file);
     check_identity(file, path, options);

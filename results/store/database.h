@@ -63,8 +63,16 @@ SQLite::Database empty_store();
 void copy_database(SQLite::Database& to, SQLite::Database& from);
 
 // Writes a store that is in memory to a file that is there when it is whole. Throws Error(kUsage)
-// where `out` exists, Error(kDatabase) where it cannot be written.
+// where `out` exists or has a journal_left(), Error(kDatabase) where it cannot be written.
 void save_store(SQLite::Database& db, const std::string& out);
+
+// The name by which SQLite opens that file, whatever it is called (":memory:", "file:..."). Every
+// file that may be there is opened by it. Throws Error(kDatabase) where its journal names another
+// file, which SQLite would delete: no journal of ours does.
+std::string sqlite_name(const std::string& path);
+
+// What a database of that name has left beside it that SQLite would apply to a new one; "" without.
+std::string journal_left(const std::string& path);
 
 // Throws what SQLite reported about `path` as a one-line Error(kDatabase).
 [[noreturn]] void throw_database_error(const std::string& path, const SQLite::Exception& error);

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "base/disk.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "results/store/database.h"
 #include "results/store/journal.h"
 #include "results/store/json_values.h"
@@ -64,6 +66,19 @@ std::set<std::string> results_of(const JournalFiles& files, int64_t number) {
   return names;
 }
 
+// Whether it is the name of a journal's file that was never finished: "2.jsonl.1234", "2.db.1234",
+// and what SQLite has beside the latter; or of a copy without lines, "2.db".
+bool is_unfinished_journal(const std::string& name) {
+  std::vector<std::string> parts;
+  for (const auto part : split(name, ".")) parts.emplace_back(part);
+  if (parts.size() < 2 || parts.size() > 3 || !parse_integer(parts[0])) return false;
+  if (parts[1] != "jsonl" && parts[1] != "db" && parts[1] != "db-journal") return false;
+  constexpr std::string_view kJournal = "-journal";
+  if (parts.size() == 2) return parts[1] != "jsonl";
+  if (parts[2].ends_with(kJournal)) parts[2].resize(parts[2].size() - kJournal.size());
+  return parse_integer(parts[2]).has_value();
+}
+
 // An attempt at a run, as the store has it.
 struct Attempt {
   std::string uid;
@@ -83,9 +98,9 @@ class Finder {
     for (const auto& entry : fs::directory_iterator(runs_, error)) {
       if (entry.is_symlink(error) || !entry.is_directory(error)) continue;
       const std::string name = entry.path().filename().string();
-      if (name.ends_with(kCheckpointEnd)) {
+      if (is_name_of_short_key(name, kCheckpointEnd)) {
         look_at_checkpoint(entry.path(), name.substr(0, name.size() - kCheckpointEnd.size()));
-      } else if (fs::exists(entry.path() / kTaskFile, error)) {
+      } else if (is_name_of_short_key(name, "-") && fs::exists(entry.path() / kTaskFile, error)) {
         look_at_run(entry.path());
       }
     }
@@ -160,6 +175,7 @@ class Finder {
 
   void find_journals() {
     const JournalFiles files(path_);
+    if (fs::is_symlink(files.folder())) return;  // another's files
     const auto own = results_of(db_);
     // That of the next one, too: it may be there unfinished, and is made anew before anything goes.
     std::set<std::string> ours = {files.base(files.last() + 1)};
@@ -182,9 +198,9 @@ class Finder {
     }
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(files.folder(), error)) {
-      if (entry.is_regular_file(error) && !ours.contains(entry.path().string())) {
-        add(entry.path(), kUnfinished);
-      }
+      const bool unfinished =
+          entry.is_regular_file(error) && is_unfinished_journal(entry.path().filename().string());
+      if (unfinished && !ours.contains(entry.path().string())) add(entry.path(), kUnfinished);
     }
   }
 
@@ -218,13 +234,9 @@ class Finder {
 // A sweep that begins later than this looks waits for the lock of the transaction before it makes a
 // folder.
 void expect_no_sweep(SQLite::Database& db, const std::string& path) {
-  const std::string locks = runs_directory(path) + "/sweeps";
-  std::error_code error;
-  bool at_work = db.execAndGet("SELECT count(*) FROM run WHERE state = 'running'").getInt64() > 0;
-  for (const auto& file : fs::directory_iterator(locks, error)) {
-    at_work = at_work || RunLock::held(locks, file.path().filename().string());
-  }
-  if (at_work) {
+  const bool running =
+      db.execAndGet("SELECT count(*) FROM run WHERE state = 'running'").getInt64() > 0;
+  if (running || sweep_at_work(path)) {
     throw database_error("{}: a sweep is at work on it; stop it (approxtrain sweep stop) first",
                          path);
   }

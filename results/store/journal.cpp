@@ -63,8 +63,8 @@ void copy_committed(const std::string& db, const std::string& out) {
   std::error_code ignored;
   fs::remove(unfinished, ignored);
   {
-    SQLite::Database from(db, SQLite::OPEN_READONLY);
-    SQLite::Database to(unfinished, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Database from(sqlite_name(db), SQLite::OPEN_READONLY);
+    SQLite::Database to(sqlite_name(unfinished), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     copy_database(to, from);
   }
   const Descriptor file(::open(unfinished.c_str(), O_RDONLY | O_CLOEXEC));
@@ -181,7 +181,7 @@ std::vector<int64_t> JournalFiles::numbers() const {
   std::vector<int64_t> found;
   std::error_code error;
   for (const auto& file : fs::directory_iterator(folder_, error)) {
-    if (file.path().extension() != ".jsonl") continue;
+    if (file.path().extension() != ".jsonl" || !is_plain_file(file.path())) continue;
     const auto number = parse_integer(file.path().stem().string());
     if (number && *number > 0) found.push_back(*number);
   }

@@ -225,7 +225,7 @@ SchemaChange migrate_store(const std::string& path, const StoreOptions& options)
     int64_t found = 0;
     with_retry(path, options, [&] {
       // For writing, by which SQLite takes back what a killed program left half done.
-      SQLite::Database db(path, SQLite::OPEN_READWRITE);
+      SQLite::Database db(sqlite_name(path), SQLite::OPEN_READWRITE);
       found = db.execAndGet("PRAGMA user_version").getInt64();
     });
     return found;

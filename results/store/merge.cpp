@@ -16,6 +16,7 @@
 #include "results/store/database.h"
 #include "results/store/journal.h"
 #include "results/store/journal_entries.h"
+#include "results/store/run_folders.h"
 #include "results/store/run_store.h"
 
 namespace approx {
@@ -176,6 +177,7 @@ class Union {
   // Error(kDatabase) where it contradicts itself.
   void add(SQLite::Database& db, const std::string& path) {
     sources_.push_back(&db);
+    paths_.push_back(path);
     keys_.emplace_back();
     try {
       for (size_t i = 0; i < kTables; ++i) add_table(db, static_cast<Name>(i));
@@ -279,13 +281,18 @@ class Union {
     return int64_t{is_result(state) ? 2 : is_done_again(state) ? 0 : 1};
   }
 
-  // One cell may be attempted on several machines; names are in the order of time.
+  // One cell may be attempted on several machines; names are in the order of time. What is to be
+  // done again goes before what is not: where one machine was interrupted, another's result is one.
   void count_attempts() {
     Rows& rows = rows_[kRun];
-    const size_t cell = rows.at("cell_id"), attempt = rows.at("attempt");
+    const size_t cell = rows.at("cell_id"), attempt = rows.at("attempt"), state = rows.at("state");
     std::map<std::string, int64_t> attempts;
-    for (auto& [key, row] : rows.by_key) {
-      row.values[attempt] = ++attempts[std::get<std::string>(row.values[cell])];
+    for (const bool again : {true, false}) {
+      for (auto& [key, row] : rows.by_key) {
+        const auto ended = stored_run_state(std::get<std::string>(row.values[state]));
+        if (is_done_again(ended) != again) continue;
+        row.values[attempt] = ++attempts[std::get<std::string>(row.values[cell])];
+      }
     }
   }
 
@@ -364,7 +371,11 @@ class Union {
       for_each_row(*sources_[source],
                    fmt::format("SELECT {} FROM {}", fmt::join(columns, ", "), part),
                    [&](SQLite::Statement& row) {
-                     if (bind_part(insert, row, columns, source, of)) insert.exec();
+                     try {
+                       if (bind_part(insert, row, columns, source, of)) insert.exec();
+                     } catch (const std::bad_variant_access&) {  // a text for a number
+                       throw contradiction(paths_[source]);
+                     }
                      insert.reset();
                    });
     }
@@ -399,7 +410,8 @@ class Union {
   std::array<Rows, kTables> rows_;
   std::array<std::map<std::string, int64_t>, kTables> numbers_;  // in the result
   std::vector<SQLite::Database*> sources_;
-  std::vector<Numbers> keys_;  // of each of them
+  std::vector<std::string> paths_;  // of them
+  std::vector<Numbers> keys_;       // of each of them
 };
 
 int64_t running_in(SQLite::Database& db) {
@@ -424,7 +436,7 @@ MergeCounts merge_stores(const std::string& into, const std::vector<std::string>
   auto db = open_for_writing(into, options);
   Journal journal(into);
   write_with_journal(db, into, options, journal, [&] {
-    if (running_in(db) > 0) {
+    if (running_in(db) > 0 || sweep_at_work(into)) {
       throw database_error("{}: a sweep is at work on it; stop it (approxtrain sweep stop) first",
                            into);
     }

@@ -1,7 +1,9 @@
 #include "results/store/origin.h"
 
+#include <charconv>
 #include <chrono>
 #include <ctime>
+#include <limits>
 #include <random>
 
 #include "results/store/json_values.h"
@@ -57,9 +59,19 @@ std::string utc_of(int64_t ns) {
 
 std::string utc_now() { return utc_of(now_ns()); }
 
-std::string new_uid() {
+std::string new_uid(std::string_view last) {
+  constexpr size_t kTimeDigits = 16;
+  int64_t time = now_ns(), before = 0;
+  const auto digits = last.substr(0, kTimeDigits);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), before, /*base=*/16);
+  if (error == std::errc() && digits.size() == kTimeDigits &&
+      end == digits.data() + digits.size() && before >= time &&
+      before < std::numeric_limits<int64_t>::max()) {
+    time = before + 1;
+  }
   std::random_device random;
-  return fmt::format("{:016x}-{:08x}{:08x}{:08x}{:08x}", now_ns(), random(), random(), random(),
+  return fmt::format("{:016x}-{:08x}{:08x}{:08x}{:08x}", time, random(), random(), random(),
                      random());
 }
 

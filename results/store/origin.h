@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/params.h"
 #include "results/store/database.h"
@@ -15,8 +16,10 @@ namespace approx {
 std::string utc_of(int64_t ns);
 std::string utc_now();
 
-// The name of what begins now, which nothing else anywhere has (schema7.sql).
-std::string new_uid();
+// The name of what begins now, which nothing else anywhere has (schema7.sql). It is above `last`,
+// the name of what went before it, also where the clock was set back: names are in the order of
+// time.
+std::string new_uid(std::string_view last = "");
 
 // A yes or no of the environment: of the engine's part, or of the whole.
 bool environment_flag(const Json& environment, const char* key, bool fallback);

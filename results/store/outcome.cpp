@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "results/store/event_reader.h"
 #include "results/store/run_folders.h"
 
@@ -109,8 +110,10 @@ void Outcome::add(const Json& event) {
 }
 
 std::vector<Json> read_events(const std::string& run_directory) {
-  std::ifstream in(run_directory + "/" + kEventsFile, std::ios::binary);
+  const std::string path = run_directory + "/" + kEventsFile;
   EventReader reader;
+  if (!is_plain_file(path)) return reader.take_events();
+  std::ifstream in(path, std::ios::binary);
   // What no line feed ends was cut off in the middle: the reader is not told of an end.
   for (std::array<char, 1 << 16> piece; in.read(piece.data(), piece.size()), in.gcount() > 0;) {
     reader.add({piece.data(), static_cast<size_t>(in.gcount())}, [](const Json&) {});

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/files.h"
 #include "base/numbers.h"
 #include "results/store/database.h"
 #include "results/store/journal.h"
@@ -92,7 +93,11 @@ std::vector<FoundRun> unknown_runs(const std::set<std::string>& known, const std
   for (const auto& folder : fs::directory_iterator(runs, error)) {
     const std::string path = folder.path().string(), name = folder.path().filename().string();
     const auto number = parse_integer(name.substr(name.rfind('-') + 1));
-    if (known.contains(name) || !number || !fs::exists(path + "/" + kEventsFile, error)) continue;
+    if (known.contains(name) || !number || !is_plain_file(path + "/" + kEventsFile)) continue;
+    if (!is_plain_file(path + "/" + kTaskFile)) {
+      missing.push_back(fmt::format("{}: without {}", path, kTaskFile));
+      continue;
+    }
     std::ifstream in(path + "/" + kTaskFile);
     Json task = Json::parse(in, nullptr, /*allow_exceptions=*/false);
     if (!task.is_object() || !task.value("run_key", Json()).is_string()) {
@@ -201,6 +206,13 @@ Rebuilt rebuild_store(const std::string& path, const std::string& out, int64_t j
     if (number != journal) result.more_journals.push_back(number);
   }
   save_store(db, out);
+  // Whoever puts the new one in the place of the old one would have it undone.
+  if (const auto left = journal_left(path); !left.empty()) {
+    result.missing.push_back(
+        fmt::format("{} belongs to the old database: move both away before the new one takes its "
+                    "place, for SQLite would apply it to that",
+                    left));
+  }
   return result;
 }
 

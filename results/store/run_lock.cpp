@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <chrono>
@@ -18,13 +19,23 @@ Error refusal(const std::string& path, const char* what) {
   return Error(ErrorKind::kInternal, fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
 
+// Without waiting: in a folder that came from elsewhere a pipe or a link may have its name.
+Descriptor open_lock(const std::string& path, int flags) {
+  constexpr int kAlways = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  Descriptor file(::open(path.c_str(), flags | kAlways, 0666));
+  struct stat status {};
+  if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) return file;
+  if (file) errno = EINVAL;
+  return Descriptor();
+}
+
 }  // namespace
 
 std::optional<RunLock> RunLock::acquire(const std::string& directory, const std::string& name) {
   std::error_code ignored;
   std::filesystem::create_directories(directory, ignored);
   const std::string path = directory + "/" + name;
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  Descriptor file = open_lock(path, O_RDWR | O_CREAT);
   if (!file) {
     throw refusal(path, "the lock file cannot be made");
   }
@@ -40,7 +51,7 @@ std::optional<RunLock> RunLock::acquire(const std::string& directory, const std:
 }
 
 bool RunLock::held(const std::string& directory, const std::string& name) {
-  const Descriptor file(::open((directory + "/" + name).c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file = open_lock(directory + "/" + name, O_RDONLY);
   if (!file) return false;
   // Shared, so that two that look at the same time do not take each other for the holder.
   int result;

@@ -227,8 +227,12 @@ std::optional<int64_t> RunStore::begin(std::string_view run_key, const Json& env
     for_each_row(
         db, "SELECT purpose FROM cell WHERE cell_id = ?",
         [&](SQLite::Statement& row) { purpose = text_at(row, 0); }, status.cell_id);
+    std::string last;
+    for_each_row(
+        db, "SELECT max(uid) FROM run WHERE cell_id = ?",
+        [&](SQLite::Statement& row) { last = text_at(row, 0); }, status.cell_id);
     const RunBegin run{
-        .uid = new_uid(),
+        .uid = new_uid(last),
         .run_key = std::string(run_key),
         .utc = utc_now(),
         .directory = directory,

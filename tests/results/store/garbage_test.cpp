@@ -79,22 +79,22 @@ class GarbageTest : public testing::Test {
 
   // Everything that a run may leave behind.
   void fill() const {
-    attempt(0, RunState::kFailed, "a-1");
-    attempt(0, RunState::kFinished, "a-2");
-    attempt(1, RunState::kInterrupted, "b-1");
-    attempt(1, RunState::kFailed, "b-2");
-    attempt(2, RunState::kDiverged, "c-1");
-    attempt(2, RunState::kFailed, "c-2");
-    make_folder_of("d-1", runs_[0]);
-    std::ofstream(make_folder_of("e-1", runs_[1]) + "/events.jsonl")
+    attempt(0, RunState::kFailed, "aaaaaaaaaaaa-1");
+    attempt(0, RunState::kFinished, "aaaaaaaaaaaa-2");
+    attempt(1, RunState::kInterrupted, "bbbbbbbbbbbb-1");
+    attempt(1, RunState::kFailed, "bbbbbbbbbbbb-2");
+    attempt(2, RunState::kDiverged, "cccccccccccc-1");
+    attempt(2, RunState::kFailed, "cccccccccccc-2");
+    make_folder_of("dddddddddddd-1", runs_[0]);
+    std::ofstream(make_folder_of("eeeeeeeeeeee-1", runs_[1]) + "/events.jsonl")
         << json_text(final_event(10)) << "\n";
-    fs::create_directories(at("t.runs/aaaa.checkpoint"));  // done
-    fs::create_directories(at("t.runs/bbbb.checkpoint"));  // to do
-    fs::create_directories(at("t.runs/ffff.checkpoint"));  // nobody's
+    fs::create_directories(at("t.runs/aaaaaaaaaaaa.checkpoint"));  // done
+    fs::create_directories(at("t.runs/bbbbbbbbbbbb.checkpoint"));  // to do
+    fs::create_directories(at("t.runs/ffffffffffff.checkpoint"));  // nobody's
     std::ofstream(at("t.db.v6.backup")) << "copy";
     std::ofstream(at("t.db.vx.backup")) << "somebody's";
     fs::create_directories(at("t.runs/somebody's"));
-    fs::create_directory_symlink(at("t.runs/d-1"), at("t.runs/link-1"));
+    fs::create_directory_symlink(at("t.runs/dddddddddddd-1"), at("t.runs/link-1"));
   }
 
   static PlannedRun keyed(const std::string& key, int64_t seed) {
@@ -105,7 +105,8 @@ class GarbageTest : public testing::Test {
 
   const TemporaryFolder folder_;
   const std::string db_ = folder_ / "t.db";
-  const std::vector<PlannedRun> runs_ = {keyed("aaaa0", 1), keyed("bbbb0", 2), keyed("cccc0", 3)};
+  const std::vector<PlannedRun> runs_ = {keyed("aaaaaaaaaaaa0", 1), keyed("bbbbbbbbbbbb0", 2),
+                                         keyed("cccccccccccc0", 3)};
 };
 
 TEST_F(GarbageTest, OnlyWhatNoResultNeedsGoes) {
@@ -113,26 +114,29 @@ TEST_F(GarbageTest, OnlyWhatNoResultNeedsGoes) {
   const auto before = content_of(db_);
   const auto found = collect();
   EXPECT_EQ(left(),
-            (std::vector<std::string>{"a-2", "b-2", "bbbb.checkpoint", "c-1", "c-2", "e-1",
+            (std::vector<std::string>{"aaaaaaaaaaaa-2", "bbbbbbbbbbbb-2", "bbbbbbbbbbbb.checkpoint",
+                                      "cccccccccccc-1", "cccccccccccc-2", "eeeeeeeeeeee-1",
                                       "link-1", "somebody's", "t.db.v6.backup", "t.db.vx.backup"}));
   EXPECT_EQ(found.garbage.size(), 5U);
   ASSERT_EQ(found.kept.size(), 1U);
-  EXPECT_TRUE(found.kept[0].starts_with(at("t.runs/e-1") + ": a result")) << found.kept[0];
+  EXPECT_TRUE(found.kept[0].starts_with(at("t.runs/eeeeeeeeeeee-1") + ": a result"))
+      << found.kept[0];
   EXPECT_EQ(content_of(db_), before);
-  fs::remove_all(at("t.runs/e-1"));
+  fs::remove_all(at("t.runs/eeeeeeeeeeee-1"));
   expect_rebuilt_equal();
 }
 
 TEST_F(GarbageTest, FinishedRunsAndBackupsGoWhenAskedFor) {
   fill();
-  fs::remove_all(at("t.runs/e-1"));
+  fs::remove_all(at("t.runs/eeeeeeeeeeee-1"));
   const auto before = content_of(db_);
   collect({.finished = true, .backups = true});
-  EXPECT_EQ(left(), (std::vector<std::string>{"b-2", "bbbb.checkpoint", "c-2", "link-1",
-                                              "somebody's", "t.db.vx.backup"}));
+  EXPECT_EQ(left(),
+            (std::vector<std::string>{"bbbbbbbbbbbb-2", "bbbbbbbbbbbb.checkpoint", "cccccccccccc-2",
+                                      "link-1", "somebody's", "t.db.vx.backup"}));
   EXPECT_EQ(content_of(db_), before);
   expect_rebuilt_equal();
-  attempt(1, RunState::kFinished, "b-3");
+  attempt(1, RunState::kFinished, "bbbbbbbbbbbb-3");
   expect_rebuilt_equal();
 }
 
@@ -161,43 +165,70 @@ TEST_F(GarbageTest, NothingIsRemovedWhileASweepIsAtWork) {
   fs::remove_all(at("t.runs/sweeps"));
   {
     RunStore store(db_, Mode::kWrite);
-    ASSERT_TRUE(store.begin(runs_[1].key, environment_of(), at("t.runs/b-3"), 2));
+    ASSERT_TRUE(store.begin(runs_[1].key, environment_of(), at("t.runs/bbbbbbbbbbbb-3"), 2));
     EXPECT_THROW(collect(), Error);
   }
-  fs::remove_all(at("t.runs/b-3"));
+  fs::remove_all(at("t.runs/bbbbbbbbbbbb-3"));
   EXPECT_EQ(left(), before);
 }
 
 TEST_F(GarbageTest, AJournalWithResultsThatTheDatabaseLacksIsKept) {
-  attempt(0, RunState::kFinished, "a-1");
+  attempt(0, RunState::kFinished, "aaaaaaaaaaaa-1");
   const std::string older = file_bytes(db_);
-  attempt(1, RunState::kFinished, "b-1");
+  attempt(1, RunState::kFinished, "bbbbbbbbbbbb-1");
   RunStore(db_, Mode::kWrite).add_study(environment_of(), {.experiment = "", .name = "s"});
   const auto all = content_of(db_);
   std::ofstream(db_, std::ios::binary) << older;
-  attempt(2, RunState::kFinished, "c-1");
+  attempt(2, RunState::kFinished, "cccccccccccc-1");
   ASSERT_EQ(JournalFiles(db_).numbers(), (std::vector<int64_t>{1, 2}));
   const auto found = collect({.finished = true});
   ASSERT_EQ(found.kept.size(), 2U);  // the folder of the run, and the journal
   EXPECT_NE(found.kept[1].find("1.jsonl: 2 results"), std::string::npos) << found.kept[1];
   // The folders of the first database's runs are needed for it.
-  EXPECT_TRUE(fs::exists(at("t.runs/b-1")));
+  EXPECT_TRUE(fs::exists(at("t.runs/bbbbbbbbbbbb-1")));
 }
 
 // A run that was to be done again and was stopped goes on: the sweep looks at its last attempt.
 TEST_F(GarbageTest, TheCheckpointOfARunThatIsDoneAgainStays) {
-  attempt(0, RunState::kFinished, "a-1");
-  attempt(0, RunState::kInterrupted, "a-2");
-  attempt(1, RunState::kDiverged, "b-1");
-  attempt(1, RunState::kLost, "b-2");
-  attempt(2, RunState::kInterrupted, "c-1");
-  attempt(2, RunState::kFinished, "c-2");
-  for (const char* key : {"aaaa", "bbbb", "cccc"}) {
+  attempt(0, RunState::kFinished, "aaaaaaaaaaaa-1");
+  attempt(0, RunState::kInterrupted, "aaaaaaaaaaaa-2");
+  attempt(1, RunState::kDiverged, "bbbbbbbbbbbb-1");
+  attempt(1, RunState::kLost, "bbbbbbbbbbbb-2");
+  attempt(2, RunState::kInterrupted, "cccccccccccc-1");
+  attempt(2, RunState::kFinished, "cccccccccccc-2");
+  for (const char* key : {"aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc"}) {
     fs::create_directories(at(fmt::format("t.runs/{}.checkpoint", key)));
   }
   collect();
-  EXPECT_EQ(left(), (std::vector<std::string>{"a-1", "a-2", "aaaa.checkpoint", "b-1", "b-2",
-                                              "bbbb.checkpoint", "c-2"}));
+  EXPECT_EQ(left(),
+            (std::vector<std::string>{"aaaaaaaaaaaa-1", "aaaaaaaaaaaa-2", "aaaaaaaaaaaa.checkpoint",
+                                      "bbbbbbbbbbbb-1", "bbbbbbbbbbbb-2", "bbbbbbbbbbbb.checkpoint",
+                                      "cccccccccccc-2"}));
+}
+
+// What is named otherwise than this program names it is somebody's, wherever a link leads.
+TEST_F(GarbageTest, FilesOfTheUsersStay) {
+  fill();
+  std::ofstream(at("t.runs/journal/thesis.txt")) << "mine";
+  std::ofstream(at("t.runs/journal/2.jsonl.77")) << "{";
+  fs::create_directories(at("t.runs/bert"));
+  std::ofstream(at("t.runs/bert/config.json")) << "{}";
+  fs::create_directories(at("t.runs/model.checkpoint"));
+  collect({.finished = true, .backups = true});
+  EXPECT_TRUE(fs::exists(at("t.runs/journal/thesis.txt")));
+  EXPECT_FALSE(fs::exists(at("t.runs/journal/2.jsonl.77")));
+  EXPECT_TRUE(fs::exists(at("t.runs/bert/config.json")));
+  EXPECT_TRUE(fs::exists(at("t.runs/model.checkpoint")));
+
+  fs::create_directories(at("docs"));
+  for (const char* name : {"1.jsonl", "2.jsonl", "3.db.5"})
+    std::ofstream(at("docs/") + name) << "mine";
+  fs::remove_all(at("t.runs/journal"));
+  fs::create_directory_symlink(at("docs"), at("t.runs/journal"));
+  GarbageFound said;
+  collect_garbage(db_, {.dry_run = true}, [&](const GarbageFound& found) { said = found; });
+  for (const auto& one : said.garbage)
+    EXPECT_EQ(one.path.find("journal"), std::string::npos) << one.path;
 }
 
 // One name is that of the other without its ending.
@@ -208,7 +239,7 @@ TEST_F(GarbageTest, TheFilesOfAnotherDatabaseStay) {
   const auto id = other.begin(runs_[0].key, environment_of(), folder);
   std::ofstream(folder + "/config.json") << "{}";
   other.finish(*id, {}, {.state = RunState::kFailed});
-  attempt(0, RunState::kFinished, "a-1");
+  attempt(0, RunState::kFinished, "aaaaaaaaaaaa-1");
   EXPECT_EQ(collect({.finished = true}).garbage.size(), 1U);
   EXPECT_TRUE(fs::exists(folder));
   EXPECT_EQ(JournalFiles(at("t")).numbers(), std::vector<int64_t>{1});
@@ -221,7 +252,7 @@ TEST_F(GarbageTest, NoStoreNoGarbage) {
 // Killed at any moment, again and again: everything is in the database, and comes back without it.
 TEST_F(GarbageTest, WhoeverKillsItLosesNothing) {
   fill();
-  fs::remove_all(at("t.runs/e-1"));
+  fs::remove_all(at("t.runs/eeeeeeeeeeee-1"));
   const auto before = content_of(db_);
   int killed = 0;
   for (int pause_us = 0; pause_us < 40'000; pause_us += 500) {
@@ -245,7 +276,7 @@ TEST_F(GarbageTest, WhoeverKillsItLosesNothing) {
   }
   EXPECT_GT(killed, 0);
   collect({.finished = true});
-  EXPECT_FALSE(fs::exists(at("t.runs/a-2")));
+  EXPECT_FALSE(fs::exists(at("t.runs/aaaaaaaaaaaa-2")));
   expect_rebuilt_equal();
 }
 

@@ -220,6 +220,24 @@ TEST_F(Merge, AResultIsNotReplacedByALostAttempt) {
             std::vector<std::string>{"0.5"});
 }
 
+// A sweep goes by the last attempt: a result from elsewhere is one, whenever it was made.
+TEST_F(Merge, AnInterruptedAttemptAsksForNothingThatAnotherMachineHas) {
+  const auto cell = planned("zero", 0);
+  const auto ended = [&](const char* name, RunState state) {
+    RunStore store(at(name), Mode::kWrite);
+    store.add_experiment(experiment_of({cell}), "sweep");
+    attempt(store, cell, state, is_result(state) ? accuracy_events({0.5}) : std::vector<Json>(),
+            name, name);
+  };
+  ended("there.db", RunState::kFinished);
+  ended("here.db", RunState::kInterrupted);
+  merge_stores(at("here.db"), {at("there.db")});
+  RunStore here(at("here.db"), Mode::kRead);
+  EXPECT_EQ(here.status(cell.key).state, RunState::kFinished);
+  EXPECT_EQ(here.status(cell.key).attempts, 2);
+  EXPECT_EQ(check_store(at("here.db")), std::vector<std::string>{});
+}
+
 TEST_F(Merge, ALostAttemptIsReplacedByItsResult) {
   tell_three_ends();
   auto counts = merge_stores(at("lost.db"), {at("finished.db")});
@@ -269,7 +287,7 @@ TEST_F(Merge, TheNumberOfAnAttemptDecidesNothing) {
     for (const auto& name : order) merge_stores(all, {at(name)});
     EXPECT_EQ(
         query(all, "SELECT attempt, state, error FROM run ORDER BY 1"),
-        (std::vector<std::string>{"1|failed|lost its way", "2|finished|", "3|lost|a lesser text"}))
+        (std::vector<std::string>{"1|lost|a lesser text", "2|failed|lost its way", "3|finished|"}))
         << all;
     if (wanted.empty()) wanted = content_of(all);
     EXPECT_EQ(content_of(all), wanted) << all;
@@ -325,6 +343,22 @@ TEST_F(Merge, AForeignStoreHarmsNothing) {
   }
   EXPECT_THROW(merge_stores(at("a.db"), {at("b.db")}), Error);
   EXPECT_EQ(content_of(at("a.db")), before);
+}
+
+TEST_F(Merge, AForeignStoreWithATextForANumberIsNamed) {
+  run("a.db", {planned("zero", 0)}, 0.9, "one");
+  run("b.db", {planned("zero", 1)}, 0.8, "two");
+  change("b.db",
+         "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON; CREATE TABLE m AS SELECT * "
+         "FROM metric; DROP TABLE metric; "
+         "ALTER TABLE m RENAME TO metric; UPDATE metric SET run_id = 'one'");
+  try {
+    merge_stores(at("a.db"), {at("b.db")});
+    ADD_FAILURE() << "a text is no number";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDatabase);
+    EXPECT_TRUE(std::string(error.what()).starts_with(at("b.db"))) << error.what();
+  }
 }
 
 // Copies of a store from before results had names know each other's results.

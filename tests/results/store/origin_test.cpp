@@ -16,6 +16,17 @@ Json with_gpu(const Json& gpu) {
 
 // What two GPUs need is not measured in the other's time, though they stand in one machine; nor by
 // another driver.
+// Also where the clock was set back in between.
+TEST(Origin, NamesAreInTheOrderOfTime) {
+  const std::string first = new_uid();
+  EXPECT_GT(new_uid(first), first);
+  const std::string later = "7000000000000000-00000000000000000000000000000000";
+  EXPECT_TRUE(new_uid(later).starts_with("7000000000000001-")) << new_uid(later);
+  for (const char* odd : {"", "rebuilt", "7000-1", "zzzzzzzzzzzzzzzz-1", "7fffffffffffffff-1"}) {
+    EXPECT_LT(new_uid(odd), later) << odd;
+  }
+}
+
 TEST(Origin, AGpuIsPartOfTheHost) {
   TemporaryFolder folder;
   RunStore store(folder / "t.db", RunStore::Mode::kWrite);

@@ -282,6 +282,20 @@ TEST_F(Rebuild, ReplacesNothingAndMakesNothingOfNothing) {
   EXPECT_THROW(rebuild_store(at("t.db"), at("t.db")), Error);
 }
 
+// SQLite would apply what a killed program left of the old one to the new one.
+TEST_F(Rebuild, SaysWhereAJournalOfTheOldDatabaseIsLeft) {
+  {
+    RunStore(at("t.db"), Mode::kWrite).add_experiment(experiment_of({planned("zero", 0)}), "sweep");
+  }
+  std::filesystem::remove(at("t.db"));
+  std::ofstream(at("t.db-journal")) << "pages of before";
+  EXPECT_THROW(rebuild_store(at("t.db"), at("t.db")), Error);
+  EXPECT_FALSE(std::filesystem::exists(at("t.db")));
+  const auto rebuilt = rebuild_store(at("t.db"), at("new.db"));
+  ASSERT_EQ(rebuilt.missing.size(), 1u);
+  EXPECT_TRUE(rebuilt.missing[0].starts_with(at("t.db-journal"))) << rebuilt.missing[0];
+}
+
 class JournalTest : public Rebuild {
  protected:
   std::string lines() const { return file_bytes(JournalFiles(at("t.db")).lines(1)); }
