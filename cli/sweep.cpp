@@ -17,6 +17,7 @@
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/plan.h"
 #include "cli/sweep/possible.h"
+#include "cli/sweep/sweep_lock.h"
 #include "cli/sweep_commands.h"
 #include "cli/sweep_flags.h"
 #include "cli/sweep_outcome.h"
@@ -71,7 +72,10 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
     RunStore store = open_store(options);
     const bool again = flags.sweep.rerun.has(RunState::kFinished);
     if (!again && store.has_item_results(experiment.id)) return say("nothing left to do");
-    store.add_experiment(experiment, options.command_line);
+    // Another sweep may be at work on a grid of that id.
+    const SweepLock at_work(options.db, experiment.id);
+    store.add_experiment(experiment, options.command_line, Retire::kUnasked,
+                         [&] { return at_work.others(); });
   }
   if (kernels != nullptr) {
     run_kernel_item(experiment, *kernels, options);

@@ -17,6 +17,7 @@
 #include "cli/slurm/status.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep_commands.h"
+#include "cli/text.h"
 #include "results/render/table.h"
 
 namespace approx {
@@ -41,10 +42,9 @@ void stop_sweeps(const std::string& db, const std::string& experiment) {
   }
   if (!refusals.empty()) throw usage_error("{}", fmt::join(refusals, "; "));
   if (!asked) {
-    std::fputs(fmt::format("{}: no sweep{} is at work on this machine\n", db,
-                           experiment.empty() ? "" : " of " + experiment)
-                   .c_str(),
-               stderr);
+    const std::string text = fmt::format("{}: no sweep{} is at work on this machine", db,
+                                         experiment.empty() ? "" : " of " + experiment);
+    std::fputs((printable(text) + "\n").c_str(), stderr);
   }
 }
 

@@ -49,8 +49,12 @@ approx_cli_test(ranks 900 ranks_test.py)
 approx_cli_test(rank_trainings 900 rank_trainings_test.py)
 approx_cli_test(rank_bandwidth 900 rank_bandwidth_test.py)
 approx_cli_test(gpu_ranks 300 gpu_ranks_test.py)
+# A tenth of the full figures, and of growth, whose tenth takes minutes, a hundredth.
+approx_cli_test(slow_signals 600 signals_test.py 10)
+approx_cli_test(slow_coordinators 900 coordinators_test.py 8 500 2)
+approx_cli_test(slow_growth 600 growth_test.py 1000)
 set_tests_properties(cli.kills cli.checkpoints cli.slurm cli.ranks cli.rank_trainings
-  cli.rank_bandwidth PROPERTIES LABELS slow)
+  cli.rank_bandwidth cli.slow_signals cli.slow_coordinators cli.slow_growth PROPERTIES LABELS slow)
 # At full figures, as scripts/soak records them.
 approx_cli_test(soak_kills 7200 kills_test.py 200)
 approx_cli_test(soak_faults 7200 faults_test.py 1)

@@ -58,7 +58,7 @@ struct PlannedArray {
 // What is to be submitted, and what is with others.
 struct Missing {
   std::vector<const PlannedRun*> runs;  // each key once
-  int64_t queued = 0;                   // left out
+  int64_t queued = 0, at_work = 0;      // left out
 };
 
 std::set<std::string> queued_keys(const std::vector<Submission>& submissions,
@@ -88,6 +88,8 @@ Missing missing_runs(const Experiment& experiment, const std::string& db, const 
   for (const auto* run : distinct_runs(experiment)) {
     if (queued.contains(run->key)) {
       ++missing.queued;
+    } else if (store && store->status(run->key).state == RunState::kRunning) {
+      ++missing.at_work;
     } else if (!store || needs_run(store->status(run->key), rerun)) {
       missing.runs.push_back(run);
     }
@@ -348,10 +350,15 @@ Submitted look_at_submissions(const std::string& db, bool dry_run) {
 void submit_sweep(const Experiment& experiment, const GlobalOptions& options,
                   const SlurmRequest& request, const Submitted& before, const TaskOptions& tasks) {
   const std::string db = fs::absolute(options.db).lexically_normal().string();
+  // What a sweep here that died left as running is to be done like the rest.
+  if (!tasks.dry_run && fs::exists(db)) RunStore(db, RunStore::Mode::kWrite).recover();
   const Missing missing = missing_runs(experiment, db, tasks.rerun, before.queued);
   if (missing.queued > 0) {
     tell(
         fmt::format("{}: {} runs are with tasks that wait or work", experiment.id, missing.queued));
+  }
+  if (missing.at_work > 0) {
+    tell(fmt::format("{}: {} runs are at work here", experiment.id, missing.at_work));
   }
   if (missing.runs.empty()) return tell(fmt::format("{}: nothing to submit", experiment.id));
   check_threads(missing.runs);

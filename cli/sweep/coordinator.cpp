@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -50,6 +49,7 @@ bool is_job(const PlannedRun& run) { return run.config.ranks > 1; }
 struct Worker {
   const PlannedRun* run;
   int64_t number;
+  int64_t retries;  // of its run
   int64_t run_id;
   std::string directory;
   OutputLog output;
@@ -100,6 +100,25 @@ class Coordinator {
     apart_ = jobs > 1 || isolated;
     if (sweep_.pin && (apart_ || queue_.any(is_job))) cores_ = cores_of_machine(jobs);
     queue_.sort();
+    try {
+      work_through(jobs);
+    } catch (...) {
+      let_end();
+      throw;
+    }
+    result.elsewhere = static_cast<int64_t>(elsewhere_.size());
+    result.not_started = queue_.size();
+    result.budget_used_up = sweep_.budget.count() > 0 && signals_.stop_count() == 0 && !no_more_ &&
+                            result.not_started + result.interrupted > 0;
+    result.signal = signals_.stop_signal();
+  }
+
+  SweepResult result;
+
+ private:
+  bool stopping() const { return signals_.stop_count() > 0 || no_more_ || queue_.is_over(); }
+
+  void work_through(int64_t jobs) {
     const auto patience = Clock::now() + kFarewell;
     do {
       while (true) {
@@ -112,17 +131,18 @@ class Coordinator {
         wait();
       }
     } while (!stopping() && take_back(patience));
-    result.elsewhere = static_cast<int64_t>(elsewhere_.size());
-    result.not_started = queue_.size();
-    result.budget_used_up = sweep_.budget.count() > 0 && signals_.stop_count() == 0 && !no_more_ &&
-                            result.not_started + result.interrupted > 0;
-    result.signal = signals_.stop_signal();
   }
 
-  SweepResult result;
-
- private:
-  bool stopping() const { return signals_.stop_count() > 0 || no_more_ || queue_.is_over(); }
+  // Where the store fails nothing more can be recorded there: what is at work ends in order, with a
+  // checkpoint and what it reported in its folder, from where the next sweep takes it up.
+  void let_end() {
+    for (const auto& worker : workers_) ask_to_stop(*worker, SIGTERM);
+    while (!workers_.empty()) {
+      hear(std::chrono::milliseconds(100));
+      std::erase_if(workers_,
+                    [](const auto& worker) { return worker->process.ended().has_value(); });
+    }
+  }
 
   // Puts back runs that another process had, and has no more: a worker whose coordinator was killed
   // needs a moment to go, and its run is ours then. Whether there is something to do.
@@ -174,7 +194,6 @@ class Coordinator {
         elsewhere_.push_back({next.run, next.number});
         return;
       }
-      retries_[next.run->key] = next.retries;
       launch(next, *run_id, directory, std::move(cores));
     } catch (const std::exception& error) {
       // No folder, no process, no file descriptor: it costs this run. A store that fails, or two
@@ -217,6 +236,7 @@ class Coordinator {
     // Not make_unique: a worker cannot be moved to its place.
     workers_.emplace_back(new Worker{.run = next.run,
                                      .number = next.number,
+                                     .retries = next.retries,
                                      .run_id = run_id,
                                      .directory = directory,
                                      .output = OutputLog(directory + "/" + kOutputFile),
@@ -237,15 +257,20 @@ class Coordinator {
     signals_.drain();
   }
 
-  // While another process has the database: workers are heard, for their pipes would fill, and so
-  // is whoever stops the sweep. No run is begun or ended here.
-  void wait_for_store(std::chrono::milliseconds limit) {
+  // What workers say, without an end of any.
+  void hear(std::chrono::milliseconds limit) {
     watch(limit);
     for (const auto& worker : workers_) {
       read_events(*worker);
       read_output(*worker);
       supervise(*worker);
     }
+  }
+
+  // While another process has the database: workers are heard, for their pipes would fill, and so
+  // is whoever stops the sweep. No run is begun or ended here.
+  void wait_for_store(std::chrono::milliseconds limit) {
+    hear(limit);
     progress_.tick();
     if (signals_.stop_count() > 1) {
       progress_.note(
@@ -304,10 +329,8 @@ class Coordinator {
 
   // Every run records what computed it, and reports tell builds apart: it is said while it happens.
   void see_library(const PlannedRun& run, const Json& start) {
-    const Json engine = start.value("engine", Json());
-    const Json library = engine.is_object() ? engine.value("library", Json()) : Json();
-    if (!library.is_string()) return;
-    const std::string before = std::exchange(library_, library.get<std::string>());
+    const std::string library = library_of(start);
+    const std::string before = library.empty() ? "" : std::exchange(library_, library);
     if (before.empty() || before == library_) return;
     progress_.note(
         fmt::format("the library was replaced during the sweep: from {} on another build computes",
@@ -323,14 +346,7 @@ class Coordinator {
       ask_to_stop(worker, signals_.stop_signal() == SIGINT ? SIGINT : SIGTERM);
     }
     if (worker.seen.overdue.empty() && !worker.seen.asked_to_stop) {
-      if (sweep_.timeout.count() > 0 && now - worker.started > sweep_.timeout) {
-        worker.seen.overdue =
-            fmt::format("not done after {} (--timeout)", format_duration(sweep_.timeout));
-      } else if (sweep_.stall_timeout.count() > 0 &&
-                 now - worker.last_event > sweep_.stall_timeout) {
-        worker.seen.overdue = fmt::format("no sign of life for {} (--stall-timeout)",
-                                          format_duration(sweep_.stall_timeout));
-      }
+      worker.seen.overdue = overdue(sweep_, now - worker.started, now - worker.last_event);
       if (!worker.seen.overdue.empty()) ask_to_stop(worker, SIGTERM);
     }
     if (worker.kill_at && now > *worker.kill_at) worker.process.kill();
@@ -377,9 +393,8 @@ class Coordinator {
     if (is_result(state)) return;
     const bool from_outside =
         (state == RunState::kLost || state == RunState::kInterrupted) && !worker.seen.asked_to_stop;
-    const int64_t retries = retries_[ended.run->key];
-    if (from_outside && retries < kRetries && signals_.stop_count() == 0) {
-      queue_.add_first({ended.run, worker.number, -1, retries + 1});
+    if (from_outside && worker.retries < kRetries && signals_.stop_count() == 0) {
+      queue_.add_first({ended.run, worker.number, -1, worker.retries + 1});
       return;
     }
     if (worker.seen.asked_to_stop || (from_outside && signals_.stop_count() > 0)) {
@@ -409,7 +424,6 @@ class Coordinator {
   CorePool cores_;
   std::vector<Waiting> elsewhere_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::map<std::string, int64_t> retries_;
   std::string library_;  // of the run that began last
   int64_t numbered_ = 0;
   int64_t device_failures_ = 0;
@@ -417,11 +431,6 @@ class Coordinator {
   bool isolated_ = false;
   bool apart_ = false;  // runs have cores of their own
 };
-
-RunQueue queue_for(const SweepOptions& sweep, const std::string& db) {
-  if (sweep.budget.count() == 0) return {};
-  return {Clock::now() + sweep.budget, RunTimes(db)};
-}
 
 }  // namespace
 
@@ -435,6 +444,11 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
   check_recording(sweep, experiment);
   RunStore store = open_store(options);
   const SignalScope signals;
+  // Nothing is at work yet, so that one signal ends a wait for another program's lock.
+  store.set_pause([&](std::chrono::milliseconds pause) {
+    signals.wait(pause);
+    if (signals.stop_count() > 0) throw Exit{128 + signals.stop_signal()};
+  });
   const int64_t lost = store.recover();
   const SweepLock at_work(options.db, experiment.id);
   const std::string other_source = store.other_source(experiment);
@@ -475,7 +489,7 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
                               fmt::join(changed, ", ")));
   }
   Coordinator coordinator(options, sweep, store, signals, progress, changed,
-                          queue_for(sweep, options.db));
+                          RunQueue::within(sweep.budget, options.db));
   coordinator.result = left.before;
   for (const auto& [run, attempts] : left.to_do) coordinator.add(run, attempts);
   for (const auto* run : left.elsewhere) coordinator.add_elsewhere(run);

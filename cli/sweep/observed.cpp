@@ -31,6 +31,24 @@ std::optional<int> Observed::signal() const {
   return holds_whole<int>(said) ? std::optional(said.get<int>()) : process.signal;
 }
 
+std::string library_of(const Json& start) {
+  const Json engine = start.value("engine", Json());
+  const Json library = engine.is_object() ? engine.value("library", Json()) : Json();
+  return library.is_string() ? library.get<std::string>() : "";
+}
+
+std::string overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
+                    std::chrono::nanoseconds silent) {
+  if (sweep.timeout.count() > 0 && lasted > sweep.timeout) {
+    return fmt::format("not done after {} (--timeout)", format_duration(sweep.timeout));
+  }
+  if (sweep.stall_timeout.count() > 0 && silent > sweep.stall_timeout) {
+    return fmt::format("no sign of life for {} (--stall-timeout)",
+                       format_duration(sweep.stall_timeout));
+  }
+  return "";
+}
+
 RunEnd end_of(const Observed& worker) {
   RunEnd end{
       .state = RunState::kFailed, .exit_code = worker.process.exit_code, .signal = worker.signal()};

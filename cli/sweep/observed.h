@@ -1,11 +1,13 @@
 // What is seen of a worker from outside, and what that makes of its run.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/params.h"
+#include "cli/sweep/coordinator.h"
 #include "cli/sweep/process.h"
 #include "results/store/run_store.h"
 
@@ -23,6 +25,14 @@ struct Observed {
   // The signal that ended it, or that one of its ranks says was another's end.
   std::optional<int> signal() const;
 };
+
+// The build id of the library that computes a run, by its "start" event; "" where that lacks it.
+std::string library_of(const Json& start);
+
+// Why a run is over its time that was begun so long ago and has not spoken for so long; "" where it
+// is not (--timeout, --stall-timeout; 0: none).
+std::string overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
+                    std::chrono::nanoseconds silent);
 
 // The state of its run, and why.
 RunEnd end_of(const Observed& worker);

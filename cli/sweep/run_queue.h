@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "core/experiment/experiment.h"
 #include "results/store/run_times.h"
@@ -30,6 +31,12 @@ class RunQueue {
   // `deadline`: when the budget ends. `times`: of earlier runs.
   RunQueue(Clock::time_point deadline, RunTimes times)
       : deadline_(deadline), times_(std::move(times)) {}
+
+  // With that budget from now on, 0: none, and the times of a database.
+  static RunQueue within(std::chrono::nanoseconds budget, const std::string& db) {
+    if (budget.count() == 0) return {};
+    return {Clock::now() + budget, RunTimes(db)};
+  }
 
   bool empty() const { return waiting_.empty(); }
   int64_t size() const { return static_cast<int64_t>(waiting_.size()); }

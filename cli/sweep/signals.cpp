@@ -1,6 +1,7 @@
 #include "cli/sweep/signals.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,6 +60,12 @@ SignalScope::~SignalScope() {
 int SignalScope::stop_count() const { return stop_signals_seen > 0 ? stop_signals_seen : warned; }
 int SignalScope::stop_signal() const { return last_stop_signal; }
 int SignalScope::descriptor() const { return wake_pipe[0]; }
+
+void SignalScope::wait(std::chrono::milliseconds limit) const {
+  pollfd pipe{wake_pipe[0], POLLIN, 0};
+  poll(&pipe, 1, static_cast<int>(limit.count()));
+  drain();
+}
 
 void SignalScope::drain() const {
   char drained[64];

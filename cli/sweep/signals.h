@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <csignal>
 
 namespace approx {
@@ -21,6 +22,9 @@ class SignalScope {
   // what it sends in any case, as often as it likes.
   int stop_count() const;
   int stop_signal() const;
+
+  // So long, or until any signal came.
+  void wait(std::chrono::milliseconds limit) const;
 
   // Readable as soon as any signal came, until it is drained.
   int descriptor() const;

@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "cli/sweep/run_paths.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 
@@ -94,8 +95,12 @@ std::vector<pid_t> SweepLock::holders(const std::string& db, const std::string& 
     if (!experiment.empty() && !name.starts_with(hash_of(experiment) + "-")) continue;
     // Those of sweeps that have ended stay.
     if (!RunLock::held(folder_of(db), name)) continue;
+    // A file that has another name, too, may be another program's lock.
     struct stat status {};
-    if (::stat(file.path().c_str(), &status) != 0) continue;
+    if (::lstat(file.path().c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_nlink != 1 || !is_name_of_short_key(name, "-")) {
+      continue;
+    }
     const auto [first, last] = locks.equal_range(status.st_ino);
     for (auto lock = first; lock != last; ++lock) {
       if (is_of(lock->second, status)) processes.push_back(lock->second.process);

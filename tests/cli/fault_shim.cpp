@@ -4,8 +4,9 @@
 // or all that follow) of that kind fail with that number. Kinds: write (write, pwrite and ftruncate
 // of regular files), sync (fsync, fdatasync), rename, and open (of files that it may create, and
 // mkdir). APPROXTRAIN_FAULT_COUNTS is a file to which a process that ends in order adds a line of
-// how often it asked for each. Workers are let alone. APPROXTRAIN_FAULT_FREE=BYTES: so many are
-// free on every disk.
+// how often it asked for each. Workers are let alone; APPROXTRAIN_FAULT_WORKERS=TEXT: instead all
+// are but workers that have TEXT in their command line, such as the folder of a run.
+// APPROXTRAIN_FAULT_FREE=BYTES: so many are free on every disk.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -43,7 +44,7 @@ struct Fault {
   Fault() {
     const char* text = std::getenv("APPROXTRAIN_FAULT");
     char name[16] = {};
-    if (text == nullptr || is_worker()) return;
+    if (text == nullptr || !is_meant()) return;
     const int fields = std::sscanf(text, "%15[a-z]:%ld:%d:%ld", name, &first, &number, &count);
     if (fields < 3) std::abort();
     if (fields == 3) count = 1L << 40;
@@ -52,9 +53,11 @@ struct Fault {
     }
   }
 
-  ~Fault() {
+  ~Fault() { add_counts(); }
+
+  void add_counts() {
     const char* path = std::getenv("APPROXTRAIN_FAULT_COUNTS");
-    if (path == nullptr || is_worker()) return;
+    if (path == nullptr || !is_meant()) return;
     std::string line;
     for (const auto& one : calls) line += std::to_string(one.load()) + " ";
     line.back() = '\n';
@@ -65,22 +68,30 @@ struct Fault {
     }
   }
 
-  static bool is_worker() {
-    static const bool worker = [] {
+  static bool is_meant() {
+    static const bool meant = [] {
       std::ifstream file("/proc/self/cmdline");
       const std::string line{std::istreambuf_iterator<char>(file), {}};
-      return line.find("--worker") != std::string::npos;
+      const bool is_worker = line.find("--worker") != std::string::npos;
+      const char* text = std::getenv("APPROXTRAIN_FAULT_WORKERS");
+      if (text == nullptr) return !is_worker;
+      return is_worker && line.find(text) != std::string::npos;
     }();
-    return worker;
+    return meant;
   }
 };
 
+Fault& fault() {
+  static Fault fault;
+  return fault;
+}
+
 // Whether this call of that kind fails; errno says why.
 bool fails(Kind kind) {
-  static Fault fault;
+  const Fault& asked = fault();
   const long call = ++calls[kind];
-  if (kind != fault.kind || call < fault.first || call >= fault.first + fault.count) return false;
-  errno = fault.number;
+  if (kind != asked.kind || call < asked.first || call >= asked.first + asked.count) return false;
+  errno = asked.number;
   return true;
 }
 
@@ -164,6 +175,14 @@ int open(const char* path, int flags, ...) {
   const auto mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
   return (flags & O_CREAT) != 0 && fails(kOpen) ? -1 : next(path, flags, mode);
+}
+
+// How a worker ends: no destructor of ours is called.
+void _exit(int code) {
+  static auto* const next = real<void(int)>("_exit");
+  fault().add_counts();
+  next(code);
+  std::abort();  // not reached: said to the compiler
 }
 
 }  // extern "C"

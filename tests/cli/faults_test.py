@@ -1,18 +1,19 @@
 """A disk that is full, fails or may not be written to, at one call after the other of a small
-sweep: its database opens, what was said to be finished is in it, and the same command, once the
-disk is well again, has the results of a sweep that nothing happened to.
+sweep, of its coordinator or of one of its workers: its database opens, what was said to be finished
+is in it and in its log, and the same command, once the disk is well again, has the results of a
+sweep that nothing happened to. What a worker cannot write costs its run and no other.
 
-`faults_test.py [EVERY]`: every so many calls, 8 unless told; 1 takes some minutes.
+`faults_test.py [EVERY]`: every so many calls of the coordinator, 8 unless told; 1 takes some
+minutes. A worker makes few: each of them fails.
 """
 
 import errno
 import os
 import random
-import re
 import sys
 import time
 
-from program import Folder, expect, expect_equal, finish
+from program import Folder, ends_as_finished, expect, expect_equal, finish, said_to_be_finished
 
 SHIM = os.path.abspath(os.environ["APPROXTRAIN_FAULT_SHIM"])
 EVERY = int(sys.argv[1]) if len(sys.argv) > 1 else 8
@@ -25,67 +26,87 @@ seeds = "0-1"
 """
 
 KINDS = ("write", "sync", "rename", "open")
+FINISHED = ("SELECT r.uid, r.attempt, r.ended_utc, c.run_key, r.run_directory FROM run r "
+            "JOIN cell c USING(cell_id) WHERE r.state = 'finished'")
 # What fails, and whether all that follows does too: a full disk stays full.
 FAULTS = [(errno.ENOSPC, ""), (errno.EIO, ":1"), (errno.EROFS, "")]
-SAID_TO_BE_FINISHED = re.compile(r"^\[\d+/\d+\] (\w+),.* seed (\d+): finished", re.MULTILINE)
+WORKERS = "APPROXTRAIN_FAULT_WORKERS"
 
 
-def sweep(folder, fault="", counts=None):
-    env = {"LD_PRELOAD": SHIM, "APPROXTRAIN_FAULT": fault} if fault else {}
-    if counts:
-        env = {"LD_PRELOAD": SHIM, "APPROXTRAIN_FAULT_COUNTS": counts}
+def sweep(folder, **shim):
+    env = {"LD_PRELOAD": SHIM, **shim} if shim else {}
     return folder.sweep("--progress", "log", "--rerun", "failed", env=env, timeout=300)
 
 
-def undisturbed():
+def undisturbed(**shim):
+    """The results, how many calls of each kind one process makes, the cells and their keys."""
     with Folder(SWEEP) as folder:
         counts = folder.file("counts")
-        code, _, err = sweep(folder, counts=counts)
+        code, _, err = sweep(folder, APPROXTRAIN_FAULT_COUNTS=counts, **shim)
         expect_equal(code, 0, f"undisturbed: exit code ({err})")
-        expect_equal(len(SAID_TO_BE_FINISHED.findall(err)), 4, f"undisturbed: {err}")
+        expect_equal(len(said_to_be_finished(err)), 4, f"undisturbed: {err}")
         with open(counts) as lines:
             calls = [max(numbers) for numbers in zip(*(map(int, line.split()) for line in lines))]
-        return folder.results(), dict(zip(KINDS, calls))
+        keys = {(method.split(":")[0], seed): key for method, seed, key in
+                folder.query("SELECT method, seed, run_key FROM cell ORDER BY run_key")}
+        return folder.results(), dict(zip(KINDS, calls)), keys
 
 
 def is_there(folder):
     return os.path.exists(folder.file("t.db")) and os.path.getsize(folder.file("t.db")) > 0
 
 
-def disturbed(fault, wanted):
+def disturbed(fault, wanted, victim=None, keys=None):
+    """Whether the sweep felt it. Of one run's worker, or (None) of the coordinator."""
+    what = f"{victim or 'coordinator'}, {fault}"
+    shim = {WORKERS: keys[victim][:12]} if victim else {}
     with Folder(SWEEP) as folder:
-        code, _, err = sweep(folder, fault)
-        expect(code in range(8), f"{fault}: exit code {code} ({err})")
-        said = {(method, int(seed)) for method, seed in SAID_TO_BE_FINISHED.findall(err)}
+        first, _, err = sweep(folder, APPROXTRAIN_FAULT=fault, **shim)
+        said = set(said_to_be_finished(err))
+        expect(first in range(8), f"{what}: exit code {first} ({err})")
+        if victim:
+            others = set(keys) - {victim}
+            expect((first, said) in ((3, others), (0, set(keys))),
+                   f"{what}: exit code {first}, finished {said} ({err})")
         if said:
-            expect(is_there(folder), f"{fault}: no database of {said}")
+            expect(is_there(folder), f"{what}: no database of {said}")
         # Whoever opens it next takes back what was half written.
         if is_there(folder):
             code, _, message = folder.run("report", "table", "--db", "t.db")
-            expect_equal(code, 0, f"{fault}: report ({message})")
+            expect_equal(code, 0, f"{what}: report ({message})")
+        kept = set()
         if is_there(folder) and folder.query("SELECT 1 FROM sqlite_schema WHERE name = 'run'"):
             folder.check_database()
             states = folder.states()
             lost = {one for one in said if states.get(one) != "finished"}
-            expect(not lost, f"{fault}: {lost} were said to be finished ({err})")
+            expect(not lost, f"{what}: {lost} were said to be finished ({err})")
+            kept = set(folder.query(FINISHED))
+            # It would not come back if the database were lost.
+            torn = [run for run in kept if not ends_as_finished(run[-1])]
+            expect(not torn, f"{what}: finished, and not by their logs: {torn}")
         code, _, err = sweep(folder)
-        expect_equal(code, 0, f"{fault}: exit code of the second sweep ({err})")
-        expect_equal(folder.results(), wanted, f"{fault}: results")
+        expect_equal(code, 0, f"{what}: exit code of the second sweep ({err})")
+        expect_equal(folder.results(), wanted, f"{what}: results")
+        expect(kept <= set(folder.query(FINISHED)), f"{what}: runs that were finished are gone")
         folder.check_database()
+        return first != 0
 
 
 seed = int(os.environ.get("APPROXTRAIN_TEST_SEED", time.time_ns() % 1_000_000))
 print(f"APPROXTRAIN_TEST_SEED={seed}", flush=True)
 rng = random.Random(seed)
-results, calls = undisturbed()
-print(f"calls: {calls}", flush=True)
-tried = 0
-for kind in KINDS:
-    expect(calls[kind] > 0 or kind == "rename", f"no {kind} was seen: is the shim loaded?")
-    for number, count in FAULTS:
-        for first in range(1 + rng.randrange(min(EVERY, max(1, calls[kind]))), calls[kind] + 1,
-                           EVERY):
-            disturbed(f"{kind}:{first}:{number}{count}", results)
-            tried += 1
-print(f"{tried} faults")
+for process, every, shim in (("coordinator", EVERY, {}), ("worker", 1, {WORKERS: "--worker"})):
+    results, calls, keys = undisturbed(**shim)
+    print(f"calls of a {process}: {calls}", flush=True)
+    tried = felt = 0
+    for kind in KINDS:
+        expect(calls[kind] > 0 or kind == "rename", f"no {kind} was seen: is the shim loaded?")
+        for number, count in FAULTS:
+            start = 1 + rng.randrange(min(every, max(1, calls[kind])))
+            for first in range(start, calls[kind] + 1, every):
+                victim = rng.choice(list(keys)) if shim else None
+                felt += disturbed(f"{kind}:{first}:{number}{count}", results, victim, keys)
+                tried += 1
+    print(f"{tried} faults of a {process}, {felt} ended its sweep with an error", flush=True)
+    expect(felt > tried / 2, f"{process}: most faults were not felt")
 finish()

@@ -4,6 +4,7 @@ that misbehaves on demand."""
 import fcntl
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -143,6 +144,25 @@ def expect_equal(got, wanted, what):
 def finish():
     print(f"{len(failures)} failures")
     sys.exit(1 if failures else 0)
+
+
+SAID_TO_BE_FINISHED = re.compile(r"^\[\d+/\d+\] (\w+),.* seed (\d+): finished", re.MULTILINE)
+
+
+def said_to_be_finished(err):
+    """(method, seed) of each run that a sweep with `--progress log` called finished."""
+    return [(method, int(seed)) for method, seed in SAID_TO_BE_FINISHED.findall(err)]
+
+
+def ends_as_finished(folder):
+    """Whether the log in a run's folder ends in a whole line that says so."""
+    try:
+        with open(os.path.join(folder, "events.jsonl")) as log:
+            *_, last = log
+        event = json.loads(last) if last.endswith("\n") else {}
+    except (OSError, ValueError):
+        return False
+    return (event.get("event"), event.get("state")) == ("final", "finished")
 
 
 def processes_in(folder):

@@ -34,6 +34,18 @@ def counts(folder):
     return {key: rows[0][key] for key in ("runs", "finished", "failed", "running", "to_do")}
 
 
+def left_s(folder):
+    rows, _ = status(folder)
+    return rows[0]["left_s"]
+
+
+def expect_left(folder, text, what):
+    """In words, as a reader sees it."""
+    code, out, _ = folder.run("sweep", "status", "--db", "t.db")
+    row, = [line for line in out.splitlines() if line.startswith("| fake:long")]
+    expect_equal((code, row.split("|")[-2].strip()), (0, text), f"{what}: left")
+
+
 with Folder(SWEEP) as folder:
     code, _, err = folder.run("sweep", "status", "--db", "t.db")
     expect_equal(code, 6, f"no store ({err})")
@@ -47,6 +59,10 @@ with Folder(SWEEP) as folder:
            f"no line of the running one: {notes}")
     expect(any(note.startswith("failed: zero, ") and "exited with code 3" in note
                for note in notes), f"no line of the failed one: {notes}")
+    # As if the one that finished had taken ten minutes: one to do, and half of the one at work.
+    folder.change("UPDATE run SET wall_ns = 600000000000 WHERE state = 'finished'")
+    expect_equal(left_s(folder), 900, "at work: left")
+    expect_left(folder, "15 min", "at work")
     code, out, _ = folder.run("sweep", "status", "fake:long", "--db", "t.db")
     expect_equal(code, 0, "of one experiment")
     expect("| fake:long" in out, f"of one experiment: {out}")
@@ -63,6 +79,7 @@ with Folder(SWEEP) as folder:
     expect_equal(process.returncode, 128 + 15, f"stopped ({err})")
     expect_equal(counts(folder),
                  {"runs": 4, "finished": 1, "failed": 1, "running": 0, "to_do": 2}, "stopped")
+    expect_equal(left_s(folder), 1200, "stopped: left")
     code, _, err = folder.run("sweep", "stop", "--db", "t.db")
     expect_equal((code, err), (0, "t.db: no sweep is at work on this machine\n"), "stop: twice")
 
@@ -73,9 +90,26 @@ with Folder(SWEEP) as folder:
     process.communicate()
     wait_until(lambda: any(note.startswith("gone, the next sweep takes it up: zero, ")
                            for note in status(folder)[1]))
+    # Where its folder is not, as in a copy of the database on another machine, nobody can tell.
+    os.rename(folder.file("t.runs"), folder.file("elsewhere"))
+    (host,), = folder.query("SELECT DISTINCT hostname FROM host")
+    _, notes = status(folder)
+    expect(any(note.startswith(f"running on {host}: zero, ") for note in notes),
+           f"no line of the one on {host}: {notes}")
+    os.rename(folder.file("elsewhere"), folder.file("t.runs"))
     expect_equal(folder.sweep("--rerun", "failed")[0], 0, "at last")
     expect_equal(counts(folder), {"runs": 4, "finished": 4, "failed": 0, "running": 0, "to_do": 0},
                  "at last")
+    expect_equal(left_s(folder), None, "at last: left")
+    expect_left(folder, "–", "at last")
+
+# Before the first has ended nobody can tell how long they take.
+with Folder(SWEEP) as folder:
+    process = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="*=hang")
+    wait_until(lambda: "running" in folder.states().values())
+    expect_equal(left_s(folder), None, "the first: left")
+    process.kill()
+    process.communicate()
 
 # What failed alike stands in one row.
 with Folder(SWEEP) as folder:

@@ -1,8 +1,10 @@
 """Every way in which a worker can go wrong: its run is recorded as what it was, and the sweep goes
 on."""
 
+import errno
 import fcntl
 import glob
+import json
 import os
 import resource
 import signal
@@ -189,6 +191,9 @@ def an_edited_file_takes_nothing_from_a_sweep_at_work():
             out.write(ONE.replace("zero", "random"))
         code, _, err = folder.sweep()
         expect_equal(code, 0, f"an edited file: the second sweep ({err})")
+        with open(folder.file("sweep.toml"), "w") as out:
+            out.write('id = "fake:one"\n[study]\nname = "matmul-error"\nparams = { runs = 2 }\n')
+        folder.sweep()  # an item that is no grid
         expect(slow.poll() is None, "an edited file: the first sweep was over too early")
         os.kill(workers_of(folder)[0], signal.SIGKILL)
         err = slow.communicate(timeout=120)[1].decode()
@@ -220,6 +225,25 @@ def a_run_that_cannot_be_started_costs_itself():
         folder.check_database()
         expect_equal(folder.sweep("--rerun", "failed")[0], 0, "too few files: all the same later")
         expect_equal(set(folder.states().values()), {"finished"}, "too few files: states at last")
+
+
+def what_is_at_work_ends_in_order_where_the_store_fails():
+    """Whichever call of a coordinator lacks a descriptor, once: no worker is cut off."""
+    for call in range(10, 22):
+        with Folder(ONE) as folder:
+            code, _, err = folder.sweep("--jobs", "2", env={
+                "LD_PRELOAD": os.path.abspath(os.environ["APPROXTRAIN_FAULT_SHIM"]),
+                "APPROXTRAIN_FAULT": f"open:{call}:{errno.EMFILE}:1",
+                "APPROXTRAIN_FAKE_STEP_MS": "300"})
+            for state, directory in folder.query("SELECT state, run_directory FROM run"):
+                with open(os.path.join(directory, "events.jsonl")) as log:
+                    last = json.loads((log.read().splitlines() or ['{"event": "none"}'])[-1])
+                expect(state != "running" or last["event"] == "final",
+                       f"call {call}: {state} after {last}, exit code {code} ({err})")
+            code, _, err = folder.sweep("--rerun", "failed")
+            expect_equal(code, 0, f"call {call}: all the same later ({err})")
+            expect_equal(set(folder.states().values()), {"finished"}, f"call {call}: at last")
+            folder.check_database()
 
 
 def a_library_that_is_replaced():
@@ -305,6 +329,7 @@ two_sweeps_share_a_database()
 an_edited_file_takes_nothing_from_a_sweep_at_work()
 a_sweep_that_begins_is_seen_in_time()
 a_run_that_cannot_be_started_costs_itself()
+what_is_at_work_ends_in_order_where_the_store_fails()
 a_library_that_is_replaced()
 timings_of_two_users()
 timing()
