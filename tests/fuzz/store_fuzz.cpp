@@ -1,9 +1,10 @@
 // Databases of results: damaged, of unknown origin, or sound with a content that no program of ours
 // wrote; opened, checked, reported, exported and merged. What is only read is not written to.
 //
-// The first byte chooses who reads, and whether a journal lies beside the file. Then comes the file
-// itself; or, after a zero byte, changes of a small store in triples (place, length, byte) of 3, 1
-// and 1 bytes; or anything else, which is executed as SQL on that store before it is read.
+// The first byte chooses who reads, and whether a journal lies beside the file: a piece of the
+// file, or one that names another file, which SQLite would delete. Then comes the file itself; or,
+// after a zero byte, changes of a small store in triples (place, length, byte) of 3, 1 and 1 bytes;
+// or anything else, which is executed as SQL on that store before it is read.
 #include <sqlite3.h>
 
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include "tests/core/config/test_catalogue.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/results/filled_store.h"
+#include "tests/results/hostile_journal.h"
 
 namespace approx::fuzz {
 namespace {
@@ -192,12 +194,17 @@ void run(Bytes bytes) {
   const auto path = scratch_file("store.db", file);
   fs::remove(path + "-journal");
   // Sometimes with a journal beside it that is not its own.
-  if (choice >= 128)
+  static const std::string victim = scratch_file("victim", to_bytes("somebody's"));
+  if (choice >= 192) {
+    write(path + "-journal", to_bytes(journal_naming(victim, text_of(file))));
+  } else if (choice >= 128) {
     write(path + "-journal", Bytes(file).first(std::min<size_t>(file.size(), 600)));
+  }
   fs::remove(scratch_folder() + "/backup.db");
-  const auto& reader = readers()[choice % 128 % readers().size()];
+  const auto& reader = readers()[choice % 64 % readers().size()];
   read(path, [&] { reader(path); });
   expect(read_file(path, 1 << 25) == file, "what is only read is not written to");
+  expect(fs::exists(victim), "what is only read deletes nothing");
   expect(!fs::exists(scratch_folder() + "/outside.csv"), "tables are exported into their folder");
 }
 
@@ -216,6 +223,7 @@ std::vector<Buffer> seeds() {
   add(0, text_of(small_store()));
   add(1, "SQLite format 3");
   add(128, std::string_view("\0\0\x10\0\3\xff\0\x20\0\0\0", 11));
+  for (size_t i = 0; i < readers().size(); ++i) add(192 + i, text_of(small_store()));
   for (const char* sql :
        {"UPDATE run SET state = 'nonsense';",
         "UPDATE run SET train_ns = -1, step_ns_median = 1e308;",

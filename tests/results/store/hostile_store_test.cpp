@@ -7,6 +7,7 @@
 #include "results/store/database.h"
 #include "results/store/maintenance.h"
 #include "tests/results/filled_store.h"
+#include "tests/results/hostile_journal.h"
 
 namespace approx {
 namespace {
@@ -59,31 +60,10 @@ TEST_F(HostileStore, ACopyAttachesNothing) {
   EXPECT_FALSE(std::filesystem::exists(other_));
 }
 
-// A journal that SQLite plays back and that names one more file, which it then deletes.
-void put_journal_naming(const std::string& victim, const std::string& db) {
-  const std::string bytes = file_bytes(db), magic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
-  constexpr uint32_t kPage = 4096, kSector = 512;
-  const auto number = [](uint32_t value) {
-    std::string text;
-    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(value >> shift);
-    return text;
-  };
-  uint32_t sum = 0;
-  for (const char c : victim) sum += static_cast<uint32_t>(static_cast<signed char>(c));
-  // No pages; then the name, as of a commit to several files.
-  std::string journal = magic + number(0) + number(1) +
-                        number(static_cast<uint32_t>(bytes.size()) / kPage) + number(kSector) +
-                        number(kPage);
-  journal.resize(kSector);
-  journal += number(0x40000000 / kPage + 1) + victim +
-             number(static_cast<uint32_t>(victim.size())) + number(sum) + magic;
-  std::ofstream(db + "-journal", std::ios::binary) << journal;
-}
-
 TEST_F(HostileStore, AJournalDeletesNoOtherFile) {
   { open_for_writing(path_, {}); }
   std::ofstream(other_) << "somebody's";
-  put_journal_naming(other_, path_);
+  std::ofstream(path_ + "-journal", std::ios::binary) << journal_naming(other_, file_bytes(path_));
   std::filesystem::create_symlink(path_, folder_ / "link.db");
   for (const auto& path : {path_, folder_ / "link.db"}) {
     EXPECT_THROW(open_snapshot(path), Error) << path;
