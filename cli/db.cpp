@@ -86,6 +86,14 @@ void rebuild(const std::string& db, const std::string& out, int64_t journal) {
                    .c_str(),
                stderr);
   }
+  if (!rebuilt.old_journal.empty()) {
+    std::fputs(
+        fmt::format("{} belongs to the old database: move both away before the new one takes "
+                    "its place, for SQLite would apply it to that\n",
+                    printable(rebuilt.old_journal))
+            .c_str(),
+        stderr);
+  }
   std::fputs(fmt::format("{}: {} runs, {} kernel benchmarks, {} studies; {}\n", printable(out),
                          rebuilt.runs, rebuilt.kernel_runs, rebuilt.study_runs,
                          rebuilt.missing.empty() ? "nothing is missing" : "not all of it")

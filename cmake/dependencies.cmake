@@ -61,7 +61,10 @@ endif()
 # loops on one thread and says nothing. The runtime is the one that LibTorch brings, never a second.
 target_compile_options(approx_torch INTERFACE -fopenmp)
 target_link_libraries(approx_torch INTERFACE ${APPROX_OPENMP_RUNTIME})
-set(CMAKE_BUILD_RPATH "$ORIGIN;${APPROX_TORCH_DIR}/lib")
+# From the start as it is installed. What CMake sets anew on installing it pads with empty places
+# before, and an empty place is the working directory, whose files may be anybody's.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib;${APPROX_TORCH_DIR}/lib")
 
 # SQLite and its wrapper are linked statically where the system has archives of them, so that a

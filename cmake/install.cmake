@@ -1,6 +1,7 @@
 # `cmake --install` gives a tree that works without the sources: the program beside its library, and
 # the experiments and recipes where the program looks for them (../share/approxtrain). Only LibTorch
 # stays where it is, in the Python environment that the build used; the run path leads there.
+set(CMAKE_INSTALL_LIBDIR lib)  # where the program looks, also where the system has lib64
 include(GNUInstallDirs)
 install(TARGETS approxtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS approxtrain_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

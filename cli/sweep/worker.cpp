@@ -104,6 +104,7 @@ void compute(const WorkerTask& task, const Part& part) {
       json["launcher"] = name(task.launcher);
     }
     json["device"] = task.config.device;
+    json["device_time"] = "whole";  // seconds have in them what the device did (Run::short_seconds)
     json["isolated"] = task.isolated;
     mark_changed(json, task.changed_files);
     return json;

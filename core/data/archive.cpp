@@ -196,6 +196,10 @@ void visit_folder(const std::string& path, const ArchiveLimits& limits, const Fi
     const auto name = it->path().lexically_relative(path).generic_string();
     const auto status = it->symlink_status(error);
     if (error) break;
+    std::error_code ignored;
+    if (fs::is_symlink(status) && fs::is_directory(it->path(), ignored)) {
+      throw data_error("{}/{}: is refused: expected a folder, found a link to one", path, name);
+    }
     if (fs::is_directory(status) || !wanted(name)) continue;
     if (!fs::is_regular_file(status)) {
       throw data_error("{}/{}: is refused: expected a regular file, found a link or device", path,

@@ -234,14 +234,13 @@ PhotoEncoder::~PhotoEncoder() {
   tjDestroy(jpeg_);
 }
 
-Bytes PhotoEncoder::encode(const Raster& raster) {
+Bytes PhotoEncoder::encode(const Raster& raster, const std::string& place) {
   auto size = capacity_;
   if (tjCompress2(jpeg_, raster.pixels.data(), static_cast<int>(raster.width), /*pitch=*/0,
                   static_cast<int>(raster.height), TJPF_RGB, &buffer_, &size, TJSAMP_420, kQuality,
                   TJFLAG_ACCURATEDCT) != 0) {
-    throw Error(ErrorKind::kInternal,
-                fmt::format("libjpeg-turbo cannot compress {}x{} pixels: {}", raster.width,
-                            raster.height, tjGetErrorStr2(jpeg_)));
+    throw data_error("{}: cannot be written anew as a JPEG of {}x{} pixels: {}", place,
+                     raster.width, raster.height, tjGetErrorStr2(jpeg_));
   }
   capacity_ = std::max(capacity_, size);
   return {buffer_, size};

@@ -73,7 +73,8 @@ class PhotoEncoder {
   PhotoEncoder& operator=(const PhotoEncoder&) = delete;
 
   // Valid until the next call. Chrominance at half the resolution, as cameras write it.
-  Bytes encode(const Raster& raster);
+  // Error(kData) that begins with `place` where the image is longer than a JPEG can be.
+  Bytes encode(const Raster& raster, const std::string& place);
 
  private:
   void* jpeg_ = nullptr;

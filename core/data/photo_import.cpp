@@ -236,8 +236,9 @@ Bytes PhotoConverter::convert(Bytes file, const std::string& place) {
   raster_ = &decoded_;
   if (too_large) {
     const auto by = static_cast<double>(shrink);
-    const auto new_height = static_cast<int64_t>(std::lround(height * scale));
-    const auto new_width = static_cast<int64_t>(std::lround(width * scale));
+    // Of one that is long and thin something is left.
+    const auto new_height = std::max<int64_t>(1, std::lround(height * scale));
+    const auto new_width = std::max<int64_t>(1, std::lround(width * scale));
     reduced_.resize(new_height, new_width);
     resample_(decoded_, {0, 0, height / by, width / by}, new_height, new_width, /*mirrored=*/false,
               reduced_.pixels.data());
@@ -248,7 +249,7 @@ Bytes PhotoConverter::convert(Bytes file, const std::string& place) {
   const bool is_other =
       limit_.side > 0 && (header.kind != Kind::kGreyJpeg && header.kind != Kind::kColourJpeg);
   rewrote_ = too_large || is_other;
-  return rewrote_ ? encoder_.encode(*raster_) : file;
+  return rewrote_ ? encoder_.encode(*raster_, place) : file;
 }
 
 void import_photos(const std::string& path, const DatasetEntry& entry,

@@ -53,7 +53,9 @@ Recipe shortened_like(const Recipe& recipe, const Recipe& length) {
     }
   }
   if (recipe.lr_schedule == RateSchedule::kTriangular) {
-    shorter.peak_epoch = std::clamp<int64_t>(scaled(recipe.peak_epoch, factor), 1, epochs);
+    // 0 is the peak at the beginning, and stays it.
+    const int64_t least = std::min<int64_t>(recipe.peak_epoch, 1);
+    shorter.peak_epoch = std::clamp(scaled(recipe.peak_epoch, factor), least, epochs);
   }
   shorter.warmup_epochs = scaled(recipe.warmup_epochs, factor);
   shorter.grow_from = scaled(recipe.grow_from, factor);

@@ -101,9 +101,7 @@ class AccuracyRun {
       if (recorded) save_operands();
       const int64_t done = session_->steps_done();
       const bool epoch_ends = at_end_of_epoch();
-      // Reading the loss waits for the device, so it is looked at once in a while: soon enough to
-      // stop a diverged run within a hundred steps.
-      if (epoch_ends || done % kLossEvery == 0) look_at_loss(epoch_ends);
+      if (is_loss_read()) look_at_loss(epoch_ends);
       if (!epoch_ends && done % kLossEvery == 0) read_energy(/*count=*/true);
       if (epoch_ends && !divergence_) end_epoch((done + per_epoch - 1) / per_epoch);
       if (divergence_) return Ending::kDiverged;
@@ -119,6 +117,12 @@ class AccuracyRun {
     return done % session_->steps_per_epoch() == 0 || done == session_->total_steps();
   }
 
+  // Reading the loss waits for the device, so it is looked at once in a while: soon enough to stop
+  // a diverged run within a hundred steps.
+  bool is_loss_read() const {
+    return at_end_of_epoch() || session_->steps_done() % kLossEvery == 0;
+  }
+
   void timed_step() {
     const auto before = RunClock::now();
     std::optional<double> density;
@@ -128,17 +132,26 @@ class AccuracyRun {
       session_->step();
     }
     const int64_t done = session_->steps_done();
-    // Where steps are only queued, their single times mean nothing; epochs are timed instead.
-    if (!on_cpu_ && at_end_of_epoch()) session_->synchronize();
+    // Where steps are only queued, their single times mean nothing: those since the device was last
+    // waited for are timed together, inside of the clock, and before anything waits outside of it.
+    if (!on_cpu_ && (done == warmup_ || is_loss_read())) session_->synchronize();
     const int64_t ns = nanoseconds(RunClock::now() - before);
-    if (done <= warmup_) {
-      record_.warmup_ns += ns;
-      if (done == warmup_) session_->synchronize();
-    } else {
-      record_.train_ns += ns;
-      if (on_cpu_) record_.step_ns.push_back(ns);
-    }
+    add_time(ns);
+    if (on_cpu_ && done > warmup_) record_.step_ns.push_back(ns);
     if (density) metric("gradient_density", "train", *density);
+  }
+
+  // Of the last step.
+  void add_time(int64_t ns) {
+    (session_->steps_done() <= warmup_ ? record_.warmup_ns : record_.train_ns) += ns;
+  }
+
+  // Inside of the clock, before weights or operands are copied from the device.
+  void wait_for_device() {
+    if (on_cpu_) return;
+    const auto before = RunClock::now();
+    session_->synchronize();
+    add_time(nanoseconds(RunClock::now() - before));
   }
 
   // One step of each epoch counts, every epoch another one of a schedule's period, so that steps of
@@ -152,6 +165,7 @@ class AccuracyRun {
 
   // Outside the clock. Operands that cannot be written cost themselves, not the run.
   void save_operands() {
+    wait_for_device();
     read_energy(/*count=*/true);
     try {
       recorder_.save(*session_);
@@ -288,6 +302,7 @@ class AccuracyRun {
   // does not give what it has is lost to the next step too.
   void save() {
     if (checkpoints_.folder.empty()) return;
+    wait_for_device();
     try {
       if (const auto wait_ns = session_->take_data_wait_ns()) record_.data_wait_ns += *wait_ns;
       auto checkpoint = session_->save();

@@ -355,7 +355,7 @@ Table report_advice(const std::string& db, const ReportOptions& options) {
   std::vector<Notes> noted;
   for (const auto& line : lines) noted.push_back(line.notes);
   // Neither throughput nor seconds stand here.
-  const NoteLetters letters(noted, 'a', {kShared, kTimesElsewhere});
+  const NoteLetters letters(noted, 'a', {kShared, kTimesElsewhere, kShortSeconds});
   fill(table, advice_columns(set, letters), lines);
   if (lines.empty()) return table;
   table.notes = {

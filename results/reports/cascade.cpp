@@ -437,7 +437,8 @@ Table report_cascade(const std::string& db, const ReportOptions& options) {
   const auto lines = cascade.lines();
   std::vector<const Row*> rows;
   for (const auto& line : lines) rows.push_back(line.row);
-  const NoteLetters letters(notes_of(rows), 'a', {kShared, kUnpaired, kTimesElsewhere});
+  const NoteLetters letters(notes_of(rows), 'a',
+                            {kShared, kUnpaired, kTimesElsewhere, kShortSeconds});
   Table table;
   table.name = "cascade";
   table.title = options.experiment;

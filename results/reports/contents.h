@@ -41,6 +41,9 @@ struct Run {
   std::string library;         // the build id of what computed; "" of runs that did not say it
   std::string data_variant;    // "official"; of photographs what became of the files
   bool earlier_rules = false;  // by an earlier version of the built-in kernel rules
+  // A training on a GPU by a program whose clock left out what the device had still to do whenever
+  // its loss was read.
+  bool short_seconds = false;
 
   bool result() const { return is_result(state); }
   bool finished() const { return state == RunState::kFinished; }

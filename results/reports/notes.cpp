@@ -23,7 +23,8 @@ const char* const kNoteNames[kNotes] = {"few seeds",
                                         "pairs of different machines",
                                         "timed by several builds",
                                         "times of another machine",
-                                        "approximated nothing"};
+                                        "approximated nothing",
+                                        "seconds too short"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -51,7 +52,9 @@ const char* const kNoteTexts[kNotes] = {
     "its speedup was timed by several builds of the program",
     ("its trainings ran on another machine than the exact ones: its seconds must not be compared "
      "with theirs"),
-    "no product of some run was approximated: it was an exact one under another name"};
+    "no product of some run was approximated: it was an exact one under another name",
+    ("trained on a GPU by a program that left out of its seconds what the device had still to do: "
+     "they are too short, and not compared")};
 
 NoteLetters::NoteLetters(const std::vector<Notes>& lines, char first,
                          const std::set<Note>& without) {

@@ -30,6 +30,7 @@ enum Note {
   kTimedByBuilds,
   kTimesElsewhere,
   kIdle,
+  kShortSeconds,
   kNotes
 };
 

@@ -175,7 +175,8 @@ class RunsTable {
       if (note == kFew && is_of_processes(shown.value)) continue;  // it counts processes
       if (note == kAboveCeiling && shown.value.basis != Basis::kEndToEnd) continue;  // of steps
       if (note == kShared) continue;  // no throughput here
-      if (note == kTimesElsewhere && shown.value.quantity != PaperQuantity::kTimeToTarget) continue;
+      const bool of_seconds = note == kTimesElsewhere || note == kShortSeconds;
+      if (of_seconds && shown.value.quantity != PaperQuantity::kTimeToTarget) continue;
       add_piece(line.notes, "; ", kNoteNames[note]);
       add_piece(marks, ",", footnotes_.letter(kNoteTexts[note]));
     }

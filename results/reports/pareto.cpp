@@ -171,7 +171,7 @@ Table pareto_table(const RowSet& set) {
   std::vector<const Row*> rows;
   for (const auto& line : lines) rows.push_back(line.row);
   // Neither throughput nor seconds stand here.
-  const NoteLetters letters(notes_of(rows), 'a', {kShared, kTimesElsewhere});
+  const NoteLetters letters(notes_of(rows), 'a', {kShared, kTimesElsewhere, kShortSeconds});
   auto columns = row_columns<FrontLine>(set, &letters).all();
   append(columns, {{.name = "timed_on",
                     .header = "timed on",

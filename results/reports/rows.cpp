@@ -182,6 +182,7 @@ void RowSet::count(Row& row) const {
     hosts.insert(run->host_id);
     row.notes[kLossy] |= run->lossy;
     row.notes[kDirty] |= run->dirty;
+    row.notes[kShortSeconds] |= run->short_seconds;
     row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
     row.notes[kDiverged] |= cell->purpose == "accuracy" && !run->finished();
     // The counts of several ranks are those of one, and others may approximate.
@@ -271,6 +272,7 @@ void RowSet::judge_loss(Row& row) const {
       row.notes[kPairsOfMachines] = true;
       continue;
     }
+    if (cell->run()->short_seconds || dense->run()->short_seconds) continue;
     const auto ours = cell->run()->train_ns, theirs = dense->run()->train_ns;
     if (ours && theirs && *ours > 0 && *theirs > 0) {
       logs.push_back(std::log(static_cast<double>(*theirs) / static_cast<double>(*ours)));

@@ -179,7 +179,9 @@ void read_attempts(SQLite::Database& db, std::map<int64_t, Cell>& cells) {
       "coalesce(json_extract(r.environment, '$.engine.library'), '') AS library, "
       "coalesce(d.variant, '') AS variant, "
       "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) < ?1 AND "
-      "coalesce(json_extract(c.config, '$.kernel_rules'), '') = '' AS earlier_rules "
+      "coalesce(json_extract(c.config, '$.kernel_rules'), '') = '' AS earlier_rules, "
+      "c.purpose = 'accuracy' AND c.device <> 'cpu' AND "
+      "json_extract(r.environment, '$.engine.device_time') IS NULL AS short_seconds "
       "FROM run r JOIN cell c USING(cell_id) "
       "JOIN build b USING(build_id) JOIN host h USING(host_id) "
       "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
@@ -207,6 +209,7 @@ void read_attempts(SQLite::Database& db, std::map<int64_t, Cell>& cells) {
         run.library = text_at(row, "library");
         run.data_variant = text_at(row, "variant");
         run.earlier_rules = flag_at(row, "earlier_rules");
+        run.short_seconds = flag_at(row, "short_seconds");
       },
       kernel_rules_version());
 }

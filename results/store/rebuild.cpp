@@ -206,13 +206,7 @@ Rebuilt rebuild_store(const std::string& path, const std::string& out, int64_t j
     if (number != journal) result.more_journals.push_back(number);
   }
   save_store(db, out);
-  // Whoever puts the new one in the place of the old one would have it undone.
-  if (const auto left = journal_left(path); !left.empty()) {
-    result.missing.push_back(
-        fmt::format("{} belongs to the old database: move both away before the new one takes its "
-                    "place, for SQLite would apply it to that",
-                    left));
-  }
+  result.old_journal = journal_left(path);
   return result;
 }
 

@@ -11,6 +11,9 @@ struct Rebuilt {
   int64_t runs = 0, kernel_runs = 0, study_runs = 0;
   std::vector<std::string> missing;    // what cannot be had any more, one line each
   std::vector<int64_t> more_journals;  // of stores that this one took the place of
+  // What a program that died left beside the old database (journal_left): it must not stay where
+  // the new one takes that one's place.
+  std::string old_journal;
 };
 
 // Writes to `out` the database that was at `db`, from its journal (results/store/journal.h) and the

@@ -1,5 +1,6 @@
 // What a worker says: its pipe, byte by byte, the run that comes of it in a store, and the file
 // that tells it what to do. A worker that has gone wild may say anything.
+#include <filesystem>
 #include <memory>
 
 #include "cli/sweep/observed.h"
@@ -59,7 +60,11 @@ class Stores {
  private:
   void renew() {
     store_.reset();
-    store_ = std::make_unique<RunStore>(":memory:", RunStore::Mode::kWrite);
+    const std::string path = scratch_folder() + "/events.db";
+    for (const char* file : {"/events.db", "/events.db-journal", "/events.runs"}) {
+      std::filesystem::remove_all(scratch_folder() + file);
+    }
+    store_ = std::make_unique<RunStore>(path, RunStore::Mode::kWrite);
     const auto run = planned("zero", 0);
     key_ = run.key;
     store_->add_experiment(experiment_of({run}), "fuzz");

@@ -16,7 +16,7 @@ constexpr int64_t kLargestView = 48;
 // (tests/core/data/photo_test.cpp).
 constexpr int64_t kLargestPhoto = 1'000'000;
 
-enum Flags : uint8_t { kRepaired = 1, kRandom = 2, kFlip = 4, kUnlimited = 8 };
+enum Flags : uint8_t { kRepaired = 1, kRandom = 2, kFlip = 4, kUnlimited = 8, kLonger = 16 };
 
 // Gives every piece of a PNG file the checksum that it should have: without, hardly a change of one
 // gets past the decoder's door.
@@ -45,7 +45,8 @@ bool is_large(Bytes file) {
 }  // namespace
 
 void run(Bytes bytes) {
-  static PhotoConverter limited({.side = 32}), unlimited({});
+  static PhotoConverter limited({.side = 32}), longer({.side = 32, .of_longer = true}),
+      unlimited({});
   static PhotoViewer viewer;
   static ImageDecoder decoder({.height = 8, .width = 8, .channels = 3});
   static Buffer out(kLargestView * kLargestView * 3);
@@ -60,7 +61,8 @@ void run(Bytes bytes) {
                                         : Buffer(input.rest().begin(), input.rest().end());
   if (is_large(file)) return;
   accepted(ErrorKind::kData, [&] {
-    const Bytes kept = (flags & kUnlimited ? unlimited : limited).convert(file, "x");
+    auto& converter = flags & kUnlimited ? unlimited : flags & kLonger ? longer : limited;
+    const Bytes kept = converter.convert(file, "x");
     // What an import kept is what training will decode.
     try {
       viewer.render(kept, "x", view, out.data());

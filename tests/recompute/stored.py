@@ -52,6 +52,14 @@ class Cell:
         """The rate of a tuned row belongs to it, like its method."""
         return self.settings_but_rate if self.tuned else self.all_settings
 
+    @property
+    def short_seconds(self):
+        """Trained on a GPU by a program that timed not all of it."""
+        if self.purpose != "accuracy" or self.device == "cpu" or self.run is None:
+            return False
+        engine = json.loads(self.run.environment).get("engine") or {}
+        return "device_time" not in engine
+
     def trained_like(self, other):
         """Whether its accuracy may be compared with the other's: steps may be graphs or none."""
         def without_graphs(cell):
@@ -351,6 +359,7 @@ class Row:
     def shared_speedup(self):
         logs = [math.log(other.run.train_ns / cell.run.train_ns) for cell, other in self.pairs()
                 if other.run.host_id == cell.run.host_id and
+                not cell.short_seconds and not other.short_seconds and
                 (cell.run.train_ns or 0) > 0 and (other.run.train_ns or 0) > 0]
         return ratio_of_logs(logs)
 

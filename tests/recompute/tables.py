@@ -187,10 +187,11 @@ def target_rows(rows, points):
             line.steps = ratio_of_pairs([dense[0] for dense, _ in pairs],
                                         [own[0] for _, own in pairs])
         told = line.steps[0] is not None and not line.alike
+        short = any(cell.short_seconds for cell in row.on_the_way() + row.dense.on_the_way())
         if timed[0] is not None:
             line.step_time = timed
             line.speedup = product_of(line.steps, timed) if told else line.speedup
-        else:
+        elif not short:
             line.step_time = ratio_of_pairs([dense[1] / dense[0] for dense, _ in pairs],
                                             [own[1] / own[0] for _, own in pairs])
             if told:

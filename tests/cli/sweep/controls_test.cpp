@@ -254,9 +254,12 @@ TEST(Shortened, TakesTheLearningRateThroughTheSameCourse) {
   recipe.eval_every = 80;
   const auto quarter = shortened(recipe, 0.25, 0);
   EXPECT_EQ(quarter.peak_epoch, 5);
+  EXPECT_EQ(shortened(recipe, 0.01, 0).peak_epoch, 1);
   EXPECT_EQ(quarter.warmup_epochs, 3);
   EXPECT_EQ(quarter.eval_every, 25);
   EXPECT_EQ(shortened(recipe, 1, 0), recipe);
+  recipe.peak_epoch = 0;  // it begins at its peak
+  EXPECT_EQ(shortened(recipe, 0.25, 0).peak_epoch, 0);
 }
 
 }  // namespace

@@ -138,6 +138,10 @@ TEST(Archive, RefusesLinksAndDevicesInAFolder) {
   fs::remove(folder / "tree/link");
   ASSERT_EQ(::mkfifo((folder / "tree/pipe").c_str(), 0600), 0);
   EXPECT_CONTAINS(data_error_of([&] { read_all(folder / "tree"); }), "tree/pipe: is refused");
+  fs::remove(folder / "tree/pipe");
+  write_bytes(folder / "other/b", bytes_of("y"));
+  fs::create_directory_symlink(folder / "other", folder / "tree/cat");
+  EXPECT_CONTAINS(data_error_of([&] { read_all(folder / "tree"); }), "tree/cat: is refused");
 }
 
 TEST(Archive, StopsWhenTold) {

@@ -76,6 +76,21 @@ TEST(PhotoConverter, ReducesTheLongerSideWhereAskedTo) {
   EXPECT_EQ(converted({.side = 500, .of_longer = true}, fits), fits);
 }
 
+// Of a long and thin image a row or a column is left; one that no JPEG can hold is the file's
+// fault.
+TEST(PhotoConverter, LongAndThinImagesAreReducedOrNamed) {
+  for (const auto& [height, width] : {std::pair{1, 1100}, std::pair{1100, 1}}) {
+    PhotoConverter converter({.side = 100, .of_longer = true});
+    const auto kept = converter.convert(png(Buffer(3 * 1100, 7), width, height), "x");
+    const Raster raster = decoded({kept.begin(), kept.end()});
+    EXPECT_EQ(raster.height, height == 1 ? 1 : 100);
+    EXPECT_EQ(raster.width, width == 1 ? 1 : 100);
+  }
+  PhotoConverter converter({.side = 256});
+  const auto wide = png(Buffer(3 * 66'000, 7), 66'000, 1);
+  EXPECT_CONTAINS(data_error_of([&] { converter.convert(wide, "far.png"); }), "far.png: cannot be");
+}
+
 TEST(PhotoConverter, WithoutALimitKeepsEveryKindOfFile) {
   for (const auto& file : {jpeg_of(waves(600, 700)), png(waves(20, 30).pixels, 30, 20),
                            jpeg(Buffer(20 * 30 * 4, 100), 30, 20, TJPF_CMYK)}) {

@@ -347,7 +347,7 @@ TEST(Photo, DecodersKeepNothingOfTheFileBefore) {
 TEST(PhotoEncoder, WritesWhatItIsGiven) {
   PhotoEncoder encoder;
   for (const auto& picture : {waves(30, 41), waves(1, 1), waves(7, 300)}) {
-    const auto bytes = encoder.encode(picture);
+    const auto bytes = encoder.encode(picture, "x");
     EXPECT_LE(largest_difference(decoded({bytes.begin(), bytes.end()}).pixels, picture.pixels), 12);
   }
 }
