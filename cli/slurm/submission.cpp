@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -108,8 +107,10 @@ bool Submission::is_queued(int64_t task, const QueuedTasks& queue) const {
 }
 
 bool Submission::is_queued(const QueuedTasks& queue) const {
-  return std::ranges::any_of(std::views::iota(int64_t{0}, tasks),
-                             [&](int64_t task) { return is_queued(task, queue); });
+  for (int64_t task = 0; task < tasks; ++task) {
+    if (is_queued(task, queue)) return true;
+  }
+  return false;
 }
 
 std::string submissions_folder(const std::string& db) {
