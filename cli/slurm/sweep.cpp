@@ -86,11 +86,12 @@ Missing missing_runs(const Experiment& experiment, const std::string& db, const 
   if (fs::exists(db)) store.emplace(db, RunStore::Mode::kRead);
   Missing missing;
   for (const auto* run : distinct_runs(experiment)) {
+    const CellStatus status = store ? store->status(run->key) : CellStatus();
     if (queued.contains(run->key)) {
       ++missing.queued;
-    } else if (store && store->status(run->key).state == RunState::kRunning) {
+    } else if (status.state == RunState::kRunning) {
       ++missing.at_work;
-    } else if (!store || needs_run(store->status(run->key), rerun)) {
+    } else if (needs_run(status, rerun)) {
       missing.runs.push_back(run);
     }
   }

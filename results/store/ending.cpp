@@ -178,4 +178,13 @@ RunEnding bury(SQLite::Database& db, const RunningRow& row, const Outcome& outco
   return ending;
 }
 
+void expect_no_sweep(SQLite::Database& db, const std::string& path) {
+  const bool running =
+      db.execAndGet("SELECT count(*) FROM run WHERE state = 'running'").getInt64() > 0;
+  if (running || sweep_at_work(path)) {
+    throw database_error("{}: a sweep is at work on it; stop it (approxtrain sweep stop) first",
+                         path);
+  }
+}
+
 }  // namespace approx

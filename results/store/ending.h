@@ -48,4 +48,8 @@ bool gone(const RunningRow& row);
 // nobody can write meanwhile. Returns what was written.
 RunEnding bury(SQLite::Database& db, const RunningRow& row, const Outcome& outcome);
 
+// Throws Error(kDatabase) where a sweep is at work on the store. One that begins later than this
+// looks waits for the lock of the caller's write transaction before it makes a folder.
+void expect_no_sweep(SQLite::Database& db, const std::string& path);
+
 }  // namespace approx

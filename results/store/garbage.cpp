@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "results/store/database.h"
+#include "results/store/ending.h"
 #include "results/store/journal.h"
 #include "results/store/json_values.h"
 #include "results/store/outcome.h"
@@ -230,17 +231,6 @@ class Finder {
   std::set<std::string> named_;
   GarbageFound found_;
 };
-
-// A sweep that begins later than this looks waits for the lock of the transaction before it makes a
-// folder.
-void expect_no_sweep(SQLite::Database& db, const std::string& path) {
-  const bool running =
-      db.execAndGet("SELECT count(*) FROM run WHERE state = 'running'").getInt64() > 0;
-  if (running || sweep_at_work(path)) {
-    throw database_error("{}: a sweep is at work on it; stop it (approxtrain sweep stop) first",
-                         path);
-  }
-}
 
 // That the copy with which the journal begins has how these runs ended.
 void expect_in_copy(const std::string& path, const std::set<std::string>& runs) {

@@ -14,9 +14,9 @@
 #include <variant>
 
 #include "results/store/database.h"
+#include "results/store/ending.h"
 #include "results/store/journal.h"
 #include "results/store/journal_entries.h"
-#include "results/store/run_folders.h"
 #include "results/store/run_store.h"
 
 namespace approx {
@@ -436,10 +436,7 @@ MergeCounts merge_stores(const std::string& into, const std::vector<std::string>
   auto db = open_for_writing(into, options);
   Journal journal(into);
   write_with_journal(db, into, options, journal, [&] {
-    if (running_in(db) > 0 || sweep_at_work(into)) {
-      throw database_error("{}: a sweep is at work on it; stop it (approxtrain sweep stop) first",
-                           into);
-    }
+    expect_no_sweep(db, into);
     auto own = open_snapshot(into);  // as it is, since nobody else writes to it now
     Union all;
     all.add(own, into);
