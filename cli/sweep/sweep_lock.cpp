@@ -98,7 +98,7 @@ std::vector<pid_t> SweepLock::holders(const std::string& db, const std::string& 
     // A file that has another name, too, may be another program's lock.
     struct stat status {};
     if (::lstat(file.path().c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
-        status.st_nlink != 1 || !is_name_of_short_key(name, "-")) {
+        status.st_nlink != 1 || !is_numbered_name(name)) {
       continue;
     }
     const auto [first, last] = locks.equal_range(status.st_ino);

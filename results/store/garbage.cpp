@@ -99,9 +99,9 @@ class Finder {
     for (const auto& entry : fs::directory_iterator(runs_, error)) {
       if (entry.is_symlink(error) || !entry.is_directory(error)) continue;
       const std::string name = entry.path().filename().string();
-      if (is_name_of_short_key(name, kCheckpointEnd)) {
+      if (is_checkpoint_name(name)) {
         look_at_checkpoint(entry.path(), name.substr(0, name.size() - kCheckpointEnd.size()));
-      } else if (is_name_of_short_key(name, "-") && fs::exists(entry.path() / kTaskFile, error)) {
+      } else if (is_numbered_name(name) && fs::exists(entry.path() / kTaskFile, error)) {
         look_at_run(entry.path());
       }
     }

@@ -2,12 +2,24 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "results/store/run_lock.h"
 
 namespace approx {
+namespace {
+
+// What a name has behind the twelve digits of a key that it begins with.
+std::optional<std::string_view> behind_short_key(std::string_view name) {
+  constexpr size_t kDigits = 12;
+  const auto key = name.substr(0, kDigits);
+  if (key.size() < kDigits || key.find_first_not_of("0123456789abcdef") != key.npos) {
+    return std::nullopt;
+  }
+  return name.substr(kDigits);
+}
+
+}  // namespace
 
 std::string path_beside(const std::string& db, const std::string& ending) {
   std::filesystem::path path(db);
@@ -18,16 +30,13 @@ std::string path_beside(const std::string& db, const std::string& ending) {
 
 std::string runs_directory(const std::string& db) { return path_beside(db, ".runs"); }
 
-bool is_name_of_short_key(std::string_view name, std::string_view separator) {
-  constexpr size_t kDigits = 12;
-  const auto is_hex = [](char c) { return ('0' <= c && c <= '9') || ('a' <= c && c <= 'f'); };
-  if (name.size() < kDigits || !std::ranges::all_of(name.substr(0, kDigits), is_hex)) return false;
-  name.remove_prefix(kDigits);
-  if (!name.starts_with(separator)) return false;
-  name.remove_prefix(separator.size());
-  if (separator == kCheckpointEnd) return name.empty();
-  return !name.empty() && std::ranges::all_of(name, [](char c) { return '0' <= c && c <= '9'; });
+bool is_numbered_name(std::string_view name) {
+  const auto number = behind_short_key(name);
+  return number && number->size() > 1 && number->front() == '-' &&
+         number->find_first_not_of("0123456789", 1) == number->npos;
 }
+
+bool is_checkpoint_name(std::string_view name) { return behind_short_key(name) == kCheckpointEnd; }
 
 bool sweep_at_work(const std::string& db) {
   const std::string locks = runs_directory(db) + "/sweeps";

@@ -22,10 +22,11 @@ inline constexpr std::string_view kCheckpointEnd = ".checkpoint";
 inline constexpr const char* kTaskFile = "config.json";
 inline constexpr const char* kEventsFile = "events.jsonl";
 
-// Whether a name is "0123456789ab" and, behind `separator`, a number or, where that is an ending,
-// nothing: what this program calls a folder of a run ("-"), one of checkpoints (kCheckpointEnd),
-// the lock of a sweep ("-"). Nothing else is ever removed or taken for one.
-bool is_name_of_short_key(std::string_view name, std::string_view separator);
+// Whether a name is one that this program gives: "0123456789ab-1" to a folder of a run and to the
+// lock of a sweep, "0123456789ab.checkpoint" to a folder of checkpoints. Nothing else is ever
+// removed or taken for one.
+bool is_numbered_name(std::string_view name);
+bool is_checkpoint_name(std::string_view name);
 
 // Whether a sweep holds its lock on a database: from before its first run until after its last.
 bool sweep_at_work(const std::string& db);

@@ -22,15 +22,15 @@ TEST(RunFolders, ADatabaseHasThemBesideIt) {
 }
 
 TEST(RunFolders, OnlyNamesOfThisProgramAreItsOwn) {
-  EXPECT_TRUE(is_name_of_short_key("0123456789ab-1", "-"));
-  EXPECT_TRUE(is_name_of_short_key("0123456789ab-204", "-"));
-  EXPECT_TRUE(is_name_of_short_key("0123456789ab.checkpoint", kCheckpointEnd));
+  EXPECT_TRUE(is_numbered_name("0123456789ab-1"));
+  EXPECT_TRUE(is_numbered_name("0123456789ab-204"));
+  EXPECT_TRUE(is_checkpoint_name("0123456789ab.checkpoint"));
   for (const char* name : {"", "bert", "2024-11", "0123456789ab", "0123456789ab-", "0123456789ab-x",
                            "0123456789ag-1", "0123456789abc-1", "0123456789ab-1-2"}) {
-    EXPECT_FALSE(is_name_of_short_key(name, "-")) << name;
+    EXPECT_FALSE(is_numbered_name(name)) << name;
   }
-  EXPECT_FALSE(is_name_of_short_key("model.checkpoint", kCheckpointEnd));
-  EXPECT_FALSE(is_name_of_short_key("0123456789ab.checkpoint2", kCheckpointEnd));
+  EXPECT_FALSE(is_checkpoint_name("model.checkpoint"));
+  EXPECT_FALSE(is_checkpoint_name("0123456789ab.checkpoint2"));
 }
 
 // What has no end or makes who opens it wait, in the place of a file.
