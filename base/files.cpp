@@ -126,14 +126,10 @@ std::error_code sync_folder(const std::string& folder) {
   return last_error();
 }
 
-void rename_durably(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) {
-    throw data_error("{}: cannot be renamed to {}: {}", from, to, std::strerror(errno));
-  }
-  const auto folder = fs::absolute(fs::path(to).parent_path()).string();
-  if (const auto error = sync_folder(folder)) {
-    throw data_error("{}: cannot be synchronised: {}", folder, error.message());
-  }
+std::error_code rename_durably(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  return error ? error : sync_folder(fs::absolute(to).parent_path().string());
 }
 
 void make_folder(const std::string& path) {

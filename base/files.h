@@ -68,8 +68,8 @@ std::error_code write_synced(const std::string& path, Bytes bytes);
 // Makes what was created and renamed in a folder survive a power loss, on file systems that can.
 std::error_code sync_folder(const std::string& folder);
 
-// Renames `from` to `to` in the same folder and makes that survive a power loss. Error(kData).
-void rename_durably(const std::string& from, const std::string& to);
+// Renames `from` to `to` in the same folder and makes that survive a power loss.
+std::error_code rename_durably(const std::string& from, const std::string& to);
 
 // mkdir -p. Error(kData) that names the folder.
 void make_folder(const std::string& path);

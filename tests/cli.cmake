@@ -32,6 +32,7 @@ approx_cli_test(sweep_status 300 sweep_status_test.py)
 approx_cli_test(kills 1200 kills_test.py)
 approx_cli_test(coordinators 600 coordinators_test.py)
 approx_cli_test(faults 1200 faults_test.py)
+approx_cli_test(store_faults 1200 store_faults_test.py)
 approx_cli_test(growth 600 growth_test.py)
 approx_cli_test(merge 120 merge_test.py)
 approx_cli_test(rebuild 600 rebuild_test.py)
@@ -59,6 +60,7 @@ set_tests_properties(cli.kills cli.checkpoints cli.slurm cli.ranks cli.rank_trai
 # At full figures, as scripts/soak records them.
 approx_cli_test(soak_kills 7200 kills_test.py 200)
 approx_cli_test(soak_faults 7200 faults_test.py 1)
+approx_cli_test(soak_stores 7200 store_faults_test.py 1)
 approx_cli_test(soak_coordinators 7200 coordinators_test.py 8 500 20)
 approx_cli_test(soak_signals 14400 signals_test.py 100)
 approx_cli_test(soak_growth 7200 growth_test.py 100000)
@@ -68,11 +70,12 @@ approx_cli_test(soak_slurm 3600 slurm_test.py 40 10)
 approx_cli_test(soak_ranks 3600 ranks_test.py 100)
 set_tests_properties(cli.slurm cli.soak_slurm cli.ranks cli.rank_trainings cli.rank_bandwidth
   cli.gpu_ranks cli.soak_ranks PROPERTIES SKIP_RETURN_CODE 77)
-set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_coordinators cli.soak_signals
-  cli.soak_growth cli.soak_migrations cli.soak_rebuild cli.soak_slurm cli.soak_ranks
-  PROPERTIES LABELS soak)
+set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_stores cli.soak_coordinators
+  cli.soak_signals cli.soak_growth cli.soak_migrations cli.soak_rebuild cli.soak_slurm
+  cli.soak_ranks PROPERTIES LABELS soak)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
-set_tests_properties(cli.workers cli.faults cli.growth cli.budget PROPERTIES LABELS release)
+set_tests_properties(cli.workers cli.faults cli.store_faults cli.growth cli.budget
+  PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)

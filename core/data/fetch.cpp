@@ -178,7 +178,7 @@ std::string fetch_file(const RemoteFile& file, const std::string& folder,
     fs::remove(part, error);
     throw data_error("{}: {}; the download is removed", from.url, wrong);
   }
-  rename_durably(part, path);
+  if ((error = rename_durably(part, path))) throw data_error("{}: {}", path, error.message());
   return path;
 }
 

@@ -174,7 +174,9 @@ void PackedWriter::write(Bytes bytes) {
 void PackedWriter::finish(const std::string& sha256) {
   file_.overwrite(0, header_with(sha256));
   file_.sync_and_close();
-  rename_durably(temporary_, path_);
+  if (const auto error = rename_durably(temporary_, path_)) {
+    throw data_error("{}: {}", path_, error.message());
+  }
   finished_ = true;
 }
 

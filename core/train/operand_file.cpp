@@ -175,7 +175,9 @@ std::string save_operands(const std::string& folder, const RecordedOperands& rec
     throw data_error("{}: {} ({} bytes to write); free some space and record again", path,
                      error.message(), bytes.size());
   }
-  rename_durably(unfinished, path);
+  if (const auto error = rename_durably(unfinished, path)) {
+    throw data_error("{}: {}", path, error.message());
+  }
   return path;
 }
 

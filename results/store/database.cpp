@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/disk.h"
+#include "base/files.h"
 #include "base/text.h"
 
 namespace approx {
@@ -132,11 +133,13 @@ void apply_migrations(SQLite::Database& db, const std::string& path, const Store
 // By a connection of its own, for one inside a transaction cannot copy.
 void copy_beside(const std::string& path, int64_t version) {
   const std::string copy = fmt::format("{}.v{}.backup", path, version);
-  const std::string unfinished = fmt::format("{}.{}", copy, ::getpid());
-  std::filesystem::remove(unfinished);
+  const UnfinishedDatabase unfinished(copy);
   SQLite::Database db(sqlite_name(path), SQLite::OPEN_READONLY, kBusyTimeoutMs);
-  execute(db, "VACUUM INTO ?", sqlite_name(unfinished));
-  std::filesystem::rename(unfinished, copy);
+  execute(db, "VACUUM INTO ?", sqlite_name(unfinished.path()));
+  if (const auto error = rename_durably(unfinished.path(), copy)) {
+    throw database_error("{}: {}; without a copy of before nothing is migrated", copy,
+                         error.message());
+  }
 }
 
 void migrate(SQLite::Database& db, const std::string& path, const StoreOptions& options) {
@@ -211,10 +214,9 @@ void rename_to_new(const std::string& from, const std::string& to) {
   } else {
     error = std::error_code(why, std::generic_category());
   }
-  const bool taken = why == EEXIST || std::filesystem::exists(to);
-  std::error_code ignored;
-  std::filesystem::remove(from, ignored);
-  if (taken) throw usage_error("{}: exists already; nothing is replaced, choose another name", to);
+  if (why == EEXIST || std::filesystem::exists(to)) {
+    throw usage_error("{}: exists already; nothing is replaced, choose another name", to);
+  }
   throw database_error("{}: {}", to, error.message());
 }
 
@@ -260,6 +262,18 @@ void copy_database(SQLite::Database& to, SQLite::Database& from) {
   if (result != SQLITE_DONE) throw SQLite::Exception(to.getHandle(), result);
 }
 
+UnfinishedDatabase::UnfinishedDatabase(const std::string& name)
+    : path_(fmt::format("{}.{}", name, ::getpid())) {
+  remove();
+}
+
+UnfinishedDatabase::~UnfinishedDatabase() { remove(); }
+
+void UnfinishedDatabase::remove() const {
+  std::error_code ignored;
+  for (const char* ending : {"", "-journal"}) std::filesystem::remove(path_ + ending, ignored);
+}
+
 void save_store(SQLite::Database& db, const std::string& out) {
   if (std::filesystem::exists(out)) {
     throw usage_error("{}: exists already; nothing is replaced, choose another name", out);
@@ -270,17 +284,19 @@ void save_store(SQLite::Database& db, const std::string& out) {
         "away, or choose another name",
         left);
   }
-  const std::string unfinished = fmt::format("{}.{}", out, ::getpid());
-  std::error_code error;
-  std::filesystem::remove(unfinished, error);
+  const UnfinishedDatabase unfinished(out);
   try {
-    SQLite::Database file(sqlite_name(unfinished), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Database file(sqlite_name(unfinished.path()),
+                          SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     copy_database(file, db);
   } catch (const SQLite::Exception& failure) {
-    std::filesystem::remove(unfinished, error);
     throw_database_error(out, failure);
   }
-  rename_to_new(unfinished, out);
+  rename_to_new(unfinished.path(), out);
+  const auto folder = std::filesystem::absolute(out).parent_path().string();
+  if (const auto error = sync_folder(folder)) {
+    throw database_error("{}: {}", folder, error.message());
+  }
 }
 
 std::string journal_left(const std::string& path) {

@@ -62,6 +62,22 @@ SQLite::Database empty_store();
 // memory may not. Throws SQLite::Exception.
 void copy_database(SQLite::Database& to, SQLite::Database& from);
 
+// The name that a database has while it is written, beside the one that it gets. What has not got
+// that by the end is gone, with its journal: a full disk is not kept full.
+class UnfinishedDatabase {
+ public:
+  explicit UnfinishedDatabase(const std::string& name);
+  ~UnfinishedDatabase();
+  UnfinishedDatabase(const UnfinishedDatabase&) = delete;
+  UnfinishedDatabase& operator=(const UnfinishedDatabase&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  void remove() const;
+
+  std::string path_;
+};
+
 // Writes a store that is in memory to a file that is there when it is whole. Throws Error(kUsage)
 // where `out` exists or has a journal_left(), Error(kDatabase) where it cannot be written.
 void save_store(SQLite::Database& db, const std::string& out);

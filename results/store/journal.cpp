@@ -51,25 +51,18 @@ Json newest_rows(SQLite::Database& db) {
 
 int64_t schema_of(SQLite::Database& db) { return db.execAndGet("PRAGMA user_version").getInt64(); }
 
-void rename_synced(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, last_error());
-  const std::string folder = fs::path(to).parent_path().string();
-  if (const auto error = sync_folder(folder)) fail(folder, error);
-}
-
 // A copy of what is committed, under its name when it is whole and on the disk.
 void copy_committed(const std::string& db, const std::string& out) {
-  const std::string unfinished = fmt::format("{}.{}", out, ::getpid());
-  std::error_code ignored;
-  fs::remove(unfinished, ignored);
+  const UnfinishedDatabase unfinished(out);
   {
     SQLite::Database from(sqlite_name(db), SQLite::OPEN_READONLY);
-    SQLite::Database to(sqlite_name(unfinished), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Database to(sqlite_name(unfinished.path()),
+                        SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     copy_database(to, from);
   }
-  const Descriptor file(::open(unfinished.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file || ::fsync(file.get()) != 0) fail(unfinished, last_error());
-  rename_synced(unfinished, out);
+  const Descriptor file(::open(unfinished.path().c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || ::fsync(file.get()) != 0) fail(unfinished.path(), last_error());
+  if (const auto error = rename_durably(unfinished.path(), out)) fail(out, error);
 }
 
 // The lines of a file, the last one first; complete ones only.
@@ -232,8 +225,13 @@ void Journal::begin_anew(SQLite::Database& db) {
   const Json head = {
       {"journal", kFormat}, {"schema", schema_of(db)}, {"base", !empty}, {"at", newest}};
   const std::string unfinished = fmt::format("{}.{}", files_.lines(next), ::getpid());
-  if ((error = write_synced(unfinished, to_bytes(json_text(head) + "\n")))) fail(unfinished, error);
-  rename_synced(unfinished, files_.lines(next));
+  error = write_synced(unfinished, to_bytes(json_text(head) + "\n"));
+  if (!error) error = rename_durably(unfinished, files_.lines(next));
+  if (error) {
+    std::error_code ignored;
+    fs::remove(unfinished, ignored);
+    fail(files_.lines(next), error);
+  }
   if (in_step_ && before > 0) {
     fs::remove(files_.lines(before), error);
     fs::remove(files_.base(before), error);

@@ -144,6 +144,12 @@ int rename(const char* from, const char* to) noexcept {
   return fails(kRename) ? -1 : next(from, to);
 }
 
+int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+              unsigned flags) noexcept {
+  static auto* const next = real<int(int, const char*, int, const char*, unsigned)>("renameat2");
+  return fails(kRename) ? -1 : next(from_folder, from, to_folder, to, flags);
+}
+
 int statvfs(const char* path, struct statvfs* found) noexcept {
   static auto* const next = real<int(const char*, struct statvfs*)>("statvfs");
   const int result = next(path, found);

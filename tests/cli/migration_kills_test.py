@@ -14,45 +14,13 @@ import sys
 import tempfile
 import time
 
+from old_store import content, make_old
 from program import PROGRAM, expect, expect_equal, finish
 
 KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
 OLD = 6  # the schema of what is migrated
 RUNS, EPOCHS = 2000, 20  # large enough that a kill meets it on its way
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SEED = int(os.environ.get("APPROXTRAIN_TEST_SEED", random.randrange(1 << 30)))
-
-
-def make_old(db):
-    """A store as a program of schema OLD left it."""
-    connection = sqlite3.connect(db)
-    for version in range(1, OLD + 1):
-        name = "schema.sql" if version == 1 else f"schema{version}.sql"
-        with open(os.path.join(ROOT, "results/store", name), encoding="utf-8") as sql:
-            connection.executescript(sql.read())
-    connection.execute(f"PRAGMA user_version = {OLD}")
-    with connection:
-        connection.execute("INSERT INTO host VALUES(1, 'f', 'box', 'cpu', 2, 3, '', '{}')")
-        connection.execute("INSERT INTO build VALUES(1, 'abc', 0, 'g++', '-O3', '2', '', '')")
-        connection.execute("INSERT INTO dataset VALUES(1, 'mnist', 'full', 'feed', 9, 9, 0)")
-        connection.execute("INSERT INTO experiment VALUES(1, 'test:old', '', '', '', '', NULL, "
-                           "NULL, 'null', '2026-01-01T00:00:00Z')")
-        connection.executemany(
-            "INSERT INTO cell VALUES(?1, printf('%016x', ?1), 'accuracy', 'zero', '[]', 'lenet', "
-            "'mnist', ?1, 'paper', 9, '{}', 1, 'fp32', 1, 'cpu', '{}', 'shared')",
-            [(number,) for number in range(1, RUNS + 1)])
-        connection.execute(
-            "INSERT INTO experiment_cell SELECT cell_id, 1, cell_id, seed, 'zero', '', 'lenet', "
-            "dataset, purpose, seed, '' FROM cell")
-        connection.execute(
-            "INSERT INTO run(cell_id, attempt, host_id, build_id, dataset_id, state, isolated, "
-            "run_directory, started_utc, ended_utc, train_ns, wall_ns, environment) "
-            "SELECT cell_id, 1, 1, 1, 1, 'finished', 0, 'runs/' || cell_id, "
-            "'2026-01-01T00:00:00Z', '2026-01-01T00:00:09Z', 1, 2, '{}' FROM cell")
-        connection.executemany(
-            "INSERT INTO metric SELECT run_id, 'accuracy', 'test', ?1, ?1, ?1, 0.5, NULL FROM run",
-            [(epoch,) for epoch in range(1, EPOCHS + 1)])
-    connection.close()
 
 
 def version_of(db):
@@ -60,15 +28,6 @@ def version_of(db):
     try:
         expect_equal(connection.execute("PRAGMA integrity_check").fetchone(), ("ok",), db)
         return connection.execute("PRAGMA user_version").fetchone()[0]
-    finally:
-        connection.close()
-
-
-def content(db):
-    """Every row of every table."""
-    connection = sqlite3.connect(db)
-    try:
-        return list(connection.iterdump())
     finally:
         connection.close()
 
@@ -86,7 +45,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="approxtrain-test-")
     draw = random.Random(SEED)
     store, new, old = os.path.join(folder, "old.db"), os.path.join(folder, "new.db"), OLD
-    make_old(store)
+    make_old(store, OLD, RUNS, EPOCHS)
     shutil.copy(store, new)
     begin = time.monotonic()
     done = migrate(new)

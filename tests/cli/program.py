@@ -110,6 +110,18 @@ class Folder:
             "ORDER BY 1, 2, 3, 4")
         return metrics
 
+    def tables(self, db="t.db"):
+        """Every table as it is exported, by name."""
+        out = self.file("tables-of-" + db)
+        code, _, err = self.run("db", "export", out, "--db", db)
+        expect_equal(code, 0, f"export of {db} ({err})")
+        texts = {}
+        for name in sorted(os.listdir(out)):
+            with open(os.path.join(out, name), encoding="utf-8") as text:
+                texts[name] = text.read()
+        shutil.rmtree(out)
+        return texts
+
     def check_database(self, db="t.db"):
         expect(self.query("PRAGMA integrity_check", db) == [("ok",)], "integrity_check")
         expect(self.query("PRAGMA foreign_key_check", db) == [], "foreign_key_check")

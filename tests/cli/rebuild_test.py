@@ -36,19 +36,6 @@ seeds = "0-1"
 FAKES = "1=throw;2=diverge;3=hang;4=segv;5=once:kill;6=garbage;7=wrong;8=no-final;9=talk"
 
 
-def tables(folder, db):
-    """Every table as it is exported, by name."""
-    out = folder.file("tables-of-" + db)
-    code, _, err = folder.run("db", "export", out, "--db", db)
-    expect_equal(code, 0, f"export of {db} ({err})")
-    texts = {}
-    for name in sorted(os.listdir(out)):
-        with open(os.path.join(out, name), encoding="utf-8") as text:
-            texts[name] = text.read()
-    shutil.rmtree(out)
-    return texts
-
-
 def reports(folder, db):
     texts = []
     for kind in ("table", "runs", "curves", "kernels", "layers"):
@@ -67,7 +54,7 @@ def expect_rebuilt(folder, what):
     code, _, err = folder.run("db", "rebuild", "new.db", "--db", "t.db")
     expect_equal(code, 0, f"{what}: exit code ({err})")
     expect("nothing is missing" in err, f"{what}: {err}")
-    ours, theirs = tables(folder, "t.db"), tables(folder, "new.db")
+    ours, theirs = folder.tables("t.db"), folder.tables("new.db")
     for name, text in ours.items():
         expect_equal(theirs.get(name), text, f"{what}: {name}")
     return ours
@@ -120,7 +107,7 @@ def every_end():
         expect_equal(code, 0, f"elsewhere: exit code ({err})")
         os.rename(folder.file("elsewhere/t.runs"), folder.file("t.runs"))
         os.rename(folder.file("elsewhere/t.db"), folder.file("t.db"))
-        expect_equal(tables(folder, "t.db"), wanted, "elsewhere")
+        expect_equal(folder.tables("t.db"), wanted, "elsewhere")
 
         # The sweep goes on in the new one as it would have in the old one.
         run(*sweep, "--rerun", "failed,timeout")
