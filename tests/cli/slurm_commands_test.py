@@ -263,6 +263,25 @@ def takes_nothing_from_a_sweep_at_work():
         expect_equal(len(folder.states()), 4, f"a sweep at work: its runs ({err})")
 
 
+def takes_up_what_a_dead_sweep_had_begun():
+    with FakeSlurm() as folder:
+        dead = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="0=hang")
+        wait_until(lambda: workers_of(folder) and "running" in folder.states().values())
+        dead.kill()
+        dead.communicate()
+        wait_until(lambda: not workers_of(folder))
+        expect("running" in folder.states().values(), "a dead sweep: nothing was left running")
+        finished = sum(state == "finished" for state in folder.states().values())
+        err = folder.submit("--slurm-tasks", "1")
+        expect("lost" in folder.states().values(), f"a dead sweep: {folder.states()} ({err})")
+        expect(f"{4 - finished} runs in 1 task: Slurm job 17" in err, f"a dead sweep: {err}")
+        expect_equal(folder.work(0)[0], 0, "a dead sweep: the task")
+        folder.set("queue")
+        folder.submit()
+        expect_equal(set(folder.states().values()), {"finished"}, "a dead sweep: states")
+        expect_equal(len(folder.states()), 4, "a dead sweep: its runs")
+
+
 def merged_by_its_script():
     """By the batch script, in a folder whose name is a pattern to a shell."""
     with FakeSlurm() as folder:
@@ -289,5 +308,6 @@ killed_before_it_heard()
 checkpoints_are_handed_on()
 tasks_at_work_are_only_read()
 takes_nothing_from_a_sweep_at_work()
+takes_up_what_a_dead_sweep_had_begun()
 merged_by_its_script()
 finish()
