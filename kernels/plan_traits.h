@@ -131,11 +131,12 @@ struct PlanTraits<StructuredDY> {
 };
 
 template <>
-struct PlanTraits<Sampled> : LeavesGradient {
+struct PlanTraits<Sampled> {
   static constexpr std::string_view kName = "Sampled";
   static int64_t macs(const Sampled& plan, const Operands& o);
   static double density(const Sampled& plan, const Problem& p);
   // Over the output channels; a sample of another axis leaves dY whole.
+  static PrunedGradient pruned(const Sampled& plan, const Operands& o);
   static at::Tensor gradient(const Sampled& plan, const at::Tensor& dy);
 };
 

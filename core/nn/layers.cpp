@@ -48,6 +48,13 @@ void count_libtorch(const LayerSlot& slot, const at::Tensor& x, const at::Tensor
   count(Product::kWeightGradient);
 }
 
+// The three products have the same count.
+void add_dense_macs(const LayerSlot& slot, double macs) {
+  for (auto* sum : slot.dense_macs) {
+    if (sum != nullptr) *sum += macs;
+  }
+}
+
 std::string conv_kind(int64_t kernel) { return fmt::format("conv{0}x{0}", kernel); }
 
 thread_local bool zero_weights = false;
@@ -101,6 +108,7 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
     info.macs =
         y.size(1) * y.size(2) * y.size(3) * weight.size(1) * weight.size(2) * weight.size(3);
   }
+  add_dense_macs(used, static_cast<double>(info.macs * x.size(0)));
   return y;
 }
 
@@ -147,6 +155,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
                                         draws_number(info))
                           .flatten(1);
   if (libtorch) count_libtorch(used, x, y);
+  add_dense_macs(used, static_cast<double>(info.macs * x.size(0)));
   if (probing) watch(x, y, *this);
   return y;
 }

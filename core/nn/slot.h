@@ -19,6 +19,7 @@ namespace approx {
 // whoever asks, once in a while.
 struct UseCount {
   int64_t calls = 0;
+  double dense_macs = 0;     // of the exact product in its place, see LayerSlot::dense_macs
   double host_macs = 0;      // really needed, besides those of kept entries
   double entries = 0;        // of the gradients that were pruned
   double host_kept = 0;      // of them, where the count is known without asking the device
@@ -50,7 +51,11 @@ struct GradientCount {
 };
 
 struct LayerSlot {
-  std::array<MethodUse, 3> use;       // by Product
+  std::array<MethodUse, 3> use;  // by Product
+  // By Product, where a forward pass in training adds the multiply-accumulates of the exact product
+  // of what it was given: images grow, and a step may have fewer than was asked for. Null: nobody
+  // asks.
+  std::array<double*, 3> dense_macs{};
   GradientCount* gradient = nullptr;  // where the step counts it; convolutions alone do
   LayerVariants* variants = nullptr;  // told what computes each product
   GradientPart* part = nullptr;  // told what of the weight gradient is there; null: nobody asks

@@ -55,14 +55,18 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       const int index = decision.of(product);
       row_.push_back(index);
       if (index == Decision::kDense) {
-        slot.use[p] = {};
         // Images have no gradient.
-        entry.exact[p] += product != Product::kDataGradient || !entry.layer->info.reads_images;
+        const bool computed = product != Product::kDataGradient || !entry.layer->info.reads_images;
+        slot.use[p] = {};
+        slot.dense_macs[p] = computed ? &entry.exact_macs[p] : nullptr;
+        entry.exact[p] += computed;
         continue;
       }
       auto& method = entry.methods[static_cast<size_t>(index)];
       if (method == nullptr) method = make_method(schedule_.methods()[static_cast<size_t>(index)]);
-      slot.use[p] = {method.get(), &entry.approximated[static_cast<size_t>(index)][p]};
+      auto& count = entry.approximated[static_cast<size_t>(index)][p];
+      slot.use[p] = {method.get(), &count};
+      slot.dense_macs[p] = &count.dense_macs;
     }
   }
   if (schedule_.tells_ranks_apart()) add_all_ranks(step);
@@ -121,9 +125,11 @@ HostCounts ScheduledLayers::host_counts() {
     for (auto& of_method : entry.approximated) {
       for (auto& count : of_method) {
         counts.whole.push_back(&count.calls);
-        counts.real.insert(counts.real.end(), {&count.host_macs, &count.entries, &count.host_kept});
+        counts.real.insert(counts.real.end(),
+                           {&count.dense_macs, &count.host_macs, &count.entries, &count.host_kept});
       }
     }
+    for (auto& macs : entry.exact_macs) counts.real.push_back(&macs);
     for (const auto product : kAllProducts) {
       for (size_t i = 0; i < VariantCounts::kMost; ++i) {
         counts.whole.push_back(&entry.variants.of(product).calls(i));
@@ -178,23 +184,23 @@ ScheduledLayers::VariantCalls ScheduledLayers::PerLayer::variant_calls(Product p
   return calls;
 }
 
-std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
+std::vector<Json> ScheduledLayers::events() const {
   std::vector<Json> events;
   for (const auto& entry : layers_) {
     const auto* layer = entry.layer;
-    const double macs = static_cast<double>(layer->info.macs * batch_size);
     for (const auto product : kAllProducts) {
       const auto p = static_cast<size_t>(product);
       const auto event_of = [&](const char* kind) {
         return Json{{"event", kind}, {"layer", layer->info.name}, {"product", name(product)}};
       };
       const int64_t exact_calls = entry.exact[p];
-      const auto add = [&](const std::string& method, int64_t calls, double done, Json density) {
+      const auto add = [&](const std::string& method, int64_t calls, double dense, double done,
+                           Json density) {
         Json event = event_of("layer");
         event.update({{"method", method},
                       {"calls", calls},
                       {"exact_calls", exact_calls},
-                      {"macs_dense", macs * static_cast<double>(calls)},
+                      {"macs_dense", dense},
                       {"macs_done", done},
                       {"density", std::move(density)}});
         events.push_back(std::move(event));
@@ -203,10 +209,10 @@ std::vector<Json> ScheduledLayers::events(int64_t batch_size) const {
         const auto& count = entry.approximated[m][p];
         if (count.calls == 0) continue;
         const Json density = count.entries == 0 ? Json() : Json(count.density());
-        add(schedule_.methods()[m], count.calls, count.macs(), density);
+        add(schedule_.methods()[m], count.calls, count.dense_macs, count.macs(), density);
       }
       if (exact_calls > 0) {
-        add(std::string(kDense), exact_calls, macs * static_cast<double>(exact_calls), Json());
+        add(std::string(kDense), exact_calls, entry.exact_macs[p], entry.exact_macs[p], Json());
       }
       for (const auto& [computed, calls] : entry.variant_calls(product)) {
         Json event = event_of("variant");

@@ -71,7 +71,7 @@ class ScheduledLayers {
   // One "layer" event (docs/events.md) per layer, product and method that was used, and one per
   // layer and product for its exact calls; one "variant" event per layer, product and variant that
   // computed it.
-  std::vector<Json> events(int64_t batch_size) const;
+  std::vector<Json> events() const;
 
   // Everything that steps change here: the counts, which are this rank's, the accuracies that the
   // schedule was told, and what methods remember. That goes by the position in the batch: of
@@ -90,6 +90,7 @@ class ScheduledLayers {
     std::vector<std::unique_ptr<Method>> methods;       // by index in Schedule::methods(), lazily
     std::vector<std::array<UseCount, 3>> approximated;  // likewise, by product
     std::array<int64_t, 3> exact{};                     // calls, by product
+    std::array<double, 3> exact_macs{};                 // of them
     std::array<double, 3> seen_kept{}, seen_entries{};  // by take_densities, by product
     GradientCount gradient;
     GradientPart part;

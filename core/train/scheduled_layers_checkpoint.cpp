@@ -52,8 +52,8 @@ void ScheduledLayers::save(Checkpoint& checkpoint, Collectives* ranks) const {
       Json counts = Json::array();
       for (const auto product : kAllProducts) {
         const auto& count = entry.approximated[m][static_cast<size_t>(product)];
-        counts.push_back(
-            {count.calls, count.host_macs, count.entries, count.host_kept, count.macs_per_kept});
+        counts.push_back({count.calls, count.dense_macs, count.host_macs, count.entries,
+                          count.host_kept, count.macs_per_kept});
         if (!count.device_kept.defined()) continue;
         checkpoint.add(kept_name(layer, text, product), count.device_kept);
       }
@@ -71,6 +71,7 @@ void ScheduledLayers::save(Checkpoint& checkpoint, Collectives* ranks) const {
     Json variants = Json::array();
     for (const auto product : kAllProducts) variants.push_back(entry.variant_calls(product));
     layers[layer] = {{"exact", entry.exact},
+                     {"exact_macs", entry.exact_macs},
                      {"variants", variants},
                      {"seen_kept", entry.seen_kept},
                      {"seen_entries", entry.seen_entries},
@@ -89,6 +90,7 @@ void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
     const std::string& layer = entry.layer->info.name;
     const Json& saved = checkpoint.state.at("layers").at(layer);
     saved.at("exact").get_to(entry.exact);
+    saved.at("exact_macs").get_to(entry.exact_macs);
     saved.at("seen_kept").get_to(entry.seen_kept);
     saved.at("seen_entries").get_to(entry.seen_entries);
     entry.variants = {};
@@ -102,9 +104,11 @@ void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
       for (const auto product : kAllProducts) {
         const auto p = static_cast<size_t>(product);
         auto& count = entry.approximated[m][p];
-        std::tie(count.calls, count.host_macs, count.entries, count.host_kept,
+        std::tie(count.calls, count.dense_macs, count.host_macs, count.entries, count.host_kept,
                  count.macs_per_kept) =
-            method.at("counts").at(p).get<std::tuple<int64_t, double, double, double, double>>();
+            method.at("counts")
+                .at(p)
+                .get<std::tuple<int64_t, double, double, double, double, double>>();
         const auto kept = kept_name(layer, text, product);
         if (checkpoint.has(kept)) count.device_kept = checkpoint.tensor(kept).to(device);
       }

@@ -407,7 +407,7 @@ void Session::restore(const Checkpoint& checkpoint) {
 void Session::synchronize() const { synchronize_device(device_); }
 
 std::vector<Json> Session::layer_events() const {
-  auto events = layers_->events(config_.batch_size / world().size);
+  auto events = layers_->events();
   for (auto& event : reduction_->events()) events.push_back(std::move(event));
   return events;
 }

@@ -296,6 +296,12 @@ double PlanTraits<Sampled>::density(const Sampled& plan, const Problem& p) {
   return whole == 0 ? 1 : static_cast<double>(plan.index.numel()) / static_cast<double>(whole);
 }
 
+PrunedGradient PlanTraits<Sampled>::pruned(const Sampled& plan, const Operands& o) {
+  if (plan.axis != Axis::kOutputChannels || o.product == Product::kForward) return {};
+  const int64_t of_channel = o.dy.size(1) == 0 ? 0 : o.dy.numel() / o.dy.size(1);
+  return {.replaces = true, .values = {}, .kept = of_channel * plan.index.numel(), .on_device = {}};
+}
+
 at::Tensor PlanTraits<Sampled>::gradient(const Sampled& plan, const at::Tensor& dy) {
   if (plan.axis != Axis::kOutputChannels) return dy;
   auto mask = at::zeros({1, dy.size(1), 1, 1}, dy.options().memory_format(c10::nullopt));

@@ -102,6 +102,21 @@ TEST(Sampled, TheSampledChannelsOfTheInputAreEnough) {
   }
 }
 
+TEST(Sampled, OfOutputChannelsIsAPrunedGradient) {
+  auto o = uneven_operands(1, 85, /*grouped=*/false)[0];
+  o.dy.fill_(1);
+  for (const auto product : kAllProducts) {
+    for (const auto axis : kAxes) {
+      o.product = product;
+      const auto plan = every_second(axis, o, 0, /*scaled=*/true);
+      const auto pruned = pruned_gradient(plan, o);
+      ASSERT_EQ(pruned.replaces, axis == Axis::kOutputChannels && product != Product::kForward);
+      if (!pruned.replaces) continue;
+      EXPECT_EQ(pruned.kept, used_gradient(plan, o.dy).count_nonzero().item<int64_t>());
+    }
+  }
+}
+
 TEST(Sampled, WhatIsLeftOutLeavesNoTrace) {
   auto o = uneven_operands(1, 84, /*grouped=*/false)[0];
   const auto plan = every_second(Axis::kExamples, o, 0, false);

@@ -199,6 +199,17 @@ TEST(AccuracyRun, GradientDensitiesCountEveryEntryOnceAnEpoch) {
   std::ranges::sort(both);
   EXPECT_LT(both[0], 0.8);
   EXPECT_EQ(both[1], 1);
+  // Whichever way half of a gradient is chosen.
+  for (const auto* method : {"meprop:ratio=0.5,per=batch", "meprop:ratio=0.5,per=example"}) {
+    const auto half = gradient_densities(toy_config(method, "slice:layers=2"));
+    ASSERT_EQ(half.size(), 2u);
+    EXPECT_LT(half[0], 0.9) << method;
+    std::vector<double> kept;
+    for (const auto& event : metrics_of(toy_config(method, "slice:layers=2"))) {
+      if (event["name"] == "density") kept.push_back(event["value"]);
+    }
+    EXPECT_EQ(kept, (std::vector<double>(4, 0.5))) << method;
+  }
 }
 
 TEST(AccuracyRun, APlateauOfTheHeldOutAccuracyEndsARule) {
@@ -241,6 +252,19 @@ TEST(AccuracyRun, CountsWhatTheLayersDid) {
     }
   }
   EXPECT_TRUE(found);
+}
+
+// Of a set with fewer images than a batch was to have.
+TEST(AccuracyRun, CountsTheImagesThatStepsHad) {
+  auto config = toy_config("topk_crs:ratio=1,mode=backward", "slice:layers=2::2");
+  config.batch_size = 10'000;
+  std::set<std::string> methods;
+  for (const auto& event : of_kind(events_of(config), "layer")) {
+    methods.insert(event["method"]);
+    EXPECT_EQ(event["macs_done"], event["macs_dense"]) << event.dump();
+    EXPECT_GT(event["macs_dense"], 0) << event.dump();
+  }
+  EXPECT_EQ(methods.size(), 2u);
 }
 
 // The multiply-accumulates of a dense step: three products of each layer, but no data gradient of
