@@ -64,12 +64,23 @@ std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& o, bool dat
   return {dx, dw};
 }
 
+// Of one input channel whose strides are those of channels last LibTorch's convolution (2.11) can
+// return numbers that nobody wrote, where windows move by one row and several columns.
+bool is_read_wrongly(const Operands& o) {
+  return o.x.is_cpu() && o.x.size(1) == 1 && o.geometry.stride.h != o.geometry.stride.w;
+}
+
+at::Tensor by_rows(const at::Tensor& map) { return map.squeeze(1).contiguous().unsqueeze(1); }
+
 at::Tensor libtorch_product(const Dense& /*plan*/, const Operands& o) {
   const auto& g = o.geometry;
   switch (o.product) {
-    case Product::kForward:
-      return at::convolution(o.x, o.w, {}, g.stride.both(), g.padding.both(), g.dilation.both(),
+    case Product::kForward: {
+      const bool apart = is_read_wrongly(o);
+      return at::convolution(apart ? by_rows(o.x) : o.x, apart ? by_rows(o.w) : o.w, {},
+                             g.stride.both(), g.padding.both(), g.dilation.both(),
                              /*transposed=*/false, {0, 0}, g.groups);
+    }
     case Product::kDataGradient:
       return libtorch_gradients(o, /*data=*/true, /*weight=*/false).first;
     case Product::kWeightGradient:

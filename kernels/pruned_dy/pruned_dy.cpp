@@ -3,6 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/loop_memory.h"
 #include "kernels/plan.h"
+#include "kernels/plan_traits.h"
 
 namespace approx {
 
@@ -11,7 +12,10 @@ at::Tensor Arguments<PrunedDY, Real>::run(const Work<PrunedDY, Real>& work, cons
                                           const Operands& o) {
   LoopMemory<Real> memory(o, place_of(work, o));
   TensorScratch scratch(memory.place());
-  complete<PrunedDY, Real>(work, {memory.arrays(o.x, o.w, plan.dy), &scratch}, memory.place());
+  auto arrays = memory.arrays(o.x, o.w, plan.dy);
+  // Few entries are listed otherwise.
+  arrays.problem.density = PlanTraits<PrunedDY>::density(plan, arrays.problem);
+  complete<PrunedDY, Real>(work, {arrays, &scratch}, memory.place());
   return memory.finished();
 }
 

@@ -151,9 +151,14 @@ class PrunedEntries {
         hwy::Prefetch(dy + (k + kLanes) * p_.co);  // the square below
       }
     } else {
-      const auto present = hn::FirstN(d, static_cast<size_t>(channels));
+      // Not by a masked load: that reads whole vectors, and aligned ones at that, where the
+      // instruction set has none of its own.
+      HWY_ALIGN float row[kLanes] = {};
       for (int64_t k = 0; k < kLanes; ++k) {
-        square[k] = k < pixels ? hn::MaskedLoad(present, d, dy + k * p_.co) : hn::Zero(d);
+        square[k] = hn::Zero(d);
+        if (k >= pixels) continue;
+        std::copy_n(dy + k * p_.co, channels, row);
+        square[k] = hn::Load(d, row);
       }
     }
     transpose(d, square);

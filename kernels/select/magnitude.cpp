@@ -5,8 +5,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/masked_fill.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include <limits>
+#include <numeric>
 
 #include "kernels/gpu/start.h"
 #include "kernels/numbers_of.h"
@@ -58,7 +60,15 @@ at::Tensor mean_magnitude(const at::Tensor& dy) {
   if (dy.is_contiguous() || dy.is_contiguous(at::MemoryFormat::ChannelsLast)) {
     if (auto mean = mean_by_launch(dy); mean.defined()) return mean;
   }
-  return plane_magnitude(dy).sum().to(at::kFloat) / static_cast<double>(dy.numel());
+  const auto planes = plane_magnitude(dy);
+  const auto numbers = static_cast<double>(dy.numel());
+  if (planes.is_cpu() && planes.scalar_type() == at::kFloat) {
+    // In one order, whatever the number of threads, which share LibTorch's sums.
+    const auto* first = planes.const_data_ptr<float>();
+    return at::scalar_tensor(std::accumulate(first, first + planes.numel(), 0.0) / numbers,
+                             at::kFloat);
+  }
+  return planes.sum().to(at::kFloat) / numbers;
 }
 
 at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left) {

@@ -90,6 +90,22 @@ class NarrowVectors {
   ~NarrowVectors() { hwy::SetSupportedTargetsForTest(0); }
 };
 
+// LibTorch's own convolution leaves numbers unwritten there.
+TEST(Dense, OneInputChannelUnderUnlikeStridesIsRight) {
+  at::manual_seed(1);
+  Operands o{.x = at::randn({4, 1, 8, 5}).as_strided({4, 1, 8, 5}, {40, 1, 5, 1}),
+             .w = at::randn({32, 1, 5, 5}),
+             .dy = {},
+             .geometry = {.stride = {1, 2}},
+             .product = Product::kForward};
+  o.input_sizes = o.x.sizes().vec();
+  for (int time = 0; time < 5; ++time) {
+    const auto unwritten = at::full({4, 32, 4, 1}, 1e30);
+    EXPECT_CLOSE(run(Dense{}, o),
+                 at::conv2d(o.x.to(at::kDouble), o.w.to(at::kDouble), {}, {1, 2}).to(at::kFloat));
+  }
+}
+
 TEST(Dense, PointwiseConvolutionsOfSmallMapsAreMatrixProducts) {
   auto wide = random_operands({3, 6, 8, 5, 1, 1, 0});
   EXPECT_EQ(dense_pays(wide.x, wide.w, wide.geometry), float_lanes() <= 8);

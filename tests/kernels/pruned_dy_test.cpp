@@ -1,4 +1,7 @@
+#include "kernels/pruned_dy/pruned_dy.h"
+
 #include <ATen/Parallel.h>
+#include <hwy/targets.h>
 
 #include <limits>
 
@@ -47,6 +50,39 @@ TEST(PrunedDY, LinearLayersAndTapsTakeOurOwnExactProducts) {
       expect_variants_agree(plan, o);
     }
   }
+}
+
+#if HWY_ARCH_X86
+// Vectors of every width read no more than there is, from wherever it lies.
+TEST(PrunedDY, EveryVariantAgreesInNarrowVectors) {
+  for (const auto target : {HWY_AVX2, HWY_SSE4, HWY_SSSE3}) {
+    if ((hwy::SupportedTargets() & target) == 0) continue;
+    hwy::SetSupportedTargetsForTest(target);
+    for (const int64_t channels : {16, 18, 50}) {
+      auto o = random_operands({2, 16, 5, channels, 3, 1, 1});
+      const auto plan = random_pruned(o);
+      for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+        o.product = product;
+        expect_variants_agree(plan, o);
+      }
+    }
+    hwy::SetSupportedTargetsForTest(0);
+  }
+}
+#endif
+
+double told_density = 0;
+
+TEST(PrunedDY, LoopsAreToldHowMuchWasKept) {
+  auto o = random_operands({2, 3, 5, 4, 3, 1, 1});
+  o.product = Product::kWeightGradient;
+  const auto plan = random_pruned(o);
+  const Work<PrunedDY, float> work{
+      .whole = [](const Arguments<PrunedDY, float>& args, const Team& /*team*/) {
+        told_density = args.problem.density;
+      }};
+  Arguments<PrunedDY, float>::run(work, plan, o);
+  EXPECT_EQ(told_density, plan.kept.item<double>() / static_cast<double>(plan.dy.numel()));
 }
 
 // dY with a share of its entries.

@@ -72,6 +72,21 @@ TEST(PlaneMagnitude, EveryWayGivesTheSumOfTheDefinition) {
                   .item<bool>());
 }
 
+// Bit for bit: thresholds are made of it. As many planes as LibTorch would share among threads.
+TEST(MeanMagnitude, IsTheSameOnAnyNumberOfThreads) {
+  at::manual_seed(1);
+  const auto dy = at::randn({128, 512, 2, 1});
+  const int before = at::get_num_threads();
+  std::vector<float> means;
+  for (const int threads : {1, 2, 3}) {
+    at::set_num_threads(threads);
+    means.push_back(mean_magnitude(dy).item<float>());
+  }
+  at::set_num_threads(before);
+  EXPECT_EQ(means, std::vector<float>(3, means[0]));
+  EXPECT_NEAR(means[0], dy.to(at::kDouble).abs().mean().item<double>(), 1e-6);
+}
+
 TEST(Pruned, IsTheSameChoiceInSixteenBits) {
   at::manual_seed(31);
   const auto floats = at::randn({3, 24, 5, 6}).contiguous(at::MemoryFormat::ChannelsLast);
