@@ -1,5 +1,6 @@
 #include "core/train/accuracy_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -7,11 +8,13 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "core/train/checkpoint.h"
+#include "core/train/device.h"
 #include "core/train/energy.h"
 #include "core/train/learning_rate.h"
 #include "core/train/recorder.h"
 #include "core/train/run_events.h"
 #include "core/train/session.h"
+#include "core/train/step_graphs.h"
 
 namespace approx {
 namespace {
@@ -58,6 +61,18 @@ void from_json(const Json& json, Record& record) {
   each_field(record, [&](const char* key, auto& value) { json.at(key).get_to(value); });
 }
 
+// By checkpoints whose times have in them what the device did, as those of the worker's environment
+// (cli/sweep/worker.cpp).
+constexpr const char* kDeviceTime = "device_time";
+constexpr const char* kWhole = "whole";
+
+// Before its first step: whether those of `session` are captured. One that might capture, and does
+// not, says why.
+bool captures_steps(const Session& session) {
+  const auto report = session.graph_report();
+  return report && report->steps.empty();
+}
+
 // One accuracy run, its clocks and its metrics.
 class AccuracyRun {
  public:
@@ -71,9 +86,8 @@ class AccuracyRun {
         stop_(stop),
         ranks_(std::move(ranks)),
         session_(std::make_unique<Session>(config, dataset, ranks_)),
-        // The first steps allocate and choose algorithms. They train, but are not timed.
-        warmup_(std::min<int64_t>(std::max<int64_t>(4, session_->period()),
-                                  session_->total_steps() / 4)),
+        warmup_(
+            warmup_steps(session_->period(), session_->total_steps(), captures_steps(*session_))),
         on_cpu_(config.device == DeviceKind::kCpu),
         recorder_(recording, config, *session_),
         energy_(monitor_of(open_device(config.device))) {}
@@ -92,7 +106,7 @@ class AccuracyRun {
   Ending train() {
     const int64_t total = session_->total_steps(), per_epoch = session_->steps_per_epoch();
     while (session_->steps_done() < total) {
-      const auto agreed = session_->agree({.stop = stop_, .save = std::exchange(due_, false)});
+      const auto agreed = agree();
       if (agreed.save || agreed.stop) save();
       if (agreed.stop) return Ending::kInterrupted;
       const bool recorded = recorder_.due(*session_);
@@ -109,6 +123,15 @@ class AccuracyRun {
       due_ = due_ || checkpoint_due(epoch_ends);
     }
     return Ending::kFinished;
+  }
+
+  // Inside of the clock, as part of the step that is next: ranks with a GPU each wait here for the
+  // host of the slowest.
+  Wishes agree() {
+    const auto before = RunClock::now();
+    const auto agreed = session_->agree({.stop = stop_, .save = std::exchange(due_, false)});
+    add_time(nanoseconds(RunClock::now() - before), session_->steps_done() + 1);
+    return agreed;
   }
 
   // The last one may be a part.
@@ -136,14 +159,14 @@ class AccuracyRun {
     // waited for are timed together, inside of the clock, and before anything waits outside of it.
     if (!on_cpu_ && (done == warmup_ || is_loss_read())) session_->synchronize();
     const int64_t ns = nanoseconds(RunClock::now() - before);
-    add_time(ns);
+    add_time(ns, done);
     if (on_cpu_ && done > warmup_) record_.step_ns.push_back(ns);
     if (density) metric("gradient_density", "train", *density);
   }
 
-  // Of the last step.
-  void add_time(int64_t ns) {
-    (session_->steps_done() <= warmup_ ? record_.warmup_ns : record_.train_ns) += ns;
+  // Of a step, counted from 1.
+  void add_time(int64_t ns, int64_t step) {
+    (step <= warmup_ ? record_.warmup_ns : record_.train_ns) += ns;
   }
 
   // Inside of the clock, before weights or operands are copied from the device.
@@ -151,7 +174,7 @@ class AccuracyRun {
     if (on_cpu_) return;
     const auto before = RunClock::now();
     session_->synchronize();
-    add_time(nanoseconds(RunClock::now() - before));
+    add_time(nanoseconds(RunClock::now() - before), session_->steps_done());
   }
 
   // One step of each epoch counts, every epoch another one of a schedule's period, so that steps of
@@ -307,6 +330,7 @@ class AccuracyRun {
       if (const auto wait_ns = session_->take_data_wait_ns()) record_.data_wait_ns += *wait_ns;
       auto checkpoint = session_->save();
       checkpoint.state["config"] = config_;
+      checkpoint.state[kDeviceTime] = kWhole;
       Record record = record_;
       record.wall_ns += nanoseconds(RunClock::now() - began_);
       checkpoint.state["record"] = record;
@@ -325,9 +349,7 @@ class AccuracyRun {
     const auto saved = newest_checkpoint();
     if (!saved) return;
     try {
-      if (saved->state.value("config", Json()) != Json(config_)) {
-        throw Error(ErrorKind::kData, "the checkpoint is of another run");
-      }
+      require_own(*saved, config_);
       session_->restore(*saved);
       record_ = saved->state.at("record").get<Record>();
     } catch (const std::exception& error) {
@@ -404,6 +426,21 @@ class AccuracyRun {
 };
 
 }  // namespace
+
+int64_t warmup_steps(int64_t period, int64_t total_steps, bool captures) {
+  const int64_t periods = captures ? StepGraphs::kStepsBefore + 1 : 1;
+  return std::min(std::max<int64_t>(4, periods * period), total_steps / 4);
+}
+
+void require_own(const Checkpoint& checkpoint, const RunConfig& config) {
+  if (checkpoint.state.value("config", Json()) != Json(config)) {
+    throw Error(ErrorKind::kData, "the checkpoint is of another run");
+  }
+  if (config.device == DeviceKind::kCpu) return;
+  if (checkpoint.state.value(kDeviceTime, Json()) != Json(kWhole)) {
+    throw Error(ErrorKind::kData, "the seconds of the checkpoint leave out what the device did");
+  }
+}
 
 void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
                   const Checkpoints& checkpoints, const EventSink& sink,

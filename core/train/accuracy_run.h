@@ -8,6 +8,7 @@
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
 #include "core/parallel/collectives.h"
+#include "core/train/checkpoint.h"
 
 namespace approx {
 
@@ -22,5 +23,16 @@ void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
                   const Checkpoints& checkpoints, const EventSink& sink,
                   const std::atomic<bool>& stop, const Recording& recording = {},
                   std::shared_ptr<Collectives> ranks = nullptr);
+
+// How many of the first steps train and are not timed: four, or as many as a schedule's period, in
+// which they allocate and choose algorithms. Where steps are captured (`captures`) as many periods
+// as it takes to capture each row of the schedule (StepGraphs): an exact training, of one row, is
+// through with that in its first steps. Never more than a quarter of all.
+int64_t warmup_steps(int64_t period, int64_t total_steps, bool captures);
+
+// Throws Error(kData) for a checkpoint that a run of `config` must not go on from: one of another
+// configuration, or, on a GPU, of a program whose clock left out what the device had still to do
+// (until 2026-11-27).
+void require_own(const Checkpoint& checkpoint, const RunConfig& config);
 
 }  // namespace approx

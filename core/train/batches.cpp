@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
@@ -68,11 +69,22 @@ DeviceImages pick_photos(const ImageSet& set, const at::Tensor& rows, const Imag
   return {{}, labels.index_select(0, rows).to(device), photos};
 }
 
-// The loader's bytes on the device. A copy: the loader fills its buffers anew.
+// What is on the host, on the device. A GPU copies ordinary memory once it has done what was asked
+// of it before, and the host waits for both. It copies pinned memory while the host goes on, so
+// `values` is copied into such first, and may change at once. LibTorch gives that memory to nobody
+// else before the GPU is done with it. On the CPU it is `values` itself.
+at::Tensor sent(const at::Tensor& values, at::Device device) {
+  if (!device.is_cuda()) return values.to(device);
+  const auto pinned = at::empty(values.sizes(), values.options().pinned_memory(true));
+  pinned.copy_(values);
+  return pinned.to(device, /*non_blocking=*/true);
+}
+
+// The loader's bytes on the device. On the CPU they are the loader's own, which it fills anew.
 at::Tensor on_device(const PhotoLoader::Batch& batch, at::Device device) {
   const auto pixels = at::from_blob(const_cast<uint8_t*>(batch.pixels.data()),
                                     {batch.count, batch.size, batch.size, 3}, at::kByte);
-  return device.is_cpu() ? pixels : pixels.to(device);
+  return sent(pixels, device);
 }
 
 // Where pixel `at` of a padded row comes from: reflected at the borders, without repeating them.
@@ -211,13 +223,7 @@ at::Tensor Batches::indices(int64_t step) {
   return order_.narrow(0, begin_of(step), share_);
 }
 
-Batch Batches::at(int64_t step) {
-  if (!loader_) return fixed_size_batch(step);
-  const auto before = std::chrono::steady_clock::now();
-  auto batch = photo_batch(step);
-  wait_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
-  return batch;
-}
+Batch Batches::at(int64_t step) { return loader_ ? photo_batch(step) : fixed_size_batch(step); }
 
 std::optional<int64_t> Batches::take_wait_ns() {
   if (!loader_) return std::nullopt;
@@ -244,7 +250,9 @@ PhotoBatchPlan Batches::plan(int64_t step) {
 }
 
 Batch Batches::photo_batch(int64_t step) {
+  const auto before = std::chrono::steady_clock::now();
   const auto batch = loader_->at(step);
+  wait_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   const auto labels = images_.labels.index_select(0, indices(step));
   const auto images = normalised(on_device(batch, labels.device()), mean_, scale_);
   if (recipe_.cutout > 0) {
@@ -254,7 +262,7 @@ Batch Batches::photo_batch(int64_t step) {
       const auto words = rng.block(kPhotoBlocks * static_cast<uint32_t>(i) + kPhotoExtras);
       centres.push_back(Rng::below(static_cast<uint32_t>(batch.size * batch.size), words[1]));
     }
-    const auto centre = from_vector(centres).view({batch.count, 1}).to(labels.device());
+    const auto centre = sent(from_vector(centres).view({batch.count, 1}), labels.device());
     cut_out(images, centre, recipe_.cutout);
   }
   return {images, labels};

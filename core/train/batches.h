@@ -71,12 +71,14 @@ class Batches {
   // The batch of a step counted from the start of the training: a function of the seed and the
   // step alone, so runs of one seed see the same images in the same order whatever their method.
   // Photographs are prepared ahead for steps asked for in order; Error(kData) for a damaged one.
-  // Of images of one size, the first step of an epoch brings the epoch's order and random draws to
-  // the device; the others are work of the device alone, of one shape, and wait for nothing.
+  // The first step of an epoch brings the epoch's order to the device, and of images of one size
+  // their random draws. In the others the host waits for photographs alone, and not for what the
+  // device does; of images of one size they are work of the device alone, of one shape, and wait
+  // for nothing.
   Batch at(int64_t step);
 
-  // Nanoseconds spent in at() since the last call, waiting for photographs for the most part;
-  // nothing for images of one size, which are always there.
+  // Nanoseconds that at() has waited for photographs to be prepared since the last call; nothing
+  // for images of one size, which are always there.
   std::optional<int64_t> take_wait_ns();
 
  private:

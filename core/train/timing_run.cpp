@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <random>
+#include <string_view>
 #include <utility>
 
 #include "core/config/dense.h"
@@ -194,7 +195,10 @@ class TimingRun {
                   {"eval_ns", 0},
                   {"warmup_ns", warmup_ns_},
                   {"step_ns", Json::array()}});
-    if (const auto taints = timer_.taints(); !taints.empty()) event["taint"] = taints;
+    auto taints = timer_.taints();
+    const auto unlike = captured_unlike(dense_->graph_report(), approx_->graph_report());
+    if (unlike) taints.push_back(*unlike);
+    if (!taints.empty()) event["taint"] = taints;
     if (diverged) put_divergence(event, {approx_->steps_done(), approx_->first_bad_layer()});
     sink_(event);
   }
@@ -216,7 +220,26 @@ class TimingRun {
   int64_t warmup_steps_ = 0, warmup_ns_ = 0, train_ns_ = 0;
 };
 
+// How steps were done whose capture failed, as StepGraphs says it; null: there are none.
+const std::string* failed_capture(const std::optional<GraphReport>& report) {
+  if (!report) return nullptr;
+  for (const auto& [how, steps] : report->steps) {
+    if (std::string_view(how).starts_with("could not be captured")) return &how;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+std::optional<std::string> captured_unlike(const std::optional<GraphReport>& exact,
+                                           const std::optional<GraphReport>& approximated) {
+  const auto* of_exact = failed_capture(exact);
+  const auto* of_approximated = failed_capture(approximated);
+  if ((of_exact == nullptr) == (of_approximated == nullptr)) return std::nullopt;
+  return fmt::format("not timed alike: steps of the {} network alone {}",
+                     of_exact == nullptr ? "approximated" : "exact",
+                     of_exact == nullptr ? *of_approximated : *of_exact);
+}
 
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
                 const std::atomic<bool>& stop, MachineProbe probe,

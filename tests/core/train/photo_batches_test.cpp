@@ -2,10 +2,14 @@
 // are decoded as they are needed.
 #include <torch/torch.h>
 
+#include <chrono>
 #include <map>
+#include <optional>
+#include <thread>
 
 #include "core/config/named_schedule.h"
 #include "core/train/accuracy_run.h"
+#include "core/train/device.h"
 #include "core/train/session.h"
 #include "tests/testing.h"
 
@@ -107,6 +111,69 @@ TEST_F(PhotoBatches, AreAFunctionOfSeedAndStepAlone) {
   EXPECT_FALSE(at::equal(other.at(0).x, seen[0].x));
 }
 
+// Not what is done with them then: on a GPU that is the device's time.
+TEST_F(PhotoBatches, WaitForPhotographsAlone) {
+  auto config = photo_config();
+  config.split = SplitKind::kPaper;
+  config.recipe.image_size = 128;
+  config.batch_size = 30;
+  const auto split = split_dataset(dataset_, config, at::kCPU);
+  Batches batches(split.train, dataset_, config);
+  double least_share = 1;
+  for (int64_t step = 0; step < 5; ++step) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it is prepared meanwhile
+    const auto before = std::chrono::steady_clock::now();
+    batches.at(step);
+    const auto whole = std::chrono::steady_clock::now() - before;
+    const auto share = static_cast<double>(*batches.take_wait_ns()) /
+                       static_cast<double>(std::chrono::nanoseconds(whole).count());
+    EXPECT_GT(share, 0);
+    if (step > 0) least_share = std::min(least_share, share);
+  }
+  EXPECT_LT(least_share, 0.5);
+}
+
+// A GPU copies what is sent to it later than the host goes on, which fills the buffers anew.
+TEST_F(PhotoBatches, OfCudaAreThoseOfTheCpuAndWaitForNoStep) {
+  std::optional<at::Device> gpu;
+  try {
+    gpu = open_device(DeviceKind::kCuda);
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  auto config = photo_config();
+  config.recipe.cutout = 8;
+  const auto near = split_dataset(dataset_, config, at::kCPU);
+  const auto far = split_dataset(dataset_, config, *gpu);
+  Batches here(near.train, dataset_, config), there(far.train, dataset_, config);
+  const auto wide = at::ones({8192, 8192}, at::TensorOptions().device(*gpu));
+  constexpr int64_t kSteps = 4;  // an epoch
+  ASSERT_EQ(there.per_epoch(), kSteps);
+  std::vector<Batch> seen;
+  // The first epoch finds memory for what is on its way, for which the host may wait.
+  for (int64_t epoch = 0; epoch < 2; ++epoch) {
+    seen.push_back(there.at(epoch * kSteps));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    synchronize_device(*gpu);
+    const auto before = std::chrono::steady_clock::now();
+    for (int i = 0; i < 40; ++i) wide.mm(wide);  // a tenth of a second and more
+    for (int64_t step = 1; step < kSteps; ++step) {
+      seen.push_back(there.at(epoch * kSteps + step));
+    }
+    const auto asked = std::chrono::steady_clock::now();
+    synchronize_device(*gpu);
+    const auto done = std::chrono::steady_clock::now();
+    if (epoch > 0) {
+      EXPECT_LT(asked - before, (done - before) / 2);
+    }
+  }
+  for (size_t step = 0; step < seen.size(); ++step) {
+    const auto wanted = here.at(static_cast<int64_t>(step));
+    EXPECT_TRUE(at::allclose(seen[step].x.cpu(), wanted.x)) << step;
+    EXPECT_TRUE(at::equal(seen[step].labels.cpu(), wanted.labels)) << step;
+  }
+}
+
 TEST_F(PhotoBatches, HeldOutImagesAreNotTrainedOn) {
   const auto config = photo_config();
   const auto split = split_dataset(dataset_, config, at::kCPU);
@@ -159,6 +226,28 @@ TEST_F(PhotoBatches, GrowWithTheEpochs) {
   EXPECT_EQ(batches.at(per_epoch).x.size(2), 64);  // 48 is rounded to even
   EXPECT_EQ(batches.at(2 * per_epoch).x.size(2), 64);
   EXPECT_EQ(batches.at(per_epoch - 1).x.size(2), 32);
+}
+
+// All that is computed, of images of every size; a method that keeps everything leaves out nothing.
+TEST_F(PhotoBatches, LayersCountTheSizesThatTheyHad) {
+  auto config = photo_config();
+  config.recipe.image_size = 64;
+  double of_size[2] = {};
+  for (const bool grows : {false, true}) {
+    config.recipe.start_size = grows ? 32 : 0;
+    config.recipe.grow_until = grows ? 2 : 0;
+    config.method = "topk_crs:ratio=1,mode=backward";
+    config.schedule = make_schedule("slice:layers=2::2");
+    Session session(config, dataset_);
+    while (session.steps_done() < 2 * session.steps_per_epoch()) session.step();
+    for (const auto& event : session.layer_events()) {
+      if (event["event"] != "layer") continue;
+      EXPECT_EQ(event["macs_done"], event["macs_dense"]) << event.dump();
+      if (event["layer"] == "conv1") of_size[grows] += event["macs_dense"].get<double>();
+    }
+  }
+  // One of two epochs at half the size.
+  EXPECT_EQ(of_size[true], of_size[false] * (1 + 0.25) / 2);
 }
 
 TEST_F(PhotoBatches, EvaluationSeesTheCentresInOrder) {

@@ -295,6 +295,25 @@ TEST(Resume, CheckpointsComeByEpochOrByTime) {
   EXPECT_EQ(steps_of({.folder = time.path(), .every_ns = 1}), (std::vector<int64_t>{40, 41}));
 }
 
+// On a GPU none is taken that does not say so; here one from before is.
+TEST(Resume, ACheckpointSaysWhatItsClockIs) {
+  const auto config = resumed_config("dense");
+  const ResumeFolder folder;
+  const Checkpoints checkpoints{.folder = folder.path()};
+  events_through(config, checkpoints, 1);
+  auto saved = load_checkpoint(folder.path(), [](const std::string&) {});
+  ASSERT_TRUE(saved.has_value());
+  EXPECT_EQ(saved->state.value("device_time", ""), "whole");
+  auto on_gpu = config;
+  on_gpu.device = DeviceKind::kCuda;
+  saved->state["config"] = on_gpu;
+  EXPECT_NO_THROW(require_own(*saved, on_gpu));
+  saved->state["config"] = config;
+  saved->state.erase("device_time");
+  save_checkpoint(folder.path(), *saved);
+  EXPECT_EQ(events_through(config, checkpoints).back()["segments"], 2);
+}
+
 TEST(Resume, ACheckpointThatDoesNotFitIsSaidAndLeft) {
   const auto config = resumed_config("zero");
   const auto straight = events_through(config, {});
