@@ -37,7 +37,7 @@ void print_picture(const Schedule& schedule, const NetworkInfo& network, Product
     std::string line = fmt::format("{} {:>3}  {:<{}}  ", layer.is_conv() ? "conv  " : "linear",
                                    layer.index, layer.name, widest);
     for (int64_t step = 0; step < flags.extent.steps; ++step) {
-      const int method = schedule.at(at, step, flags.extent.rank).of(product);
+      const int method = schedule.computed_at(at, step, flags.extent.rank).of(product);
       line += method == Decision::kDense ? '.' : static_cast<char>('A' + method % 26);
     }
     std::fputs((line + "\n").c_str(), stdout);
@@ -54,7 +54,7 @@ double linear_share(const Schedule& schedule, const NetworkInfo& network,
     pairs += ranks * extent.total_steps;
     for (int64_t rank = 0; rank < ranks; ++rank) {
       for (int64_t step = 0; step < extent.total_steps; ++step) {
-        approximated += schedule.at(at, step, rank).dense() ? 0 : 1;
+        approximated += schedule.computed_at(at, step, rank).dense() ? 0 : 1;
       }
     }
   }
@@ -122,7 +122,8 @@ void show(const ShowFlags& flags) {
     bool used = false;
     for (size_t at = 0; at < network.layers.size(); ++at) {
       for (int64_t step = 0; step < extent.steps; ++step) {
-        used = used || schedule.at(at, step, extent.rank).of(product) != Decision::kDense;
+        const auto decision = schedule.computed_at(at, step, extent.rank);
+        used = used || decision.of(product) != Decision::kDense;
       }
     }
     if (used) print_picture(schedule, network, product, flags);

@@ -123,6 +123,7 @@ class ControlMaker {
   }
 
   void add_random(const PlannedRun& run) {
+    if (const auto why = why_rules_stay(run.config); !why.empty()) return say(run, why);
     const RandomTwin twin =
         random_twin(run.config.method, find_in(stored_.densities, run), catalogue_);
     if (twin.method.empty()) return say(run, twin.why_none);
@@ -130,6 +131,22 @@ class ControlMaker {
     control.config.method = twin.method;
     control.method_label = "random in place of " + run.method_label;
     add(std::move(control));
+  }
+
+  // Why the twin of a run would still choose by looking, in some of its rules; "" where it would
+  // not.
+  std::string why_rules_stay(const RunConfig& config) const {
+    if (is_mixed(parse_spec(config.method).name)) {
+      return "its rules name methods of their own, which a control does not replace";
+    }
+    for (const auto& rule : config.schedule) {
+      if (rule.method.empty()) continue;
+      const auto& named = catalogue_.method(parse_spec(rule.method).name);
+      if (named.random_twin.empty()) continue;
+      return fmt::format("a rule names {} of its own, which a control does not replace",
+                         rule.method);
+    }
+    return "";
   }
 
   const Controls& controls_;
@@ -184,13 +201,23 @@ RandomTwin random_twin(const std::string& method, std::optional<double> density,
                 "yet; sweep without --controls random first"};
   }
   if (by_density) twin.arguments.emplace_back("ratio", shortest(*density));
-  for (const auto& spec : catalogue.method(twin.name).params) {
+  const auto& declared = catalogue.method(twin.name).params;
+  for (const auto& spec : declared) {
     if (has(twin, spec.name) || spec.name == "share") continue;
     for (const auto& argument : given.arguments) {
       if (argument.first == spec.name) twin.arguments.push_back(argument);
     }
   }
-  return {.method = Params(catalogue.method(twin.name).params, twin).to_string()};
+  // To a twin with a `k` a ratio of 0 says to go by that, and not to keep next to nothing.
+  const bool has_k = std::any_of(declared.begin(), declared.end(),
+                                 [](const ParamSpec& spec) { return spec.name == "k"; });
+  const bool goes_by_ratio = by_density || !has(given, "k");
+  for (const auto& [name, value] : twin.arguments) {
+    if (name != "ratio" || !has_k || !goes_by_ratio || parse_real(value).value_or(0) > 0) continue;
+    return {.why_none = fmt::format("the share it keeps is 0, at which {} goes by a k of its own",
+                                    twin.name)};
+  }
+  return {.method = Params(declared, twin).to_string()};
 }
 
 std::vector<std::string> add_controls(

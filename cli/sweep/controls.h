@@ -30,7 +30,8 @@ struct RandomTwin {
 };
 
 // `density`: what runs of the method kept, where that was measured; needed where it follows from
-// the data and not from the parameters.
+// the data and not from the parameters. No twin where its ratio would be 0, which says to it to go
+// by a `k` of its own.
 RandomTwin random_twin(const std::string& method, std::optional<double> density,
                        const Catalogue& catalogue);
 
@@ -38,9 +39,9 @@ RandomTwin random_twin(const std::string& method, std::optional<double> density,
 // row's dense control in the same time is an accuracy run `epochs / speedup` long or a step longer,
 // by the least that timing runs allow the speedup to be, with the learning rate of the exact row;
 // rows that may not be faster have none, nor have those under a constant learning rate, whose
-// control the dense runs contain. A row's random
-// twin is a row of the same purposes and schedule. Returns a line for each row that got no control,
-// and why.
+// control the dense runs contain. A row's random twin is a row of the same purposes and schedule;
+// rows whose rules choose by methods of their own have none. Returns a line for each row that got
+// no control, and why.
 std::vector<std::string> add_controls(
     Experiment& experiment, const Controls& controls, const StoredRows& stored,
     const Catalogue& catalogue, const std::function<std::string(const std::string&)>& checksum);

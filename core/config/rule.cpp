@@ -244,4 +244,14 @@ std::vector<Rule> matrix_rules(const std::vector<std::string>& rows,
   return rules;
 }
 
+void check_matrix_rows(size_t rows, const std::vector<LayerInfo>& layers) {
+  const auto convolutions = static_cast<size_t>(std::count_if(
+      layers.begin(), layers.end(), [](const auto& layer) { return layer.is_conv(); }));
+  if (rows == convolutions) return;
+  throw usage_error(
+      "matrix: {} row{}, and the network has {} convolution{}; write a row for each, of dots where "
+      "it is exact",
+      rows, rows == 1 ? "" : "s", convolutions, convolutions == 1 ? "" : "s");
+}
+
 }  // namespace approx

@@ -76,4 +76,8 @@ int64_t first_step(const Rule& rule, int64_t steps_per_epoch, int64_t total_step
 std::vector<Rule> matrix_rules(const std::vector<std::string>& rows,
                                const std::vector<std::pair<char, std::string>>& key);
 
+// Throws Error(kUsage) where a matrix of so many rows has more or fewer than the network has
+// convolutions: of fewer, the layers without a row would be exact and nothing would say so.
+void check_matrix_rows(size_t rows, const std::vector<LayerInfo>& layers);
+
 }  // namespace approx

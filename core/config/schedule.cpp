@@ -95,6 +95,20 @@ Decision Schedule::at(size_t layer, int64_t step, int64_t rank) const {
   return decision;
 }
 
+Decision Schedule::computed_at(size_t layer, int64_t step, int64_t rank) const {
+  Decision decision = at(layer, step, rank);
+  for (const auto product : kAllProducts) {
+    if (!computes(layer, product)) {
+      decision.method[static_cast<size_t>(product)] = Decision::kDense;
+    }
+  }
+  return decision;
+}
+
+bool Schedule::computes(size_t layer, Product product) const {
+  return product != Product::kDataGradient || !layers_[layer].reads_images;
+}
+
 Schedule::Plateau& Schedule::plateau_of(const Position& position) {
   for (auto& plateau : plateaus_) {
     if (plateau.position == position) return plateau;
@@ -130,7 +144,7 @@ double Schedule::approximated_share(int64_t steps) const {
     ++convolutions;
     for (int64_t rank = 0; rank < unlike_ranks; ++rank) {
       for (int64_t step = 0; step < steps; ++step) {
-        approximated += at(i, step, rank).dense() ? 0 : 1;
+        approximated += computed_at(i, step, rank).dense() ? 0 : 1;
       }
     }
   }

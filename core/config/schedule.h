@@ -44,6 +44,10 @@ class Schedule {
   // `layer` is the position in the list the schedule was made with, `rank` one of the ranks.
   Decision at(size_t layer, int64_t step, int64_t rank = 0) const;
 
+  // What of that is computed: images have no gradient, so nobody computes the data gradient of the
+  // layer that reads them, whatever the rules say of it.
+  Decision computed_at(size_t layer, int64_t step, int64_t rank = 0) const;
+
   // Whether a rule holds for some ranks and not for others.
   bool tells_ranks_apart() const { return tells_ranks_apart_; }
 
@@ -61,8 +65,8 @@ class Schedule {
   // plateau, the rules that wait for it begin or end. Returns whether this one did.
   bool observe(double accuracy, int64_t steps_done);
 
-  // The share of (layer, step) pairs with an approximated product, convolutions only, over
-  // `steps` steps from the first, as if no plateau came; the mean over the ranks.
+  // The share of (layer, step) pairs with an approximated product that is computed, convolutions
+  // only, over `steps` steps from the first, as if no plateau came; the mean over the ranks.
   double approximated_share(int64_t steps) const;
 
   // Throws Error(kUsage) where rules that overlap give a layer products that do not go together:
@@ -104,6 +108,7 @@ class Schedule {
   };
 
   Plateau& plateau_of(const Position& position);
+  bool computes(size_t layer, Product product) const;
 
   // The rules that may hold for a layer on one of the ranks, which are those at `candidates`.
   struct Situation {

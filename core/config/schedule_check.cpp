@@ -100,8 +100,7 @@ bool Schedule::acts(const Situation& situation) const {
     for (const auto product : kAllProducts) {
       const int rule = deciders[static_cast<size_t>(product)];
       if (rule < 0 || rules[static_cast<size_t>(rule)].method_at(layer) < 0) continue;
-      // Images have no gradient.
-      if (product != Product::kDataGradient || !layers_[layer].reads_images) return true;
+      if (computes(layer, product)) return true;
     }
   }
   return false;

@@ -179,6 +179,7 @@ class Expander {
     if (!is_new) return fit;
     try {
       const auto& layers = catalogue_.network(parse_spec(config.network).name).layers;
+      if (schedule.matrix_rows > 0) check_matrix_rows(schedule.matrix_rows, layers);
       const auto units = window_units(schedule.rules);
       const bool comparable = !units.steps || !units.shares;
       auto rules = schedule.rules;

@@ -26,6 +26,7 @@ struct LabelledSchedule {
   std::string label;
   std::vector<Rule> rules;
   std::vector<std::string> places;  // where each rule stands, for messages; empty: nowhere
+  size_t matrix_rows = 0;           // of the matrix that the rules were written as; 0: none
 };
 
 // A timing is this many processes, if there are so many seeds and nothing else is said: no verdict

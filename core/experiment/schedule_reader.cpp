@@ -51,7 +51,9 @@ class ScheduleReader {
       });
     } else if (const auto* matrix = table.get("matrix")) {
       source_.check_keys(table, path, {"label", "matrix", "key", "products", "when"});
-      schedule.rules = read_matrix(table, *matrix, path);
+      const auto rows = source_.texts(*matrix, path + ".matrix");
+      schedule.matrix_rows = rows.size();
+      schedule.rules = read_matrix(table, *matrix, rows, path);
       stand_at(schedule, *matrix, path + ".matrix");
     } else {
       schedule.rules.push_back(
@@ -130,8 +132,8 @@ class ScheduleReader {
   }
 
   std::vector<Rule> read_matrix(const toml::table& table, const toml::node& matrix,
+                                const std::vector<std::string>& rows,
                                 const std::string& path) const {
-    const auto rows = source_.texts(matrix, path + ".matrix");
     std::vector<std::pair<char, std::string>> key;
     if (const auto* node = table.get("key")) {
       for (const auto& [letter, value] : source_.table(*node, path + ".key")) {

@@ -32,9 +32,7 @@ class BernoulliCrs final : public DrawingMethod {
  private:
   Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const override {
     const auto n = static_cast<double>(scores.numel());
-    const auto total = scores.sum();
-    const auto share = at::where(total > 0, scores / total, at::zeros_like(scores));
-    const auto p = (share * static_cast<double>(k)).clamp_max(1) * (1 - mix()) + mix() / n;
+    const auto p = chances(scores, k);
     const auto u = uniform_draws(rng, {scores.numel()}, scores.device());
     const auto no_number = scores.isfinite().logical_not();
     const auto taken = (u < p).logical_or(no_number);
@@ -45,6 +43,22 @@ class BernoulliCrs final : public DrawingMethod {
     }
     const auto index = taken.nonzero().flatten();
     return {.index = index, .scale = p.index_select(0, index).reciprocal().to(at::kFloat)};
+  }
+
+  // sum (1 - p) / p s^2, for any p. Of a fixed size there is no closed form: it may leave some out.
+  double expected_square_of(const at::Tensor& scores, int64_t k,
+                            double /*exact_square*/) const override {
+    if (has_fixed_size()) return NAN;
+    const auto p = chances(scores, k);
+    return ((1 - p) / p * scores * scores).masked_fill(scores == 0, 0).sum().item<double>();
+  }
+
+  // Of every pair to be taken.
+  at::Tensor chances(const at::Tensor& scores, int64_t k) const {
+    const auto total = scores.sum();
+    const auto share = at::where(total > 0, scores / total, at::zeros_like(scores));
+    return (share * static_cast<double>(k)).clamp_max(1) * (1 - mix()) +
+           mix() / static_cast<double>(scores.numel());
   }
 
   static int64_t places(double n, double k) {

@@ -15,6 +15,19 @@ at::ScalarType norm_type(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+// Of the pairs that a product sums over.
+Axis sampled_axis(Product product) {
+  return product == Product::kForward        ? Axis::kInputChannels
+         : product == Product::kDataGradient ? Axis::kOutputChannels
+                                             : Axis::kExamples;
+}
+
+int64_t length_of(Axis axis, const Operands& o) {
+  return axis == Axis::kInputChannels    ? o.input_sizes[1]
+         : axis == Axis::kOutputChannels ? o.w.size(0)
+                                         : o.input_sizes[0];
+}
+
 }  // namespace
 
 SamplingMethod::SamplingMethod(const Params& params)
@@ -66,10 +79,8 @@ Plan SamplingMethod::plan(const Operands& o, const MethodCall& call) {
     }
     return *call.forward;
   }
-  if (o.input_sizes[1] < min_channels_) return Dense{};
-  const Axis axis = o.product == Product::kForward        ? Axis::kInputChannels
-                    : o.product == Product::kDataGradient ? Axis::kOutputChannels
-                                                          : Axis::kExamples;
+  if (is_exact(o)) return Dense{};
+  const Axis axis = sampled_axis(o.product);
   const auto of_pairs = scores(o, axis);
   const int64_t length = of_pairs.numel(), k = sample_size(length, of_pairs);
   if (k >= length) return Dense{};
@@ -78,14 +89,37 @@ Plan SamplingMethod::plan(const Operands& o, const MethodCall& call) {
   return sample;
 }
 
-int64_t SamplingMethod::sample_size(int64_t length, const at::Tensor& scores) const {
-  int64_t k = static_cast<int64_t>(std::floor(static_cast<double>(length) * ratio_));
-  if (share_ > 0) {
-    const auto sorted = std::get<0>(scores.sort(0, /*descending=*/true)).cumsum(0);
-    const double wanted = share_ * scores.sum().item<double>();
-    k = (sorted < wanted).sum().item<int64_t>() + 1;
-  }
+bool SamplingMethod::is_exact(const Operands& o) const { return o.input_sizes[1] < min_channels_; }
+
+int64_t SamplingMethod::sample_size(int64_t length) const {
+  const auto k = static_cast<int64_t>(std::floor(static_cast<double>(length) * ratio_));
   return std::min(std::max(k, min_k_), length);
+}
+
+int64_t SamplingMethod::sample_size(int64_t length, const at::Tensor& scores) const {
+  if (share_ <= 0) return sample_size(length);
+  const auto sorted = std::get<0>(scores.sort(0, /*descending=*/true)).cumsum(0);
+  const double wanted = share_ * scores.sum().item<double>();
+  const int64_t k = (sorted < wanted).sum().item<int64_t>() + 1;
+  return std::min(std::max(k, min_k_), length);
+}
+
+std::optional<int64_t> SamplingMethod::sample_size(const Operands& o) const {
+  const int64_t length = length_of(sampled_axis(o.product), o);
+  if (is_exact(o)) return length;
+  return share_ > 0 ? std::nullopt : std::optional(sample_size(length));
+}
+
+double SamplingMethod::expected_square(const Operands& o, double exact_square) const {
+  const auto k = sample_size(o);
+  if (!k) return NAN;
+  const Axis axis = sampled_axis(o.product);
+  return *k == length_of(axis, o) ? 0 : expected_square_of(scores(o, axis), *k, exact_square);
+}
+
+double SamplingMethod::expected_square_of(const at::Tensor& /*scores*/, int64_t /*k*/,
+                                          double /*exact_square*/) const {
+  return NAN;
 }
 
 at::Tensor SamplingMethod::scores(const Operands& o, Axis axis) const {

@@ -13,6 +13,9 @@
 //   black_box        sampled forward product, exact gradients
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "core/methods/method.h"
 
 namespace approx {
@@ -29,6 +32,15 @@ class SamplingMethod : public Method {
   }
   Keep keep() const final { return mode_ == Mode::kBoth ? Keep::kSample : Keep::kInput; }
 
+  // How many pairs of the product the method goes by: k, or all of them where it leaves the product
+  // exact. Nothing where the scores decide (`share`).
+  std::optional<int64_t> sample_size(const Operands& operands) const;
+
+  // E|err|^2 of a product of matrices, such as that of 1x1 kernels, over the draws of a sample;
+  // `exact_square` is |exact product|^2. NaN where there is no closed form: where nothing is drawn,
+  // and where the scores decide how many pairs are taken.
+  double expected_square(const Operands& operands, double exact_square) const;
+
   // The parameters `ratio`, `min_k`, `share`, `min_channels` and `mode`.
   static void declare(MethodEntry& entry);
 
@@ -40,10 +52,15 @@ class SamplingMethod : public Method {
   // for the device in every step.
   virtual Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const = 0;
 
+  // Of `choose` with as many pairs, see expected_square(); NaN where there is no closed form.
+  virtual double expected_square_of(const at::Tensor& scores, int64_t k, double exact_square) const;
+
   // The norms of both slices multiplied, [n] double.
   virtual at::Tensor scores(const Operands& operands, Axis axis) const;
 
  private:
+  bool is_exact(const Operands& operands) const;
+  int64_t sample_size(int64_t length) const;  // by ratio
   int64_t sample_size(int64_t length, const at::Tensor& scores) const;
 
   const Mode mode_;

@@ -3,15 +3,16 @@
 // normal entries of standard deviation 1, both matrices of mean 1, or one of them of mean 0.
 //
 // Beside the mean of the error stands its root mean square, which has closed forms for the sampling
-// methods: E|err|^2 = ((sum s)^2 - |AB|^2) / k for crs with the paper's probabilities (Eq. 5, whose
-// sum goes over all n pairs), and sum (1 - p) / p s^2 for bernoulli_crs of the size drawn.
+// methods: E|err|^2 = (sum s^2 / p - |AB|^2) / k for crs, with the paper's probabilities
+// ((sum s)^2 - |AB|^2) / k (Eq. 5, whose sum goes over all n pairs), and sum (1 - p) / p s^2 for
+// bernoulli_crs of the size drawn. The methods compute them from the p and k that they draw by.
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
-#include "core/methods/method.h"
+#include "core/methods/sampling.h"
 #include "core/studies/study.h"
 #include "kernels/draws.h"
 #include "kernels/kernel.h"
@@ -38,20 +39,18 @@ Operands product_of(const at::Tensor& a, const at::Tensor& b) {
   return o;
 }
 
+// How many pairs a method takes or draws of n; null where their scores decide, or nobody says it.
+Json pairs_of(const Method& method, const Operands& o) {
+  const auto* sampling = dynamic_cast<const SamplingMethod*>(&method);
+  const auto k = sampling == nullptr ? std::nullopt : sampling->sample_size(o);
+  return k ? Json(*k) : Json();
+}
+
 // E|err|^2 of one pair of matrices, NaN where there is no closed form.
-double expected_square(const std::string& method, const at::Tensor& a, const at::Tensor& b,
-                       double k) {
-  const auto s = (a.norm(2, 0) * b.norm(2, 1)).to(at::kDouble);
-  const double total = s.sum().item<double>();
-  if (method.starts_with("crs")) {
-    const double exact = a.matmul(b).square().sum().item<double>();
-    return (total * total - exact) / k;
-  }
-  if (method.starts_with("bernoulli_crs") && method.find("size=fixed") == std::string::npos) {
-    const auto p = (s * (k / total)).clamp_max(1);
-    return ((1 - p) / p * s * s).sum().item<double>();
-  }
-  return NAN;
+double expected_square(const Method& method, const Operands& o, const at::Tensor& exact) {
+  const auto* sampling = dynamic_cast<const SamplingMethod*>(&method);
+  if (sampling == nullptr) return NAN;
+  return sampling->expected_square(o, exact.square().sum().item<double>());
 }
 
 // That a method samples products that nobody else sees.
@@ -76,6 +75,7 @@ StudyTable study_matmul_error(const StudyRequest& request) {
       std::unique_ptr<Method> method;
       std::vector<double> errors, gaps;  // gaps: squared error less its expectation
       double squares = 0, expected = 0;
+      Json k = nullptr;
     };
     std::vector<Case> cases;
     for (const auto& method : request.methods) {
@@ -102,22 +102,22 @@ StudyTable study_matmul_error(const StudyRequest& request) {
         const double error = (result - exact).norm().item<double>() / scale;
         c.errors.push_back(error);
         c.squares += error * error;
-        const double k = std::floor(c.ratio * static_cast<double>(n));
-        const double expected = expected_square(c.text, a, b, k) / (scale * scale);
+        const double expected = expected_square(*c.method, o, exact) / (scale * scale);
         c.expected += expected;
         c.gaps.push_back(error * error - expected);
+        c.k = pairs_of(*c.method, o);
       }
     }
     for (const auto& c : cases) {
       const auto error = mean_of(c.errors);
       const auto count = static_cast<double>(runs);
       // Of one pair of matrices the squared error has a known expectation; relative to it, how far
-      // the mean is off, and how far chance takes it.
+      // the mean is off, and how far chance takes it. Nothing where all pairs are taken.
       const auto gap = mean_of(c.gaps);
-      const double expected = c.expected / count;
-      table.add({label, c.text, c.ratio, static_cast<int64_t>(std::floor(c.ratio * double(n))),
-                 runs, error.value, error.half, std::sqrt(c.squares / count), std::sqrt(expected),
-                 gap.value / expected, gap.half / expected});
+      const double expected = c.expected / count, unit = expected > 0 ? expected : NAN;
+      table.add({label, c.text, c.ratio, c.k, runs, error.value, error.half,
+                 std::sqrt(c.squares / count), std::sqrt(expected), gap.value / unit,
+                 gap.half / unit});
     }
   }
   return table;

@@ -30,7 +30,7 @@ Table schedule_picture(const std::vector<Rule>& rules, const std::string& networ
     ++index;
     for (int64_t step = 0; step < extent.steps; ++step) {
       std::string text;
-      const auto decision = schedule.at(at, step, extent.rank);
+      const auto decision = schedule.computed_at(at, step, extent.rank);
       for (const Product product : kAllProducts) {
         const int chosen = decision.of(product);
         if (chosen == Decision::kDense) continue;

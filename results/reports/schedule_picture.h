@@ -25,7 +25,8 @@ struct PictureExtent {
   int64_t ranks = 1, rank = 0;                        // of the training, and which of them is drawn
 };
 
-// Columns layer_index, layer, step, method ("" where all products are exact; else the methods).
+// Columns layer_index, layer, step, method ("" where all products that are computed are exact; else
+// the methods).
 // `method` is the run's, "" where there is no run. Throws Error(kUsage) as Schedule does.
 Table schedule_picture(const std::vector<Rule>& rules, const std::string& network,
                        const std::string& method, const Catalogue& catalogue,

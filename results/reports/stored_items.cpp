@@ -4,14 +4,25 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/params.h"
 #include "results/reports/contents.h"
 #include "results/reports/rows.h"
 
 namespace approx {
 namespace {
 
-// Over the products that its runs approximated, weighted by their work.
+// What is left of a product: the entries of a pruned gradient that stayed, or, where none was
+// pruned, as under a sampling method, the pairs that were taken. Nothing for one that came out
+// exact.
+std::optional<double> share_left(const LayerCount& count) {
+  if (count.density) return count.density;
+  if (count.macs_done >= count.macs_dense) return std::nullopt;
+  return static_cast<double>(count.macs_done) / static_cast<double>(count.macs_dense);
+}
+
+// Over the products that its runs approximated by the row's own method, weighted by their work.
 std::optional<double> density_of(const RowSet& set, const Row& row) {
+  const std::string method = parse_spec(row.first->method).name;
   double kept = 0, all = 0;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
@@ -19,8 +30,10 @@ std::optional<double> density_of(const RowSet& set, const Row& row) {
     const auto counts = set.contents().layers.find(run->run_id);
     if (counts == set.contents().layers.end()) continue;
     for (const auto& count : counts->second) {
-      if (!count.density || is_dense(count.method)) continue;
-      kept += *count.density * static_cast<double>(count.macs_dense);
+      if (is_dense(count.method) || parse_spec(count.method).name != method) continue;
+      const auto share = share_left(count);
+      if (!share) continue;
+      kept += *share * static_cast<double>(count.macs_dense);
       all += static_cast<double>(count.macs_dense);
     }
   }

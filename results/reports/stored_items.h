@@ -48,7 +48,9 @@ Scale most_measured(const Experiment& layout, const ItemAtScale& at_scale,
 struct StoredRows {
   // Of timing runs, the least that the 95 % interval has; the estimate where there is none.
   std::map<LabelKey, double> speedups;
-  std::map<LabelKey, double> densities;  // what was kept of what was approximated, a share
+  // What the row's method kept of what it approximated, a share: of the entries of the gradients
+  // that it pruned; where it pruned none, of the pairs of its products.
+  std::map<LabelKey, double> densities;
   std::map<LabelKey, int64_t> steps_per_epoch;
   std::set<LabelKey> disturbed;  // those whose timings do not count
 };

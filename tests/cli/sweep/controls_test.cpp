@@ -131,6 +131,10 @@ Catalogue twins() {
   chooser.name = "data_chooser";
   chooser.twin_by_density = true;
   catalogue.methods.push_back(chooser);
+  chooser.name = "sharer";
+  chooser.twin_by_density = false;
+  chooser.params = {{"ratio", 0.04, "", 0, 1}};
+  catalogue.methods.push_back(chooser);
   return catalogue;
 }
 
@@ -147,6 +151,10 @@ TEST(RandomTwin, HasTheParametersThatBothDeclare) {
   EXPECT_EQ(twin("data_chooser"), "how much it keeps fo");
   EXPECT_EQ(twin("data_chooser", 0.25), "picker:k=3,ratio=0.25,share=0,fixed=2");
   EXPECT_EQ(twin("chooser:share=0.9", 0.5), "picker:k=3,ratio=0.5,share=0,fixed=2");
+  // A ratio of 0 would say to the picker to go by its k.
+  EXPECT_EQ(twin("sharer"), "picker:k=1,ratio=0.04,share=0,fixed=2");
+  EXPECT_EQ(twin("sharer:ratio=0"), "the share it keeps i");
+  EXPECT_EQ(twin("data_chooser", 0), "the share it keeps i");
 }
 
 TEST(Controls, ARandomChoiceIsARowOfItsOwn) {
@@ -166,6 +174,31 @@ TEST(Controls, ARandomChoiceIsARowOfItsOwn) {
   EXPECT_EQ(control.config.purpose, Purpose::kTiming);
   ASSERT_EQ(left_out.size(), 1u);
   EXPECT_NE(left_out[0].find("random, S on wang_cnn2: it chooses nothing"), std::string::npos);
+}
+
+// A control replaces the method of the run alone; what a rule chooses by looking it would keep.
+TEST(Controls, NoRandomChoiceWhereRulesChooseThemselves) {
+  const auto controlled = [](const std::string& method, const std::vector<Rule>& rules) {
+    auto experiment = grid();
+    auto& runs = std::get<Trainings>(experiment.work).runs;
+    std::erase_if(runs, [](const PlannedRun& run) { return run.method_label != "Zero"; });
+    for (auto& run : runs) run.config.method = method, run.config.schedule = rules;
+    const size_t before = runs.size();
+    const auto left_out =
+        add_controls(experiment, {.random = true}, {}, twins(), controls_checksum);
+    EXPECT_EQ(experiment.runs().size() > before, left_out.empty());
+    return left_out.empty() ? "" : left_out.at(0);
+  };
+  EXPECT_EQ(controlled("mixed", {{.layers = "1", .method = "zero"}, {.method = "chooser"}}),
+            "Zero, S on wang_cnn2: its rules name methods of their own, which a control does not "
+            "replace");
+  EXPECT_EQ(controlled("chooser", {{.layers = "1"}, {.layers = "2", .method = "chooser:k=2"}}),
+            "Zero, S on wang_cnn2: a rule names chooser:k=2 of its own, which a control does not "
+            "replace");
+  EXPECT_EQ(controlled("chooser", {{.layers = "1::1"},
+                                   {.layers = "1", .steps = "::2", .method = "zero"},
+                                   {.layers = "2", .steps = "::2", .method = "dense"}}),
+            "");
 }
 
 TEST(Controls, ASmallerNetworkForEachDenseRun) {

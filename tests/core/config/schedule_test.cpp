@@ -312,6 +312,14 @@ TEST(Matrix, RejectsBadOnes) {
   EXPECT_THROW(matrix_rules(std::vector<std::string>(101, std::string(100, '.')), {}), Error);
 }
 
+TEST(Matrix, HasARowForEachConvolution) {
+  EXPECT_NO_THROW(check_matrix_rows(19, layers_of("resnet20")));
+  EXPECT_EQ(schedule_message([] { check_matrix_rows(1, layers_of("resnet20")); }),
+            "matrix: 1 row, and the network has 19 convolutions; write a row for each, of dots "
+            "where it is exact");
+  EXPECT_NE(schedule_message([] { check_matrix_rows(20, layers_of("resnet20")); }), "no error");
+}
+
 TEST(Rule, SurvivesJson) {
   Rule rule{"2::4+name=fc", "::2", {Product::kForward, Product::kWeightGradient}, "zero", "1ep",
             "0.5dur",       "1::2"};
@@ -552,6 +560,21 @@ TEST(Acts, WhatLaterRulesTakeBackIsNothing) {
 TEST(Acts, ImagesHaveNoGradient) {
   EXPECT_NE(idleness({rule_of("1", "meprop", {Product::kDataGradient})}), "");
   EXPECT_EQ(idleness({rule_of("1", "meprop")}), "");
+}
+
+// What nobody computes is not approximated either, whatever rules say of it.
+TEST(Schedule, NoGradientOfTheImagesIsCounted) {
+  const auto gradients = make({rule_of("1::1", "meprop", {Product::kDataGradient})});
+  EXPECT_DOUBLE_EQ(gradients.approximated_share(10), 18.0 / 19);
+  EXPECT_FALSE(gradients.at(0, 0).dense());
+  EXPECT_TRUE(gradients.computed_at(0, 0).dense());
+  EXPECT_EQ(gradients.computed_at(1, 0), gradients.at(1, 0));
+  EXPECT_EQ(make({rule_of("1", "meprop", {Product::kDataGradient})}).approximated_share(10), 0);
+  // Its other products count.
+  const auto both = make({rule_of("1", "meprop")});
+  EXPECT_DOUBLE_EQ(both.approximated_share(10), 1.0 / 19);
+  EXPECT_EQ(both.computed_at(0, 0).of(Product::kDataGradient), Decision::kDense);
+  EXPECT_NE(both.computed_at(0, 0).of(Product::kWeightGradient), Decision::kDense);
 }
 
 TEST(Acts, AMethodMayLeaveLayersExact) {

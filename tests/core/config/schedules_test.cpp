@@ -80,5 +80,19 @@ TEST(EverySchedule, WorksWithItsDefaultsAndSaysWhatItIs) {
   }
 }
 
+TEST(SliceSchedule, TakesEveryKindOfWindowAndSaysSo) {
+  int windows = 0;
+  for (const auto& spec : Registry<ScheduleEntry>::instance().find("slice").params) {
+    if (spec.name != "from" && spec.name != "until") continue;
+    ++windows;
+    for (const char* text : {"300ba", "10ep", "0.25dur", "plateau", "plateau:patience=3"}) {
+      EXPECT_NE(spec.help.find(text), std::string::npos) << spec.help;
+      const auto rules = make_schedule(fmt::format("slice:{}={}", spec.name, text));
+      EXPECT_NO_THROW(check_rule(rules.at(0), test_catalogue())) << text;
+    }
+  }
+  EXPECT_EQ(windows, 2);
+}
+
 }  // namespace
 }  // namespace approx

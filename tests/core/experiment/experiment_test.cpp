@@ -490,12 +490,24 @@ TEST(ParseExperiment, ExcludesTimingsThatDoNotComeByTheirSchedule) {
 
 TEST(ParseExperiment, ReadsAMatrixThatMixesMethods) {
   const auto experiment = parse(with(R"(method = ["dense", "mixed"]
-network = "resnet20"
-schedule = {label = "Figure 3", matrix = [".ZRZ", "..R.", "A.R.", "A...", "AZ.Z"], key = {Z = "zero", R = "random", A = "topk_position"}, products = "weight_gradient"})"));
+network = "small_cnn"
+schedule = {label = "Figure 3", matrix = [".ZRZ", "A.R."], key = {Z = "zero", R = "random", A = "topk_position"}, products = "weight_gradient"})"));
   ASSERT_EQ(experiment.runs().size(), 2u);
   EXPECT_EQ(experiment.runs()[1].config.method, "mixed");
-  EXPECT_EQ(experiment.runs()[1].config.schedule.size(), 10u);
+  EXPECT_EQ(experiment.runs()[1].config.schedule.size(), 5u);
   EXPECT_EQ(experiment.runs()[1].excluded, "");
+}
+
+// Layers beyond its last row would be exact, and nothing would say so.
+TEST(ParseExperiment, AMatrixIsForANetworkOfAsManyConvolutions) {
+  const auto experiment =
+      parse(with("network = [\"small_cnn\", \"resnet20\"]\nmethod = \"zero\"\n"
+                 "schedule = {label = \"M\", matrix = [\"*.\", \"..\"]}"));
+  ASSERT_EQ(experiment.runs().size(), 2u);
+  EXPECT_EQ(experiment.runs()[0].excluded, "");
+  EXPECT_EQ(experiment.runs()[1].excluded,
+            "matrix: 2 rows, and the network has 19 convolutions; write a row for each, of dots "
+            "where it is exact");
 }
 
 TEST(ParseExperiment, ReadsRules) {

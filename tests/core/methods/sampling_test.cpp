@@ -499,6 +499,46 @@ TEST(Sampling, VarianceIsTheClosedForm) {
   EXPECT_NEAR(bernoulli.squared_error, expected, kSigmas * bernoulli.squared_error_se);
 }
 
+// And the methods say it of themselves, by the p and k that their parameters give.
+TEST(Sampling, VarianceIsWhatTheMethodExpects) {
+  auto o = with_product(random_operands({7, 20, 5, 1, 1, 1, 0}), Product::kForward);
+  // Pairs that weigh unlike each other, so that it shows by which chances they are drawn.
+  o.x = o.x * at::arange(1, 21, o.x.options()).square().view({1, 20, 1, 1});
+  const double exact = reference::product(o).tensor().square().sum().item<double>();
+  const auto expected = [&](const std::string& text) {
+    const auto method = make_method(text + ",mode=black_box");
+    return dynamic_cast<const SamplingMethod&>(*method).expected_square(o, exact);
+  };
+  for (const std::string text :
+       {"crs:ratio=0.4", "crs:ratio=0.4,mix=0.5", "crs:ratio=0.1,min_k=8,mix=0.1,size=fixed",
+        "bernoulli_crs:ratio=0.4", "bernoulli_crs:ratio=0.4,mix=0.5",
+        "bernoulli_crs:ratio=0.1,min_k=8,mix=0.1"}) {
+    const auto draws = draws_of(text + ",mode=black_box", o, 4000);
+    EXPECT_NEAR(draws.squared_error, expected(text), kSigmas * draws.squared_error_se) << text;
+  }
+  for (const auto* text : {"crs:share=0.8", "bernoulli_crs:share=0.8", "topk_crs:ratio=0.4",
+                           "bernoulli_crs:ratio=0.4,size=fixed"}) {
+    EXPECT_TRUE(std::isnan(expected(text))) << text;
+  }
+  EXPECT_EQ(expected("crs:min_k=20"), 0) << "all pairs: exact";
+  EXPECT_EQ(expected("crs:min_channels=21"), 0) << "a narrow layer is exact";
+}
+
+TEST(Sampling, SaysHowManyPairsItGoesBy) {
+  const auto all = random_operands({7, 20, 5, 6, 1, 1, 0});
+  const auto size = [&](const std::string& text, Product product = Product::kForward) {
+    const auto method = make_method("crs:" + text);
+    return dynamic_cast<const SamplingMethod&>(*method).sample_size(with_product(all, product));
+  };
+  EXPECT_EQ(size("ratio=0.4"), 8);
+  EXPECT_EQ(size("ratio=0.4,min_k=9"), 9);
+  EXPECT_EQ(size("ratio=0.4,min_k=30"), 20);
+  EXPECT_EQ(size("ratio=0.4,min_channels=21"), 20);
+  EXPECT_EQ(size("ratio=0.5,mode=backward", Product::kDataGradient), 3);
+  EXPECT_EQ(size("ratio=0.5,mode=backward", Product::kWeightGradient), 3);
+  EXPECT_EQ(size("share=0.5"), std::nullopt);
+}
+
 TEST(Sampling, NothingToChooseFromIsAProductOfZero) {
   for (const auto* text :
        {"crs:mode=black_box", "bernoulli_crs:mode=black_box", "crs:mode=black_box,size=fixed",

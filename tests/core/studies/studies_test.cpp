@@ -61,6 +61,32 @@ TEST(MatmulErrorStudy, GivesTheKnownErrorsAndTheClosedForms) {
   EXPECT_EQ(found, known.size());
 }
 
+// The closed form and k are those of the method as it was asked for, not of its defaults.
+TEST(MatmulErrorStudy, GoesByTheParametersOfItsMethods) {
+  const std::vector<std::string> methods = {"crs:min_k=10", "bernoulli_crs:mix=0.5",
+                                            "crs:share=0.5", "topk_crs:min_k=20"};
+  std::map<std::string, int> seen;
+  for (const auto& row : rows_of("matmul-error", "size=20,runs=100", methods)) {
+    SCOPED_TRACE(row.dump());
+    const std::string text = row["method"];
+    for (const auto& method : methods) seen[method] += text.starts_with(method);
+    const auto by_ratio = static_cast<int64_t>(std::floor(row["ratio"].get<double>() * 20));
+    if (text.starts_with("crs:share")) {
+      EXPECT_TRUE(row["k"].is_null() && row["rms_closed_form"].is_null() && row["gap"].is_null());
+    } else if (text.starts_with("topk_crs")) {
+      EXPECT_EQ(row["k"], 20) << "all pairs: exact";
+      EXPECT_EQ(row["rms_closed_form"], 0);
+      EXPECT_TRUE(row["gap"].is_null());
+    } else {
+      const bool has_least = text.starts_with("crs:min_k");
+      EXPECT_EQ(row["k"], has_least ? std::max<int64_t>(by_ratio, 10) : by_ratio);
+      // Three intervals are six standard errors: of a p or k that is not its own it is off by more.
+      EXPECT_LE(std::abs(row["gap"].get<double>()), 3 * row["gap_half"].get<double>());
+    }
+  }
+  for (const auto& method : methods) EXPECT_EQ(seen[method], 18) << method;
+}
+
 TEST(RegressionStudy, MeasuresWhatTheEquationsPredict) {
   double bias = 0;
   std::map<std::string, double> errors;
