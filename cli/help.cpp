@@ -124,14 +124,14 @@ std::string help_text(const CLI::App& command) {
     out += "\n";
   }
   const std::string path = path_of(command);
-  std::string usage = "Usage: " + path + " [OPTIONS]";
+  std::string words;  // that stand behind the name of a command, where there are commands
   std::string positionals;
   std::vector<std::string> groups;
   for (const auto* option : command.get_options()) {
     if (option->get_group().empty()) continue;
     if (option->get_positional()) {
       const std::string name = option->get_name(true);
-      usage += option->get_required() ? " " + name : " [" + name + "]";
+      words += option->get_required() ? " " + name : " [" + name + "]";
       positionals += entry(name, option->get_description());
     } else if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end()) {
       groups.push_back(option->get_group());
@@ -139,7 +139,9 @@ std::string help_text(const CLI::App& command) {
   }
   const auto commands = command.get_subcommands(
       [](const CLI::App* sub) { return !sub->get_name().empty() && !sub->get_group().empty(); });
+  std::string usage = "Usage: " + path + " [OPTIONS]";
   if (!commands.empty()) usage += positionals.empty() ? " COMMAND" : " [COMMAND]";
+  usage += words;
   out += entry(command.get_description(), "");
   out = out.substr(0, out.find_last_not_of(" \n") + 1) + "\n\n" + usage + "\n";
   if (!commands.empty()) {

@@ -1,6 +1,7 @@
 // `approxtrain list`: what there is to name in an experiment, with parameters, ranges and sources.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -269,7 +270,16 @@ struct Kind {
   const char* name;
   const char* help;
   Listing (*make)(const GlobalOptions&);
+  bool of_runs = false;  // beside what may be run stands, or could stand, what was
 };
+
+// A name that the user gave is a slip where there is no such file; the default may come yet.
+void check_db(const GlobalOptions& options) {
+  std::error_code unreadable;
+  if (options.default_db || std::filesystem::exists(options.db, unreadable)) return;
+  throw database_error("{}: no such database; a sweep makes one, --db names another",
+                       printable(options.db));
+}
 
 // How many there are of each kind, the first of them, and the command that shows all.
 Listing overview(std::span<const Kind> kinds, const GlobalOptions& options) {
@@ -312,17 +322,23 @@ void add_list(CLI::App& app, GlobalOptions& options) {
       {"schedules", "Schedules and their parameters", list_schedules},
       {"networks", "Networks, their sizes and convolutions", list_networks},
       {"datasets", "Data sets the program knows", list_datasets},
-      {"experiments", "Experiment files that a sweep finds by name", list_experiments},
-      {"papers", "Tables and figures of the papers, and what the store has of them", list_papers}};
+      {"experiments", "Experiment files that a sweep finds by name", list_experiments, true},
+      {"papers", "Tables and figures of the papers, and what the store has of them", list_papers,
+       true}};
   for (const auto& kind : kKinds) {
     auto* sub = command->add_subcommand(kind.name, kind.help);
     sub->footer(fmt::format("approxtrain list {} --format json", kind.name));
     auto format = std::make_shared<std::string>("md");
     add_choice(*sub, "--format", *format, {"md", "csv", "json"}, "md, csv or json (default md)");
-    sub->callback([format, make = kind.make, &options] { print(make(options), *format); });
+    sub->callback([format, kind, &options] {
+      if (kind.of_runs) check_db(options);
+      print(kind.make(options), *format);
+    });
   }
   command->callback([command, &options] {
-    if (command->get_subcommands().empty()) print(overview(kKinds, options), "md");
+    if (!command->get_subcommands().empty()) return;
+    check_db(options);
+    print(overview(kKinds, options), "md");
   });
 }
 

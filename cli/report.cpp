@@ -168,8 +168,8 @@ void add_report(CLI::App& app, GlobalOptions& options) {
                 "10%",
                 printable(text));
           },
-          "What a method may lose, points (0.5pp) or a share of the dense error (10%); default 10% "
-          "for advice, else 0.5pp")
+          "What a method may lose (advice, compare, and to choose a target where --target may): "
+          "points (0.5pp) or a share of the dense error (10%); default 10% for advice, else 0.5pp")
       ->type_name("MARGIN");
   report
       ->add_option_function<std::string>(
@@ -183,7 +183,8 @@ void add_report(CLI::App& app, GlobalOptions& options) {
             }
             flags->report.target = target->value;
           },
-          "Accuracy to reach, a share (tta, profile; default the experiment's, else from dense)")
+          "Accuracy to reach, a share (table, tta, profile, advice, cascade; default the "
+          "experiment's, else from dense, in table none)")
       ->type_name("SHARE");
   // The options above may stand before or after the name of the table.
   const auto add_table = [&](const std::string& name, const std::string& about) {

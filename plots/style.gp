@@ -13,9 +13,9 @@ if (bad) {
 set encoding utf8
 
 # gnuplot 5.4 cuts a quoted field of a CSV at its first comma, so the table is read through awk:
-# tabs for commas, a character that no table has for quotes, which text() turns back, and one column
-# more, since an empty last one would be read as its header.
-table = '< awk ''{ n = split($0, p, "\""); line = ""; for (i = 1; i <= n; ++i) { \
+# tabs for commas (a tab in a field becomes a blank), a character that no table has for quotes, which
+# text() turns back, and one column more, since an empty last one would be read as its header.
+table = '< awk ''{ gsub(/\t/, " "); n = split($0, p, "\""); line = ""; for (i = 1; i <= n; ++i) { \
   if (i % 2 && i > 1 && i < n && p[i] == "") p[i] = "\001"; \
   if (i % 2) gsub(/,/, "\t", p[i]); \
   line = line p[i] } print line "\t-" }'' "' . csv . '"'
@@ -130,14 +130,25 @@ reading = "if (lines_read > 0) { set table $seen; \
 
 ml = 80; mr = 25; mt = 40; mb = 75; pw = 420; ph = 300
 across = 1; down = 1
+# Of panels below each other that differ in height (`ph`, set before each `eval frame`): what all of
+# them take with their margins, and those above the next one.
+stacked = 0; before = 0
 entries = 0; letters = 0; heading = ""
+# Cairo draws no picture of more than 32,767 pixels a side.
+most_pixels = 32000
 crown = "if (head) { set label 99 above at screen 0.5, 1 - 14.0 / height center }"
 page = "cell = ml + pw + mr; tall = mt + ph + mb; \
-  width = larger(cell * across, larger(480, 8 * letters + 80)); \
-  keycols = larger(1, int(width / (letters * 8.0 + 60))); \
+  width = larger(cell * across, larger(480, 8 * letters + 105)); \
+  keycols = larger(1, int(width / (letters * 8.0 + 85))); \
   keyrows = entries ? int((entries - 1) / keycols) + 1 : 0; \
   legend = keyrows ? 20 * keyrows + 14 : 0; above = wrapped(heading, int(width / 7.5)); \
-  head = heading eq '' ? 0 : 18 * lines_of(above) + 8; height = head + tall * down + legend; \
+  head = heading eq '' ? 0 : 18 * lines_of(above) + 8; \
+  height = head + (stacked ? stacked : tall * down) + legend; \
+  if (ending eq '.png' && larger(width, height) > most_pixels) { \
+    print sprintf('a PNG of %d x %d pixels cannot be drawn: take an SVG (--format svg)', \
+                  width, height); \
+    exit status 1 \
+  }; \
   if (ending eq '.svg') { \
     set terminal svg noenhanced size width, height font 'sans,13' background 'white' \
   } else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) { \
@@ -149,7 +160,8 @@ page = "cell = ml + pw + mr; tall = mt + ph + mb; \
   eval crown"
 
 # Panel `at`, counted from 0 along the rows.
-frame = "x0 = (at % across) * cell + ml; y0 = head + int(at / across) * tall + mt; \
+frame = "x0 = (at % across) * cell + ml; \
+  y0 = head + (stacked ? before : int(at / across) * tall) + mt; \
   if (at) { unset label 99 } else { eval crown }; \
   set lmargin at screen x0 / real(width); set rmargin at screen (x0 + pw) / real(width); \
   set tmargin at screen 1 - y0 / real(height); \
@@ -160,7 +172,7 @@ strip = "unset title; unset label; unset arrow; unset xlabel; unset ylabel; unse
   unset border; unset grid; unset logscale; \
   set lmargin at screen 0; set rmargin at screen 1; set bmargin at screen 0; \
   set tmargin at screen legend / real(height); \
-  set key center center horizontal Left reverse maxcols keycols samplen 2.5; \
+  set key center center horizontal Left reverse maxcols keycols samplen 6; \
   set xrange [0:1]; set yrange [0:1]"
 
 # A table without rows.

@@ -74,36 +74,8 @@ std::string jsonl(const Table& table) {
   return out;
 }
 
-// On one line of a terminal: names from a database may hold what a terminal obeys.
-std::string on_one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      out += ' ';
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-std::string md_cell(const std::string& text) {
-  std::string out;
-  for (const char c : on_one_line(text)) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 std::string markdown(const Table& table) {
-  auto [header, rows] = text_of(table);
-  for (auto& row : rows) {
-    for (auto& cell : row) cell = md_cell(cell);
-  }
+  const auto [header, rows] = text_of(table);
   std::string out = table.title.empty() ? "" : "### " + on_one_line(table.title) + "\n\n";
   out += markdown_table(header, rows, Alignment::kLeft);
   if (!table.notes.empty()) out += "\n";

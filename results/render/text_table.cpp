@@ -36,6 +36,18 @@ struct MarkdownColumn {
   bool right = false;
 };
 
+TextRow markdown_cells(const TextRow& texts) {
+  TextRow cells;
+  for (const auto& text : texts) {
+    auto& cell = cells.emplace_back();
+    for (const char c : on_one_line(text)) {
+      if (c == '|') cell += '\\';
+      cell += c;
+    }
+  }
+  return cells;
+}
+
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted(1, '"');
@@ -45,8 +57,26 @@ std::string csv_cell(const std::string& text) {
 
 }  // namespace
 
-std::string markdown_table(const TextRow& header, const std::vector<TextRow>& rows,
+std::string on_one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      out += ' ';
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string markdown_table(const TextRow& header_texts, const std::vector<TextRow>& row_texts,
                            Alignment alignment) {
+  const TextRow header = markdown_cells(header_texts);
+  std::vector<TextRow> rows;
+  for (const auto& texts : row_texts) rows.push_back(markdown_cells(texts));
   std::vector<MarkdownColumn> columns(header.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     auto& [width, right] = columns[i];

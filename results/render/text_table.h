@@ -12,7 +12,10 @@ using TextRow = std::vector<std::string>;
 // A column of numbers is set to the right and marked so, or all are to the left and none is marked.
 enum class Alignment { kNumbersRight, kLeft };
 
-// Markdown, columns padded. The cells are taken as they are.
+// On one line of a terminal: names from a database may hold what a terminal obeys.
+std::string on_one_line(std::string_view text);
+
+// Markdown, columns padded. Any text may be a cell: on one line, its bars escaped.
 std::string markdown_table(const TextRow& header, const std::vector<TextRow>& rows,
                            Alignment alignment = Alignment::kNumbersRight);
 

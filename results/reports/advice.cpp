@@ -227,13 +227,14 @@ std::string same_time_text(const AdviceLine& line) {
                      p ? fmt::format(", p={:.2g}", *p) : "", fixed(epochs, 2));
 }
 
-// "1.31× [1.20, 1.43]; 60 % reached 6/6, dense in the same time 4/6". Of step times that may have
+// "1.31× [1.20, 1.43]; 60.00 % reached 6/6, dense in the same time 4/6", the target rounded as
+// report_tta rounds it. Of step times that may have
 // shared the machine there is no ratio here.
 std::string advice_target_text(const AdviceLine& line) {
   if (line.target == nullptr) return "–";
   std::string text = fmt::format(
       "{}; {} % reached {}/{}", line.target->is_isolated() ? speedup_text(*line.target) : "–",
-      shortest(shown_percent(line.target->target)), line.target->time.reached, line.target->time.n);
+      fixed(shown_percent(line.target->target), 2), line.target->time.reached, line.target->time.n);
   if (line.control.tried > 0) {
     text += fmt::format(", dense in the same time {}/{}", line.control.reached, line.control.tried);
   }

@@ -12,6 +12,7 @@
 #include "base/numbers.h"
 #include "results/render/column.h"
 #include "results/reports/contents.h"
+#include "results/reports/kernel_lines.h"
 #include "results/reports/rows.h"
 #include "results/reports/sound_numbers.h"
 #include "results/stats/stats.h"
@@ -46,8 +47,8 @@ std::vector<double> without_seeds(const BySeed& by_seed) {
   return values;
 }
 
-// Equal runs give equal numbers: where there are too few for an interval, the seeds that both
-// stores have still show whether they are equal.
+// Equal runs give equal numbers: where there are too few for an interval's verdict, the seeds that
+// both stores have still show whether they are equal.
 Change change_by_seed(const BySeed& a, const BySeed& b) {
   bool any = false;
   for (const auto& [seed, value] : a) {
@@ -112,12 +113,14 @@ struct KernelKey {
 };
 
 struct KernelRatio {
-  std::string what;  // shown
-  Ratio ratio;       // against the exact product
+  std::string label;  // of its shape, "" for none
+  Ratio ratio;        // against the exact product
 };
 
-std::map<KernelKey, KernelRatio> kernel_ratios(const std::string& path) {
-  std::map<KernelKey, KernelRatio> kernels;
+using KernelRatios = std::map<KernelKey, KernelRatio>;
+
+KernelRatios kernel_ratios(const std::string& path) {
+  KernelRatios kernels;
   auto db = open_snapshot(path);
   for_each_row(
       db,
@@ -128,14 +131,61 @@ std::map<KernelKey, KernelRatio> kernel_ratios(const std::string& path) {
       [&](SQLite::Statement& row) {
         const KernelKey key{text_at(row, 0), text_at(row, 1), text_at(row, 2), text_at(row, 3),
                             text_at(row, 4), text_at(row, 5), text_at(row, 6)};
-        const std::string label = text_at(row, 7);
         auto& kernel = kernels[key];  // the last run of a case counts
-        kernel.what =
-            fmt::format("{} {} {}", key.op, label.empty() ? key.shape : label, key.method);
+        kernel.label = text_at(row, 7);
         kernel.ratio = sound_ratio(row.getColumn(11).getInt64(), row.getColumn(8), row.getColumn(9),
                                    row.getColumn(10), {"kernel run", row.getColumn(12).getInt64()});
       });
   return kernels;
+}
+
+Json shape_of(const KernelKey& key) {
+  return Json::parse(key.shape, nullptr, /*allow_exceptions=*/false);
+}
+
+// What of its shape tells a case apart from others that have its name: " cold=true".
+std::string rest_of_shape(const KernelKey& key, const std::vector<KernelKey>& namesakes) {
+  std::string text;
+  const Json shape = shape_of(key);
+  for (const auto& [part, value] : shape.items()) {
+    const bool shared = std::ranges::all_of(namesakes, [&](const KernelKey& other) {
+      const Json theirs = shape_of(other);
+      return theirs.is_object() && theirs.contains(part) && theirs[part] == value;
+    });
+    if (!shared) text += fmt::format(" {}={}", part, value.dump());
+  }
+  return text;
+}
+
+// The names of cases: product, shape and method, and of the rest of the key what differs between
+// them, so that no two are alike.
+std::map<KernelKey, std::string> kernel_names(const KernelRatios& kernels) {
+  const auto differs = [&](std::string KernelKey::*part) {
+    return std::ranges::any_of(kernels, [&](const auto& kernel) {
+      return kernel.first.*part != kernels.begin()->first.*part;
+    });
+  };
+  const bool variants = differs(&KernelKey::variant), precisions = differs(&KernelKey::precision),
+             threads = differs(&KernelKey::threads), devices = differs(&KernelKey::device);
+  std::map<KernelKey, std::string> names;
+  std::map<std::string, std::vector<KernelKey>> named;
+  for (const auto& [key, kernel] : kernels) {
+    const Json shape = shape_of(key);
+    const bool bare = kernel.label.empty() && !shape.is_object();
+    std::string text = fmt::format(
+        "{} {} {}", key.op, bare ? key.shape : kernel_shape_text(kernel.label, shape), key.method);
+    if (variants) text += ", " + key.variant;
+    if (precisions) text += ", " + key.precision;
+    if (threads) text += fmt::format(", threads: {}", key.threads);
+    if (devices) text += ", " + key.device;
+    named[text].push_back(key);
+    names[key] = std::move(text);
+  }
+  for (auto& [key, text] : names) {
+    const auto& namesakes = named.at(text);
+    if (namesakes.size() > 1) text += rest_of_shape(key, namesakes);
+  }
+  return names;
 }
 
 // --- lines ---
@@ -179,10 +229,14 @@ CompareLine accuracy_line(const Outcomes& a, const Outcomes& b, const Margin& ma
       line.lo = welch.difference - *welch.half;
       line.hi = welch.difference + *welch.half;
       line.difference_text += " ± " + fixed(*welch.half, 2);
-      line.change =
-          one_has_the_other(a.accuracies, b.accuracies)
-              ? Change::kSame
-              : change_of_accuracy(welch, margin.points(100 - dense.value_or(mean_a.mean)));
+      // Fewer seeds than a verdict takes do not make numbers equal that a single one shows to
+      // differ.
+      const bool told = std::min(welch.n_a, welch.n_b) >= kSeedsForAVerdict;
+      if (one_has_the_other(a.accuracies, b.accuracies)) {
+        line.change = Change::kSame;
+      } else if (told || line.change != Change::kDiffers) {
+        line.change = change_of_accuracy(welch, margin.points(100 - dense.value_or(mean_a.mean)));
+      }
     }
   }
   if (const auto change = change_of_divergence(a, b)) line.change = change;
@@ -215,7 +269,7 @@ std::string compared_text(const RowSet& set, const Row& row) {
 
 struct Comparison {
   std::vector<CompareLine> lines;
-  int64_t only_a = 0, only_b = 0;  // rows
+  int64_t only_a = 0, only_b = 0;  // rows, and cases of kernel benchmarks
 };
 
 void compare_rows(const RowSet& before, const RowSet& after, const Margin& margin,
@@ -254,11 +308,14 @@ void compare_rows(const RowSet& before, const RowSet& after, const Margin& margi
 
 void compare_kernels(const std::string& a, const std::string& b, Comparison& comparison) {
   const auto before = kernel_ratios(a);
-  for (const auto& [key, kernel] : kernel_ratios(b)) {
-    const auto found = before.find(key);
-    if (found == before.end()) continue;
-    auto line = speed_line(found->second.ratio, kernel.ratio, kLeastEffectOfOneProcess);
-    line.what = kernel.what;
+  KernelRatios both = kernel_ratios(b);
+  comparison.only_b += static_cast<int64_t>(
+      std::erase_if(both, [&](const auto& kernel) { return !before.contains(kernel.first); }));
+  comparison.only_a += static_cast<int64_t>(before.size() - both.size());
+  const auto names = kernel_names(both);
+  for (const auto& [key, kernel] : both) {
+    auto line = speed_line(before.at(key).ratio, kernel.ratio, kLeastEffectOfOneProcess);
+    line.what = names.at(key);
     line.quantity = "kernel_speedup", line.quantity_text = "kernel speedup";
     comparison.lines.push_back(std::move(line));
   }
@@ -330,12 +387,12 @@ Table report_compare(const std::string& a, const std::string& b, const ReportOpt
   fill(table, compare_columns(), comparison.lines);
   table.notes = {
       fmt::format("speeds are compared through their own dense baselines, so A and B may come from "
-                  "different machines; {} rows only in A, {} only in B",
+                  "different machines; {} rows and kernels only in A, {} only in B",
                   comparison.only_a, comparison.only_b),
       fmt::format(
           "accuracy: the same where one has all seeds of the other, equal; else Welch's 95 % "
-          "interval against a margin of {}, from {} seeds of each on; inferior where seeds "
-          "diverged in B alone",
+          "interval against a margin of {}, from {} seeds of each on; with fewer, differs where a "
+          "seed of both has another number in each; inferior where seeds diverged in B alone",
           options.margin.value_or(kUsualMargin).text(), kSeedsForAVerdict),
       fmt::format(
           "speed: faster or slower from {0:.0f} % on, the same if the whole interval lies "

@@ -316,6 +316,28 @@ Table kernel_table(const std::vector<KernelLine>& lines) {
   return table;
 }
 
+std::vector<std::string> kernel_notes(const std::vector<KernelLine>& lines) {
+  std::vector<std::string> notes;
+  if (known_anywhere(lines, ceiling_percent)) {
+    std::string note =
+        "of ceiling: the share of the rate of multiply-adds in registers of so many threads, on a "
+        "GPU of that of a large matrix product";
+    if (known_anywhere(lines, memory_level)) {
+      note += "; of memory: of the rate of a copy in the memory that limits it";
+    }
+    if (known_anywhere(lines, roofline_percent)) {
+      note += "; of roofline: the larger of the shares of the ceiling and of the rate of a copy";
+    }
+    notes.push_back(std::move(note));
+  }
+  if (known_anywhere(lines, &KernelLine::ratio_lo)) {
+    notes.emplace_back(
+        "[ ]: 95 % intervals, each of one process: they say nothing of the next one, and within 4 "
+        "% of 1 a speedup is no evidence");
+  }
+  return notes;
+}
+
 std::string kernel_shape_text(const std::string& label, const Json& shape) {
   if (!label.empty()) return label;
   std::string out;

@@ -48,6 +48,9 @@ KernelLine kernel_line(const Json& row);
 // What is known of no line is not shown to people.
 Table kernel_table(const std::vector<KernelLine>& lines);
 
+// What the columns of such a table are, for people: of those that it has.
+std::vector<std::string> kernel_notes(const std::vector<KernelLine>& lines);
+
 // Of a row of v_kernel, in SQL: whether its operands were random and not those of a training, and
 // were left in the caches, and it was captured on a GPU. (A search in the text: SQLite's JSON
 // functions are for trusted databases.)

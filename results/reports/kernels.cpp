@@ -84,7 +84,9 @@ Table report_kernels(const std::string& path, const ReportOptions& /*options*/) 
           "variant",
           kRandomOperands),
       [&](SQLite::Statement& row) { lines.push_back(read_line(row)); });
-  return kernel_table(lines);
+  Table table = kernel_table(lines);
+  table.notes = kernel_notes(lines);
+  return table;
 }
 
 REGISTER_REPORT("kernels", report_kernels)

@@ -6,6 +6,7 @@
 #include "results/reports/report.h"
 #include "results/reports/row_columns.h"
 #include "results/reports/rows.h"
+#include "results/reports/target_rows.h"
 
 namespace approx {
 namespace {
@@ -157,7 +158,8 @@ Table report_table(const std::string& db, const ReportOptions& options) {
   fill(table, main_columns(set, letters, shown), rows);
   table.notes = letters.lines();
   for (const double target : targets) {
-    table.notes.push_back(fmt::format("target: {} % accuracy", shortest(100 * target)));
+    table.notes.push_back(
+        fmt::format("target: {} % accuracy", shortest(shown_percent({target, ""}))));
   }
   if (!rows.empty()) {
     table.notes.emplace_back("±, [ ]: 95 % intervals");
@@ -173,7 +175,7 @@ Table report_table(const std::string& db, const ReportOptions& options) {
   }
   if (shown.bounded) {
     table.notes.emplace_back(
-        "ceiling: the speedup if what is approximated took no time; *estimated*: if it took time "
+        "ceiling: the speedup if what is approximated took no time; estimated: if it took time "
         "in proportion to its multiply-accumulates, as papers count; neither is measured");
   }
   table.notes.insert(table.notes.end(), set.contents().excluded.begin(),

@@ -130,10 +130,15 @@ Table report_profile(const std::string& db, const ReportOptions& options) {
   if (!all.times.empty()) {
     const auto profiles = performance_profiles(all.times);
     const auto means = geometric_means(all.times, all.budgets);
+    const size_t workloads = all.workloads.size();
+    const std::string bands =
+        workloads < kWorkloadsForABand
+            ? fmt::format("no bands, which take {} workloads", kWorkloadsForABand)
+            : "bands: resampled workloads";
     table.notes.push_back(fmt::format(
-        "{} workloads; by the median time to target, infinite where fewer than half of the runs "
-        "reached it; bands: resampled workloads; score: mean of the profile over tau from 1 to 4",
-        all.workloads.size()));
+        "{} {}; by the median time to target, infinite where fewer than half of the runs reached "
+        "it; {}; score: mean of the profile over tau from 1 to 4",
+        workloads, workloads == 1 ? "workload" : "workloads", bands));
     for (size_t i = 0; i < all.labels.size(); ++i) {
       for (const auto& step : profiles[i].steps) {
         lines.push_back({all.labels[i], step, profiles[i].score,

@@ -43,6 +43,7 @@ void RowSet::judge_target(Row& row) const {
       if (cell->target) row.target = cell->target;
     }
   }
+  if (target_) row.target = target_;
   if (!row.target) return;
   std::vector<double> times;
   for (const auto& [cell, run] : target_runs(row, *row.target)) {

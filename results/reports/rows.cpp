@@ -116,10 +116,10 @@ std::optional<double> communication_reduction(const Contents& contents, const Ru
 }
 
 RowSet::RowSet(const std::string& db, const ReportOptions& options)
-    : RowSet(read_contents(db, options), options.include_tainted) {}
+    : RowSet(read_contents(db, options), options.include_tainted, options.target) {}
 
-RowSet::RowSet(Contents contents, bool include_tainted)
-    : contents_(std::move(contents)), include_tainted_(include_tainted) {
+RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> target)
+    : contents_(std::move(contents)), include_tainted_(include_tainted), target_(target) {
   group();
   for (auto& row : rows_) {
     count(row);

@@ -120,7 +120,8 @@ class RowSet {
  public:
   // Reads the contents at once from a snapshot; throws as read_contents() does.
   RowSet(const std::string& db, const ReportOptions& options);
-  RowSet(Contents contents, bool include_tainted);
+  // `target`: the share to reach, in place of the experiments' own.
+  RowSet(Contents contents, bool include_tainted, std::optional<double> target = std::nullopt);
   RowSet(const RowSet&) = delete;
 
   const std::vector<Row>& rows() const { return rows_; }
@@ -192,6 +193,7 @@ class RowSet {
 
   const Contents contents_;
   const bool include_tainted_;
+  const std::optional<double> target_;
   std::vector<Row> rows_;
   std::set<std::string> differing_;  // names of settings
 };

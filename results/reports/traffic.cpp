@@ -137,8 +137,7 @@ Table report_traffic(const std::string& db, const ReportOptions& options) {
   fill(table, traffic_columns(set), lines);
   if (lines.empty()) return table;
   table.notes.emplace_back(
-      "bytes that one rank sends in a step in which gradients of a module were due, the mean over "
-      "the ranks");
+      "bytes that one rank sends in a step, over all training steps, the mean over the ranks");
   return table;
 }
 

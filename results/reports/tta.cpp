@@ -40,12 +40,8 @@ std::string step_times_name(const TargetRow& line) {
   return is_shared(line) ? "the accuracy runs, not isolated" : "";
 }
 
-// With the letter of its note.
-std::string step_time_text(const TargetRow& line) {
-  const std::string text = ratio_text(line.step_time);
-  if (is_shared(line)) return text + " [b]";
-  return line.is_isolated() && line.speedup.n > 0 ? text + " [a]" : text;
-}
+// A speedup of steps of the trainings and step times of timing runs.
+bool is_composed(const TargetRow& line) { return line.is_isolated() && line.speedup.n > 0; }
 
 std::string joules_text(const TargetRow& line) {
   const auto joules = summarize(line.efforts.joules);
@@ -55,7 +51,25 @@ std::string joules_text(const TargetRow& line) {
 
 using Lines = std::vector<TargetRow>;
 
-Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters, bool has_joules) {
+// The letters of what must be said of the lines' step times, before those of their rows; 0 where no
+// line has it.
+struct StepLetters {
+  char composed = 0, shared = 0, next = 'a';
+
+  explicit StepLetters(const Lines& lines) {
+    if (std::ranges::any_of(lines, is_composed)) composed = next++;
+    if (std::ranges::any_of(lines, is_shared)) shared = next++;
+  }
+
+  std::string step_time_text(const TargetRow& line) const {
+    const std::string text = ratio_text(line.step_time);
+    if (is_shared(line)) return fmt::format("{} [{}]", text, shared);
+    return is_composed(line) ? fmt::format("{} [{}]", text, composed) : text;
+  }
+};
+
+Columns<TargetRow> target_columns(const RowSet& set, const StepLetters& steps,
+                                  const NoteLetters& letters, bool has_joules) {
   const auto of_time = [](auto member) {
     return [=](const TargetRow& line) { return field(line.time.*member); };
   };
@@ -103,7 +117,7 @@ Columns<TargetRow> target_columns(const RowSet& set, const NoteLetters& letters,
   append(columns, ratio_columns<TargetRow>("steps_ratio", "steps ratio", &TargetRow::steps));
   auto step_time =
       ratio_columns<TargetRow>("step_time_ratio", "× step-time ratio", &TargetRow::step_time);
-  step_time.front().text = step_time_text;
+  step_time.front().text = [steps](const TargetRow& line) { return steps.step_time_text(line); };
   append(columns, step_time);
   append(columns, {{.name = "step_time_source", .value = step_times_name}});
   auto speedup = ratio_columns<TargetRow>("speedup", "= speedup", &TargetRow::speedup);
@@ -140,8 +154,8 @@ int64_t stopped_below(const RowSet& set, const std::optional<double>& given) {
   return runs;
 }
 
-std::vector<std::string> target_notes(const Lines& lines, const NoteLetters& letters,
-                                      bool has_joules) {
+std::vector<std::string> target_notes(const Lines& lines, const StepLetters& steps,
+                                      const NoteLetters& letters, bool has_joules) {
   std::vector<std::string> notes;
   if (has_joules) {
     notes.emplace_back(
@@ -153,12 +167,15 @@ std::vector<std::string> target_notes(const Lines& lines, const NoteLetters& let
     origins.insert(fmt::format("target {}: {}", target_text_of(line), line.target.origin));
   }
   notes.insert(notes.end(), origins.begin(), origins.end());
-  if (std::ranges::any_of(lines, &TargetRow::is_isolated)) {
-    notes.emplace_back(
-        "a: the speedup is composed: steps from accuracy runs, step times from timing runs");
+  if (steps.composed != 0) {
+    notes.push_back(
+        fmt::format("{}: the speedup is composed: steps from accuracy runs, step times from timing "
+                    "runs",
+                    steps.composed));
   }
-  if (std::any_of(lines.begin(), lines.end(), is_shared)) {
-    notes.emplace_back("b: step times of the accuracy runs, which may have shared the machine");
+  if (steps.shared != 0) {
+    notes.push_back(fmt::format(
+        "{}: step times of the accuracy runs, which may have shared the machine", steps.shared));
   }
   for (const auto& line : letters.lines()) notes.push_back(line);
   int64_t cut_off = 0;
@@ -196,16 +213,17 @@ Table report_tta(const std::string& db, const ReportOptions& options) {
   const Lines lines = target_rows(set, options);
   std::vector<const Row*> rows;
   for (const auto& line : lines) rows.push_back(line.row);
-  // Behind a and b; neither throughput nor differences of accuracies stand here.
-  const NoteLetters letters(notes_of(rows), 'c', {kShared, kUnpaired});
+  const StepLetters steps(lines);
+  // Neither throughput nor differences of accuracies stand here.
+  const NoteLetters letters(notes_of(rows), steps.next, {kShared, kUnpaired});
   const bool has_joules = std::any_of(lines.begin(), lines.end(), [](const TargetRow& line) {
     return !line.efforts.joules.empty();
   });
   Table table;
   table.name = "tta";
   table.title = options.experiment;
-  fill(table, target_columns(set, letters, has_joules), lines);
-  table.notes = target_notes(lines, letters, has_joules);
+  fill(table, target_columns(set, steps, letters, has_joules), lines);
+  table.notes = target_notes(lines, steps, letters, has_joules);
   if (const int64_t below = stopped_below(set, options.target); below > 0) {
     table.notes.push_back(
         fmt::format("left out: {} that stopped at a lower target: when those would have reached "

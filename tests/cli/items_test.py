@@ -21,9 +21,13 @@ VERDICTS = {"", "REPRODUCED", "BY CONSTRUCTION", "DIFFERS", "NOT COMPARABLE", "N
 
 def run(folder, *arguments, code=0):
     """The output of the program, which must end with `code`."""
-    command = [PROGRAM, *arguments, "--db", os.path.join(folder, "store.db"), "--data-dir",
-               os.path.join(folder, "data")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    db = os.path.join(folder, "store.db")
+    # What was run of each item is asked for before there is a store, too.
+    named = ["--db", db] if os.path.exists(db) or arguments[0] != "list" else []
+    command = [PROGRAM, *arguments, *named, "--data-dir", os.path.join(folder, "data")]
+    env = {key: value for key, value in os.environ.items() if key != "APPROXTRAIN_DB"}
+    env["XDG_DATA_HOME"] = folder
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env, check=False)
     if done.returncode != code:
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-3000:]}")
     return done.stdout

@@ -36,18 +36,50 @@ CHANNELS = ["part,layer,method,channel,y,x,value,zeros,l1_ratio"] + [
     for method in ["exact", "sdgp"] for channel in range(3) for y in range(4) for x in range(4)]
 
 
+def draw(folder, script, lines, figure):
+    """How gnuplot ends on a CSV."""
+    csv = os.path.join(folder, "x.csv")
+    with open(csv, "w", encoding="utf-8") as out:
+        out.write("\n".join(lines) + "\n")
+    return subprocess.run(["gnuplot", "-e", f"csv='{csv}'; out='{figure}'",
+                           os.path.join(PLOTS, script + ".gp")], capture_output=True, text=True,
+                          check=False)
+
+
 def drawn(script, lines):
     """The figure that `script` makes of a CSV, as SVG."""
     with tempfile.TemporaryDirectory() as folder:
-        csv, svg = os.path.join(folder, "x.csv"), os.path.join(folder, "x.svg")
-        with open(csv, "w", encoding="utf-8") as out:
-            out.write("\n".join(lines) + "\n")
-        done = subprocess.run(["gnuplot", "-e", f"csv='{csv}'; out='{svg}'",
-                               os.path.join(PLOTS, script + ".gp")], capture_output=True, text=True,
-                              check=False)
+        svg = os.path.join(folder, "x.svg")
+        done = draw(folder, script, lines, svg)
         expect_equal((done.returncode, done.stderr), (0, ""), script)
         with open(svg, encoding="utf-8") as file:
             return file.read()
+
+
+def kernel(op, shape, variant, lo=0.9, hi=1.1):
+    return f"{op},{shape},,crs,{variant},cpu,fp32,2,1,{lo},{hi}"
+
+
+def check_kernels():
+    """Each panel is as high as what it shows, and every product is in one."""
+    header = "op,shape,epoch,method,variant,device,precision,threads,speedup,speedup_lo,speedup_hi"
+    # The exact path that the others are held against has no interval.
+    lines = [header, *[kernel("forward", f"conv{i}", "mask") for i in range(20)],
+             kernel("forward", "conv0", "exact", "", ""), kernel("data_gradient", "conv0", "mask")]
+    figure = drawn("kernels", lines)
+    height = int(re.search(r'height="(\d+)"', figure)[1])
+    margins = 2 * (40 + 75) + 100
+    expect(20 * 26 + 60 <= height <= 20 * 26 + 60 + margins, f"kernels: {height} pixels high")
+    points = len(re.findall(r"<use xlink:href='#gpPt6'", figure))
+    expect_equal(points, len(lines) - 1 + 2, "a point for each product, and two in the legend")
+    many = [header, *[kernel("forward", f"conv{i}", "mask") for i in range(100)],
+            *[kernel("forward", "conv0", f"variant{i}") for i in range(40)]]
+    with tempfile.TemporaryDirectory() as folder:
+        png = os.path.join(folder, "x.png")
+        done = draw(folder, "kernels", many, png)
+        expect(done.returncode == 1 and done.stderr.count("\n") == 1 and
+               "--format svg" in done.stderr, f"a PNG that is too high: {done}")
+        expect(not os.path.exists(png), "a PNG that is too high is begun")
 
 
 def texts_of(script, lines):
@@ -88,10 +120,21 @@ def main():
     texts, _ = texts_of("curves", CURVES + shorter)
     expect(not any("in the time of" in text or "epochs=5" in text for text in texts),
            f"a shorter exact training is drawn: {texts}")
+    # In a legend lines are told apart by their dashes, each of which takes its length to repeat.
+    samples = [float(to) - float(start) for start, y, to, end in re.findall(
+        r"<path [^>]*d='M([\d.]+),([\d.]+) L([\d.]+),([\d.]+)  '/>", drawn("curves", CURVES))[-2:]
+        if y == end]
+    expect(len(samples) == 2 and min(samples) >= 60, f"curves: short samples: {samples}")
+    check_kernels()
     texts, _ = texts_of("bandwidth", BANDWIDTH)
     for word in ["2 ranks", "unlimited", "1000", "200", "dense", "half", "step, ms"]:
         expect(word in texts, f"bandwidth: {word!r} is missing: {texts}")
     expect("50" not in texts, f"bandwidth: a cell with a delay is drawn: {texts}")
+    # A tab in a label, which old stores may have, ends no column.
+    tabbed = [line.replace(",zero,", ",ze\tro,") for line in PARETO]
+    expect_equal(drawn("pareto", tabbed), drawn("pareto", [line.replace("\t", " ")
+                                                          for line in tabbed]),
+                 "a tab in a label is drawn as a blank")
     # A picture of each channel, not a mark of each of its pixels: 16,000 of them make 2 MB.
     pictures = re.findall(r"<image [^>]*?width='([\d.]+)'[^>]*base64,([^']*)", drawn(
         "pruned_channels", CHANNELS), re.S)

@@ -57,6 +57,8 @@ TEST(SplitList, CutsSpaceAndEmptyParts) {
 TEST(Tables, MarkdownAlignsAndCsvQuotes) {
   EXPECT_EQ(markdown_table({"name", "n"}, {{"≈", "1"}, {"longer", "-20"}}),
             "| name   |   n |\n|--------|----:|\n| ≈      |   1 |\n| longer | -20 |\n");
+  EXPECT_EQ(markdown_table({"a|b"}, {{"c | d"}, {"e\nf\x1b"}}),
+            "| a\\|b    |\n|---------|\n| c \\| d  |\n| e f\\x1b |\n");
   EXPECT_EQ(csv_table({"a", "b"}, {{"1,2", "say \"x\""}}), "a,b\n\"1,2\",\"say \"\"x\"\"\"\n");
 }
 

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "results/reports/compare.h"
 #include "results/reports/kernel_lines.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
@@ -49,7 +53,10 @@ TEST_F(KernelsTest, KernelsShowTheLastOfEachCase) {
       "|---------|--------------------|----------------|---------|\n"
       "| weight_gradient | conv2 | topk   | simd    | cpu, fp32, 2 threads, box | 2.0 | 4.0      "
       "| 3.0     "
-      "| 2.00× [1.50, 2.50] | inf            | faster  |\n");
+      "| 2.00× [1.50, 2.50] | inf            | faster  |\n\n"
+      "- [ ]: 95 % intervals, each of one process: they say nothing of the next one, and within 4 "
+      "% "
+      "of 1 a speedup is no evidence\n");
   const Json json = Json::parse(render(report_kernels(path_), "json"));
   EXPECT_EQ(json["rows"][0]["max_rel_error"], nullptr);
   EXPECT_EQ(json["rows"][0]["special"]["max_rel_error"], "inf");
@@ -107,6 +114,11 @@ TEST_F(KernelsTest, KernelsShowWhatThePlanKeptAndTheMachineCanDo) {
   EXPECT_DOUBLE_EQ(rows[0]["memory_pct"], 5);
   EXPECT_DOUBLE_EQ(rows[0]["roofline_pct"], 50);
   EXPECT_EQ(rows[0]["caches"], "warm");
+  const auto notes = report_kernels(path_).notes;
+  ASSERT_EQ(notes.size(), 1U) << "no interval is known";
+  EXPECT_EQ(notes[0].find("of ceiling: "), 0U);
+  EXPECT_EQ(notes[0].find("of memory"), std::string::npos) << "a processor's has no such column";
+  EXPECT_NE(notes[0].find("; of roofline: "), std::string::npos);
   const std::string text = render(report_kernels(path_), "md");
   EXPECT_NE(text.find("same: the fastest exact path "), std::string::npos);
   EXPECT_NE(text.find("slower: chosen, but slower than dense by more than 2 %"), std::string::npos);
@@ -232,6 +244,49 @@ TEST_F(KernelsTest, OperandsOfATrainingAreCasesOfTheirOwn) {
             std::string::npos);
   auto printed = kernel_line(recorded_row(4));
   EXPECT_EQ(text_of(printed.epoch), "4");
+}
+
+// A row of a comparison is of one case, which its name says; what one store alone has is counted.
+TEST_F(KernelsTest, AComparisonTellsItsCasesApart) {
+  const auto with = [](const char* key, const Json& value) {
+    Json row = benched("crs", "gather", true, 0.8);
+    row[key] = value;
+    return row;
+  };
+  const Json usual = benched("crs", "gather", true, 0.8);
+  Json cold = usual;
+  cold["shape"]["cold"] = true;
+  const std::vector<Json> both = {usual,
+                                  benched("crs", "mask", false, 0.5),
+                                  with("precision", "bf16"),
+                                  with("threads", 2),
+                                  with("device", "cuda"),
+                                  cold};
+  auto before = both, after = both;
+  before.push_back(with("label", "conv3"));
+  before.back()["shape"]["batch"] = 16;
+  after.push_back(benched("topk", "lists", true, 2));
+  after.push_back(benched("topk", "simd", false, 2));
+  const std::string other = folder_ / "other.db";
+  RunStore(path_, Mode::kWrite).add_kernel_results(environment_of(), before);
+  RunStore(other, Mode::kWrite).add_kernel_results(environment_of(), after);
+  const Table table = report_compare(path_, other, {});
+  std::set<std::string> names;
+  for (const auto& row : table.rows) names.insert(std::get<std::string>(row[0]));
+  EXPECT_EQ(names,
+            (std::set<std::string>{"forward conv2 crs, gather, bf16, threads: 1, cpu",
+                                   "forward conv2 crs, gather, fp32, threads: 1, cpu",
+                                   "forward conv2 crs, gather, fp32, threads: 1, cpu cold=true",
+                                   "forward conv2 crs, gather, fp32, threads: 1, cuda",
+                                   "forward conv2 crs, gather, fp32, threads: 2, cpu",
+                                   "forward conv2 crs, mask, fp32, threads: 1, cpu"}));
+  EXPECT_EQ(table.rows.size(), both.size());
+  EXPECT_NE(table.notes[0].find("1 rows and kernels only in A, 2 only in B"), std::string::npos)
+      << table.notes[0];
+  // What all have in common stands in no name.
+  const std::string one = folder_ / "one.db";
+  RunStore(one, Mode::kWrite).add_kernel_results(environment_of(), {usual});
+  EXPECT_EQ(report_compare(one, one, {}).rows[0][0], Field(std::string("forward conv2 crs")));
 }
 
 // What bench-kernel prints is what the store gives back.

@@ -604,7 +604,11 @@ TEST_F(PaperReport, APictureHasAllSchedulesOfAnItem) {
       .networks = {{"CNN", "small_cnn"}},
       .schedules = {
           {.label = "a", .rules = {Rule{.layers = "2"}}, .places = {}},
-          {.label = "b", .rules = {Rule{.layers = "1", .method = "meprop"}}, .places = {}}}};
+          {.label = "b", .rules = {Rule{.layers = "1", .method = "meprop"}}, .places = {}},
+          // Nobody computes a gradient of the images.
+          {.label = "c",
+           .rules = {Rule{.layers = "1", .products = {Product::kDataGradient}, .method = "meprop"}},
+           .places = {}}}};
   const PaperItem shown{.layout = experiment, .shown = experiment, .table = {}};
   const auto drawing = paper_drawing(shown, path_, {.catalogue = &test_catalogue()}, {});
   EXPECT_EQ(drawing.table.columns.back(), "schedule");

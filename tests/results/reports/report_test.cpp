@@ -281,6 +281,31 @@ TEST_F(ThreeSeeds, JsonHasTheSameRows) {
   EXPECT_EQ(Json::parse(lines.substr(0, lines.find('\n'))), json["rows"][0]);
 }
 
+// One target for all rows of a table, and no other below it.
+TEST_F(ThreeSeeds, ATargetThatIsAskedForIsTheOneOfTheTable) {
+  fill_three();
+  const ReportOptions asked{.target = 0.7};
+  const Table table = report_table(path_, asked);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "target"), 0.7);
+  EXPECT_EQ(count(table, "dense", "target_reached"), 3);
+  EXPECT_NEAR(real(table, "dense", "time_to_target_s"), 5.0 / 3, 1e-12);
+  EXPECT_EQ(count(table, "zero", "target_reached"), 2);
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("- target: 70 % accuracy"), std::string::npos) << text;
+  EXPECT_EQ(text.find("80 % accuracy"), std::string::npos);
+  EXPECT_EQ(count(report_tta(path_, asked), "zero", "reached"), 2) << "as of every other report";
+}
+
+TEST_F(ThreeSeeds, ATargetIsRoundedAlikeInAllReports) {
+  fill_three();
+  const ReportOptions asked{.target = 0.154363057325};
+  for (const Table& table : {report_tta(path_, asked), report_advice(path_, asked)}) {
+    const std::string text = render(table, "md");
+    EXPECT_NE(text.find("15.44 %"), std::string::npos) << text;
+    EXPECT_EQ(text.find("15.436"), std::string::npos) << text;
+  }
+}
+
 TEST_F(ThreeSeeds, TheSameStoreGivesTheSameBytes) {
   fill_three();
   for (const char* format : {"md", "csv", "json", "jsonl"}) {
@@ -502,6 +527,35 @@ TEST_F(ReportTest, RunsThatWereCutOffAreCensoredAtTheirLastEvaluation) {
   EXPECT_NEAR(real(all, "zero", "accuracy_pct"), (80 + 80 + 10) / 3.0, 1e-9);
 }
 
+// Each letter below the table stands in it, and they begin with a.
+TEST_F(ReportTest, TimesToATargetHaveTheirLettersWithoutGaps) {
+  const auto text_with = [&](double zero, bool timed) {
+    std::filesystem::remove(path_);
+    std::vector<Ran> runs;
+    for (int64_t seed = 0; seed < 2; ++seed) {
+      runs.push_back(accuracy("dense", seed, {0.1, 0.8}));
+      runs.push_back(accuracy("zero", seed, {zero, 0.8}));
+      if (timed) runs.push_back(timing("zero", 2000, seed));
+    }
+    fill(runs, Target{"accuracy", 0.75});
+    return render(report_tta(path_), "md");
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string composed = text_with(0.8, true);
+  EXPECT_TRUE(has(composed, "× [a] |") || has(composed, "] [a] |")) << composed;
+  EXPECT_TRUE(has(composed, "- a: the speedup is composed") && has(composed, "- b: fewer than 5"));
+  // Both arrive at the same evaluation, so there is no speedup to be composed.
+  const std::string none = text_with(0.1, true);
+  EXPECT_FALSE(has(none, "the speedup is composed")) << none;
+  EXPECT_TRUE(has(none, "| dense [a]") && has(none, "- a: fewer than 5 seeds")) << none;
+  const std::string shared = text_with(0.8, false);
+  EXPECT_TRUE(has(shared, "- a: step times of the accuracy runs") &&
+              has(shared, "- b: fewer than 5") && has(shared, "[a] |"))
+      << shared;
+}
+
 // One that had reached it before it was cut off has reached it.
 TEST_F(ReportTest, ACutOffRunMayHaveReachedTheTarget) {
   Ran late{planned("zero", 1), {accuracy_event(1, 0.8), accuracy_event(2, 0.7)}};
@@ -690,6 +744,8 @@ TEST_F(ReportTest, ControlsAreNoWorkloads) {
   const Table profile = report_profile(path_);
   EXPECT_FALSE(profile.rows.empty());
   for (const auto& note : profile.notes) EXPECT_EQ(note.find("left out"), std::string::npos);
+  EXPECT_EQ(profile.notes[0].find("1 workload; "), 0U) << profile.notes[0];
+  EXPECT_NE(profile.notes[0].find("; no bands, which take 10 workloads; "), std::string::npos);
   EXPECT_EQ(report_pareto(path_).rows.size(), 2u);
 }
 
@@ -755,6 +811,36 @@ TEST_F(ReportTest, LayersSayWhatComputedThem) {
   }
   EXPECT_EQ(texts, (std::vector<std::string>{"sparse_rows 92 %, exact 7 %, sparse_tiles 1 %",
                                              "exact > 99 %, sparse_rows < 1 %", "exact", "-"}));
+}
+
+// What a random choice must keep as much as: of pruned gradients the entries, also where other
+// products of the method were exact; of samples, which prune no gradient, the pairs.
+TEST_F(ReportTest, DensitiesAreOfWhatTheRowsMethodKept) {
+  const auto layer = [](const char* name, const char* method, int64_t dense, int64_t done,
+                        const Json& density) {
+    return Json{{"event", "layer"},    {"layer", name},     {"product", "weight_gradient"},
+                {"method", method},    {"calls", 1},        {"exact_calls", 1},
+                {"macs_dense", dense}, {"macs_done", done}, {"density", density}};
+  };
+  const auto ran = [](const char* method, const std::vector<Json>& layers) {
+    auto run = accuracy(method, 0, {0.5});
+    run.events.insert(run.events.begin(), layers.begin(), layers.end());
+    return run;
+  };
+  const char* sampler = "sampler:ratio=0.5,share=0.8";
+  fill({accuracy("dense", 0, {0.5}),
+        ran("sampler:share=0.8",
+            {layer("a", sampler, 100, 30, nullptr), layer("b", sampler, 300, 210, nullptr),
+             layer("c", sampler, 100, 100, nullptr), layer("a", "dense", 100, 100, nullptr),
+             layer("b", "zero:freeze=false", 100, 0, nullptr)}),
+        ran("pruner",
+            {layer("a", "pruner:p=0.9", 100, 60, 0.5), layer("b", "pruner:p=0.9", 300, 300, 0.25),
+             layer("c", "pruner:p=0.9", 100, 100, nullptr)}),
+        ran("uncounted", {})});
+  const auto densities = stored_rows(path_, "test:one").densities;
+  ASSERT_EQ(densities.size(), 2u);
+  EXPECT_DOUBLE_EQ(densities.at({"sampler:share=0.8", "all", "LeNet"}), 240.0 / 400);
+  EXPECT_DOUBLE_EQ(densities.at({"pruner", "all", "LeNet"}), (50 + 75.0) / 400);
 }
 
 // Runs of before counted the data gradient of the layer that reads the images, which nobody
@@ -1379,7 +1465,10 @@ TEST_F(ReportTest, AComparisonTakesSixSeedsAndTenProcesses) {
     return text;
   };
   EXPECT_EQ(verdicts(6, kProcessesForAVerdict), "same inferior slower ");
-  EXPECT_EQ(verdicts(5, kProcessesForAVerdict - 1), "same undecided undecided ");
+  // Equal runs give equal numbers, of one seed and of several.
+  for (const int64_t seeds : {1, 2, 5}) {
+    EXPECT_EQ(verdicts(seeds, kProcessesForAVerdict - 1), "same differs undecided ") << seeds;
+  }
   // A share of the exact training's error, 10 %, and not of the method's, 50 %.
   EXPECT_EQ(verdicts(6, 1, Margin::of_error(0.1)), "same inferior undecided ");
   EXPECT_EQ(verdicts(6, 1, Margin::of_error(0.3)), "same same undecided ");

@@ -121,9 +121,7 @@ TEST_F(TrafficReport, ReadsAsATable) {
       "| LeNet   | mnist    | all      | zero   | (beside gradients) | 4     | 22                 "
       "| 22                  | 100.0       | 1   |\n\n"
       "- LeNet on mnist: zero, all: % fewer bytes than exact training in all: 74.45 (n=1)\n"
-      "- bytes that one rank sends in a step in which gradients of a module were due, the mean "
-      "over "
-      "the ranks\n");
+      "- bytes that one rank sends in a step, over all training steps, the mean over the ranks\n");
 }
 
 // The mean over the seeds, each of whose steps counts alike.
