@@ -64,7 +64,7 @@ inline const Catalogue& test_catalogue() {
         {"backward", {Product::kDataGradient, Product::kWeightGradient}}};
     made.networks = {test_network("small_cnn", 2), test_network("wang_cnn2", 2),
                      test_network("resnet20", 19), test_network("resnet14", 13),
-                     test_network("vgg19", 16)};
+                     test_network("vgg19", 16),    test_network("alexnet", 5)};
     return made;
   }();
   return catalogue;
