@@ -28,7 +28,9 @@ namespace HWY_NAMESPACE {
 class PrunedEntries {
  public:
   explicit PrunedEntries(const Arguments<PrunedDY, float>& args)
-      : p_(args.problem), dy_(args.dy), few_(p_.density < 0.15 && p_.co > 32) {}
+      : p_(args.problem),
+        dy_(args.dy),
+        few_(p_.density < 0.3 && p_.co >= 128 && p_.kh * p_.kw > 1) {}
 
   struct Scratch {
     Scratch(const PrunedEntries& source, int64_t pixels)
@@ -176,6 +178,7 @@ class PrunedEntries {
   const float* dy_;
   // Whether lists side by side are worth dealing entries out one by one: those of many channels
   // with gaps between them would not stay in the first-level cache, and of squares little is kept.
+  // Windows of one pixel read a list too seldom for that. Measured in docs/performance.md.
   bool few_;
 };
 

@@ -31,7 +31,7 @@ APPROX_NO_TENSORS_OF(Skip);
 APPROX_NO_TENSORS(Gaussian, float)
 
 Problem drawn_problem(Draws& draw) {
-  static const std::vector<int64_t> kChannels = {1, 5, 8, 16, 17, 31, 32, 48, 64, 70};
+  static const std::vector<int64_t> kChannels = {1, 5, 8, 16, 17, 31, 32, 48, 64, 130};
   const auto channels = [&] { return kChannels[static_cast<size_t>(draw.below(10))]; };
   Problem p;
   p.product = kAllProducts[static_cast<size_t>(draw.below(3))];

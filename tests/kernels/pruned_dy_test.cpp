@@ -112,7 +112,7 @@ void expect_definition(const TestShape& shape, Product product, const std::strin
 // A NaN that a kernel of 3x3 multiplies for 16 input channels, by the ways of few output channels
 // and of many.
 void expect_not_a_number_kept(Product product, const std::string& variant) {
-  for (const int64_t channels : {8, 40}) {
+  for (const int64_t channels : {8, 40, 130}) {
     auto o = random_operands({1, 16, 5, channels, 3, 1, 1});
     o.product = product;
     o.dy.zero_();
@@ -143,13 +143,16 @@ TEST(PrunedDY, SparseRowsKeepWhatIsNoNumber) {
 
 TEST(PrunedDY, SparseListsAgreeWithPlainLoops) {
   // All windows of taps; channels that fill no vector; tiles of some rows and of several images,
-  // with a rest; strides, and padding up to the whole map.
+  // with a rest; strides, and padding up to the whole map; many channels, of which few entries are
+  // dealt out one by one.
   at::manual_seed(22);
-  for (const auto& shape : {TestShape{3, 16, 9, 5, 3, 1, 1}, TestShape{2, 37, 40, 9, 3, 1, 1},
-                            TestShape{37, 112, 4, 33, 3, 1, 1}, TestShape{2, 64, 6, 20, 5, 1, 2},
-                            TestShape{2, 20, 6, 3, 5, 2, 1}, TestShape{2, 12, 9, 4, 7, 2, 3},
-                            TestShape{2, 128, 6, 9, 1, 1, 0}, TestShape{2, 72, 6, 9, 1, 2, 0},
-                            TestShape{2, 33, 5, 4, 2, 1, 1}, TestShape{1, 3, 1, 3, 3, 1, 1}}) {
+  for (const auto& shape :
+       {TestShape{3, 16, 9, 5, 3, 1, 1}, TestShape{2, 37, 40, 9, 3, 1, 1},
+        TestShape{37, 112, 4, 33, 3, 1, 1}, TestShape{2, 64, 6, 20, 5, 1, 2},
+        TestShape{2, 20, 6, 3, 5, 2, 1}, TestShape{2, 12, 9, 4, 7, 2, 3},
+        TestShape{2, 128, 6, 9, 1, 1, 0}, TestShape{2, 72, 6, 9, 1, 2, 0},
+        TestShape{2, 33, 5, 4, 2, 1, 1}, TestShape{1, 3, 1, 3, 3, 1, 1},
+        TestShape{5, 20, 9, 130, 3, 1, 1}, TestShape{37, 16, 4, 161, 5, 2, 2}}) {
     expect_definition(shape, Product::kWeightGradient, "sparse_lists");
   }
 }
@@ -167,7 +170,7 @@ TEST(PrunedDY, SparseListsKeepWhatIsNoNumber) {
 }
 
 TEST(PrunedDY, SparseKernelsGiveTheSameBitsOnAnyNumberOfThreads) {
-  auto o = random_operands({9, 48, 6, 40, 3, 1, 1});
+  auto o = random_operands({9, 48, 6, 140, 3, 1, 1});
   const auto plan = sparse(o.dy, 0.2);
   const int before = at::get_num_threads();
   for (const auto& [product, variant] : {std::pair{Product::kDataGradient, "sparse_rows"},
