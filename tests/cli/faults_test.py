@@ -7,15 +7,14 @@ sweep that nothing happened to. What a worker cannot write costs its run and no 
 minutes. A worker makes few: each of them fails.
 """
 
-import errno
 import os
 import random
 import sys
 import time
 
+from disk_faults import KINDS, SHIM, calls_in, faults
 from program import Folder, ends_as_finished, expect, expect_equal, finish, said_to_be_finished
 
-SHIM = os.path.abspath(os.environ["APPROXTRAIN_FAULT_SHIM"])
 EVERY = int(sys.argv[1]) if len(sys.argv) > 1 else 8
 
 SWEEP = """id = "fake:faults"
@@ -25,11 +24,8 @@ method = ["dense", "zero"]
 seeds = "0-1"
 """
 
-KINDS = ("write", "sync", "rename", "open")
 FINISHED = ("SELECT r.uid, r.attempt, r.ended_utc, c.run_key, r.run_directory FROM run r "
             "JOIN cell c USING(cell_id) WHERE r.state = 'finished'")
-# What fails, and whether all that follows does too: a full disk stays full.
-FAULTS = [(errno.ENOSPC, ""), (errno.EIO, ":1"), (errno.EROFS, "")]
 WORKERS = "APPROXTRAIN_FAULT_WORKERS"
 
 
@@ -45,11 +41,11 @@ def undisturbed(**shim):
         code, _, err = sweep(folder, APPROXTRAIN_FAULT_COUNTS=counts, **shim)
         expect_equal(code, 0, f"undisturbed: exit code ({err})")
         expect_equal(len(said_to_be_finished(err)), 4, f"undisturbed: {err}")
-        with open(counts) as lines:
-            calls = [max(numbers) for numbers in zip(*(map(int, line.split()) for line in lines))]
+        processes = calls_in(counts)
+        calls = {kind: max(one[kind] for one in processes) for kind in KINDS}
         keys = {(method.split(":")[0], seed): key for method, seed, key in
                 folder.query("SELECT method, seed, run_key FROM cell ORDER BY run_key")}
-        return folder.results(), dict(zip(KINDS, calls)), keys
+        return folder.results(), calls, keys
 
 
 def is_there(folder):
@@ -101,12 +97,10 @@ for process, every, shim in (("coordinator", EVERY, {}), ("worker", 1, {WORKERS:
     tried = felt = 0
     for kind in KINDS:
         expect(calls[kind] > 0 or kind == "rename", f"no {kind} was seen: is the shim loaded?")
-        for number, count in FAULTS:
-            start = 1 + rng.randrange(min(every, max(1, calls[kind])))
-            for first in range(start, calls[kind] + 1, every):
-                victim = rng.choice(list(keys)) if shim else None
-                felt += disturbed(f"{kind}:{first}:{number}{count}", results, victim, keys)
-                tried += 1
+    for fault in faults(calls, every, rng):
+        victim = rng.choice(list(keys)) if shim else None
+        felt += disturbed(fault, results, victim, keys)
+        tried += 1
     print(f"{tried} faults of a {process}, {felt} ended its sweep with an error", flush=True)
     expect(felt > tried / 2, f"{process}: most faults were not felt")
 finish()

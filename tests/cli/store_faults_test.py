@@ -14,14 +14,11 @@ import shutil
 import sys
 import time
 
+from disk_faults import KINDS, SHIM, calls_in, faults
 from old_store import content, make_old
 from program import Folder, expect, expect_equal, finish
 
-SHIM = os.path.abspath(os.environ["APPROXTRAIN_FAULT_SHIM"])
 EVERY = int(sys.argv[1]) if len(sys.argv) > 1 else 24
-KINDS = ("write", "sync", "rename", "open")
-# What fails, and whether all that follows does too: a full disk stays full.
-FAULTS = [(errno.ENOSPC, ""), (errno.EIO, ":1"), (errno.EROFS, "")]
 
 SWEEP = """id = "fake:kept"
 network = "small_cnn"
@@ -78,9 +75,8 @@ def undisturbed(kept, command):
     code, _, err = folder.run(*COMMANDS[command][0], env={"LD_PRELOAD": SHIM,
                                                           "APPROXTRAIN_FAULT_COUNTS": counts})
     expect_equal(code, 0, f"{command}: exit code ({err})")
-    with open(counts) as lines:
-        calls = [sum(numbers) for numbers in zip(*(map(int, line.split()) for line in lines))]
-    return stores(folder), dict(zip(KINDS, calls))
+    (calls,) = calls_in(counts)
+    return stores(folder), calls
 
 
 def rebuild(folder, command, what):
@@ -146,13 +142,10 @@ for command in COMMANDS:
     print(f"calls of db {command}: {calls}", flush=True)
     tried = felt = 0
     for kind in KINDS:
-        expect(calls[kind] > 0 or command == "gc", f"db {command}: no {kind} was seen")
-        for number, count in FAULTS:
-            start = 1 + rng.randrange(min(EVERY, max(1, calls[kind])))
-            for first in range(start, calls[kind] + 1, EVERY):
-                felt += disturbed(kept, command, f"{kind}:{first}:{number}{count}", at_first,
-                                  at_last)
-                tried += 1
+        expect(calls[kind] > 0, f"db {command}: no {kind} was seen")
+    for fault in faults(calls, EVERY, rng):
+        felt += disturbed(kept, command, fault, at_first, at_last)
+        tried += 1
     print(f"{tried} faults of db {command}, {felt} ended it with an error", flush=True)
     expect(felt > tried / 2, f"db {command}: most faults were not felt")
 new_names(kept)
