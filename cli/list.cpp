@@ -336,9 +336,7 @@ void add_list(CLI::App& app, GlobalOptions& options) {
     });
   }
   command->callback([command, &options] {
-    if (!command->get_subcommands().empty()) return;
-    check_db(options);
-    print(overview(kKinds, options), "md");
+    if (command->get_subcommands().empty()) print(overview(kKinds, options), "md");
   });
 }
 

@@ -21,9 +21,12 @@ ADDITIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "additions"
 def run(folder, *arguments):
     env = {key: value for key, value in os.environ.items() if not key.startswith("APPROXTRAIN_")}
     env["APPROXTRAIN_ENGINE"] = ENGINE
-    done = subprocess.run(
-        [PROGRAM, *arguments, "--db", os.path.join(folder, "store.db"), "--data-dir", folder],
-        capture_output=True, text=True, cwd=ADDITIONS, env=env, check=False)
+    db = os.path.join(folder, "store.db")
+    # What there is to name is asked for before there is a store, too.
+    named = ["--db", db] if os.path.exists(db) or arguments[0] != "list" else []
+    env["XDG_DATA_HOME"] = folder
+    done = subprocess.run([PROGRAM, *arguments, *named, "--data-dir", folder], capture_output=True,
+                          text=True, cwd=ADDITIONS, env=env, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stderr[-3000:]}")
     return done.stdout
