@@ -22,12 +22,6 @@ Axis sampled_axis(Product product) {
                                              : Axis::kExamples;
 }
 
-int64_t length_of(Axis axis, const Operands& o) {
-  return axis == Axis::kInputChannels    ? o.input_sizes[1]
-         : axis == Axis::kOutputChannels ? o.w.size(0)
-                                         : o.input_sizes[0];
-}
-
 }  // namespace
 
 SamplingMethod::SamplingMethod(const Params& params)
@@ -87,6 +81,12 @@ Plan SamplingMethod::plan(const Operands& o, const MethodCall& call) {
   Sampled sample = choose(of_pairs, k, call.rng);
   sample.axis = axis;
   return sample;
+}
+
+int64_t SamplingMethod::length_of(Axis axis, const Operands& o) {
+  return axis == Axis::kInputChannels    ? o.input_sizes[1]
+         : axis == Axis::kOutputChannels ? o.w.size(0)
+                                         : o.input_sizes[0];
 }
 
 bool SamplingMethod::is_exact(const Operands& o) const { return o.input_sizes[1] < min_channels_; }

@@ -55,6 +55,9 @@ class SamplingMethod : public Method {
   // Of `choose` with as many pairs, see expected_square(); NaN where there is no closed form.
   virtual double expected_square_of(const at::Tensor& scores, int64_t k, double exact_square) const;
 
+  // How many pairs there are along an axis.
+  static int64_t length_of(Axis axis, const Operands& operands);
+
   // The norms of both slices multiplied, [n] double.
   virtual at::Tensor scores(const Operands& operands, Axis axis) const;
 

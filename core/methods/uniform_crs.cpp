@@ -25,10 +25,7 @@ class UniformCrs final : public SamplingMethod {
   // All alike, so that no norm is computed; what is no number stays where its pair is taken.
   at::Tensor scores(const Operands& o, Axis axis) const override {
     const auto& input = o.x.defined() ? o.x : o.dy;
-    const int64_t length = axis == Axis::kInputChannels    ? o.input_sizes[1]
-                           : axis == Axis::kOutputChannels ? o.w.size(0)
-                                                           : o.input_sizes[0];
-    return at::ones({length}, input.options().dtype(at::kDouble));
+    return at::ones({length_of(axis, o)}, input.options().dtype(at::kDouble));
   }
 };
 
