@@ -22,21 +22,6 @@ std::optional<Recipe> recipe_of(const Cell& cell) {
   return recipe;
 }
 
-// Whether two cells differ in nothing but method and recipe.
-bool same_but_recipe(const Cell& a, const Cell& b) {
-  const auto others = [](const Cell& cell) {
-    Settings settings;
-    for (const auto& setting : cell.settings) {
-      const auto& specs = recipe_specs();
-      const bool of_recipe = std::any_of(
-          specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == setting.first; });
-      if (!of_recipe) settings.push_back(setting);
-    }
-    return settings;
-  };
-  return a.network == b.network && a.dataset == b.dataset && others(a) == others(b);
-}
-
 constexpr double kRounding = 1e-9;  // epochs
 
 struct Control {
@@ -45,19 +30,6 @@ struct Control {
   double longest = 0;   // the longest of them
   bool enough = false;  // no less than the method may take
 };
-
-// What the row's trainings had, in epochs; 0 where none says so.
-Control trained(const RowSet& set, const Row& row) {
-  Control control{.row = &row};
-  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto& tests = set.evaluations(*run, "test");
-    if (tests.empty()) continue;
-    const double epochs = tests.back().epoch;
-    control.epochs = control.epochs == 0 ? epochs : std::min(control.epochs, epochs);
-    control.longest = std::max(control.longest, epochs);
-  }
-  return control;
-}
 
 // The dense rows that are shortened as controls are; `recipe`: of the row's own dense row. One
 // serves all methods that leave it the same epochs, so it goes by its recipe and not by the name in
@@ -72,7 +44,8 @@ std::vector<Control> controls_of(const RowSet& set, const Row& row, const Recipe
     }
     const auto its = recipe_of(cell);
     if (!its || shortened_like(recipe, *its) != *its) continue;
-    controls.push_back(trained(set, other));
+    const auto trained = trained_epochs(set, other);
+    controls.push_back({.row = &other, .epochs = trained.least, .longest = trained.most});
   }
   return controls;
 }
@@ -161,6 +134,32 @@ SameTime in_curves(const RowSet& set, const Row& row, const Epochs& epochs,
 }
 
 }  // namespace
+
+bool same_but_recipe(const Cell& a, const Cell& b) {
+  const auto others = [](const Cell& cell) {
+    Settings settings;
+    for (const auto& setting : cell.settings) {
+      const auto& specs = recipe_specs();
+      const bool of_recipe = std::any_of(
+          specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == setting.first; });
+      if (!of_recipe) settings.push_back(setting);
+    }
+    return settings;
+  };
+  return a.network == b.network && a.dataset == b.dataset && others(a) == others(b);
+}
+
+TrainedEpochs trained_epochs(const RowSet& set, const Row& row) {
+  TrainedEpochs trained;
+  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
+    const auto& tests = set.evaluations(*run, "test");
+    if (tests.empty()) continue;
+    const double epochs = tests.back().epoch;
+    trained.least = trained.least == 0 ? epochs : std::min(trained.least, epochs);
+    trained.most = std::max(trained.most, epochs);
+  }
+  return trained;
+}
 
 std::string_view name(SameTimeSource source) {
   switch (source) {

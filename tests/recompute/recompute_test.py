@@ -1,9 +1,10 @@
 """What the program prints of the committed databases, computed a second time by other means.
 
 Reads the tables of the databases themselves (no view, no code of the program), computes with NumPy
-and SciPy what docs/statistics.md says, and compares with the CSV of `report table`, `tta`, `advice`
-and `paper`, cell by cell. A column that this script does not know is an error, so that none is
-added without a second computation; those that only repeat what is stored are named at each table.
+and SciPy what docs/statistics.md says, and compares with the CSV of `report table`, `tta`,
+`advice`, `pairs` and `paper`, cell by cell. A column that this script does not know is an error, so
+that none is added without a second computation; those that only repeat what is stored are named at
+each table.
 
   recompute_test.py PROGRAM FOLDER|DATABASE...
   recompute_test.py PROGRAM --smoke ITEM...
@@ -25,7 +26,7 @@ import tempfile
 
 from papers import ROOT, Item, expected_paper
 from stored import Store, rows_of
-from tables import expected_advice, expected_table, expected_tta
+from tables import expected_advice, expected_pairs, expected_table, expected_tta
 
 SETTINGS = ("setting", "tuned_rate")  # texts
 
@@ -85,6 +86,9 @@ def compare_database(comparison, path):
                     expected_advice(rows, share_of_error=0.1),
                     (*SETTINGS, "machine", "reason", "measured_utc", "commit", "notes",
                      "speedup_vs_stock_missing"))
+    comparison.rows(f"{name}: pairs", comparison.csv("report", "pairs", "--db", path),
+                    expected_pairs(rows),
+                    (*SETTINGS, "exact_setting", "exact_tuned_rate", "notes"))
     for item, scale in items_with_runs(comparison.program, path):
         compare_item(comparison, path, item, scale)
 

@@ -1,6 +1,5 @@
 """The statistics of docs/statistics.md, of plain lists of numbers, by NumPy and SciPy."""
 
-import itertools
 import math
 
 import numpy
@@ -25,8 +24,10 @@ def sign_flip_p(differences):
     n = len(differences)
     if not 2 <= n <= 20:
         return None
-    signs = numpy.array(list(itertools.product((1, -1), repeat=n)))
-    sums = numpy.abs(signs @ numpy.array(differences))
+    sums = numpy.zeros(1)
+    for difference in differences:  # all sums of n with either sign
+        sums = numpy.concatenate([sums + difference, sums - difference])
+    sums = numpy.abs(sums)
     observed = abs(sum(differences))
     return float(numpy.mean(sums >= observed - 1e-12 * numpy.sum(numpy.abs(differences))))
 

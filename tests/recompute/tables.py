@@ -1,11 +1,11 @@
-"""What `report table`, `tta` and `advice` should say: a dictionary a row."""
+"""What `report table`, `tta`, `advice` and `pairs` should say: a dictionary a row."""
 
 import math
 
 import numpy
 import scipy.stats
 
-from samples import half_width, mean, one_sided_bounds, ratio_of_pairs, sign_flip_p
+from samples import half_width, holm, mean, one_sided_bounds, ratio_of_pairs, sign_flip_p
 from stored import SECOND, holm_over, in_state
 
 SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
@@ -255,6 +255,12 @@ def loss_word(row, share_of_error):
 
 
 CONTROL = "dense in the time of "
+# What cells of equal settings may differ in.
+OF_ROW = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps")
+
+
+def other_than(config, keys):
+    return {key: value for key, value in config.items() if key not in keys}
 
 
 def reached_by(judged, epochs, share):
@@ -270,17 +276,14 @@ def length_of(recipe):
 def in_runs_of_their_own(row, rows, epochs, surely, share):
     """As same_time, of the exact trainings, the recipe otherwise the same, that are the shortest of
     those with so many epochs, or else the longest of those with fewer; a fiftieth off at most."""
-    def other_than(config, keys):
-        return {key: value for key, value in config.items() if key not in keys}
     config, exact = row.first.config, row.dense.first.config["recipe"]
     of_length = ("epochs", "last_epoch", "eval_every", "decay", "decay_epochs", "milestones",
                  "peak_epoch", "warmup_epochs", "grow_from", "grow_until")
-    of_row = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps")
     enough, less, within = [], [], []
     for control in rows:
         theirs = control.first.config
         if control.first.method_label.startswith(CONTROL) and control.finals() and \
-                other_than(theirs, of_row) == other_than(config, of_row) and \
+                other_than(theirs, OF_ROW) == other_than(config, OF_ROW) and \
                 other_than(theirs["recipe"], of_length) == \
                 other_than(exact, of_length):
             trained = min(row.store.accuracies(cell.run, "test")[-1]["epoch"]
@@ -373,4 +376,23 @@ def expected_advice(rows, share_of_error):
             "target_reached": sum(target.arrived) if target else None,
             "target_runs": len(target.times) if target else None,
             "iso_time_reached": reached, "iso_time_runs": tried,
+        }
+
+
+def expected_pairs(rows):
+    def longest(row):
+        return max(row.store.accuracies(cell.run, "test")[-1]["epoch"] for cell in row.trained())
+    compared = [(row, exact, [-loss for loss in row.losses(exact)])
+                for row in rows if not row.first.dense
+                for exact in rows if exact.first.dense and other_than(
+                    exact.first.config, OF_ROW) == other_than(row.first.config, OF_ROW)]
+    compared = [line for line in compared if line[2]]
+    tests = [sign_flip_p(ahead) for _, _, ahead in compared]
+    adjusted = iter(holm([p for p in tests if p is not None]))
+    for (row, exact, ahead), p in zip(compared, tests):
+        yield {
+            **labels(row), "epochs": longest(row), "exact": exact.first.method_label,
+            "exact_epochs": longest(exact), "n": len(ahead), "ahead_pp": mean(ahead),
+            "ahead_pp_half": half_width(ahead), "seeds_ahead": sum(value > 0 for value in ahead),
+            "p": p, "p_holm": None if p is None else next(adjusted),
         }

@@ -45,7 +45,7 @@ TEST(ReportRegistry, StandsInTheOrderOfItsPlaces) {
   }
   EXPECT_EQ(names, (std::vector<std::string>{"table", "tta", "pareto", "profile", "curves",
                                              "layers", "advice", "runs", "kernels", "cascade",
-                                             "cards", "traffic", "words"}));
+                                             "cards", "traffic", "pairs", "words"}));
 }
 
 }  // namespace
