@@ -28,7 +28,7 @@ const char* const kNoteNames[kNotes] = {"few seeds",
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
-    "the loss leaves out seeds without a dense run on the same data",
+    "the difference leaves out seeds without a finished dense run on the same data",
     "lossy data: the images went through JPEG",
     "built from sources with uncommitted changes",
     "images/s of runs that may have shared the machine",

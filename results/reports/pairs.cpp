@@ -17,7 +17,7 @@ namespace {
 struct PairLine {
   const Row* row = nullptr;
   const Row* exact = nullptr;
-  Notes notes = {};  // of both
+  Notes notes = {};  // of the runs of both, and of the pairs
   double epochs = 0, exact_epochs = 0;
   PairedDifference ahead;  // the method minus the exact training, points
   int64_t seeds_ahead = 0;
@@ -28,7 +28,9 @@ PairLine pair_line(const RowSet& set, const Row& row, const Row& exact) {
   PairLine line{.row = &row, .exact = &exact, .notes = row.notes};
   // What the row's own notes say of its own exact training is not said of this one.
   line.notes[kUnpaired] = line.notes[kMixedBuilds] = line.notes[kPairsOfMachines] = false;
-  line.notes[kDiverged] |= exact.notes[kDiverged];
+  for (const auto note : {kDiverged, kLossy, kDirty, kMixedHosts, kResumed, kStopped}) {
+    line.notes[note] |= exact.notes[note];
+  }
   std::vector<double> ahead;
   for (const double loss : set.losses(row, exact, /*best=*/false)) {
     ahead.push_back(-loss);
@@ -36,12 +38,13 @@ PairLine pair_line(const RowSet& set, const Row& row, const Row& exact) {
   }
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const Cell* other = partner(&exact, *cell, Machine::kAny);
-    if (other == nullptr) continue;
+    if (other == nullptr || !set.final_accuracy(*cell) || !set.final_accuracy(*other)) continue;
     line.notes[kPairsOfMachines] |= run->host_id != other->run()->host_id;
     line.notes[kMixedBuilds] |= !same_build(*run, *other->run());
   }
   line.ahead = paired_difference(ahead);
   line.notes[kUnpaired] = line.ahead.n < row.accuracy.n;
+  line.notes[kFew] = line.ahead.n < kFewSeeds;
   line.epochs = trained_epochs(set, row).most;
   line.exact_epochs = trained_epochs(set, exact).most;
   return line;
@@ -83,9 +86,13 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
                     .header = "against",
                     .value = [](const PairLine& line) { return line.exact->first->method_label; }},
                    {.name = "exact_setting",
-                    .value = [&set](const PairLine& line) { return set.setting(*line.exact); }},
+                    .header = "its setting",
+                    .value = [&set](const PairLine& line) { return set.setting(*line.exact); },
+                    .shown = set.settings_differ()},
                    {.name = "exact_tuned_rate",
-                    .value = [](const PairLine& line) { return RowSet::tuned_rate(*line.exact); }},
+                    .header = "its tuned rate",
+                    .value = [](const PairLine& line) { return RowSet::tuned_rate(*line.exact); },
+                    .shown = set.tuned_rates_differ()},
                    {.name = "exact_epochs",
                     .header = "its epochs",
                     .value = &PairLine::exact_epochs,
@@ -141,7 +148,7 @@ Table report_pairs(const std::string& db, const ReportOptions& options) {
 
 REGISTER_REPORT("pairs", report_pairs)
     .at(13)
-    .about("Each method against each exact training, shorter ones too")
+    .about("Each method against each exact training, of other lengths too")
     .made_of("accuracy runs of methods and of dense");
 
 }  // namespace approx

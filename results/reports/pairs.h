@@ -1,4 +1,4 @@
-// Each method against each exact training of its network, whatever the length of either.
+// Each method against each exact training of its network, whatever the recipe of either.
 #pragma once
 
 #include <string>

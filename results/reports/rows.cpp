@@ -12,8 +12,6 @@ namespace approx {
 
 namespace {
 
-constexpr int64_t kFewSeeds = 5;
-
 // Whether all settings but whether steps are graphs are alike, which decides nothing of a training.
 bool differ_in_graphs_alone(const Cell& a, const Cell& b) {
   const auto others = [](Settings settings) {

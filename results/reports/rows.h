@@ -69,6 +69,7 @@ struct Row {
 std::string unsound_speedup(const Row& row);
 // The same, of too few of them, too.
 std::string speedup_obstacle(const Row& row);
+inline constexpr int64_t kFewSeeds = 5;  // fewer are marked
 inline constexpr const char* kApproximatedNothing = "it approximated nothing";
 
 // Whether a cell trains exactly.

@@ -142,7 +142,7 @@ bool same_but_recipe(const Cell& a, const Cell& b) {
       const auto& specs = recipe_specs();
       const bool of_recipe = std::any_of(
           specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == setting.first; });
-      if (!of_recipe) settings.push_back(setting);
+      if (!of_recipe && setting.first != "graphs") settings.push_back(setting);
     }
     return settings;
   };

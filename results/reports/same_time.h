@@ -47,7 +47,8 @@ std::string_view name(SameTimeSource source);
 // curves the evaluation before counts there. `target`: a share to reach, or none.
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target);
 
-// Whether two cells differ in nothing but method and recipe.
+// Whether two cells differ in nothing but method and recipe, and in whether steps are graphs, which
+// decides nothing of a training.
 bool same_but_recipe(const Cell& a, const Cell& b);
 
 // How long the accuracy runs of a row were, in epochs by their steps; 0 where none says so.

@@ -13,7 +13,7 @@ SUITE = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts/gpu-sui
 
 # All that need no PyTorch of a GPU.
 STAGES = ("machine,tests,ranks,memcheck,racecheck,data,kernels,crossover,layers18,layers50,null,"
-          "steps,switching,quickstart,table1,adelman,wang3,wang5,study,reduced,mcdanel10,"
+          "steps,switching,quickstart,table1,adelman,wang3,wang5,study,again,reduced,mcdanel10,"
           "report")
 
 # What the times of layers on sparse tensor cores are asked of.

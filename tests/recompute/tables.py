@@ -256,7 +256,7 @@ def loss_word(row, share_of_error):
 
 CONTROL = "dense in the time of "
 # What cells of equal settings may differ in.
-OF_ROW = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps")
+OF_ROW = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps", "graphs")
 
 
 def other_than(config, keys):

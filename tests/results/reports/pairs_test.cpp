@@ -117,6 +117,18 @@ TEST_F(PairsReport, SaysWherePairsAreOfTwoMachines) {
   }
 }
 
+TEST_F(PairsReport, SaysNothingOfWhatMakesNoPair) {
+  fill({{"dense", 0, 0.5},
+        {"zero", 0, 0.6},
+        {"dense", 1, 0.5, 1, "lenet", "elsewhere", RunState::kDiverged},
+        {"zero", 1, 0.6}});
+  const Json rows = lines();
+  ASSERT_EQ(rows.size(), 1U);
+  const std::string notes = rows[0]["notes"];
+  EXPECT_EQ(notes.find("different machines"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("few seeds"), std::string::npos) << notes;
+}
+
 TEST_F(PairsReport, OfAnEmptyStoreIsEmpty) {
   { RunStore store(path_, RunStore::Mode::kWrite); }
   EXPECT_TRUE(lines().empty());
