@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "results/reports/report.h"
@@ -60,17 +61,14 @@ std::vector<PairLine> pair_lines(const RowSet& set) {
       if (line.ahead.n > 0) lines.push_back(line);
     }
   }
-  std::vector<double> p;
-  for (const auto& line : lines) {
-    if (line.ahead.p) p.push_back(*line.ahead.p);
-  }
-  const auto adjusted = holm(p);
-  size_t at = 0;
-  for (auto& line : lines) {
-    if (line.ahead.p) line.p_holm = adjusted[at++];
-  }
+  std::vector<std::optional<double>> p;
+  for (const auto& line : lines) p.push_back(line.ahead.p);
+  const auto adjusted = holm_of_known(p);
+  for (size_t i = 0; i < lines.size(); ++i) lines[i].p_holm = adjusted[i];
   return lines;
 }
+
+std::string p_text(const std::optional<double>& p) { return p ? fmt::format("{:.2g}", *p) : "–"; }
 
 Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
   const auto what = row_columns<PairLine>(set);
@@ -106,17 +104,11 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
           {.name = "p",
            .header = "p",
            .value = [](const PairLine& line) { return field(line.ahead.p); },
-           .text =
-               [](const PairLine& line) {
-                 return line.ahead.p ? fmt::format("{:.2g}", *line.ahead.p) : "–";
-               }},
+           .text = [](const PairLine& line) { return p_text(line.ahead.p); }},
           {.name = "p_holm",
            .header = "p, Holm",
            .value = maybe(&PairLine::p_holm),
-           .text =
-               [](const PairLine& line) {
-                 return line.p_holm ? fmt::format("{:.2g}", *line.p_holm) : "–";
-               }},
+           .text = [](const PairLine& line) { return p_text(line.p_holm); }},
           {.name = "notes",
            .value = [&letters](const PairLine& line) { return letters.names(line.notes); }}});
   return columns;

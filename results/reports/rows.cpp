@@ -282,15 +282,10 @@ void RowSet::judge_loss(Row& row) const {
 }
 
 void RowSet::adjust_p() {
-  std::vector<double> p;
-  for (const auto& row : rows_) {
-    if (row.loss.p) p.push_back(*row.loss.p);
-  }
-  const auto adjusted = holm(p);
-  size_t at = 0;
-  for (auto& row : rows_) {
-    if (row.loss.p) row.loss_p_holm = adjusted[at++];
-  }
+  std::vector<std::optional<double>> p;
+  for (const auto& row : rows_) p.push_back(row.loss.p);
+  const auto adjusted = holm_of_known(p);
+  for (size_t i = 0; i < rows_.size(); ++i) rows_[i].loss_p_holm = adjusted[i];
 }
 
 void RowSet::find_differing() {

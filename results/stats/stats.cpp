@@ -107,6 +107,20 @@ std::vector<double> holm(const std::vector<double>& p) {
   return adjusted;
 }
 
+std::vector<std::optional<double>> holm_of_known(const std::vector<std::optional<double>>& p) {
+  std::vector<double> known;
+  for (const auto& each : p) {
+    if (each) known.push_back(*each);
+  }
+  const auto adjusted = holm(known);
+  std::vector<std::optional<double>> all(p.size());
+  size_t at = 0;
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (p[i]) all[i] = adjusted[at++];
+  }
+  return all;
+}
+
 int64_t pairs_for_holm(int64_t tests, double level) {
   if (tests <= 0) return 0;
   int64_t pairs = 1;

@@ -454,9 +454,14 @@ def rows_of(store, cells=None):
 
 def holm_over(rows):
     """Each row's (p, adjusted p)."""
-    p = [sign_flip_p(row.losses()) for row in rows]
-    adjusted = iter(holm([value for value in p if value is not None]))
-    return [(value, None if value is None else next(adjusted)) for value in p]
+    return holm_tests([row.losses() for row in rows])
+
+
+def holm_tests(differences):
+    """(p, adjusted p) of each list of differences; None where a list has no p."""
+    p = list(map(sign_flip_p, differences))
+    known = iter(holm([value for value in p if value is not None]))
+    return [(value, None if value is None else next(known)) for value in p]
 
 
 def in_state(row, *states, purpose=None):

@@ -5,8 +5,8 @@ import math
 import numpy
 import scipy.stats
 
-from samples import half_width, holm, mean, one_sided_bounds, ratio_of_pairs, sign_flip_p
-from stored import SECOND, holm_over, in_state
+from samples import half_width, mean, one_sided_bounds, ratio_of_pairs, sign_flip_p
+from stored import SECOND, holm_over, holm_tests, in_state
 
 SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
 PROCESSES_FOR_A_WORD = 10
@@ -387,12 +387,11 @@ def expected_pairs(rows):
                 for exact in rows if exact.first.dense and other_than(
                     exact.first.config, OF_ROW) == other_than(row.first.config, OF_ROW)]
     compared = [line for line in compared if line[2]]
-    tests = [sign_flip_p(ahead) for _, _, ahead in compared]
-    adjusted = iter(holm([p for p in tests if p is not None]))
-    for (row, exact, ahead), p in zip(compared, tests):
+    tests = holm_tests([ahead for _, _, ahead in compared])
+    for (row, exact, ahead), (p, p_holm) in zip(compared, tests):
         yield {
             **labels(row), "epochs": longest(row), "exact": exact.first.method_label,
             "exact_epochs": longest(exact), "n": len(ahead), "ahead_pp": mean(ahead),
             "ahead_pp_half": half_width(ahead), "seeds_ahead": sum(value > 0 for value in ahead),
-            "p": p, "p_holm": None if p is None else next(adjusted),
+            "p": p, "p_holm": p_holm,
         }
