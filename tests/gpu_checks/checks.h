@@ -25,6 +25,7 @@ std::vector<Agreement> tensor_cores_on_gpu();
 std::vector<Agreement> two_of_four_on_gpu();
 std::vector<Agreement> copy_rounds_on_gpu();
 std::vector<Agreement> fused_gather_on_gpu();
+std::vector<Agreement> lab_candidates_on_gpu();
 
 // What rounding to such numbers may change of one, as a share of it.
 template <typename Number>
