@@ -38,6 +38,20 @@ if(APPROX_CUDA_FOUND)
   endif()
 endif()
 
+# The headers of CUPTI, by which a GPU tells what it did: those that LibTorch's CUDA half brings
+# along, else those of the toolkit. Without them approxtrain_trace is not built.
+set(APPROX_CUPTI_INCLUDE "")
+if(APPROX_CUDA_FOUND)
+  file(GLOB wheel_headers ${APPROX_TORCH_DIR}/../nvidia/cu*/include)
+  find_path(APPROX_CUPTI_DIR cupti.h PATHS ${wheel_headers} NO_DEFAULT_PATH
+            DOC "The folder of cupti.h")
+  find_path(APPROX_CUPTI_DIR cupti.h HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}
+            PATHS /usr/local/cuda/extras/CUPTI/include)
+  if(APPROX_CUPTI_DIR)
+    set(APPROX_CUPTI_INCLUDE ${APPROX_CUPTI_DIR} ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  endif()
+endif()
+
 # approx_cuda_kernels(NAME sources...): a library of kernels, opened while the program runs
 # (kernels/library.h). What it takes from the project it finds in the library that opens it. CUDA's
 # runtime is linked statically: the library loads where there is no driver, and computes with

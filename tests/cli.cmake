@@ -84,6 +84,22 @@ approx_cli_test(slips 600 slips_test.py)
 approx_cli_test(plots 120 plots_test.py)
 approx_cli_test(hostile_folder 120 hostile_folder_test.py)
 approx_cli_test(gpu_suite 300 gpu_suite_test.py)
+if(TARGET approxtrain_trace)
+  # Opened by the name of the version that the library was compiled for.
+  file(STRINGS ${APPROX_CUPTI_DIR}/cupti_version.h cupti_version
+    REGEX "^#define CUPTI_API_VERSION [0-9]+$")
+  string(REGEX MATCH "[0-9]+$" cupti_version "${cupti_version}")
+  math(EXPR cupti_version "${cupti_version} / 10000")
+  add_library(fake_cupti MODULE ${CMAKE_CURRENT_LIST_DIR}/core/train/trace/fake_cupti.cpp)
+  target_include_directories(fake_cupti SYSTEM PRIVATE ${APPROX_CUPTI_INCLUDE})
+  set_target_properties(fake_cupti PROPERTIES PREFIX "" OUTPUT_NAME libcupti
+    SUFFIX .so.${cupti_version} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_cupti)
+  approx_cli_test(gpu_trace 60 gpu_trace_test.py $<TARGET_FILE:approxtrain_trace>
+    $<TARGET_FILE_DIR:fake_cupti>)
+else()
+  approx_cli_test(gpu_trace 60 gpu_trace_test.py)
+endif()
+set_tests_properties(cli.gpu_trace PROPERTIES LABELS release)  # a sanitizer wants to be loaded first
 set_tests_properties(cli.plots cli.hostile_folder cli.gpu_suite PROPERTIES SKIP_RETURN_CODE 77)
 approx_cli_test(analysis 300 analysis_test.py)
 set_tests_properties(cli.analysis PROPERTIES SKIP_RETURN_CODE 77)

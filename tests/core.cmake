@@ -1,7 +1,8 @@
 # Everything that needs LibTorch, in one program.
 file(GLOB_RECURSE core_tests CONFIGURE_DEPENDS
   kernels/*_test.cpp core/*_test.cpp core/networks/*_slow.cpp)
-list(FILTER core_tests EXCLUDE REGEX "/tests/(core/(config|experiment|data)|kernels/cudnn)/")
+list(FILTER core_tests EXCLUDE REGEX
+  "/tests/(core/(config|experiment|data|train/trace)|kernels/cudnn)/")
 approx_test(core_test
   SOURCES ${core_tests} testing.cpp reference.cpp
   LIBRARIES approxtrain_library

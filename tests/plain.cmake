@@ -1,9 +1,10 @@
 # Everything that needs no LibTorch, in one program.
 file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   base/*_test.cpp core/config/*_test.cpp core/experiment/*_test.cpp core/data/*_test.cpp
-  core/data/*_slow.cpp results/*_test.cpp cli/*_test.cpp)
+  core/data/*_slow.cpp core/train/trace/*_test.cpp results/*_test.cpp cli/*_test.cpp)
 approx_test(plain_test
-  SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
+  SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/core/train/trace/trace_writer.cpp
+    ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
     ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp ${CMAKE_SOURCE_DIR}/cli/machine.cpp
     ${CMAKE_SOURCE_DIR}/cli/doctor/findings.cpp
     ${CMAKE_SOURCE_DIR}/cli/ranks/allocation.cpp ${CMAKE_SOURCE_DIR}/cli/ranks/job_end.cpp
