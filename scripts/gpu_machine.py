@@ -11,6 +11,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CUDA_TESTS = "*Cuda*:*CUDA*"
+SMALL = "small"  # lies in a packed build that can read no archives
 PARTS = 8  # of tests, side by side: nothing is timed then
 GPU_COLUMNS = ("name,driver_version,pstate,clocks.sm,clocks.mem,clocks.max.sm,temperature.gpu,"
                "power.draw,power.limit,clocks_throttle_reasons.active,memory.total,"

@@ -84,6 +84,7 @@ approx_cli_test(slips 600 slips_test.py)
 approx_cli_test(plots 120 plots_test.py)
 approx_cli_test(hostile_folder 120 hostile_folder_test.py)
 approx_cli_test(gpu_suite 300 gpu_suite_test.py)
+approx_cli_test(gpu_card 300 gpu_card_test.py)
 if(TARGET approxtrain_trace)
   # Opened by the name of the version that the library was compiled for.
   file(STRINGS ${APPROX_CUPTI_DIR}/cupti_version.h cupti_version
@@ -99,8 +100,11 @@ if(TARGET approxtrain_trace)
 else()
   approx_cli_test(gpu_trace 60 gpu_trace_test.py)
 endif()
-set_tests_properties(cli.gpu_trace PROPERTIES LABELS release)  # a sanitizer wants to be loaded first
-set_tests_properties(cli.plots cli.hostile_folder cli.gpu_suite PROPERTIES SKIP_RETURN_CODE 77)
+# A sanitizer wants to be loaded first.
+set_tests_properties(cli.gpu_trace PROPERTIES LABELS release)
+set_tests_properties(cli.plots cli.hostile_folder cli.gpu_suite cli.gpu_card PROPERTIES
+  SKIP_RETURN_CODE 77)
+set_tests_properties(cli.gpu_card PROPERTIES LABELS slow)
 approx_cli_test(analysis 300 analysis_test.py)
 set_tests_properties(cli.analysis PROPERTIES SKIP_RETURN_CODE 77)
 approx_cli_test(docs 60 docs_test.py)
