@@ -32,6 +32,10 @@ if "--db" in said:
     with sqlite3.connect(sys.argv[sys.argv.index("--db") + 1]) as store:
         store.execute("CREATE TABLE IF NOT EXISTS asked(what)")
         store.execute("INSERT INTO asked VALUES(?)", [said])
+    folder = os.path.join(os.path.dirname(sys.argv[sys.argv.index("--db") + 1]), "results.runs/1-1")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "stderr.log"), "w") as out:
+        out.write("a worker said this")
 if os.environ["SLOW"] in said:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("begun", flush=True)
@@ -120,7 +124,8 @@ def all_stages(stubs):
                  "steps of a trace")
     expect("| resnet50 | zero | exact | 1.0 |" in said, f"tables of traces: {said[-2000:]}")
     names = stubs.archive()
-    expect("trace.md" in names and "tests-run.txt" in names and "resnet50-zero.77.trace" in names,
+    expect({"trace.md", "tests-run.txt", "resnet50-zero.77.trace",
+            "results.runs/1-1/stderr.log"} <= set(names),
            f"archive: {names}")
     asked = stubs.asked()
     expect(all(any(name in what for what in asked) for name in ("@null_timings", "@switching")) and
@@ -137,6 +142,14 @@ def a_failure_ends_nothing(stubs):
     expect_equal(stubs.line("steps", "resnet18")["exit"], 0, "the next stage")
     log = (stubs.out / "card.log").read_text(encoding="utf-8")
     expect("this went wrong" in log, f"a failure: {log}")
+
+
+def failures_in_a_row_end_a_stage(stubs):
+    code, said = stubs.run("--stages", "trace,steps", fail="blocks=2")
+    expect_equal(code, 1, f"failures in a row: exit code ({said})")
+    failed = [row for row in stubs.lines() if row["stage"] == "trace"]
+    expect_equal(len(failed), 3, f"failures in a row: {failed}")
+    expect_equal(stubs.line("steps", "resnet18")["exit"], 0, "the stage after failures in a row")
 
 
 def time_runs_out(stubs):
@@ -201,6 +214,7 @@ with tempfile.TemporaryDirectory(prefix="approxtrain-test-") as place:
     stubs = Stubs(place)
     all_stages(stubs)
     a_failure_ends_nothing(stubs)
+    failures_in_a_row_end_a_stage(stubs)
     time_runs_out(stubs)
     killed_in_the_middle(stubs)
     renewed_while_a_command_runs(stubs)
