@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 from program import PROGRAM, expect, expect_equal, finish
@@ -56,6 +57,41 @@ class Stubs:
         summary = out / "summary.txt"
         return (done.returncode, summary.read_text() if summary.exists() else done.stderr,
                 calls.read_text())
+
+
+def a_small_pack_leaves_archives_out(folder):
+    """Programs of a line each, one of which reads archives."""
+    build = pathlib.Path(folder, "small")
+    build.mkdir()
+    main = "int main(void) { puts(\"Cuda.\\n  Test\"); return use(); }"
+    for name, code, flags in (
+            ("libapproxtrain.so", "void* archive_read_new(void); "
+             "int use(void) { return archive_read_new() == 0; }",
+             ["-shared", "-fPIC", "-larchive"]),
+            ("approxtrain", f"#include <stdio.h>\nint use(void);\n{main}", []),
+            ("core_test", "#include <stdio.h>\nint use(void) { return 0; }\n" + main, [])):
+        linked = [build / "libapproxtrain.so"] if name == "approxtrain" else []
+        made = subprocess.run(["cc", "-x", "c", "-", "-x", "none", *linked, "-o", build / name,
+                               *flags], input=code, text=True, capture_output=True)
+        if made.returncode:
+            print(f"skipped: no program could be made that reads archives ({made.stderr[:200]})")
+            return
+    packed, there = build / "packed.tar.xz", build / "packed"
+    done = subprocess.run([sys.executable, SUITE, "--build", build, "--pack", packed, "--small"],
+                          capture_output=True, text=True,
+                          env=dict(os.environ, LD_LIBRARY_PATH=str(build)))
+    expect_equal(done.returncode, 0, f"a small pack: exit code ({done.stderr})")
+    expect("MiB of the tree" in done.stderr, f"a small pack: {done.stderr}")
+    with tarfile.open(packed) as archive:
+        archive.extractall(build, filter="data")
+    # What libarchive needs itself is left out too.
+    expect_equal(os.listdir(there / "lib"), ["libarchive.so.13"], "a small pack: libraries")
+    expect((there / "small").exists(), "the mark of a small pack")
+    # All functions are there, so that a library that is loaded whole can be.
+    ran = subprocess.run([there / "approxtrain"], capture_output=True, text=True, env=dict(
+        os.environ, LD_LIBRARY_PATH=f"{there}:{there / 'lib'}", LD_BIND_NOW="1"))
+    expect_equal((ran.returncode, ran.stderr),
+                 (1, "libarchive.so.13 was not packed (gpu-suite --small)\n"), "a packed program")
 
 
 def the_real_program_plans_every_sweep():
@@ -116,6 +152,8 @@ with tempfile.TemporaryDirectory(prefix="approxtrain-test-") as place:
     expect_equal(code, 1, f"out of time: exit code ({said})")
     expect("steps        not through" in said, f"out of time: {said}")
     expect("quickstart   not begun" in said, f"out of time: {said}")
+
+    a_small_pack_leaves_archives_out(place)
 
     code, said, _ = stubs.suite("--stages", "stepps")
     expect(code == 2 and 'no stage "stepps"' in said, f"an unknown stage: {code} {said}")
