@@ -12,9 +12,17 @@ if(CMAKE_SCRIPT_MODE_FILE)
       OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
     if(NOT failed)
       set(sha ${head})
+      # Only what enters the build counts. A page, a table or a measured database beside the
+      # sources leaves the program as it is. Untracked files count if the build would find them.
+      set(sources base cli cmake core experiments kernels results ":(exclude)results/measured"
+        CMakeLists.txt CMakePresets.json)
       execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} status --porcelain
-        OUTPUT_VARIABLE changes ERROR_QUIET)
-      if(changes)
+        --untracked-files=no -- ${sources} OUTPUT_VARIABLE changes ERROR_QUIET)
+      execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} ls-files --others --exclude-standard
+        -- ${sources} OUTPUT_VARIABLE untracked ERROR_QUIET)
+      # A name with unusual characters stands in quotes.
+      if(changes OR untracked MATCHES
+          "\\.(cpp|h|cu|cuh|cmake|css|gz|sql|toml|txt)\"?(\n|$)|(^|/)CMakeLists")
         set(dirty 1)
       endif()
     endif()
