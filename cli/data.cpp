@@ -81,6 +81,10 @@ void print_imported(const LoadedDataset& dataset, const std::string& data_dir) {
                            dataset.train.count, dataset.test.count, dataset.variant,
                            dataset.lossy ? " (lossy)" : "", dataset.sha256,
                            printable(packed_path(dataset.name, data_dir)));
+  if (dataset.junk > 0) {
+    std::cerr << fmt::format("skipped {} {} of operating systems, such as .DS_Store\n",
+                             dataset.junk, dataset.junk == 1 ? "file" : "files");
+  }
 }
 
 void import(const DataOptions& options, const GlobalOptions& globals) {

@@ -13,12 +13,15 @@
 #include <set>
 #include <vector>
 
+#include "core/data/junk.h"
+
 namespace approx {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Throws unless `name` stays inside the archive and is plain text; returns it without "./".
+// Throws unless `name` stays inside the archive and is plain text; returns it without parts that
+// are "." or empty, so that a file has one name.
 std::string checked_name(const char* raw, const std::string& place, const ArchiveLimits& limits) {
   if (raw == nullptr || *raw == '\0') {
     throw data_error("{}: expected a name for every entry, found none that can be read", place);
@@ -37,13 +40,15 @@ std::string checked_name(const char* raw, const std::string& place, const Archiv
   if (name.find('\\') != name.npos) throw refuse("a backslash in its path");
   while (name.starts_with("./")) name.remove_prefix(2);
   if (name.starts_with('/')) throw refuse("an absolute path");
-  while (name.ends_with('/')) name.remove_suffix(1);
+  std::string checked;
   for (size_t at = 0; at <= name.size();) {
     const auto end = std::min(name.find('/', at), name.size());
-    if (name.substr(at, end - at) == "..") throw refuse("\"..\" in its path");
+    const auto part = name.substr(at, end - at);
+    if (part == "..") throw refuse("\"..\" in its path");
+    if (!part.empty() && part != ".") checked.append(checked.empty() ? "" : "/").append(part);
     at = end + 1;
   }
-  return std::string(name);
+  return checked;
 }
 
 // The uncompressed bytes of an archive file, counted against the limit.
@@ -121,8 +126,8 @@ la_ssize_t read_source(archive* /*reader*/, void* client, const void** buffer) {
   }
 }
 
-void visit_archive(const std::string& path, const ArchiveLimits& limits, const FileFilter& wanted,
-                   const FileVisitor& visit) {
+int64_t visit_archive(const std::string& path, const ArchiveLimits& limits,
+                      const FileFilter& wanted, const FileVisitor& visit) {
   Source source(path, limits);
   std::unique_ptr<archive, decltype(&archive_read_free)> reader(archive_read_new(),
                                                                 &archive_read_free);
@@ -141,6 +146,7 @@ void visit_archive(const std::string& path, const ArchiveLimits& limits, const F
   std::set<std::string, std::less<>> seen;
   std::vector<uint8_t> content;
   archive_entry* entry = nullptr;
+  int64_t junk = 0;
   for (int64_t entries = 0;; ++entries) {
     const int status = archive_read_next_header(reader.get(), &entry);
     check(status);
@@ -152,9 +158,13 @@ void visit_archive(const std::string& path, const ArchiveLimits& limits, const F
     const auto refuse = [&](const std::string& why) {
       return data_error("{}: entry \"{}\" is refused: {}", path, name, why);
     };
-    if (archive_entry_hardlink(entry) != nullptr) throw refuse("a hard link");
     const auto type = archive_entry_filetype(entry);
     if (type == AE_IFDIR) continue;
+    if (is_junk(name)) {
+      ++junk;
+      continue;
+    }
+    if (archive_entry_hardlink(entry) != nullptr) throw refuse("a hard link");
     if (type == AE_IFLNK) throw refuse("a symbolic link");
     if (type != AE_IFREG) throw refuse("neither a file nor a folder");
     if (archive_entry_sparse_count(entry) > 0) throw refuse("a sparse file");
@@ -178,15 +188,16 @@ void visit_archive(const std::string& path, const ArchiveLimits& limits, const F
       throw data_error("{}: entry \"{}\": at byte {}: expected {} bytes, found the end of the file",
                        path, name, filled, size);
     }
-    if (!visit(fmt::format("{}: {}", path, name), name, content)) return;
+    if (!visit(fmt::format("{}: {}", path, name), name, content)) return junk;
   }
   source.finish();
+  return junk;
 }
 
-void visit_folder(const std::string& path, const ArchiveLimits& limits, const FileFilter& wanted,
-                  const FileVisitor& visit) {
+int64_t visit_folder(const std::string& path, const ArchiveLimits& limits, const FileFilter& wanted,
+                     const FileVisitor& visit) {
   std::vector<std::string> names;
-  int64_t entries = 0, total = 0;
+  int64_t entries = 0, total = 0, junk = 0;
   std::error_code error;
   for (fs::recursive_directory_iterator it(path, error), end; !error && it != end;
        it.increment(error)) {
@@ -196,6 +207,10 @@ void visit_folder(const std::string& path, const ArchiveLimits& limits, const Fi
     const auto name = it->path().lexically_relative(path).generic_string();
     const auto status = it->symlink_status(error);
     if (error) break;
+    if (!fs::is_directory(status) && is_junk(name)) {
+      ++junk;
+      continue;
+    }
     std::error_code ignored;
     if (fs::is_symlink(status) && fs::is_directory(it->path(), ignored)) {
       throw data_error("{}/{}: is refused: expected a folder, found a link to one", path, name);
@@ -217,24 +232,32 @@ void visit_folder(const std::string& path, const ArchiveLimits& limits, const Fi
       throw data_error("{}: expected at most {} bytes of content, found more", path,
                        limits.content_bytes);
     }
-    if (!visit(place, name, content)) return;
+    if (!visit(place, name, content)) return junk;
   }
+  return junk;
 }
 
 }  // namespace
 
-void visit_files(const std::string& path, const ArchiveLimits& limits, const FileFilter& wanted,
-                 const FileVisitor& visit) {
+int64_t visit_files(const std::string& path, const ArchiveLimits& limits, const FileFilter& wanted,
+                    const FileVisitor& visit) {
   std::error_code error;
   const auto status = fs::status(path, error);
   if (!fs::exists(status)) throw data_error("{}: no such file or folder", path);
-  if (fs::is_directory(status)) {
-    visit_folder(path, limits, wanted, visit);
-  } else if (fs::is_regular_file(status)) {
-    visit_archive(path, limits, wanted, visit);
-  } else {
-    throw data_error("{}: expected a folder or an archive, found neither", path);
+  if (fs::is_directory(status)) return visit_folder(path, limits, wanted, visit);
+  if (fs::is_regular_file(status)) return visit_archive(path, limits, wanted, visit);
+  throw data_error("{}: expected a folder or an archive, found neither", path);
+}
+
+std::string folder_text(std::string_view place, std::string_view name) {
+  auto folder = place.substr(0, place.size() - name.size());
+  if (const auto slash = name.rfind('/'); slash != name.npos) {
+    return std::string(folder) + std::string(name.substr(0, slash));
   }
+  while (folder.ends_with('/') || folder.ends_with(' ') || folder.ends_with(':')) {
+    folder.remove_suffix(1);
+  }
+  return std::string(folder);
 }
 
 }  // namespace approx

@@ -28,8 +28,14 @@ using FileVisitor =
 // .tar.gz as they come. Error(kData) names the entry for everything else than regular files and
 // folders (links, devices, sparse files), for absolute paths, "..", names that are repeated or have
 // characters outside printable ASCII, for anything over the limits, for a truncated archive and,
-// in a .tar.gz, for any altered byte.
-void visit_files(const std::string& path, const ArchiveLimits& limits, const FileFilter& wanted,
-                 const FileVisitor& visit);
+// in a .tar.gz, for any altered byte. Files that operating systems leave (core/data/junk.h) are
+// skipped before `wanted` is asked; returns how many of them it came by.
+int64_t visit_files(const std::string& path, const ArchiveLimits& limits, const FileFilter& wanted,
+                    const FileVisitor& visit);
+
+// The folder in which a visited file lies, as messages name it: "x.tar.gz: train/cat" for the place
+// "x.tar.gz: train/cat/1.jpg" and the name "train/cat/1.jpg". At the top it is the archive or
+// folder itself.
+std::string folder_text(std::string_view place, std::string_view name);
 
 }  // namespace approx

@@ -47,7 +47,8 @@ LoadedDataset read_cifar(const std::string& path, const CifarFiles& files,
   const auto base = [](std::string_view name) {
     return std::string(name.substr(name.rfind('/') + 1));
   };
-  visit_files(
+  std::string first, folder;  // one of the files, and where it lies
+  const int64_t junk = visit_files(
       path, {}, [&](std::string_view name) { return found.contains(base(name)); },
       [&](const std::string& place, std::string_view name, Bytes bytes) {
         auto& slot = found[base(name)];
@@ -56,6 +57,16 @@ LoadedDataset read_cifar(const std::string& path, const CifarFiles& files,
                            slot.first);
         }
         slot = {place, {bytes.begin(), bytes.end()}};
+        const auto own_folder = folder_text(place, name);
+        if (first.empty()) {
+          first = base(name);
+          folder = own_folder;
+        }
+        if (own_folder != folder) {
+          throw data_error(
+              "{}: expected all files of the data set in one folder, found {} in {} and {} in {}",
+              path, first, folder, base(name), own_folder);
+        }
         return true;
       });
   const auto part = [&](const std::vector<std::string>& names, int64_t count) {
@@ -69,7 +80,9 @@ LoadedDataset read_cifar(const std::string& path, const CifarFiles& files,
   };
   auto train = part(files.train, files.train_count);
   auto test = part(files.test, files.test_count);
-  return make_dataset(std::move(facts), std::move(train), std::move(test));
+  auto dataset = make_dataset(std::move(facts), std::move(train), std::move(test));
+  dataset.junk = junk;
+  return dataset;
 }
 
 }  // namespace approx

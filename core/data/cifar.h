@@ -29,7 +29,8 @@ struct CifarFiles {
 };
 
 // Reads these files from a folder that holds them, or from the official .tar.gz (or a .tar).
-// Other files beside them are ignored; a missing one is an error.
+// Other files beside them are ignored. Error(kData) when one is missing, is there twice, or lies in
+// another folder than the others: parts of two copies may differ.
 LoadedDataset read_cifar(const std::string& path, const CifarFiles& files,
                          const CifarRecord& record, DatasetFacts facts);
 

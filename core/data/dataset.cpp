@@ -88,8 +88,10 @@ LoadedDataset import_dataset(std::string_view name, const std::string& path,
   }
   if (entry.photos) {
     const auto check = [&](const LoadedDataset& dataset) { check_shape(dataset, entry, path); };
-    import_photos(path, entry, packed_path(name, data_dir), options, check);
-    return open_dataset(name, data_dir, /*verify=*/true);
+    const int64_t junk = import_photos(path, entry, packed_path(name, data_dir), options, check);
+    auto photos = open_dataset(name, data_dir, /*verify=*/true);
+    photos.junk = junk;
+    return photos;
   }
   if (options.limit) {
     throw usage_error("only photographs are reduced: {} has images of one size", name);
@@ -101,7 +103,9 @@ LoadedDataset import_dataset(std::string_view name, const std::string& path,
   check_shape(dataset, entry, path);
   make_folder(data_dir);
   write_packed(dataset, packed_path(name, data_dir));
-  return open_dataset(name, data_dir, /*verify=*/true);
+  auto packed = open_dataset(name, data_dir, /*verify=*/true);
+  packed.junk = dataset.junk;
+  return packed;
 }
 
 std::string dataset_checksum(std::string_view name, const std::string& data_dir) {

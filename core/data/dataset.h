@@ -53,6 +53,8 @@ struct LoadedDataset {
   // Photographs: the shorter side that no image exceeds; 0 for images of one size.
   int64_t shorter_side = 0;
   std::vector<std::string> class_names;  // photographs: the folders, in the order of the labels
+  // Of an import: files of operating systems that it skipped (core/data/junk.h). Not stored.
+  int64_t junk = 0;
 
   bool has_photos() const { return shorter_side > 0; }
 };
@@ -147,8 +149,9 @@ DatasetOutline outline_of(const DatasetEntry& entry);
 LoadedDataset open_dataset(std::string_view name, const std::string& data_dir, bool verify = true);
 
 // Reads the files at `path` as the data set `name`, writes its packed file into `data_dir` (made
-// when missing) and opens that. Error(kUsage) for an unknown name, one that needs no import, or
-// options that it has not; Error(kData) for files that are not that data set.
+// when missing) and opens that, with the number of junk files that were skipped. Error(kUsage) for
+// an unknown name, one that needs no import, or options that it has not; Error(kData) for files
+// that are not that data set.
 LoadedDataset import_dataset(std::string_view name, const std::string& path,
                              const std::string& data_dir, const ImportOptions& options = {});
 

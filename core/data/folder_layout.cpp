@@ -27,7 +27,11 @@ FolderName FolderLayout::check(const std::string& place, std::string_view name) 
   const auto parsed = *parse_folder_name(name);
   if (!root_) root_ = parsed.root;
   if (*root_ != parsed.root) {
-    throw data_error("{}: expected all images under \"{}\", found another root", place, *root_);
+    const auto text = [](std::string_view root) { return root.empty() ? "./" : root; };
+    throw data_error(
+        "{}: expected the folders of all images in one folder, found some in \"{}\" and this in "
+        "\"{}\"",
+        place, text(*root_), text(parsed.root));
   }
   if (parsed.is_test) {
     const auto which = std::string(name.substr(0, name.find('/', parsed.root.size())));

@@ -35,7 +35,7 @@ LoadedDataset read_image_folder(const std::string& path, const ImageFolder& fold
   ImageDecoder decoder(folder.size);
   Part train, test;
   FolderLayout layout(folder.classes);
-  visit_files(
+  const int64_t junk = visit_files(
       path, {}, [](std::string_view name) { return parse_folder_name(name).has_value(); },
       [&](const std::string& place, std::string_view name, Bytes content) {
         const auto parsed = layout.check(place, name);
@@ -54,8 +54,11 @@ LoadedDataset read_image_folder(const std::string& path, const ImageFolder& fold
   const auto classes = class_names(train.by_class, test.by_class, folder.classes, path);
   facts.classes = static_cast<int64_t>(classes.size());
   facts.variant = facts.lossy ? "jpeg" : "png";
-  return make_dataset(std::move(facts), images_in_order(std::move(train), folder.size, classes),
-                      images_in_order(std::move(test), folder.size, classes));
+  auto dataset =
+      make_dataset(std::move(facts), images_in_order(std::move(train), folder.size, classes),
+                   images_in_order(std::move(test), folder.size, classes));
+  dataset.junk = junk;
+  return dataset;
 }
 
 }  // namespace approx

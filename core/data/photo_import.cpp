@@ -252,16 +252,16 @@ Bytes PhotoConverter::convert(Bytes file, const std::string& place) {
   return rewrote_ ? encoder_.encode(*raster_, place) : file;
 }
 
-void import_photos(const std::string& path, const DatasetEntry& entry,
-                   const std::string& packed_path, const ImportOptions& options,
-                   const std::function<void(const LoadedDataset&)>& check) {
+int64_t import_photos(const std::string& path, const DatasetEntry& entry,
+                      const std::string& packed_path, const ImportOptions& options,
+                      const std::function<void(const LoadedDataset&)>& check) {
   const auto& folder = *entry.photos;
   const auto data_dir = std::filesystem::path(packed_path).parent_path();
   if (!data_dir.empty()) make_folder(data_dir.string());
   const auto limit = options.limit.value_or(PhotoLimit{.side = folder.shorter_side});
   Conversion conversion(limit, options, packed_path);
   FolderLayout layout(folder.classes);
-  visit_files(
+  const int64_t junk = visit_files(
       path, kPhotoLimits, [](std::string_view name) { return parse_folder_name(name).has_value(); },
       [&](const std::string& place, std::string_view name, Bytes content) {
         const auto parsed = layout.check(place, name);
@@ -301,6 +301,7 @@ void import_photos(const std::string& path, const DatasetEntry& entry,
   write_packed_photos(dataset, photos_in_order(std::move(conversion.train), classes),
                       photos_in_order(std::move(conversion.test), classes), spool.bytes(),
                       packed_path);
+  return junk;
 }
 
 }  // namespace approx

@@ -40,9 +40,10 @@ class PhotoConverter {
 // variant of the data set says whether files were written anew, and how: "original files", "shorter
 // side 293, JPEG quality 90", "longer side 500, JPEG quality 90". `check` is called before anything
 // gets its name, with the data set without its images. Uses every core; the result does not depend
-// on their number. Error(kData) names the file.
-void import_photos(const std::string& path, const DatasetEntry& entry,
-                   const std::string& packed_path, const ImportOptions& options,
-                   const std::function<void(const LoadedDataset&)>& check);
+// on their number. Returns how many junk files (core/data/junk.h) it skipped. Error(kData) names
+// the file.
+int64_t import_photos(const std::string& path, const DatasetEntry& entry,
+                      const std::string& packed_path, const ImportOptions& options,
+                      const std::function<void(const LoadedDataset&)>& check);
 
 }  // namespace approx

@@ -8,6 +8,7 @@
 #include "core/data/bytes.h"
 #include "core/data/dataset.h"
 #include "core/data/idx.h"
+#include "core/data/junk.h"
 
 namespace approx {
 namespace {
@@ -56,11 +57,13 @@ LoadedDataset import_mnist(const std::string& path) {
       read_pair("train", "6bbc9ace898e44ae57da46a324031adb", "a25bea736e30d166cdddb491f175f624");
   auto test =
       read_pair("t10k", "2646ac647ad5339dbf082846283269ea", "27ae3e4e09519cfbb04c329615203637");
-  return make_dataset({.name = "mnist",
-                       .variant = "official",
-                       .source = "the four IDX files of MNIST",
-                       .classes = 10},
-                      std::move(train), std::move(test));
+  auto dataset = make_dataset({.name = "mnist",
+                               .variant = "official",
+                               .source = "the four IDX files of MNIST",
+                               .classes = 10},
+                              std::move(train), std::move(test));
+  dataset.junk = count_junk(path);
+  return dataset;
 }
 
 const std::string kMirror = "https://ossci-datasets.s3.amazonaws.com/mnist/";

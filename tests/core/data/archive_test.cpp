@@ -60,6 +60,7 @@ TEST(Archive, RefusesHostileEntries) {
   EXPECT_CONTAINS(archive_refusal(tar({tar_entry("d", {}, '4')})), "neither a file nor a folder");
   EXPECT_CONTAINS(archive_refusal(tar({tar_entry("p", {}, '6')})), "neither a file nor a folder");
   EXPECT_CONTAINS(archive_refusal(tar_of({{"a", x}, {"./a", x}})), "occurs twice");
+  EXPECT_CONTAINS(archive_refusal(tar_of({{"a/b", x}, {"a/.//b", x}})), "occurs twice");
   EXPECT_CONTAINS(archive_refusal(tar_of({{"a\x01", x}})), "printable ASCII");
   EXPECT_CONTAINS(archive_refusal(tar_of({{"caf\xe9", x}})), "bad.tar");
   EXPECT_CONTAINS(archive_refusal(tar({tar_entry("", x)})), "bad.tar");

@@ -100,7 +100,9 @@ TEST(Import, ReadsCifarBinaries) {
     write_bytes(folder / fmt::format("ten/data_batch_{}.bin", i), records(10000, 1, 10));
   }
   write_bytes(folder / "ten/test_batch.bin", records(10000, 1, 10));
+  write_bytes(folder / "ten/._data_batch_1.bin", bytes_of("x"));
   const auto ten = import_dataset("cifar10", folder / "ten/", folder / "data");
+  EXPECT_EQ(ten.junk, 1);
   EXPECT_EQ(ten.variant, "official");
   EXPECT_EQ(ten.source, "ten");
   EXPECT_FALSE(ten.lossy);

@@ -87,7 +87,8 @@ TEST(ImageFolder, NamesWhatIsWrong) {
   EXPECT_CONTAINS(with("train/cat/x.png", png(Buffer(25), 5, 5, PNG_FORMAT_GRAY)), "found 5x5");
   EXPECT_CONTAINS(with("val/cat/x.png", tile(1)), "found both");
   EXPECT_CONTAINS(with("test/bird/x.png", tile(1)), "class \"bird\" has test images and no");
-  EXPECT_CONTAINS(with("other/train/cat/x.png", tile(1)), "found another root");
+  EXPECT_CONTAINS(with("other/train/cat/x.png", tile(1)),
+                  "found some in \"./\" and this in \"other/\"");
   EXPECT_CONTAINS(data_error_of([] {
                     read_folder({{"train/a/1.png", tile(1)}});
                   }),
