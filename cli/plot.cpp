@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/awake_clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/text.h"
@@ -59,17 +60,22 @@ class FigureFolder {
   fs::path path_;
 };
 
-// Waits for a child, for so long; then it is killed. Returns its status, nothing where it was.
+// Waits for a child, for so long of this process's own time; then it is killed. Returns its status,
+// nothing where it was.
 std::optional<int> wait_for(pid_t child, std::chrono::milliseconds limit) {
   const Descriptor ending(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   pollfd poll_of{.fd = ending.get(), .events = POLLIN, .revents = 0};
-  const auto end = std::chrono::steady_clock::now() + limit;
+  constexpr std::chrono::milliseconds kLook{100};
+  AwakeClock clock(kLook);
+  const auto end = clock.now() + limit;
   int found = ending ? -1 : 1;  // a kernel without them waits as long as it takes
   while (found < 0) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    found = ::poll(&poll_of, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
-    if (found < 0 && errno != EINTR) found = 0;
+    found = ::poll(&poll_of, 1, static_cast<int>(std::min(limit, kLook).count()));
+    if (found == 0 && clock.now() < end) {
+      found = -1;
+    } else if (found < 0 && errno != EINTR) {
+      found = 0;
+    }
   }
   if (found == 0) ::kill(child, SIGKILL);
   int status = 0;

@@ -8,11 +8,10 @@ namespace approx {
 
 DeviceWatch::DeviceWatch(std::chrono::milliseconds limit, Device device,
                          std::chrono::milliseconds pause)
-    : state_(std::make_shared<State>()) {
+    : state_(std::make_shared<State>(pause)) {
   state_->limit = limit;
-  state_->pause = pause;
   state_->device = std::move(device);
-  state_->progress = Clock::now();
+  state_->progress = state_->clock.now();
   thread_ = std::thread([state = state_] { work(*state); });
 }
 
@@ -33,12 +32,12 @@ DeviceWatch::~DeviceWatch() {
 
 void DeviceWatch::expect(std::function<bool()> reached) {
   const std::lock_guard lock(state_->mutex);
-  state_->expected.push_back({std::move(reached), Clock::now()});
+  state_->expected.push_back({std::move(reached), state_->clock.now()});
 }
 
 DeviceWatch::Call::Call(DeviceWatch& watch) : watch_(watch) {
   const std::lock_guard lock(watch_.state_->mutex);
-  watch_.state_->call = Clock::now();
+  watch_.state_->call = watch_.state_->clock.now();
 }
 
 DeviceWatch::Call::~Call() {
@@ -78,7 +77,7 @@ std::string DeviceWatch::look(State& state, std::unique_lock<std::mutex>& lock) 
       lock.lock();
       if (!is_reached) break;
       state.expected.pop_front();
-      state.progress = Clock::now();
+      state.progress = state.clock.now();
     }
     if (state.device.fault) {
       lock.unlock();
@@ -90,7 +89,7 @@ std::string DeviceWatch::look(State& state, std::unique_lock<std::mutex>& lock) 
     if (!lock.owns_lock()) lock.lock();
     return error.what();
   }
-  const auto now = Clock::now();
+  const auto now = state.clock.now();
   const bool is_late = !state.expected.empty() &&
                        now - std::max(state.expected.front().asked, state.progress) > state.limit;
   const bool hangs = state.call && now - *state.call > state.limit;

@@ -11,11 +11,13 @@
 #include <string>
 #include <thread>
 
+#include "base/awake_clock.h"
+
 namespace approx {
 
 class DeviceWatch {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = std::chrono::steady_clock;  // as AwakeClock tells it
 
   // How it asks, all of it in its own thread.
   struct Device {
@@ -61,8 +63,11 @@ class DeviceWatch {
   };
   // Outlives the object where its thread does.
   struct State {
-    std::chrono::milliseconds limit, pause;
+    explicit State(std::chrono::milliseconds step) : pause(step), clock(step) {}
+
+    std::chrono::milliseconds limit{}, pause;
     Device device;
+    AwakeClock clock;  // a pause of this process is nobody's delay
     mutable std::mutex mutex;
     std::condition_variable stopped;
     std::deque<Expected> expected;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/awake_clock.h"
 #include "base/disk.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -32,12 +33,11 @@ extern const char* const kViewsSql;    // results/store/views.sql
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int64_t kApplicationId = 0x41505458;  // 'APTX', as in schema.sql
 
 // SQLite's own wait; with_retry waits on, and can say so in between.
 constexpr int kBusyTimeoutMs = 500;
+constexpr std::chrono::milliseconds kLongestPause{250};  // between two tries
 
 int64_t pragma(SQLite::Database& db, const char* name) {
   return db.execAndGet(fmt::format("PRAGMA {}", name)).getInt64();
@@ -350,7 +350,9 @@ void throw_database_error(const std::string& path, const SQLite::Exception& erro
 
 void with_retry(const std::string& path, const StoreOptions& options,
                 const std::function<void()>& work) {
-  const auto start = Clock::now();
+  // Another program's time with the lock does not count while this one does not run.
+  AwakeClock clock(std::chrono::milliseconds(kBusyTimeoutMs) + kLongestPause);
+  const auto start = clock.now();
   auto pause = std::chrono::milliseconds(2);
   bool told = false;
   while (true) {
@@ -358,7 +360,7 @@ void with_retry(const std::string& path, const StoreOptions& options,
       return work();
     } catch (const SQLite::Exception& error) {
       const int code = error.getErrorCode() & 0xff;
-      const auto waited = Clock::now() - start;
+      const auto waited = clock.now() - start;
       if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || waited > options.lock_timeout) {
         throw_database_error(path, error);
       }
@@ -372,7 +374,7 @@ void with_retry(const std::string& path, const StoreOptions& options,
     } else {
       std::this_thread::sleep_for(pause);
     }
-    pause = std::min(2 * pause, std::chrono::milliseconds(250));
+    pause = std::min(2 * pause, kLongestPause);
   }
 }
 

@@ -39,12 +39,13 @@ std::optional<RunLock> RunLock::acquire(const std::string& directory, const std:
   if (!file) {
     throw refusal(path, "the lock file cannot be made");
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  // About a second. Tries and not a time, which may pass while this process does not run.
+  constexpr int kTries = 200;
+  for (int tries = 0; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       throw refusal(path, "the file system refuses a lock");
     }
-    if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
+    if (tries == kTries) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return RunLock(std::move(file));

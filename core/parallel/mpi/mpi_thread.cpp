@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
+#include "base/awake_clock.h"
 #include "base/error.h"
 #include "core/engine/engine.h"
 
@@ -160,25 +162,31 @@ void MpiThread::work() {
 
 void MpiThread::complete(std::vector<MPI_Request>& requests) {
   const auto begin = Clock::now();
-  auto listen_at = begin + kListenEvery;
+  std::optional<AwakeClock> patience;  // of an exchange that takes longer
+  AwakeClock::time_point since, listen_at;
   while (true) {
     int done = 0;
     check_mpi(
         MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
         "an exchange with the other ranks");
     if (done != 0) return;
-    const auto now = Clock::now();
+    if (waiting_ > 0 && Clock::now() - begin < kEager) {
+      sched_yield();
+      continue;
+    }
+    if (!patience) {
+      patience.emplace(kListenEvery);
+      since = patience->now();
+      listen_at = since + kListenEvery;
+    }
+    const auto now = patience->now();
     bool asked = false;
     if (now > listen_at) {
       asked = somebody_asks();
       listen_at = now + kListenEvery;
     }
-    if (asked || now - begin > limit_) give_up();
-    if (waiting_ > 0 && now - begin < kEager) {
-      sched_yield();
-    } else {
-      std::this_thread::sleep_for(kPause);
-    }
+    if (asked || now - since > limit_) give_up();
+    std::this_thread::sleep_for(kPause);
   }
 }
 
@@ -202,12 +210,13 @@ void MpiThread::give_up() {
     if (other == world_.rank) continue;
     MPI_Isend(&word, 1, MPI_CHAR, other, 0, words_, &sending[static_cast<size_t>(other)]);
   }
-  const auto until = Clock::now() + kLastWords;
+  AwakeClock clock(kListenEvery);
+  const auto until = clock.now() + kLastWords;
   const auto all_heard = [&] {
     somebody_asks();
     return std::ranges::count(listening_, MPI_REQUEST_NULL) == size;
   };
-  while (!all_heard() && Clock::now() < until) std::this_thread::sleep_for(kPause);
+  while (!all_heard() && clock.now() < until) std::this_thread::sleep_for(kPause);
   // What was said must leave this process before it ends.
   int sent = 0;
   MPI_Testall(size, sending.data(), &sent, MPI_STATUSES_IGNORE);

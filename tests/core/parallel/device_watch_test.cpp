@@ -1,8 +1,11 @@
 #include "core/parallel/device_watch.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <stdexcept>
 
 namespace approx {
@@ -50,6 +53,26 @@ TEST(DeviceWatch, SaysNothingOfADeviceThatGoesOn) {
     EXPECT_EQ(watch.failure(), "");
   }
   EXPECT_EQ(given_up, 0);
+}
+
+// Stopped for longer than the limit, with whatever it waits for.
+TEST(DeviceWatch, ItsOwnPauseIsNoDelayOfTheDevice) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    DeviceWatch watch(milliseconds(1500), {.give_up = [](const std::string&) { ::_exit(1); }},
+                      kPause);
+    watch.expect([] { return false; });
+    std::this_thread::sleep_for(milliseconds(3500));  // which passes meanwhile
+    ::_exit(0);
+  }
+  std::this_thread::sleep_for(milliseconds(300));
+  ::kill(child, SIGSTOP);
+  std::this_thread::sleep_for(milliseconds(2600));
+  ::kill(child, SIGCONT);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(DeviceWatch, GivesUpOnOneThatDoesNot) {

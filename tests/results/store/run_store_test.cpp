@@ -605,6 +605,36 @@ TEST_F(StoreTest, FilesThatAreNotOursAreRefusedUntouched) {
 }
 
 TEST_F(StoreTest, ANewerSchemaIsRefusedUntouched) {
+// Stopped for longer than it waits, it goes on to wait.
+TEST_F(StoreTest, ItsOwnPauseIsNoWait) {
+  { auto store = with({planned("zero", 0)}); }
+  const pid_t writer = ::fork();
+  ASSERT_GE(writer, 0);
+  if (writer == 0) {
+    // It begins to wait once the lock is held.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    StoreOptions options;
+    options.lock_timeout = std::chrono::milliseconds(2500);
+    try {
+      RunStore store(path_, Mode::kWrite, options);
+    } catch (const Error&) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  SQLite::Database holder(path_, SQLite::OPEN_READWRITE);
+  holder.exec("BEGIN EXCLUSIVE");
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  ::kill(writer, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+  ::kill(writer, SIGCONT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  holder.exec("ROLLBACK");
+  int status = -1;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
   { RunStore store(path_, Mode::kWrite); }
   const auto known = store_migrations().back().version;
   sqlite(path_, fmt::format("PRAGMA user_version = {}", known + 1));
