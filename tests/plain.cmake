@@ -5,7 +5,9 @@ file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
 approx_test(plain_test
   SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/core/train/trace/trace_writer.cpp
     ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
-    ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp ${CMAKE_SOURCE_DIR}/cli/machine.cpp
+    ${CMAKE_SOURCE_DIR}/cli/core_waits.cpp
+    ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp ${CMAKE_SOURCE_DIR}/cli/pause_watch.cpp
+    ${CMAKE_SOURCE_DIR}/cli/machine.cpp
     ${CMAKE_SOURCE_DIR}/cli/doctor/findings.cpp
     ${CMAKE_SOURCE_DIR}/cli/ranks/allocation.cpp ${CMAKE_SOURCE_DIR}/cli/ranks/job_end.cpp
     ${CMAKE_SOURCE_DIR}/cli/ranks/launcher.cpp ${CMAKE_SOURCE_DIR}/cli/ranks/rank_failure.cpp

@@ -17,11 +17,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/awake_clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/disturbance.h"
@@ -39,8 +41,8 @@
 namespace approx {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
+// Between two looks at the launcher, at most.
+constexpr std::chrono::milliseconds kLook{1000};
 // From the last that rank 0 said to the end of all ranks.
 constexpr std::chrono::seconds kPatience{20};
 constexpr size_t kLongestLine = 500;
@@ -205,6 +207,11 @@ LaunchRequest request_for(const WorkerTask& task, const std::string& directory,
                       "--as-rank"}};
 }
 
+std::unique_ptr<Disturbance> disturbance_of(const WorkerTask& task) {
+  if (task.config.purpose != Purpose::kTiming) return nullptr;
+  return std::make_unique<Disturbance>(Disturbance::Of::kChildren);
+}
+
 class Job {
  public:
   Job(const std::string& directory, const WorkerTask& task, EventLog& log, int signals)
@@ -212,6 +219,7 @@ class Job {
         task_(task),
         log_(log),
         signals_(signals),
+        disturbance_(disturbance_of(task)),
         lines_(task.launcher),
         launcher_(request_for(task, directory, session_.path())) {}
 
@@ -236,8 +244,9 @@ class Job {
                             .last = events_.last(),
                             .said = said_},
                            [&](int64_t rank) { return left_by(directory_, rank); });
-    if (last["event"] == "final" && task_.config.purpose == Purpose::kTiming) {
-      add_taints(last, disturbance_);
+    if (last["event"] == "final" && disturbance_) {
+      log_.write(core_wait_event(last, *disturbance_));
+      add_taints(last, *disturbance_);
     }
     return last;
   }
@@ -250,7 +259,7 @@ class Job {
     };
     std::array watched = {readable(signals_), readable(launcher_.events().get()),
                           readable(launcher_.said().get())};
-    poll(watched.data(), watched.size(), /*milliseconds=*/1000);
+    poll(watched.data(), watched.size(), static_cast<int>(kLook.count()));
     signalfd_siginfo signal{};
     while (read(signals_, &signal, sizeof signal) == sizeof signal) {
       if (signal.ssi_signo == SIGHUP) return false;
@@ -259,8 +268,9 @@ class Job {
     read_events();
     read_said();
     // A rank that hangs once rank 0 has said its last takes nothing from that.
-    if (!last_at_ && !events_.last().is_null()) last_at_ = Clock::now();
-    if (last_at_ && Clock::now() - *last_at_ > kPatience) launcher_.kill(SIGKILL);
+    const auto now = clock_.now();
+    if (!last_at_ && !events_.last().is_null()) last_at_ = now;
+    if (last_at_ && now - *last_at_ > kPatience) launcher_.kill(SIGKILL);
     return true;
   }
 
@@ -286,14 +296,15 @@ class Job {
   const WorkerTask& task_;
   EventLog& log_;
   const int signals_;
-  const Disturbance disturbance_;
+  const std::unique_ptr<Disturbance> disturbance_;  // of a timing
   SessionFolder session_{session_parent()};
   LauncherLines lines_;
   LauncherProcess launcher_;
   EventReader events_;
   Lines said_lines_;
   std::string said_;  // the last line
-  std::optional<Clock::time_point> last_at_;
+  AwakeClock clock_{kLook};
+  std::optional<AwakeClock::time_point> last_at_;
 };
 
 }  // namespace

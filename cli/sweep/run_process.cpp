@@ -26,4 +26,12 @@ void add_taints(Json& event, const Disturbance& disturbance) {
   event["taint"] = taint;
 }
 
+Json core_wait_event(const Json& final, const Disturbance& disturbance) {
+  const CoreWait wait = disturbance.core_wait();
+  return {{"event", "metric"},     {"name", "core_wait"},
+          {"split", wait.measure}, {"step", final.value("steps", Json(0))},
+          {"epoch", 0.0},          {"train_ns", final.value("train_ns", Json(0))},
+          {"value", wait.share}};
+}
+
 }  // namespace approx

@@ -18,4 +18,7 @@ std::optional<RunLock> take_run(const std::string& directory);
 // Adds what disturbed a timing to its "final" event, behind what that has seen itself.
 void add_taints(Json& event, const Disturbance& disturbance);
 
+// The metric "core_wait" of a timing with that "final" event.
+Json core_wait_event(const Json& final, const Disturbance& disturbance);
+
 }  // namespace approx

@@ -115,9 +115,10 @@ void compute(const WorkerTask& task, const Part& part) {
          {"message", fmt::format("no cores of its own: the system does not let it use {} alone",
                                  cpu_list(task.cpus))}});
   }
-  const Disturbance disturbance;
   // Ranks disturb each other as they should: their job looks after all of them.
   const bool timing = task.config.purpose == Purpose::kTiming && !part.rank;
+  std::optional<Disturbance> disturbance;
+  if (timing) disturbance.emplace();
 
   engine.train(
       task.config, task.place,
@@ -131,7 +132,8 @@ void compute(const WorkerTask& task, const Part& part) {
           event["engine"] = environment();
           if (engine_says.is_object()) event["engine"].update(engine_says);
         } else if (kind == "final" && timing) {
-          add_taints(event, disturbance);
+          part.log.write(core_wait_event(event, *disturbance));
+          add_taints(event, *disturbance);
         }
         part.log.write(event);
       },

@@ -4,6 +4,7 @@
 // APPROXTRAIN_FAKE is a list of `SEED=WORD`, or `*=WORD` for every other seed, joined by `;`:
 //   finish      the default: five steps, a metric, a final event
 //   slow        the same in 2 s (APPROXTRAIN_FAKE_STEP_MS: milliseconds of each step)
+//   compute     computes all the time in steps of that length
 //   diverge     a final event that says so
 //   hoard       asks for 2 GiB and does not touch them, then finishes; hoard-noexcept: where nobody
 //               can be told that there are none
@@ -97,6 +98,13 @@ void pause(int64_t milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
 
+// The same, and never off its core.
+void compute(int64_t milliseconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
 // The CPUs that this process may use.
 Json mask() {
   cpu_set_t set;
@@ -184,7 +192,7 @@ class FakeEngine final : public Engine {
         state = "interrupted";
         break;
       }
-      pause(step_ms);
+      word == "compute" ? compute(step_ms) : pause(step_ms);
       step_ns.push_back(1'000'000 + config.seed);
       sink({{"event", "progress"},
             {"epoch", 1},

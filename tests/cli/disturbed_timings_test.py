@@ -1,0 +1,106 @@
+"""A timing is disturbed where its own threads waited for a core, and not where others use cores
+that it does not need.
+
+`disturbed_timings_test.py [TIMINGS]`: so many of each kind, on a machine that does nothing else.
+"""
+
+import json
+import multiprocessing
+import os
+import sys
+import time
+
+from program import Folder, expect, expect_equal, finish
+
+TIMING = """id = "fake:one"
+network = "small_cnn"
+dataset = "mnist14"
+method = "zero"
+purpose = "timing"
+timing_seeds = "0"
+"""
+
+
+def busy(cpu):
+    if cpu is not None:
+        os.sched_setaffinity(0, {cpu})
+    while True:
+        pass
+
+
+def sleepy(_):
+    while True:
+        time.sleep(0.001)
+
+
+def timing(others):
+    """(share of the time that it waited, its taints), beside `others`: (what it does, CPU)."""
+    processes = [multiprocessing.Process(target=work, args=(cpu,), daemon=True)
+                 for work, cpu in others]
+    for process in processes:
+        process.start()
+    try:
+        with Folder(TIMING) as folder:
+            code, _, err = folder.sweep(fake="0=compute", env={"APPROXTRAIN_FAKE_STEP_MS": "100"})
+            expect_equal(code, 0, f"exit code ({err})")
+            (taint,), = folder.query("SELECT taint FROM run")
+            measured = folder.query("SELECT split, value FROM metric WHERE name = 'core_wait'")
+            expect_equal([split for split, _ in measured], ["schedstat"], "the measure")
+            return sum(share for _, share in measured), [
+                reason for reason in json.loads(taint) if "core" in reason or "other" in reason]
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def on_all_cores():
+    cpus = sorted(os.sched_getaffinity(0))
+    waited, taint = timing([(busy, cpu) for cpu in cpus] * 2)
+    expect(waited > 0.1, f"busy cores: waited {waited}")
+    expect(any(reason.startswith("waited for a core ") for reason in taint), f"busy cores: {taint}")
+
+
+def beside(what, others):
+    """Not flagged, where nothing else makes it wait: in one of several tries at least, for this
+    machine may have other work."""
+    for _ in range(5):
+        waited, taint = timing(others)
+        if not taint:
+            expect(waited < 0.02, f"{what}: waited {waited} and is not tainted")
+            return
+    control = [timing([])[1] for _ in range(3)]
+    if all(control):
+        print(f"SKIPPED: {what}: this machine has other work: {control[0]}")
+    else:
+        expect(False, f"{what}: {taint}")
+
+
+def shares(timings):
+    """At least 95 % of disturbed timings are flagged, and at most 2 % of others."""
+    cpus = sorted(os.sched_getaffinity(0))
+    for what, others, least, most in (
+            ("beside busy cores", [(busy, cpu) for cpu in cpus] * 2, 0.95, 1),
+            ("alone", [], 0, 0.02),
+            ("beside a process on an idle core", [(busy, None)] * (len(cpus) > 1), 0, 0.02)):
+        flagged = sum(bool(timing(others)[1]) for _ in range(timings))
+        print(f"{what}: {flagged} of {timings} timings flagged")
+        expect(least * timings <= flagged <= most * timings, f"{what}: {flagged} of {timings}")
+
+
+def read_schedstat():
+    with open("/proc/self/schedstat") as text:
+        return text.read().split()
+
+
+if not os.path.exists("/proc/self/schedstat") or read_schedstat() == ["0", "0", "0"]:
+    print("SKIPPED: this kernel does not count how long threads wait for cores")
+    finish()
+if len(sys.argv) > 1:
+    shares(int(sys.argv[1]))
+    finish()
+on_all_cores()
+beside("sleepers", [(sleepy, None)] * 4)
+if len(os.sched_getaffinity(0)) > 1:
+    beside("a process on an idle core", [(busy, None)])
+finish()
