@@ -10,6 +10,11 @@ add_library(fault_shim MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/fault_shim.cpp)
 set_target_properties(fault_shim PROPERTIES PREFIX "")
 target_link_libraries(fault_shim PRIVATE ${CMAKE_DL_LIBS})
 
+# What steps a program's clocks.
+add_library(clock_shim MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/clock_shim.cpp)
+set_target_properties(clock_shim PROPERTIES PREFIX "")
+target_link_libraries(clock_shim PRIVATE ${CMAKE_DL_LIBS})
+
 find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)
 function(approx_cli_test name timeout)
   add_test(NAME cli.${name}
@@ -17,6 +22,7 @@ function(approx_cli_test name timeout)
       APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>
       APPROXTRAIN_FAKE_ENGINE=$<TARGET_FILE:fake_engine>
       APPROXTRAIN_FAULT_SHIM=$<TARGET_FILE:fault_shim>
+      APPROXTRAIN_CLOCK_SHIM=$<TARGET_FILE:clock_shim>
       ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/cli/${ARGN})
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT ${timeout})
 endfunction()
@@ -28,6 +34,7 @@ foreach(text ${cli_texts})
 endforeach()
 approx_cli_test(workers 600 workers_test.py)
 approx_cli_test(signals 600 signals_test.py)
+approx_cli_test(pauses 120 pauses_test.py)
 approx_cli_test(disturbed_timings 120 disturbed_timings_test.py)
 approx_cli_test(sweep_status 300 sweep_status_test.py)
 approx_cli_test(kills 1200 kills_test.py)

@@ -19,47 +19,26 @@
 #include "cli/sweep/machine_cores.h"
 #include "cli/sweep/memory_kills.h"
 #include "cli/sweep/observed.h"
-#include "cli/sweep/output_log.h"
-#include "cli/sweep/process.h"
 #include "cli/sweep/progress.h"
 #include "cli/sweep/protocol.h"
 #include "cli/sweep/run_paths.h"
 #include "cli/sweep/run_queue.h"
 #include "cli/sweep/signals.h"
+#include "cli/sweep/supervised_run.h"
 #include "cli/sweep/sweep_checks.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/timing_lock.h"
 #include "cli/sweep/work_left.h"
 #include "cli/sweep/worker_task.h"
 #include "cli/text.h"
-#include "results/store/event_reader.h"
 
 namespace approx {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int64_t kRetries = 2;  // of a run whose worker was killed from outside
 constexpr int64_t kDeviceFailures = 3;
 constexpr auto kFarewell = std::chrono::seconds(2);  // for a worker whose coordinator is gone
-
-bool is_job(const PlannedRun& run) { return run.config.ranks > 1; }
-
-// A run at work.
-struct Worker {
-  const PlannedRun* run;
-  int64_t number;
-  int64_t retries;  // of its run
-  int64_t run_id;
-  std::string directory;
-  OutputLog output;
-  CorePool::Lease cores;
-  EventReader events;
-  WorkerProcess process{directory, is_job(*run) ? WorkerKind::kJob : WorkerKind::kProcess};
-  Clock::time_point started = Clock::now(), last_event = started;
-  std::optional<Clock::time_point> kill_at;
-  Observed seen;
-};
+constexpr auto kLookAtRuns = std::chrono::milliseconds(100);  // at least so often
 
 // A run that ended during the sweep.
 struct EndedRun {
@@ -119,7 +98,7 @@ class Coordinator {
   bool stopping() const { return signals_.stop_count() > 0 || no_more_ || queue_.is_over(); }
 
   void work_through(int64_t jobs) {
-    const auto patience = Clock::now() + kFarewell;
+    const auto patience = clock_.now() + kFarewell;
     do {
       while (true) {
         while (!stopping() && static_cast<int64_t>(workers_.size()) < jobs) {
@@ -136,9 +115,9 @@ class Coordinator {
   // Where the store fails nothing more can be recorded there: what is at work ends in order, with a
   // checkpoint and what it reported in its folder, from where the next sweep takes it up.
   void let_end() {
-    for (const auto& worker : workers_) ask_to_stop(*worker, SIGTERM);
+    for (const auto& worker : workers_) worker->ask_to_stop(SIGTERM, sweep_.grace);
     while (!workers_.empty()) {
-      hear(std::chrono::milliseconds(100));
+      hear(kLookAtRuns);
       std::erase_if(workers_,
                     [](const auto& worker) { return worker->process.ended().has_value(); });
     }
@@ -146,7 +125,7 @@ class Coordinator {
 
   // Puts back runs that another process had, and has no more: a worker whose coordinator was killed
   // needs a moment to go, and its run is ours then. Whether there is something to do.
-  bool take_back(Clock::time_point patience) {
+  bool take_back(AwakeClock::time_point patience) {
     while (!elsewhere_.empty()) {
       bool is_back = false;
       store_.recover();
@@ -160,8 +139,8 @@ class Coordinator {
         }
       }
       if (is_back) return true;
-      if (stopping() || Clock::now() > patience) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (stopping() || clock_.now() > patience) return false;
+      std::this_thread::sleep_for(kLookAtRuns);
     }
     return false;
   }
@@ -234,13 +213,14 @@ class Coordinator {
   void launch(const Waiting& next, int64_t run_id, const std::string& directory,
               CorePool::Lease cores) {
     // Not make_unique: a worker cannot be moved to its place.
-    workers_.emplace_back(new Worker{.run = next.run,
-                                     .number = next.number,
-                                     .retries = next.retries,
-                                     .run_id = run_id,
-                                     .directory = directory,
-                                     .output = OutputLog(directory + "/" + kOutputFile),
-                                     .cores = std::move(cores)});
+    workers_.emplace_back(new SupervisedRun{.run = next.run,
+                                            .number = next.number,
+                                            .retries = next.retries,
+                                            .run_id = run_id,
+                                            .directory = directory,
+                                            .clock = clock_,
+                                            .output = OutputLog(directory + "/" + kOutputFile),
+                                            .cores = std::move(cores)});
     progress_.started(next.number, describe(*next.run));
     if (options_.verbose) progress_.note(printable(directory));
   }
@@ -262,7 +242,7 @@ class Coordinator {
     watch(limit);
     for (const auto& worker : workers_) {
       read_events(*worker);
-      read_output(*worker);
+      worker->read_output();
       supervise(*worker);
     }
   }
@@ -281,19 +261,20 @@ class Coordinator {
   }
 
   void wait() {
-    watch(std::chrono::milliseconds(100));
-    memory_kills_.look();
+    watch(kLookAtRuns);
+    memory_kills_.look(clock_.now());
+    note_pause();
     // By index: reading an event may end in an exception, never in another worker.
     for (size_t i = 0; i < workers_.size(); ++i) {
-      Worker& worker = *workers_[i];
+      SupervisedRun& worker = *workers_[i];
       read_events(worker);
-      read_output(worker);
+      worker.read_output();
       if (const auto process_end = worker.process.ended()) {
         worker.seen.process = *process_end;
         // What it wrote before it ended is in the pipes.
         while (read_events(worker)) {
         }
-        while (read_output(worker)) {
+        while (worker.read_output()) {
         }
         const auto ended = std::move(workers_[i]);
         workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -306,18 +287,11 @@ class Coordinator {
     progress_.tick();
   }
 
-  bool read_events(Worker& worker) {
-    return worker.process.read_events([&](std::string_view bytes) {
-      worker.events.add(bytes, [&](const Json& event) { take(worker, event); });
-    });
+  bool read_events(SupervisedRun& worker) {
+    return worker.read_events([&](const Json& event) { take(worker, event); });
   }
 
-  static bool read_output(Worker& worker) {
-    return worker.process.read_output([&](std::string_view bytes) { worker.output.add(bytes); });
-  }
-
-  void take(Worker& worker, const Json& event) {
-    worker.last_event = Clock::now();
+  void take(SupervisedRun& worker, const Json& event) {
     progress_.event(worker.number, event);
     if (event["event"] == "start") see_library(*worker.run, event);
     if (event["event"] != "note") return;
@@ -337,27 +311,24 @@ class Coordinator {
                     describe(run)));
   }
 
-  void supervise(Worker& worker) {
-    const auto now = Clock::now();
+  void supervise(SupervisedRun& worker) {
     if (signals_.stop_count() > 1) {
       worker.process.kill();
     } else if (!worker.seen.asked_to_stop && (signals_.stop_count() == 1 || queue_.is_over())) {
       worker.seen.asked_to_stop = true;
-      ask_to_stop(worker, signals_.stop_signal() == SIGINT ? SIGINT : SIGTERM);
+      worker.ask_to_stop(signals_.stop_signal() == SIGINT ? SIGINT : SIGTERM, sweep_.grace);
     }
-    if (worker.seen.overdue.empty() && !worker.seen.asked_to_stop) {
-      worker.seen.overdue = overdue(sweep_, now - worker.started, now - worker.last_event);
-      if (!worker.seen.overdue.empty()) ask_to_stop(worker, SIGTERM);
-    }
-    if (worker.kill_at && now > *worker.kill_at) worker.process.kill();
+    worker.look_after(sweep_);
   }
 
-  void ask_to_stop(Worker& worker, int signal) {
-    worker.process.send(signal);
-    if (!worker.kill_at) worker.kill_at = Clock::now() + sweep_.grace;
+  // Says that this process was paused, once for each pause.
+  void note_pause() {
+    const auto paused = clock_.paused() - std::exchange(paused_, clock_.paused());
+    if (paused.count() == 0 || workers_.empty()) return;
+    progress_.note(fmt::format("{}; no run is charged for that", paused_text(paused)));
   }
 
-  void end(Worker& worker) {
+  void end(SupervisedRun& worker) {
     worker.events.finish([&](const Json& event) { take(worker, event); });
     if (worker.events.garbage() > 0) {
       const std::string note =
@@ -367,11 +338,13 @@ class Coordinator {
     }
     worker.seen.last = worker.events.last();
     worker.seen.output = worker.output.tail();
-    worker.seen.out_of_memory = worker.seen.signal() == SIGKILL && memory_kills_.claim();
+    worker.seen.out_of_memory =
+        worker.seen.signal() == SIGKILL && memory_kills_.claim(clock_.now());
     // Its job removes its own, unless that was killed.
     if (is_job(*worker.run)) remove_stale_sessions(session_parent());
-    const EndedRun ended{worker.run, end_of(worker.seen), worker.directory,
-                         worker.events.take_events()};
+    worker.seen.paused = clock_.paused() - worker.paused_before;
+    EndedRun ended{worker.run, end_of(worker.seen), worker.directory, worker.events.take_events()};
+    if (worker.run->config.purpose == Purpose::kTiming) ended.end.taint = taint_of(worker.seen);
     store_.finish(worker.run_id, ended.events, ended.end);
     result.tainted += store_.status(ended.run->key).tainted;
     if (is_result(ended.end.state)) remove_checkpoints(options_.db, ended.run->key);
@@ -379,15 +352,14 @@ class Coordinator {
     progress_.ended(worker.number, ended.end.state, summary(ended.end, ended.events));
   }
 
-  void count(const Worker& worker, const EndedRun& ended) {
+  void count(const SupervisedRun& worker, const EndedRun& ended) {
     const RunState state = ended.end.state;
     const bool device = worker.seen.last.is_object() && worker.seen.last.value("kind", Json()) ==
                                                             static_cast<int>(ErrorKind::kDevice);
     device_failures_ = device ? device_failures_ + 1 : 0;
     if (state == RunState::kFinished) {
       ++result.finished;
-      queue_.learn(ended.run->config,
-                   std::chrono::duration<double>(Clock::now() - worker.started).count());
+      queue_.learn(ended.run->config, std::chrono::duration<double>(worker.lasted()).count());
     }
     if (state == RunState::kDiverged) ++result.diverged;
     if (is_result(state)) return;
@@ -419,11 +391,13 @@ class Coordinator {
   Progress& progress_;
   const std::vector<std::string> changed_files_;
   Json environment_ = program_environment();
+  AwakeClock clock_{kLookAtRuns};
+  std::chrono::nanoseconds paused_{0};  // that was said
   MemoryKills memory_kills_;
   RunQueue queue_;
   CorePool cores_;
   std::vector<Waiting> elsewhere_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<SupervisedRun>> workers_;
   std::string library_;  // of the run that began last
   int64_t numbered_ = 0;
   int64_t device_failures_ = 0;

@@ -9,6 +9,10 @@
 namespace approx {
 namespace {
 
+std::string seconds_text(std::chrono::nanoseconds time) {
+  return fmt::format("{:.1f} s", std::chrono::duration<double>(time).count());
+}
+
 // Of a worker that ended without a word.
 void end_silently(const Observed& worker, RunEnd& end) {
   if (const auto signal = worker.process.signal) {
@@ -61,8 +65,10 @@ RunEnd end_of(const Observed& worker) {
   if (kind == "final" && state && is_result(*state)) {
     end.state = *state;
   } else if (!worker.overdue.empty()) {
-    end.state = RunState::kTimeout;
+    const bool paused = worker.paused_in_silence.count() > 0;
+    end.state = paused ? RunState::kInterrupted : RunState::kTimeout;
     end.error = worker.overdue;
+    if (paused) end.error += ", beside a pause of " + seconds_text(worker.paused_in_silence);
   } else if (worker.asked_to_stop || (kind == "final" && state == RunState::kInterrupted)) {
     end.state = RunState::kInterrupted;
     if (!worker.asked_to_stop) end.error = "its process was asked to stop";
@@ -77,6 +83,19 @@ RunEnd end_of(const Observed& worker) {
     end_silently(worker, end);
   }
   return end;
+}
+
+std::string paused_text(std::chrono::nanoseconds paused) {
+  return "paused for " + seconds_text(paused);
+}
+
+std::vector<std::string> taint_of(const Observed& worker) {
+  if (worker.paused.count() == 0) return {};
+  const Json said = worker.last.is_object() ? worker.last.value("taint", Json()) : Json();
+  for (const auto& reason : said.is_array() ? said : Json::array()) {
+    if (reason.is_string() && reason.get<std::string>().starts_with("paused for ")) return {};
+  }
+  return {"its sweep was " + paused_text(worker.paused)};
 }
 
 std::string summary(const RunEnd& end, const std::vector<Json>& events) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/awake_clock.h"
 #include "core/experiment/experiment.h"
 #include "results/store/run_times.h"
 
@@ -25,7 +26,8 @@ struct Waiting {
 // complete before others begin, and of those only runs that will probably end within it.
 class RunQueue {
  public:
-  using Clock = std::chrono::steady_clock;
+  // A budget is its user's time: a machine that sleeps uses it up.
+  using Clock = BootClock;
 
   RunQueue() = default;
   // `deadline`: when the budget ends. `times`: of earlier runs.

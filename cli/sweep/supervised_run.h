@@ -1,0 +1,56 @@
+// A run at work, as its coordinator has it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/awake_clock.h"
+#include "cli/sweep/coordinator.h"
+#include "cli/sweep/core_pool.h"
+#include "cli/sweep/observed.h"
+#include "cli/sweep/output_log.h"
+#include "cli/sweep/process.h"
+#include "results/store/event_reader.h"
+
+namespace approx {
+
+// Whether several processes train it.
+inline bool is_job(const PlannedRun& run) { return run.config.ranks > 1; }
+
+// Its process, what that has said, and how long it is waited for. Times are those of the
+// coordinator's clock, so that nobody is charged for a pause of the coordinator.
+struct SupervisedRun {
+  const PlannedRun* run;
+  int64_t number;
+  int64_t retries;  // of its run
+  int64_t run_id;
+  std::string directory;
+  AwakeClock& clock;
+  OutputLog output;
+  CorePool::Lease cores;
+  EventReader events;
+  WorkerProcess process{directory, is_job(*run) ? WorkerKind::kJob : WorkerKind::kProcess};
+  AwakeClock::time_point started = clock.now(), last_event = started;
+  // What clock.paused() was then.
+  std::chrono::nanoseconds paused_before = clock.paused(), paused_at_event = paused_before;
+  std::optional<AwakeClock::time_point> kill_at;
+  Observed seen;
+
+  // Reads once of its events, and calls `take` with each. Whether there may be more.
+  bool read_events(const EventReader::Use& take);
+  // The same for what it prints, which goes to its log.
+  bool read_output();
+
+  // Ends it where it is over its time: it is asked to stop, and killed when `sweep.grace` is over.
+  void look_after(const SweepOptions& sweep);
+
+  // Sends it the signal; look_after() kills it if that does not help.
+  void ask_to_stop(int signal, std::chrono::nanoseconds grace);
+
+  std::chrono::nanoseconds lasted() const { return clock.now() - started; }
+};
+
+}  // namespace approx
