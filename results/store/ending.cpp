@@ -152,6 +152,10 @@ void write_end(SQLite::Database& db, const Outcome& outcome, const RunEnding& en
           end.signal, end.error, run.run_id);
 }
 
+void remove_run(SQLite::Database& db, const std::string& uid) {
+  execute(db, "DELETE FROM run WHERE uid = ? AND uid <> '' AND state = 'running'", uid);
+}
+
 bool gone(const RunningRow& row) {
   return !RunLock::held(row.run_directory, RunLock::kWorker) &&
          !RunLock::held(row.run_directory, RunLock::kClaim);

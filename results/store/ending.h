@@ -35,6 +35,9 @@ RunEnd settle(RunEnd end, const Outcome& outcome);
 // Writes it, inside the caller's transaction. Throws Error(kInternal) when the run is not running.
 void write_end(SQLite::Database& db, const Outcome& outcome, const RunEnding& ending);
 
+// Removes the row of a run that is running, inside the caller's transaction.
+void remove_run(SQLite::Database& db, const std::string& uid);
+
 struct RunningRow {
   int64_t run_id = 0;
   std::string run_directory, uid;

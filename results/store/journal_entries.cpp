@@ -135,6 +135,8 @@ Json end_entry(const RunEnding& ending) {
   return entry;
 }
 
+Json discard_entry(const std::string& uid) { return {{"op", "discard"}, {"uid", uid}}; }
+
 Json study_entry(const Stamp& stamp, const Json& environment, const StudyRecord& study) {
   return {{"op", "study"},           {"uid", stamp.uid},
           {"utc", stamp.utc},        {"environment", environment},
@@ -160,6 +162,7 @@ bool is_in_store(SQLite::Database& db, const Json& entry) {
   if (op == "end") {
     return has_row(db, "SELECT 1 FROM run WHERE uid = ? AND state <> 'running'", uid);
   }
+  if (op == "discard") return !has_row(db, "SELECT 1 FROM run WHERE uid = ?", uid);
   if (op == "study") return has_row(db, "SELECT 1 FROM study_run WHERE uid = ?", uid);
   if (op == "kernels") return has_row(db, "SELECT 1 FROM kernel_run WHERE uid = ?", uid);
   if (op == "experiment") {
@@ -184,6 +187,8 @@ std::vector<std::string> apply_entry(SQLite::Database& db, const JournalEntry& e
     apply_begin(db, json, runs, missing);
   } else if (op == "end") {
     apply_end(db, json, runs, missing);
+  } else if (op == "discard") {
+    remove_run(db, json.at("uid").get<std::string>());
   } else if (op == "study") {
     write_study(db, stamp_of(json), json.at("environment"),
                 {.experiment = json.at("experiment").get<std::string>(),

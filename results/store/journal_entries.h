@@ -19,6 +19,8 @@ std::string member_part(const MemberRow& member, const std::string& config);
 // A run that begins, after the end of the one that died at it before, if any.
 Json begin_entry(const RunBegin& run, const std::optional<RunEnding>& settled);
 Json end_entry(const RunEnding& ending);
+// A run that had begun and is taken back.
+Json discard_entry(const std::string& uid);
 Json study_entry(const Stamp& stamp, const Json& environment, const StudyRecord& study);
 Json kernels_entry(const Stamp& stamp, const Json& environment, const std::vector<Json>& rows,
                    const std::string& experiment);

@@ -265,6 +265,19 @@ void RunStore::finish(int64_t run_id, const std::vector<Json>& events, const Run
   impl_->claims.erase(run_id);
 }
 
+void RunStore::discard(int64_t run_id) {
+  impl_->write([&] {
+    const auto row = impl_->running_row(run_id);
+    if (!row) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("run {} is not running, it cannot be taken back", run_id));
+    }
+    remove_run(impl_->db, row->uid);
+    impl_->journal.add(discard_entry(row->uid));
+  });
+  impl_->claims.erase(run_id);
+}
+
 int64_t RunStore::recover() {
   impl_->expect_writing();
   std::vector<RunningRow> rows;

@@ -97,6 +97,10 @@ class RunStore {
   // counted in its error text. Throws Error(kInternal) when the run is not running.
   void finish(int64_t run_id, const std::vector<Json>& events, const RunEnd& end);
 
+  // Takes back a run that has begun, as if nobody had: its cell stands as before. What is in its
+  // folder stays. Throws Error(kInternal) when the run is not running.
+  void discard(int64_t run_id);
+
   // Marks as lost every running row whose worker and coordinator are gone (the locks of its
   // directory are free) after ingesting what its events.jsonl holds; one with a "final" event there
   // has ended as that says. Returns how many rows were settled.

@@ -110,7 +110,12 @@ TEST_F(Rebuild, EqualsWhatWasLost) {
                .error = "so it was\nsaid",
                .taint = {"a", "b"}};
       }
-      if (below(4) == 0) {  // dies with the store, and is settled by a later one, or not yet
+      if (below(8) == 0) {  // is taken back
+        const auto run_id = store->begin(run.key, environment_of("here"),
+                                         folder_of(run, 200 + step), status.attempts);
+        ASSERT_TRUE(run_id);
+        store->discard(*run_id);
+      } else if (below(4) == 0) {  // dies with the store, and is settled by a later one, or not yet
         const auto directory = folder_of(run, 100 + step);
         ASSERT_TRUE(store->begin(run.key, environment_of("here"), directory, status.attempts));
         if (below(2) == 0) write_lines(directory + "/events.jsonl", events);
@@ -354,6 +359,23 @@ TEST_F(JournalTest, AnEndThatWasNotCommittedIsUndone) {
   std::ofstream(at("t.db"), std::ios::binary) << database;
   EXPECT_EQ(RunStore(at("t.db"), Mode::kWrite).recover(), 1);
   EXPECT_EQ(query(at("t.db"), "SELECT state FROM run"), std::vector<std::string>{"finished"});
+  expect_equal();
+}
+
+TEST_F(JournalTest, ATakingBackThatWasNotCommittedIsUndone) {
+  std::string database;
+  {
+    RunStore store(at("t.db"), Mode::kWrite);
+    store.add_experiment(experiment_of({planned("zero", 1)}), "sweep");
+    const auto run_id = store.begin(planned("zero", 1).key, environment_of(), at("t.runs/zero-1"));
+    ASSERT_TRUE(run_id);
+    database = file_bytes(at("t.db"));
+    store.discard(*run_id);
+  }
+  std::ofstream(at("t.db"), std::ios::binary) << database;
+  EXPECT_EQ(RunStore(at("t.db"), Mode::kWrite).recover(), 1);
+  EXPECT_NE(lines().find("{\"op\":\"undo\"}"), std::string::npos);
+  EXPECT_EQ(query(at("t.db"), "SELECT state FROM run"), std::vector<std::string>{"lost"});
   expect_equal();
 }
 

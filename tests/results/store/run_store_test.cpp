@@ -395,6 +395,25 @@ TEST_F(StoreTest, AFailedRunIsBegunAgainWithoutBeingAsked) {
   EXPECT_EQ(store.status("accuracy/zero/0").attempts, 2);
 }
 
+TEST_F(StoreTest, ARunThatIsTakenBackWasNeverBegun) {
+  auto store = with({planned("zero", 0)});
+  const auto first = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  store.finish(*first, {}, {.state = RunState::kFailed, .error = "no"});
+  const auto second = store.begin("accuracy/zero/0", environment_of(), directory("b"), 1);
+  ASSERT_TRUE(second);
+  store.discard(*second);
+  EXPECT_EQ(store.status("accuracy/zero/0").attempts, 1);
+  EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kFailed);
+  EXPECT_THROW(store.discard(*second), Error);
+  EXPECT_THROW(store.discard(*first), Error) << "it has ended";
+  EXPECT_FALSE(RunLock::held(directory("b"), RunLock::kClaim));
+  const auto third = store.begin("accuracy/zero/0", environment_of(), directory("b"), 1);
+  ASSERT_TRUE(third);
+  store.finish(*third, accuracy_events({0.5}), {});
+  EXPECT_EQ(query(path_, "SELECT attempt FROM run ORDER BY 1"),
+            (std::vector<std::string>{"1", "2"}));
+}
+
 TEST_F(StoreTest, ADestroyedCoordinatorLeavesLostRuns) {
   std::optional<int64_t> id;
   {
@@ -586,25 +605,6 @@ TEST_F(StoreTest, AWriterWaitsAndSaysSo) {
   EXPECT_NE(notices[0].find("waiting for another program's lock"), std::string::npos);
 }
 
-TEST_F(StoreTest, FilesThatAreNotOursAreRefusedUntouched) {
-  const auto text = folder_ / "notes.txt";
-  std::ofstream(text) << std::string(5000, 'x');
-  expect_refused_untouched(text, "not an SQLite database");
-
-  const auto foreign = folder_ / "foreign.db";
-  sqlite(foreign, "PRAGMA application_id = 7; CREATE TABLE t(x)");
-  expect_refused_untouched(foreign, "another application (application_id 0x00000007");
-
-  const auto plain = folder_ / "plain.db";
-  sqlite(plain, "CREATE TABLE t(x)");
-  expect_refused_untouched(plain, "another application");
-
-  const auto foreign_wal = folder_ / "wal.db";
-  sqlite(foreign_wal, "PRAGMA journal_mode = WAL; CREATE TABLE t(x)");
-  expect_refused_untouched(foreign_wal, "another application");
-}
-
-TEST_F(StoreTest, ANewerSchemaIsRefusedUntouched) {
 // Stopped for longer than it waits, it goes on to wait.
 TEST_F(StoreTest, ItsOwnPauseIsNoWait) {
   { auto store = with({planned("zero", 0)}); }
@@ -635,6 +635,25 @@ TEST_F(StoreTest, ItsOwnPauseIsNoWait) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+TEST_F(StoreTest, FilesThatAreNotOursAreRefusedUntouched) {
+  const auto text = folder_ / "notes.txt";
+  std::ofstream(text) << std::string(5000, 'x');
+  expect_refused_untouched(text, "not an SQLite database");
+
+  const auto foreign = folder_ / "foreign.db";
+  sqlite(foreign, "PRAGMA application_id = 7; CREATE TABLE t(x)");
+  expect_refused_untouched(foreign, "another application (application_id 0x00000007");
+
+  const auto plain = folder_ / "plain.db";
+  sqlite(plain, "CREATE TABLE t(x)");
+  expect_refused_untouched(plain, "another application");
+
+  const auto foreign_wal = folder_ / "wal.db";
+  sqlite(foreign_wal, "PRAGMA journal_mode = WAL; CREATE TABLE t(x)");
+  expect_refused_untouched(foreign_wal, "another application");
+}
+
+TEST_F(StoreTest, ANewerSchemaIsRefusedUntouched) {
   { RunStore store(path_, Mode::kWrite); }
   const auto known = store_migrations().back().version;
   sqlite(path_, fmt::format("PRAGMA user_version = {}", known + 1));
