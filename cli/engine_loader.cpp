@@ -1,10 +1,14 @@
 #include "cli/engine_loader.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -48,6 +52,30 @@ std::vector<std::string> candidates() {
   return paths;
 }
 
+// A file that is being written, or was cut off, may end the process while it is opened.
+void check_whole(const std::string& path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) return;
+  const auto size = static_cast<uint64_t>(in.tellg());
+  ElfW(Ehdr) head{};
+  in.seekg(0);
+  uint64_t needed = sizeof head;
+  if (in.read(reinterpret_cast<char*>(&head), sizeof head)) {
+    if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;  // the loader says what it is not
+    needed = std::max<uint64_t>(needed, head.e_shoff + uint64_t{head.e_shnum} * head.e_shentsize);
+    for (int i = 0; i < head.e_phnum && needed <= size; ++i) {
+      ElfW(Phdr) segment{};
+      in.seekg(static_cast<std::streamoff>(head.e_phoff + uint64_t{head.e_phentsize} * i));
+      if (!in.read(reinterpret_cast<char*>(&segment), sizeof segment)) break;
+      needed = std::max<uint64_t>(needed, segment.p_offset + segment.p_filesz);
+    }
+  }
+  if (size >= needed) return;
+  throw LibraryError(
+      fmt::format("{} is not whole ({} of at least {} bytes): it is being written, or was cut off",
+                  path, size, needed));
+}
+
 // The two share the engine's class, and the program's commit stands in the records of what the
 // library computes.
 void check_source(void* library, const std::string& path) {
@@ -55,10 +83,10 @@ void check_source(void* library, const std::string& path) {
   const auto source = reinterpret_cast<Source>(dlsym(library, "approxtrain_source"));
   const std::string theirs = source == nullptr ? "an earlier version" : source();
   if (theirs == APPROX_SOURCE) return;
-  throw Error(ErrorKind::kInternal,
-              fmt::format("{} is built from {} and this program from {}: build both, and install "
-                          "them together",
-                          path, theirs, APPROX_SOURCE));
+  throw LibraryError(
+      fmt::format("{} is built from {} and this program from {}: build both, and install them "
+                  "together",
+                  path, theirs, APPROX_SOURCE));
 }
 
 Engine& open_engine() {
@@ -67,6 +95,7 @@ Engine& open_engine() {
   for (const auto& path : candidates()) {
     // What is there but does not load (a missing LibTorch) is the answer; what is not there is
     // looked for further on.
+    if (path != kLibrary) check_whole(path);
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {
       const char* reason = dlerror();
@@ -80,18 +109,26 @@ Engine& open_engine() {
     const auto door = reinterpret_cast<Door>(dlsym(library, "approxtrain_engine"));
     Engine* engine = door == nullptr ? nullptr : door();
     if (engine == nullptr) {
-      throw Error(ErrorKind::kInternal,
-                  fmt::format("{}: not a library of this program (no approxtrain_engine)", path));
+      throw LibraryError(
+          fmt::format("{}: not a library of this program (no approxtrain_engine)", path));
     }
     return *engine;
   }
-  throw Error(ErrorKind::kInternal,
-              fmt::format("the computing library does not open ({}); install it beside the program "
-                          "or set APPROXTRAIN_ENGINE to its path",
-                          tried));
+  throw LibraryError(
+      fmt::format("the computing library does not open ({}); install it beside the program or set "
+                  "APPROXTRAIN_ENGINE to its path",
+                  tried));
 }
 
 }  // namespace
+
+std::string engine_file() {
+  for (const auto& path : candidates()) {
+    std::error_code error;
+    if (path != kLibrary && std::filesystem::exists(path, error)) return path;
+  }
+  return "";
+}
 
 Engine& load_engine() {
   static Engine& engine = open_engine();

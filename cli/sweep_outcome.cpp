@@ -96,7 +96,15 @@ int finish_sweep(const Experiment& experiment, const SweepResult& result) {
                stderr);
   }
   if (result.failures.size() > 1) std::fputs(failure_table(result.failures).c_str(), stderr);
+  if (!result.library_problem.empty()) {
+    std::fputs(fmt::format("approxtrain: {}; no run of it is stored: once program and library are "
+                           "of one build, the same command goes on\n",
+                           result.library_problem)
+                   .c_str(),
+               stderr);
+  }
   if (result.signal != 0) return 128 + result.signal;
+  if (!result.library_problem.empty()) return static_cast<int>(ErrorKind::kInternal);
   if (result.device_lost) return static_cast<int>(ErrorKind::kDevice);
   return result.failed + result.failed_before > 0 ? static_cast<int>(ErrorKind::kCells) : 0;
 }

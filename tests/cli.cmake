@@ -35,6 +35,7 @@ endforeach()
 approx_cli_test(workers 600 workers_test.py)
 approx_cli_test(signals 600 signals_test.py)
 approx_cli_test(pauses 120 pauses_test.py)
+approx_cli_test(library 300 library_test.py)
 approx_cli_test(disturbed_timings 120 disturbed_timings_test.py)
 approx_cli_test(sweep_status 300 sweep_status_test.py)
 approx_cli_test(kills 1200 kills_test.py)
@@ -76,12 +77,13 @@ approx_cli_test(soak_migrations 3600 migration_kills_test.py 100)
 approx_cli_test(soak_rebuild 7200 rebuild_test.py 200)
 approx_cli_test(soak_slurm 3600 slurm_test.py 40 10)
 approx_cli_test(soak_ranks 3600 ranks_test.py 100)
+approx_cli_test(soak_library 3600 library_test.py 20)
 approx_cli_test(soak_load 3600 disturbed_timings_test.py 100)
 set_tests_properties(cli.slurm cli.soak_slurm cli.ranks cli.rank_trainings cli.rank_bandwidth
   cli.gpu_ranks cli.soak_ranks PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_stores cli.soak_coordinators
   cli.soak_signals cli.soak_growth cli.soak_migrations cli.soak_rebuild cli.soak_slurm
-  cli.soak_ranks cli.soak_load PROPERTIES LABELS soak)
+  cli.soak_ranks cli.soak_library cli.soak_load PROPERTIES LABELS soak)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
 set_tests_properties(cli.workers cli.faults cli.store_faults cli.growth cli.budget
   PROPERTIES LABELS release)

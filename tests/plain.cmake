@@ -14,6 +14,7 @@ approx_test(plain_test
     ${CMAKE_SOURCE_DIR}/cli/ranks/session_folder.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/event_log.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/protocol.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/core_pool.cpp
+    ${CMAKE_SOURCE_DIR}/cli/sweep/library_watch.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/machine_cores.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/machine_name.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/memory_kills.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/observed.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/run_queue.cpp

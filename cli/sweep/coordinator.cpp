@@ -16,6 +16,7 @@
 #include "cli/environment.h"
 #include "cli/ranks/session_folder.h"
 #include "cli/store.h"
+#include "cli/sweep/library_watch.h"
 #include "cli/sweep/machine_cores.h"
 #include "cli/sweep/memory_kills.h"
 #include "cli/sweep/observed.h"
@@ -293,22 +294,15 @@ class Coordinator {
 
   void take(SupervisedRun& worker, const Json& event) {
     progress_.event(worker.number, event);
-    if (event["event"] == "start") see_library(*worker.run, event);
+    if (event["event"] == "start") {
+      worker.library_problem = library_.at_start(event);
+      if (!worker.library_problem.empty()) worker.process.kill();
+    }
     if (event["event"] != "note") return;
     const Json message = event.value("message", Json());
     const std::string text = message.is_string() ? message.get<std::string>() : message.dump();
     worker.output.add(text + "\n");
     progress_.note(fmt::format("{}: {}", describe(*worker.run), printable(text)));
-  }
-
-  // Every run records what computed it, and reports tell builds apart: it is said while it happens.
-  void see_library(const PlannedRun& run, const Json& start) {
-    const std::string library = library_of(start);
-    const std::string before = library.empty() ? "" : std::exchange(library_, library);
-    if (before.empty() || before == library_) return;
-    progress_.note(
-        fmt::format("the library was replaced during the sweep: from {} on another build computes",
-                    describe(run)));
   }
 
   void supervise(SupervisedRun& worker) {
@@ -342,6 +336,10 @@ class Coordinator {
         worker.seen.signal() == SIGKILL && memory_kills_.claim(clock_.now());
     // Its job removes its own, unless that was killed.
     if (is_job(*worker.run)) remove_stale_sessions(session_parent());
+    if (worker.library_problem.empty()) {
+      worker.library_problem = LibraryWatch::at_end(worker.seen, worker.library, library_state());
+    }
+    if (!worker.library_problem.empty()) return take_back_run(worker);
     worker.seen.paused = clock_.paused() - worker.paused_before;
     EndedRun ended{worker.run, end_of(worker.seen), worker.directory, worker.events.take_events()};
     if (worker.run->config.purpose == Purpose::kTiming) ended.end.taint = taint_of(worker.seen);
@@ -350,6 +348,18 @@ class Coordinator {
     if (is_result(ended.end.state)) remove_checkpoints(options_.db, ended.run->key);
     count(worker, ended);
     progress_.ended(worker.number, ended.end.state, summary(ended.end, ended.events));
+  }
+
+  // Of a run by a library that this sweep did not begin with, or by none, nothing is stored. What
+  // is at work by the right one comes to its end, and no more is begun.
+  void take_back_run(const SupervisedRun& worker) {
+    store_.discard(worker.run_id);
+    std::error_code ignored;
+    std::filesystem::remove_all(worker.directory, ignored);
+    queue_.add_first({worker.run, worker.number, -1, worker.retries});
+    if (result.library_problem.empty()) result.library_problem = worker.library_problem;
+    no_more_ = true;
+    progress_.ended(worker.number, RunState::kInterrupted, "not stored");
   }
 
   void count(const SupervisedRun& worker, const EndedRun& ended) {
@@ -398,7 +408,7 @@ class Coordinator {
   CorePool cores_;
   std::vector<Waiting> elsewhere_;
   std::vector<std::unique_ptr<SupervisedRun>> workers_;
-  std::string library_;  // of the run that began last
+  LibraryWatch library_;
   int64_t numbered_ = 0;
   int64_t device_failures_ = 0;
   bool no_more_ = false;

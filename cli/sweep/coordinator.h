@@ -50,6 +50,8 @@ struct SweepResult {
   bool budget_used_up = false;
   int signal = 0;            // that interrupted the sweep, 0: none
   bool device_lost = false;  // three runs in a row failed on their device
+  // What is wrong with the library that computes, in one line; no run that met it is stored.
+  std::string library_problem;
   struct Failure {
     std::string run, state, why, folder;  // describe(), one line, where its output is
   };

@@ -30,6 +30,9 @@ class EventLog {
 // What is said in place of "final" where a run cannot go on.
 Json error_event(ErrorKind kind, const std::string& message, RunState state);
 
+// A field of an "error" event: the library that computes is at fault, not the run.
+inline constexpr const char* kOfLibrary = "library";
+
 // The end of a process that reports itself: tells `log`, where there is one, of the problem, and
 // prints it. Where the file is what cannot be written the coordinator may still hear of it.
 [[noreturn]] void end_with(const Json& problem, EventLog* log);

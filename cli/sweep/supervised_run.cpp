@@ -2,7 +2,11 @@
 
 #include <csignal>
 
+#include "cli/engine_loader.h"
+
 namespace approx {
+
+FileState library_state() { return file_state(engine_file()); }
 
 bool SupervisedRun::read_events(const EventReader::Use& take) {
   return process.read_events([&](std::string_view bytes) {

@@ -10,6 +10,7 @@
 #include "base/awake_clock.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/core_pool.h"
+#include "cli/sweep/library_watch.h"
 #include "cli/sweep/observed.h"
 #include "cli/sweep/output_log.h"
 #include "cli/sweep/process.h"
@@ -19,6 +20,9 @@ namespace approx {
 
 // Whether several processes train it.
 inline bool is_job(const PlannedRun& run) { return run.config.ranks > 1; }
+
+// The file of the library that a worker would open now.
+FileState library_state();
 
 // Its process, what that has said, and how long it is waited for. Times are those of the
 // coordinator's clock, so that nobody is charged for a pause of the coordinator.
@@ -31,6 +35,7 @@ struct SupervisedRun {
   AwakeClock& clock;
   OutputLog output;
   CorePool::Lease cores;
+  FileState library = library_state();
   EventReader events;
   WorkerProcess process{directory, is_job(*run) ? WorkerKind::kJob : WorkerKind::kProcess};
   AwakeClock::time_point started = clock.now(), last_event = started;
@@ -38,6 +43,7 @@ struct SupervisedRun {
   std::chrono::nanoseconds paused_before = clock.paused(), paused_at_event = paused_before;
   std::optional<AwakeClock::time_point> kill_at;
   Observed seen;
+  std::string library_problem;  // why its result is not to be stored
 
   // Reads once of its events, and calls `take` with each. Whether there may be more.
   bool read_events(const EventReader::Use& take);

@@ -78,11 +78,15 @@ struct Part {
   bool speaks() const { return rank.value_or(0) == 0; }
 };
 
-// Where not even the library fits, it is for want of the memory that a run may have.
+// Where not even the library fits, it is for want of the memory that a run may have: with more it
+// would open.
 Engine& engine_of(const WorkerTask& task) {
   try {
     return load_engine();
-  } catch (const Error& error) {
+  } catch (const LibraryError& error) {
+    const std::string_view why = error.what();
+    const bool fits = why.find("map segment") == why.npos && why.find("allocate") == why.npos;
+    if (task.memory_bytes == 0 || fits) throw;
     throw Error(error.kind(), out_of_memory(error.what(), task));
   }
 }
@@ -163,6 +167,10 @@ void go_before_the_coordinator() { std::ofstream("/proc/self/oom_score_adj") << 
     // Not through the destructors of LibTorch: everything of value is on disk.
     std::fflush(nullptr);
     _exit(0);
+  } catch (const LibraryError& error) {
+    // Where nobody hears it the run is done again, by a library that works.
+    problem = error_event(error.kind(), error.what(), RunState::kLost);
+    problem[kOfLibrary] = true;
   } catch (const OutOfMemory& error) {
     problem = error_event(error.kind(), out_of_memory(error.what(), task), RunState::kOom);
   } catch (const LostRank& error) {

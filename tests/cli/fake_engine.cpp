@@ -14,6 +14,7 @@
 //   flood       64 MB of output without a line feed, then finishes
 //   deep        an event that nests 100,000 deep, then finishes
 //   wrong       events whose fields have the wrong types
+//   late-segv   segv after its steps
 //   talk        writes lines on stdout and stderr, then fails
 //   hang        no event any more; ignores being stopped
 //   stubborn    goes on with events; ignores being stopped
@@ -202,6 +203,7 @@ class FakeEngine final : public Engine {
             {"images_per_s", 1000.0}});
       checkpoint.write(step + 1);
     }
+    if (word == "late-segv") raise(SIGSEGV);
     // The same numbers for the same run, whenever it is done.
     const double accuracy = 0.5 + 0.01 * static_cast<double>(config.seed % 10);
     const bool diverged = state == "diverged";

@@ -246,24 +246,6 @@ def what_is_at_work_ends_in_order_where_the_store_fails():
             folder.check_database()
 
 
-def a_library_that_is_replaced():
-    with Folder(ONE.replace("0-1", "0-3")) as folder:
-        def build(name):
-            with open(folder.file("library.new"), "w") as out:
-                out.write(name)
-            os.rename(folder.file("library.new"), folder.file("library"))
-        build("first")
-        process = folder.start("sweep", "sweep.toml", "--db", "t.db",
-                               env={"APPROXTRAIN_FAKE_STEP_MS": "100",
-                                    "APPROXTRAIN_FAKE_LIBRARY": folder.file("library")})
-        wait_until(lambda: len(folder.states()) > 1)
-        build("second")
-        err = process.communicate(timeout=120)[1].decode()
-        expect_equal(process.returncode, 0, f"a replaced library: exit code ({err})")
-        expect_equal(err.count("the library was replaced during the sweep: from zero, "), 1,
-                     f"a replaced library: {err}")
-
-
 def timings_of_two_users():
     """Two users time one after the other, by the same lock."""
     name = f"test-{os.getpid()}"
@@ -330,7 +312,6 @@ an_edited_file_takes_nothing_from_a_sweep_at_work()
 a_sweep_that_begins_is_seen_in_time()
 a_run_that_cannot_be_started_costs_itself()
 what_is_at_work_ends_in_order_where_the_store_fails()
-a_library_that_is_replaced()
 timings_of_two_users()
 timing()
 worker_files()
