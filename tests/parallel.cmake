@@ -28,7 +28,10 @@ endforeach()
 add_test(NAME parallel.hang
   COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/parallel_checks/hang_test.py
     ${MPIEXEC_EXECUTABLE} $<TARGET_FILE:parallel_checks>)
-set_tests_properties(parallel.hang PROPERTIES TIMEOUT 300)
+add_test(NAME parallel.pause
+  COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/parallel_checks/pause_test.py
+    ${MPIEXEC_EXECUTABLE} $<TARGET_FILE:parallel_checks>)
+set_tests_properties(parallel.hang parallel.pause PROPERTIES TIMEOUT 300)
 # One rank, which needs no launcher. Several: `mpirun -n R parallel_checks cuda` where R GPUs are.
 add_test(NAME parallel.cuda COMMAND parallel_checks cuda)
 set_tests_properties(parallel.cuda PROPERTIES SKIP_RETURN_CODE 77 LABELS cuda TIMEOUT 300)

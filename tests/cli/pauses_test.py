@@ -112,7 +112,8 @@ def timing(name, of_sweep, of_worker, wanted):
 
 def the_time_of_day_steps():
     """By an hour and by ten years, forward and back."""
-    sweep = Sweep("time of day", "--stall-timeout", f"{LIMIT}s", "--timeout", f"{PAUSE}s", text=TIMING)
+    limits = ("--stall-timeout", f"{LIMIT}s", "--timeout", f"{PAUSE}s")
+    sweep = Sweep("time of day", *limits, text=TIMING)
     for step in (3600, -3600, 10 * 31557600, -10 * 31557600, 0):
         sweep.step_clocks(step, 0)
         time.sleep(0.25)

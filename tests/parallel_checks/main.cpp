@@ -5,6 +5,7 @@
 //   agree             trainings by R ranks against those of one process
 //   agree_on_device   the same by exchanges that the host does not wait for, with repeated steps
 //   hang K            rank K does not come to an exchange
+//   late              sums that rank 1 comes to 0.8 s late, for who stops them all meanwhile
 //   cuda              what ranks with a GPU each must hold
 //   hang K cuda       rank K does not come to an exchange of GPUs
 //
@@ -50,6 +51,18 @@ void hang(Collectives& ranks, int64_t which, at::Device device) {
   }
 }
 
+// Five seconds of waiting for each other, none for as long as the limit.
+void late(Collectives& ranks) {
+  for (int i = 0; i < 6; ++i) {
+    if (ranks.world().rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(800));
+    const auto values = at::ones({1000});
+    ranks.sum(values);
+    expect(at::equal(values, at::full({1000}, ranks.world().size)), "a sum with a late rank");
+    if (ranks.world().rank == 0) std::printf("sum %d\n", i);
+    std::fflush(nullptr);
+  }
+}
+
 // Those that the launcher started; where none did, one that speaks to nobody.
 std::shared_ptr<Collectives> hosts(std::chrono::milliseconds limit, bool needs_mpi) {
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
@@ -77,7 +90,8 @@ int checked(const std::string& what, int argc, char** argv) {
   const bool hangs = what == "hang" && argc > 2;
   const bool on_gpu = what == "cuda" || (hangs && argc > 3);
   // Communicators of GPUs are made within it too.
-  const auto limit = !hangs ? kLimit : std::chrono::milliseconds(on_gpu ? 20'000 : 1500);
+  const auto limit =
+      !hangs && what != "late" ? kLimit : std::chrono::milliseconds(on_gpu ? 20'000 : 1500);
   if (on_gpu) {
     if (const auto reason = no_gpu(); !reason.empty()) {
       std::printf("skipped: %s\n", reason.c_str());
@@ -88,6 +102,7 @@ int checked(const std::string& what, int argc, char** argv) {
   if (what == "exchanges") exchanges(*ranks, at::kCPU);
   if (what == "agree") agree(ranks);
   if (what == "agree_on_device") agree_on_device(ranks);
+  if (what == "late") late(*ranks);
   if (hangs && on_gpu) {
     const auto device = open_device(DeviceKind::kCuda);
     hang(*open_device_collectives(ranks, device, limit), std::atoi(argv[2]), device);
