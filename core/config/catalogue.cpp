@@ -108,6 +108,8 @@ void to_json(Json& json, const MethodInfo& info) {
   auto& modes = json["products_of_mode"] = Json::array();
   for (const auto& mode : info.products_of_mode) modes.push_back(product_names(mode.products));
   json["half_version"] = info.half_version;
+  json["rounding_since"] = info.rounding_since;
+  json["half_rounding_since"] = info.half_rounding_since;
   json["random_twin"] = info.random_twin;
   json["twin_by_density"] = info.twin_by_density;
 }
@@ -123,6 +125,8 @@ void from_json(const Json& json, MethodInfo& info) {
     }
   }
   json.at("half_version").get_to(info.half_version);
+  json.at("rounding_since").get_to(info.rounding_since);
+  json.at("half_rounding_since").get_to(info.half_rounding_since);
   json.at("random_twin").get_to(info.random_twin);
   json.at("twin_by_density").get_to(info.twin_by_density);
 }

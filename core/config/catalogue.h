@@ -39,6 +39,16 @@ struct MethodInfo : EntryInfo {
   // Raised when its results change under bf16 and fp16 alone; then part of the keys of such runs.
   int64_t half_version = 1;
 
+  // The first version whose results differ from those of `version` by rounding alone, and likewise
+  // of `half_version`; 0: there is none. Reports take runs of such versions until there are new
+  // ones, and say so (earlier_run_keys in core/config/run_key.h).
+  int64_t rounding_since = 0, half_rounding_since = 0;
+  // The first of the versions that count: `version` itself where no earlier one does.
+  int64_t first_that_counts() const { return rounding_since > 0 ? rounding_since : version; }
+  int64_t first_half_that_counts() const {
+    return half_rounding_since > 0 ? half_rounding_since : half_version;
+  }
+
   // The method that chooses at random what this one chooses by looking at operands, with settings
   // of its own: "sdgp:rank=random"; parameters that both declare are this method's. "" where it
   // chooses nothing. Where how much it keeps follows from the data and not from its parameters, the

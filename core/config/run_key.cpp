@@ -1,5 +1,7 @@
 #include "core/config/run_key.h"
 
+#include <map>
+#include <set>
 #include <vector>
 
 #include "base/digest.h"
@@ -16,8 +18,23 @@ bool is_by_builtin_rules(const RunConfig& config) {
   return config.purpose == Purpose::kTiming && config.kernel_rules.empty();
 }
 
-// By that version of the built-in table.
-std::string key_by(int64_t builtin_rules, const RunConfig& config, std::string_view dataset_sha256,
+struct MethodVersion {
+  int64_t version = 1, half_version = 1;
+};
+
+// What a key may be made with besides the configuration.
+struct Versions {
+  int64_t builtin_rules = 1;
+  std::map<std::string, MethodVersion> of_methods;  // where not the current ones, by name
+
+  MethodVersion of(const MethodInfo& info) const {
+    const auto found = of_methods.find(info.name);
+    return found == of_methods.end() ? MethodVersion{info.version, info.half_version}
+                                     : found->second;
+  }
+};
+
+std::string key_by(const Versions& by, const RunConfig& config, std::string_view dataset_sha256,
                    const Catalogue& catalogue) {
   Json json = config;
   json["network"] = catalogue.network_params(config.network).full_text();
@@ -35,15 +52,16 @@ std::string key_by(int64_t builtin_rules, const RunConfig& config, std::string_v
   }
   json.erase("kernel_rules");
   const auto rules_id =
-      kernel_rules_id(config.kernel_rules, is_by_builtin_rules(config) ? builtin_rules : 1);
+      kernel_rules_id(config.kernel_rules, is_by_builtin_rules(config) ? by.builtin_rules : 1);
   if (!rules_id.empty()) json["kernel_rules"] = rules_id;
   Json versions = Json::object();
   const bool half = is_half(config.precision);
-  const auto add_version = [&versions, &catalogue, half](const std::string& text) {
+  const auto add_version = [&](const std::string& text) {
     const auto& info = catalogue.method(parse_spec(text).name);
-    versions["method " + info.name] = info.version;
-    if (half && info.half_version > 1) {
-      versions["method " + info.name + " in half precision"] = info.half_version;
+    const auto [version, half_version] = by.of(info);
+    versions["method " + info.name] = version;
+    if (half && half_version > 1) {
+      versions["method " + info.name + " in half precision"] = half_version;
     }
   };
   add_version(config.method);
@@ -67,19 +85,70 @@ std::string key_by(int64_t builtin_rules, const RunConfig& config, std::string_v
   return sha256_hex(json.dump());
 }
 
+// The names of the methods whose versions are in a key.
+std::set<std::string> methods_of(const RunConfig& config) {
+  std::set<std::string> names = {parse_spec(config.method).name};
+  if (is_dense(config.method)) return names;
+  for (const auto& rule : config.schedule) {
+    if (!rule.method.empty()) names.insert(parse_spec(rule.method).name);
+  }
+  return names;
+}
+
+constexpr size_t kMostKeys = 64;
+
+// The current versions first, then every choice of versions that count, nearest first.
+std::vector<Versions> versions_that_count(const RunConfig& config, const Catalogue& catalogue) {
+  const int64_t newest_rules = kernel_rules_version();
+  const int64_t oldest_rules = is_by_builtin_rules(config) ? 1 : newest_rules;
+  std::vector<Versions> all;
+  for (int64_t rules = newest_rules; rules >= oldest_rules; --rules) {
+    all.push_back({.builtin_rules = rules, .of_methods = {}});
+  }
+  for (const auto& name : methods_of(config)) {
+    const auto& info = catalogue.method(name);
+    const int64_t oldest_half =
+        is_half(config.precision) ? info.first_half_that_counts() : info.half_version;
+    const size_t known = all.size();
+    for (int64_t version = info.version; version >= info.first_that_counts(); --version) {
+      for (int64_t half = info.half_version; half >= oldest_half; --half) {
+        if (version == info.version && half == info.half_version) continue;
+        for (size_t i = 0; i < known && all.size() < kMostKeys; ++i) {
+          Versions other = all[i];
+          other.of_methods[name] = {version, half};
+          all.push_back(std::move(other));
+        }
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
                     const Catalogue& catalogue) {
-  return key_by(kernel_rules_version(), config, dataset_sha256, catalogue);
+  return key_by({.builtin_rules = kernel_rules_version(), .of_methods = {}}, config, dataset_sha256,
+                catalogue);
+}
+
+std::vector<EarlierKey> earlier_keys(const RunConfig& config, std::string_view dataset_sha256,
+                                     const Catalogue& catalogue) {
+  const auto versions = versions_that_count(config, catalogue);
+  std::vector<EarlierKey> keys;
+  for (size_t i = 1; i < versions.size(); ++i) {
+    keys.push_back({.key = key_by(versions[i], config, dataset_sha256, catalogue),
+                    .other_rules = versions[i].builtin_rules != kernel_rules_version(),
+                    .other_version = !versions[i].of_methods.empty()});
+  }
+  return keys;
 }
 
 std::vector<std::string> earlier_run_keys(const RunConfig& config, std::string_view dataset_sha256,
                                           const Catalogue& catalogue) {
   std::vector<std::string> keys;
-  if (!is_by_builtin_rules(config)) return keys;
-  for (int64_t version = kernel_rules_version() - 1; version > 0; --version) {
-    keys.push_back(key_by(version, config, dataset_sha256, catalogue));
+  for (auto& earlier : earlier_keys(config, dataset_sha256, catalogue)) {
+    keys.push_back(std::move(earlier.key));
   }
   return keys;
 }

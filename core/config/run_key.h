@@ -17,7 +17,20 @@ namespace approx {
 std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
                     const Catalogue& catalogue);
 
-// The keys of a timing by earlier versions of the built-in table, newest first; of other runs none.
+// A key under which a run may have been stored before, and what differed then.
+struct EarlierKey {
+  std::string key;
+  bool other_rules = false;    // of a timing: an earlier version of the built-in table
+  bool other_version = false;  // of a method: one that differs by rounding alone
+};
+
+// All of them but run_key, newest first: of timings by earlier versions of the built-in table, of
+// methods by their earlier versions that count (MethodInfo::rounding_since), and by both. At most
+// 64: of a run of many methods those that are nearest to the current versions.
+std::vector<EarlierKey> earlier_keys(const RunConfig& config, std::string_view dataset_sha256,
+                                     const Catalogue& catalogue);
+
+// The same without what differed.
 std::vector<std::string> earlier_run_keys(const RunConfig& config, std::string_view dataset_sha256,
                                           const Catalogue& catalogue);
 

@@ -140,8 +140,15 @@ struct MethodEntry : MethodInfo {
   // The method that `sweep --controls random` puts beside it (MethodInfo::random_twin).
   MethodEntry& controlled_by(std::string text) { return random_twin = std::move(text), *this; }
   MethodEntry& at_its_density() { return twin_by_density = true, *this; }
+  // That its results changed, and how often counted from 1.
+  MethodEntry& in_version(int64_t number) { return version = number, *this; }
   // That its results under bf16 and fp16 changed, and how often counted from 1.
   MethodEntry& in_half_version(int64_t number) { return half_version = number, *this; }
+  // That the versions from `number` on differ from the current one by rounding alone
+  // (MethodInfo::rounding_since); 1 <= number < version.
+  MethodEntry& rounding_from(int64_t number) { return rounding_since = number, *this; }
+  // The same of the versions under bf16 and fp16.
+  MethodEntry& half_rounding_from(int64_t number) { return half_rounding_since = number, *this; }
   MethodEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
 };
 

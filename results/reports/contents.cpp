@@ -155,7 +155,7 @@ void drop_gradients_of_images(Contents& contents, const Catalogue& catalogue) {
   }
 }
 
-Contents read_chosen(SQLite::Database& db, const CellChoice& choice, const Catalogue* catalogue) {
+Contents read_chosen(SQLite::Database& db, const CellChoice& choice) {
   Contents contents;
   auto stored = read_cells(db, choice);
   contents.cells = std::move(stored.cells);
@@ -175,7 +175,7 @@ Contents read_chosen(SQLite::Database& db, const CellChoice& choice, const Catal
                  "WHERE name = 'backward_ns' AND d.split = 'dense' AND a.split = 'approx' AND "
                  "d.value > 0 AND a.value > 0 ORDER BY run_id, step");
   read_layers(db, contents);
-  if (catalogue != nullptr) drop_gradients_of_images(contents, *catalogue);
+  if (choice.catalogue != nullptr) drop_gradients_of_images(contents, *choice.catalogue);
   return contents;
 }
 
@@ -200,14 +200,15 @@ std::string experiment_name(SQLite::Database& db, const std::string& given) {
 
 Contents read_contents(const std::string& path, const ReportOptions& options) {
   auto db = open_snapshot(path);
-  return read_chosen(db, {.experiment = experiment_name(db, options.experiment)},
-                     options.catalogue);
+  return read_chosen(
+      db, {.experiment = experiment_name(db, options.experiment), .catalogue = options.catalogue});
 }
 
 Contents read_item_contents(const std::string& path, const Experiment& item, const Members& members,
                             const Catalogue* catalogue) {
   auto db = open_snapshot(path);
-  return read_chosen(db, {.experiment = item.id, .item = &item, .members = &members}, catalogue);
+  return read_chosen(
+      db, {.experiment = item.id, .item = &item, .members = &members, .catalogue = catalogue});
 }
 
 }  // namespace approx

@@ -38,9 +38,10 @@ struct Run {
   std::optional<double> step_ns_median;
   std::optional<int64_t> batch_images;  // of a step, of runs that said so: no more than there are
   std::string host, cpu, git_sha, started_utc;
-  std::string library;         // the build id of what computed; "" of runs that did not say it
-  std::string data_variant;    // "official"; of photographs what became of the files
-  bool earlier_rules = false;  // by an earlier version of the built-in kernel rules
+  std::string library;           // the build id of what computed; "" of runs that did not say it
+  std::string data_variant;      // "official"; of photographs what became of the files
+  bool earlier_rules = false;    // by an earlier version of the built-in kernel rules
+  bool earlier_version = false;  // of a method, one that differs by rounding alone
   // A training on a GPU by a program whose clock left out what the device had still to do whenever
   // its loss was read.
   bool short_seconds = false;

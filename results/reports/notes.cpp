@@ -24,7 +24,8 @@ const char* const kNoteNames[kNotes] = {"few seeds",
                                         "timed by several builds",
                                         "times of another machine",
                                         "approximated nothing",
-                                        "seconds too short"};
+                                        "seconds too short",
+                                        "earlier version"};
 const char* const kNoteTexts[kNotes] = {
     "fewer than 5 seeds; one seed has no interval",
     "means are over the runs that did not diverge",
@@ -54,7 +55,8 @@ const char* const kNoteTexts[kNotes] = {
      "with theirs"),
     "no product of some run was approximated: it was an exact one under another name",
     ("trained on a GPU by a program that left out of its seconds what the device had still to do: "
-     "they are too short, and not compared")};
+     "they are too short, and not compared"),
+    "some runs are by an earlier version of their method, which differs by rounding alone"};
 
 NoteLetters::NoteLetters(const std::vector<Notes>& lines, char first,
                          const std::set<Note>& without) {

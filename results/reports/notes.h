@@ -31,6 +31,7 @@ enum Note {
   kTimesElsewhere,
   kIdle,
   kShortSeconds,
+  kEarlierVersion,
   kNotes
 };
 

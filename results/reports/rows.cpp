@@ -181,6 +181,7 @@ void RowSet::count(Row& row) const {
     row.notes[kLossy] |= run->lossy;
     row.notes[kDirty] |= run->dirty;
     row.notes[kShortSeconds] |= run->short_seconds;
+    row.notes[kEarlierVersion] |= run->earlier_version;
     row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
     row.notes[kDiverged] |= cell->purpose == "accuracy" && !run->finished();
     // The counts of several ranks are those of one, and others may approximate.

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "results/reports/earlier_versions.h"
 #include "results/reports/sound_numbers.h"
 
 namespace approx {
@@ -231,8 +232,15 @@ std::vector<Cell> sorted(std::map<int64_t, Cell> cells, const CellChoice& choice
   return sorted;
 }
 
-// What is planned now is newer than what is not, then what was planned later.
-std::pair<bool, int64_t> age_of(const Cell& cell) { return {cell.planned, cell.cell_id}; }
+// What is planned now is newer than what is not. Of that a result stays until there is a new one
+// (an earlier version may count, as by earlier kernel rules); then what was planned later.
+using Age = std::tuple<bool, bool, int64_t>;
+
+Age age_of(const Cell& cell) {
+  const Run* run = cell.run();
+  const bool has_result = run != nullptr && run->result();
+  return {cell.planned, cell.planned && has_result, cell.cell_id};
+}
 
 // A cell planned again under another key with the same settings is of a later version of the
 // method, the network, the data or the kernel rules: what the earlier one measured is no further
@@ -271,7 +279,7 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
 // planned now but is something else, such as a schedule that was changed, its label says so.
 void mark_earlier(std::vector<Cell>& cells, bool of_item) {
   struct Newest {
-    std::pair<bool, int64_t> age;
+    Age age;
     std::string network, schedule, method;
   };
   using Key = std::tuple<int64_t, std::string, std::string, std::string, std::string, std::string>;
@@ -327,6 +335,7 @@ Settings settings_of(const RunConfig& config) {
 StoredCells read_cells(SQLite::Database& db, const CellChoice& choice) {
   auto cells = read_cell_rows(db, choice);
   read_attempts(db, cells);
+  if (choice.catalogue != nullptr) mark_earlier_versions(db, *choice.catalogue, cells);
   if (choice.item != nullptr) see_tuned(*choice.item, *choice.members, cells);
   state_settings(cells);
   StoredCells stored{.cells = sorted(std::move(cells), choice), .left_out = {}};

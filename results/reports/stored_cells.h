@@ -14,6 +14,7 @@ struct CellChoice {
   std::string experiment;
   const Experiment* item = nullptr;
   const Members* members = nullptr;
+  const Catalogue* catalogue = nullptr;  // knows the versions of methods that count; may be null
 };
 
 struct StoredCells {

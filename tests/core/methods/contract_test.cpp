@@ -268,7 +268,21 @@ TEST(MethodContract, EveryEntrySaysWhatItIs) {
     EXPECT_FALSE(entry->summary.empty()) << entry->name;
     EXPECT_FALSE(entry->products.empty()) << entry->name;
     for (const auto& param : entry->params) EXPECT_FALSE(param.help.empty()) << param.name;
+    // A version that differs by rounding alone is an earlier one.
+    EXPECT_GE(entry->rounding_since, 0) << entry->name;
+    EXPECT_LT(entry->rounding_since, entry->version) << entry->name;
+    EXPECT_GE(entry->half_rounding_since, 0) << entry->name;
+    EXPECT_LT(entry->half_rounding_since, entry->half_version) << entry->name;
   }
+}
+
+TEST(MethodContract, AnEntrySaysWhichVersionsDifferByRoundingAlone) {
+  MethodEntry entry;
+  entry.in_version(3).rounding_from(2).in_half_version(5).half_rounding_from(4);
+  EXPECT_EQ(entry.version, 3);
+  EXPECT_EQ(entry.first_that_counts(), 2);
+  EXPECT_EQ(entry.half_version, 5);
+  EXPECT_EQ(entry.first_half_that_counts(), 4);
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ class PaperReport : public testing::Test {
       const double base = 0.90 + 0.002 * static_cast<double>(run.config.seed % 3);
       const double accuracy = run.method_label == "dense" ? base : base - 0.02;
       const auto id = store.begin(run.key, environment, folder_ / ("r" + run.key.substr(9)));
+      if (!id) continue;  // it has a result
       std::vector<Json> events = {environment};
       for (auto& event : accuracy_events({accuracy - 0.1, accuracy})) events.push_back(event);
       store.finish(*id, events, {});
@@ -258,6 +259,47 @@ TEST_F(PaperReport, TimingsByEarlierKernelRulesAreMembers) {
     EXPECT_EQ(members.at(key), &run);
     EXPECT_EQ(finished_runs(item, {{"another", {.keys = {key}}}}), 1);
   }
+}
+
+// Nor is a version of a method that differs by rounding alone; what was so made is called so, and
+// gives way to what is made anew.
+TEST_F(PaperReport, RunsOfAVersionThatDiffersByRoundingAreMembers) {
+  auto catalogue = test_catalogue();
+  const auto parse = [&] {
+    auto item = parse_experiment(
+        "id = \"paper:table\"\nnetwork = \"small_cnn\"\ndataset = \"mnist\"\nthreads = 1\n"
+        "seeds = \"0-5\"\nmethod = [\"dense\", \"zero\"]\nschedule = \"wang2019_cnn2\"",
+        "x.toml", {}, catalogue, [](const std::string&) { return "feed"; });
+    item.paper.values = {accuracy_value()};
+    item.paper.values[0].paper = {{{"90", 90.0}}, {{"88", 88.0}}};
+    return item;
+  };
+  const auto raise = [&](int64_t version, int64_t since) {
+    for (auto& method : catalogue.methods) {
+      if (method.name == "zero") method.version = version, method.rounding_since = since;
+    }
+  };
+  const auto shown = [&](const char* column) {
+    const auto item = parse();
+    return at(report_paper(path_, item, item, {.catalogue = &catalogue}), "zero", "accuracy",
+              column);
+  };
+  fill(parse(), 6);
+  EXPECT_EQ(shown("n"), "6");
+  EXPECT_EQ(shown("notes").find("earlier version"), std::string::npos);
+  raise(3, 0);
+  EXPECT_NE(shown("verdict"), "REPRODUCED") << "another result";
+  raise(3, 1);
+  EXPECT_EQ(shown("n"), "6");
+  EXPECT_EQ(shown("verdict"), "REPRODUCED");
+  EXPECT_NE(shown("notes").find("earlier version"), std::string::npos);
+  // A sweep plans them anew: what has no result yet replaces nothing.
+  { RunStore(path_, RunStore::Mode::kWrite).add_experiment(parse(), "sweep"); }
+  EXPECT_EQ(shown("n"), "6");
+  EXPECT_NE(shown("notes").find("earlier version"), std::string::npos);
+  fill(parse(), 6);
+  EXPECT_EQ(shown("n"), "6");
+  EXPECT_EQ(shown("notes").find("earlier version"), std::string::npos);
 }
 
 // Points lost after four epochs of SGD say nothing of those lost after 250 of Adam.
