@@ -12,7 +12,7 @@ bool SupervisedRun::read_events(const EventReader::Use& take) {
   return process.read_events([&](std::string_view bytes) {
     events.add(bytes, [&](const Json& event) {
       last_event = clock.now();
-      paused_at_event = clock.paused();
+      paused_at_event = paused_at_look;
       take(event);
     });
   });
@@ -29,6 +29,7 @@ void SupervisedRun::look_after(const SweepOptions& sweep) {
     seen.paused_in_silence = clock.paused() - paused_at_event;
     if (!seen.overdue.empty()) ask_to_stop(SIGTERM, sweep.grace);
   }
+  paused_at_look = clock.paused();
   if (kill_at && now > *kill_at) process.kill();
 }
 

@@ -39,8 +39,10 @@ struct SupervisedRun {
   EventReader events;
   WorkerProcess process{directory, is_job(*run) ? WorkerKind::kJob : WorkerKind::kProcess};
   AwakeClock::time_point started = clock.now(), last_event = started;
-  // What clock.paused() was then.
-  std::chrono::nanoseconds paused_before = clock.paused(), paused_at_event = paused_before;
+  // What clock.paused() was: at the beginning, when it was looked after last, and at most when it
+  // last spoke. What is heard right after a pause may have been said before it.
+  std::chrono::nanoseconds paused_before = clock.paused(), paused_at_look = paused_before,
+                           paused_at_event = paused_before;
   std::optional<AwakeClock::time_point> kill_at;
   Observed seen;
   std::string library_problem;  // why its result is not to be stored

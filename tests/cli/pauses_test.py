@@ -93,7 +93,9 @@ def coordinator_alone():
 def worker_that_stays_away():
     """Nobody knows what it would have done without the pause: it is begun again."""
     sweep = Sweep("stays away", "--stall-timeout", f"{LIMIT}s")
-    sweep.send(signal.SIGSTOP, sweep.process.pid, sweep.worker)
+    sweep.send(signal.SIGSTOP, sweep.process.pid)
+    time.sleep(0.6)  # it speaks once more before the pause, and is heard after it
+    sweep.send(signal.SIGSTOP, sweep.worker)
     time.sleep(PAUSE)
     sweep.send(signal.SIGCONT, sweep.process.pid)
     expect_equal(sweep.end(0), ["interrupted", "finished"], f"stays away: {sweep.attempts}")
