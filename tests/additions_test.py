@@ -17,6 +17,25 @@ PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
 ENGINE = os.path.abspath(os.environ["APPROXTRAIN_ENGINE"])
 ADDITIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "additions")
 
+VALUES = """
+id = "values"
+title = "Methods that drop nothing"
+network = "added_network"
+dataset = "added_dataset"
+recipe = "added_recipe"
+batch_size = 16
+threads = 1
+seeds = "0"
+method = [
+  { label = "dense", method = "dense" },
+  { label = "factor 1", method = "added_method" },
+  { label = "factor 0.5", method = "added_method:scale=0.5" },
+  { label = "signs", method = "added_signs" },
+  { label = "all channels", method = "topk_crs:ratio=1" },
+  { label = "exact", method = "exact" },
+]
+"""
+
 
 def run(folder, *arguments):
     env = {key: value for key, value in os.environ.items() if not key.startswith("APPROXTRAIN_")}
@@ -63,6 +82,16 @@ def main():
                         if row["method"] == "Added" and row["calls"] != row["exact_calls"]}
         assert approximated == {("second", "weight_gradient")}, layers
         assert all(row["variants"] for row in layers), layers
+
+        # Whose products were all exact ones: a method that drops nothing may still change values.
+        experiment = os.path.join(folder, "values.toml")
+        with open(experiment, "w", encoding="utf-8") as file:
+            file.write(VALUES)
+        run(folder, "sweep", experiment, "--progress", "none")
+        table = rows(run(folder, "report", "table", "values", "--format", "csv"))
+        idle = {row["method"] for row in table if "approximated nothing" in row["notes"]}
+        assert len(table) == 6, table
+        assert idle == {"factor 1", "all channels", "exact"}, table
 
         study = rows(run(folder, "study", "added-study", "--most", "4", "--format", "csv"))
         assert [row["mean"] for row in study] == [row["closed_form"] for row in study], study

@@ -33,8 +33,22 @@ at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& ope
   if (slot.part != nullptr && operands.product == Product::kWeightGradient) {
     slot.part->note(plan, *use.method, operands.geometry.groups);
   }
-  auto finished = use.method->finish(operands, run(plan, operands, {}, slot.variants), call);
-  if (use.count != nullptr) use.count->add_finished(finished);
+  auto result = run(plan, operands, {}, slot.variants);
+  // An exact result that finishing changes without dropping entries is counted with a density of 1,
+  // so that it is not taken for the exact product. A second handle would keep it from being written
+  // over, hence the address and the version.
+  const bool exact = use.count != nullptr && std::holds_alternative<Dense>(plan);
+  const auto* tensor = result.unsafeGetTensorImpl();
+  const auto version = exact ? result._version() : 0;
+  auto finished = use.method->finish(operands, std::move(result), call);
+  if (use.count == nullptr) return std::move(finished.result);
+  use.count->add_finished(finished);
+  if (exact && !finished.kept.defined() &&
+      (finished.result.unsafeGetTensorImpl() != tensor || finished.result._version() != version)) {
+    const auto entries = static_cast<double>(finished.result.numel());
+    use.count->entries += entries;
+    use.count->host_kept += entries;
+  }
   return std::move(finished.result);
 }
 

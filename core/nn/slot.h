@@ -21,8 +21,8 @@ struct UseCount {
   int64_t calls = 0;
   double dense_macs = 0;     // of the exact product in its place, see LayerSlot::dense_macs
   double host_macs = 0;      // really needed, besides those of kept entries
-  double entries = 0;        // of the gradients that were pruned
-  double host_kept = 0;      // of them, where the count is known without asking the device
+  double entries = 0;        // of the gradients and results that were replaced
+  double host_kept = 0;      // kept of them, where the count is known without asking the device
   at::Tensor device_kept;    // [] double, where it is not; undefined: none
   double macs_per_kept = 0;  // multiply-accumulates that one entry of device_kept stands for
 
@@ -31,7 +31,7 @@ struct UseCount {
 
   double kept() const;
   double macs() const;
-  // Of the pruned gradients; NaN where there were none.
+  // The share of entries kept; 1 if values changed and none was dropped, NaN without entries.
   double density() const;
 };
 

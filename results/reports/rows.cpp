@@ -12,6 +12,9 @@ namespace approx {
 
 namespace {
 
+// As events and the store name the plan of the exact product.
+constexpr std::string_view kExactPlan = "Dense";
+
 // Whether all settings but whether steps are graphs are alike, which decides nothing of a training.
 bool differ_in_graphs_alone(const Cell& a, const Cell& b) {
   const auto others = [](Settings settings) {
@@ -95,11 +98,18 @@ std::optional<double> compute_reduction(const Contents& contents, const Run& run
 
 bool approximated_nothing(const Contents& contents, const Run& run) {
   const auto counts = contents.layers.find(run.run_id);
-  return counts != contents.layers.end() &&
-         std::ranges::none_of(counts->second, [](const LayerCount& count) {
-           return !is_dense(count.method) &&
-                  (count.macs_done < count.macs_dense || count.density.value_or(1) < 1);
-         });
+  if (counts == contents.layers.end()) return false;
+  // A sample of all channels leaves nothing out, but its scales may change every term.
+  const auto variants = contents.variants.find(run.run_id);
+  if (variants != contents.variants.end() &&
+      std::ranges::any_of(variants->second,
+                          [](const VariantCount& count) { return count.plan != kExactPlan; })) {
+    return false;
+  }
+  // A method that changes signs, adds noise or rounds leaves nothing out either: it has a density.
+  return std::ranges::none_of(counts->second, [](const LayerCount& count) {
+    return !is_dense(count.method) && (count.macs_done < count.macs_dense || count.density);
+  });
 }
 
 std::optional<double> communication_reduction(const Contents& contents, const Run& run) {

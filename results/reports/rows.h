@@ -103,8 +103,10 @@ std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
 // about to arrive); and those that were cut off, which are censored where they were.
 std::vector<AccuracyRun> target_runs(const Row& row, double share);
 
-// Whether a run counted what its layers did and no method left anything out of any product, by
-// multiply-accumulates or by entries of a gradient.
+// Whether it is certain by a run's counts that every product was the exact one: none with fewer
+// multiply-accumulates, none with another gradient or result in place of its own (a density, which
+// may be 1), and of the plans, where the run counted them, none but Dense. False where it did not
+// count what its layers did.
 bool approximated_nothing(const Contents& contents, const Run& run);
 
 // Percent of the multiply-accumulates that a run left out: of all layers and products, or of those

@@ -1123,23 +1123,36 @@ TEST_F(ReportTest, AMethodThatApproximatedNothingIsMarked) {
                 {"method", method},  {"calls", 1},        {"exact_calls", 0},
                 {"macs_dense", 100}, {"macs_done", done}, {"density", density}};
   };
-  const std::map<std::string, Json> events = {
-      {"exact", layer("dense", 100, nullptr)}, {"whole", layer("whole", 100, nullptr)},
-      {"kept", layer("kept", 100, 1.0)},       {"less", layer("less", 99, nullptr)},
-      {"pruned", layer("pruned", 100, 0.5)},   {"uncounted", block_event(0, "dense", 1, 1)}};
+  const auto planned = [](const char* plan) {
+    return Json{{"event", "variant"}, {"layer", "conv"},     {"product", "weight_gradient"},
+                {"plan", plan},       {"variant", "packed"}, {"calls", 1}};
+  };
+  const std::map<std::string, std::vector<Json>> events = {
+      {"exact", {layer("dense", 100, nullptr)}},
+      {"whole", {layer("whole", 100, nullptr)}},
+      {"planned", {layer("planned", 100, nullptr), planned("Dense")}},
+      // Signs, noise and rounding leave nothing out and are no exact training.
+      {"signs", {layer("signs", 100, 1.0)}},
+      {"signs_planned", {layer("signs_planned", 100, 1.0), planned("PrunedDY")}},
+      {"rounded", {layer("rounded", 100, 1.0), planned("Dense")}},
+      {"scaled", {layer("scaled", 100, nullptr), planned("Sampled")}},
+      {"at_times", {layer("at_times", 100, nullptr), planned("Dense"), planned("PrunedDY")}},
+      {"less", {layer("less", 99, nullptr)}},
+      {"pruned", {layer("pruned", 100, 0.5)}},
+      {"uncounted", {block_event(0, "dense", 1, 1)}}};
   std::vector<Ran> runs = {accuracy("dense", 0, {0.8})};
-  for (const auto& [method, event] : events) {
+  for (const auto& [method, of_run] : events) {
     auto& run = runs.emplace_back(accuracy(method, 0, {0.8}));
-    run.events.insert(run.events.begin(), event);
+    run.events.insert(run.events.begin(), of_run.begin(), of_run.end());
   }
   fill(runs);
   const Table table = report_table(path_);
   std::set<std::string> marked;
-  for (const auto& [method, event] : events) {
+  for (const auto& [method, of_run] : events) {
     const auto notes = std::get<std::string>(at(table, method, "notes"));
     if (notes.find("approximated nothing") != std::string::npos) marked.insert(method);
   }
-  EXPECT_EQ(marked, (std::set<std::string>{"exact", "whole", "kept"}));
+  EXPECT_EQ(marked, (std::set<std::string>{"exact", "whole", "planned"}));
 }
 
 // The counts of several ranks are those of one, and its schedule may name others.
