@@ -191,7 +191,16 @@ LoadedDataset fetch_dataset(std::string_view name, const std::string& data_dir,
   }
   const auto folder = (fs::path(data_dir) / "downloads" / std::string(name)).string();
   std::string path;
-  for (const auto& file : entry.files) path = fetch_file(file, folder, options);
+  for (const auto& file : entry.files) {
+    try {
+      path = fetch_file(file, folder, options);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kData) throw;
+      throw data_error("{}; {}if you have the files: approxtrain data import {} PATH", error.what(),
+                       options.mirror.empty() ? "--mirror URL takes them from elsewhere; " : "",
+                       name);
+    }
+  }
   return import_dataset(name, entry.files.size() == 1 ? path : folder, data_dir);
 }
 

@@ -264,6 +264,14 @@ REGISTER_DATASET("fetched")
                    .md5 = digest_hex("md5", content())})
     .imported_by(import_fetched);
 
+REGISTER_DATASET("nowhere")
+    .described("what no server has")
+    .shaped({.classes = 2, .channels = 1, .height = 1, .width = 1, .n_train = 1, .n_test = 1})
+    .fetched_from({.url = "https://127.0.0.1:1/x.bin",
+                   .file_name = "x.bin",
+                   .md5 = digest_hex("md5", content())})
+    .imported_by(import_fetched);
+
 TEST(Fetch, ImportsWhatItFetched) {
   const TemporaryFolder folder;
   const Server server(content(), {});
@@ -273,6 +281,22 @@ TEST(Fetch, ImportsWhatItFetched) {
   EXPECT_EQ(dataset_checksum("fetched", folder.path()), dataset.sha256);
   EXPECT_TRUE(fs::exists(folder / "downloads/fetched/x.bin"));
   EXPECT_TRUE(fs::exists(folder / "fetched.packed"));
+}
+
+// Without a network the files may still be had in two other ways.
+TEST(Fetch, WhatCannotBeDownloadedSaysHowElseToGetIt) {
+  const TemporaryFolder folder;
+  const std::string nobody = "http://127.0.0.1:1/";
+  const auto message =
+      data_error_of([&] { fetch_dataset("fetched", folder.path(), {.mirror = nobody}); });
+  EXPECT_CONTAINS(message, nobody + "x.bin: ");
+  EXPECT_CONTAINS(message, "if you have the files: approxtrain data import fetched PATH");
+  EXPECT_FALSE(contains(message, "--mirror"));
+  // A name that none has, asked for without a mirror.
+  EXPECT_CONTAINS(
+      data_error_of([&] { fetch_dataset("nowhere", folder.path(), {}); }),
+      "; --mirror URL takes them from elsewhere; if you have the files: approxtrain data "
+      "import nowhere PATH");
 }
 
 TEST(Fetch, ADataSetThatComesWithTheProgramIsNotFetched) {
