@@ -57,6 +57,31 @@ Json to_json_value(const toml::node& node) {
   return Json();
 }
 
+namespace {
+
+// The line `number`, counted from 1, without its end; "" beyond the last.
+std::string_view text_line(std::string_view text, size_t number) {
+  for (; number > 1; --number) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  text = text.substr(0, text.find('\n'));
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text;
+}
+
+// Whether toml++ means by `what` that the text in quotes that it read in `line` has no end: it
+// names the line's end as a control character, or the end of the file.
+bool is_unclosed(std::string_view what, std::string_view line) {
+  if (what.find("parsing string") == what.npos && what.find("literal string") == what.npos) {
+    return false;
+  }
+  const bool has_control = std::any_of(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
+  });
+  return what.find("end-of-file") != what.npos ||
+         (what.find("control characters") != what.npos && !has_control);
+}
+
+}  // namespace
+
 TomlSource::TomlSource(std::string name, std::string_view text) : name_(std::move(name)) {
   if (text.size() > kMaxTomlBytes) {
     throw usage_error("{}:1:1: the text is larger than 1 MB; an experiment is a few kB", name_);
@@ -69,6 +94,9 @@ TomlSource::TomlSource(std::string name, std::string_view text) : name_(std::mov
   } catch (const toml::parse_error& error) {
     const auto at = error.source().begin;
     std::string what(error.description());
+    if (is_unclosed(what, text_line(text, at.line))) {
+      what = "a text in quotes is not closed: its second quote is missing";
+    }
     std::replace_if(
         what.begin(), what.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     throw usage_error("{}:{}:{}: {}", name_, at.line, at.column, what);
