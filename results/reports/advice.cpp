@@ -107,9 +107,10 @@ Part loss_part(const Row& row, const NonInferiorityTest& test, double points) {
 }
 
 // The method minus the exact training, "1.10 ± 0.75".
-std::string ahead_text(PairedDifference advantage) {
+std::string ahead_text(PairedDifference advantage, bool with_n = true) {
   advantage.mean = -advantage.mean;
-  return with_interval(advantage, 2);
+  const bool bare = !with_n && advantage.n > 0 && !advantage.half;
+  return bare ? fixed(advantage.mean, 2) : with_interval(advantage, 2);
 }
 
 // Does it beat the exact training of the same time?
@@ -223,8 +224,8 @@ std::string same_time_text(const AdviceLine& line) {
   if (control.source == SameTimeSource::kNone) return "–";
   const double epochs = control.trained > 0 ? control.trained : control.epochs;
   const auto& p = control.advantage.p;
-  return fmt::format("{} (n={}{}, {} epochs)", ahead_text(control.advantage), control.advantage.n,
-                     p ? fmt::format(", p={:.2g}", *p) : "", fixed(epochs, 2));
+  return fmt::format("{} (n={}{}, {} epochs)", ahead_text(control.advantage, /*with_n=*/false),
+                     control.advantage.n, p ? fmt::format(", p={:.2g}", *p) : "", fixed(epochs, 2));
 }
 
 // "1.31× [1.20, 1.43]; 60.00 % reached 6/6, dense in the same time 4/6", the target rounded as

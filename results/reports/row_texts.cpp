@@ -18,7 +18,11 @@ std::string with_interval(const Summary& summary, int digits) {
 std::string ratio_text(const Ratio& ratio) {
   if (ratio.n == 0) return "–";
   const std::string value = fmt::format("{:.2f}×", ratio.ratio);
-  if (!ratio.lo) return fmt::format("{} (n={})", value, ratio.n);
+  // Two processes may give an interval from 0.02 to 60: their number says more.
+  constexpr double kWidest = 10;
+  if (!ratio.lo || *ratio.hi > kWidest * *ratio.lo) {
+    return fmt::format("{} (n={})", value, ratio.n);
+  }
   return fmt::format("{} [{:.2f}, {:.2f}]", value, *ratio.lo, *ratio.hi);
 }
 
