@@ -124,6 +124,12 @@ add_test(NAME build_info COMMAND ${APPROX_TEST_PYTHON}
 set_tests_properties(build_info PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 approx_cli_test(latex 300 latex_test.py)
 set_tests_properties(cli.latex PROPERTIES SKIP_RETURN_CODE 77)
+add_executable(markdown_tables ${CMAKE_CURRENT_LIST_DIR}/results/render/markdown_tables.cpp)
+target_link_libraries(markdown_tables PRIVATE
+  approx_base approx_digest approx_config approx_catalogue approx_data approx_results)
+add_test(NAME results.markdown COMMAND ${APPROX_TEST_PYTHON}
+  ${CMAKE_CURRENT_LIST_DIR}/results/render/markdown_test.py $<TARGET_FILE:markdown_tables>)
+set_tests_properties(results.markdown PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 approx_cli_test(null_timings 60 null_timings_test.py)
 approx_cli_test(measure_products 120 measure_products_test.py)
 approx_cli_test(items 1800 items_test.py)

@@ -22,7 +22,8 @@ struct Column {
   std::string header;  // above it in a table that is read
   std::function<Field(const Line&)> value;       // a function or a member: `&Line::seed`
   std::function<std::string(const Line&)> text;  // where it is missing: the value's
-  bool shown = true;  // false: not to people this time, such as a setting that all lines share
+  bool shown = true;     // false: not to people this time, such as a setting that all lines share
+  bool starred = false;  // its header and texts may be emphasised: Table::starred
 };
 
 template <typename Line>
@@ -71,8 +72,12 @@ void fill_texts(Table& table, const Columns<Line>& columns, const std::vector<Li
     if (!column.header.empty() && column.shown) shown.push_back(column);
   }
   table.text_columns.clear();
+  table.starred.clear();
   if (shown.empty()) return;
-  for (const auto& column : shown) table.text_columns.push_back(column.header);
+  for (const auto& column : shown) {
+    if (column.starred) table.starred.insert(table.text_columns.size());
+    table.text_columns.push_back(column.header);
+  }
   for (const auto& line : lines) {
     auto& texts = table.text_rows.emplace_back();
     for (const auto& column : shown) {

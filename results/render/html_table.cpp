@@ -51,12 +51,8 @@ std::string unbroken(std::string_view text) {
   return out;
 }
 
-// A cell, in which " [a,b]" becomes references where the table has such notes, and "*1.45*" is
-// emphasised.
+// A cell, in which " [a,b]" becomes references where the table has such notes.
 std::string cell_html(std::string_view text, const Table& table, const std::string& id) {
-  if (const auto inner = emphasised(text); !inner.empty()) {
-    return "<em>" + cell_html(inner, table, id) + "</em>";
-  }
   std::string html;
   size_t begin = 0;
   for (size_t at = text.find(" ["); at != std::string_view::npos; at = text.find(" [", at + 2)) {
@@ -70,9 +66,9 @@ std::string cell_html(std::string_view text, const Table& table, const std::stri
   return html + html_with_labels(unbroken(text.substr(begin)));
 }
 
-std::string header_html(std::string_view text) {
-  const auto inner = emphasised(text);
-  return inner.empty() ? html_escape(text) : "<em>" + html_escape(inner) + "</em>";
+// The text between the stars of a cell of the column, if the table has emphasised texts there.
+std::string_view emphasis_in(std::string_view cell, const TableText& text, size_t column) {
+  return text.starred.contains(column) ? emphasised(cell) : std::string_view();
 }
 
 std::string class_attribute(std::string_view names) {
@@ -109,7 +105,9 @@ std::string rows_html(const Table& table, const TableText& text, const std::stri
   for (size_t row = 0; row < text.rows.size(); ++row) {
     out += grouped && row > 0 && !same(row) ? "<tr class=\"g\">" : "<tr>";
     for (size_t i = 0; i < text.columns.size(); ++i) {
-      const std::string cell = cell_html(text.rows[row][i], table, id);
+      const auto inner = emphasis_in(text.rows[row][i], text, i);
+      const std::string cell = inner.empty() ? cell_html(text.rows[row][i], table, id)
+                                             : "<em>" + cell_html(inner, table, id) + "</em>";
       out += i == 0 ? fmt::format("<th scope=\"row\"{}>{}</th>", classes[i], cell)
                     : fmt::format("<td{}>{}</td>", classes[i], cell);
     }
@@ -149,8 +147,10 @@ std::string html_table(const Table& table, const std::string& id, const std::str
                      html_escape(name.empty() ? "table" : name));
   out += "<table>\n<thead>\n<tr>";
   for (size_t i = 0; i < text.columns.size(); ++i) {
-    out += fmt::format("<th scope=\"col\"{}>{}</th>", header_class(text, i),
-                       header_html(text.columns[i]));
+    const auto inner = emphasis_in(text.columns[i], text, i);
+    out += fmt::format(
+        "<th scope=\"col\"{}>{}</th>", header_class(text, i),
+        inner.empty() ? html_escape(text.columns[i]) : "<em>" + html_escape(inner) + "</em>");
   }
   const std::string rows = rows_html(table, text, id);
   out += "</tr>\n</thead>\n<tbody>\n" + rows + "</tbody>\n</table>\n</div>\n";

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "results/render/markdown.h"
 #include "results/render/text_table.h"
 
 namespace approx {
@@ -75,11 +76,11 @@ std::string jsonl(const Table& table) {
 }
 
 std::string markdown(const Table& table) {
-  const auto [header, rows] = text_of(table);
-  std::string out = table.title.empty() ? "" : "### " + on_one_line(table.title) + "\n\n";
-  out += markdown_table(header, rows, Alignment::kLeft);
+  const auto [header, rows, starred] = text_of(table);
+  std::string out = table.title.empty() ? "" : "### " + markdown_heading(table.title) + "\n\n";
+  out += markdown_table(header, rows, Alignment::kLeft, starred);
   if (!table.notes.empty()) out += "\n";
-  for (const auto& note : table.notes) out += "- " + on_one_line(note) + "\n";
+  for (const auto& note : table.notes) out += "- " + markdown_item(note) + "\n";
   return out;
 }
 
@@ -235,8 +236,8 @@ std::string tex_text(std::string_view text) {
   return out;
 }
 
-std::string tex_cell(std::string_view text) {
-  const auto inner = emphasised(text);
+std::string tex_cell(std::string_view text, bool starred) {
+  const auto inner = starred ? emphasised(text) : std::string_view();
   return inner.empty() ? tex_text(text) : "\\emph{" + tex_text(inner) + "}";
 }
 
@@ -246,9 +247,11 @@ std::string tex(const Table& table) {
   std::string layout;
   for (size_t i = 0; i < text.columns.size(); ++i) layout += holds_numbers(text, i) ? 'r' : 'l';
   if (layout.empty()) layout = "l";
-  const auto line = [](const std::vector<std::string>& cells) {
+  const auto line = [&](const std::vector<std::string>& cells) {
     std::string out = "    ";
-    for (size_t i = 0; i < cells.size(); ++i) out += (i ? " & " : "") + tex_cell(cells[i]);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      out += (i ? " & " : "") + tex_cell(cells[i], text.starred.contains(i));
+    }
     return out + " \\\\\n";
   };
   std::string out =
@@ -306,10 +309,11 @@ std::string number_text(const Field& value, const char* format) {
 }
 
 TableText text_of(const Table& table) {
-  TableText text{table.text_columns, table.text_rows};
+  TableText text{table.text_columns, table.text_rows, table.starred};
   if (text.columns.empty()) {
     text.columns = table.columns;
     text.rows.clear();
+    text.starred.clear();
     for (const auto& row : table.rows) {
       auto& texts = text.rows.emplace_back();
       for (const auto& value : row) texts.push_back(shown_text(value));

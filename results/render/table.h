@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -36,6 +37,9 @@ struct Table {
   // For people; where empty, `columns` and `rows` serve both, numbers rounded to four digits.
   std::vector<std::string> text_columns;
   std::vector<std::vector<std::string>> text_rows;
+  // Columns of the text in which "*1.45×*" is an emphasised 1.45×, headers included. Elsewhere
+  // stars are text, as a label may have them.
+  std::set<size_t> starred;
   std::vector<std::string> notes;  // below the table
 };
 
@@ -43,6 +47,7 @@ struct Table {
 struct TableText {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
+  std::set<size_t> starred;
 };
 
 TableText text_of(const Table& table);
@@ -55,7 +60,8 @@ bool holds_numbers(const TableText& text, size_t column);
 char32_t take_character(std::string_view& text);
 
 // Throws Error(kUsage) unless `format` is one of md, csv, json, jsonl, tex.
-//   md     a Markdown table, columns padded, with its notes
+//   md     a Markdown table, columns padded, with its notes; a renderer shows every text as it is
+//          (results/render/markdown.h)
 //   csv    RFC 4180, a header line; nothing is an empty field, what is not finite is nan, inf, -inf
 //   json   {"schema": "approxtrain.table/1", "table", "title", "columns", "rows", "notes"}; a row
 //          is an object; a number that is not finite is null, and named in the row's "special"

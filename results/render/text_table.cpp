@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "results/render/markdown.h"
+
 namespace approx {
 
 std::string rounded(double value) {
@@ -26,7 +28,6 @@ size_t screen_width(std::string_view text) {
 }
 
 bool looks_numeric(std::string_view cell) {
-  if (const auto inner = emphasised(cell); !inner.empty()) return looks_numeric(inner);
   return cell.find_first_not_of("0123456789.,+-eE%x() ") == std::string::npos;
 }
 
@@ -36,14 +37,11 @@ struct MarkdownColumn {
   bool right = false;
 };
 
-TextRow markdown_cells(const TextRow& texts) {
+TextRow markdown_cells(const TextRow& texts, const std::set<size_t>& starred) {
   TextRow cells;
   for (const auto& text : texts) {
-    auto& cell = cells.emplace_back();
-    for (const char c : on_one_line(text)) {
-      if (c == '|') cell += '\\';
-      cell += c;
-    }
+    const auto inner = starred.contains(cells.size()) ? emphasised(text) : std::string_view();
+    cells.push_back(inner.empty() ? markdown_cell(text) : "*" + markdown_cell(inner) + "*");
   }
   return cells;
 }
@@ -61,7 +59,7 @@ std::string on_one_line(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
+    if (c == '\n' || c == '\t' || c == '\r') {
       out += ' ';
     } else if (byte < 0x20 || byte == 0x7F) {
       out += fmt::format("\\x{:02x}", byte);
@@ -73,10 +71,10 @@ std::string on_one_line(std::string_view text) {
 }
 
 std::string markdown_table(const TextRow& header_texts, const std::vector<TextRow>& row_texts,
-                           Alignment alignment) {
-  const TextRow header = markdown_cells(header_texts);
+                           Alignment alignment, const std::set<size_t>& starred) {
+  const TextRow header = markdown_cells(header_texts, starred);
   std::vector<TextRow> rows;
-  for (const auto& texts : row_texts) rows.push_back(markdown_cells(texts));
+  for (const auto& texts : row_texts) rows.push_back(markdown_cells(texts, starred));
   std::vector<MarkdownColumn> columns(header.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     auto& [width, right] = columns[i];

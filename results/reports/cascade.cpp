@@ -384,7 +384,8 @@ Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& lette
                    {.name = "layers",
                     .header = "→ products of all layers (estimate)",
                     .value = maybe(&Line::layers),
-                    .text = layers_text},
+                    .text = layers_text,
+                    .starred = true},
                    {.name = "layers_by", .value = &Line::layers_by}});
   auto step =
       ratio_columns<Line>("step", "→ step", [](const Line& line) { return line.row->speedup; });

@@ -85,7 +85,8 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
                [](const Row& row) {
                  return row.estimate ? "*" + fixed(*row.estimate, 2) + "×*" : "–";
                },
-           .shown = shown.bounded},
+           .shown = shown.bounded,
+           .starred = true},
           {.header = "realised",
            .text = [](const Row& row) { return realisation_text(row.realisation); },
            .shown = shown.realised}});

@@ -170,7 +170,7 @@ Table status_table(const std::vector<SweepStatus>& sweeps) {
       table.notes.push_back(fmt::format("{}: {}: {}", run.state, run.label, run.error));
     }
     if (sweep.failed.size() > kMostFailures) {
-      table.notes.push_back(fmt::format("and {} more of {} (`report runs`)",
+      table.notes.push_back(fmt::format("and {} more of {}: see report runs",
                                         sweep.failed.size() - kMostFailures, sweep.experiment));
     }
   }

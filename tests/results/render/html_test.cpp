@@ -195,15 +195,18 @@ TEST(HtmlTest, ANoteWhoseLetterNoCellHasBeginsSo) {
   EXPECT_TRUE(has(render_html(page), "<li>p: exact test</li>"));
 }
 
-TEST(HtmlTest, WhatMarkdownEmphasisesIsEmphasised) {
+TEST(HtmlTest, StarsEmphasiseInTheColumnsThatHaveThem) {
   HtmlPage page;
   page.sections = {{.id = "a", .tables = {small_table()}}};
   auto& table = page.sections[0].tables[0];
-  table.text_rows = {{"dense", "*1.45*"}, {"zero", "*1.5"}};
+  table.text_rows = {{"*dense*", "*1.45*"}, {"zero", "*1.5"}};
+  table.starred = {1};
   const std::string html = render_html(page);
   EXPECT_TRUE(has(html, "><em>1.45</em></td>")) << html;
   EXPECT_TRUE(has(html, ">*1.5</td>"));
-  EXPECT_TRUE(has(render(table, "tex"), "\\emph{1.45}"));
+  EXPECT_TRUE(has(html, "*dense*<"));
+  EXPECT_TRUE(has(render(table, "tex"), "{*}dense* & \\emph{1.45}")) << render(table, "tex");
+  EXPECT_TRUE(has(render(table, "md"), "| \\*dense\\* | *1.45* ")) << render(table, "md");
 }
 
 TEST(HtmlTest, TablesHaveHeadersNumbersAndNotes) {
