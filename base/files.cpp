@@ -1,14 +1,19 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <utility>
 
 #include "base/error.h"
+#include "base/output_target.h"
+#include "base/unfinished.h"
 
 namespace approx {
 namespace {
@@ -25,6 +30,63 @@ std::ifstream open_regular(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw data_error("{}: cannot be opened: {}", path, std::strerror(errno));
   return file;
+}
+
+// Holds SIGPIPE back for its lifetime, so that a write says EPIPE and does not end the process.
+class HeldPipeSignal {
+ public:
+  HeldPipeSignal() {
+    sigset_t waiting;
+    sigpending(&waiting);
+    was_pending_ = sigismember(&waiting, SIGPIPE) == 1;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~HeldPipeSignal() {
+    const timespec now{};
+    if (!was_pending_) sigtimedwait(&signal_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HeldPipeSignal(const HeldPipeSignal&) = delete;
+  HeldPipeSignal& operator=(const HeldPipeSignal&) = delete;
+
+ private:
+  sigset_t signal_{}, before_{};
+  bool was_pending_ = false;
+};
+
+// To a pipe, a device or an open descriptor.
+std::error_code write_through(const OutputTarget& target, Bytes bytes) {
+  const HeldPipeSignal held;
+  std::fflush(stdout);  // what was printed before goes out before
+  Descriptor file(target.descriptor >= 0 ? ::fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0)
+                                         : ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file) return last_error();
+  const auto error = write_all(file.get(), bytes);
+  return error ? error : file.close();
+}
+
+// A new file in place of one that is there or not: owner and permissions stay.
+std::error_code replace(const std::string& path, Bytes bytes) {
+  struct stat before {};
+  const bool is_there = ::stat(path.c_str(), &before) == 0;
+  // A file that may not be written to is not replaced either, though its folder would let us.
+  if (is_there && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return last_error();
+  Unfinished unfinished(unfinished_name(path));
+  Descriptor file = open_new(unfinished.path(), O_WRONLY);
+  if (!file) return last_error();
+  if (is_there) {
+    [[maybe_unused]] const int not_ours = ::fchown(file.get(), before.st_uid, before.st_gid);
+    if (::fchmod(file.get(), before.st_mode & 07777) != 0) return last_error();
+  }
+  if (const auto error = write_all(file.get(), bytes)) return error;
+  if (::fsync(file.get()) != 0) return last_error();
+  if (const auto error = file.close()) return error;
+  std::error_code error;
+  fs::rename(unfinished.path(), path, error);
+  if (!error) unfinished.keep();
+  return error;
 }
 
 }  // namespace
@@ -83,21 +145,16 @@ Descriptor open_new(const std::string& path, int flags, mode_t mode) {
 }
 
 void write_file(const std::string& path, std::string_view text) {
-  // A device or a pipe is written to; to put a file in its place would be the end of it.
-  std::error_code ignored;
-  const auto there = fs::status(path, ignored);
-  const bool replaced = !fs::exists(there) || fs::is_regular_file(there);
-  const std::string unfinished = fmt::format("{}.{}", path, ::getpid());
-  Descriptor file = replaced ? open_new(unfinished, O_WRONLY)
-                             : Descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  std::error_code error = file ? write_all(file.get(), to_bytes(text)) : last_error();
-  if (!error) error = file.close();
-  if (!error && replaced) fs::rename(unfinished, path, error);
-  if (error) {
-    if (replaced) fs::remove(unfinished, ignored);
-    throw usage_error("{}: cannot be written ({}); check the folder and its free space", path,
-                      error.message());
+  const auto target = output_target(path);
+  const auto error = target.is_replaced ? replace(target.path, to_bytes(text))
+                                        : write_through(target, to_bytes(text));
+  if (!error) return;
+  if (error == std::errc::broken_pipe) {
+    throw Error(ErrorKind::kInternal,
+                fmt::format("{}: cannot be written: its reader has gone", path));
   }
+  throw usage_error("{}: cannot be written ({}); check the folder and its free space", path,
+                    error.message());
 }
 
 std::error_code write_all(int descriptor, Bytes bytes) {

@@ -54,8 +54,10 @@ void for_each_piece(const std::string& path, const std::function<void(Bytes)>& p
 // to. Empty where there is none, with errno.
 Descriptor open_new(const std::string& path, int flags, mode_t mode = 0666);
 
-// Writes a file of that text in place of any that is there: under another name beside it, which is
-// then renamed; a device or a pipe is written to. Error(kUsage) that names the file.
+// Writes a file of that text in place of any that is there, whole or not at all: under another name
+// beside it, which is on the disk when it is renamed. Owner and permissions of one that was there
+// stay; a link is followed. A device, a pipe or an open descriptor (/dev/stdout, /dev/fd/3) is
+// written to. Error(kUsage) that names the file; Error(kInternal) of a pipe that nobody reads.
 void write_file(const std::string& path, std::string_view text);
 
 // All of `bytes` to an open descriptor, however many calls that takes.

@@ -1,5 +1,6 @@
 #include "results/reports/memory_limit.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace approx {
