@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/outputs.h"
 #include "cli/bench/choices.h"
 #include "cli/bench/products.h"
 #include "cli/bench/rows.h"
@@ -35,6 +36,8 @@ namespace {
 
 // Of one measurement where there are many, or where a product is over in microseconds.
 constexpr Nanoseconds kShortTime = std::chrono::milliseconds(2);
+
+constexpr const char* kRecordedIsRead = "is of the recorded operands that this command reads";
 
 constexpr const char* kUnnamedShapes = "wang2019_table1";
 
@@ -84,10 +87,17 @@ struct BenchFlags {
 
 using Note = std::function<void(const std::string&)>;
 
+// That the file of choices is none that was read, or that belongs to a store.
+void check_choices(const BenchFlags& flags) {
+  if (!flags.cudnn_choices.empty()) check_output(flags.cudnn_choices);
+}
+
 std::vector<ConvShape> benched_shapes(const BenchFlags& flags) {
-  if (!flags.recorded.empty()) return load_engine().recorded_shapes(flags.recorded);
+  if (!flags.recorded.empty()) keep_folder(flags.recorded, kRecordedIsRead);
   auto shapes = named_shapes(flags.shapes);
-  return shapes.empty() ? load_shapes(kUnnamedShapes) : shapes;
+  if (shapes.empty() && flags.recorded.empty()) shapes = load_shapes(kUnnamedShapes);
+  check_choices(flags);
+  return flags.recorded.empty() ? shapes : load_engine().recorded_shapes(flags.recorded);
 }
 
 // Nobody computes the gradient of the images.
@@ -182,6 +192,7 @@ void explain(const BenchFlags& flags) {
 // Throws Exit where too many verdicts are false.
 void self_test(const BenchFlags& flags, const Note& note) {
   const auto named = named_shapes(flags.shapes);
+  check_choices(flags);
   const auto shapes = named.empty() ? self_test_shapes() : named;
   const auto products =
       benched_products(Catalogue::embedded(), split_list(flags.ops), {std::string(kDense)});

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/outputs.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/text.h"
@@ -87,6 +88,15 @@ void print_imported(const LoadedDataset& dataset, const std::string& data_dir) {
   }
 }
 
+// That the packed file may be written there: it replaces the packed file of before, and not what it
+// is made from.
+void check_packed(const std::string& name, const std::string& source,
+                  const GlobalOptions& globals) {
+  if (Registry<DatasetEntry>::instance().find(name).embedded != nullptr) return;
+  if (!source.empty()) note_input(source);
+  check_output(packed_path(name, globals.data_dir), kPackedDataSet);
+}
+
 void import(const DataOptions& options, const GlobalOptions& globals) {
   int64_t skipped = 0;
   const auto on_skipped = [&](const std::string& message) {
@@ -102,13 +112,14 @@ void import(const DataOptions& options, const GlobalOptions& globals) {
                                            : "PATH and --from PATH mean the same; give one",
                       options.name);
   }
+  const std::string& source = options.path.empty() ? options.from : options.path;
+  check_packed(options.name, source, globals);
   ImportOptions how{.skip_damaged = options.skip_damaged, .on_skipped = on_skipped};
   if (options.has_shorter) how.limit = PhotoLimit{.side = options.shorter_side};
   if (options.has_longer) {
     how.limit = PhotoLimit{.side = options.longer_side, .of_longer = true};
   }
-  const auto dataset = import_dataset(
-      options.name, options.path.empty() ? options.from : options.path, globals.data_dir, how);
+  const auto dataset = import_dataset(options.name, source, globals.data_dir, how);
   if (options.skip_damaged) std::cerr << fmt::format("{} files skipped\n", skipped);
   print_imported(dataset, globals.data_dir);
 }
@@ -225,6 +236,7 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
       throw usage_error("data set {} has no files to fetch; {}", entry.name,
                         how_to_get(entry.name));
     }
+    check_packed(options->name, "", globals);
     FetchProgress progress(globals.progress);
     const auto dataset = fetch_dataset(options->name, globals.data_dir,
                                        {.mirror = options->mirror, .progress = std::ref(progress)});

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/outputs.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/text.h"
@@ -52,19 +53,27 @@ std::string merged_text(const std::string& db, const MergeCounts& counts) {
   return printable(text) + "\n";
 }
 
-// Of a folder the databases in it.
-std::vector<std::string> databases_in(const std::vector<std::string>& paths) {
+// Of a folder the databases in it but `into`, which has what it has already.
+std::vector<std::string> databases_in(const std::vector<std::string>& paths,
+                                      const std::string& into) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
   for (const auto& path : paths) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
+      if (is_same_place(path, into)) {
+        throw usage_error("{}: is the database that the others are merged into; leave it out",
+                          path);
+      }
       files.push_back(path);
       continue;
     }
     const auto before = static_cast<std::ptrdiff_t>(files.size());
     for (const auto& file : fs::directory_iterator(path, error)) {
-      if (file.path().extension() == ".db") files.push_back(file.path().string());
+      const auto& name = file.path();
+      if (name.extension() == ".db" && !is_same_place(name.string(), into)) {
+        files.push_back(name.string());
+      }
     }
     std::sort(files.begin() + before, files.end());
     if (static_cast<size_t>(before) == files.size()) {
@@ -72,6 +81,12 @@ std::vector<std::string> databases_in(const std::vector<std::string>& paths) {
     }
   }
   return files;
+}
+
+// Of a database that is to be made: a file that is there is not replaced by any name.
+void check_new(const std::string& out) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(out, ignored)) check_output(out);
 }
 
 void rebuild(const std::string& db, const std::string& out, int64_t journal) {
@@ -136,6 +151,7 @@ void add_rebuild(CLI::App& db, const GlobalOptions& options) {
   add_integer(*command, "--journal", flags->journal, 1, 1'000'000'000,
               "that of a database that this one took the place of (default: the last)");
   command->callback([flags, &options] {
+    if (!flags->out.empty() && !is_same_place(flags->out, options.db)) check_new(flags->out);
     rebuild(options.db, flags->out.empty() ? options.db : flags->out, flags->journal);
   });
 }
@@ -170,13 +186,17 @@ void add_db(CLI::App& app, GlobalOptions& options) {
   auto* backup = db->add_subcommand("backup", "A complete copy, also while a sweep runs");
   backup->footer("approxtrain db backup copy.db --db results.db");
   backup->add_option("OUT", *out, "The copy; must not exist")->required();
-  backup->callback([out, &options] { backup_store(options.db, *out); });
+  backup->callback([out, &options] {
+    check_new(*out);
+    backup_store(options.db, *out);
+  });
 
   const auto folder = std::make_shared<std::string>();
   auto* export_tables = db->add_subcommand("export", "Every table as a CSV file");
   export_tables->footer("approxtrain db export tables --db results.db");
   export_tables->add_option("FOLDER", *folder, "Made where it is missing")->required();
   export_tables->callback([folder, &options] {
+    check_output(*folder);
     for (const auto& path : export_store(options.db, *folder)) {
       std::fputs((path + "\n").c_str(), stdout);
     }
@@ -192,7 +212,7 @@ void add_db(CLI::App& app, GlobalOptions& options) {
   merge->footer("approxtrain db merge theirs.db others/ --db results.db");
   merge->add_option("FILE", *others, "The others, or a folder of them; only read")->required();
   merge->callback([others, &options] {
-    const auto counts = merge_stores(options.db, databases_in(*others));
+    const auto counts = merge_stores(options.db, databases_in(*others, options.db));
     std::fputs(merged_text(options.db, counts).c_str(), stderr);
   });
 

@@ -17,6 +17,7 @@
 #endif
 
 #include "base/error.h"
+#include "base/outputs.h"
 #include "generated/build_info.h"
 
 namespace approx {
@@ -105,6 +106,7 @@ Engine& open_engine() {
       continue;
     }
     check_source(library, path);
+    if (path != kLibrary) note_input(path);
     using Door = Engine* (*)();
     const auto door = reinterpret_cast<Door>(dlsym(library, "approxtrain_engine"));
     Engine* engine = door == nullptr ? nullptr : door();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,17 +12,24 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/outputs.h"
+#include "base/user_folders.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/text.h"
 #include "cli/version.h"
+#include "core/data/dataset.h"
 #include "results/store/database.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A write beyond `ulimit -f` is an error like any other and not the end of the process.
+void ignore_file_size_signal() { std::signal(SIGXFSZ, SIG_IGN); }
 
 // A file opened in the place of a closed standard stream would receive our output.
 void hold_standard_streams() {
@@ -36,15 +44,6 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The user's data folder of this program. The XDG specification has relative values ignored.
-fs::path data_home() {
-  const std::string xdg = environment("XDG_DATA_HOME");
-  if (!xdg.empty() && xdg[0] == '/') return fs::path(xdg) / "approxtrain";
-  const std::string home = environment("HOME");
-  if (!home.empty() && home[0] == '/') return fs::path(home) / ".local/share/approxtrain";
-  return ".";
-}
-
 void choose_db(GlobalOptions& options) {
   std::error_code unreadable;
   options.db = environment("APPROXTRAIN_DB");
@@ -52,14 +51,29 @@ void choose_db(GlobalOptions& options) {
   if (fs::exists("approxtrain.db", unreadable)) {
     options.db = "approxtrain.db";
   } else {
-    options.db = (data_home() / "approxtrain.db").string();
+    // Without a folder for it: who needs a database says so (results/store/run_folders.h).
+    const std::string folder = data_folder().path;
+    if (!folder.empty()) options.db = folder + "/approxtrain.db";
     options.default_db = true;
   }
 }
 
 std::string default_data_dir() {
   const std::string chosen = environment("APPROXTRAIN_DATA");
-  return chosen.empty() ? (data_home() / "data").string() : chosen;
+  if (!chosen.empty()) return chosen;
+  const std::string folder = data_folder().path;
+  return folder.empty() ? "" : folder + "/data";
+}
+
+// What no output of a command may replace, whatever the command reads.
+void keep_own_files(const GlobalOptions& options, bool data_is_written) {
+  keep_file("/proc/self/exe", "is this program");
+  keep_store(options.db);
+  if (data_is_written || options.data_dir.empty()) return;
+  for (const auto* entry : Registry<DatasetEntry>::instance().all()) {
+    if (entry->embedded != nullptr) continue;
+    keep_file(packed_path(entry->name, options.data_dir), "is a packed data set");
+  }
 }
 
 void complain(const std::string& message) {
@@ -132,6 +146,7 @@ int run(int argc, char** argv) {
       choose_db(options);
     }
     if (options.data_dir.empty()) options.data_dir = default_data_dir();
+    keep_own_files(options, app.got_subcommand("data"));
   });
   try {
     app.parse(argc, argv);
@@ -149,6 +164,11 @@ int run(int argc, char** argv) {
     return static_cast<int>(ErrorKind::kUsage);
   } catch (const SQLite::Exception& error) {  // of a query: what opening finds says so itself
     throw_database_error(options.db, error);
+  } catch (const fs::filesystem_error& error) {  // of a path that cannot be followed
+    const std::string message =
+        fmt::format("{}: {}", error.path1().string(), error.code().message());
+    const bool is_db = !options.default_db && error.path1() == options.db;
+    throw Error(is_db ? ErrorKind::kDatabase : ErrorKind::kUsage, message);
   }
 }
 
@@ -158,6 +178,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using approx::Error, approx::ErrorKind;
   approx::hold_standard_streams();
+  approx::ignore_file_size_signal();
   try {
     return approx::flushed(approx::run(argc, argv));
   } catch (const approx::Exit& exit) {

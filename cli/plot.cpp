@@ -8,19 +8,23 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/awake_clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/outputs.h"
+#include "base/unfinished.h"
+#include "base/user_folders.h"
 #include "cli/text.h"
 #include "results/render/table.h"
 
@@ -33,31 +37,36 @@ fs::path find_script(const std::string& name) {
   std::error_code error;
   for (const auto& folder : program_folders("plots")) {
     const auto path = folder / (name + ".gp");
-    if (fs::is_regular_file(path, error)) return fs::absolute(path);
+    if (!fs::is_regular_file(path, error)) continue;
+    note_input(path.string());
+    note_input((folder / "style.gp").string());  // which all of them load
+    return fs::absolute(path);
   }
   throw usage_error("the figure {}.gp is not beside the program", name);
 }
 
-// A folder that is removed with what is in it.
+// What gnuplot reads and writes, by names inside its folder.
+constexpr std::array kFigureFiles = {"data.csv", "log", "figure.svg", "figure.png"};
+
+// A folder that is removed with what is in it, also where a signal ends the process.
 class FigureFolder {
  public:
-  FigureFolder() {
-    std::string name = (fs::temp_directory_path() / "approxtrain-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw usage_error("no temporary folder can be made: {}", std::strerror(errno));
+  FigureFolder() : folder_(make_temporary_folder("approxtrain-")) {
+    for (const char* name : kFigureFiles) {
+      files_.push_back(std::make_unique<Unfinished>(folder_.path() + "/" + name));
     }
-    path_ = name;
   }
   ~FigureFolder() {
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    fs::remove_all(folder_.path(), ignored);
   }
   FigureFolder(const FigureFolder&) = delete;
 
-  fs::path operator/(const char* name) const { return path_ / name; }
+  fs::path operator/(const char* name) const { return fs::path(folder_.path()) / name; }
 
  private:
-  fs::path path_;
+  Unfinished folder_;
+  std::vector<std::unique_ptr<Unfinished>> files_;
 };
 
 // Waits for a child, for so long of this process's own time; then it is killed. Returns its status,
@@ -99,8 +108,16 @@ std::optional<int> run_gnuplot(const std::vector<std::string>& arguments, const 
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, "log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t usual;  // it does not look at what a write says
+  sigemptyset(&usual);
+  sigaddset(&usual, SIGXFSZ);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;
-  const int failure = posix_spawnp(&child, "gnuplot", &actions, nullptr, argv.data(), environ);
+  const int failure = posix_spawnp(&child, "gnuplot", &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) return -1;
   const auto status = wait_for(child, limit);

@@ -15,7 +15,8 @@ inline constexpr std::chrono::seconds kDrawingLimit{60};
 std::string draw(const std::string& script, const std::string& csv, const std::string& format,
                  std::chrono::milliseconds limit = kDrawingLimit);
 
-// Whether gnuplot can be run.
+// Whether gnuplot can be run. Throws Error(kUsage) where there is no folder to run it in, as draw()
+// does.
 bool can_draw();
 
 }  // namespace approx

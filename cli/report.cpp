@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/output.h"
 #include "cli/plot.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
@@ -33,13 +33,7 @@ struct ReportFlags {
   std::vector<std::string> fail_on;
 };
 
-void put(const std::string& text, const ReportFlags& flags) {
-  if (flags.out.empty() || flags.out == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-  } else {
-    write_file(flags.out, text);
-  }
-}
+void put(const std::string& text, const ReportFlags& flags) { print_or_write(text, flags.out); }
 
 // Why a report has no rows.
 std::string why_empty(const Report& report, const Table& table) {
@@ -94,6 +88,7 @@ void write_page(const ReportFlags& flags, const GlobalOptions& options) {
   const auto draw_svg = [](const std::string& script, const std::string& csv) {
     return draw(script, csv, "svg");
   };
+  can_draw();  // said before, and not below each picture: there is no folder to draw in
   std::vector<std::string> problems;
   put(report_page(options.db, flags.report, flags.scale, draw_svg, problems), flags);
   for (const auto& problem : problems) std::fputs((printable(problem) + "\n").c_str(), stderr);
@@ -232,6 +227,7 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   add_scale(html);
   report->require_subcommand(0, 1);
   report->callback([=, &options] {
+    check_printed_or_written(flags->out);
     // Words that the named report does not take come to `report` itself.
     const auto named = report->get_subcommands();
     if (!named.empty() && second->count() > 0) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/known_names.h"
 #include "base/numbers.h"
+#include "base/outputs.h"
 #include "cli/text.h"
 #include "core/experiment/files.h"
 
@@ -92,6 +93,7 @@ std::string shape_text(const ConvShape& shape) {
 
 std::vector<ConvShape> load_shapes(const std::string& path_or_name) {
   const fs::path path = find_shapes(path_or_name);
+  note_input(path.string());
   std::ifstream in(path);
   std::vector<ConvShape> shapes;
   std::string line;

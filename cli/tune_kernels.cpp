@@ -1,20 +1,13 @@
 // tune-kernels: a table of kernel rules, measured on the machine at hand.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/known_names.h"
 #include "base/text.h"
 #include "cli/bench/network_shapes.h"
@@ -25,14 +18,13 @@
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
 #include "cli/flags.h"
+#include "cli/output.h"
 #include "cli/sweep/timing_lock.h"
 #include "kernels/rules.h"
 #include "results/stats/stats.h"
 
 namespace approx {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kTunedNetworks = "resnet20,resnet18,vgg19";
 
@@ -114,33 +106,13 @@ std::string tuned_text(const std::vector<KernelRule>& measured, const Json& envi
       builtin.version(), text_of(builtin.rows()));
 }
 
-// That a table can be written there at the end: before minutes of measuring, not after them.
-void check_out(const std::string& path) {
-  std::error_code error;
-  const auto there = fs::status(path, error);
-  error.clear();
-  if (fs::is_directory(there)) {
-    error = std::make_error_code(std::errc::is_a_directory);
-  } else if (!fs::exists(there) || fs::is_regular_file(there)) {
-    const std::string trial = fmt::format("{}.{}", path, ::getpid());
-    if (!open_new(trial, O_WRONLY)) {
-      error = std::error_code(errno, std::generic_category());
-    } else {
-      fs::remove(trial, error);
-    }
-  }
-  if (!error) return;
-  throw usage_error("--out: {}: cannot be written ({}); check the folder and its free space",
-                    printable(path), error.message());
-}
-
 void tune(const TuneFlags& flags, const GlobalOptions& options) {
   const Note note = [&](const std::string& text) {
     if (options.progress != "none") std::fputs((text + "\n").c_str(), stderr);
   };
   check_variants(split_list(flags.variants));
-  if (!flags.out.empty()) check_out(flags.out);
   auto shapes = named_shapes(flags.shapes);
+  check_printed_or_written(flags.out);  // before minutes of measuring, not after them
   if (shapes.empty()) {
     shapes = network_shapes(networks_named(Catalogue::embedded(), split_list(kTunedNetworks)),
                             flags.shapes.batch);
@@ -150,11 +122,7 @@ void tune(const TuneFlags& flags, const GlobalOptions& options) {
   const auto measured = measured_rules(engine, shapes, flags, note);
   const std::string text =
       tuned_text(measured, merged_environment(engine.environment()), flags.threads);
-  if (flags.out.empty()) {
-    std::fputs(text.c_str(), stdout);
-  } else {
-    write_file(flags.out, text);
-  }
+  print_or_write(text, flags.out);
 }
 
 }  // namespace

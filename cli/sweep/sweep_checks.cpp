@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/outputs.h"
 #include "cli/sweep/machine_cores.h"
 #include "core/data/demands.h"
 
@@ -58,12 +59,17 @@ void check_recorded(const PlannedRun& run, const SweepOptions& sweep) {
 
 void check_recording(const SweepOptions& sweep, const Experiment& experiment) {
   if (sweep.record_folder.empty()) return;
+  check_output(sweep.record_folder);
   const bool any = std::ranges::any_of(experiment.runs(), [](const PlannedRun& run) {
     return run.config.purpose == Purpose::kAccuracy;
   });
   if (!any) throw usage_error("--record: only accuracy runs are recorded, these are timing runs");
   for (const auto& run : experiment.runs()) check_recorded(run, sweep);
-  make_folder(sweep.record_folder);
+  try {
+    make_folder(sweep.record_folder);
+  } catch (const Error& error) {
+    throw usage_error("--record: {}", error.what());
+  }
 }
 
 std::vector<std::string> unreached_settings(const std::vector<const PlannedRun*>& to_do) {

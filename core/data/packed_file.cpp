@@ -10,11 +10,15 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/digest.h"
+#include "base/output_target.h"
 
 namespace approx {
 namespace {
+
+namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little, "packed files are little-endian");
 
@@ -125,24 +129,15 @@ void verify_payload(Bytes payload, const std::string& sha256, int64_t payload_at
 }
 
 PackedWriter::PackedWriter(std::string path, uint32_t version, Json header, int64_t payload_bytes)
-    : path_(std::move(path)),
-      temporary_(fmt::format("{}.tmp.{}", path_, ::getpid())),
+    : path_(fs::is_symlink(path) ? output_target(path).path : std::move(path)),
+      unfinished_(unfinished_name(path_)),
       version_(version),
       header_(std::move(header)),
       payload_bytes_(payload_bytes),
-      file_(temporary_, O_WRONLY | O_CREAT | O_EXCL) {
+      file_(unfinished_.path(), O_WRONLY | O_CREAT | O_EXCL) {
   // A header as long as the one to come, whose checksum is not known yet.
-  try {
-    const auto placeholder = header_with(std::string(64, '0'));
-    file_.write(placeholder, static_cast<int64_t>(placeholder.size()) + payload_bytes_);
-  } catch (...) {
-    ::unlink(temporary_.c_str());
-    throw;
-  }
-}
-
-PackedWriter::~PackedWriter() {
-  if (!finished_) ::unlink(temporary_.c_str());
+  const auto placeholder = header_with(std::string(64, '0'));
+  file_.write(placeholder, static_cast<int64_t>(placeholder.size()) + payload_bytes_);
 }
 
 Bytes PackedWriter::header_with(const std::string& sha256) {
@@ -174,10 +169,10 @@ void PackedWriter::write(Bytes bytes) {
 void PackedWriter::finish(const std::string& sha256) {
   file_.overwrite(0, header_with(sha256));
   file_.sync_and_close();
-  if (const auto error = rename_durably(temporary_, path_)) {
+  if (const auto error = rename_durably(unfinished_.path(), path_)) {
     throw data_error("{}: {}", path_, error.message());
   }
-  finished_ = true;
+  unfinished_.keep();
 }
 
 }  // namespace approx

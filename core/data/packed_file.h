@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/params.h"
+#include "base/unfinished.h"
 #include "core/data/bytes.h"
 
 namespace approx {
@@ -60,12 +61,12 @@ void verify_payload(Bytes payload, const std::string& sha256, int64_t payload_at
                     const std::string& path);
 
 // Writes a packed file whole or not at all: a temporary file in the same folder, fsync, rename,
-// fsync of the folder. Error(kData) with the path and the bytes needed when that fails.
+// fsync of the folder. A link is followed. Error(kData) with the path and the bytes needed when
+// that fails.
 class PackedWriter {
  public:
   // `header` is all of it but for "sha256" and "payload_bytes".
   PackedWriter(std::string path, uint32_t version, Json header, int64_t payload_bytes);
-  ~PackedWriter();
   PackedWriter(const PackedWriter&) = delete;
   PackedWriter& operator=(const PackedWriter&) = delete;
 
@@ -77,12 +78,12 @@ class PackedWriter {
  private:
   Bytes header_with(const std::string& sha256);
 
-  std::string path_, temporary_, text_;
+  std::string path_, text_;
+  Unfinished unfinished_;
   uint32_t version_;
   Json header_;
   int64_t payload_bytes_;
   OutputFile file_;
-  bool finished_ = false;
 };
 
 }  // namespace approx

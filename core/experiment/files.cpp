@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/known_names.h"
+#include "base/outputs.h"
 #include "core/experiment/toml_source.h"
 
 namespace approx {
@@ -106,6 +107,7 @@ std::string read_toml_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
     throw usage_error("{}: cannot be read; check the path and its permissions", path.string());
+  note_input(path.string());
   std::string text(kMaxTomlBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));

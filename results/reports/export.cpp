@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "base/outputs.h"
 #include "results/render/table.h"
 #include "results/store/database.h"
 
@@ -56,7 +56,7 @@ std::vector<std::string> export_store(const std::string& path, const std::string
       for (int i = 0; i < rows.getColumnCount(); ++i) fields.push_back(field_of(rows.getColumn(i)));
     }
     paths.push_back(folder + "/" + name + ".csv");
-    write_file(paths.back(), render(table, "csv"));
+    write_output(paths.back(), render(table, "csv"));
   }
   return paths;
 }

@@ -16,7 +16,9 @@
 #include "base/awake_clock.h"
 #include "base/disk.h"
 #include "base/files.h"
+#include "base/outputs.h"
 #include "base/text.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 
@@ -193,11 +195,35 @@ bool peek(const std::string& path, const StoreOptions& options) {
 }
 
 void check_path(const std::string& path) {
+  check_named(path);
+  if (is_input(path)) {
+    throw usage_error("{}: is read by this command, and no database; choose another --db", path);
+  }
   std::error_code ignored;
+  for (const std::string_view ending : {"-journal", "-wal", "-shm"}) {
+    if (!path.ends_with(ending)) continue;
+    const std::string of = path.substr(0, path.size() - ending.size());
+    if (!std::filesystem::is_regular_file(of, ignored)) continue;
+    throw usage_error("{}: belongs to the database {}; choose another --db", path, of);
+  }
   if (std::filesystem::is_directory(path, ignored)) {
     throw database_error("{}: a folder, not a database", path);
   }
-  if (path.empty()) throw usage_error("--db: a name is missing");
+}
+
+// A database among the runs of another would go with them.
+void check_not_in_runs(const std::string& path) {
+  std::error_code ignored;
+  auto folder = std::filesystem::weakly_canonical(path, ignored).parent_path();
+  for (; folder.has_relative_path(); folder = folder.parent_path()) {
+    auto other = folder;
+    if (folder.extension() != ".runs" ||
+        !std::filesystem::is_regular_file(other.replace_extension(".db"), ignored)) {
+      continue;
+    }
+    throw usage_error("{}: lies in {}, which belongs to the database {}; choose another --db", path,
+                      folder.string(), other.string());
+  }
 }
 
 // A name that nobody has, or an error: what appeared meanwhile is not replaced.
@@ -214,10 +240,11 @@ void rename_to_new(const std::string& from, const std::string& to) {
   } else {
     error = std::error_code(why, std::generic_category());
   }
-  if (why == EEXIST || std::filesystem::exists(to)) {
+  std::error_code ignored;
+  if (why == EEXIST || std::filesystem::exists(to, ignored)) {
     throw usage_error("{}: exists already; nothing is replaced, choose another name", to);
   }
-  throw database_error("{}: {}", to, error.message());
+  throw usage_error("{}: cannot be written ({})", to, error.message());
 }
 
 // Whether the disk of a file is full but for what a failed transaction has just given back.
@@ -253,6 +280,7 @@ SQLite::Database empty_store() {
 
 std::string sqlite_name(const std::string& path) {
   refuse_journal_of_several(path);
+  keep_store(path);
   return path == ":memory:" || path.starts_with("file:") ? "./" + path : path;
 }
 
@@ -263,19 +291,16 @@ void copy_database(SQLite::Database& to, SQLite::Database& from) {
 }
 
 UnfinishedDatabase::UnfinishedDatabase(const std::string& name)
-    : path_(fmt::format("{}.{}", name, ::getpid())) {
-  remove();
-}
-
-UnfinishedDatabase::~UnfinishedDatabase() { remove(); }
-
-void UnfinishedDatabase::remove() const {
-  std::error_code ignored;
-  for (const char* ending : {"", "-journal"}) std::filesystem::remove(path_ + ending, ignored);
+    : file_(unfinished_name(name)), journal_(file_.path() + "-journal") {
+  for (const auto* left : {&file_, &journal_}) {
+    std::error_code ignored;
+    std::filesystem::remove(left->path(), ignored);
+  }
 }
 
 void save_store(SQLite::Database& db, const std::string& out) {
-  if (std::filesystem::exists(out)) {
+  std::error_code ignored;
+  if (std::filesystem::exists(out, ignored)) {
     throw usage_error("{}: exists already; nothing is replaced, choose another name", out);
   }
   if (const auto left = journal_left(out); !left.empty()) {
@@ -284,19 +309,20 @@ void save_store(SQLite::Database& db, const std::string& out) {
         "away, or choose another name",
         left);
   }
+  const auto cannot = [&](std::string_view why) {
+    return usage_error("{}: cannot be written ({}); check the folder and its free space", out, why);
+  };
   const UnfinishedDatabase unfinished(out);
   try {
     SQLite::Database file(sqlite_name(unfinished.path()),
                           SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     copy_database(file, db);
   } catch (const SQLite::Exception& failure) {
-    throw_database_error(out, failure);
+    throw cannot(first_line(failure.what()));
   }
   rename_to_new(unfinished.path(), out);
   const auto folder = std::filesystem::absolute(out).parent_path().string();
-  if (const auto error = sync_folder(folder)) {
-    throw database_error("{}: {}", folder, error.message());
-  }
+  if (const auto error = sync_folder(folder)) throw cannot(error.message());
 }
 
 std::string journal_left(const std::string& path) {
@@ -380,6 +406,7 @@ void with_retry(const std::string& path, const StoreOptions& options,
 
 SQLite::Database open_for_writing(const std::string& path, const StoreOptions& options) {
   check_path(path);
+  check_not_in_runs(path);
   const auto folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && !std::filesystem::exists(folder)) {
     throw database_error("{}: there is no folder {}; make it, or choose another file with --db",

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/unfinished.h"
 
 namespace approx {
 
@@ -63,23 +64,21 @@ SQLite::Database empty_store();
 void copy_database(SQLite::Database& to, SQLite::Database& from);
 
 // The name that a database has while it is written, beside the one that it gets. What has not got
-// that by the end is gone, with its journal: a full disk is not kept full.
+// that by the end is gone, with its journal, also where a signal ends the process: a full disk is
+// not kept full.
 class UnfinishedDatabase {
  public:
   explicit UnfinishedDatabase(const std::string& name);
-  ~UnfinishedDatabase();
   UnfinishedDatabase(const UnfinishedDatabase&) = delete;
   UnfinishedDatabase& operator=(const UnfinishedDatabase&) = delete;
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
-  void remove() const;
-
-  std::string path_;
+  Unfinished file_, journal_;
 };
 
 // Writes a store that is in memory to a file that is there when it is whole. Throws Error(kUsage)
-// where `out` exists or has a journal_left(), Error(kDatabase) where it cannot be written.
+// where `out` exists, has a journal_left() or cannot be written.
 void save_store(SQLite::Database& db, const std::string& out);
 
 // The name by which SQLite opens that file, whatever it is called (":memory:", "file:..."). Every

@@ -5,6 +5,7 @@
 #include "base/params.h"
 #include "results/store/database.h"
 #include "results/store/ending.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 namespace {
@@ -221,6 +222,7 @@ void backup_store(const std::string& path, const std::string& out) {
 }
 
 SchemaChange migrate_store(const std::string& path, const StoreOptions& options) {
+  check_named(path);
   const auto version = [&] {
     int64_t found = 0;
     with_retry(path, options, [&] {

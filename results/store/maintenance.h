@@ -17,8 +17,8 @@ std::vector<std::string> check_store(const std::string& db);
 // The names of the rules that check_store applies.
 std::vector<std::string> check_rules();
 
-// A complete, compact copy of what is committed now. Throws Error(kUsage) when `out` exists,
-// Error(kDatabase) when it cannot be written.
+// A complete, compact copy of what is committed now. Throws Error(kUsage) when `out` exists or
+// cannot be written.
 void backup_store(const std::string& db, const std::string& out);
 
 // Versions of a schema.

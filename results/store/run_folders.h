@@ -8,9 +8,18 @@
 
 namespace approx {
 
+// Throws Error(kUsage) where `db` is "": no database was named, and the folder of the default one
+// cannot be used.
+void check_named(const std::string& db);
+
 // What a database keeps beside it, by `ending` (".runs"): "t.runs" of "t.db". A name that does not
 // end in ".db" stays whole, with a dash: "t-runs" of "t", which no other database has.
 std::string path_beside(const std::string& db, const std::string& ending);
+
+// Tells base/outputs.h of all that belongs to a database, so that no output of this process
+// replaces it: the file, what SQLite and migrations lay beside it, its folders of runs and of
+// sweeps on a cluster. Nothing where `db` is "".
+void keep_store(const std::string& db);
 
 // The directory of runs of a database.
 std::string runs_directory(const std::string& db);
