@@ -10,11 +10,11 @@ namespace approx {
 // Options before the subcommand. They say where things are and how to speak, and never change a
 // result. Filled when a callback runs: keep a reference to the object, not a copy.
 struct GlobalOptions {
-  // --db, APPROXTRAIN_DB, ./approxtrain.db if there is one, else the user's data folder
-  // (XDG_DATA_HOME, ~/.local/share): approxtrain/approxtrain.db.
+  // --db, APPROXTRAIN_DB, ./approxtrain.db if there is one, else approxtrain.db in the user's data
+  // folder (base/user_folders.h); "" where that cannot be used: who opens it says so.
   std::string db;
   bool default_db = false;        // `db` is the one in the user's data folder, which may be missing
-  std::string data_dir;           // --data-dir, APPROXTRAIN_DATA, else approxtrain/data beside it
+  std::string data_dir;           // --data-dir, APPROXTRAIN_DATA, else data in that folder or ""
   bool verify_data = true;        // --no-verify: trust the size of a packed data set
   std::string progress = "auto";  // auto, bar, log, json, none
   bool verbose = false;

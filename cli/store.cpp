@@ -5,14 +5,22 @@
 
 #include "base/error.h"
 #include "cli/text.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 
 RunStore open_store(const GlobalOptions& options) {
+  check_named(options.db);
   if (options.default_db) {
     // The user's data folder need not be there yet; a folder that the user named must be.
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(options.db).parent_path(), ignored);
+    const auto folder = std::filesystem::path(options.db).parent_path();
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+      throw usage_error(
+          "{}: the folder of the default database cannot be made ({}); give --db FILE",
+          printable(folder.string()), error.message());
+    }
   }
   StoreOptions store;
   store.notice = [](const std::string& message) {

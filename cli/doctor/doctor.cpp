@@ -6,6 +6,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/user_folders.h"
 #include "cli/command.h"
 #include "cli/doctor/findings.h"
 #include "cli/engine_loader.h"
@@ -97,6 +98,12 @@ Finding data_sets(const std::string& folder) {
 
 Finding store(const std::string& db) {
   std::error_code error;
+  if (db.empty()) {
+    return {.severity = Severity::kNote,
+            .what = "database",
+            .found = "no folder for the default one: " + data_folder().problem,
+            .fix = "give --db and --data-dir, or set HOME"};
+  }
   if (!fs::exists(db, error)) return {.what = "database", .found = printable(db) + ": none yet"};
   try {
     const auto violations = check_store(db);
@@ -118,7 +125,14 @@ Finding store(const std::string& db) {
 }
 
 Finding figures() {
-  if (can_draw()) return {.what = "figures", .found = "gnuplot"};
+  try {
+    if (can_draw()) return {.what = "figures", .found = "gnuplot"};
+  } catch (const Error& error) {
+    return {.severity = Severity::kNote,
+            .what = "figures",
+            .found = error.what(),
+            .fix = "set TMPDIR to a folder to write in"};
+  }
   return {.severity = Severity::kNote,
           .what = "figures",
           .found = "no gnuplot: reports have tables alone",
@@ -131,10 +145,14 @@ void examine(const std::string& format, const GlobalOptions& options) {
   std::vector<Finding> findings = {program(), library(environment)};
   for (auto& finding : machine_findings(machine)) findings.push_back(std::move(finding));
   findings.push_back(gpu(machine, environment));
-  const auto results = existing_folder(fs::absolute(options.db).parent_path());
-  findings.push_back(disk_finding("disk of results", results, free_bytes(results)));
-  const auto data = existing_folder(fs::absolute(options.data_dir));
-  findings.push_back(disk_finding("disk of data sets", data, free_bytes(data)));
+  if (!options.db.empty()) {
+    const auto results = existing_folder(fs::absolute(options.db).parent_path());
+    findings.push_back(disk_finding("disk of results", results, free_bytes(results)));
+  }
+  if (!options.data_dir.empty()) {
+    const auto data = existing_folder(fs::absolute(options.data_dir));
+    findings.push_back(disk_finding("disk of data sets", data, free_bytes(data)));
+  }
   findings.push_back(data_sets(options.data_dir));
   findings.push_back(store(options.db));
   findings.push_back(figures());

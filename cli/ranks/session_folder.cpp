@@ -5,13 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/user_folders.h"
 #include "cli/text.h"
 
 namespace approx {
@@ -37,8 +38,10 @@ void remove_folder(const std::string& path) {
 SessionFolder::SessionFolder(const std::string& parent) {
   std::string made = fmt::format("{}/{}XXXXXX", parent, kMade);
   const auto fail = [&] {
-    throw Error(ErrorKind::kInternal, fmt::format("{}: {}; the ranks of a run need a folder there",
-                                                  printable(parent), std::strerror(errno)));
+    throw Error(ErrorKind::kInternal,
+                fmt::format("{}: {}; the ranks of a run need a folder there, or "
+                            "in TMPDIR",
+                            printable(parent), std::strerror(errno)));
   };
   if (mkdtemp(made.data()) == nullptr) fail();
   held_ = open_folder(made);
@@ -61,8 +64,13 @@ std::string session_parent() {
   if (stat(kMemory, &status) == 0 && S_ISDIR(status.st_mode) && access(kMemory, W_OK) == 0) {
     return kMemory;
   }
-  const char* given = std::getenv("TMPDIR");
-  return given != nullptr && *given != '\0' ? given : "/tmp";
+  const auto parents = temporary_parents();
+  const auto serves = [&](const std::string& parent) {
+    return stat(parent.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+           access(parent.c_str(), W_OK | X_OK) == 0;
+  };
+  const auto found = std::ranges::find_if(parents, serves);
+  return found == parents.end() ? parents.front() : *found;
 }
 
 void remove_stale_sessions(const std::string& parent) {

@@ -26,7 +26,7 @@ class SessionFolder {
 };
 
 // In memory where there is such a place (/dev/shm), for messages between ranks go through it; else
-// with temporary files.
+// with temporary files (TMPDIR, /tmp).
 std::string session_parent();
 
 // Removes those in `parent` that are this user's and that nobody holds any more.

@@ -89,7 +89,7 @@ class SweepPlan {
         times_(db),
         sizes_(db),
         sweep_(sweep),
-        folder_(existing_folder(std::filesystem::absolute(db).parent_path())),
+        folder_(existing_folder(std::filesystem::absolute(db.empty() ? "." : db).parent_path())),
         free_(free_bytes(folder_)) {
     for (const auto* run : distinct_runs(experiment)) distinct_.insert(run);
     for (size_t i = 0; i < known_.size(); ++i) {

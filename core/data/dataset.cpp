@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/user_folders.h"
 #include "core/data/packed.h"
 #include "core/data/photo_import.h"
 
@@ -55,13 +56,18 @@ std::string how_to_get(std::string_view name) {
 }
 
 std::string packed_path(std::string_view name, const std::string& data_dir) {
+  if (data_dir.empty()) {
+    throw usage_error(
+        "--data-dir: there is no folder for the default one ({}); data set {} needs --data-dir DIR",
+        data_folder().problem, name);
+  }
   return (std::filesystem::path(data_dir) / fmt::format("{}.packed", name)).string();
 }
 
 bool is_at_hand(const DatasetEntry& entry, const std::string& data_dir) {
   std::error_code error;
-  return entry.embedded != nullptr ||
-         std::filesystem::exists(packed_path(entry.name, data_dir), error);
+  if (entry.embedded != nullptr) return true;
+  return !data_dir.empty() && std::filesystem::exists(packed_path(entry.name, data_dir), error);
 }
 
 LoadedDataset open_dataset(std::string_view name, const std::string& data_dir, bool verify) {

@@ -189,6 +189,7 @@ LoadedDataset fetch_dataset(std::string_view name, const std::string& data_dir,
     throw usage_error("data set {} has no files to fetch{}", name,
                       entry.embedded ? ": it comes with the program" : "");
   }
+  packed_path(name, data_dir);  // says where there is no folder
   const auto folder = (fs::path(data_dir) / "downloads" / std::string(name)).string();
   std::string path;
   for (const auto& file : entry.files) {
