@@ -4,6 +4,7 @@ add_executable(kernel_checks ${kernel_checks})
 set_target_properties(kernel_checks PROPERTIES UNITY_BUILD OFF)
 target_link_libraries(kernel_checks PRIVATE approx_kernel_variants approx_base)
 add_test(NAME kernels.agree COMMAND kernel_checks agree)
+add_test(NAME kernels.sums COMMAND kernel_checks sums)
 
 # These are skipped where what they need is not installed, and say so.
 find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)

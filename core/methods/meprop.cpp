@@ -29,8 +29,7 @@ class Meprop final : public PruningMethod {
     }
     if (k >= length) return Dense{};
     if (!per_batch_) return largest_of_each_example(o.dy, k);
-    const auto type = o.dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const auto sums = at::linalg_vector_norm(o.dy, 1, {0, 2, 3}, false, type);
+    const auto sums = plane_magnitude(o.dy).sum({0, 2, 3});
     return Sampled{.axis = Axis::kOutputChannels, .index = largest(sums, k), .scale = {}};
   }
 

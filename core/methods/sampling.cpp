@@ -11,10 +11,6 @@
 namespace approx {
 namespace {
 
-at::ScalarType norm_type(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 // Of the pairs that a product sums over.
 Axis sampled_axis(Product product) {
   return product == Product::kForward        ? Axis::kInputChannels
@@ -139,9 +135,7 @@ at::Tensor input_channel_norms(const Operands& o) {
   if (groups == 1) return slice_norms(o.w, 1);
   // [groups, Co/groups, Ci/groups, Kh*Kw]
   const auto w = o.w.reshape({groups, o.w.size(0) / groups, o.w.size(1), -1});
-  return at::linalg_vector_norm(w, 2, {1, 3}, /*keepdim=*/false, norm_type(w))
-      .to(at::kDouble)
-      .flatten();
+  return at::linalg_vector_norm(w, 2, {1, 3}, /*keepdim=*/false, at::kDouble).flatten();
 }
 
 }  // namespace approx

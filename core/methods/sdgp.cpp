@@ -61,7 +61,7 @@ class Sdgp final : public PruningMethod {
     const auto sum = [](const at::Tensor& dy) {
       return plane_magnitude(dy).sum(0, /*keepdim=*/true);
     };
-    pruned.dy.mul_(rescaling_factor(sum(o.dy), sum(pruned.dy)));
+    rescale(pruned.dy, sum(o.dy), sum(pruned.dy));
     return pruned;
   }
 

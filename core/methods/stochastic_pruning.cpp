@@ -94,7 +94,7 @@ class MagnitudeAndPruning final : public Magnitude {
     Magnitude::visit(block, first, last);
     of_two_types(type_, [&]<typename Number>(Number) {
       auto* const numbers = static_cast<Number*>(gradient_);
-      const auto tau = static_cast<float>(Number(threshold_));
+      const float tau = threshold_of<Number>(static_cast<float>(Number(threshold_)));
       const StochasticArgs<Number> args{last, numbers, numbers, tau, rng_};
       kept_ += stochastic_simd(args, first, last);
     });

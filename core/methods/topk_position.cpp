@@ -52,7 +52,10 @@ class TopkPosition final : public Method {
     const auto order = std::get<1>(plane.abs().sort(/*stable=*/true, -1, /*descending=*/true));
     const auto position = order.narrow(-1, 0, k);  // [N,Co,k]  Alg. 1, line 4
     const auto kept = plane.gather(-1, position);  // [N,Co,k]
-    return SparseDY::from_topk(position, scaled(plane, kept, k) * factor_);
+    const auto value = scaled(plane, kept, k);
+    // Sums beyond the range of float, of which what each position carries need not be.
+    const auto in_double = scaled(plane.to(at::kDouble), kept.to(at::kDouble), k).to(at::kFloat);
+    return SparseDY::from_topk(position, at::where(value.isfinite(), value, in_double) * factor_);
   }
 
   at::Tensor scaled(const at::Tensor& plane, const at::Tensor& kept, int64_t k) const {

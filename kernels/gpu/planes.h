@@ -72,16 +72,71 @@ APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, co
   for_loaded(first + at.part, end, at.parts, load, body);
 }
 
-// Joins what the parts have, `all` [threads], in an order that depends on the shape alone: halves
-// hand over to the other half. Each has written its own; the whole is with part 0 afterwards, for
-// which the others wait no more.
-template <typename Value, typename Thread, typename Join>
-APPROX_GPU void join_parts(Thread& thread, const PlaneThread& own, Value* all, Join join) {
-  for (int half = own.parts / 2; half > 0; half /= 2) {
-    thread.barrier();
-    if (own.part < half) join(all[thread.index()], all[thread.index() + half * own.across]);
+// So many rows of a thread are added up in float, the sums of those in double: with what squares
+// and the last rounding add, 14 * 2^-24 of the sum of magnitudes (kernels/long_sums.h).
+constexpr int kShortRows = 12;
+
+// Calls some(begin, end) for the rows first, first + step, ... below end, kShortRows at a time.
+template <typename Some>
+APPROX_GPU void for_short_sums(int64_t first, int64_t end, int64_t step, Some some) {
+  for (; first < end; first += kShortRows * step) {
+    const int64_t last = first + kShortRows * step;
+    some(first, last < end ? last : end);
   }
 }
+
+// Calls body(row) for every row of the block that is this thread's, and close(begin, end) behind
+// each kShortRows of them and behind the last.
+template <typename Thread, typename Body, typename Close>
+APPROX_GPU void for_short_sums_of_rows(const Thread& thread, const PlaneBlocks& blocks,
+                                       const PlaneThread& at, int64_t rows, Body body,
+                                       Close close) {
+  const int64_t first = thread.block_x() * blocks.plane;
+  const int64_t end = first + blocks.plane < rows ? first + blocks.plane : rows;
+  for_short_sums(first + at.part, end, at.parts, [&](int64_t begin, int64_t last) {
+    APPROX_UNROLL(4)
+    for (int64_t row = begin; row < last; row += at.parts) body(row);
+    close(begin, last);
+  });
+}
+
+// Joins what the parts have in shared memory, in an order that depends on the shape alone: halves
+// hand over to the other half. Each has written its own; the whole is with part 0 afterwards, for
+// which the others wait no more. join(mine, other) is given two threads of the block.
+template <typename Thread, typename Join>
+APPROX_GPU void join_parts(Thread& thread, const PlaneThread& own, Join join) {
+  for (int half = own.parts / 2; half > 0; half /= 2) {
+    thread.barrier();
+    if (own.part < half) join(thread.index(), thread.index() + half * own.across);
+  }
+}
+
+// Some sums of every thread of a block, in double: in its shared memory, where they need no
+// registers, and which a thread comes to once for some rows.
+template <int kSums>
+class SharedSums {
+ public:
+  static constexpr size_t kBytes = kSums * sizeof(double);  // of each thread
+
+  template <typename Thread>
+  APPROX_GPU explicit SharedSums(Thread& thread, size_t offset = 0)
+      : all_(thread.template shared<double>(offset)),
+        threads_(thread.threads()),
+        own_(thread.index()) {
+    for (int i = 0; i < kSums; ++i) of(i) = 0;
+  }
+
+  APPROX_GPU double& of(int sum) const { return all_[sum * threads_ + own_]; }
+
+  // Of thread `mine` those of thread `other` too.
+  APPROX_GPU void join(int mine, int other) const {
+    for (int i = 0; i < kSums; ++i) all_[i * threads_ + mine] += all_[i * threads_ + other];
+  }
+
+ private:
+  double* all_;  // [kSums,threads]
+  int threads_, own_;
+};
 
 // A sum for each of the channels of a vector, or two.
 template <typename Real, int kWidth>
@@ -111,30 +166,54 @@ struct TwoSums {
   APPROX_GPU Real& of(int which, int i) { return which == 0 ? first[i] : second[i]; }
 };
 
-// Such sums over the rows of each block of a matrix [rows,channels], in float, left in `partial`
-// [row_blocks,kSums,channels]. The grid is that of blocks_of_rows, with room for the sums.
-// body(index, channel, sums) adds one vector of a row, from that channel on, to them.
-template <typename Sums, typename Thread, typename Body>
-APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, float* partial,
-                             Body body) {
+// Such sums over the rows of each block of a matrix [rows,channels], left in `partial`
+// [row_blocks,kSums,channels]. The grid is that of blocks_of_rows, with SharedSumsOf<Sums>::kBytes
+// for each thread. body(index, channel, sums) adds one vector of a row, from that channel on, to
+// sums of a few rows; close(begin, end, step, channel, sums, which, i) gives one of those that are
+// of the rows begin, begin + step, ... below end.
+template <typename Sums>
+using SharedSumsOf = SharedSums<Sums::kSums * Sums::kChannels>;
+
+template <typename Sums, typename Thread, typename Partial, typename Body, typename Close>
+APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, Partial* partial,
+                             Body body, Close close) {
   const PlaneBlocks blocks = blocks_of_rows(rows, channels / Sums::kChannels);
   const PlaneThread at(blocks, thread);
   const bool is_one = at.vector < blocks.vectors;
   const int64_t channel = at.vector * Sums::kChannels;
+  const SharedSumsOf<Sums> all(thread);
   Sums own;
   own.clear();
-  if (is_one) {
-    for_own_rows(thread, blocks, at, rows,
-                 [&](int64_t row) { body(row * channels + channel, channel, own); });
-  }
-  Sums* all = thread.template shared<Sums>();
-  all[thread.index()] = own;
-  join_parts(thread, at, all, [](Sums& mine, const Sums& other) { mine.add(other); });
+  for_short_sums_of_rows(
+      thread, blocks, at, is_one ? rows : 0,
+      [&](int64_t row) { body(row * channels + channel, channel, own); },
+      [&](int64_t begin, int64_t end) {
+        for (int which = 0; which < Sums::kSums; ++which) {
+          for (int i = 0; i < Sums::kChannels; ++i) {
+            all.of(which * Sums::kChannels + i) +=
+                close(begin, end, int64_t{at.parts}, channel, own, which, i);
+          }
+        }
+        own.clear();
+      });
+  join_parts(thread, at, [&](int mine, int other) { all.join(mine, other); });
   if (at.part != 0 || !is_one) return;
   for (int which = 0; which < Sums::kSums; ++which) {
-    float* sums = partial + (thread.block_x() * Sums::kSums + which) * channels + channel;
-    for (int i = 0; i < Sums::kChannels; ++i) sums[i] = all[thread.index()].of(which, i);
+    Partial* sums = partial + (thread.block_x() * Sums::kSums + which) * channels + channel;
+    for (int i = 0; i < Sums::kChannels; ++i) {
+      sums[i] = static_cast<Partial>(all.of(which * Sums::kChannels + i));
+    }
   }
+}
+
+// The same of sums that are taken as they are.
+template <typename Sums, typename Thread, typename Body>
+APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, float* partial,
+                             Body body) {
+  sums_of_rows<Sums>(thread, rows, channels, partial, body,
+                     [](int64_t, int64_t, int64_t, int64_t, Sums& sums, int which, int i) {
+                       return double{sums.of(which, i)};
+                     });
 }
 
 // What the sums of those blocks are summed by: they are the rows of one "image".
@@ -144,9 +223,9 @@ constexpr PlaneBlocks blocks_of_sums(int64_t rows, int64_t channels) {
 
 // The sums of all blocks, in double and for one channel each: body(channel, sums) is called once
 // for each channel. The grid is that of blocks_of_sums, with room for the sums.
-template <typename Sums, typename Thread, typename Body>
-APPROX_GPU void sums_of_blocks(Thread& thread, int64_t rows, int64_t channels, const float* partial,
-                               Body body) {
+template <typename Sums, typename Thread, typename Partial, typename Body>
+APPROX_GPU void sums_of_blocks(Thread& thread, int64_t rows, int64_t channels,
+                               const Partial* partial, Body body) {
   static_assert(Sums::kChannels == 1);
   const PlaneBlocks blocks = blocks_of_sums(rows, channels);
   const PlaneThread at(blocks, thread);
@@ -160,7 +239,7 @@ APPROX_GPU void sums_of_blocks(Thread& thread, int64_t rows, int64_t channels, c
   }
   Sums* all = thread.template shared<Sums>();
   all[thread.index()] = own;
-  join_parts(thread, at, all, [](Sums& mine, const Sums& other) { mine.add(other); });
+  join_parts(thread, at, [&](int mine, int other) { all[mine].add(all[other]); });
   if (at.part != 0 || channel >= channels) return;
   body(channel, all[thread.index()]);
 }

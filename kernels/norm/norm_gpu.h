@@ -17,7 +17,8 @@ struct NormMomentsGpu {
   NormStatisticsOnGpu<Number> on;
 
   Grid grid() const {
-    return blocks_of_rows(on.rows, on.channels / kWidth).grid(sizeof(TwoSums<float, kWidth>));
+    return blocks_of_rows(on.rows, on.channels / kWidth)
+        .grid(SharedSumsOf<TwoSums<float, kWidth>>::kBytes);
   }
 
   template <typename Thread>
@@ -106,7 +107,8 @@ struct NormSumsGpu {
   NormSumsOnGpu<Number> on;
 
   Grid grid() const {
-    return blocks_of_rows(on.rows, on.pass.channels / kWidth).grid(sizeof(TwoSums<float, kWidth>));
+    return blocks_of_rows(on.rows, on.pass.channels / kWidth)
+        .grid(SharedSumsOf<TwoSums<float, kWidth>>::kBytes);
   }
 
   template <typename Thread>
@@ -197,7 +199,7 @@ struct NormGradientGpu {
 
  private:
   struct Seen {
-    float magnitude = 0;
+    double magnitude = 0;
     int64_t kept = 0;
   };
 
@@ -213,7 +215,7 @@ struct NormGradientGpu {
       offset = load_constant<kWidth>(p.offset + channel);
     }
     float tau = 0;
-    if constexpr (kLooking == Looking::kPruning) tau = *on.look.tau;
+    if constexpr (kLooking == Looking::kPruning) tau = threshold_of<Number>(*on.look.tau);
     for_own_rows(thread, blocks(), at, on.rows, [&](int64_t row) {
       const int64_t index = row * p.channels + channel;
       const auto dy = load_constant<kWidth>(p.dy + index), x = load_constant<kWidth>(p.x + index);
@@ -230,10 +232,8 @@ struct NormGradientGpu {
   // At what would have been written, from `index` on: the draws of those elements, and the bits of
   // pruning in a pass of its own.
   APPROX_GPU void look(int64_t index, float tau, Floats<kWidth>& dx, Seen& seen) const {
-    for (int i = 0; i < kWidth; ++i) {
-      dx.v[i] = static_cast<float>(Number(dx.v[i]));
-      seen.magnitude += dx.v[i] < 0 ? -dx.v[i] : dx.v[i];
-    }
+    for (int i = 0; i < kWidth; ++i) dx.v[i] = static_cast<float>(Number(dx.v[i]));
+    seen.magnitude += magnitude_of(dx);
     if constexpr (kLooking == Looking::kPruning) {
       const auto words = on.look.rng.block(static_cast<uint32_t>(index / 4));
       for (int i = 0; i < kWidth; ++i) {
@@ -247,7 +247,7 @@ struct NormGradientGpu {
   template <typename Thread>
   APPROX_GPU void leave(Thread& thread, const Seen& seen) const {
     auto* sums = thread.template shared<double>();
-    const double magnitude = sum_of_block(thread, double{seen.magnitude}, sums);
+    const double magnitude = sum_of_block(thread, seen.magnitude, sums);
     if (thread.index() == 0) {
       on.partial[thread.block_y() * thread.blocks() + thread.block_x()] = magnitude;
     }

@@ -14,6 +14,8 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/select/nm_choice.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace approx {
 namespace HWY_NAMESPACE {
@@ -75,10 +77,17 @@ class GroupsOfLanes {
   // What stays of g, multiplied so that each group has the sum of magnitudes that it had.
   HWY_INLINE Vector rescaled(Vector g, Vector kept) const {
     const Floats d;
-    const auto whole = sums(hn::Abs(g)), left = sums(hn::Abs(kept));
+    auto whole = sums(hn::Abs(g)), left = sums(hn::Abs(kept));
+    const auto most = hn::Set(d, std::numeric_limits<float>::max());
+    const auto too_large = hn::Gt(whole, most);
+    if (HWY_UNLIKELY(!hn::AllFalse(d, too_large))) {
+      const auto scale = hn::Set(d, kGroupScale);
+      whole = hn::IfThenElse(too_large, sums(hn::Mul(hn::Abs(g), scale)), whole);
+      left = hn::IfThenElse(too_large, sums(hn::Mul(hn::Abs(kept), scale)), left);
+    }
     // As rescaling_factor says; unless they are no numbers, sums are not below zero.
     const auto ratio = hn::Div(whole, left);
-    const auto beyond = hn::Gt(ratio, hn::Set(d, std::numeric_limits<float>::max()));
+    const auto beyond = hn::Gt(ratio, most);
     const auto is_factor = hn::AndNot(beyond, hn::Gt(left, hn::Zero(d)));
     return hn::Mul(kept, hn::IfThenElse(is_factor, ratio, hn::Set(d, 1.0f)));
   }

@@ -7,6 +7,7 @@
 #include <ATen/ops/masked_fill.h>
 #include <ATen/ops/scalar_tensor.h>
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -16,11 +17,12 @@
 
 namespace approx {
 
-at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
-  if (how == Choosing::kTensors || !loops(dy)) {
-    const auto type = dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    return at::linalg_vector_norm(dy, 1, at::IntArrayRef{2, 3}, /*keepdim=*/true, type);
-  }
+namespace {
+
+constexpr double kDown = 0x1p-64;  // what numbers are multiplied by whose sum no float can be
+
+// [N,C,1,1] float on the CPU; infinite where a sum is beyond the range of float.
+at::Tensor magnitude_by_loops(const at::Tensor& dy, Choosing how) {
   const auto source = dy.contiguous(at::MemoryFormat::ChannelsLast);
   auto sum =
       at::empty({dy.size(0), dy.size(1), 1, 1},
@@ -36,7 +38,27 @@ at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
   return sum;
 }
 
-namespace {
+// In one order, whatever the number of threads, which share LibTorch's sums.
+double added_up(const at::Tensor& sums) {
+  const auto* first = sums.const_data_ptr<float>();
+  return std::accumulate(first, first + sums.numel(), 0.0);
+}
+
+// plane_magnitude by a GPU's kernel; undefined where there is none for such numbers.
+at::Tensor magnitude_by_launch(const at::Tensor& dy) {
+  at::Tensor sum;
+  of_three_types(dy.scalar_type(), [&]<typename Number>(Number) {
+    if (dy.numel() == 0 || !can_start<PlaneMagnitudesOnGpu<Number>>(dy.device())) return;
+    const auto source = dy.contiguous(at::MemoryFormat::ChannelsLast);
+    sum = at::empty({dy.size(0), dy.size(1), 1, 1},
+                    at::TensorOptions().device(dy.device()).dtype(at::kDouble));
+    start<PlaneMagnitudesOnGpu<Number>>(
+        {dy.size(0), dy.size(2) * dy.size(3), dy.size(1), numbers_of<Number>(source),
+         sum.mutable_data_ptr<double>()},
+        dy.device());
+  });
+  return sum;
+}
 
 // mean_magnitude by a GPU's kernel; undefined where there is none for such numbers.
 at::Tensor mean_by_launch(const at::Tensor& dy) {
@@ -56,19 +78,32 @@ at::Tensor mean_by_launch(const at::Tensor& dy) {
 
 }  // namespace
 
+at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how) {
+  if (how == Choosing::kFastest && !dy.is_cpu()) {
+    if (auto sum = magnitude_by_launch(dy); sum.defined()) return sum;
+  }
+  if (how == Choosing::kTensors || !loops(dy)) {
+    return at::linalg_vector_norm(dy, 1, at::IntArrayRef{2, 3}, /*keepdim=*/true, at::kDouble);
+  }
+  const auto sum = magnitude_by_loops(dy, how);
+  if (std::isfinite(added_up(sum))) return sum.to(at::kDouble);
+  return magnitude_by_loops(dy * kDown, how).to(at::kDouble) / kDown;
+}
+
 at::Tensor mean_magnitude(const at::Tensor& dy) {
   if (dy.is_contiguous() || dy.is_contiguous(at::MemoryFormat::ChannelsLast)) {
     if (auto mean = mean_by_launch(dy); mean.defined()) return mean;
   }
-  const auto planes = plane_magnitude(dy);
   const auto numbers = static_cast<double>(dy.numel());
-  if (planes.is_cpu() && planes.scalar_type() == at::kFloat) {
-    // In one order, whatever the number of threads, which share LibTorch's sums.
-    const auto* first = planes.const_data_ptr<float>();
-    return at::scalar_tensor(std::accumulate(first, first + planes.numel(), 0.0) / numbers,
-                             at::kFloat);
+  if (loops(dy)) {
+    double sum = added_up(magnitude_by_loops(dy, Choosing::kFastest));
+    if (!std::isfinite(sum)) {
+      sum = added_up(magnitude_by_loops(dy * kDown, Choosing::kFastest)) / kDown;
+    }
+    return at::scalar_tensor(sum / numbers, at::kFloat);
   }
-  return planes.sum().to(at::kFloat) / numbers;
+  const auto mean = plane_magnitude(dy).sum() / numbers;
+  return dy.scalar_type() == at::kDouble ? mean : mean.to(at::kFloat);
 }
 
 at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left) {
@@ -76,6 +111,11 @@ at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left) {
   const auto is_one =
       (left > 0).logical_not_().logical_or_(ratio > std::numeric_limits<float>::max());
   return ratio.masked_fill(is_one, 1);
+}
+
+void rescale(at::Tensor& pruned, const at::Tensor& all, const at::Tensor& left) {
+  const auto type = pruned.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  pruned.mul_(rescaling_factor(all, left).to(type));
 }
 
 }  // namespace approx

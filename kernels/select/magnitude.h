@@ -7,8 +7,9 @@
 
 namespace approx {
 
-// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: the sum of its magnitudes, added in the
-// order of the pixels (by vectors in float, by the definition in double).
+// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: the sum of its magnitudes, to 1e-6 of it
+// (kernels/long_sums.h). Infinite where it is beyond the range of float. A plane of up to 16 pixels
+// is added up in float in the order of the pixels, by the definition in double.
 template <typename Number>
 struct MagnitudeArgs {
   int64_t n = 0, plane = 0, co = 0;
@@ -22,11 +23,20 @@ void plane_magnitude_reference(const MagnitudeArgs<Number>& args, int64_t begin,
 void plane_magnitude_simd(const MagnitudeArgs<float>& args, int64_t begin, int64_t end);
 void plane_magnitude_simd(const MagnitudeArgs<BFloat16>& args, int64_t begin, int64_t end);
 
-// The sum of the magnitudes of `count` numbers, in float for some thousands of them.
-float magnitude_simd(const float* values, int64_t count);
-float magnitude_simd(const BFloat16* values, int64_t count);
+// The sum of the magnitudes of `count` numbers, to 1e-6 of it (kernels/long_sums.h). Finite if all
+// numbers are.
+double magnitude_simd(const float* values, int64_t count);
+double magnitude_simd(const BFloat16* values, int64_t count);
 
-// The mean magnitude of `count` numbers, on a GPU.
+// The sums of magnitudes of planes on a GPU, each to 1e-6 of it. Finite if all of dy is.
+template <typename Number>
+struct PlaneMagnitudesOnGpu {
+  int64_t n = 0, plane = 0, co = 0;
+  const Number* dy = nullptr;  // [N,plane,Co]
+  double* sum = nullptr;       // [N,Co]
+};
+
+// The mean magnitude of `count` numbers on a GPU, to 1e-6 of it. Finite if all numbers are.
 template <typename Number>
 struct MeanMagnitudeArgs {
   int64_t count = 0;

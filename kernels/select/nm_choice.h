@@ -19,6 +19,20 @@ constexpr Real rescaling_factor(Real all, Real left) {
   return ratio > Real{std::numeric_limits<float>::max()} ? 1 : ratio;
 }
 
+// The same of sums that are numbers of double and may be beyond the range of float: the factor that
+// floats give, of sums that are rounded to floats and scaled by a power of two where they are none.
+constexpr float rescaling_factor_of_sums(double all, double left) {
+  if (all >= 0x1p+127) {
+    all *= 0x1p-64;
+    left *= 0x1p-64;
+  }
+  return rescaling_factor(static_cast<float>(all), static_cast<float>(left));
+}
+
+// What the magnitudes of a group of up to 32 are multiplied by where their sum is beyond the range
+// of float.
+inline constexpr float kGroupScale = 0x1p-6F;
+
 // Of every m neighbouring channels of a pixel the n of largest magnitude stay, of equals the lower
 // channel, or any n. A last group of r < m channels keeps min(n, r). 1 <= n <= m <= 32.
 struct NmChoice {

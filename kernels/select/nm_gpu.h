@@ -1,6 +1,7 @@
 // N:M pruning on a GPU.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 
 #include "kernels/gpu/lists.h"
@@ -58,6 +59,13 @@ APPROX_GPU FourKept kept_of_four(const NmArgs<Number>& a, const Floats<4>& value
       whole += std::fabs(values.v[i]);
       rest += std::fabs(kept.left.v[i]);
     }
+    if (whole > FLT_MAX) {
+      whole = rest = 0;
+      for (int i = group; i < group + kM; ++i) {
+        whole += std::fabs(values.v[i]) * kGroupScale;
+        rest += std::fabs(kept.left.v[i]) * kGroupScale;
+      }
+    }
     const float factor = rescaling_factor(whole, rest);
     for (int i = group; i < group + kM; ++i) kept.left.v[i] *= factor;
   }
@@ -85,51 +93,91 @@ APPROX_GPU Kept<kWidth> kept_of(const NmArgs<Number>& a, const Floats<kWidth>& v
   return kept;
 }
 
-// The grid of blocks that have whole planes, with room for what plane_factors has in shared memory:
-// the sums of every warp, and factors.
+// The grid of blocks that have whole planes, with room for BlockSums in shared memory: the sums of
+// every warp, and factors.
 template <int kWidth>
 constexpr Grid grid_of_planes(const PlaneBlocks& blocks) {
   Grid grid = blocks.grid(0);
-  const int floats = (2 * grid.threads / kWarp + 1) * blocks.columns() * kWidth;
-  grid.shared = static_cast<size_t>(floats) * sizeof(float);
+  const auto channels = static_cast<size_t>(blocks.columns() * kWidth);
+  const auto warps = static_cast<size_t>(grid.threads / kWarp);
+  grid.shared = channels * (2 * warps * sizeof(double) + sizeof(float));
   return grid;
 }
 
-// What rescales the planes of a thread's channels, from its own sums: lanes join theirs by
-// shuffles, warps in shared memory, of which the factors take the last part. The first may be
-// written to afterwards.
-template <int kWidth, typename Thread>
-APPROX_GPU Floats<kWidth> plane_factors(Thread& thread, const PlaneThread& at,
-                                        PlaneSums<kWidth> own) {
-  for (int lanes = kWarp / 2; lanes >= at.across; lanes /= 2) {
-    for (int i = 0; i < kWidth; ++i) {
-      own.first[i] += thread.shuffle_down(own.first[i], lanes);
-      own.second[i] += thread.shuffle_down(own.second[i], lanes);
+// So many rows of a thread, and then lanes, are added up in float, the sums of those in double.
+constexpr int kRowsOfSums = 8;
+
+// The sums of a block's planes, and what rescales them: lanes join theirs by shuffles, warps in
+// shared memory, of which the factors take the last part. The first may be written to afterwards.
+template <int kWidth>
+class BlockSums {
+ public:
+  template <typename Thread>
+  APPROX_GPU BlockSums(Thread& thread, const PlaneThread& at)
+      : channels_(at.across * kWidth),
+        warps_(thread.threads() / kWarp),
+        all_(thread.template shared<double>()),
+        factors_(reinterpret_cast<float*>(all_ + 2 * warps_ * channels_)) {}
+
+  // All threads add what they have of a few rows; is_first: nothing was added before.
+  template <typename Thread>
+  APPROX_GPU void add(Thread& thread, const PlaneThread& at, PlaneSums<kWidth>& own,
+                      bool is_first) const {
+    for (int lanes = kWarp / 2; lanes >= at.across; lanes /= 2) {
+      for (int i = 0; i < kWidth; ++i) {
+        own.first[i] += thread.shuffle_down(own.first[i], lanes);
+        own.second[i] += thread.shuffle_down(own.second[i], lanes);
+      }
     }
-  }
-  const int channels = at.across * kWidth, warps = thread.threads() / kWarp;
-  auto* all = thread.template shared<float>();  // [warps,2,channels]
-  float* factors = all + 2 * warps * channels;
-  if (thread.index() % kWarp < at.across) {
-    float* sums = all + 2 * (thread.index() / kWarp) * channels + at.column * kWidth;
-    for (int i = 0; i < kWidth; ++i) {
-      sums[i] = own.first[i];
-      sums[channels + i] = own.second[i];
+    if (thread.index() % kWarp < at.across) {
+      double* sums = all_ + 2 * (thread.index() / kWarp) * channels_ + at.column * kWidth;
+      for (int i = 0; i < kWidth; ++i) {
+        sums[i] = (is_first ? 0 : sums[i]) + double{own.first[i]};
+        sums[channels_ + i] = (is_first ? 0 : sums[channels_ + i]) + double{own.second[i]};
+      }
     }
+    own.clear();
   }
-  thread.barrier();
-  for (int channel = thread.index(); channel < channels; channel += thread.threads()) {
-    float whole = 0, rest = 0;
-    for (int warp = 0; warp < warps; ++warp) {
-      whole += all[2 * warp * channels + channel];
-      rest += all[(2 * warp + 1) * channels + channel];
+
+  // The factors of a thread's channels. again(channel, whole, rest) puts in place the sums of a
+  // channel of the block that has left the range of float.
+  template <typename Thread, typename Again>
+  APPROX_GPU Floats<kWidth> factors(Thread& thread, const PlaneThread& at, Again again) const {
+    thread.barrier();
+    for (int channel = thread.index(); channel < channels_; channel += thread.threads()) {
+      double whole = 0, rest = 0;
+      for (int warp = 0; warp < warps_; ++warp) {
+        whole += all_[2 * warp * channels_ + channel];
+        rest += all_[(2 * warp + 1) * channels_ + channel];
+      }
+      if (!(whole <= DBL_MAX)) again(channel, whole, rest);
+      factors_[channel] = rescaling_factor_of_sums(whole, rest);
     }
-    factors[channel] = rescaling_factor(whole, rest);
+    thread.barrier();
+    Floats<kWidth> mine;
+    for (int i = 0; i < kWidth; ++i) mine.v[i] = factors_[at.column * kWidth + i];
+    return mine;
   }
-  thread.barrier();
-  Floats<kWidth> mine;
-  for (int i = 0; i < kWidth; ++i) mine.v[i] = factors[at.column * kWidth + i];
-  return mine;
+
+ private:
+  int channels_, warps_;
+  double* all_;     // [warps,2,channels]
+  float* factors_;  // [channels]
+};
+
+// Calls body(row, load(row)) for the rows of the block that are this thread's, if is_one, as
+// for_loaded does it, and close(is_first) behind each kRowsOfSums: all threads together.
+template <typename Thread, typename Load, typename Body, typename Close>
+APPROX_GPU void for_rows_of_sums(const Thread& thread, const PlaneBlocks& blocks,
+                                 const PlaneThread& at, int64_t rows, bool is_one, Load load,
+                                 Body body, Close close) {
+  const int64_t first = thread.block_x() * blocks.plane;
+  const int64_t end = first + blocks.plane < rows ? first + blocks.plane : rows;
+  for (int64_t some = first; some < end; some += kRowsOfSums * at.parts) {
+    const int64_t last = some + kRowsOfSums * at.parts < end ? some + kRowsOfSums * at.parts : end;
+    for_loaded(some + at.part, is_one ? last : some, at.parts, load, body);
+    close(some == first);
+  }
 }
 
 // How a grid goes over dY where groups are within fours. They lie one after the other, so that all
@@ -182,18 +230,24 @@ struct FoursOfDY {
     const auto load = [&](int64_t row) {
       return load_by<kWidth, kMoved>(args.dy + row * args.channels + channel);
     };
+    const BlockSums<kWidth> planes(thread, at);
     PlaneSums<kWidth> sums;
     sums.clear();
-    for_own_rows(thread, blocks(), at, rows, load,
-                 [&](int64_t row, const Neighbours<Number, kWidth>& all) {
-                   const Floats<kWidth> values = all.floats();
-                   auto kept = kept_of<kM, kPlain>(args, values, row * args.channels + channel);
-                   for (int i = 0; i < kWidth; ++i) {
-                     sums.first[i] += std::fabs(values.v[i]);
-                     sums.second[i] += std::fabs(kept.left(i));
-                   }
-                 });
-    const Floats<kWidth> factors = plane_factors(thread, at, sums);
+    for_rows_of_sums(
+        thread, blocks(), at, args.pixels, rows > 0, load,
+        [&](int64_t row, const Neighbours<Number, kWidth>& all) {
+          const Floats<kWidth> values = all.floats();
+          auto kept = kept_of<kM, kPlain>(args, values, row * args.channels + channel);
+          for (int i = 0; i < kWidth; ++i) {
+            sums.first[i] += std::fabs(values.v[i]);
+            sums.second[i] += std::fabs(kept.left(i));
+          }
+        },
+        [&](bool is_first) { planes.add(thread, at, sums, is_first); });
+    const Floats<kWidth> factors =
+        planes.factors(thread, at, [&](int of_block, double& whole, double& rest) {
+          add_in_double(thread, of_block, whole, rest);
+        });
     for_own_rows(thread, blocks(), at, rows, load,
                  [&](int64_t row, const Neighbours<Number, kWidth>& all) {
                    const Floats<kWidth> values = all.floats();
@@ -202,6 +256,26 @@ struct FoursOfDY {
                    for (int i = 0; i < kWidth; ++i) kept.left(i) *= factors.v[i];
                    write(first, kept);
                  });
+  }
+
+  // The sums of a channel of the block in double, pixel after pixel.
+  template <typename Thread>
+  APPROX_GPU void add_in_double(const Thread& thread, int of_block, double& whole,
+                                double& rest) const {
+    const int64_t channel = thread.block_y() * blocks().columns() * kWidth + of_block;
+    const int64_t plane = blocks().plane, first_row = thread.block_x() * plane;
+    const int own = of_block % 4;
+    whole = rest = 0;
+    for (int64_t row = first_row; row < first_row + plane; ++row) {
+      const int64_t first = row * args.channels + channel - own;
+      const Floats<4> values = load_by<4, 1>(args.dy + first).floats();
+      const FourKept kept = kept_of_four<kM, kPlain>(args, values, first);
+      for (int i = 0; i < 4; ++i) {
+        if (i != own) continue;
+        whole += double{std::fabs(values.v[i])};
+        rest += double{std::fabs(kept.left.v[i])};
+      }
+    }
   }
 };
 
@@ -273,8 +347,9 @@ struct NmPruneLanes {
     const auto load = [&](const Number* from, int64_t row) {
       return is_one ? static_cast<float>(from[row * a.channels + channel]) : 0.0f;
     };
-    for_own_rows(
-        thread, blocks(), own, a.pixels, [&](int64_t row) { return load(a.dy, row); },
+    const BlockSums<1> planes(thread, own);
+    for_rows_of_sums(
+        thread, blocks(), own, a.pixels, true, [&](int64_t row) { return load(a.dy, row); },
         [&](int64_t row, float value) {
           const int64_t at = row * a.channels + channel;
           const float left = pruned(thread, own.column, value, at);
@@ -282,9 +357,21 @@ struct NmPruneLanes {
           sums.second[0] += std::fabs(left);
           kept += left != 0 ? 1 : 0;
           if (is_one) a.pruned[at] = Number(left);
+        },
+        [&](bool is_first) {
+          if (on.rescale_plane) planes.add(thread, own, sums, is_first);
         });
     if (on.rescale_plane) {
-      const float factor = plane_factors(thread, own, sums).v[0];
+      const auto again = [&](int of_block, double& whole, double& rest) {
+        const int64_t plane = blocks().plane, first = thread.block_x() * plane * a.channels;
+        whole = rest = 0;
+        for (int64_t row = 0; row < plane; ++row) {
+          const int64_t at = first + row * a.channels + thread.block_y() * own.across + of_block;
+          whole += double{std::fabs(static_cast<float>(a.dy[at]))};
+          rest += double{std::fabs(static_cast<float>(a.pruned[at]))};
+        }
+      };
+      const float factor = planes.factors(thread, own, again).v[0];
       for_own_rows(
           thread, blocks(), own, is_one ? a.pixels : 0,
           [&](int64_t row) { return load(a.pruned, row); },
@@ -317,6 +404,15 @@ struct NmPruneLanes {
       for (int j = first; j < first + m; ++j) {
         whole += std::fabs(thread.shuffle(value, j));
         rest += std::fabs(thread.shuffle(left, j));
+      }
+      // (Asked of all lanes: shuffles are met by all of them.)
+      if (thread.ballot(whole > FLT_MAX) != 0) {
+        float scaled_whole = 0, scaled_rest = 0;
+        for (int j = first; j < first + m; ++j) {
+          scaled_whole += std::fabs(thread.shuffle(value, j)) * kGroupScale;
+          scaled_rest += std::fabs(thread.shuffle(left, j)) * kGroupScale;
+        }
+        if (whole > FLT_MAX) whole = scaled_whole, rest = scaled_rest;
       }
       left *= rescaling_factor(whole, rest);
     }

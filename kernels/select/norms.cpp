@@ -2,8 +2,11 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 
+#include <vector>
+
 #include "kernels/gpu/kernel.h"
 #include "kernels/gpu/start.h"
+#include "kernels/long_sums.h"
 #include "kernels/numbers_of.h"
 #include "kernels/select/select.h"
 #include "kernels/select/squares.h"
@@ -12,9 +15,26 @@ namespace approx {
 namespace {
 
 at::Tensor norms_by_tensors(const at::Tensor& tensor, int64_t dim) {
-  const auto type = tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  return at::linalg_vector_norm(tensor, 2, at::IntArrayRef{1 - dim, 2, 3}, /*keepdim=*/false, type)
-      .to(at::kDouble);
+  return at::linalg_vector_norm(tensor, 2, at::IntArrayRef{1 - dim, 2, 3}, /*keepdim=*/false,
+                                at::kDouble);
+}
+
+// Puts sums of squares in place that are not to be had in float, the rare case. Zeros beside
+// columns that are no zeros may be squares that were lost, but to look at them all for that would
+// be another read.
+template <typename Number>
+void take_columns_in_double(const Matrix<Number>& m, double* squares) {
+  bool any_normal = false, any_other = false;
+  for (int64_t c = 0; c < m.columns; ++c) {
+    any_normal = any_normal || !needs_double(squares[c]);
+    any_other = any_other || (needs_double(squares[c]) && squares[c] != 0);
+  }
+  if (any_normal && !any_other) return;
+  std::vector<double> all(static_cast<size_t>(m.columns));
+  column_squares_in_double(m, all.data());
+  for (int64_t c = 0; c < m.columns; ++c) {
+    if (needs_double(squares[c])) squares[c] = all[static_cast<size_t>(c)];
+  }
 }
 
 // The same by loops over memory.
@@ -31,7 +51,12 @@ at::Tensor norms_by_loops(const at::Tensor& source, const Number* data, int64_t 
         0, m.rows, std::max<int64_t>(1, kGrain / m.columns), [&](int64_t begin, int64_t end) {
           fastest ? row_squares_simd(m, to, begin, end) : row_squares_reference(m, to, begin, end);
         });
-    return sum.to(at::kDouble).sqrt_();
+    auto squares = sum.to(at::kDouble);
+    auto* of_row = squares.template mutable_data_ptr<double>();
+    for (int64_t r = 0; r < m.rows; ++r) {
+      if (needs_double(of_row[r])) row_squares_in_double(m, of_row, r, r + 1);
+    }
+    return squares.sqrt_();
   }
   const Matrix<Number> m{data, source.numel() / source.size(1), source.size(1)};
   const int64_t blocks = RowBlocks(m).count;
@@ -40,7 +65,9 @@ at::Tensor norms_by_loops(const at::Tensor& source, const Number* data, int64_t 
   at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
     fastest ? column_squares_simd(m, to, begin, end) : column_squares_reference(m, to, begin, end);
   });
-  return sum.sum(0, /*keepdim=*/false, at::kDouble).sqrt_();
+  auto squares = sum.sum(0, /*keepdim=*/false, at::kDouble);
+  take_columns_in_double(m, squares.template mutable_data_ptr<double>());
+  return squares.sqrt_();
 }
 
 // The same by launches on its GPU.
@@ -52,10 +79,10 @@ at::Tensor norms_on_gpu(const at::Tensor& source, int64_t dim) {
   const auto numbers = at::TensorOptions().device(source.device());
   auto norms = at::empty({source.size(dim)}, numbers.dtype(at::kDouble));
   const auto partial =
-      at::empty({of_rows ? 0 : row_blocks(rows), columns}, numbers.dtype(at::kFloat));
+      at::empty({of_rows ? 0 : row_blocks(rows), columns}, numbers.dtype(at::kDouble));
   start<NormsOnGpu<Number>>({{numbers_of<Number>(source), rows, columns},
                              of_rows,
-                             of_rows ? nullptr : partial.template mutable_data_ptr<float>(),
+                             of_rows ? nullptr : partial.template mutable_data_ptr<double>(),
                              norms.template mutable_data_ptr<double>()},
                             source.device());
   return norms;

@@ -8,6 +8,15 @@
 
 namespace approx {
 
+// The sum of a plane's numbers in double, one after the other: where sums of a few leave the range
+// of float. `step` numbers lie from one to the next.
+template <typename Number>
+APPROX_GPU double sum_in_double(const Number* plane, int64_t count, int64_t step) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += load_constant<1>(plane + i * step).v[0];
+  return sum;
+}
+
 // A block reads the planes of up to 32 x kWidth neighbouring channels of an image once; each thread
 // keeps the peak and the sum of its pixels, and the parts then join theirs. kWidth divides the
 // channels.
@@ -19,40 +28,44 @@ struct PlanePeak {
   constexpr PlaneBlocks blocks() const {
     return {args.n, args.plane, args.co / kWidth, kMostThreads};
   }
-  Grid grid() const { return blocks().grid(sizeof(Peaks)); }
+  Grid grid() const { return blocks().grid(sizeof(Peaks) + SharedSums<kWidth>::kBytes); }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     const PlaneThread at(blocks(), thread);
     const int64_t channel = at.vector * kWidth;
     const bool is_one = channel < args.co;
+    const Number* image = args.dy + thread.block_x() * args.plane * args.co + channel;
+    Peaks* all = thread.template shared<Peaks>();
+    const SharedSums<kWidth> sums(thread, static_cast<size_t>(thread.threads()) * sizeof(Peaks));
     Peaks own;
-    for (int i = 0; i < kWidth; ++i) own.size[i] = kNothing, own.at[i] = kNowhere, own.sum[i] = 0;
-    if (is_one) {
-      const Number* image = args.dy + thread.block_x() * args.plane * args.co + channel;
+    for (int i = 0; i < kWidth; ++i) own.size[i] = kNothing, own.at[i] = kNowhere;
+    const int64_t pixels = is_one ? args.plane : 0;
+    for_short_sums(at.part, pixels, at.parts, [&](int64_t begin, int64_t end) {
+      Floats<kWidth> sum{};
       APPROX_UNROLL(4)
-      for (int64_t pixel = at.part; pixel < args.plane; pixel += at.parts) {
+      for (int64_t pixel = begin; pixel < end; pixel += at.parts) {
         const Floats<kWidth> values = load_constant<kWidth>(image + pixel * args.co);
         for (int i = 0; i < kWidth; ++i) {
-          own.sum[i] += values.v[i];
+          sum.v[i] += values.v[i];
           take(own, i, size_of(values.v[i], pixel), static_cast<int32_t>(pixel));
         }
       }
-    }
-    Peaks* all = thread.template shared<Peaks>();
+      for (int i = 0; i < kWidth; ++i) sums.of(i) += double{sum.v[i]};
+    });
     all[thread.index()] = own;
-    join_parts(thread, at, all, [](Peaks& mine, const Peaks& other) {
-      for (int i = 0; i < kWidth; ++i) {
-        mine.sum[i] += other.sum[i];
-        take(mine, i, other.size[i], other.at[i]);
-      }
+    join_parts(thread, at, [&](int mine, int other) {
+      sums.join(mine, other);
+      for (int i = 0; i < kWidth; ++i) take(all[mine], i, all[other].size[i], all[other].at[i]);
     });
     if (at.part != 0 || !is_one) return;
     for (int i = 0; i < kWidth; ++i) {
       const int64_t plane = thread.block_x() * args.co + channel + i;
       // (The definition says 0 of a plane without pixels too.)
       args.position[plane] = args.plane == 0 ? 0 : all[thread.index()].at[i];
-      args.sum[plane] = all[thread.index()].sum[i];
+      double sum = sums.of(i);
+      if (!std::isfinite(sum)) sum = sum_in_double(image + i, args.plane, args.co);
+      args.sum[plane] = static_cast<float>(sum);
     }
   }
 
@@ -60,7 +73,6 @@ struct PlanePeak {
   struct Peaks {
     float size[kWidth];  // the largest magnitude so far
     int32_t at[kWidth];  // the first pixel that has it
-    float sum[kWidth];
   };
   static constexpr float kNothing = -2;
   static constexpr int32_t kNowhere = INT32_MAX;

@@ -6,8 +6,10 @@
 #include <hwy/highway.h>
 
 #include "kernels/bfloat16-inl.h"
+#include "kernels/long_sums-inl.h"
 // clang-format on
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/select/peak.h"
@@ -17,35 +19,74 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// In double from the first number on: where short sums leave the range of float.
+template <typename Number>
+float sum_in_double(const Number* values, int64_t count, int64_t step) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += double{static_cast<float>(values[i * step])};
+  return static_cast<float>(sum);
+}
+
 // One vector of channels at a time would read each cache line of a pixel in passes far apart, so a
 // strip of kStrip vectors goes down the plane together, its running maxima in registers.
-template <int kStrip, typename Number>
-HWY_INLINE void peak_strip(const PeakArgs<Number>& a, int64_t n, int64_t c) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> di;
+template <int kStrip, class D, typename Number>
+HWY_INLINE void peak_strip(D d, const PeakArgs<Number>& a, int64_t n, int64_t c) {
+  const hn::RebindToSigned<D> di;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Number* in = a.dy + n * a.plane * a.co + c;
-  hn::Vec<decltype(d)> best[kStrip], sum[kStrip];
+  const Number* const in = a.dy + n * a.plane * a.co + c;
+  hn::Vec<D> best[kStrip], sum[kStrip];
   hn::Vec<decltype(di)> at[kStrip];
   for (int v = 0; v < kStrip; ++v) {
     sum[v] = load_numbers(d, in + v * lanes);
     best[v] = hn::Abs(sum[v]);
     at[v] = hn::Zero(di);
   }
-  for (int64_t p = 1; p < a.plane; ++p) {
-    const auto here = hn::Set(di, static_cast<int32_t>(p));
+  const auto add_pixel = [&](const Number* pixel, hn::Vec<decltype(di)> here) HWY_ATTR {
     for (int v = 0; v < kStrip; ++v) {
-      const auto value = load_numbers(d, in + p * a.co + v * lanes);
+      const auto value = load_numbers(d, pixel + v * lanes);
       const auto magnitude = hn::Abs(value);
       const auto larger = hn::Gt(magnitude, best[v]);  // strict: the first of equals stays
       sum[v] = hn::Add(sum[v], value);
       best[v] = hn::IfThenElse(larger, magnitude, best[v]);
       at[v] = hn::IfThenElse(hn::RebindMask(di, larger), here, at[v]);
     }
+  };
+  const auto add_pixels = [&](int64_t p, int64_t end) HWY_ATTR {
+    if constexpr (kStrip > 1) {  // two at a time pay for the additions in double
+      const Number* pixel = in + p * a.co;
+      auto here = hn::Set(di, static_cast<int32_t>(p));
+      const auto one = hn::Set(di, 1);
+      for (; p + 2 <= end; p += 2, pixel += 2 * a.co) {
+        add_pixel(pixel, here);
+        here = hn::Add(here, one);
+        add_pixel(pixel + a.co, here);
+        here = hn::Add(here, one);
+      }
+    }
+    for (; p < end; ++p) add_pixel(in + p * a.co, hn::Set(di, static_cast<int32_t>(p)));
+  };
+  // (A number of pixels that the compiler knows would be unrolled, vector after vector.)
+  add_pixels(1, std::min(a.plane, kShortSum));
+  float* const to = a.sum + n * a.co + c;
+  if (a.plane > kShortSum) {
+    HWY_ALIGN double total[kStrip * hn::MaxLanes(D())];
+    for (int v = 0; v < kStrip; ++v) store_in_double(d, sum[v], total + v * lanes);
+    for (int64_t p = kShortSum; p < a.plane; p += kShortSum) {
+      for (int v = 0; v < kStrip; ++v) sum[v] = hn::Zero(d);
+      add_pixels(p, std::min(p + kShortSum, a.plane));
+      for (int v = 0; v < kStrip; ++v) add_in_double(d, sum[v], total + v * lanes);
+    }
+    for (int v = 0; v < kStrip; ++v) sum[v] = load_doubles(d, total + v * lanes);
   }
+  auto any = sum[0];
   for (int v = 0; v < kStrip; ++v) {
     hn::StoreU(at[v], di, a.position + n * a.co + c + v * lanes);
-    hn::StoreU(sum[v], d, a.sum + n * a.co + c + v * lanes);
+    hn::StoreU(sum[v], d, to + v * lanes);
+    if (v > 0) any = hn::Add(any, sum[v]);
+  }
+  if (all_finite(d, any)) return;
+  for (int64_t i = 0; i < kStrip * lanes; ++i) {
+    if (!std::isfinite(to[i])) to[i] = sum_in_double(in + i, a.plane, a.co);
   }
 }
 
@@ -55,23 +96,9 @@ void plane_peak(const PeakArgs<Number>& a, int64_t begin, int64_t end) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t n = begin; n < end; ++n) {
     int64_t c = 0;
-    for (; c + 4 * lanes <= a.co; c += 4 * lanes) peak_strip<4>(a, n, c);
-    for (; c + lanes <= a.co; c += lanes) peak_strip<1>(a, n, c);
-    for (; c < a.co; ++c) {
-      const Number* in = a.dy + n * a.plane * a.co + c;
-      auto sum = static_cast<float>(in[0]), best = std::abs(sum);
-      int32_t at = 0;
-      for (int64_t p = 1; p < a.plane; ++p) {
-        const auto value = static_cast<float>(in[p * a.co]);
-        sum += value;
-        if (std::abs(value) > best) {
-          best = std::abs(value);
-          at = static_cast<int32_t>(p);
-        }
-      }
-      a.position[n * a.co + c] = at;
-      a.sum[n * a.co + c] = sum;
-    }
+    for (; c + 4 * lanes <= a.co; c += 4 * lanes) peak_strip<4>(d, a, n, c);
+    for (; c + lanes <= a.co; c += lanes) peak_strip<1>(d, a, n, c);
+    for (; c < a.co; ++c) peak_strip<1>(Single(), a, n, c);
   }
 }
 

@@ -1,6 +1,8 @@
 // The k positions that stand for a plane of dY, on a GPU.
 #pragma once
 
+#include <cmath>
+
 #include "kernels/gpu/planes.h"
 #include "kernels/select/peaks.h"
 
@@ -15,7 +17,7 @@ struct PlanePeaks {
   PeaksArgs<Number> args;
 
   constexpr PlaneBlocks blocks() const { return {args.n, args.plane, args.co, kMostThreads}; }
-  Grid grid() const { return blocks().grid(sizeof(Best)); }
+  Grid grid() const { return blocks().grid(sizeof(Best) + SharedSums<2>::kBytes); }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
@@ -23,34 +25,45 @@ struct PlanePeaks {
     const int64_t channel = at.vector;
     const bool is_one = channel < args.co;
     const Number* image = args.dy + thread.block_x() * args.plane * args.co + channel;
+    Best* all = thread.template shared<Best>();
+    // The sum and the magnitude of all pixels.
+    const SharedSums<2> sums(thread, static_cast<size_t>(thread.threads()) * sizeof(Best));
     Best own;
     for (int i = 0; i < kMost; ++i) own.key[i] = 0, own.at[i] = kNowhere;
-    own.sum = own.magnitude = 0;
-    if (is_one) {
+    const int64_t pixels = is_one ? args.plane : 0;
+    for_short_sums(at.part, pixels, at.parts, [&](int64_t begin, int64_t end) {
+      float sum = 0, magnitude = 0;
       APPROX_UNROLL(4)
-      for (int64_t pixel = at.part; pixel < args.plane; pixel += at.parts) {
+      for (int64_t pixel = begin; pixel < end; pixel += at.parts) {
         const float value = load_constant<1>(image + pixel * args.co).v[0];
-        own.sum += value;
-        own.magnitude += size_of(value);
+        sum += value;
+        magnitude += size_of(value);
         insert(own, key_of(value), static_cast<int32_t>(pixel));
       }
-    }
-    Best* all = thread.template shared<Best>();
-    all[thread.index()] = own;
-    join_parts(thread, at, all, [](Best& mine, const Best& other) {
-      mine.sum += other.sum;
-      mine.magnitude += other.magnitude;
-      for (int i = 0; i < kMost; ++i) insert(mine, other.key[i], other.at[i]);
+      sums.of(0) += double{sum};
+      sums.of(1) += double{magnitude};
     });
-    if (at.part == 0 && is_one)
-      write(image, thread.block_x() * args.co + channel, all[thread.index()]);
+    all[thread.index()] = own;
+    join_parts(thread, at, [&](int mine, int other) {
+      sums.join(mine, other);
+      for (int i = 0; i < kMost; ++i) insert(all[mine], all[other].key[i], all[other].at[i]);
+    });
+    if (at.part != 0 || !is_one) return;
+    if (!std::isfinite(sums.of(0) + sums.of(1))) {
+      sums.of(0) = sums.of(1) = 0;
+      for (int64_t pixel = 0; pixel < args.plane; ++pixel) {
+        const double value = load_constant<1>(image + pixel * args.co).v[0];
+        sums.of(0) += value;
+        sums.of(1) += std::fabs(value);
+      }
+    }
+    write(image, thread.block_x() * args.co + channel, all[thread.index()], sums.of(0), sums.of(1));
   }
 
  private:
   struct Best {
     uint32_t key[kMost];  // the largest first
     int32_t at[kMost];
-    float sum, magnitude;  // of all pixels
   };
   static constexpr int32_t kNowhere = INT32_MAX;
 
@@ -88,23 +101,24 @@ struct PlanePeaks {
     return load_constant<1>(image + best.at[i] * args.co).v[0];
   }
 
-  APPROX_GPU void write(const Number* image, int64_t plane, const Best& best) const {
-    float kept_sum = 0, kept_magnitude = 0;
+  APPROX_GPU void write(const Number* image, int64_t plane, const Best& best, double sum,
+                        double magnitude) const {
+    double kept_sum = 0, kept_magnitude = 0;
     for (int i = 0; i < kMost && i < args.k; ++i) {
       const float value = kept(image, best, i);
-      kept_sum += value;
-      kept_magnitude += size_of(value);
+      kept_sum += double{value};
+      kept_magnitude += double{size_of(value)};
     }
-    float times = args.factor;
-    if (args.scale == PeakScale::kSigned && kept_sum != 0) times *= best.sum / kept_sum;
-    if (args.scale == PeakScale::kL1 && kept_magnitude != 0) {
-      times *= best.magnitude / kept_magnitude;
-    }
-    const float equal = best.sum / static_cast<float>(args.k) * args.factor;
+    double times = args.factor;
+    if (args.scale == PeakScale::kSigned && kept_sum != 0) times *= sum / kept_sum;
+    if (args.scale == PeakScale::kL1 && kept_magnitude != 0) times *= magnitude / kept_magnitude;
+    const auto equal = static_cast<float>(sum / static_cast<double>(args.k) * args.factor);
     for (int i = 0; i < kMost && i < args.k; ++i) {
       args.position[plane * args.k + i] = best.at[i];
       args.value[plane * args.k + i] =
-          args.scale == PeakScale::kEqual ? equal : kept(image, best, i) * times;
+          args.scale == PeakScale::kEqual
+              ? equal
+              : static_cast<float>(double{kept(image, best, i)} * times);
     }
   }
 };

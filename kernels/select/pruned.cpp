@@ -4,6 +4,8 @@
 #include <ATen/Parallel.h>
 
 #include <atomic>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "kernels/draws.h"
@@ -48,6 +50,12 @@ at::Tensor prune_by_image(const NmArgs<Number>& args, int64_t images) {
   const auto add_magnitudes = [&](const Number* from, std::vector<float>& sums) {
     plane_magnitude_simd(MagnitudeArgs<Number>{1, plane, args.channels, from, sums.data()}, 0, 1);
   };
+  // Of numbers whose sums no float can be: the same sums of less.
+  const auto add_scaled = [&](const Number* from, std::vector<float>& sums) {
+    std::vector<Number> less(from, from + image);
+    for (auto& number : less) number = Number(static_cast<float>(number) * 0x1p-64F);
+    add_magnitudes(less.data(), sums);
+  };
   return counted_in_parallel(images * image, image, [&](int64_t begin, int64_t end) {
     std::vector<float> all(static_cast<size_t>(args.channels)), factor(all.size());
     int64_t kept = 0;
@@ -56,7 +64,19 @@ at::Tensor prune_by_image(const NmArgs<Number>& args, int64_t images) {
       Number* own = args.pruned + at;
       add_magnitudes(args.dy + at, all);
       add_magnitudes(own, factor);
-      for (size_t c = 0; c < factor.size(); ++c) factor[c] = rescaling_factor(all[c], factor[c]);
+      bool is_finite = true;
+      for (size_t c = 0; c < factor.size(); ++c) {
+        is_finite = is_finite && std::isfinite(all[c]);
+        factor[c] = rescaling_factor(all[c], factor[c]);
+      }
+      if (!is_finite) {
+        std::vector<float> less(all.size()), less_left(all.size());
+        add_scaled(args.dy + at, less);
+        add_scaled(own, less_left);
+        for (size_t c = 0; c < factor.size(); ++c) {
+          if (!std::isfinite(all[c])) factor[c] = rescaling_factor(less[c], less_left[c]);
+        }
+      }
       scale_channels_simd(ChannelFactors<Number>{plane, args.channels, factor.data(), own});
     }
     return kept;
@@ -69,7 +89,9 @@ at::Tensor nothing_kept(const at::Tensor& like) {
 
 // As the result can hold it: what stays with probability |g| / tau must become that very tau.
 at::Tensor as_written(const at::Tensor& tau, const at::Tensor& dy) {
-  return dy.scalar_type() == at::kFloat ? tau : tau.to(dy.scalar_type()).to(at::kFloat);
+  const auto type = dy.scalar_type();
+  if (type == at::kFloat || type == at::kDouble) return tau.to(type);
+  return tau.to(type).to(at::kFloat);
 }
 
 // From `source` into `pruned`, which may be the same: [N,C,H,W] with the channels last.
@@ -77,9 +99,10 @@ PrunedDY stochastic_by_loop(const at::Tensor& source, at::Tensor pruned, const a
                             const Rng& rng, Choosing how) {
   at::Tensor kept;
   of_two_types(source.scalar_type(), [&]<typename Number>(Number) {
+    const float written = *as_written(tau, source).const_data_ptr<float>();
     const StochasticArgs<Number> args{source.numel(), numbers_of<Number>(source),
                                       mutable_numbers_of<Number>(pruned),
-                                      *as_written(tau, source).const_data_ptr<float>(), rng};
+                                      threshold_of<Number>(written), rng};
     kept = counted_in_parallel(args.count, 4, [&](int64_t begin, int64_t end) {
       return how == Choosing::kFastest ? stochastic_simd(args, begin, end)
                                        : stochastic_reference(args, begin, end);
@@ -189,8 +212,14 @@ PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rn
     auto pruned = stochastic_by_launch(source, at::empty_like(source), tau, rng);
     if (pruned.has_value()) return *std::move(pruned);
   }
-  const auto written = as_written(tau, dy), g = dy.to(at::kFloat), size = g.abs();
-  const auto stays = size > draws_like(dy, rng) * written;
+  // What the precision of dy holds at most: see threshold_of.
+  const double most = dy.scalar_type() == at::kDouble     ? std::numeric_limits<double>::max()
+                      : dy.scalar_type() == at::kFloat    ? threshold_of<float>(INFINITY)
+                      : dy.scalar_type() == at::kBFloat16 ? threshold_of<BFloat16>(INFINITY)
+                                                          : threshold_of<Float16>(INFINITY);
+  const auto written = as_written(tau, dy).clamp_max(most), g = dy.to(written.scalar_type()),
+             size = g.abs();
+  const auto stays = size > draws_like(dy, rng).to(g.scalar_type()) * written;
   const auto small = at::where(stays, at::copysign(written, g), at::zeros_like(g));
   return counted(at::where(size < written, small, g).to(dy.scalar_type()).contiguous(kLast));
 }
@@ -212,14 +241,15 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
     auto plain = choice;
     plain.rescaling = Rescaling::kNone;
     auto pruned = nm_pruned(dy, plain, rng, how);
-    pruned.dy.mul_(rescaling_factor(plane_magnitude(dy, how), plane_magnitude(pruned.dy, how)));
+    rescale(pruned.dy, plane_magnitude(dy, how), plane_magnitude(pruned.dy, how));
     return pruned;
   }
   if (how != Choosing::kTensors && loops(dy)) return nm_by_loop(dy, choice, rng, how);
   // Groups of m as the last dimension, filled up with keys below all others.
   const int64_t channels = dy.size(1), groups = (channels + choice.m - 1) / choice.m;
+  const auto type = dy.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const auto grouped = [&](const at::Tensor& nchw, double fill) {
-    const auto last = at::constant_pad_nd(nchw.permute({0, 2, 3, 1}).to(at::kFloat),
+    const auto last = at::constant_pad_nd(nchw.permute({0, 2, 3, 1}).to(type),
                                           {0, groups * choice.m - channels}, fill);
     return last.reshape({dy.size(0), dy.size(2), dy.size(3), groups, choice.m});
   };
@@ -230,8 +260,12 @@ PrunedDY nm_pruned(const at::Tensor& dy, const NmChoice& choice, const Rng& rng,
   const auto all = grouped(dy, 0);
   auto kept = at::where(mask > 0, all, at::zeros_like(all));
   if (choice.rescaling == Rescaling::kGroup) {
-    const auto left = kept.abs().sum(-1, true);
-    kept = kept * rescaling_factor(all.abs().sum(-1, true), left);
+    const auto factor = [&](double scale) {
+      return rescaling_factor((all.abs() * scale).sum(-1, true),
+                              (kept.abs() * scale).sum(-1, true));
+    };
+    const auto is_large = all.abs().sum(-1, true) > std::numeric_limits<float>::max();
+    kept = kept * at::where(is_large, factor(kGroupScale), factor(1));
   }
   return counted(kept.flatten(3)
                      .narrow(-1, 0, channels)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/bfloat16.h"
 #include "kernels/rng.h"
@@ -20,6 +21,17 @@ struct StochasticArgs {
   float tau = 0;  // which a Number can be; zero: everything stays
   Rng rng;
 };
+
+// The threshold that stands for `tau`, which was rounded to a Number: where that is beyond the
+// range of a Number the largest one. Pruning is without bias by any threshold, but not by an
+// infinite one.
+template <typename Number>
+constexpr float threshold_of(float tau) {
+  constexpr float kMost = sizeof(Number) == sizeof(float)    ? 0x1.fffffep+127F
+                          : std::is_same_v<Number, BFloat16> ? 0x1.fep+127F
+                                                             : 65504.0F;
+  return tau > kMost ? kMost : tau;
+}
 
 // Elements [begin, end); begin a multiple of 4. Returns how many of them are not zero. Both give
 // the same bits.

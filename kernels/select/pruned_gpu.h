@@ -1,6 +1,7 @@
 // Stochastic pruning on a GPU, and the mean that its threshold goes by.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 
 #include "kernels/gpu/lists.h"
@@ -36,7 +37,7 @@ struct StochasticPrune {
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     const StochasticArgs<Number>& a = on.args;
-    const float tau = *on.tau;
+    const float tau = threshold_of<Number>(*on.tau);
     // (Its step is read once: what is written might be where it stands.)
     Rng rng = a.rng;
     rng.step = a.rng.current_step();
@@ -68,6 +69,17 @@ struct StochasticPrune {
   }
 };
 
+// The sum of the magnitudes of a vector: of so few in float, unless that is beyond its range.
+template <int kWidth>
+APPROX_GPU double magnitude_of(const Floats<kWidth>& values) {
+  float sum = 0;
+  for (int i = 0; i < kWidth; ++i) sum += std::fabs(values.v[i]);
+  if (sum <= FLT_MAX) return sum;
+  double all = 0;
+  for (int i = 0; i < kWidth; ++i) all += double{std::fabs(values.v[i])};
+  return all;
+}
+
 // A sum for each of at most `most_blocks` blocks, then their mean by one block: the order depends
 // on the count alone, and not on `kWide` (as above).
 template <typename Number, bool kWide>
@@ -84,14 +96,14 @@ struct PartialMagnitudes {
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    float sum = 0;
+    double sum = 0;
     const auto add = [&](int64_t /*at*/, const Floats<kWidth>& values) {
-      for (int i = 0; i < kWidth; ++i) sum += std::fabs(values.v[i]);
+      sum += magnitude_of(values);
     };
     for_own_vectors<kWidth, kWide ? kWidth : 1>(thread, args.values, args.count, add);
     const int64_t last = args.count / kWidth * kWidth + index_in_grid(thread);
-    if (last < args.count) sum += std::fabs(static_cast<float>(args.values[last]));
-    const double all = sum_of_block(thread, double{sum}, thread.template shared<double>());
+    if (last < args.count) sum += double{std::fabs(static_cast<float>(args.values[last]))};
+    const double all = sum_of_block(thread, sum, thread.template shared<double>());
     if (thread.index() == 0) args.partial[thread.block_x()] = all;
   }
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "kernels/float16.h"
 #include "kernels/select/pruned.h"
@@ -74,6 +75,13 @@ int64_t nm_reference(const NmArgs<Number>& a, int64_t begin, int64_t end) {
         whole += std::fabs(static_cast<float>(a.dy[at + i]));
         left += std::fabs(static_cast<float>(value));
         a.pruned[at + i] = value;
+      }
+      if (whole > std::numeric_limits<float>::max()) {
+        whole = left = 0;
+        for (int64_t i = 0; i < size; ++i) {
+          whole += std::fabs(static_cast<float>(a.dy[at + i])) * kGroupScale;
+          left += std::fabs(static_cast<float>(a.pruned[at + i])) * kGroupScale;
+        }
       }
       for (int64_t i = 0; i < size; ++i) {
         const auto value = static_cast<float>(a.pruned[at + i]);

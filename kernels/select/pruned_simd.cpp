@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #include "kernels/select/pruned.h"
 
@@ -169,6 +171,17 @@ HWY_INLINE void sums_of_magnitudes(TileOfGroups<kM>& tile, const Number* from, i
   tile.sums(sizes, sums);
 }
 
+// The factor of a group whose sum of magnitudes is beyond the range of float.
+template <typename Number>
+float factor_of_large(const Number* group, const Number* kept, int64_t m) {
+  float whole = 0, left = 0;
+  for (int64_t i = 0; i < m; ++i) {
+    whole += std::fabs(static_cast<float>(group[i])) * kGroupScale;
+    left += std::fabs(static_cast<float>(kept[i])) * kGroupScale;
+  }
+  return rescaling_factor(whole, left);
+}
+
 // Groups of whole vectors.
 template <int kM, typename Number>
 int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
@@ -195,9 +208,14 @@ int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
       continue;
     }
     sums_of_magnitudes(tile, a.pruned + i, count, rest);
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t at = i + g * kM;
+      whole[g] = whole[g] > std::numeric_limits<float>::max()
+                     ? factor_of_large(a.dy + at, a.pruned + at, kM)
+                     : rescaling_factor(whole[g], rest[g]);
+    }
     for (int64_t at = 0; at < count; at += lanes) {
-      const int64_t g = at / kM;
-      const auto factor = hn::Set(d, rescaling_factor(whole[g], rest[g]));
+      const auto factor = hn::Set(d, whole[at / kM]);
       const auto rescaled = hn::Mul(load_numbers(d, a.pruned + i + at), factor);
       store_rounded(d, rescaled, a.pruned + i + at);
       kept += count_kept(rescaled);

@@ -21,8 +21,9 @@ bool loops(const at::Tensor& dy);
 // What stays of a gradient, counted.
 PrunedDY counted(at::Tensor pruned);
 
-// See kernels/select/pruned.h. `tau` [] float, on the device of dy; rounded to the precision of dy
-// before anything is compared with it, so that the result is unbiased in any precision.
+// See kernels/select/pruned.h. `tau` [] float (of double: double), on the device of dy; rounded to
+// the precision of dy before anything is compared with it, so that the result is unbiased in any
+// precision. Beyond its range the largest number of that precision stands for it.
 PrunedDY stochastic_pruned(const at::Tensor& dy, const at::Tensor& tau, const Rng& rng,
                            Choosing how = Choosing::kFastest);
 
@@ -56,22 +57,28 @@ bool has_plane_peaks(const at::Tensor& dy, int64_t k);
 std::pair<at::Tensor, at::Tensor> plane_peaks(const at::Tensor& dy, int64_t k, PeakScale scale,
                                               float factor);
 
-// The sum of magnitudes of every plane of dy, [N,C,1,1], in float at least: 4,096 entries of 20
-// have a sum beyond fp16. On the device of dy; nothing waits.
+// The sum of magnitudes of every plane of dy, [N,C,1,1] double, to 1e-6 of it
+// (kernels/long_sums.h). Finite if dy is. On the device of dy; nothing waits.
 at::Tensor plane_magnitude(const at::Tensor& dy, Choosing how = Choosing::kFastest);
 
-// The mean magnitude of all of dy, which is not empty: [] float on its device; nothing waits.
+// The mean magnitude of all of dy, which is not empty, to 1e-6 of it: [] float (of double: double)
+// on its device; nothing waits. Finite if dy is.
 at::Tensor mean_magnitude(const at::Tensor& dy);
 
 // The same factor as that of numbers (kernels/select/nm_choice.h), for tensors of sums.
 at::Tensor rescaling_factor(const at::Tensor& all, const at::Tensor& left);
+
+// Multiplies `pruned` by that factor, which is rounded to a float (of double: a double).
+void rescale(at::Tensor& pruned, const at::Tensor& all, const at::Tensor& left);
 
 // Where the k largest of `scores` [n] are, [k] int64 ascending; of equals the first, and what is no
 // number before all others. On the device of the scores; nothing waits.
 at::Tensor largest(const at::Tensor& scores, int64_t k, Choosing how = Choosing::kFastest);
 
 // The Euclidean norms of the slices of a tensor [A,B,H,W] along its first (dim = 0) or second
-// dimension, [A] or [B] double. On the device of the tensor; nothing waits.
+// dimension, [A] or [B] double, each to 1e-6 of it. Finite if the tensor is. On the CPU, beside
+// slices of a norm of at least 2^-50, one of numbers below 2^-75 may have the norm 0. On the device
+// of the tensor; nothing waits.
 at::Tensor slice_norms(const at::Tensor& tensor, int64_t dim, Choosing how = Choosing::kFastest);
 
 }  // namespace approx

@@ -1,32 +1,68 @@
 // Norms along a matrix, on a GPU.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 
 #include "kernels/gpu/planes.h"
 #include "kernels/gpu/sums.h"
+#include "kernels/long_sums.h"
 #include "kernels/select/squares.h"
 
 namespace approx {
+
+// Whether squares that were added up in float must be taken in double: as needs_double
+// (kernels/long_sums.h) says, but for zeros, of which there are many.
+APPROX_GPU bool leave_float(float squares, float magnitude) {
+  return magnitude != 0 && !(squares >= static_cast<float>(kLeastSquares) && squares <= FLT_MAX);
+}
+
+// Squares of the columns, and magnitudes that say whether there were any.
+template <int kWidth>
+struct SquareSums {
+  static constexpr int kSums = 1, kChannels = kWidth;
+  float squares[kWidth], magnitude[kWidth];
+
+  APPROX_GPU void clear() {
+    for (int i = 0; i < kWidth; ++i) squares[i] = magnitude[i] = 0;
+  }
+};
 
 // The sums of squares of the columns, block of rows after block. kWidth divides the columns.
 template <typename Number, int kWidth>
 struct ColumnSquaresGpu {
   static constexpr int kMostThreads = 256;
-  using Sums = OneSum<float, kWidth>;
+  using Sums = SquareSums<kWidth>;
   NormsOnGpu<Number> on;
 
-  Grid grid() const { return blocks_of_rows(on.m.rows, on.m.columns / kWidth).grid(sizeof(Sums)); }
+  Grid grid() const {
+    return blocks_of_rows(on.m.rows, on.m.columns / kWidth).grid(SharedSumsOf<Sums>::kBytes);
+  }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    sums_of_rows<Sums>(thread, on.m.rows, on.m.columns, on.partial,
-                       [&](int64_t index, int64_t /*column*/, Sums& sums) {
-                         const auto values = load_constant<kWidth>(on.m.data + index);
-                         for (int i = 0; i < kWidth; ++i) {
-                           sums.sum[i] += values.v[i] * values.v[i];
-                         }
-                       });
+    sums_of_rows<Sums>(
+        thread, on.m.rows, on.m.columns, on.partial,
+        [&](int64_t index, int64_t /*column*/, Sums& sums) {
+          const auto values = load_constant<kWidth>(on.m.data + index);
+          for (int i = 0; i < kWidth; ++i) {
+            sums.squares[i] += values.v[i] * values.v[i];
+            sums.magnitude[i] += std::fabs(values.v[i]);
+          }
+        },
+        [&](int64_t begin, int64_t end, int64_t step, int64_t column, const Sums& sums,
+            int /*which*/, int i) {
+          double squares = sums.squares[i];
+          if (leave_float(sums.squares[i], sums.magnitude[i])) {
+            squares = 0;
+            for (int64_t row = begin; row < end; row += step) {
+              const double value =
+                  load_constant<1>(on.m.data + row * on.m.columns + column + i).v[0];
+              squares += value * value;
+            }
+          }
+          return squares;
+        });
   }
 };
 
@@ -61,14 +97,23 @@ struct RowNormsGpu {
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     const Number* row = on.m.data + thread.block_x() * on.m.columns;
-    float squares = 0;
+    double squares = 0;
     APPROX_UNROLL(4)
     for (int64_t at = int64_t{thread.index()} * kWidth; at < on.m.columns;
          at += int64_t{thread.threads()} * kWidth) {
       const auto values = load_constant<kWidth>(row + at);
-      for (int i = 0; i < kWidth; ++i) squares += values.v[i] * values.v[i];
+      float some = 0, magnitude = 0;
+      for (int i = 0; i < kWidth; ++i) {
+        some += values.v[i] * values.v[i];
+        magnitude += std::fabs(values.v[i]);
+      }
+      if (!leave_float(some, magnitude)) {
+        squares += double{some};
+      } else {
+        for (int i = 0; i < kWidth; ++i) squares += double{values.v[i]} * double{values.v[i]};
+      }
     }
-    const double all = sum_of_block(thread, double{squares}, thread.template shared<double>());
+    const double all = sum_of_block(thread, squares, thread.template shared<double>());
     if (thread.index() == 0) on.norm[thread.block_x()] = std::sqrt(all);
   }
 };

@@ -7,7 +7,10 @@
 #include <hwy/highway.h>
 
 #include "kernels/bfloat16-inl.h"
+#include "kernels/long_sums-inl.h"
 // clang-format on
+
+#include <algorithm>
 
 #include "kernels/select/squares.h"
 
@@ -17,71 +20,93 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Columns [first, first + kVectors * lanes) of rows [top, bottom).
-template <int kVectors, typename Number>
-void add_column_squares(const Matrix<Number>& m, float* sum, int64_t first, int64_t top,
-                        int64_t bottom) {
-  const hn::ScalableTag<float> d;
+template <int kVectors, class D, typename Number>
+HWY_INLINE void add_column_squares(D d, const Matrix<Number>& m, float* sum, int64_t first,
+                                   int64_t top, int64_t bottom) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  hn::Vec<decltype(d)> squares[kVectors];
-  for (int v = 0; v < kVectors; ++v) squares[v] = hn::Zero(d);
+  HWY_ALIGN double total[kVectors * hn::MaxLanes(D())] = {};
   const Number* row = m.data + top * m.columns + first;
-  for (int64_t r = top; r < bottom; ++r, row += m.columns) {
-    for (int v = 0; v < kVectors; ++v) {
-      const auto value = load_numbers(d, row + v * lanes);
-      squares[v] = hn::MulAdd(value, value, squares[v]);
+  // So many rows, and so many times those: a rounding for each of both, but for the first time. To
+  // load sixteen bits takes other instructions, beside which more sums have no room.
+  constexpr bool kIsHalf = sizeof(Number) == sizeof(uint16_t);
+  constexpr int64_t kRows = kIsHalf ? 10 : kFloatRoundings, kTimes = kIsHalf ? 6 : 1;
+  static_assert(kRows + kTimes - 1 <= kFloatRoundings);
+  // (A number of rows that the compiler knows would be unrolled, vector after vector.)
+  for (int64_t r = top; r < bottom;) {
+    hn::Vec<D> all[kVectors];
+    for (int64_t time = 0; time < kTimes && r < bottom; ++time) {
+      hn::Vec<D> squares[kVectors];
+      for (int v = 0; v < kVectors; ++v) squares[v] = hn::Zero(d);
+      for (const int64_t end = std::min(r + kRows, bottom); r < end; ++r, row += m.columns) {
+        for (int v = 0; v < kVectors; ++v) {
+          const auto value = load_numbers(d, row + v * lanes);
+          squares[v] = hn::MulAdd(value, value, squares[v]);
+        }
+      }
+      for (int v = 0; v < kVectors; ++v) {
+        all[v] = time == 0 ? squares[v] : hn::Add(all[v], squares[v]);
+      }
     }
+    for (int v = 0; v < kVectors; ++v) add_in_double(d, all[v], total + v * lanes);
   }
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(squares[v], d, sum + first + v * lanes);
+  for (int v = 0; v < kVectors; ++v) {
+    hn::StoreU(load_doubles(d, total + v * lanes), d, sum + first + v * lanes);
+  }
 }
 
 template <typename Number>
 void columns_squared(const Matrix<Number>& m, float* sum, int64_t begin, int64_t end) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const RowBlocks blocks(m);
   for (int64_t block = begin; block < end; ++block) {
     const int64_t top = blocks.begin(block), bottom = blocks.begin(block + 1);
     float* to = sum + block * m.columns;
     int64_t c = 0;
-    for (; c + 8 * lanes <= m.columns; c += 8 * lanes) add_column_squares<8>(m, to, c, top, bottom);
+    for (; c + 8 * lanes <= m.columns; c += 8 * lanes) {
+      add_column_squares<8>(d, m, to, c, top, bottom);
+    }
     if (c + 4 * lanes <= m.columns) {
-      add_column_squares<4>(m, to, c, top, bottom);
+      add_column_squares<4>(d, m, to, c, top, bottom);
       c += 4 * lanes;
     }
-    for (; c + lanes <= m.columns; c += lanes) add_column_squares<1>(m, to, c, top, bottom);
-    for (; c < m.columns; ++c) {
-      float squares = 0;
-      for (int64_t r = top; r < bottom; ++r) {
-        const auto value = static_cast<float>(m.data[r * m.columns + c]);
-        squares += value * value;
-      }
-      to[c] = squares;
-    }
+    for (; c + lanes <= m.columns; c += lanes) add_column_squares<1>(d, m, to, c, top, bottom);
+    for (; c < m.columns; ++c) add_column_squares<1>(Single(), m, to, c, top, bottom);
   }
 }
 
 template <typename Number>
 void rows_squared(const Matrix<Number>& m, float* sum, int64_t begin, int64_t end) {
-  constexpr int64_t kVectors = 4;
+  // A rounding for each vector of a sum, and two for the four sums.
+  constexpr int kVectors = 4;
+  constexpr int64_t kTurns = kFloatRoundings - 2;
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const hn::ScalableTag<double> dd;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), step = kVectors * lanes;
   for (int64_t r = begin; r < end; ++r) {
     const Number* row = m.data + r * m.columns;
-    hn::Vec<decltype(d)> squares[kVectors];
-    for (auto& one : squares) one = hn::Zero(d);
+    auto low = hn::Zero(dd), high = hn::Zero(dd);
     int64_t c = 0;
-    for (; c + kVectors * lanes <= m.columns; c += kVectors * lanes) {
-      for (int v = 0; v < kVectors; ++v) {
-        const auto value = load_numbers(d, row + c + v * lanes);
-        squares[v] = hn::MulAdd(value, value, squares[v]);
+    while (c + step <= m.columns) {
+      const int64_t last = std::min(c + kTurns * step, m.columns);
+      hn::Vec<decltype(d)> squares[kVectors];
+      for (auto& one : squares) one = hn::Zero(d);
+      for (; c + step <= last; c += step) {
+        for (int v = 0; v < kVectors; ++v) {
+          const auto value = load_numbers(d, row + c + v * lanes);
+          squares[v] = hn::MulAdd(value, value, squares[v]);
+        }
       }
+      const auto all = hn::Add(hn::Add(squares[0], squares[1]), hn::Add(squares[2], squares[3]));
+      low = hn::Add(low, lower_in_double(all));
+      high = hn::Add(high, upper_in_double(all));
     }
-    float total = hn::GetLane(hn::SumOfLanes(
-        d, hn::Add(hn::Add(squares[0], squares[1]), hn::Add(squares[2], squares[3]))));
+    double total = hn::GetLane(hn::SumOfLanes(dd, hn::Add(low, high)));
     for (; c < m.columns; ++c) {
-      const auto value = static_cast<float>(row[c]);
+      const double value{static_cast<float>(row[c])};
       total += value * value;
     }
-    sum[r] = total;
+    sum[r] = static_cast<float>(total);
   }
 }
 

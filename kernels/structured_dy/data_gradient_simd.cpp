@@ -8,12 +8,14 @@
 #include <hwy/highway.h>
 
 #include "kernels/entry_rows-inl.h"
+#include "kernels/long_sums-inl.h"
 #include "kernels/philox-inl.h"
 #include "kernels/pruned_dy/entries-inl.h"
 #include "kernels/select/groups-inl.h"
 // clang-format on
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "kernels/entry_rows.h"
@@ -59,20 +61,25 @@ class ChosenEntries {
         // A bit for each element; vectors of bits are read and written in eight bytes.
         : stays(static_cast<size_t>(elements / 4) + 8),
           all(static_cast<size_t>(channels)),
-          left(all.size()) {}
+          left(all.size()),
+          whole_all(all.size()),
+          whole_left(all.size()) {}
     std::vector<uint8_t> stays;
-    std::vector<float> all, left;  // sums of magnitudes by channel; [0] where nobody asks
+    // Sums of magnitudes by channel, of some pixels and of all of them; [0] where nobody asks.
+    std::vector<float> all, left;
+    std::vector<double> whole_all, whole_left;
   };
 
   static int64_t lanes() { return static_cast<int64_t>(hn::Lanes(Floats())); }
 
-  // Of the image that begins at an element of dY.
+  // Of the image that begins at an element of dY. Where sums are asked, `all` has the factors of
+  // the channels afterwards.
   template <int64_t kM>
   void choose(int64_t element, Choice& chosen) const {
     const Floats d;
     const bool sums_asked = !chosen.all.empty();
-    std::fill(chosen.all.begin(), chosen.all.end(), 0.0f);
-    std::fill(chosen.left.begin(), chosen.left.end(), 0.0f);
+    std::fill(chosen.whole_all.begin(), chosen.whole_all.end(), 0.0);
+    std::fill(chosen.whole_left.begin(), chosen.whole_left.end(), 0.0);
     float* all = chosen.all.data();
     float* left = chosen.left.data();
     uint8_t* bits = chosen.stays.data();
@@ -80,20 +87,46 @@ class ChosenEntries {
     const GroupsOfLanes groups = groups_;
     hn::Vec<hn::ScalableTag<uint32_t>> words[Stream::kVectors];
     int64_t word = 0, channel = 0;
-    for (int64_t i = 0; i < size; i += step) {
-      const auto g = hn::LoadU(d, dy_ + element + i);
-      auto key = g;
-      if (choice_.random) {
-        if (word == 0) draws_.words(static_cast<uint32_t>((element + i) / 4), words);
-        key = uniform_of(words[word]);
-        word = (word + 1) % Stream::kVectors;
+    for (int64_t some = 0; some < size; some += kShortSum * p_.co) {
+      std::fill(chosen.all.begin(), chosen.all.end(), 0.0f);
+      std::fill(chosen.left.begin(), chosen.left.end(), 0.0f);
+      for (int64_t i = some; i < std::min(some + kShortSum * p_.co, size); i += step) {
+        const auto g = hn::LoadU(d, dy_ + element + i);
+        auto key = g;
+        if (choice_.random) {
+          if (word == 0) draws_.words(static_cast<uint32_t>((element + i) / 4), words);
+          key = uniform_of(words[word]);
+          word = (word + 1) % Stream::kVectors;
+        }
+        const auto stays = groups.largest<kM>(ordered(key), n);
+        bits += hn::StoreMaskBits(d, stays, bits);
+        if (!sums_asked) continue;
+        add(hn::Abs(g), all + channel);
+        add(hn::IfThenElseZero(stays, hn::Abs(g)), left + channel);
+        channel = channel + step == p_.co ? 0 : channel + step;
       }
-      const auto stays = groups.largest<kM>(ordered(key), n);
-      bits += hn::StoreMaskBits(d, stays, bits);
-      if (!sums_asked) continue;
-      add(hn::Abs(g), all + channel);
-      add(hn::IfThenElseZero(stays, hn::Abs(g)), left + channel);
-      channel = channel + step == p_.co ? 0 : channel + step;
+      for (int64_t c = 0; sums_asked && c < p_.co; c += step) {
+        add_in_double(d, hn::LoadU(d, all + c), chosen.whole_all.data() + c);
+        add_in_double(d, hn::LoadU(d, left + c), chosen.whole_left.data() + c);
+      }
+    }
+    for (size_t c = 0; c < chosen.all.size(); ++c) {
+      if (!std::isfinite(chosen.whole_all[c])) sum_in_double(element, c, chosen);
+      chosen.all[c] = rescaling_factor_of_sums(chosen.whole_all[c], chosen.whole_left[c]);
+    }
+  }
+
+  // The sums of a channel whose short sums leave the range of float.
+  void sum_in_double(int64_t element, size_t channel, Choice& chosen) const {
+    const int64_t step = lanes(), bytes = (step + 7) / 8;
+    double &all = chosen.whole_all[channel], &left = chosen.whole_left[channel];
+    all = left = 0;
+    for (auto i = static_cast<int64_t>(channel); i < p_.ho * p_.wo * p_.co; i += p_.co) {
+      const double size = std::abs(double{dy_[element + i]});
+      const int64_t lane = i % step;
+      all += size;
+      const int byte = chosen.stays[static_cast<size_t>(i / step * bytes + lane / 8)];
+      if ((byte >> lane % 8 & 1) != 0) left += size;
     }
   }
 
@@ -103,14 +136,12 @@ class ChosenEntries {
   }
 
   // The entries of that image, pixels [begin, end) of the list.
-  void write(int64_t element, Choice& chosen, int64_t begin, int64_t end, PixelEntries& to) const {
+  void write(int64_t element, const Choice& chosen, int64_t begin, int64_t end,
+             PixelEntries& to) const {
     const Floats d;
     const hn::RebindToSigned<Floats> di;
     const int64_t step = lanes(), of_vector = choice_.kept(step);
     const bool by_plane = choice_.rescaling == Rescaling::kPlane;
-    for (size_t c = 0; c < chosen.all.size(); ++c) {
-      chosen.all[c] = rescaling_factor(chosen.all[c], chosen.left[c]);
-    }
     const float* factor = chosen.all.data();
     const float* dy = dy_ + element;
     const uint8_t* bits = chosen.stays.data();

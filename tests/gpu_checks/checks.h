@@ -14,6 +14,7 @@ namespace approx {
 std::vector<Agreement> peak_on_gpu();
 std::vector<Agreement> peaks_on_gpu();
 std::vector<Agreement> pruning_on_gpu();
+std::vector<Agreement> magnitudes_on_gpu();
 std::vector<Agreement> entries_on_gpu();
 std::vector<Agreement> pruned_rows_on_gpu();
 std::vector<Agreement> pruned_tiles_on_gpu();

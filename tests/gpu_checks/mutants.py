@@ -25,6 +25,7 @@ GRADIENT_ROWS, ROWS, TILES, LISTS = (f"kernels/pruned_dy/{name}_gpu.h" for name 
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
 SQUARES, STREAM = "kernels/select/squares_gpu.h", "kernels/rng.h"
 PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
+MAGNITUDES = "kernels/select/magnitude_gpu.h"
 STORED, SPARSE = (f"kernels/structured_dy/{name}_gpu.h" for name in ("compress", "mma_sp"))
 PROBES, MATRIX_TILES = "kernels/gpu/probes.h", "kernels/gpu/tensor_tiles.h"
 COPIES, FUSED = "kernels/probe/copy_rounds_gpu.h", "kernels/sampled/fused_gather_gpu.h"
@@ -35,7 +36,7 @@ CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHAN
             GRADIENT_ROWS: "pruned_rows", ROWS: "pruned_rows", TILES: "pruned_tiles",
             LISTS: "pruned_lists", PEAKS: "peaks", LARGEST: "peaks", STORED: "two_of_four",
             SPARSE: "two_of_four", PROBES: "tensor_cores", COPIES: "copy_rounds",
-            MATRIX_TILES: "fused_gather", FUSED: "fused_gather"}
+            MATRIX_TILES: "fused_gather", FUSED: "fused_gather", MAGNITUDES: "magnitudes"}
 CASES = "12"  # of each check
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
@@ -46,37 +47,55 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           TILES: "PrunedDY tiles", LISTS: "PrunedDY lists", PEAKS: "all peaks",
           LARGEST: "the largest", STORED: "two of four: stored", SPARSE: "two of four: data",
           PROBES: "tensor cores", COPIES: "copies", STREAM: "uniform",
-          MATRIX_TILES: "fused gather", FUSED: "fused gather"}
+          MATRIX_TILES: "fused gather", FUSED: "fused gather",
+          MAGNITUDES: "magnitudes"}
 
 # Of faults that other checks than those of their file find.
-PREFIX_OF_FAULT = {"a number too many": "mean", "the order of a sum by where it lies": "mean"}
+PREFIX_OF_FAULT = {"a number too many": "mean", "the order of a sum by where it lies": "mean",
+                   "a magnitude with its sign": "mean", "sums of any length in float": "long sums",
+                   "no squares beyond float": "far sums", "no sums of planes beyond float": "far n",
+                   "no sums of groups beyond float": "far n",
+                   "no magnitudes beyond float": "far sums"}
 
 # What is wrong, the kernel, its text and what stands there instead.
 FAULTS = [
     ("halves are joined without waiting", PLANES,
      "    thread.barrier();\n    if (own.part < half)", "    if (own.part < half)"),
     ("a column beyond the block", PLANES, "thread.index() / across", "thread.index() % across"),
-    ("a pixel too many", PEAK, "pixel < args.plane;", "pixel <= args.plane;"),
+    ("a pixel too many", PEAK, "pixel < end;", "pixel <= end;"),
     ("the last of equal peaks", PEAK, "at >= peaks.at[i]", "at <= peaks.at[i]"),
     ("a NaN is the largest", PEAK, "INFINITY : -1.0f", "INFINITY : INFINITY"),
     ("channels beyond the last", PEAK, "is_one = channel < args.co",
      "is_one = channel <= args.co"),
-    ("too little shared memory", PEAK, "grid(sizeof(Peaks))", "grid(sizeof(Peaks) / 2)"),
+    ("too little shared memory", PEAK, "grid(sizeof(Peaks) + ", "grid(sizeof(Peaks) / 2 + "),
+    ("sums of any length in float", PLANES, "constexpr int kShortRows = 12;",
+     "constexpr int kShortRows = 1 << 24;"),
+    ("no squares beyond float", SQUARES, "return magnitude != 0 &&", "return false &&"),
+    ("no sums of planes beyond float", NM, "if (!(whole <= DBL_MAX)) again", "if (false) again"),
+    ("no sums of groups beyond float", NM, "if (whole > FLT_MAX) {", "if (false) {"),
+    ("no magnitudes beyond float", PRUNED, "if (sum <= FLT_MAX) return sum;", "return sum;"),
+    ("a pixel of a plane too many", MAGNITUDES, "pixel < end;", "pixel <= end;"),
+    ("magnitudes of a part", MAGNITUDES, "sums.join(mine, other);", ""),
+    ("magnitudes of channels beyond the last", MAGNITUDES, "is_one = channel < args.co",
+     "is_one = channel <= args.co"),
+    ("too little room for magnitudes", MAGNITUDES, "grid(SharedSums<kWidth>::kBytes)",
+     "grid(SharedSums<kWidth>::kBytes / 2)"),
     ("half of the pixels twice", PEAK, "pixel += at.parts)",
      "pixel += at.parts / 2 + at.parts % 2)"),
     ("all peaks: the last of equals", PEAKS, "key == other_key && at < other_at",
      "key == other_key && at > other_at"),
     ("all peaks: a NaN is a number", PEAKS, ": 0x7F800001u", ": 0u"),
-    ("all peaks: a pixel too many", PEAKS, "pixel < args.plane;", "pixel <= args.plane;"),
+    ("all peaks: a pixel too many", PEAKS, "pixel < end;", "pixel <= end;"),
     ("all peaks: what makes room is lost", PEAKS, "best.at[i] = best.at[i - 1];",
      "best.at[i] = at;"),
     ("all peaks: the other parts' first alone", PEAKS,
-     "for (int i = 0; i < kMost; ++i) insert(mine, other.key[i]",
-     "for (int i = 0; i < 1; ++i) insert(mine, other.key[i]"),
-    ("all peaks: the sum of a part", PEAKS, "mine.sum += other.sum;", ""),
-    ("all peaks: magnitudes with their signs", PEAKS, "kept_magnitude += size_of(value);",
-     "kept_magnitude += value;"),
-    ("all peaks: too little shared memory", PEAKS, "grid(sizeof(Best))", "grid(sizeof(Best) / 2)"),
+     "for (int i = 0; i < kMost; ++i) insert(all[mine]",
+     "for (int i = 0; i < 1; ++i) insert(all[mine]"),
+    ("all peaks: the sum of a part", PEAKS, "sums.join(mine, other);", ""),
+    ("all peaks: magnitudes with their signs", PEAKS, "kept_magnitude += double{size_of(value)};",
+     "kept_magnitude += double{value};"),
+    ("all peaks: too little shared memory", PEAKS, "grid(sizeof(Best) + ",
+     "grid(sizeof(Best) / 2 + "),
     ("few scores are read before they are there", LARGEST,
      "      thread.barrier();\n      find_by_counting(", "      find_by_counting("),
     ("the k-th is read before it is counted out", LARGEST,
@@ -227,21 +246,22 @@ FAULTS = [
     ("groups are not rescaled", NM, "!a.random && !a.rescale_group;", "!a.random;"),
     ("vectors of parts of dY", NM, "together % kWidth == 0", "together > 0"),
     ("sums of planes are read before they are whole", NM,
-     "  thread.barrier();\n  for (int channel", "  for (int channel"),
+     "    thread.barrier();\n    for (int channel", "    for (int channel"),
     ("factors are read before they are there", NM,
-     "  thread.barrier();\n  Floats<kWidth> mine;", "  Floats<kWidth> mine;"),
+     "    thread.barrier();\n    Floats<kWidth> mine;", "    Floats<kWidth> mine;"),
     ("sums of a warp's first rows", NM, "lanes >= at.across;", "lanes > at.across;"),
-    ("sums of the first warp", NM, "warp < warps; ++warp", "warp < 1; ++warp"),
-    ("the factor of another channel", NM, "factors[at.column * kWidth + i]", "factors[i]"),
-    ("no room for factors", NM, "(2 * grid.threads / kWarp + 1)", "(2 * grid.threads / kWarp)"),
+    ("sums of the first warp", NM, "warp < warps_; ++warp", "warp < 1; ++warp"),
+    ("the factor of another channel", NM, "factors_[at.column * kWidth + i]", "factors_[i]"),
+    ("no room for factors", NM, "2 * warps * sizeof(double) + sizeof(float)",
+     "2 * warps * sizeof(double)"),
     ("channels beyond the last", NM, "channel < args.channels ? args.pixels",
      "channel <= args.channels ? args.pixels"),
     ("lanes of another group", NM, "first = lane / m * m", "first = lane / 8 * 8"),
     ("lanes' planes are cut by rows", NM, "if (on.rescale_plane) blocks.images",
      "if (on.images == 0) blocks.images"),
     ("another draw", NM, "[static_cast<size_t>(at % 4)]", "[static_cast<size_t>(at % 2)]"),
-    ("a row of the next block", PLANES, "row < end; row += at.parts",
-     "row <= end; row += at.parts"),
+    ("a row of the next block", PLANES, "row < last; row += at.parts",
+     "row <= last; row += at.parts"),
     ("a channel that is not kept", CHANNELS, "on.which.index[i] == channel",
      "on.which.index[i] >= channel"),
     ("the channel before", CHANNELS, "index[middle] < channel", "index[middle] <= channel"),
@@ -261,7 +281,7 @@ FAULTS = [
      "static_cast<uint32_t>(index)"),
     ("the draws of another channel", NORM, "kWidth == 4 ? i : index % 4", "kWidth == 4 ? i : 0"),
     ("what is not yet rounded is pruned", NORM, "static_cast<float>(Number(dx.v[i]));", "dx.v[i];"),
-    ("a magnitude with its sign", NORM, "dx.v[i] < 0 ? -dx.v[i] : dx.v[i];", "dx.v[i];"),
+    ("a magnitude with its sign", PRUNED, "sum += std::fabs(values.v[i]);", "sum += values.v[i];"),
     ("all sums in one place", NORM, "thread.block_y() * thread.blocks() + thread.block_x()",
      "thread.block_y() * thread.blocks()"),
     ("counts over sums that are still read", NORM,
@@ -372,6 +392,8 @@ def main():
             planted.write_text(whole.replace(text, fault))
             checks = PREFIX_OF_FAULT.get(what, PREFIX[kernel])
             check = "pruning" if checks == "stochastic" else CHECK_OF.get(kernel, "pruning")
+            if checks.startswith(("long", "far")):
+                check = "magnitudes"
             said = found(build, commands, check, checks, pathlib.Path(folder))
             planted.unlink()
             print(f"{kernel}: {what}: {said or 'NOT FOUND'}", flush=True)

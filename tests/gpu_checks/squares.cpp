@@ -36,7 +36,7 @@ std::string norms_agree(uint64_t seed) {
   std::vector<double> got;
   std::string wrong = in_all_orders<std::vector<double>>(
       [&](Order order, std::vector<double>& results) {
-        GpuArray<float> partial(of_rows ? 0 : row_blocks(rows) * columns);
+        GpuArray<double> partial(of_rows ? 0 : row_blocks(rows) * columns);
         GpuArray<double> norm(static_cast<int64_t>(wanted.size()));
         const NormsOnGpu<Number> on{
             {there.data(), rows, columns}, of_rows, partial.data(), norm.data()};

@@ -77,6 +77,9 @@ bool says(const Agreement& agreement, uint64_t cases);
 std::vector<Agreement> product_agreements();
 std::vector<Agreement> selection_agreements();
 
+// What is wrong with sums of many numbers, or nothing.
+std::string long_sums_wrong();
+
 // A hot kernel on one shape, its operands ready.
 struct HotKernel {
   std::string name;

@@ -1,4 +1,4 @@
-// kernel_checks agree [CASES] | list | count NAME | compiler
+// kernel_checks agree [CASES] | sums | list | count NAME | compiler
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -49,6 +49,11 @@ int main(int argc, char** argv) {
   if (command == "agree") {
     return approx::agree(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 200);
   }
+  if (command == "sums") {
+    const auto wrong = approx::long_sums_wrong();
+    fmt::print("{}\n", wrong.empty() ? "sums of many numbers agree" : wrong);
+    return wrong.empty() ? 0 : 1;
+  }
   if (command == "count" && argc > 2) return approx::count(argv[2]);
   if (command == "list") {
     for (const auto& one : approx::all_hot()) fmt::print("{}\n", one.name);
@@ -58,6 +63,6 @@ int main(int argc, char** argv) {
     fmt::print("{}\n", __VERSION__);
     return 0;
   }
-  fmt::print(stderr, "usage: kernel_checks agree [CASES] | list | count NAME | compiler\n");
+  fmt::print(stderr, "usage: kernel_checks agree [CASES] | sums | list | count NAME | compiler\n");
   return 2;
 }
