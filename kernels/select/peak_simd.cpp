@@ -51,9 +51,18 @@ HWY_INLINE void peak_strip(D d, const PeakArgs<Number>& a, int64_t n, int64_t c)
       at[v] = hn::IfThenElse(hn::RebindMask(di, larger), here, at[v]);
     }
   };
-  const auto add_pixels = [&](int64_t p, int64_t end) HWY_ATTR {
-    if constexpr (kStrip > 1) {  // two at a time pay for the additions in double
-      const Number* pixel = in + p * a.co;
+  // A short sum after the other. (A number of pixels that the compiler knows would be unrolled,
+  // vector after vector.)
+  const bool is_short = a.plane <= kShortSum;
+  HWY_ALIGN double total[kStrip * hn::MaxLanes(D())];
+  for (int v = 0; v < kStrip && !is_short; ++v) {
+    store_in_double(d, hn::Zero(d), total + v * lanes);
+  }
+  for (int64_t p = 1, end = std::min(a.plane, kShortSum);;) {
+    const Number* pixel = in + p * a.co;
+    // Two at a time pay for the additions in double, where there are registers for them (wider
+    // targets have lower numbers).
+    if constexpr (kStrip > 1 && HWY_TARGET <= HWY_AVX3) {
       auto here = hn::Set(di, static_cast<int32_t>(p));
       const auto one = hn::Set(di, 1);
       for (; p + 2 <= end; p += 2, pixel += 2 * a.co) {
@@ -63,21 +72,17 @@ HWY_INLINE void peak_strip(D d, const PeakArgs<Number>& a, int64_t n, int64_t c)
         here = hn::Add(here, one);
       }
     }
-    for (; p < end; ++p) add_pixel(in + p * a.co, hn::Set(di, static_cast<int32_t>(p)));
-  };
-  // (A number of pixels that the compiler knows would be unrolled, vector after vector.)
-  add_pixels(1, std::min(a.plane, kShortSum));
-  float* const to = a.sum + n * a.co + c;
-  if (a.plane > kShortSum) {
-    HWY_ALIGN double total[kStrip * hn::MaxLanes(D())];
-    for (int v = 0; v < kStrip; ++v) store_in_double(d, sum[v], total + v * lanes);
-    for (int64_t p = kShortSum; p < a.plane; p += kShortSum) {
-      for (int v = 0; v < kStrip; ++v) sum[v] = hn::Zero(d);
-      add_pixels(p, std::min(p + kShortSum, a.plane));
-      for (int v = 0; v < kStrip; ++v) add_in_double(d, sum[v], total + v * lanes);
+    for (; p < end; ++p, pixel += a.co) add_pixel(pixel, hn::Set(di, static_cast<int32_t>(p)));
+    if (is_short) break;
+    for (int v = 0; v < kStrip; ++v) {
+      add_in_double(d, sum[v], total + v * lanes);
+      sum[v] = hn::Zero(d);
     }
-    for (int v = 0; v < kStrip; ++v) sum[v] = load_doubles(d, total + v * lanes);
+    if (end == a.plane) break;
+    end = std::min(p + kShortSum, a.plane);
   }
+  float* const to = a.sum + n * a.co + c;
+  for (int v = 0; v < kStrip && !is_short; ++v) sum[v] = load_doubles(d, total + v * lanes);
   auto any = sum[0];
   for (int v = 0; v < kStrip; ++v) {
     hn::StoreU(at[v], di, a.position + n * a.co + c + v * lanes);
