@@ -16,8 +16,8 @@ int main(int argc, char** argv) {
         approx::magnitudes_on_gpu(), approx::entries_on_gpu(), approx::pruned_rows_on_gpu(),
         approx::pruned_tiles_on_gpu(), approx::pruned_lists_on_gpu(), approx::norm_on_gpu(),
         approx::channels_on_gpu(), approx::squares_on_gpu(), approx::tensor_cores_on_gpu(),
-        approx::two_of_four_on_gpu(), approx::copy_rounds_on_gpu(),
-        approx::fused_gather_on_gpu(), approx::lab_candidates_on_gpu()}) {
+        approx::two_of_four_on_gpu(), approx::copy_rounds_on_gpu(), approx::fused_gather_on_gpu(),
+        approx::lab_candidates_on_gpu()}) {
     for (const auto& one : agreements) {
       if (!one.name.starts_with(what)) continue;
       ++checked;
