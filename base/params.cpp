@@ -122,8 +122,26 @@ Spec parse_spec(std::string_view text) {
   return spec;
 }
 
+std::string without_signs_of_zeros(std::string_view text) {
+  if (text.find("=-0") == std::string_view::npos) return std::string(text);
+  Spec spec;
+  try {
+    spec = parse_spec(text);
+  } catch (const Error&) {
+    return std::string(text);
+  }
+  std::string made = spec.name;
+  char separator = ':';
+  for (const auto& [key, value] : spec.arguments) {
+    const bool is_zero = parse_real(value).value_or(1) == 0;
+    made += fmt::format("{}{}={}", separator, key, is_zero ? "0" : value);
+    separator = ',';
+  }
+  return made;
+}
+
 Params::Params(const std::vector<ParamSpec>& specs, const Spec& given) : owner_(given.name) {
-  for (const auto& spec : specs) entries_.push_back({spec, spec.fallback});
+  for (const auto& spec : specs) entries_.push_back({.spec = spec, .value = spec.fallback});
   for (const auto& [key, text] : given.arguments) {
     const auto found = std::find_if(entries_.begin(), entries_.end(),
                                     [&key = key](const Entry& e) { return e.spec.name == key; });
@@ -140,12 +158,16 @@ Params::Params(const std::vector<ParamSpec>& specs, const Spec& given) : owner_(
                         did_you_mean(text, found->spec.choices));
     }
     found->value = *value;
+    if (auto* real = std::get_if<double>(&found->value); real != nullptr && *real == 0) {
+      found->is_minus_zero = std::signbit(*real);
+      *real = 0;
+    }
   }
   check_together();
 }
 
 void Params::check_together() const {
-  for (const auto& [spec, value] : entries_) {
+  for (const auto& [spec, value, is_minus_zero] : entries_) {
     if (spec.at_most.empty()) continue;
     const int64_t most = integer(spec.at_most);
     if (std::get<int64_t>(value) <= most) continue;
@@ -166,12 +188,13 @@ void Params::throw_unnamed(std::string_view name) const {
               fmt::format("{}: {}={} is declared and has no meaning", owner_, name, text(name)));
 }
 
-std::string Params::text_of(bool defaults_too) const {
+std::string Params::text_of(bool defaults_too, bool with_signs) const {
   std::string text = owner_;
   char separator = ':';
-  for (const auto& [spec, value] : entries_) {
+  for (const auto& [spec, value, is_minus_zero] : entries_) {
     if ((!defaults_too || spec.added_later) && value == spec.fallback) continue;
-    text += fmt::format("{}{}={}", separator, spec.name, to_text(value));
+    const char* sign = with_signs && is_minus_zero ? "-" : "";
+    text += fmt::format("{}{}={}{}", separator, spec.name, sign, to_text(value));
     separator = ',';
   }
   return text;
@@ -180,5 +203,9 @@ std::string Params::text_of(bool defaults_too) const {
 std::string Params::to_string() const { return text_of(/*defaults_too=*/false); }
 
 std::string Params::full_text() const { return text_of(/*defaults_too=*/true); }
+
+std::string Params::text_with_signs() const {
+  return text_of(/*defaults_too=*/true, /*with_signs=*/true);
+}
 
 }  // namespace approx

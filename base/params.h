@@ -37,6 +37,9 @@ struct ParamSpec {
 void to_json(Json& json, const ParamSpec& spec);
 void from_json(const Json& json, ParamSpec& spec);
 
+// A text of this grammar with every -0 as 0; a text of another grammar as it is.
+std::string without_signs_of_zeros(std::string_view text);
+
 // What a user wrote, cut into its parts and not yet checked against any declaration.
 struct Spec {
   std::string name;
@@ -81,15 +84,20 @@ class Params {
   // spelled out and a default left out are the same run, and what a worker is given.
   std::string full_text() const;
 
+  // full_text with the sign of zeros that were written with one, "ratio=-0": what it was until -0
+  // and 0 became one value.
+  std::string text_with_signs() const;
+
  private:
   struct Entry {
     ParamSpec spec;
     Value value;
+    bool is_minus_zero = false;  // as it was written; the value is 0
   };
 
   const Entry& entry(std::string_view name) const;
   void check_together() const;
-  std::string text_of(bool defaults_too) const;
+  std::string text_of(bool defaults_too, bool with_signs = false) const;
   [[noreturn]] void throw_unnamed(std::string_view name) const;
 
   template <typename T>

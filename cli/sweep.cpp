@@ -17,6 +17,7 @@
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/plan.h"
 #include "cli/sweep/possible.h"
+#include "cli/sweep/spelling.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep_commands.h"
 #include "cli/sweep_flags.h"
@@ -128,7 +129,8 @@ std::vector<std::string> take_rates(Experiment& experiment, const std::string& d
   return take_tuned_rates(experiment, stored_accuracy(db), Catalogue::embedded(), checksums);
 }
 
-void say_rates(const Experiment& experiment, const std::vector<std::string>& lines) {
+// On stderr, which is no part of a plan.
+void say(const Experiment& experiment, const std::vector<std::string>& lines) {
   for (const auto& line : lines) {
     std::fputs(fmt::format("{}: {}\n", experiment.id, line).c_str(), stderr);
   }
@@ -186,7 +188,11 @@ Experiment planned(const SweepFlags& flags, const GlobalOptions& options,
   choose_runs(experiment, flags.patterns);
   exclude_unserved(experiment);
   if (!flags.dry_run) check_rates(experiment);
-  say_rates(experiment, rates);
+  say(experiment, rates);
+  if (auto* trainings = std::get_if<Trainings>(&experiment.work)) {
+    say(experiment, idle_lines(trainings->runs));
+    keep_stored_keys(trainings->runs, options.db);
+  }
   return experiment;
 }
 
@@ -257,7 +263,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     const int code = finish_sweep(experiment, result);
     if (flags->tune) {
       auto tuned = load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
-      say_rates(tuned, take_rates(tuned, options.db, checksums));
+      say(tuned, take_rates(tuned, options.db, checksums));
     }
     if (code != 0) throw Exit{code};
   });

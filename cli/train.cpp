@@ -9,6 +9,7 @@
 #include "cli/ranks/job.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/possible.h"
+#include "cli/sweep/spelling.h"
 #include "cli/sweep/worker.h"
 #include "cli/sweep_flags.h"
 #include "cli/sweep_outcome.h"
@@ -117,7 +118,12 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
   if (!experiment.runs()[0].excluded.empty()) {
     throw usage_error("train: this run cannot be done: {}", experiment.runs()[0].excluded);
   }
-  const PlannedRun& planned = experiment.runs()[0];
+  auto& runs = std::get<Trainings>(experiment.work).runs;
+  for (const auto& line : idle_lines(runs)) {
+    std::fputs(fmt::format("approxtrain: {}\n", line).c_str(), stderr);
+  }
+  keep_stored_keys(runs, options.db);
+  const PlannedRun& planned = runs[0];
   const SweepResult result = run_experiment(experiment, options, flags.sweep);
   const int64_t run_id = RunStore(options.db, RunStore::Mode::kRead).status(planned.key).run_id;
   if (run_id > 0) print_row(planned, run_details(options.db, run_id), flags.format);

@@ -17,7 +17,7 @@ approx_test(plain_test
     ${CMAKE_SOURCE_DIR}/cli/sweep/library_watch.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/machine_cores.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/machine_name.cpp
     ${CMAKE_SOURCE_DIR}/cli/sweep/memory_kills.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/observed.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/run_queue.cpp
+    ${CMAKE_SOURCE_DIR}/cli/sweep/run_queue.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/spelling.cpp
     ${CMAKE_SOURCE_DIR}/cli/slurm/request.cpp ${CMAKE_SOURCE_DIR}/cli/slurm/script.cpp
     ${CMAKE_SOURCE_DIR}/cli/slurm/split.cpp
     ${CMAKE_SOURCE_DIR}/cli/bench/choices.cpp ${CMAKE_SOURCE_DIR}/cli/bench/network_shapes.cpp

@@ -209,6 +209,12 @@ SlurmTask read_task_file(const std::string& folder, int64_t task,
     const std::string submitted = run.key;
     set_keys(run, dataset_sha256(run.config.dataset), Catalogue::embedded());
     if (run.key == submitted) continue;
+    // What the store has under an earlier key keeps it.
+    if (const auto same = std::ranges::find(run.same_keys, submitted);
+        same != run.same_keys.end()) {
+      std::swap(run.key, *same);
+      continue;
+    }
     throw usage_error(
         "{}: run {} would be {} here: the program or the data set {} is not the one that the sweep "
         "was submitted with; submit it again",

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "core/config/slice_union.h"
 
 namespace approx {
 namespace {
@@ -94,6 +96,24 @@ std::vector<LayerTerm> parse_layers(std::string_view text) {
     terms.push_back({key == "kind" ? LayerTerm::What::kKind : LayerTerm::What::kName, {}, glob});
   }
   return terms;
+}
+
+std::string canonical_layers(std::string_view text) {
+  std::vector<Slice> slices;
+  std::set<std::string> patterns;
+  for (const auto& term : parse_layers(text)) {
+    if (term.what == LayerTerm::What::kSlice) {
+      slices.push_back(term.slice);
+    } else {
+      patterns.insert(term.to_string());
+    }
+  }
+  std::vector<std::string> terms;
+  if (!slices.empty()) {
+    for (const auto& slice : canonical_union(slices)) terms.push_back(to_text(slice));
+  }
+  terms.insert(terms.end(), patterns.begin(), patterns.end());
+  return fmt::format("{}", fmt::join(terms, "+"));
 }
 
 std::vector<bool> select_layers(std::string_view text, const std::vector<LayerInfo>& layers) {

@@ -26,6 +26,12 @@ struct LayerTerm {
 // Error(kUsage) begins with `layers = "..."`.
 std::vector<LayerTerm> parse_layers(std::string_view text);
 
+// The one spelling of every text that selects the same layers of any network: "6,4,2", "2,4,6,4"
+// and "2:7:2" are one. Terms by kind and name stand behind the numbers, in alphabetical order. A
+// text of one term is what its to_string() says, but for a stop that is just above the last number.
+// Throws as parse_layers.
+std::string canonical_layers(std::string_view text);
+
 // For each layer whether a term matches it. Throws Error(kUsage) for a term that matches none,
 // saying what there is.
 std::vector<bool> select_layers(std::string_view text, const std::vector<LayerInfo>& layers);

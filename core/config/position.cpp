@@ -81,4 +81,10 @@ std::string to_text(const Position& position) {
   return fmt::format("{}{}", position.value, kUnits[static_cast<size_t>(position.unit)]);
 }
 
+std::string position_with_signs(std::string_view text) {
+  const auto position = parse_position(text);
+  if (position.unit != Position::Unit::kPlateau) return to_text(position);
+  return Params(plateau_params(), parse_spec(trim(text))).text_with_signs();
+}
+
 }  // namespace approx

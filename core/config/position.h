@@ -31,4 +31,7 @@ Position parse_position(std::string_view text);  // throws Error(kUsage)
 // The one spelling of everything that means the same.
 std::string to_text(const Position& position);
 
+// The spelling of before -0 and 0 were one delta of a plateau. Throws Error(kUsage).
+std::string position_with_signs(std::string_view text);
+
 }  // namespace approx

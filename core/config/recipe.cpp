@@ -143,41 +143,99 @@ std::vector<std::string> beyond_the_end(const Recipe& recipe) {
   return lines;
 }
 
-bool takes_part(const Recipe& recipe, std::string_view setting) {
-  using Has = std::function<bool(const Recipe&)>;
-  static const Has sgd = [](const Recipe& r) { return r.optimizer == UpdateRule::kSgd; };
-  static const Has adam = [](const Recipe& r) { return r.optimizer == UpdateRule::kAdam; };
-  static const Has random = [](const Recipe& r) { return r.crop == CropKind::kRandomResized; };
-  static const Has grows = [](const Recipe& r) { return r.start_size > 0; };
-  const auto under = [](RateSchedule schedule) -> Has {
-    return [schedule](const Recipe& r) { return r.lr_schedule == schedule; };
+namespace {
+
+// When a setting has a meaning, and the setting that decides it.
+struct Demand {
+  std::string_view decided_by;
+  std::function<bool(const Recipe&)> holds;
+};
+
+std::map<std::string_view, std::vector<Demand>> make_demands() {
+  const Demand sgd{"optimizer", [](const Recipe& r) { return r.optimizer == UpdateRule::kSgd; }};
+  const Demand adam{"optimizer", [](const Recipe& r) { return r.optimizer == UpdateRule::kAdam; }};
+  const Demand random{"crop", [](const Recipe& r) { return r.crop == CropKind::kRandomResized; }};
+  const Demand padded{"crop", [](const Recipe& r) { return r.crop == CropKind::kPadded; }};
+  const Demand pads{"crop_padding", [](const Recipe& r) { return r.crop_padding > 0; }};
+  const Demand grows{"start_size", [](const Recipe& r) { return r.start_size > 0; }};
+  const Demand decays{"weight_decay", [](const Recipe& r) { return r.weight_decay > 0; }};
+  const auto under = [](std::vector<RateSchedule> schedules) {
+    return Demand{"lr_schedule", [schedules = std::move(schedules)](const Recipe& r) {
+                    return std::ranges::find(schedules, r.lr_schedule) != schedules.end();
+                  }};
   };
-  static const std::map<std::string_view, Has> conditions = {
-      {"momentum", sgd},
-      {"nesterov", sgd},
-      {"beta1", adam},
-      {"beta2", adam},
-      {"epsilon", adam},
-      {"decay_norm", [](const Recipe& r) { return r.weight_decay > 0; }},
-      {"decay",
-       [](const Recipe& r) {
-         return r.lr_schedule == RateSchedule::kExponential ||
-                r.lr_schedule == RateSchedule::kStep || r.lr_schedule == RateSchedule::kMilestones;
-       }},
-      {"decay_epochs", under(RateSchedule::kStep)},
-      {"milestones", under(RateSchedule::kMilestones)},
-      {"peak_epoch", under(RateSchedule::kTriangular)},
-      {"warmup", under(RateSchedule::kOneCycle)},
-      {"last_epoch", [](const Recipe& r) { return r.last_epoch < 1; }},
-      {"norm_examples", [](const Recipe& r) { return r.norm_examples > 0; }},
-      {"padding_mode", [](const Recipe& r) { return r.crop_padding > 0; }},
-      {"crop_scale_min", random},
-      {"crop_scale_max", random},
-      {"crop_ratio_min", random},
-      {"grow_from", grows},
-      {"grow_until", grows}};
-  const auto condition = conditions.find(setting);
-  return condition == conditions.end() || condition->second(recipe);
+  using enum RateSchedule;
+  return {
+      {"momentum", {sgd}},
+      {"nesterov", {sgd}},
+      {"beta1", {adam}},
+      {"beta2", {adam}},
+      {"epsilon", {adam}},
+      {"decay_norm", {decays}},
+      {"decay", {under({kExponential, kStep, kMilestones})}},
+      {"decay_epochs", {under({kStep})}},
+      {"milestones", {under({kMilestones})}},
+      {"peak_epoch", {under({kTriangular})}},
+      {"warmup", {under({kOneCycle})}},
+      // Their defaults are no choice: runs were stored before there was another.
+      {"last_epoch", {{"last_epoch", [](const Recipe& r) { return r.last_epoch < 1; }}}},
+      {"norm_examples", {{"norm_examples", [](const Recipe& r) { return r.norm_examples > 0; }}}},
+      {"crop_padding", {padded}},
+      {"padding_mode", {padded, pads}},
+      {"crop_scale_min", {random}},
+      {"crop_scale_max", {random}},
+      {"crop_ratio_min", {random}},
+      {"grow_from", {grows}},
+      {"grow_until", {grows}}};
+}
+
+// Of a setting all must hold; without one it always has a meaning.
+const std::vector<Demand>& demands_of(std::string_view setting) {
+  static const auto demands = make_demands();
+  static const std::vector<Demand> none;
+  const auto found = demands.find(setting);
+  return found == demands.end() ? none : found->second;
+}
+
+std::string value_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+const Setting<Recipe>& setting_of(std::string_view name) {
+  const auto& settings = recipe_settings();
+  return *std::ranges::find(settings, name, [](const auto& each) { return each.spec.name; });
+}
+
+}  // namespace
+
+bool takes_part(const Recipe& recipe, std::string_view setting) {
+  return std::ranges::all_of(demands_of(setting),
+                             [&](const Demand& each) { return each.holds(recipe); });
+}
+
+std::vector<IdleSetting> idle_settings(const Recipe& recipe) {
+  std::vector<IdleSetting> idle;
+  for (const auto& setting : recipe_settings()) {
+    for (const auto& demand : demands_of(setting.spec.name)) {
+      if (demand.holds(recipe) || setting.at_default(recipe)) continue;
+      const Json decides = setting_of(demand.decided_by).get(recipe);
+      idle.push_back({.name = setting.spec.name,
+                      .value = value_text(setting.get(recipe)),
+                      .why = fmt::format("{} = {}", demand.decided_by, value_text(decides))});
+      break;
+    }
+  }
+  return idle;
+}
+
+Recipe canonical(const Recipe& recipe) {
+  Json defaults = Json::object();
+  for (const auto& idle : idle_settings(recipe)) {
+    defaults[idle.name] = setting_of(idle.name).get(Recipe());
+  }
+  Recipe made = recipe;
+  if (!defaults.empty()) from_json(defaults, made);
+  return made;
 }
 
 void to_json(Json& json, const Recipe& recipe) {

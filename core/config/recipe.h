@@ -1,7 +1,9 @@
 // How a network is trained: the settings of a recipe, and the words for those that are choices.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -124,8 +126,23 @@ std::vector<ParamSpec> recipe_specs();
 // Throws Error(kUsage) where settings contradict each other.
 void check(const Recipe& recipe);
 
-// Whether a setting has a meaning beside the others: there is no momentum under Adam.
+// Whether a setting has a meaning beside the others: there is no momentum under Adam. What has none
+// is in no run key, and reports take it for its default.
 bool takes_part(const Recipe& recipe, std::string_view setting);
+
+// A setting that takes no part and is not at its default, as texts.
+struct IdleSetting {
+  std::string name, value;
+  std::string why;  // the setting that leaves it out: "lr_schedule = constant"
+
+  auto operator<=>(const IdleSetting&) const = default;
+};
+
+// Those of a recipe, in the order of their declarations.
+std::vector<IdleSetting> idle_settings(const Recipe& recipe);
+
+// The one recipe of everything that trains alike: idle settings are at their defaults.
+Recipe canonical(const Recipe& recipe);
 
 // Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
 // or a value out of range.

@@ -9,6 +9,7 @@
 #include "core/config/layer_selector.h"
 #include "core/config/position.h"
 #include "core/config/slice.h"
+#include "core/config/slice_union.h"
 
 namespace approx {
 namespace {
@@ -161,20 +162,46 @@ int64_t first_step(const Rule& rule, int64_t steps_per_epoch, int64_t total_step
 }
 
 Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue) {
-  Rule canonical;
+  Rule canonical = respelled(rule);
   canonical.method = resolved_method(rule, method, catalogue);
   canonical.products = resolved_products(rule, canonical.method, catalogue);
-  canonical.layers.clear();
-  for (const auto& term : parse_layers(rule.layers)) {
-    if (!canonical.layers.empty()) canonical.layers += '+';
-    canonical.layers += term.to_string();
-  }
-  canonical.steps = to_text(parse_steps(rule.steps));
-  if (const auto ranks = parse_ranks(rule.ranks); ranks != Slice())
-    canonical.ranks = to_text(ranks);
-  if (const auto from = beginning(rule)) canonical.from = to_text(*from);
-  if (const auto until = ending(rule)) canonical.until = to_text(*until);
   return canonical;
+}
+
+Rule canonical_rule_before(const Rule& rule, std::string_view method, const Catalogue& catalogue) {
+  Rule before;
+  before.method = resolved_method(rule, method, catalogue);
+  before.products = resolved_products(rule, before.method, catalogue);
+  before.method =
+      catalogue.method_params(rule.method.empty() ? method : rule.method).text_with_signs();
+  before.layers.clear();
+  for (const auto& term : parse_layers(rule.layers)) {
+    if (!before.layers.empty()) before.layers += '+';
+    before.layers += term.to_string();
+  }
+  before.steps = to_text(parse_steps(rule.steps));
+  if (const auto ranks = parse_ranks(rule.ranks); ranks != Slice()) before.ranks = to_text(ranks);
+  if (beginning(rule)) before.from = position_with_signs(rule.from);
+  if (ending(rule)) before.until = position_with_signs(rule.until);
+  return before;
+}
+
+Rule respelled(const Rule& rule) {
+  Rule made;
+  made.method = rule.method;
+  for (const auto product : kAllProducts) {
+    if (std::ranges::find(rule.products, product) != rule.products.end()) {
+      made.products.push_back(product);
+    }
+  }
+  made.layers = canonical_layers(rule.layers);
+  made.steps = to_text(canonical_union({parse_steps(rule.steps)}).front());
+  if (const auto ranks = parse_ranks(rule.ranks); ranks != Slice()) {
+    made.ranks = to_text(canonical_union({ranks}).front());
+  }
+  if (const auto from = beginning(rule)) made.from = to_text(*from);
+  if (const auto until = ending(rule)) made.until = to_text(*until);
+  return made;
 }
 
 void check_rule(const Rule& rule, const Catalogue& catalogue) {

@@ -39,8 +39,17 @@ Product parse_product(std::string_view text);  // throws Error(kUsage)
 void check_rule(const Rule& rule, const Catalogue& catalogue);
 
 // The one spelling of everything that means the same, for run keys: method and products are filled
-// in, selectors normalised. Throws Error(kUsage).
+// in, selectors respelled. Throws Error(kUsage).
 Rule canonical_rule(const Rule& rule, std::string_view method, const Catalogue& catalogue);
+
+// The same as keys had it until layers in another order, layers that are named twice and zeros with
+// a sign became one spelling. Throws Error(kUsage).
+Rule canonical_rule_before(const Rule& rule, std::string_view method, const Catalogue& catalogue);
+
+// The rule with its products in their order and its layers, steps, ranks and window in the one
+// spelling of what means the same, whatever the network; its method is as it was. Throws
+// Error(kUsage).
+Rule respelled(const Rule& rule);
 
 // The full text of the method that a rule means, "dense" for the exact one; `method` is the run's.
 // Throws Error(kUsage) for an unknown one, and for "mixed" where the rule names none of its own.

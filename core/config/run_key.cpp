@@ -34,55 +34,62 @@ struct Versions {
   }
 };
 
-std::string key_by(const Versions& by, const RunConfig& config, std::string_view dataset_sha256,
-                   const Catalogue& catalogue) {
-  Json json = config;
-  json["network"] = catalogue.network_params(config.network).full_text();
-  const std::string method = catalogue.method_params(config.method).full_text();
-  json["method"] = method;
-  std::vector<Rule> rules;
-  if (!is_dense(method)) {
-    for (const auto& rule : config.schedule) {
-      rules.push_back(canonical_rule(rule, config.method, catalogue));
-    }
+// How the settings of a key are spelt.
+enum class Spelling {
+  kCanonical,  // equal runs have one
+  kBefore      // as keys had them until settings that take no part were left out
+};
+
+// What decides which ranks a rule is about, where it is not all of them.
+std::string ranks_in_effect(const Rule& rule, int64_t ranks) {
+  const Slice slice = parse_ranks(rule.ranks);
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    if (!slice.contains(rank)) return rule.ranks;
   }
-  json["schedule"] = rules;
+  return "";
+}
+
+std::vector<Rule> rules_of(const RunConfig& config, const Catalogue& catalogue, Spelling spelling) {
+  std::vector<Rule> rules;
+  if (is_dense(config.method)) return rules;
+  for (const auto& rule : config.schedule) {
+    if (spelling == Spelling::kBefore) {
+      rules.push_back(canonical_rule_before(rule, config.method, catalogue));
+      continue;
+    }
+    rules.push_back(canonical_rule(rule, config.method, catalogue));
+    rules.back().ranks = ranks_in_effect(rules.back(), config.ranks);
+  }
+  return rules;
+}
+
+// -0 is 0.
+void drop_signs_of_zeros(Json& json) {
+  if (json.is_number_float() && json.get<double>() == 0) json = 0.0;
+  if (!json.is_structured()) return;
+  for (auto& value : json) drop_signs_of_zeros(value);
+}
+
+// All of a key that follows from the configuration alone, but for the table of rules.
+Json settings_of_key(const RunConfig& config, const Catalogue& catalogue, Spelling spelling) {
+  const bool before = spelling == Spelling::kBefore;
+  const auto text = [before](const Params& params) {
+    return before ? params.text_with_signs() : params.full_text();
+  };
+  Json json = config;
+  if (!before) json["recipe"] = canonical(config.recipe);
+  json["network"] = text(catalogue.network_params(config.network));
+  json["method"] = text(catalogue.method_params(config.method));
+  json["schedule"] = rules_of(config, catalogue, spelling);
   for (const auto& spec : run_specs()) {
     if (!takes_part(config, spec.name)) json.erase(spec.name);
   }
   json.erase("kernel_rules");
-  const auto rules_id =
-      kernel_rules_id(config.kernel_rules, is_by_builtin_rules(config) ? by.builtin_rules : 1);
-  if (!rules_id.empty()) json["kernel_rules"] = rules_id;
-  Json versions = Json::object();
-  const bool half = is_half(config.precision);
-  const auto add_version = [&](const std::string& text) {
-    const auto& info = catalogue.method(parse_spec(text).name);
-    const auto [version, half_version] = by.of(info);
-    versions["method " + info.name] = version;
-    if (half && half_version > 1) {
-      versions["method " + info.name + " in half precision"] = half_version;
-    }
-  };
-  add_version(config.method);
-  for (const auto& rule : rules) add_version(rule.method);
-  const auto add_network = [&versions, &catalogue](const std::string& text) {
-    const auto& info = catalogue.network(parse_spec(text).name);
-    versions["network " + info.name] = info.version;
-  };
-  add_network(config.network);
-  // Since version 2 batch norms keep the precision of floats between what they read and write.
-  if (half && config.operators == OperatorSet::kBest) versions["operators in half precision"] = 2;
   if (json.contains("timed_against")) {
-    json["timed_against"] = catalogue.network_params(config.timed_against).full_text();
-    add_network(config.timed_against);
+    json["timed_against"] = text(catalogue.network_params(config.timed_against));
   }
-  versions["result format"] = kResultFormat;
-  json["versions"] = versions;
-  json["dataset_sha256"] = dataset_sha256;
-  // nlohmann's objects keep their keys sorted and its doubles the shortest text that reads back as
-  // the same number: equal settings have one text.
-  return sha256_hex(json.dump());
+  if (!before) drop_signs_of_zeros(json);
+  return json;
 }
 
 // The names of the methods whose versions are in a key.
@@ -93,6 +100,37 @@ std::set<std::string> methods_of(const RunConfig& config) {
     if (!rule.method.empty()) names.insert(parse_spec(rule.method).name);
   }
   return names;
+}
+
+std::string key_by(const Versions& by, Json json, const RunConfig& config,
+                   std::string_view dataset_sha256, const Catalogue& catalogue) {
+  const auto rules_id =
+      kernel_rules_id(config.kernel_rules, is_by_builtin_rules(config) ? by.builtin_rules : 1);
+  if (!rules_id.empty()) json["kernel_rules"] = rules_id;
+  Json versions = Json::object();
+  const bool half = is_half(config.precision);
+  for (const auto& name : methods_of(config)) {
+    const auto& info = catalogue.method(name);
+    const auto [version, half_version] = by.of(info);
+    versions["method " + info.name] = version;
+    if (half && half_version > 1) {
+      versions["method " + info.name + " in half precision"] = half_version;
+    }
+  }
+  const auto add_network = [&versions, &catalogue](const std::string& text) {
+    const auto& info = catalogue.network(parse_spec(text).name);
+    versions["network " + info.name] = info.version;
+  };
+  add_network(config.network);
+  // Since version 2 batch norms keep the precision of floats between what they read and write.
+  if (half && config.operators == OperatorSet::kBest) versions["operators in half precision"] = 2;
+  if (json.contains("timed_against")) add_network(config.timed_against);
+  versions["result format"] = kResultFormat;
+  json["versions"] = versions;
+  json["dataset_sha256"] = dataset_sha256;
+  // nlohmann's objects keep their keys sorted and its doubles the shortest text that reads back as
+  // the same number: equal settings have one text.
+  return sha256_hex(json.dump());
 }
 
 constexpr size_t kMostKeys = 64;
@@ -128,18 +166,26 @@ std::vector<Versions> versions_that_count(const RunConfig& config, const Catalog
 
 std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
                     const Catalogue& catalogue) {
-  return key_by({.builtin_rules = kernel_rules_version(), .of_methods = {}}, config, dataset_sha256,
+  return key_by({.builtin_rules = kernel_rules_version(), .of_methods = {}},
+                settings_of_key(config, catalogue, Spelling::kCanonical), config, dataset_sha256,
                 catalogue);
 }
 
 std::vector<EarlierKey> earlier_keys(const RunConfig& config, std::string_view dataset_sha256,
                                      const Catalogue& catalogue) {
+  std::vector<Json> spellings = {settings_of_key(config, catalogue, Spelling::kCanonical)};
+  Json before = settings_of_key(config, catalogue, Spelling::kBefore);
+  // Compared as texts: to numbers -0 and 0 are equal.
+  if (before.dump() != spellings[0].dump()) spellings.push_back(std::move(before));
   const auto versions = versions_that_count(config, catalogue);
   std::vector<EarlierKey> keys;
-  for (size_t i = 1; i < versions.size(); ++i) {
-    keys.push_back({.key = key_by(versions[i], config, dataset_sha256, catalogue),
-                    .other_rules = versions[i].builtin_rules != kernel_rules_version(),
-                    .other_version = !versions[i].of_methods.empty()});
+  for (size_t v = 0; v < versions.size(); ++v) {
+    for (size_t s = 0; s < spellings.size(); ++s) {
+      if (v + s == 0) continue;  // run_key
+      keys.push_back({.key = key_by(versions[v], spellings[s], config, dataset_sha256, catalogue),
+                      .other_rules = versions[v].builtin_rules != kernel_rules_version(),
+                      .other_version = !versions[v].of_methods.empty()});
+    }
   }
   return keys;
 }

@@ -369,7 +369,12 @@ std::vector<std::string> labels_along(std::string_view axis, const std::vector<P
 
 void set_keys(PlannedRun& run, std::string_view dataset_sha256, const Catalogue& catalogue) {
   run.key = run_key(run.config, dataset_sha256, catalogue);
-  run.earlier_keys = earlier_run_keys(run.config, dataset_sha256, catalogue);
+  run.earlier_keys.clear();
+  run.same_keys.clear();
+  for (auto& earlier : earlier_keys(run.config, dataset_sha256, catalogue)) {
+    if (!earlier.other_rules && !earlier.other_version) run.same_keys.push_back(earlier.key);
+    run.earlier_keys.push_back(std::move(earlier.key));
+  }
 }
 
 Expansion expand(const Grid& grid, const Catalogue& catalogue) {

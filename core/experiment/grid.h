@@ -82,8 +82,9 @@ std::string run_text(const LabelKey& row, const std::string& dataset, int64_t se
 // One cell x seed of the grid, with the labels that tables show.
 struct PlannedRun {
   RunConfig config;
-  std::string key;                                          // run_key
-  std::vector<std::string> earlier_keys;                    // earlier_run_keys
+  std::string key;                        // run_key
+  std::vector<std::string> earlier_keys;  // earlier_run_keys
+  std::vector<std::string> same_keys;     // those of the very same run, which was spelt otherwise
   std::string method_label, schedule_label, network_label;  // a dense run has no schedule: ""
   std::string excluded;  // the reason, where the file excludes it or it cannot run; else ""
   // Whether nothing says how many threads it has, so that they are those of the machine at hand.
@@ -103,7 +104,7 @@ const std::string& label_along(std::string_view axis, const PlannedRun& run);
 // one label, "".
 std::vector<std::string> labels_along(std::string_view axis, const std::vector<PlannedRun>& runs);
 
-// Sets both of a run that can be resolved.
+// Sets all keys of a run that can be resolved.
 void set_keys(PlannedRun& run, std::string_view dataset_sha256, const Catalogue& catalogue);
 
 struct Expansion {

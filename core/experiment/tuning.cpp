@@ -26,8 +26,8 @@ RunConfig arm_of(RunConfig config) {
 
 // The candidates of one arm, each with its mean over the seeds; nothing where a run is missing.
 std::optional<std::vector<Candidate>> candidates_of(
-    const RunConfig& arm, const Tuning& tuning, const HeldOutAccuracy& accuracy,
-    const std::function<std::string(const RunConfig&)>& key_of) {
+    const RunConfig& arm, const Tuning& tuning,
+    const std::function<std::optional<double>(const RunConfig&)>& accuracy) {
   std::vector<Candidate> candidates;
   for (const double rate : tuning.learning_rates) {
     Candidate& candidate = candidates.emplace_back(Candidate{.learning_rate = rate});
@@ -35,7 +35,7 @@ std::optional<std::vector<Candidate>> candidates_of(
       RunConfig config = arm;
       config.recipe.learning_rate = rate;
       config.seed = seed;
-      const auto reached = accuracy(key_of(config));
+      const auto reached = accuracy(config);
       if (!reached) return std::nullopt;
       candidate.accuracy += *reached / static_cast<double>(tuning.seeds.size());
       ++candidate.seeds;
@@ -108,8 +108,15 @@ std::vector<std::string> take_tuned_rates(
   auto* trainings = std::get_if<Trainings>(&experiment.work);
   if (!experiment.tuning || trainings == nullptr) return lines;
   const Tuning& tuning = *experiment.tuning;
-  const auto key_of = [&](const RunConfig& config) {
-    return run_key(config, checksum(config.dataset), catalogue);
+  const auto accuracy_of = [&](const RunConfig& config) {
+    const auto sha256 = checksum(config.dataset);
+    auto reached = accuracy(run_key(config, sha256, catalogue));
+    if (reached) return reached;
+    for (const auto& key : earlier_run_keys(config, sha256, catalogue)) {
+      reached = accuracy(key);
+      if (reached) break;
+    }
+    return reached;
   };
   std::map<std::string, std::optional<std::vector<Candidate>>> known;  // by arm
   for (auto& run : trainings->runs) {
@@ -117,7 +124,7 @@ std::vector<std::string> take_tuned_rates(
     const RunConfig arm = arm_of(run.config);
     const auto [at, is_new] = known.try_emplace(Json(arm).dump());
     if (is_new) {
-      at->second = candidates_of(arm, tuning, accuracy, key_of);
+      at->second = candidates_of(arm, tuning, accuracy_of);
       lines.push_back(fmt::format("{}: {}", name_of(run),
                                   at->second ? line_of(*at->second, tuning) : "not tuned yet"));
     }

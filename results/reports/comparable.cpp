@@ -27,8 +27,6 @@ void add_settings(std::string& text, const RunConfig& ours, const RunConfig& pap
   for (const auto name : names) add(text, name, value_in(mine, name), value_in(theirs, name));
 }
 
-std::string schedule_text(const RunConfig& config) { return Json(config.schedule).dump(); }
-
 bool names(const std::vector<std::string>& labels, const std::string& label) {
   return labels.empty() || std::count(labels.begin(), labels.end(), label) > 0;
 }
@@ -39,7 +37,7 @@ std::string other_method(const RunConfig& ours, const RunConfig& paper) {
   std::string text;
   add(text, "network", ours.network, paper.network);
   add(text, "method", ours.method, paper.method);
-  if (schedule_text(ours) != schedule_text(paper)) {
+  if (schedule_text(ours.schedule) != schedule_text(paper.schedule)) {
     text += fmt::format("{}another schedule", text.empty() ? "" : "; ");
   }
   return text;

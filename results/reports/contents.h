@@ -26,6 +26,10 @@ std::string setting_of(const Settings& settings, std::string_view name);
 // Those of a planned run, as a cell of it has them.
 Settings settings_of(const RunConfig& config);
 
+// The rules of a run as a cell of it has them: JSON in the one spelling of what means the same
+// (respelled in core/config/rule.h).
+std::string schedule_text(const std::vector<Rule>& rules);
+
 inline constexpr double kNsPerSecond = 1e9;
 inline constexpr std::string_view kLearningRate = "learning_rate";  // as a setting
 
@@ -56,6 +60,7 @@ struct Cell {
   bool planned = false;  // read_item_contents: it is a run that the item plans now
   std::string purpose, method, schedule, network, dataset, split;
   std::string recipe, setting;  // setting: all that must be equal, as one text
+  std::string written;          // recipe, schedule and method as the run was stored with them
   bool tuned = false;           // its learning rate was chosen for its row, and is not in `setting`
   std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
   bool stock = false;           // computed by LibTorch's own operators (OperatorSet::kLibrary)

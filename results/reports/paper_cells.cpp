@@ -183,7 +183,7 @@ std::string PaperCells::other_settings(const Row& row, Place at) const {
   if (!text.empty()) return "made with other settings than the item's: " + text;
   const bool same = run != nullptr && run->config.method == cell.method &&
                     run->config.network == cell.network && run->config.dataset == cell.dataset &&
-                    Json(run->config.schedule).dump() == cell.schedule;
+                    schedule_text(run->config.schedule) == cell.schedule;
   return same ? "made with an earlier version of the method, the network or the data"
               : "made with other settings than the item's";
 }

@@ -4,19 +4,34 @@
 #include <set>
 #include <tuple>
 
+#include "base/error.h"
 #include "results/reports/earlier_versions.h"
 #include "results/reports/sound_numbers.h"
 
 namespace approx {
 namespace {
 
+// With settings that take no part at their defaults. What this program does not read stays as it
+// is.
+Json in_effect(Json recipe) {
+  try {
+    const Json canonical_recipe = canonical(recipe.get<Recipe>());
+    for (auto& [key, value] : recipe.items()) {
+      if (canonical_recipe.contains(key)) value = canonical_recipe[key];
+    }
+  } catch (const Error&) {
+  }
+  return recipe;
+}
+
 // Recipes are JSON objects; anything else stands for itself.
 void add_recipe(const std::string& recipe, Settings& settings) {
-  const Json json = Json::parse(recipe, nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(recipe, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
     settings.emplace_back("recipe", recipe);
     return;
   }
+  json = in_effect(std::move(json));
   for (const auto& [key, value] : json.items()) {
     settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
   }
@@ -27,6 +42,17 @@ struct CellTexts {
   std::string split, train_examples, train_subset, batch_size, precision, threads, device, ranks,
       norm_statistics, operators, graphs, kernel_rules, recipe;
 };
+
+// A stored schedule in the spelling of now, where this program reads it.
+std::string respelled_schedule(const std::string& stored) {
+  try {
+    return schedule_text(Json::parse(stored).get<std::vector<Rule>>());
+  } catch (const Error&) {
+    return stored;
+  } catch (const Json::exception&) {
+    return stored;
+  }
+}
 
 // In the order in which tables name them.
 Settings settings_of(const CellTexts& cell) {
@@ -96,13 +122,14 @@ Cell cell_of(SQLite::Statement& row) {
   cell.cell_id = integer_at(row, "cell_id");
   cell.run_key = text_at(row, "run_key");
   cell.purpose = text_at(row, "purpose");
-  cell.method = text_at(row, "method");
-  cell.schedule = text_at(row, "schedule");
+  cell.method = without_signs_of_zeros(text_at(row, "method"));
+  cell.schedule = respelled_schedule(text_at(row, "schedule"));
   cell.network = text_at(row, "network");
   cell.dataset = text_at(row, "dataset");
   cell.seed = integer_at(row, "seed");
   cell.split = text_at(row, "split");
   cell.recipe = text_at(row, "recipe");
+  cell.written = cell.recipe + text_at(row, "schedule") + text_at(row, "method");
   cell.batch_size = integer_at(row, "batch_size");
   cell.timed_against = text_at(row, "timed_against");
   cell.blocks = text_at(row, "blocks");
@@ -243,8 +270,9 @@ Age age_of(const Cell& cell) {
 }
 
 // A cell planned again under another key with the same settings is of a later version of the
-// method, the network, the data or the kernel rules: what the earlier one measured is no further
-// seed. Takes the earlier ones out; a line for each method that had some.
+// method, the network, the data or the kernel rules, or its settings were written differently: what
+// the earlier one measured is no further seed. Takes the earlier ones out; a line for each method
+// that had some.
 std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
   using Key = std::tuple<std::string, std::string, std::string, std::string, std::string,
                          std::string, int64_t, std::string, std::string, double>;
@@ -257,21 +285,26 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
     auto& known = newest[key_of(cell)];
     if (known == nullptr || age_of(*known) < age_of(cell)) known = &cell;
   }
-  std::map<std::string, int64_t> dropped;
+  std::map<std::string, int64_t> dropped, doubled;  // by their methods
   std::set<int64_t> kept;
   for (const auto& [key, cell] : newest) kept.insert(cell->cell_id);
   const auto is_old = [&](const Cell& cell) { return !kept.contains(cell.cell_id); };
   for (const auto& cell : cells) {
-    if (is_old(cell) && !cell.runs.empty()) ++dropped[cell.method_label];
+    if (!is_old(cell) || cell.runs.empty()) continue;
+    ++(newest.at(key_of(cell))->written == cell.written ? dropped : doubled)[cell.method_label];
   }
   cells.erase(std::remove_if(cells.begin(), cells.end(), is_old), cells.end());
   std::vector<std::string> lines;
-  for (const auto& [method, count] : dropped) {
-    lines.push_back(
-        fmt::format("left out: {} of {}, measured with earlier data or an earlier version of "
-                    "method, network or kernel rules",
-                    count == 1 ? "a run" : fmt::format("{} runs", count), method));
-  }
+  const auto add = [&lines](const auto& counts, const char* why) {
+    for (const auto& [method, count] : counts) {
+      lines.push_back(fmt::format("left out: {} of {}, {}",
+                                  count == 1 ? "a run" : fmt::format("{} runs", count), method,
+                                  why));
+    }
+  };
+  add(dropped,
+      "measured with earlier data or an earlier version of method, network or kernel rules");
+  add(doubled, "stored a second time with settings that are written differently");
   return lines;
 }
 
@@ -313,6 +346,15 @@ void mark_earlier(std::vector<Cell>& cells, bool of_item) {
 std::string setting_of(const Settings& settings, std::string_view name) {
   const auto found = std::ranges::find(settings, name, &Settings::value_type::first);
   return found == settings.end() ? "" : found->second;
+}
+
+std::string schedule_text(const std::vector<Rule>& rules) {
+  Json json = Json::array();
+  for (const auto& rule : rules) {
+    json.push_back(respelled(rule));
+    json.back()["method"] = without_signs_of_zeros(rule.method);
+  }
+  return json.dump();
 }
 
 Settings settings_of(const RunConfig& config) {

@@ -1070,6 +1070,29 @@ TEST_F(ReportTest, WhatWasTimedAloneHasNoMargin) {
             std::string::npos);
 }
 
+// Stored before equal runs had one key: an idle setting, layers in another order, a zero's sign.
+TEST_F(ReportTest, ARunStoredUnderTwoSpellingsCountsOnce) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(accuracy("dense", seed, {0.9}));
+    for (const char* layers : {"2,4,6", "6,4,2"}) {
+      auto& run = runs.emplace_back(accuracy("random:std=0", seed, {0.8}));
+      run.plan.config.schedule = {Rule{.layers = layers}};
+      run.plan.key += layers;
+      if (layers[0] == '2') continue;
+      run.plan.config.recipe.decay = 0.5;
+      run.plan.config.method = "random:std=-0";
+    }
+  }
+  fill(runs);
+  const Table table = report_table(path_);
+  EXPECT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(count(table, "random:std=0", "n"), 6);
+  EXPECT_EQ(table.notes.back(),
+            "left out: 6 runs of random:std=0, stored a second time with settings that are written "
+            "differently");
+}
+
 TEST_F(ReportTest, ATimingByEarlierKernelRulesIsCalledSo) {
   auto earlier = timing("zero", 2000);
   earlier.environment["engine"].erase("kernel_rules");  // as before there was a second version
