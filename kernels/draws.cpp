@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/argsort.h>
 #include <ATen/ops/bitwise_and.h>
+#include <ATen/ops/bitwise_left_shift.h>
 #include <ATen/ops/bitwise_or.h>
 #include <ATen/ops/bitwise_right_shift.h>
 #include <ATen/ops/bitwise_xor.h>
@@ -45,8 +46,44 @@ at::Tensor uniform_draws(const Rng& rng, at::IntArrayRef sizes, at::Device devic
   return draws;
 }
 
+namespace {
+
+// Exact in a double: 52 bits, the half between two of them, and a power of two.
+constexpr double kFineStep = 0x1p-52;
+
+double fine_uniform(uint32_t high, uint32_t low) {
+  const uint64_t bits = (uint64_t{high} << 20) | (low >> 12);
+  return (static_cast<double>(bits) + 0.5) * kFineStep;
+}
+
+at::Tensor fine_draws(const Rng& rng, at::IntArrayRef sizes, at::Device device) {
+  const int64_t count = c10::multiply_integers(sizes), blocks = (count + 1) / 2;
+  if (!device.is_cpu()) {
+    return as_fine_uniform(random_words(rng, blocks, device)).narrow(0, 0, count).view(sizes);
+  }
+  auto draws = at::empty(sizes, at::TensorOptions().dtype(at::kDouble));
+  auto* out = draws.mutable_data_ptr<double>();
+  constexpr int64_t kGrain = 4096;  // blocks of four words worth waking another thread for
+  at::parallel_for(0, blocks, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto words = rng.block(static_cast<uint32_t>(i));
+      out[2 * i] = fine_uniform(words[0], words[1]);
+      if (2 * i + 1 < count) out[2 * i + 1] = fine_uniform(words[2], words[3]);
+    }
+  });
+  return draws;
+}
+
+}  // namespace
+
+at::Tensor draws_among(const Rng& rng, int64_t candidates, at::IntArrayRef sizes,
+                       at::Device device) {
+  return candidates < kManyCandidates ? uniform_draws(rng, sizes, device)
+                                      : fine_draws(rng, sizes, device);
+}
+
 at::Tensor subset_draws(const Rng& rng, int64_t n, int64_t k, at::Device device) {
-  const auto order = uniform_draws(rng, {n}, device).argsort(/*stable=*/true, 0);
+  const auto order = draws_among(rng, n, {n}, device).argsort(/*stable=*/true, 0);
   return std::get<0>(order.narrow(0, 0, k).sort());
 }
 
@@ -87,6 +124,13 @@ at::Tensor random_words(const Rng& rng, int64_t blocks, at::Device device) {
 // Exact: 23 bits, the half between two of them, and a power of two.
 at::Tensor as_uniform(const at::Tensor& words) {
   return (at::bitwise_right_shift(words, 9).to(at::kFloat) + 0.5) * (1.0 / 8388608.0);
+}
+
+at::Tensor as_fine_uniform(const at::Tensor& words) {
+  const auto pairs = words.reshape({-1, 2});
+  const auto high = at::bitwise_left_shift(pairs.select(1, 0), 20);
+  const auto low = at::bitwise_right_shift(pairs.select(1, 1), 12);
+  return (at::bitwise_or(high, low).to(at::kDouble) + 0.5) * kFineStep;
 }
 
 }  // namespace approx

@@ -33,7 +33,7 @@ class BernoulliCrs final : public DrawingMethod {
   Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const override {
     const auto n = static_cast<double>(scores.numel());
     const auto p = chances(scores, k);
-    const auto u = uniform_draws(rng, {scores.numel()}, scores.device());
+    const auto u = draws_among(rng, scores.numel(), {scores.numel()}, scores.device());
     const auto no_number = scores.isfinite().logical_not();
     const auto taken = (u < p).logical_or(no_number);
     if (has_fixed_size()) {

@@ -29,7 +29,7 @@ class Crs final : public DrawingMethod {
     const int64_t n = scores.numel();
     const auto p = chances(scores);
     const auto edges = p.cumsum(0);
-    const auto u = uniform_draws(rng, {k}, scores.device()).to(at::kDouble) * edges[n - 1];
+    const auto u = draws_among(rng, n, {k}, scores.device()).to(at::kDouble) * edges[n - 1];
     const auto drawn = at::searchsorted(edges, u, /*out_int32=*/false, /*right=*/true);
     // How often each was drawn, [n]; one that is no number counts as drawn. (bincount would ask the
     // device for the largest.)

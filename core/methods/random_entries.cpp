@@ -28,7 +28,9 @@ class RandomEntries final : public PruningMethod {
     const double kept = ratio_ > 0 ? ratio_ * n : static_cast<double>(k_);
     if (kept >= n) return Dense{};
     if (per_batch_) return channels(o, std::max<int64_t>(1, static_cast<int64_t>(kept)), call.rng);
-    const auto u = uniform_draws(call.rng, o.dy.sizes(), o.dy.device());
+    // One entry stays of so many.
+    const auto candidates = static_cast<int64_t>(n / kept);
+    const auto u = draws_among(call.rng, candidates, o.dy.sizes(), o.dy.device());
     return counted(at::where(u < kept / n, o.dy * (n / kept), 0).to(o.dy.scalar_type()));
   }
 

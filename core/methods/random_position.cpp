@@ -31,10 +31,10 @@ class RandomPosition final : public Method {
   static at::Tensor draw(const at::Tensor& plane, int64_t k, const Rng& rng) {
     const int64_t n = plane.size(0), c = plane.size(1), length = plane.size(2);
     if (k == 1) {  // one draw a plane
-      const auto u = uniform_draws(rng, {n, c, 1}, plane.device()).to(at::kDouble);
+      const auto u = draws_among(rng, length, {n, c, 1}, plane.device()).to(at::kDouble);
       return (u * static_cast<double>(length)).floor().clamp_max(length - 1).to(at::kLong);
     }
-    const auto draws = uniform_draws(rng, {n, c, length}, plane.device());
+    const auto draws = draws_among(rng, length, {n, c, length}, plane.device());
     return std::get<1>(draws.sort(/*stable=*/true, -1, /*descending=*/false)).narrow(-1, 0, k);
   }
 
