@@ -1,5 +1,6 @@
 #include "base/unfinished.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,8 @@ TEST(Unfinished, IsRemovedUnlessKept) {
 int ended_by(int number, const std::function<void()>& before, const std::string& path) {
   const pid_t child = ::fork();
   if (child == 0) {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_CORE, &none);
     before();
     const Unfinished made(path + "/folder");
     const Unfinished inside(path + "/folder/file");
