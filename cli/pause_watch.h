@@ -15,8 +15,9 @@ namespace approx {
 // takes some 0.01 % of a core.
 class PauseWatch {
  public:
-  // What it is late by is a pause.
-  static constexpr std::chrono::milliseconds kLate{100};
+  // If it is later than that, its process was paused. Load alone makes it up to 0.1 s late, with
+  // four busy processes to a core.
+  static constexpr std::chrono::milliseconds kLate{250};
 
   PauseWatch();
   ~PauseWatch();
