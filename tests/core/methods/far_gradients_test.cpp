@@ -79,12 +79,13 @@ TEST(FarGradients, AreRescaledAsSmallerOnesAre) {
   for (const auto type : {at::kFloat, at::kBFloat16, at::kDouble}) {
     for (const int64_t side : {3, 28}) {
       at::manual_seed(11);
-      const auto small = at::randn({2, 64, side, side}).to(type).contiguous(kLast);
+      const auto small = at::randn({1, 64, side, side}).to(type).contiguous(kLast);
       const auto large = small * scale;
       for (const auto rescaling : {Rescaling::kPlane, Rescaling::kGroup}) {
         for (const int64_t m : {4, 8, 16, 32}) {
           const NmChoice choice{.n = m / 2, .m = m, .rescaling = rescaling};
           for (const auto how : {Choosing::kFastest, Choosing::kReference, Choosing::kTensors}) {
+            if (how != Choosing::kFastest && m > 4 && side > 3) continue;  // they are slow
             SCOPED_TRACE(fmt::format("{}, side {}, {} of {}, way {}", toString(type), side, m / 2,
                                      m, static_cast<int>(how)));
             EXPECT_TRUE(at::equal(nm_pruned(large, choice, Rng{}, how).dy,
