@@ -72,7 +72,9 @@ struct NormGradient {
 
 // One way to compute the four, for rows [begin, end); registered in a file of its own as
 //   REGISTER_NORM("simd", {moments, apply, sums, gradient}, {...the same of bfloat16}).rank(1);
-// Of those that are no definition the one of least rank is taken.
+// Of those that are no definition the one of least rank is taken. Sums may be added up in float,
+// row after row: of the 256 rows that are asked for at most (fused_norm.cpp), sums of constants
+// were 2.5e-6 off; of up to 64 rows 6e-7.
 template <typename Number>
 struct NormPasses {
   void (*moments)(const NormMoments<Number>&, int64_t begin, int64_t end, float* sum,
