@@ -12,7 +12,7 @@
 namespace approx {
 namespace {
 
-constexpr auto kLast = at::MemoryFormat::ChannelsLast;
+constexpr auto kPixelsFirst = at::MemoryFormat::ChannelsLast;
 
 const std::optional<at::Device>& gpu(std::string* reason) {
   static std::string why;
@@ -35,7 +35,7 @@ const std::optional<at::Device>& gpu(std::string* reason) {
     GTEST_SKIP() << reason;         \
   }
 
-double relative(const at::Tensor& got, const at::Tensor& wanted) {
+double off_by(const at::Tensor& got, const at::Tensor& wanted) {
   const auto a = got.to(at::kCPU, at::kDouble), b = wanted.to(at::kCPU, at::kDouble);
   return ((a - b).abs() / b.abs()).max().item<double>();
 }
@@ -51,19 +51,19 @@ TEST(Cuda, SumsOfManyNumbersAreRight) {
                                    has_huge ? ", one huge" : ""));
           auto dy = at::full({1, channels, pixels, 1}, has_huge ? 1e-3F : 0.1F);
           if (has_huge) dy.select(2, pixels / 3).fill_(1e3F);
-          dy = dy.to(type).contiguous(kLast);
+          dy = dy.to(type).contiguous(kPixelsFirst);
           const auto there = dy.to(*device);
           const auto exact = dy.to(at::kDouble);
           const auto sum = exact.sum({2, 3});
-          EXPECT_LE(relative(plane_peak(there).second.squeeze(-1), sum), 1e-6);
+          EXPECT_LE(off_by(plane_peak(there).second.squeeze(-1), sum), 1e-6);
           if (pixels > 1) {
             const auto peaks = plane_peaks(there, 2, PeakScale::kEqual, 1).second;
-            EXPECT_LE(relative(peaks.select(2, 1), sum / 2), 1e-6);
+            EXPECT_LE(off_by(peaks.select(2, 1), sum / 2), 1e-6);
           }
-          EXPECT_LE(relative(plane_magnitude(there).flatten(1), sum), 1e-6);
-          EXPECT_LE(relative(mean_magnitude(there), exact.mean()), 1e-6);
+          EXPECT_LE(off_by(plane_magnitude(there).flatten(1), sum), 1e-6);
+          EXPECT_LE(off_by(mean_magnitude(there), exact.mean()), 1e-6);
           for (const int64_t dim : {0, 1}) {
-            EXPECT_LE(relative(slice_norms(there, dim), exact.square().sum({1 - dim, 2, 3}).sqrt()),
+            EXPECT_LE(off_by(slice_norms(there, dim), exact.square().sum({1 - dim, 2, 3}).sqrt()),
                       1e-6);
           }
         }
@@ -77,17 +77,17 @@ TEST(Cuda, SumsOfManyNumbersOfANormAreRight) {
   for (const int64_t pixels : {1000, 50176, 1 << 21}) {
     SCOPED_TRACE(pixels);
     // The first pixel is the shift: zero, so that nothing cancels.
-    auto x = at::full({1, 8, pixels, 1}, 0.1F).contiguous(kLast);
+    auto x = at::full({1, 8, pixels, 1}, 0.1F).contiguous(kPixelsFirst);
     x.select(2, 0).fill_(0);
     const auto there = x.to(*device);
     const auto statistics = norm_statistics(there, 1e-5);
     const auto exact = x.to(at::kDouble);
-    EXPECT_LE(relative(statistics.mean, exact.mean({0, 2, 3})), 2e-6);
+    EXPECT_LE(off_by(statistics.mean, exact.mean({0, 2, 3})), 2e-6);
     const auto ones = at::ones({8}).to(*device), zeros = at::zeros({8}).to(*device);
     const auto gradients = norm_backward(at::full_like(there, 0.1F), {}, there, ones, zeros, zeros,
                                          ones, NormTail::kNone);
     const double sum = static_cast<double>(0.1F) * static_cast<double>(pixels);
-    EXPECT_LE(relative(gradients.dbias, at::full({8}, sum, at::kDouble)), 1e-6);
+    EXPECT_LE(off_by(gradients.dbias, at::full({8}, sum, at::kDouble)), 1e-6);
   }
 }
 
@@ -99,13 +99,14 @@ TEST(Cuda, FarGradientsAreRescaledAsSmallerOnesAre) {
       for (const auto rescaling : {Rescaling::kPlane, Rescaling::kGroup}) {
         for (const int64_t m : {2, 4, 8, 16, 32}) {
           SCOPED_TRACE(fmt::format("{}, side {}, of {}", toString(type), side, m));
-          const auto small = at::randn({2, 64, side, side}).to(*device, type).contiguous(kLast);
+          const auto small =
+              at::randn({2, 64, side, side}).to(*device, type).contiguous(kPixelsFirst);
           const NmChoice choice{.n = m / 2, .m = m, .rescaling = rescaling};
           const auto wanted = nm_pruned(small, choice, Rng{}).dy * scale;
           EXPECT_TRUE(at::equal(nm_pruned(small * scale, choice, Rng{}).dy, wanted));
         }
       }
-      const auto small = at::randn({2, 64, side, side}).to(*device, type).contiguous(kLast);
+      const auto small = at::randn({2, 64, side, side}).to(*device, type).contiguous(kPixelsFirst);
       const auto method = make_method("sdgp:rescale=channel");
       const auto pruned = [&](const at::Tensor& dy) {
         auto operands = operands_with_dy(dy.cpu());
@@ -123,8 +124,9 @@ TEST(Cuda, FarGradientsKeepTheirExpectationAndTheirNorms) {
                                    std::pair(at::kFloat, 1e-42), std::pair(at::kBFloat16, 1e36),
                                    std::pair(at::kBFloat16, 2e38), std::pair(at::kHalf, 4e4)}) {
     SCOPED_TRACE(fmt::format("{} of {}", toString(type), size));
-    const auto dy =
-        ((at::rand({2, 64, 56, 56}, at::kDouble) * 0.5 + 0.5) * size).to(type).contiguous(kLast);
+    const auto dy = ((at::rand({2, 64, 56, 56}, at::kDouble) * 0.5 + 0.5) * size)
+                        .to(type)
+                        .contiguous(kPixelsFirst);
     const auto there = dy.to(*device);
     const auto tau = mean_magnitude(there) * 2.06;
     const auto pruned = stochastic_pruned(there, tau, Rng{.seed = 3}).dy.cpu().to(at::kDouble);
@@ -132,9 +134,9 @@ TEST(Cuda, FarGradientsKeepTheirExpectationAndTheirNorms) {
         (pruned / size).mean().item<double>() / (dy.to(at::kDouble) / size).mean().item<double>();
     EXPECT_NEAR(ratio, 1, 1e-2);
     for (const int64_t dim : {0, 1}) {
-      EXPECT_LE(relative(slice_norms(there, dim),
-                         dy.to(at::kDouble).square().sum({1 - dim, 2, 3}).sqrt()),
-                1e-6);
+      EXPECT_LE(
+          off_by(slice_norms(there, dim), dy.to(at::kDouble).square().sum({1 - dim, 2, 3}).sqrt()),
+          1e-6);
     }
   }
 }

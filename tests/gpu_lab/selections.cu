@@ -191,10 +191,10 @@ Instance norms_of(const Maps& m, bool checked, uint32_t seed) {
   Instance one;
   const int64_t rows = m.images * m.plane;
   auto& x = one.add(static_cast<size_t>(m.count()) * 2, Fill::kNumbers, seed);
-  auto& partial = one.add(1024 * static_cast<size_t>(m.channels) * 4, Fill::kPoison);
+  auto& partial = one.add(1024 * static_cast<size_t>(m.channels) * sizeof(double), Fill::kPoison);
   auto& norm = one.add(static_cast<size_t>(m.channels) * sizeof(double), Fill::kPoison);
   const NormsOnGpu<BFloat16> args{
-      {x.as<BFloat16>(), rows, m.channels}, false, partial.as<float>(), norm.as<double>()};
+      {x.as<BFloat16>(), rows, m.channels}, false, partial.as<double>(), norm.as<double>()};
   one.run = [=](cudaStream_t stream) { launch_of<NormsOnGpu<BFloat16>>()(args, stream); };
   if (checked) {
     one.compare = [=, &x, &norm] {

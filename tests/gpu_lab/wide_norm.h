@@ -49,7 +49,7 @@ APPROX_GPU void leave_sums(Thread& thread, const PlaneThread& at, bool is_one,
                            const TwoSums<float, kWide>& own, int64_t channels, float* partial) {
   auto* all = thread.template shared<TwoSums<float, kWide>>();
   all[thread.index()] = own;
-  join_parts(thread, at, all, [](auto& mine, const auto& other) { mine.add(other); });
+  join_parts(thread, at, [&](int mine, int other) { all[mine].add(all[other]); });
   if (at.part != 0 || !is_one) return;
   for (int which = 0; which < 2; ++which) {
     float* sums = partial + (thread.block_x() * 2 + which) * channels + at.vector * kWide;
