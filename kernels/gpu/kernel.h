@@ -78,6 +78,14 @@ constexpr int64_t row_blocks(int64_t rows) {
   return blocks < kMostBlocks ? blocks : kMostBlocks;
 }
 
+// The same of blocks that leave sums to be added up once more: fewer. On an H200, which has 132
+// multiprocessors, 528 blocks were the fastest of 264, 528 and 1024 for the sums of a norm.
+constexpr int64_t sum_blocks(int64_t rows) {
+  constexpr int64_t kMostBlocks = 528;
+  const int64_t blocks = row_blocks(rows);
+  return blocks < kMostBlocks ? blocks : kMostBlocks;
+}
+
 // The least power of two that is not below n.
 constexpr int64_t power_of_two_from(int64_t n) {
   int64_t power = 1;

@@ -132,8 +132,20 @@ class GpuThread {
   }
 };
 
+// Blocks that shall fit on a multiprocessor beside each other: a kernel's kLeastBlocks, which
+// limits its registers, or 1.
 template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kMostThreads) gpu_kernel(Kernel kernel) {
+constexpr int least_blocks() {
+  if constexpr (requires { Kernel::kLeastBlocks; }) {
+    return Kernel::kLeastBlocks;
+  } else {
+    return 1;
+  }
+}
+
+template <typename Kernel>
+__global__ void __launch_bounds__(Kernel::kMostThreads, least_blocks<Kernel>())
+    gpu_kernel(Kernel kernel) {
   GpuThread thread;
   kernel(thread);
 }

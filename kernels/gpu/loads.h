@@ -58,6 +58,14 @@ struct Neighbours {
   }
 };
 
+// The same of numbers that one instruction does not move together: as floats.
+template <int kWidth>
+struct LoadedFloats {
+  Floats<kWidth> values;
+
+  APPROX_GPU Floats<kWidth> floats() const { return values; }
+};
+
 // By loads or stores of kMoved of them, which is one or as many as one instruction moves at most.
 template <int kWidth, int kMoved, typename Number>
 APPROX_GPU Neighbours<Number, kWidth> load_by(const Number* from) {
@@ -84,6 +92,16 @@ APPROX_GPU void store_by(Number* to, const Floats<kWidth>& values) {
     Floats<kMoved> some;
     for (int i = 0; i < kMoved; ++i) some.v[i] = values.v[first + i];
     store<kMoved>(to + first, some);
+  }
+}
+
+// kWidth neighbours, as much by one instruction as it moves: floats() has them as floats.
+template <int kWidth, typename Number>
+APPROX_GPU auto load_ahead(const Number* from) {
+  if constexpr (kWidth == kMostMoved<Number>) {
+    return load_by<kWidth, kWidth>(from);
+  } else {
+    return LoadedFloats<kWidth>{load_constant<kWidth>(from)};
   }
 }
 

@@ -53,6 +53,12 @@ constexpr PlaneBlocks blocks_of_rows(int64_t rows, int64_t vectors) {
   return {blocks, blocks == 0 ? 0 : blocks_of(rows, blocks), vectors};
 }
 
+// The same for blocks that sum up their rows.
+constexpr PlaneBlocks blocks_of_summed_rows(int64_t rows, int64_t vectors) {
+  const int64_t blocks = sum_blocks(rows);
+  return {blocks, blocks == 0 ? 0 : blocks_of(rows, blocks), vectors};
+}
+
 // Calls body(row) for every row of the block that is this thread's.
 template <typename Thread, typename Body>
 APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, const PlaneThread& at,
@@ -83,21 +89,6 @@ APPROX_GPU void for_short_sums(int64_t first, int64_t end, int64_t step, Some so
     const int64_t last = first + kShortRows * step;
     some(first, last < end ? last : end);
   }
-}
-
-// Calls body(row) for every row of the block that is this thread's, and close(begin, end) behind
-// each kShortRows of them and behind the last.
-template <typename Thread, typename Body, typename Close>
-APPROX_GPU void for_short_sums_of_rows(const Thread& thread, const PlaneBlocks& blocks,
-                                       const PlaneThread& at, int64_t rows, Body body,
-                                       Close close) {
-  const int64_t first = thread.block_x() * blocks.plane;
-  const int64_t end = first + blocks.plane < rows ? first + blocks.plane : rows;
-  for_short_sums(first + at.part, end, at.parts, [&](int64_t begin, int64_t last) {
-    APPROX_UNROLL(4)
-    for (int64_t row = begin; row < last; row += at.parts) body(row);
-    close(begin, last);
-  });
 }
 
 // Joins what the parts have in shared memory, in an order that depends on the shape alone: halves
@@ -166,36 +157,65 @@ struct TwoSums {
   APPROX_GPU Real& of(int which, int i) { return which == 0 ? first[i] : second[i]; }
 };
 
-// Such sums over the rows of each block of a matrix [rows,channels], left in `partial`
-// [row_blocks,kSums,channels]. The grid is that of blocks_of_rows, with SharedSumsOf<Sums>::kBytes
-// for each thread. body(index, channel, sums) adds one vector of a row, from that channel on, to
-// sums of a few rows; close(begin, end, step, channel, sums, which, i) gives one of those that are
-// of the rows begin, begin + step, ... below end.
+// Such sums over the rows of each block of a matrix [rows,channels], in float alone, left in
+// `partial` [row_blocks,kSums,channels]. The grid is that of blocks_of_rows, with room for the
+// sums. body(index, channel, sums) adds one vector of a row, from that channel on, to them.
+template <typename Sums, typename Thread, typename Body>
+APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, float* partial,
+                             Body body) {
+  const PlaneBlocks blocks = blocks_of_rows(rows, channels / Sums::kChannels);
+  const PlaneThread at(blocks, thread);
+  const bool is_one = at.vector < blocks.vectors;
+  const int64_t channel = at.vector * Sums::kChannels;
+  Sums own;
+  own.clear();
+  if (is_one) {
+    for_own_rows(thread, blocks, at, rows,
+                 [&](int64_t row) { body(row * channels + channel, channel, own); });
+  }
+  Sums* all = thread.template shared<Sums>();
+  all[thread.index()] = own;
+  join_parts(thread, at, [&](int mine, int other) { all[mine].add(all[other]); });
+  if (at.part != 0 || !is_one) return;
+  for (int which = 0; which < Sums::kSums; ++which) {
+    float* sums = partial + (thread.block_x() * Sums::kSums + which) * channels + channel;
+    for (int i = 0; i < Sums::kChannels; ++i) sums[i] = all[thread.index()].of(which, i);
+  }
+}
+
+// Sums of any length (kernels/long_sums.h) over the rows of each block of a matrix [rows,channels],
+// left in `partial` [sum_blocks,kSums,channels]. The grid is that of blocks_of_summed_rows, with
+// SharedSumsOf<Sums>::kBytes for each thread, `at` is the thread's place there. load(index) loads
+// one vector of a row; several are on their way at a time. add(index, loaded, sums) adds it to sums
+// of a few rows; close(begin, end, step, sums, which, i) gives one of those that are of the rows
+// begin, begin + step, ... below end.
 template <typename Sums>
 using SharedSumsOf = SharedSums<Sums::kSums * Sums::kChannels>;
 
-template <typename Sums, typename Thread, typename Partial, typename Body, typename Close>
-APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, Partial* partial,
-                             Body body, Close close) {
-  const PlaneBlocks blocks = blocks_of_rows(rows, channels / Sums::kChannels);
-  const PlaneThread at(blocks, thread);
+template <typename Sums, typename Thread, typename Partial, typename Load, typename Add,
+          typename Close>
+APPROX_GPU void long_sums_of_rows(Thread& thread, const PlaneThread& at, int64_t rows,
+                                  int64_t channels, Partial* partial, Load load, Add add,
+                                  Close close) {
+  const PlaneBlocks blocks = blocks_of_summed_rows(rows, channels / Sums::kChannels);
   const bool is_one = at.vector < blocks.vectors;
   const int64_t channel = at.vector * Sums::kChannels;
   const SharedSumsOf<Sums> all(thread);
   Sums own;
   own.clear();
-  for_short_sums_of_rows(
-      thread, blocks, at, is_one ? rows : 0,
-      [&](int64_t row) { body(row * channels + channel, channel, own); },
-      [&](int64_t begin, int64_t end) {
-        for (int which = 0; which < Sums::kSums; ++which) {
-          for (int i = 0; i < Sums::kChannels; ++i) {
-            all.of(which * Sums::kChannels + i) +=
-                close(begin, end, int64_t{at.parts}, channel, own, which, i);
-          }
-        }
-        own.clear();
-      });
+  const int64_t first = thread.block_x() * blocks.plane;
+  const int64_t end = first + blocks.plane < rows ? first + blocks.plane : rows;
+  for_short_sums(first + at.part, is_one ? end : 0, at.parts, [&](int64_t begin, int64_t last) {
+    for_loaded(
+        begin, last, at.parts, [&](int64_t row) { return load(row * channels + channel); },
+        [&](int64_t row, const auto& loaded) { add(row * channels + channel, loaded, own); });
+    for (int which = 0; which < Sums::kSums; ++which) {
+      for (int i = 0; i < Sums::kChannels; ++i) {
+        all.of(which * Sums::kChannels + i) += close(begin, last, int64_t{at.parts}, own, which, i);
+      }
+    }
+    own.clear();
+  });
   join_parts(thread, at, [&](int mine, int other) { all.join(mine, other); });
   if (at.part != 0 || !is_one) return;
   for (int which = 0; which < Sums::kSums; ++which) {
@@ -206,28 +226,18 @@ APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, Par
   }
 }
 
-// The same of sums that are taken as they are.
-template <typename Sums, typename Thread, typename Body>
-APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, float* partial,
-                             Body body) {
-  sums_of_rows<Sums>(thread, rows, channels, partial, body,
-                     [](int64_t, int64_t, int64_t, int64_t, Sums& sums, int which, int i) {
-                       return double{sums.of(which, i)};
-                     });
+// What the sums of so many blocks are summed by: they are the rows of one "image".
+constexpr PlaneBlocks blocks_of_sums(int64_t blocks, int64_t channels) {
+  return {1, blocks, channels, 1024};
 }
 
-// What the sums of those blocks are summed by: they are the rows of one "image".
-constexpr PlaneBlocks blocks_of_sums(int64_t rows, int64_t channels) {
-  return {1, row_blocks(rows), channels, 1024};
-}
-
-// The sums of all blocks, in double and for one channel each: body(channel, sums) is called once
-// for each channel. The grid is that of blocks_of_sums, with room for the sums.
+// The sums of `count` blocks, in double and for one channel each: body(channel, sums) is called
+// once for each channel. The grid is that of blocks_of_sums, with room for the sums.
 template <typename Sums, typename Thread, typename Partial, typename Body>
-APPROX_GPU void sums_of_blocks(Thread& thread, int64_t rows, int64_t channels,
+APPROX_GPU void sums_of_blocks(Thread& thread, int64_t count, int64_t channels,
                                const Partial* partial, Body body) {
   static_assert(Sums::kChannels == 1);
-  const PlaneBlocks blocks = blocks_of_sums(rows, channels);
+  const PlaneBlocks blocks = blocks_of_sums(count, channels);
   const PlaneThread at(blocks, thread);
   const int64_t channel = at.vector;
   Sums own;

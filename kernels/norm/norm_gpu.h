@@ -17,8 +17,7 @@ struct NormMomentsGpu {
   NormStatisticsOnGpu<Number> on;
 
   Grid grid() const {
-    return blocks_of_rows(on.rows, on.channels / kWidth)
-        .grid(SharedSumsOf<TwoSums<float, kWidth>>::kBytes);
+    return blocks_of_rows(on.rows, on.channels / kWidth).grid(sizeof(TwoSums<float, kWidth>));
   }
 
   template <typename Thread>
@@ -43,14 +42,14 @@ struct NormMomentsEnd {
   NormStatisticsOnGpu<Number> on;
 
   Grid grid() const {
-    return blocks_of_sums(on.rows, on.channels).grid(sizeof(TwoSums<double, 1>));
+    return blocks_of_sums(row_blocks(on.rows), on.channels).grid(sizeof(TwoSums<double, 1>));
   }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     using Sums = TwoSums<double, 1>;
     sums_of_blocks<Sums>(
-        thread, on.rows, on.channels, on.partial, [&](int64_t c, const Sums& sums) {
+        thread, row_blocks(on.rows), on.channels, on.partial, [&](int64_t c, const Sums& sums) {
           const double shifted = sums.first[0] / static_cast<double>(on.rows);
           double v = sums.second[0] / static_cast<double>(on.rows) - shifted * shifted;
           if (v < 0) v = 0;  // by rounding; a NaN stays
@@ -107,8 +106,7 @@ struct NormSumsGpu {
   NormSumsOnGpu<Number> on;
 
   Grid grid() const {
-    return blocks_of_rows(on.rows, on.pass.channels / kWidth)
-        .grid(SharedSumsOf<TwoSums<float, kWidth>>::kBytes);
+    return blocks_of_rows(on.rows, on.pass.channels / kWidth).grid(sizeof(TwoSums<float, kWidth>));
   }
 
   template <typename Thread>
@@ -150,14 +148,15 @@ struct NormSumsEnd {
   NormSumsOnGpu<Number> on;
 
   Grid grid() const {
-    return blocks_of_sums(on.rows, on.pass.channels).grid(sizeof(TwoSums<double, 1>));
+    return blocks_of_sums(row_blocks(on.rows), on.pass.channels).grid(sizeof(TwoSums<double, 1>));
   }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     using Sums = TwoSums<double, 1>;
     sums_of_blocks<Sums>(
-        thread, on.rows, on.pass.channels, on.partial, [&](int64_t c, const Sums& sums) {
+        thread, row_blocks(on.rows), on.pass.channels, on.partial,
+        [&](int64_t c, const Sums& sums) {
           const double sum = sums.first[0], product = sums.second[0];
           const double inverse = on.inverse_deviation[c], count = static_cast<double>(on.rows);
           const double of_g = double{on.weight[c]} * inverse;

@@ -298,6 +298,7 @@ void with_fours(const NmArgs<Number>& a, int64_t images, bool rescale_plane, int
 template <typename Fours>
 struct NmPruneFours {
   static constexpr int kMostThreads = Fours::kMostThreads, kWidth = Fours::kWidth;
+  static constexpr int kLeastBlocks = kMostThreads == 512 ? 2 : 1;
   Fours fours;
   int64_t* kept = nullptr;
 

@@ -79,7 +79,7 @@ at::Tensor norms_on_gpu(const at::Tensor& source, int64_t dim) {
   const auto numbers = at::TensorOptions().device(source.device());
   auto norms = at::empty({source.size(dim)}, numbers.dtype(at::kDouble));
   const auto partial =
-      at::empty({of_rows ? 0 : row_blocks(rows), columns}, numbers.dtype(at::kDouble));
+      at::empty({of_rows ? 0 : sum_blocks(rows), columns}, numbers.dtype(at::kDouble));
   start<NormsOnGpu<Number>>({{numbers_of<Number>(source), rows, columns},
                              of_rows,
                              of_rows ? nullptr : partial.template mutable_data_ptr<double>(),

@@ -7,8 +7,9 @@ namespace {
 
 template <typename Number>
 void launch_peak(const PeakArgs<Number>& args, void* stream) {
-  if (args.co % 4 == 0 && lies_by(4, args.dy)) return launch(PlanePeak<Number, 4>{args}, stream);
-  launch(PlanePeak<Number, 1>{args}, stream);
+  const auto run = [&](const auto& kernel) { launch(kernel, stream); };
+  if (args.co % 4 == 0 && lies_by(4, args.dy)) return with_peak_kernel<4>(args, run);
+  with_peak_kernel<1>(args, run);
 }
 
 REGISTER_LAUNCH(PeakArgs<float>, launch_peak<float>);

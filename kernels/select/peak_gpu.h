@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/gpu/planes.h"
+#include "kernels/long_sums.h"
 #include "kernels/select/peak.h"
 
 namespace approx {
@@ -19,8 +20,8 @@ APPROX_GPU double sum_in_double(const Number* plane, int64_t count, int64_t step
 
 // A block reads the planes of up to 32 x kWidth neighbouring channels of an image once; each thread
 // keeps the peak and the sum of its pixels, and the parts then join theirs. kWidth divides the
-// channels.
-template <typename Number, int kWidth>
+// channels. kShort: so few pixels a thread that sums stay in float (fits_float).
+template <typename Number, int kWidth, bool kShort = false>
 struct PlanePeak {
   static constexpr int kMostThreads = 512;
   PeakArgs<Number> args;
@@ -28,10 +29,30 @@ struct PlanePeak {
   constexpr PlaneBlocks blocks() const {
     return {args.n, args.plane, args.co / kWidth, kMostThreads};
   }
-  Grid grid() const { return blocks().grid(sizeof(Peaks) + SharedSums<kWidth>::kBytes); }
+  Grid grid() const {
+    return blocks().grid(kShort ? sizeof(PeaksAndSums)
+                                : sizeof(Peaks) + SharedSums<kWidth>::kBytes);
+  }
+  // Whether a pixel passes at most kFloatRoundings roundings, those of the joins too.
+  bool fits_float() const {
+    const int64_t parts = grid().threads / blocks().columns();
+    int64_t roundings = blocks_of(args.plane, parts) - 1;
+    for (int64_t half = parts / 2; half > 0; half /= 2) ++roundings;
+    return roundings <= kFloatRoundings;
+  }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
+    if constexpr (kShort) {
+      in_float(thread);
+    } else {
+      in_double(thread);
+    }
+  }
+
+ private:
+  template <typename Thread>
+  APPROX_GPU void in_double(Thread& thread) const {
     const PlaneThread at(blocks(), thread);
     const int64_t channel = at.vector * kWidth;
     const bool is_one = channel < args.co;
@@ -59,20 +80,63 @@ struct PlanePeak {
       for (int i = 0; i < kWidth; ++i) take(all[mine], i, all[other].size[i], all[other].at[i]);
     });
     if (at.part != 0 || !is_one) return;
+    for (int i = 0; i < kWidth; ++i)
+      leave(thread, channel + i, all[thread.index()].at[i], sums.of(i));
+  }
+
+  template <typename Thread>
+  APPROX_GPU void in_float(Thread& thread) const {
+    const PlaneThread at(blocks(), thread);
+    const int64_t channel = at.vector * kWidth;
+    const bool is_one = at.vector < blocks().vectors;
+    const Number* image = args.dy + thread.block_x() * args.plane * args.co + channel;
+    PeaksAndSums own;
     for (int i = 0; i < kWidth; ++i) {
-      const int64_t plane = thread.block_x() * args.co + channel + i;
-      // (The definition says 0 of a plane without pixels too.)
-      args.position[plane] = args.plane == 0 ? 0 : all[thread.index()].at[i];
-      double sum = sums.of(i);
-      if (!std::isfinite(sum)) sum = sum_in_double(image + i, args.plane, args.co);
-      args.sum[plane] = static_cast<float>(sum);
+      own.peaks.size[i] = kNothing, own.peaks.at[i] = kNowhere, own.sum[i] = 0;
+    }
+    const int64_t pixels = is_one ? args.plane : 0;
+    APPROX_UNROLL(4)
+    for (int64_t pixel = at.part; pixel < pixels; pixel += at.parts) {
+      const Floats<kWidth> values = load_constant<kWidth>(image + pixel * args.co);
+      for (int i = 0; i < kWidth; ++i) {
+        own.sum[i] += values.v[i];
+        take(own.peaks, i, size_of(values.v[i], pixel), static_cast<int32_t>(pixel));
+      }
+    }
+    auto* all = thread.template shared<PeaksAndSums>();
+    all[thread.index()] = own;
+    join_parts(thread, at, [&](int mine, int other) {
+      for (int i = 0; i < kWidth; ++i) {
+        all[mine].sum[i] += all[other].sum[i];
+        take(all[mine].peaks, i, all[other].peaks.size[i], all[other].peaks.at[i]);
+      }
+    });
+    if (at.part != 0 || !is_one) return;
+    const PeaksAndSums& joined = all[thread.index()];
+    for (int i = 0; i < kWidth; ++i) {
+      leave(thread, channel + i, joined.peaks.at[i], double{joined.sum[i]});
     }
   }
 
- private:
+  // What the plane of that channel of the block's image comes to.
+  template <typename Thread>
+  APPROX_GPU void leave(const Thread& thread, int64_t channel, int32_t position, double sum) const {
+    const int64_t image = thread.block_x(), plane = image * args.co + channel;
+    // (The definition says 0 of a plane without pixels too.)
+    args.position[plane] = args.plane == 0 ? 0 : position;
+    if (!std::isfinite(sum)) {
+      sum = sum_in_double(args.dy + image * args.plane * args.co + channel, args.plane, args.co);
+    }
+    args.sum[plane] = static_cast<float>(sum);
+  }
+
   struct Peaks {
     float size[kWidth];  // the largest magnitude so far
     int32_t at[kWidth];  // the first pixel that has it
+  };
+  struct PeaksAndSums {
+    Peaks peaks;
+    float sum[kWidth];
   };
   static constexpr float kNothing = -2;
   static constexpr int32_t kNowhere = INT32_MAX;
@@ -90,5 +154,13 @@ struct PlanePeak {
     peaks.at[i] = at;
   }
 };
+
+// Calls run(kernel) with the one that is fast and exact enough for the planes.
+template <int kWidth, typename Number, typename Run>
+void with_peak_kernel(const PeakArgs<Number>& args, Run run) {
+  const PlanePeak<Number, kWidth, true> in_float{args};
+  if (in_float.fits_float()) return run(in_float);
+  run(PlanePeak<Number, kWidth>{args});
+}
 
 }  // namespace approx

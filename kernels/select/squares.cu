@@ -8,7 +8,12 @@ namespace {
 template <typename Number, int kWidth>
 void launch_norms_by(const NormsOnGpu<Number>& on, void* stream) {
   if (on.of_rows) return launch(RowNormsGpu<Number, kWidth>{on}, stream);
-  launch(ColumnSquaresGpu<Number, kWidth>{on}, stream);
+  constexpr int kMost = kMostMoved<Number>;
+  if (on.m.columns % kMost == 0 && lies_by(kMost, on.m.data)) {
+    launch(ColumnSquaresGpu<Number, kMost>{on}, stream);
+  } else {
+    launch(ColumnSquaresGpu<Number, kWidth>{on}, stream);
+  }
   launch(ColumnNormsEnd<Number>{on}, stream);
 }
 

@@ -58,7 +58,7 @@ template <typename Number>
 struct NormsOnGpu {
   Matrix<Number> m;
   bool of_rows = false;
-  double* partial = nullptr;  // [row_blocks,columns]; null: of rows
+  double* partial = nullptr;  // [sum_blocks,columns]; null: of rows
   double* norm = nullptr;     // [rows], or [columns]
 };
 

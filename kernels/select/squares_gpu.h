@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "kernels/gpu/loads.h"
 #include "kernels/gpu/planes.h"
 #include "kernels/gpu/sums.h"
 #include "kernels/long_sums.h"
@@ -35,23 +36,26 @@ struct ColumnSquaresGpu {
   using Sums = SquareSums<kWidth>;
   NormsOnGpu<Number> on;
 
-  Grid grid() const {
-    return blocks_of_rows(on.m.rows, on.m.columns / kWidth).grid(SharedSumsOf<Sums>::kBytes);
+  constexpr PlaneBlocks blocks() const {
+    return blocks_of_summed_rows(on.m.rows, on.m.columns / kWidth);
   }
+  Grid grid() const { return blocks().grid(SharedSumsOf<Sums>::kBytes); }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
-    sums_of_rows<Sums>(
-        thread, on.m.rows, on.m.columns, on.partial,
-        [&](int64_t index, int64_t /*column*/, Sums& sums) {
-          const auto values = load_constant<kWidth>(on.m.data + index);
+    const PlaneThread at(blocks(), thread);
+    const int64_t column = at.vector * kWidth;
+    long_sums_of_rows<Sums>(
+        thread, at, on.m.rows, on.m.columns, on.partial,
+        [&](int64_t index) { return load_ahead<kWidth>(on.m.data + index); },
+        [&](int64_t /*index*/, const auto& loaded, Sums& sums) {
+          const Floats<kWidth> values = loaded.floats();
           for (int i = 0; i < kWidth; ++i) {
             sums.squares[i] += values.v[i] * values.v[i];
             sums.magnitude[i] += std::fabs(values.v[i]);
           }
         },
-        [&](int64_t begin, int64_t end, int64_t step, int64_t column, const Sums& sums,
-            int /*which*/, int i) {
+        [&](int64_t begin, int64_t end, int64_t step, const Sums& sums, int /*which*/, int i) {
           double squares = sums.squares[i];
           if (leave_float(sums.squares[i], sums.magnitude[i])) {
             squares = 0;
@@ -73,12 +77,14 @@ struct ColumnNormsEnd {
   using Sums = OneSum<double, 1>;
   NormsOnGpu<Number> on;
 
-  Grid grid() const { return blocks_of_sums(on.m.rows, on.m.columns).grid(sizeof(Sums)); }
+  Grid grid() const {
+    return blocks_of_sums(sum_blocks(on.m.rows), on.m.columns).grid(sizeof(Sums));
+  }
 
   template <typename Thread>
   APPROX_GPU void operator()(Thread& thread) const {
     sums_of_blocks<Sums>(
-        thread, on.m.rows, on.m.columns, on.partial,
+        thread, sum_blocks(on.m.rows), on.m.columns, on.partial,
         [&](int64_t column, const Sums& squares) { on.norm[column] = std::sqrt(squares.sum[0]); });
   }
 };

@@ -32,6 +32,7 @@ APPROX_GPU TwoStored two_stored(const FourKept& kept) {
 template <typename Fours>
 struct CompressTwoOfFour {
   static constexpr int kMostThreads = Fours::kMostThreads, kWidth = Fours::kWidth;
+  static constexpr int kLeastBlocks = kMostThreads == 512 ? 2 : 1;
   using Number = typename Fours::Number;
   Fours fours;
   Number* stored = nullptr;

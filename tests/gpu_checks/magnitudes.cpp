@@ -115,7 +115,7 @@ struct LongPlane {
   }
 
   std::string norms_wrong() const {
-    GpuArray<double> partial(row_blocks(rows) * kColumns), norm(kColumns), of_all(1);
+    GpuArray<double> partial(sum_blocks(rows) * kColumns), norm(kColumns), of_all(1);
     NormsOnGpu<float> on{{there.data(), rows, kColumns}, false, partial.data(), norm.data()};
     std::string said = emulate(ColumnSquaresGpu<float, 4>{on}, Order::kForwards);
     if (said.empty()) said = emulate(ColumnNormsEnd<float>{on}, Order::kForwards);

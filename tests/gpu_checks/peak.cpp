@@ -32,6 +32,7 @@ template <typename Number, int kWidth>
 std::string peaks_agree(uint64_t seed) {
   Draws draw(seed);
   const Planes planes(draw, kWidth);
+  const bool in_double = draw.below(2) == 0;
   std::vector<int32_t> wanted(static_cast<size_t>(planes.n * planes.co));
   std::vector<float> wanted_sum(wanted.size()), sums;
   const auto numbers = as_numbers<Number>(planes.dy);
@@ -47,7 +48,12 @@ std::string peaks_agree(uint64_t seed) {
         GpuArray<float> sum(planes.n * planes.co);
         const PeakArgs<Number> args{planes.n,  planes.plane,    planes.co,
                                     dy.data(), position.data(), sum.data()};
-        std::string failed = emulate(PlanePeak<Number, kWidth>{args}, order);
+        std::string failed;
+        if (in_double) {
+          failed = emulate(PlanePeak<Number, kWidth>{args}, order);
+        } else {
+          with_peak_kernel<kWidth>(args, [&](const auto& one) { failed = emulate(one, order); });
+        }
         if (!position.intact() || !sum.intact()) failed = "it wrote outside its result";
         results = position.values();
         sums = sum.values();

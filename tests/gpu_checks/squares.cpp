@@ -36,7 +36,7 @@ std::string norms_agree(uint64_t seed) {
   std::vector<double> got;
   std::string wrong = in_all_orders<std::vector<double>>(
       [&](Order order, std::vector<double>& results) {
-        GpuArray<double> partial(of_rows ? 0 : row_blocks(rows) * columns);
+        GpuArray<double> partial(of_rows ? 0 : sum_blocks(rows) * columns);
         GpuArray<double> norm(static_cast<int64_t>(wanted.size()));
         const NormsOnGpu<Number> on{
             {there.data(), rows, columns}, of_rows, partial.data(), norm.data()};
@@ -69,6 +69,9 @@ std::vector<Agreement> squares_on_gpu() {
   std::vector<Agreement> all;
   const auto add = [&]<typename Number>(Number, const std::string& of) {
     all.push_back({fmt::format("norms of slices{}, fours", of), norms_agree<Number, 4>});
+    if constexpr (kMostMoved < Number >> 4) {
+      all.push_back({fmt::format("norms of slices{}, eights", of), norms_agree<Number, 8>});
+    }
     all.push_back({fmt::format("norms of slices{}, one by one", of), norms_agree<Number, 1>});
   };
   add(float(), "");
