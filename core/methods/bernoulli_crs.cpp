@@ -79,6 +79,8 @@ class BernoulliCrs final : public DrawingMethod {
 REGISTER_METHOD("bernoulli_crs", BernoulliCrs)
     .about("column-row pairs drawn independently by norm product, unbiased")
     .from_paper("adelman2021", "section 4")
+    .in_version(2)
+    .rounding_from(1)  // sums are added up otherwise
     .with(DrawingMethod::declare)
     .in_half_version(3)
     .controlled_by("uniform_crs");

@@ -65,6 +65,8 @@ class Crs final : public DrawingMethod {
 REGISTER_METHOD("crs", Crs)
     .about("column-row pairs drawn with replacement by norm product, unbiased")
     .from_paper("adelman2021", "section 2.2")
+    .in_version(2)
+    .rounding_from(1)  // sums are added up otherwise
     .with(DrawingMethod::declare)
     .in_half_version(3)
     .controlled_by("crs:mix=1");  // as many draws, with replacement

@@ -41,6 +41,8 @@ class Meprop final : public PruningMethod {
 REGISTER_METHOD("meprop", Meprop)
     .about("the k largest entries of dY go back")
     .from_paper("sun2017", "section 2")
+    .in_version(2)
+    .rounding_from(1)  // sums are added up otherwise
     .approximates({Product::kDataGradient, Product::kWeightGradient})
     .controlled_by("random_entries")
     .param({"k", int64_t{30}, "entries that stay of an example, or channels of a batch", 1})

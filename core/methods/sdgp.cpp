@@ -72,6 +72,8 @@ class Sdgp final : public PruningMethod {
 REGISTER_METHOD("sdgp", Sdgp)
     .about("n of every m neighbouring channels of dY stay, for the data gradient")
     .from_paper("mcdanel2022", "Algorithm 1")
+    .in_version(2)
+    .rounding_from(1)  // sums are added up otherwise
     .approximates({Product::kDataGradient})
     .in_half_version(3)
     .controlled_by("sdgp:rank=random_rescaled")

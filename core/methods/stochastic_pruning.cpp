@@ -201,6 +201,8 @@ class StochasticPruning final : public PruningMethod {
 REGISTER_METHOD("stochastic_pruning", StochasticPruning)
     .about("small entries of the activation gradient become zero or a threshold, unbiased")
     .from_paper("ye2020", "section 3.2")
+    .in_version(2)
+    .rounding_from(1)  // sums are added up otherwise
     .approximates({Product::kDataGradient, Product::kWeightGradient})
     .in_half_version(3)
     .controlled_by("random_entries")

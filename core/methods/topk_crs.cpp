@@ -20,6 +20,8 @@ class TopkCrs final : public SamplingMethod {
 REGISTER_METHOD("topk_crs", TopkCrs)
     .about("the column-row pairs of largest norm product, unscaled")
     .from_paper("adelman2021", "section 6")
+    .in_version(2)
+    .rounding_from(1)  // sums are added up otherwise
     .with(SamplingMethod::declare)
     .controlled_by("uniform_crs")
     .in_half_version(2);

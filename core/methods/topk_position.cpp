@@ -84,6 +84,8 @@ class TopkPosition final : public Method {
 REGISTER_METHOD("topk_position", TopkPosition)
     .about("weight gradient from the k largest positions of every plane of dY")
     .from_paper("wang2019", "Algorithm 1")
+    .in_version(2)
+    .rounding_from(1)  // sums are added up otherwise
     .approximates({Product::kWeightGradient})
     .controlled_by("random_position")
     .param({"k", int64_t{1}, "positions kept per image and output channel", 1})

@@ -26,6 +26,8 @@ class TopkWeights final : public SamplingMethod {
 REGISTER_METHOD("topk_weights", TopkWeights)
     .about("the column-row pairs of largest weight norm, unscaled")
     .from_paper("adelman2021", "section 6")
+    .in_version(2)
+    .rounding_from(1)  // sums are added up otherwise
     .with(SamplingMethod::declare)
     .without_mode("backward")
     .without_mode("weight_gradient")
