@@ -11,8 +11,9 @@ LONGEST = 1.5
 # Our own kernels, by the struct that a launch names.
 OWN = {
     "norm": r"Norm\w*",
-    "choosing": r"PlanePeaks?|LargestScores|NmPrune\w*|StochasticPrune|PartialMagnitudes|"
-                r"MeanOfPartials|CompressTwoOfFour|ColumnSquaresGpu|ColumnNormsEnd|RowNormsGpu",
+    "choosing": r"PlanePeaks?|PlaneMagnitudes|LargestScores|NmPrune\w*|StochasticPrune|"
+                r"PartialMagnitudes|MeanOfPartials|CompressTwoOfFour|ColumnSquaresGpu|"
+                r"ColumnNormsEnd|RowNormsGpu",
     "gather and scatter": r"TakeChannels|PutChannels|GatherWeights",
     "sparse products": r"EntriesWeightGradient|RowsDataGradient|TilesDataGradient|SumOfParts|"
                        r"ListedWeightGradient|ListPixels|ListRows|MarkTiles|SparseDataGradient|"
