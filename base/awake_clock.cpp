@@ -7,7 +7,7 @@
 namespace approx {
 namespace {
 
-// What two readings of the clocks may differ by where nobody slept.
+// The largest difference of two clock readings while nobody slept.
 constexpr std::chrono::nanoseconds kSlack = std::chrono::milliseconds(10);
 
 std::chrono::nanoseconds reading(clockid_t clock) {

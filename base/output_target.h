@@ -1,4 +1,4 @@
-// What a path that is written to stands for.
+// The file that a path for writing stands for.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct OutputTarget {
   bool is_replaced = false;
 };
 
-// Of a path that cannot be followed the path itself: who opens it is told why.
+// Returns the path itself if it cannot be followed: whoever opens it is told why.
 OutputTarget output_target(const std::string& path);
 
 }  // namespace approx

@@ -26,7 +26,7 @@ using namespace std::string_view_literals;
 
 constexpr const char* kIsRead = "is read by this command";
 
-// What a file is on this machine: a device and an inode.
+// Identifies a file on this machine: a device and an inode.
 using Identity = std::pair<dev_t, ino_t>;
 
 std::optional<Identity> identity_of(const fs::path& path) {
@@ -154,7 +154,7 @@ bool is_input(const std::string& path) {
 void check_output(const std::string& path, std::string_view replaced) {
   const auto target = output_target(path);
   if (target.path.empty()) return;  // a pipe
-  // Of folders that are yet to be made the name, of those that are there what it leads to.
+  // Follows folders that exist, and keeps the names of those that do not exist yet.
   std::error_code error;
   const fs::path file = fs::weakly_canonical(target.path, error);
   for (const auto& entry : all_kept()) {

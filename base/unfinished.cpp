@@ -16,7 +16,7 @@
 namespace approx {
 namespace {
 
-// What ends a process by default, and may come from outside or by a write.
+// Signals that end a process by default, and come from outside or from a write.
 constexpr std::array kSignals = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE,
                                  SIGXCPU, SIGXFSZ, SIGUSR1, SIGUSR2, SIGALRM};
 

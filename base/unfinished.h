@@ -10,7 +10,7 @@ namespace approx {
 // process has the same number, and never read.
 class Unfinished {
  public:
-  // Of any file under that name nothing is removed yet.
+  // Nothing is removed yet, whatever file has that name.
   explicit Unfinished(std::string path);
   ~Unfinished();
   Unfinished(const Unfinished&) = delete;

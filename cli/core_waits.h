@@ -19,7 +19,7 @@ using CoreWaits = std::map<pid_t, std::chrono::nanoseconds>;
 // Nothing where it is no such text, or all zero: such a kernel does not count.
 std::optional<std::chrono::nanoseconds> waited_in(std::string_view schedstat);
 
-// Of all threads of a process that live now, by the files of its folder `tasks`. Nothing where the
+// The waits of all living threads of a process, from its folder `tasks`. Empty where the
 // kernel does not count.
 std::optional<CoreWaits> read_core_waits(const std::string& tasks = "/proc/self/task");
 

@@ -53,7 +53,7 @@ std::string merged_text(const std::string& db, const MergeCounts& counts) {
   return printable(text) + "\n";
 }
 
-// Of a folder the databases in it but `into`, which has what it has already.
+// The databases in a folder, without `into`, which already has its own runs.
 std::vector<std::string> databases_in(const std::vector<std::string>& paths,
                                       const std::string& into) {
   namespace fs = std::filesystem;
@@ -83,7 +83,7 @@ std::vector<std::string> databases_in(const std::vector<std::string>& paths,
   return files;
 }
 
-// Of a database that is to be made: a file that is there is not replaced by any name.
+// For a database that is to be created: an existing file is never replaced, whatever its name.
 void check_new(const std::string& out) {
   std::error_code ignored;
   if (!std::filesystem::exists(out, ignored)) check_output(out);

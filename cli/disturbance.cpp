@@ -54,7 +54,7 @@ double others_s(const Activity& before, const Activity& after) {
   return (after.cpu.busy_s - before.cpu.busy_s) - (after.ours_s - before.ours_s);
 }
 
-// Of the CPU that it took most of.
+// For the CPU that lost most.
 double stolen_s(const Activity& before, const Activity& after, const std::vector<int>& cpus) {
   double most = 0;
   for (const int cpu : cpus) {
@@ -102,8 +102,8 @@ std::vector<std::string> disturbances(const Activity& before, const Activity& af
   return reasons;
 }
 
-Disturbance::Disturbance(Of computes)
-    : computes_(computes),
+Disturbance::Disturbance(Computing by)
+    : by_(by),
       cpus_(allowed_cpus()),
       tick_s_(1.0 / static_cast<double>(sysconf(_SC_CLK_TCK))),
       start_(read()) {}
@@ -114,7 +114,7 @@ Activity Disturbance::read() const {
   const std::string text{std::istreambuf_iterator<char>(stat), {}};
   activity.cpu = cpu_times(text, 1 / tick_s_);
   activity.ours_s = used_seconds();
-  if (computes_ == Of::kThreads) activity.waits = read_core_waits();
+  if (by_ == Computing::kThreads) activity.waits = read_core_waits();
   activity.steady_s = seconds(read_clocks().monotonic);
   activity.throttled_s = throttled_seconds();
   return activity;

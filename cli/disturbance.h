@@ -39,11 +39,11 @@ std::vector<std::string> disturbances(const Activity& before, const Activity& af
 // Measures from its construction on.
 class Disturbance {
  public:
-  // What computes: the threads of this process, or processes that it has started and whose threads
+  // Who computes: the threads of this process, or processes that it has started and whose threads
   // nobody can ask once they have ended.
-  enum class Of { kThreads, kChildren };
+  enum class Computing { kThreads, kChildren };
 
-  explicit Disturbance(Of computes = Of::kThreads);
+  explicit Disturbance(Computing by = Computing::kThreads);
 
   // What disturbed it so far: disturbances(), and that it was paused.
   std::vector<std::string> taints() const;
@@ -53,7 +53,7 @@ class Disturbance {
  private:
   Activity read() const;
 
-  Of computes_;
+  Computing by_;
   std::vector<int> cpus_;
   double tick_s_;
   PauseWatch watch_;

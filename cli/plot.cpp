@@ -45,7 +45,7 @@ fs::path find_script(const std::string& name) {
   throw usage_error("the figure {}.gp is not beside the program", name);
 }
 
-// What gnuplot reads and writes, by names inside its folder.
+// The files that gnuplot reads and writes, by names inside its folder.
 constexpr std::array kFigureFiles = {"data.csv", "log", "figure.svg", "figure.png"};
 
 // A folder that is removed with what is in it, also where a signal ends the process.

@@ -209,7 +209,7 @@ LaunchRequest request_for(const WorkerTask& task, const std::string& directory,
 
 std::unique_ptr<Disturbance> disturbance_of(const WorkerTask& task) {
   if (task.config.purpose != Purpose::kTiming) return nullptr;
-  return std::make_unique<Disturbance>(Disturbance::Of::kChildren);
+  return std::make_unique<Disturbance>(Disturbance::Computing::kChildren);
 }
 
 class Job {

@@ -9,7 +9,7 @@
 namespace approx {
 namespace {
 
-// Of a worker that was not told to end.
+// For a worker that was not told to end.
 bool has_crashed(const Observed& worker) {
   return worker.last.is_null() && !worker.asked_to_stop && worker.overdue.empty();
 }

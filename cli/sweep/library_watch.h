@@ -22,7 +22,7 @@ struct FileState {
   bool is_overwritten(const FileState& now) const;
 };
 
-// Of a file; of none where it cannot be found.
+// The state of a file; of no file where it cannot be found.
 FileState file_state(const std::string& path);
 
 // The library may be rebuilt while a sweep is at work. A run by another build than the first one,

@@ -189,7 +189,7 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
       {"grow_until", {grows}}};
 }
 
-// Of a setting all must hold; without one it always has a meaning.
+// All demands of a setting must hold. A setting without demands always takes part.
 const std::vector<Demand>& demands_of(std::string_view setting) {
   static const auto demands = make_demands();
   static const std::vector<Demand> none;

@@ -138,7 +138,7 @@ struct IdleSetting {
   auto operator<=>(const IdleSetting&) const = default;
 };
 
-// Those of a recipe, in the order of their declarations.
+// The idle settings of a recipe, in the order of their declarations.
 std::vector<IdleSetting> idle_settings(const Recipe& recipe);
 
 // The one recipe of everything that trains alike: idle settings are at their defaults.

@@ -22,7 +22,7 @@ struct MethodVersion {
   int64_t version = 1, half_version = 1;
 };
 
-// What a key may be made with besides the configuration.
+// The versions that a key is made with, besides the configuration.
 struct Versions {
   int64_t builtin_rules = 1;
   std::map<std::string, MethodVersion> of_methods;  // where not the current ones, by name

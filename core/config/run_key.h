@@ -34,7 +34,7 @@ struct EarlierKey {
 std::vector<EarlierKey> earlier_keys(const RunConfig& config, std::string_view dataset_sha256,
                                      const Catalogue& catalogue);
 
-// The same without what differed.
+// The keys of earlier_keys, without what differed.
 std::vector<std::string> earlier_run_keys(const RunConfig& config, std::string_view dataset_sha256,
                                           const Catalogue& catalogue);
 

@@ -147,7 +147,7 @@ struct MethodEntry : MethodInfo {
   // That the versions from `number` on differ from the current one by rounding alone
   // (MethodInfo::rounding_since); 1 <= number < version.
   MethodEntry& rounding_from(int64_t number) { return rounding_since = number, *this; }
-  // The same of the versions under bf16 and fp16.
+  // As rounding_from, for the versions under bf16 and fp16.
   MethodEntry& half_rounding_from(int64_t number) { return half_rounding_since = number, *this; }
   MethodEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
 };

@@ -78,7 +78,7 @@ constexpr int64_t row_blocks(int64_t rows) {
   return blocks < kMostBlocks ? blocks : kMostBlocks;
 }
 
-// The same of blocks that leave sums to be added up once more: fewer. On an H200, which has 132
+// As row_blocks, for kernels whose blocks leave sums: fewer. On an H200, which has 132
 // multiprocessors, 528 blocks were the fastest of 264, 528 and 1024 for the sums of a norm.
 constexpr int64_t sum_blocks(int64_t rows) {
   constexpr int64_t kMostBlocks = 528;

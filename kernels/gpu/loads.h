@@ -58,7 +58,7 @@ struct Neighbours {
   }
 };
 
-// The same of numbers that one instruction does not move together: as floats.
+// Neighbours that one instruction cannot move together, held as floats.
 template <int kWidth>
 struct LoadedFloats {
   Floats<kWidth> values;

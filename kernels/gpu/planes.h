@@ -53,7 +53,7 @@ constexpr PlaneBlocks blocks_of_rows(int64_t rows, int64_t vectors) {
   return {blocks, blocks == 0 ? 0 : blocks_of(rows, blocks), vectors};
 }
 
-// The same for blocks that sum up their rows.
+// Blocks over the rows of a matrix, for kernels that leave sums of rows.
 constexpr PlaneBlocks blocks_of_summed_rows(int64_t rows, int64_t vectors) {
   const int64_t blocks = sum_blocks(rows);
   return {blocks, blocks == 0 ? 0 : blocks_of(rows, blocks), vectors};
@@ -119,7 +119,7 @@ class SharedSums {
 
   APPROX_GPU double& of(int sum) const { return all_[sum * threads_ + own_]; }
 
-  // Of thread `mine` those of thread `other` too.
+  // Adds the sums of thread `other` to those of thread `mine`.
   APPROX_GPU void join(int mine, int other) const {
     for (int i = 0; i < kSums; ++i) all_[i * threads_ + mine] += all_[i * threads_ + other];
   }
@@ -226,7 +226,7 @@ APPROX_GPU void long_sums_of_rows(Thread& thread, const PlaneThread& at, int64_t
   }
 }
 
-// What the sums of so many blocks are summed by: they are the rows of one "image".
+// The grid that adds up the sums of `blocks` blocks, which are the rows of one "image".
 constexpr PlaneBlocks blocks_of_sums(int64_t blocks, int64_t channels) {
   return {1, blocks, channels, 1024};
 }

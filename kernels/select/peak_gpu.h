@@ -118,7 +118,7 @@ struct PlanePeak {
     }
   }
 
-  // What the plane of that channel of the block's image comes to.
+  // Writes the position and the sum of the plane of that channel of the block's image.
   template <typename Thread>
   APPROX_GPU void leave(const Thread& thread, int64_t channel, int32_t position, double sum) const {
     const int64_t image = thread.block_x(), plane = image * args.co + channel;

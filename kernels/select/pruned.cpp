@@ -50,7 +50,7 @@ at::Tensor prune_by_image(const NmArgs<Number>& args, int64_t images) {
   const auto add_magnitudes = [&](const Number* from, std::vector<float>& sums) {
     plane_magnitude_simd(MagnitudeArgs<Number>{1, plane, args.channels, from, sums.data()}, 0, 1);
   };
-  // Of numbers whose sums no float can be: the same sums of less.
+  // For numbers whose sums exceed the range of float: the sums of scaled numbers.
   const auto add_scaled = [&](const Number* from, std::vector<float>& sums) {
     std::vector<Number> less(from, from + image);
     for (auto& number : less) number = Number(static_cast<float>(number) * 0x1p-64F);

@@ -11,7 +11,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || is_ascii_letter(c); }
-// What a backslash in front of it makes literal.
+// The characters that a backslash makes literal.
 bool is_punctuation(char c) { return c > ' ' && c <= '~' && !is_alphanumeric(c); }
 
 // A run of one character: bytes begin to end.

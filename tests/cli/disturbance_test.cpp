@@ -111,7 +111,7 @@ double seconds_of(pid_t process) {
 TEST(Disturbance, AnotherProcessAtWorkIsSeen) {
   using Clock = std::chrono::steady_clock;
   constexpr double kUsed = 1;  // seconds
-  const Disturbance disturbance(Disturbance::Of::kChildren);
+  const Disturbance disturbance(Disturbance::Computing::kChildren);
   const auto start = Clock::now();
   const auto seconds_of_others = [&] {
     const double cores = disturbance.core_wait().share;
@@ -134,7 +134,7 @@ TEST(Disturbance, AnotherProcessAtWorkIsSeen) {
 // With every core busy, others had what this process had not, however much they do meanwhile.
 TEST(Disturbance, OnesOwnWorkIsNone) {
   const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const Disturbance disturbance(Disturbance::Of::kChildren);
+  const Disturbance disturbance(Disturbance::Computing::kChildren);
   const auto start = std::chrono::steady_clock::now();
   const std::clock_t used_before = std::clock();
   std::vector<std::thread> threads;

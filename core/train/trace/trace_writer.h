@@ -36,7 +36,7 @@ struct TracedKernel {
   int32_t grid[3] = {}, block[3] = {};
 };
 
-// What a name says in C++, the name itself where it is not mangled.
+// The C++ name of a symbol, or the symbol itself where it is not mangled.
 std::string demangled(const std::string& name);
 
 // Not for several threads at once.
