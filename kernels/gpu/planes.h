@@ -69,13 +69,13 @@ APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, co
   for (int64_t row = first + at.part; row < end; row += at.parts) body(row);
 }
 
-// The same with what load(row) gives, as for_loaded does it.
-template <typename Thread, typename Load, typename Body>
+// Calls body(row, load(row)) for those rows, as for_loaded<kTurns> does it.
+template <int kTurns = 4, typename Thread, typename Load, typename Body>
 APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, const PlaneThread& at,
                              int64_t rows, Load load, Body body) {
   const int64_t first = thread.block_x() * blocks.plane;
   const int64_t end = first + blocks.plane < rows ? first + blocks.plane : rows;
-  for_loaded(first + at.part, end, at.parts, load, body);
+  for_loaded<kTurns>(first + at.part, end, at.parts, load, body);
 }
 
 // So many rows of a thread are added up in float, the sums of those in double: with what squares

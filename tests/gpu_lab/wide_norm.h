@@ -75,10 +75,8 @@ struct WideMoments {
     if (is_one) {
       const BFloat16* x = on.x + at.vector * kWide;
       const Floats<kWide> shift = load_eight(x).floats();
-      const int64_t first = thread.block_x() * blocks().plane;
-      const int64_t end = first + blocks().plane < on.rows ? first + blocks().plane : on.rows;
-      for_loaded<kTurns>(
-          first + at.part, end, at.parts,
+      for_own_rows<kTurns>(
+          thread, blocks(), at, on.rows,
           [&](int64_t row) { return load_eight(x + row * on.channels); },
           [&](int64_t /*row*/, const Eight& eight) {
             const Floats<kWide> values = eight.floats();
@@ -117,10 +115,8 @@ struct WideApply {
     const Floats<kWide> scale = load_wide(a.scale + channel),
                         offset = load_wide(a.offset + channel);
     const bool adds = a.tail == NormTail::kAddRelu, cuts = a.tail != NormTail::kNone;
-    const int64_t first = thread.block_x() * blocks().plane;
-    const int64_t end = first + blocks().plane < on.rows ? first + blocks().plane : on.rows;
-    for_loaded<kTurns>(
-        first + at.part, end, at.parts,
+    for_own_rows<kTurns>(
+        thread, blocks(), at, on.rows,
         [&](int64_t row) {
           const int64_t index = row * a.channels + channel;
           Row loaded;
@@ -171,10 +167,8 @@ struct WideSums {
       Floats<kWide> scale{}, offset{};
       if (relu) scale = load_wide(a.scale + channel), offset = load_wide(a.offset + channel);
       const Floats<kWide> mean = load_wide(a.mean + channel);
-      const int64_t first = thread.block_x() * blocks().plane;
-      const int64_t end = first + blocks().plane < on.rows ? first + blocks().plane : on.rows;
-      for_loaded<kTurns>(
-          first + at.part, end, at.parts,
+      for_own_rows<kTurns>(
+          thread, blocks(), at, on.rows,
           [&](int64_t row) {
             const int64_t index = row * a.channels + channel;
             Row loaded;
@@ -233,10 +227,8 @@ struct WideGradient {
                         d = load_wide(p.d + channel);
     Floats<kWide> scale{}, offset{};
     if (p.relu) scale = load_wide(p.scale + channel), offset = load_wide(p.offset + channel);
-    const int64_t first = thread.block_x() * blocks().plane;
-    const int64_t end = first + blocks().plane < on.rows ? first + blocks().plane : on.rows;
-    for_loaded<kTurns>(
-        first + at.part, end, at.parts,
+    for_own_rows<kTurns>(
+        thread, blocks(), at, on.rows,
         [&](int64_t row) {
           const int64_t index = row * p.channels + channel;
           return Row{load_eight(p.dy + index), load_eight(p.x + index)};
