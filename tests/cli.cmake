@@ -86,6 +86,8 @@ set_tests_properties(cli.slurm cli.soak_slurm cli.ranks cli.rank_trainings cli.r
 set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_stores cli.soak_coordinators
   cli.soak_signals cli.soak_growth cli.soak_migrations cli.soak_rebuild cli.soak_slurm
   cli.soak_ranks cli.soak_library cli.soak_load PROPERTIES LABELS soak)
+# It needs a core that is idle.
+set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
 set_tests_properties(cli.workers cli.faults cli.store_faults cli.growth cli.budget
   PROPERTIES LABELS release)

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -157,18 +158,20 @@ TEST(Disturbance, AMomentSaysNothing) { EXPECT_TRUE(Disturbance().taints().empty
 TEST(Disturbance, ThreadsThatWaitForACoreAreSeen) {
   const Disturbance disturbance;
   if (disturbance.core_wait().measure != "schedstat") GTEST_SKIP() << "the kernel does not count";
-  const auto end = std::chrono::steady_clock::now() + milliseconds(500);
-  std::vector<std::thread> threads;
+  std::atomic<bool> asked = false;  // threads that have ended are not there to ask
+  std::vector<std::jthread> threads;
   for (long i = 0; i < 2 * sysconf(_SC_NPROCESSORS_ONLN); ++i) {
-    threads.emplace_back([end] {
-      while (std::chrono::steady_clock::now() < end) {
+    threads.emplace_back([&asked] {
+      while (!asked) {
       }
     });
   }
-  std::this_thread::sleep_for(milliseconds(450));  // threads that have ended are not there to ask
-  EXPECT_GT(disturbance.core_wait().share, 0.2);
-  EXPECT_THAT(disturbance.taints(), testing::Contains(testing::HasSubstr("waited for a core")));
-  for (auto& thread : threads) thread.join();
+  std::this_thread::sleep_for(milliseconds(450));
+  const double share = disturbance.core_wait().share;
+  const auto taints = disturbance.taints();
+  asked = true;
+  EXPECT_GT(share, 0.2);
+  EXPECT_THAT(taints, testing::Contains(testing::HasSubstr("waited for a core")));
 }
 
 // A thread that sleeps, or waits for another, waits for no core.
