@@ -39,14 +39,14 @@ HWY_INLINE void add_magnitudes(D d, const MagnitudeArgs<Number>& a, int64_t imag
   const auto add_pixels = [&](int64_t count) HWY_ATTR {
     for (int v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
     for (int64_t p = 0; p < count; ++p, pixel += a.co) {
-      for (int v = 0; v < kVectors; ++v) {
-        sum[v] = hn::Add(sum[v], hn::Abs(load_numbers(d, pixel + v * lanes)));
-      }
+      for_each_vector<kVectors>(d, pixel, [&](int v, hn::Vec<D> values) HWY_ATTR {
+        sum[v] = hn::Add(sum[v], hn::Abs(values));
+      });
     }
   };
   if (a.plane <= kShortSum) {
     add_pixels(a.plane);
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, to + v * lanes);
+    store_vectors<Number>(d, sum, to);
     return;
   }
   HWY_ALIGN double total[kVectors * hn::MaxLanes(D())] = {};
@@ -55,9 +55,8 @@ HWY_INLINE void add_magnitudes(D d, const MagnitudeArgs<Number>& a, int64_t imag
     add_pixels(std::min(left, kShortSum));
     for (int v = 0; v < kVectors; ++v) add_in_double(d, sum[v], total + v * lanes);
   }
-  for (int v = 0; v < kVectors; ++v) {
-    hn::StoreU(load_doubles(d, total + v * lanes), d, to + v * lanes);
-  }
+  for (int v = 0; v < kVectors; ++v) sum[v] = load_doubles(d, total + v * lanes);
+  store_vectors<Number>(d, sum, to);
 }
 
 template <typename Number>
@@ -88,9 +87,9 @@ double magnitude(const Number* values, int64_t count) {
     hn::Vec<decltype(d)> sum[kSums];
     for (auto& own : sum) own = hn::Zero(d);
     for (; i + step <= end; i += step) {
-      for (int s = 0; s < kSums; ++s) {
-        sum[s] = hn::Add(sum[s], hn::Abs(load_numbers(d, values + i + s * lanes)));
-      }
+      for_each_vector<kSums>(d, values + i, [&](int s, hn::Vec<decltype(d)> next) HWY_ATTR {
+        sum[s] = hn::Add(sum[s], hn::Abs(next));
+      });
     }
     for (int half = kSums / 2; half > 0; half /= 2) {
       for (int s = 0; s < half; ++s) sum[s] = hn::Add(sum[s], sum[s + half]);

@@ -36,20 +36,19 @@ HWY_INLINE void peak_strip(D d, const PeakArgs<Number>& a, int64_t n, int64_t c)
   const Number* const in = a.dy + n * a.plane * a.co + c;
   hn::Vec<D> best[kStrip], sum[kStrip];
   hn::Vec<decltype(di)> at[kStrip];
-  for (int v = 0; v < kStrip; ++v) {
-    sum[v] = load_numbers(d, in + v * lanes);
-    best[v] = hn::Abs(sum[v]);
+  for_each_vector<kStrip>(d, in, [&](int v, hn::Vec<D> value) HWY_ATTR {
+    sum[v] = value;
+    best[v] = hn::Abs(value);
     at[v] = hn::Zero(di);
-  }
+  });
   const auto add_pixel = [&](const Number* pixel, hn::Vec<decltype(di)> here) HWY_ATTR {
-    for (int v = 0; v < kStrip; ++v) {
-      const auto value = load_numbers(d, pixel + v * lanes);
+    for_each_vector<kStrip>(d, pixel, [&](int v, hn::Vec<D> value) HWY_ATTR {
       const auto magnitude = hn::Abs(value);
       const auto larger = hn::Gt(magnitude, best[v]);  // strict: the first of equals stays
       sum[v] = hn::Add(sum[v], value);
       best[v] = hn::IfThenElse(larger, magnitude, best[v]);
       at[v] = hn::IfThenElse(hn::RebindMask(di, larger), here, at[v]);
-    }
+    });
   };
   // A short sum after the other. (A number of pixels that the compiler knows would be unrolled,
   // vector after vector.)
@@ -83,12 +82,10 @@ HWY_INLINE void peak_strip(D d, const PeakArgs<Number>& a, int64_t n, int64_t c)
   }
   float* const to = a.sum + n * a.co + c;
   for (int v = 0; v < kStrip && !is_short; ++v) sum[v] = load_doubles(d, total + v * lanes);
+  store_vectors<Number>(di, at, a.position + n * a.co + c);
+  store_vectors<Number>(d, sum, to);
   auto any = sum[0];
-  for (int v = 0; v < kStrip; ++v) {
-    hn::StoreU(at[v], di, a.position + n * a.co + c + v * lanes);
-    hn::StoreU(sum[v], d, to + v * lanes);
-    if (v > 0) any = hn::Add(any, sum[v]);
-  }
+  for (int v = 1; v < kStrip; ++v) any = hn::Add(any, sum[v]);
   if (all_finite(d, any)) return;
   for (int64_t i = 0; i < kStrip * lanes; ++i) {
     if (!std::isfinite(to[i])) to[i] = sum_in_double(in + i, a.plane, a.co);

@@ -38,10 +38,9 @@ HWY_INLINE void add_column_squares(D d, const Matrix<Number>& m, float* sum, int
       hn::Vec<D> squares[kVectors];
       for (int v = 0; v < kVectors; ++v) squares[v] = hn::Zero(d);
       for (const int64_t end = std::min(r + kRows, bottom); r < end; ++r, row += m.columns) {
-        for (int v = 0; v < kVectors; ++v) {
-          const auto value = load_numbers(d, row + v * lanes);
+        for_each_vector<kVectors>(d, row, [&](int v, hn::Vec<D> value) HWY_ATTR {
           squares[v] = hn::MulAdd(value, value, squares[v]);
-        }
+        });
       }
       for (int v = 0; v < kVectors; ++v) {
         all[v] = time == 0 ? squares[v] : hn::Add(all[v], squares[v]);
@@ -49,9 +48,9 @@ HWY_INLINE void add_column_squares(D d, const Matrix<Number>& m, float* sum, int
     }
     for (int v = 0; v < kVectors; ++v) add_in_double(d, all[v], total + v * lanes);
   }
-  for (int v = 0; v < kVectors; ++v) {
-    hn::StoreU(load_doubles(d, total + v * lanes), d, sum + first + v * lanes);
-  }
+  hn::Vec<D> squares[kVectors];
+  for (int v = 0; v < kVectors; ++v) squares[v] = load_doubles(d, total + v * lanes);
+  store_vectors<Number>(d, squares, sum + first);
 }
 
 template <typename Number>
@@ -92,10 +91,9 @@ void rows_squared(const Matrix<Number>& m, float* sum, int64_t begin, int64_t en
       hn::Vec<decltype(d)> squares[kVectors];
       for (auto& one : squares) one = hn::Zero(d);
       for (; c + step <= last; c += step) {
-        for (int v = 0; v < kVectors; ++v) {
-          const auto value = load_numbers(d, row + c + v * lanes);
+        for_each_vector<kVectors>(d, row + c, [&](int v, hn::Vec<decltype(d)> value) HWY_ATTR {
           squares[v] = hn::MulAdd(value, value, squares[v]);
-        }
+        });
       }
       const auto all = hn::Add(hn::Add(squares[0], squares[1]), hn::Add(squares[2], squares[3]));
       low = hn::Add(low, lower_in_double(all));
