@@ -2,7 +2,6 @@
 say what the rows say, on rows whose times are known."""
 
 import array
-import importlib.util
 import json
 import math
 import os
@@ -19,10 +18,8 @@ SHAPES = {"N2,C4,K4,H8,R3,S1,P1": (2, 4, 8, 4, 3, 1, 1),
           "N1,C4,K8,H8,R3,S2,P1": (1, 4, 8, 8, 3, 2, 1)}
 
 sys.path.insert(0, SCRIPTS)
-SPEC = importlib.util.spec_from_file_location("product_tables",
-                                              os.path.join(SCRIPTS, "product_tables.py"))
-tables = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(tables)
+from measured import products as tables  # noqa: E402  (lies beside the scripts that use it)
+from measured.store import Store  # noqa: E402
 
 
 def write_lists(folder, shapes):
@@ -66,7 +63,7 @@ def check_measuring(folder):
     code, commands, _ = measure(folder, "--dry-run", "--threads", "2")
     assert commands.count("--threads 2") == 2, "another number of threads is another measurement"
     for table in set(tables.CASES) - {"narrow"}:  # whose variants the fake engine has under no name
-        text = tables.section(table, os.path.join(folder, "m.db"), folder, folder)
+        text = tables.section(Store(os.path.join(folder, "m.db")), table, folder)
         assert text.startswith("Made by `scripts/measure-products --tables " + table), text
         assert "1 thread" in text and "| 2,4,8,4,3x3/1 " in text or table == "choosing", text
         assert "Not measured" not in text
@@ -132,7 +129,7 @@ def check_tables(folder):
     db.close()
 
     def lines(table):
-        return tables.section(table, path, folder, folder).split("\n")
+        return tables.section(Store(path), table, folder).split("\n")
     assert ("| 2,4,8,4,3x3/1 | forward | 4 (50, 25 %) | 8 (50, 25 %) | **3 (50, 25 %)** | "
             "1.33 [1.33, 1.33] |") in lines("exact"), lines("exact")
     pruned = lines("pruned")
@@ -153,8 +150,8 @@ def check_tables(folder):
     assert stored.has("pruned", 2, shape) and not stored.has("pruned", 1, shape)
     assert not stored.has("narrow", 2, shape), "of two shares what a layer takes alone"
     # Nothing of it is in the store, or there is no store.
-    for absent in (tables.section("position", path, folder, folder),
-                   tables.section("position", None, folder)):
+    for absent in (tables.section(Store(path), "position", folder),
+                   tables.section(None, "position")):
         assert absent.startswith("Not measured yet: `scripts/measure-products --tables position")
 
 

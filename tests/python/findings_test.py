@@ -1,4 +1,4 @@
-"""What scripts/findings.py makes of places in a text."""
+"""What scripts/measured/findings.py makes of places in a text."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "scripts"))
-import findings
+from measured import cells, findings, store  # noqa: E402  (lies beside the scripts that use it)
 
 ROWS = [
     {"method": "Exact", "schedule": None, "loss": None, "speed": 1.0, "speed_lo": None,
@@ -27,20 +27,21 @@ def program(*arguments):
 
 
 def filled(folder, text):
-    page = findings.Findings(program, folder)
+    page = findings.Findings(folder)
     return page.filled(NAMED + text), page.sources()
 
 
 def expect_bad(folder, text, words):
     try:
         filled(folder, text)
-    except findings.BadText as error:
+    except cells.BadText as error:
         assert str(error).startswith("line 2: ") and words in str(error), error
         return
     raise AssertionError(f"{text} was taken")
 
 
 def main():
+    store.program = program
     with tempfile.TemporaryDirectory() as folder:
         os.makedirs(os.path.join(folder, "folder"))
         with open(os.path.join(folder, "folder", "store.db"), "w", encoding="utf-8"):
@@ -57,9 +58,9 @@ def main():
         text, _ = filled(folder, "{{one; method=Exact; mean; 3}}")
         assert text == "0.250 [0.125, 0.375]\n", text
         # All counted the same, one to the last bit of a mean.
-        assert findings.shown({"cut": 49.2, "cut_lo": 49.2, "cut_hi": 49.2 * (1 + 1e-15)},
+        assert cells.shown({"cut": 49.2, "cut_lo": 49.2, "cut_hi": 49.2 * (1 + 1e-15)},
                               "cut", 0, " %") == "49 %"
-        assert findings.shown({"cut": 49.2, "cut_half": 0.0}, "cut", 1) == "49.2"
+        assert cells.shown({"cut": 49.2, "cut_half": 0.0}, "cut", 1) == "49.2"
         text, _ = filled(
             folder, "{{table one; n=6; method as what is done; loss as points:2; speed:1}}")
         assert text == ("| what is done | points | speed |\n|---|---|---|\n| Exact | – | 1.0 |\n"

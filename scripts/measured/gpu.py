@@ -1,35 +1,19 @@
-"""The tables of docs/gpu.md that a GPU has measured, from what `scripts/gpu-suite` left in a
-database. scripts/make-results writes them between their marks."""
+"""Tables of what `scripts/gpu-suite` measured. Each takes rows of `report kernels`."""
 
 import json
-import sqlite3
 from statistics import median
 
-from product_tables import of_rows
+from measured.cells import markdown_text, us
 
 SDGP, PRUNING, AT_RANDOM = "sdgp:", "stochastic_pruning:p=0.9", "pruned_at_random:density="
 DENSITIES = ("0.5", "0.1", "0.02", "0.01")
 ENTRIES = ("sparse_", "block_")  # variants that multiply the entries or tiles that are left
 
 
-def tables(kernels, later, db):
-    """By the name of its mark. `kernels` are the rows of `report kernels` of the first GPU, whose
-    other results are in `db`, `later` those of the second, which has no crossovers in 16 bits."""
-    rows, later = ([row for row in of if row["verdict"] != "skipped"] for of in (kernels, later))
-    in_bf16 = [row for row in rows if row["precision"] == "bf16"]
-    return {"gpu: engines": engines(later),
-            "gpu: pruning": pruning(in_bf16),
-            "gpu: crossover": crossover([*later, *in_bf16]),
-            "gpu: sampled": sampled(rows),
-            "gpu: layers": layers(db)}
-
-
-def text_of(header, lines):
-    return "\n".join(of_rows(header, lines)) + "\n"
-
-
-def us(ns):
-    return "–" if ns is None else f"{ns / 1e3:.1f}"
+def kernel_rows(store, precision=None):
+    """The cases that were measured."""
+    return [row for row in store.rows("kernels") if row["verdict"] != "skipped" and
+            precision in (None, row["precision"])]
 
 
 def fastest(rows, key="ns_median"):
@@ -59,7 +43,7 @@ def engines(rows):
         lines.append([precision, f"{len(ratios)}", f"{sum(ratio > 1.03 for ratio in ratios)}",
                       f"{sum(ratio < 1 / 1.03 for ratio in ratios)}",
                       f"{median(ratios):.2f}" if ratios else "–"])
-    return text_of(["", "products", "engine more than 3 % faster", "more than 3 % slower",
+    return markdown_text(["", "products", "engine more than 3 % faster", "more than 3 % slower",
                     "LibTorch's time over its, median"], lines)
 
 
@@ -78,7 +62,7 @@ def pruning(rows):
                       us(fastest(of(PRUNING, *ENTRIES)))])
     header = ["layer", "exact, µs", "2:4, written out", "2:4, `mma_sp`", "2:4, `cusparselt`",
               "p = 0.9, choosing", "p = 0.9, exact product", "p = 0.9, entries or tiles"]
-    return text_of(header, lines)
+    return markdown_text(header, lines)
 
 
 def crossover(rows):
@@ -100,7 +84,7 @@ def crossover(rows):
                 if any(cell != "–" for cell in cells):
                     lines.append([precision, op.replace("_", " "), f"`{shape}`", us(exact), *cells])
     left = [f"{float(density):.0%} left" for density in DENSITIES]
-    return text_of(["", "product", "layer", "exact, µs", *left], lines)
+    return markdown_text(["", "product", "layer", "exact, µs", *left], lines)
 
 
 def sampled(rows):
@@ -120,7 +104,8 @@ def sampled(rows):
                             f"{us(best['plan_ns'])}: {exact / best['ns_median']:.2f}")
             if own:
                 lines.append(line)
-    return text_of(["product", "layer", "exact, µs", "half of the channels", "a tenth"], lines)
+    header = ["product", "layer", "exact, µs", "half of the channels", "a tenth"]
+    return markdown_text(header, lines)
 
 
 def images_of(batch):
@@ -128,14 +113,11 @@ def images_of(batch):
     return min(int(batch), 128 - 128 // 10)
 
 
-def layers(db):
+def layers(store):
     """All data gradients of a network together, exact and 2:4 by each way, in milliseconds."""
-    with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as store:
-        found = store.execute("SELECT params, content FROM study_run WHERE name = 'layer-times' "
-                              "ORDER BY study_run_id").fetchall()
-    store.close()
     newest = {}
-    for params, content in found:
+    for params, content in store.query("SELECT params, content FROM study_run WHERE "
+                                       "name = 'layer-times' ORDER BY study_run_id"):
         of, table = json.loads(params), json.loads(content)
         rows = [dict(zip(table["columns"], row)) for row in table["rows"]]
         newest[of["network"], of["batch-size"]] = {
@@ -149,5 +131,6 @@ def layers(db):
             row = sums.get(("sdgp", variant))
             line.append("–" if row is None else f"{row['ms']:.2f}")
         lines.append(line)
-    return text_of(["network", "exact, ms", "as the paper estimates", "written out", "`mma_sp`",
-                    "`cusparselt` where it can"], lines)
+    header = ["network", "exact, ms", "as the paper estimates", "written out", "`mma_sp`",
+              "`cusparselt` where it can"]
+    return markdown_text(header, lines)

@@ -15,21 +15,18 @@ VALUE*: that begin so), with these columns: `-` before a name turns the sign, `a
 `:` decimals. Conditions that fit no row, or several where one is wanted, are an error.
 """
 
-import json
-import math
 import os
 import re
 
-
-class BadText(Exception):
-    """What is wrong with a place of the text; one line."""
+from measured.cells import BadText, markdown, shown
+from measured.store import Store
 
 
 class Findings:
-    """One text; `program` runs approxtrain with arguments and returns what it prints."""
+    """One text, filled from the databases in the folder `measured`."""
 
-    def __init__(self, program, measured):
-        self.program, self.measured = program, measured
+    def __init__(self, measured):
+        self.measured = measured
         self.reports = {}  # (database, arguments of the report), by name
         self.known = {}    # rows, by name
 
@@ -40,8 +37,8 @@ class Findings:
             try:
                 if (named := re.fullmatch(r"\{\{let (\w+) = ([^;]+);(.+)\}\}", line)):
                     self.reports[named[1]] = (named[2].strip(), named[3].split())
-                elif (table := re.fullmatch(r"\{\{table (.+)\}\}", line)):
-                    lines.append(self.table(parts_of(table[1])))
+                elif (asked := re.fullmatch(r"\{\{table (.+)\}\}", line)):
+                    lines.append(self.table(parts_of(asked[1])))
                 else:
                     lines.append(re.sub(r"\{\{(.*?)\}\}",
                                         lambda place: self.value(parts_of(place[1])), line))
@@ -63,8 +60,7 @@ class Findings:
             path = os.path.join(self.measured, store + ".db")
             if not os.path.exists(path):
                 raise BadText(f"there is no {store}.db")
-            printed = self.program("report", *report, "--db", path, "--format", "json")
-            self.known[name] = json.loads(printed)["rows"]
+            self.known[name] = Store(path).rows(*report)
         return self.known[name]
 
     def chosen(self, name, conditions):
@@ -93,12 +89,9 @@ class Findings:
         found = self.chosen(name, conditions)
         if not columns or not found:
             raise BadText(f"a table of {name} has {len(columns)} columns and {len(found)} rows")
-        lines = ["| " + " | ".join(header for _, header, _ in columns) + " |",
-                 "|---" * len(columns) + "|"]
-        for row in found:
-            cells = (shown(row, column, digits) for column, _, digits in columns)
-            lines.append("| " + " | ".join(cells) + " |")
-        return "\n".join(lines)
+        return "\n".join(markdown([header for _, header, _ in columns],
+                               [[shown(row, column, digits) for column, _, digits in columns]
+                                for row in found]))
 
 
 def parts_of(text):
@@ -124,34 +117,3 @@ def column_of(part):
 
 def plain(value):
     return "" if value is None else str(value)
-
-
-def fixed(value, digits):
-    """Never "-0.00"."""
-    return f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def shown(row, column, digits, unit=""):
-    """A text as it is; a number with its interval: "1.08 [1.07, 1.09]", "67.05 ± 0.43", "–".
-
-    Without one where that has no length: what was counted alike by all.
-    """
-    sign, column = (-1, column[1:]) if column.startswith("-") else (1, column)
-    if column not in row:
-        raise BadText(f"there is no column {column}")
-    value = row[column]
-    if value is None or value == "":
-        return "–"
-    if isinstance(value, str):
-        return value
-    text = fixed(sign * value, digits) + unit
-    before = "" if column == "mean" else column + "_"  # of curves
-    half, low, high = (row.get(before + end) for end in ("half", "lo", "hi"))
-    if half == 0 or low is not None and math.isclose(low, high, rel_tol=1e-9):
-        return text
-    if half is not None:
-        return f"{text} ± {half:.{digits}f}"
-    if low is not None:
-        low, high = sorted((sign * low, sign * high))
-        return f"{text} [{fixed(low, digits)}, {fixed(high, digits)}]"
-    return text

@@ -1,5 +1,5 @@
-"""The tables of single products in docs/performance.md: which cases each wants, which
-scripts/measure-products measures, and how it is written from the store by scripts/make-results.
+"""Tables of single products: which cases each wants (scripts/measure-products measures them), and
+how each is written from a database.
 
 Every table has a list of shapes, experiments/shapes/performance_NAME.txt. A ratio is the geometric
 mean over pairs of repetitions, the fastest exact path over the other, with its 95 % t-interval;
@@ -14,6 +14,9 @@ import os
 import re
 import sqlite3
 import statistics
+
+from measured.cells import markdown, milliseconds
+from measured.store import ROOT
 
 FORWARD, DATA, WEIGHT = "forward", "data_gradient", "weight_gradient"
 PRODUCTS = (FORWARD, DATA, WEIGHT)
@@ -38,8 +41,7 @@ CASES = {
 }
 # Tables that show every variant and not only what a layer takes.
 ALL_VARIANTS = {"narrow"}
-LISTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "experiments",
-                     "shapes")
+LISTS = os.path.join(ROOT, "experiments", "shapes")
 # Variants that multiply as much as the exact product does: the rules leave the layer to it.
 WHOLE = {"exact", "whole", "mask"}
 LIBRARY = "libtorch"
@@ -182,18 +184,9 @@ def ratio_text(cases, interval=True):
     return f"({text})" if all(case.variant in WHOLE for case in cases) else text
 
 
-def milliseconds(value):
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def exact_ms(cases):
     """The exact products beside them, added up."""
     return milliseconds(sum(case.baseline_ms for case in cases)) if all(cases) else "–"
-
-
-def of_rows(header, rows):
-    return ["| " + " | ".join(header) + " |", "|---" * len(header) + "|",
-            *("| " + " | ".join(row) + " |" for row in rows)]
 
 
 class Table:
@@ -243,7 +236,7 @@ class Table:
             rows.append([layer_name(shape), op.replace("_", " "), *cells, ratio])
         names = [path.replace(LIBRARY, "oneDNN,") if path.startswith(LIBRARY) else
                  path.removesuffix(" channels last") for path in paths]
-        return of_rows(["N, Ci, map, Co, kernel/stride", "product", *names, "ratio"], rows) + [
+        return markdown(["N, Ci, map, Co, kernel/stride", "product", *names, "ratio"], rows) + [
             "", "ms (GFLOP/s, share of the rate of multiply-adds in registers); in bold what a "
             "layer takes. Padding counts as multiplied. Ratio: the better layout of oneDNN over "
             "the fastest of ours."]
@@ -262,7 +255,7 @@ class Table:
                         exact = exact_ms(cases) if exact == "–" else exact
                 rows.append([layer_name(shape) if len(ops) == 1 and ops[0] == DATA else "",
                              f"{name} ({exact})", *cells])
-        text = of_rows(["layer", "product (exact, ms)", "share that is not zero: " + DENSITIES[0],
+        text = markdown(["layer", "product (exact, ms)", "share that is not zero: " + DENSITIES[0],
                         *DENSITIES[1:]], rows)
         if widths:
             text += ["", f"Ratios to the exact product; half of their intervals are within "
@@ -276,7 +269,7 @@ class Table:
             cases = [self.taken(shape, DATA, method) for method in STRUCTURED.values()]
             rows.append([layer_name(shape), exact_ms(cases[:1]),
                          *(ratio_text([case]) for case in cases)])
-        return of_rows(["layer", "exact, ms", *STRUCTURED], rows)
+        return markdown(["layer", "exact, ms", *STRUCTURED], rows)
 
     def sampled(self):
         rows = []
@@ -285,7 +278,8 @@ class Table:
             rows.append([layer_name(shape),
                          *(f"{ratio_text([case])}, {exact_ms([case])} ms" for case in cases),
                          ratio_text(cases)])
-        return of_rows(["layer", *(op.replace("_", " ") for op in PRODUCTS), "all three"], rows) + [
+        header = ["layer", *(op.replace("_", " ") for op in PRODUCTS), "all three"]
+        return markdown(header, rows) + [
             "", "Ratios to the exact product, and its ms. In parentheses: computed as a whole."]
 
     def narrow(self):
@@ -301,7 +295,7 @@ class Table:
                     cells.append(f"**{text}**" if case and case.chosen else text)
                 rows.append([layer_name(shape) if variant == "gather" else "", name,
                              exact_ms([by_share[0].get(variant)]), *cells])
-        return of_rows(["layer", "channels", "exact, ms", "share of them: " + SHARES[0],
+        return markdown(["layer", "channels", "exact, ms", "share of them: " + SHARES[0],
                         *SHARES[1:]], rows) + ["", "In bold what a layer takes."]
 
     def position(self):
@@ -310,7 +304,7 @@ class Table:
             case = self.taken(shape, WEIGHT, POSITION)
             rows.append([layer_name(shape), exact_ms([case]),
                          milliseconds(case.ms) if case else "–", ratio_text([case])])
-        return of_rows(["layer", "exact, ms", "one position, ms", "ratio"], rows)
+        return markdown(["layer", "exact, ms", "one position, ms", "ratio"], rows)
 
     def choosing(self):
         rows = []
@@ -320,7 +314,7 @@ class Table:
                 if case and case.plan_ns:
                     rows.append([f"`{method}`", "x" if op == FORWARD else "dY",
                                  f"{megabytes(shape, op):.1f}", milliseconds(case.plan_ns / 1e6)])
-        return of_rows(["method", "chooses from", "MB", "ms"], rows)
+        return markdown(["method", "chooses from", "MB", "ms"], rows)
 
     def origin(self):
         """On what it was measured."""
@@ -349,18 +343,18 @@ def command(table, db):
     return f"`scripts/measure-products --tables {table} {db}`"
 
 
-def section(table, path, root, lists=LISTS):
-    """What stands between the marks of that table; without a database how to make one."""
-    if path is None:
+def section(store, table, lists=LISTS):
+    """The text of a table of CASES; without a database how to make one."""
+    if store is None:
         db = "results/measured/MACHINE-DATE/products.db"
         return f"Not measured yet: {command(table, db)}.\n"
-    products = Products(path)
-    parts = [f"Made by {command(table, os.path.relpath(path, root))}."]
+    products = Products(store.path)
+    parts = [f"Made by {command(table, os.path.relpath(store.path, ROOT))}."]
     for threads in products.threads():
         one = Table(products, threads, lists)
         lines = getattr(one, table)()
         if one.used:
             parts += ["\n".join(lines), one.origin()]
     if len(parts) == 1:
-        return section(table, None, root)
+        return section(None, table)
     return "\n\n".join(parts) + "\n"

@@ -1,0 +1,85 @@
+"""A database under results/measured/, read by the program's reports."""
+
+import contextlib
+import functools
+import glob
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.path.abspath(os.environ.get(
+    "APPROXTRAIN_PROGRAM", os.path.join(ROOT, "build", "approxtrain")))
+MEASURED = os.path.join(ROOT, "results", "measured")
+
+
+@functools.cache  # pages ask for the same
+def program(*arguments):
+    """What `approxtrain ARGUMENTS` prints. Ends this program where that one fails."""
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=ROOT,
+                          check=False)
+    if done.returncode:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: approxtrain {' '.join(arguments)} ended with "
+                 f"{done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+class Store:
+    """One database. Its name is its path under results/measured/ without ".db"."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = os.path.relpath(path, MEASURED).removesuffix(".db")
+        self.has_products_alone = os.path.basename(path) == "products.db"
+
+    def text(self, *report, form="md"):
+        """A report as it is printed: ("table", EXPERIMENT), ("paper", ITEM, "--scale", "full")."""
+        return program("report", *report, "--db", self.path, "--format", form)
+
+    def rows(self, *report):
+        return json.loads(self.text(*report, form="json"))["rows"]
+
+    def papers(self):
+        """What it has of each item of a paper: the rows of `list papers`."""
+        return json.loads(program("list", "papers", "--db", self.path, "--format", "json"))["rows"]
+
+    def query(self, sql, *values):
+        with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
+            return db.execute(sql, values).fetchall()
+
+    def last_measured(self):
+        (at,), = self.query("SELECT max(at) FROM (SELECT max(started_utc) AS at FROM run UNION ALL "
+                            "SELECT max(started_utc) FROM kernel_run)")
+        return at or ""
+
+    def provenance(self, *experiment):
+        """A sentence: how many runs, on what, when, by which commits."""
+        rows = self.rows("runs", *experiment)
+        if not rows:
+            return "No trainings; kernel benchmarks or studies only."
+        commits = sorted({row["git_sha"][:12] + (" (changed)" if row["dirty"] else "")
+                          for row in rows})
+        finished = sum(row["state"] in ("finished", "diverged") for row in rows)
+        days = sorted({row["started_utc"][:10] for row in rows})
+        span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        return (f"{finished} runs with a result on "
+                f"{', '.join(sorted({row['cpu'] for row in rows}))}, "
+                f"{span}, commit {', '.join(commits)}.")
+
+
+def named(name):
+    """The store of that name. "newest NAME" is the NAME.db of any folder that something was
+    measured for last; None where there is none."""
+    if not name.startswith("newest "):
+        return Store(os.path.join(MEASURED, name + ".db"))
+    paths = glob.glob(os.path.join(MEASURED, "*", name.removeprefix("newest ") + ".db"))
+    return max(map(Store, paths), key=Store.last_measured, default=None)
+
+
+def newest_file(name):
+    """The path of a file, by the date at the end of its folder's name."""
+    return max(glob.glob(os.path.join(MEASURED, "*", name)),
+               key=lambda path: (re.search(r"[\d-]*$", os.path.dirname(path)).group(), path))
