@@ -52,11 +52,15 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Those that a CPU computes: here they are measured.
+std::vector<RuledVariant> measurable_variants() {
+  auto variants = Catalogue::embedded().ruled_variants;
+  std::erase_if(variants, [](const RuledVariant& variant) { return !variant.on_cpu; });
+  return variants;
+}
+
 void check_variants(const std::vector<std::string>& names) {
-  std::vector<std::string> known;
-  for (const auto& variant : kRuledVariants) {
-    if (!contains(known, variant.name)) known.emplace_back(variant.name);
-  }
+  const auto known = names_of(measurable_variants());
   for (const auto& name : names) {
     if (contains(known, name)) continue;
     throw usage_error("--variant: no rule of {}{}", quote(name), known_names(name, known));
@@ -75,7 +79,7 @@ std::vector<KernelRule> measured_rules(Engine& engine, const std::vector<ConvSha
                                        const TuneFlags& flags, const Note& note) {
   const auto wanted = split_list(flags.variants);
   std::vector<KernelRule> rules;
-  for (const auto& variant : kRuledVariants) {
+  for (const auto& variant : measurable_variants()) {
     if (!wanted.empty() && !contains(wanted, variant.name)) continue;
     for (const auto& shape : shapes) {
       const auto cases = [&](double density) {

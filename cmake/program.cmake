@@ -1,8 +1,8 @@
 # approx_program(NAME [IN_BOTH targets...] [IN_LIBRARY targets...] [IN_PROGRAM targets...]): the
 # program NAME and the library that it opens for what computes, NAME_library (libNAME.so), of all
-# rooms and of the OBJECT libraries that are named. The methods, networks and studies of the library
-# are written out once it is built, and compiled into the program: it knows them without opening the
-# library.
+# rooms and of the OBJECT libraries that are named. What the library has (methods, networks,
+# studies, kernel variants with a rule) is written out once it is built, and compiled into the
+# program: it knows them without opening the library.
 function(approx_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "IN_BOTH;IN_LIBRARY;IN_PROGRAM")
   add_library(${name}_library SHARED ${CMAKE_SOURCE_DIR}/core/engine/source.cpp)
@@ -19,7 +19,7 @@ function(approx_program name)
   add_custom_command(
     OUTPUT ${catalogue}
     COMMAND ${name}_catalogue ${catalogue}
-    DEPENDS ${name}_catalogue
+    DEPENDS ${name}_catalogue $<TARGET_NAME_IF_EXISTS:approxtrain_cuda>
     COMMENT "Writing the catalogue of methods and networks")
 
   add_executable(${name} ${catalogue})

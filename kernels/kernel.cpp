@@ -55,6 +55,17 @@ const Variant<Kind>& found_variant(const Kind& plan, const Operands& operands,
                           PlanTraits<Kind>::kName, name(operands.product)));
 }
 
+template <typename PlanVariant>
+struct Kinds;
+template <typename... Kind>
+struct Kinds<std::variant<Kind...>> {
+  // Calls `use` with the registry of each kind's variants.
+  template <typename Use>
+  static void for_each_registry(const Use& use) {
+    (use.template operator()<Kind>(Registry<Variant<Kind>>::instance()), ...);
+  }
+};
+
 }  // namespace
 
 at::Tensor run(const Plan& plan, const Operands& operands, std::string_view variant,
@@ -101,6 +112,30 @@ bool density_decides(const Operands& operands) {
     if (choose<PrunedDY>(problem) != of_little) return true;
   }
   return false;
+}
+
+bool rules_wait_for_density() {
+  bool waits = false;
+  Kinds<Plan>::for_each_registry([&]<typename Kind>(const Registry<Variant<Kind>>& registry) {
+    for (const auto& variant : registry.entries()) {
+      waits = waits || (variant.does_wait_for_density() && has_rule_rows(variant.name));
+    }
+  });
+  return waits;
+}
+
+std::vector<RuledVariant> ruled_variants() {
+  std::vector<RuledVariant> ruled;
+  Kinds<Plan>::for_each_registry([&]<typename Kind>(const Registry<Variant<Kind>>& registry) {
+    const auto all = registry.all();
+    for (const auto product : kAllProducts) {
+      for (const auto* variant : all) {
+        if (!variant->is_ruled() || !variant->does_compute(product)) continue;
+        ruled.push_back(variant->ruled(PlanTraits<Kind>::kName, product));
+      }
+    }
+  });
+  return ruled;
 }
 
 at::Tensor full_product(const Operands& operands) {

@@ -15,6 +15,7 @@
 #include "kernels/operands.h"
 #include "kernels/plan.h"
 #include "kernels/plan_traits.h"
+#include "kernels/rules.h"
 #include "kernels/variant_counts.h"
 
 namespace approx {
@@ -35,6 +36,15 @@ at::Tensor run(const Plan& plan, const Operands& operands, std::string_view vari
 // Whether it may depend on the density of a PrunedDY plan what computes one of these gradients.
 // (Rules of such variants are true from no density on to some density.)
 bool density_decides(const Operands& operands);
+
+// Whether the table of rules in use (kernels/rules.h) has rows of a registered variant that waits
+// for a density (Variant::waits_for_density): a rule then goes by the density of the step before,
+// for which the host waits. Asked in every step.
+bool rules_wait_for_density();
+
+// Every registered variant with a rule (Variant::ruled_against), once for each product that it
+// computes: in the order of the kinds of Plan, then of products, then of names.
+std::vector<RuledVariant> ruled_variants();
 
 // Does what a variant of `run` does before it multiplies, which is to choose what stays of dY and
 // to write or compress it, and returns what multiplies. Null where the variant does both at once.

@@ -98,28 +98,15 @@ KernelRule parse_row(const std::vector<std::string_view>& words) {
   return rule;
 }
 
-// Variants that have rows.
-std::vector<std::string> variants_of(const std::vector<KernelRule>& rows) {
-  std::vector<std::string> names;
-  for (const auto& row : rows) {
-    if (std::find(names.begin(), names.end(), row.variant) == names.end()) {
-      names.push_back(row.variant);
-    }
-  }
-  return names;
-}
-
-// Those that a table may name.
-std::vector<std::string> variants_with_rules() {
-  auto names = variants_of(builtin_kernel_rules().rows());
-  for (const auto& variant : kUnruledVariants) names.emplace_back(variant.name);
-  return names;
-}
-
 // Nothing: the built-in table.
-std::optional<KernelRules>& rules_in_use() {
+std::optional<KernelRules>& rules_that_were_set() {
   static std::optional<KernelRules> rules;
   return rules;
+}
+
+const KernelRules& rules_in_use() {
+  const auto& set = rules_that_were_set();
+  return set ? *set : builtin_kernel_rules();
 }
 
 }  // namespace
@@ -130,9 +117,8 @@ bool KernelRule::is_of(std::string_view name, const Problem& p) const {
          stride.hold(p.geometry.stride.w);
 }
 
-KernelRules::KernelRules(std::string_view text, std::string_view what) {
-  const bool is_builtin = text.data() == kKernelRulesText;
-  const auto known = is_builtin ? std::vector<std::string>() : variants_with_rules();
+KernelRules::KernelRules(std::string_view text, std::string_view what,
+                         const std::vector<std::string>& known) {
   int64_t number = 0;
   for (const auto line : split(text, "\n")) {
     ++number;
@@ -147,12 +133,9 @@ KernelRules::KernelRules(std::string_view text, std::string_view what) {
       }
       rows_.push_back(parse_row(words));
       const auto& variant = rows_.back().variant;
-      if (!is_builtin && std::find(known.begin(), known.end(), variant) == known.end()) {
+      if (!known.empty() && std::find(known.begin(), known.end(), variant) == known.end()) {
         throw usage_error("unknown variant {}{}", quote(variant), known_names(variant, known));
       }
-      wait_for_density_ |= std::ranges::any_of(
-          kUnruledVariants,
-          [&](const UnruledVariant& unruled) { return unruled.waits && unruled.name == variant; });
     } catch (const Error& error) {
       throw usage_error("{}:{}: {}", what, number, error.what());
     }
@@ -164,6 +147,10 @@ bool KernelRules::pay(std::string_view variant, const Problem& problem) const {
     if (row.is_of(variant, problem)) return row.density && row.density->hold(problem.density);
   }
   return false;
+}
+
+bool KernelRules::have_rows_of(std::string_view variant) const {
+  return std::ranges::any_of(rows_, [&](const KernelRule& row) { return row.variant == variant; });
 }
 
 const KernelRules& builtin_kernel_rules() {
@@ -188,20 +175,24 @@ std::string text_of(const std::vector<KernelRule>& rows) {
 
 void use_kernel_rules(std::string_view text) {
   if (text.empty()) {
-    rules_in_use().reset();
+    rules_that_were_set().reset();
   } else {
-    rules_in_use() = KernelRules(text, "kernel_rules");
+    rules_that_were_set() = KernelRules(text, "kernel_rules");
   }
 }
 
 bool rule_pays(std::string_view variant, const Problem& problem) {
-  const auto& chosen = rules_in_use();
-  return (chosen ? *chosen : builtin_kernel_rules()).pay(variant, problem);
+  return rules_in_use().pay(variant, problem);
 }
 
-bool rules_wait_for_density() {
-  const auto& chosen = rules_in_use();
-  return (chosen ? *chosen : builtin_kernel_rules()).wait_for_density();
+bool has_rule_rows(std::string_view variant) { return rules_in_use().have_rows_of(variant); }
+
+std::vector<std::string> names_of(const std::vector<RuledVariant>& variants) {
+  std::vector<std::string> names;
+  for (const auto& variant : variants) {
+    if (std::ranges::find(names, variant.name) == names.end()) names.push_back(variant.name);
+  }
+  return names;
 }
 
 }  // namespace approx

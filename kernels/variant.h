@@ -32,6 +32,7 @@
 #include "kernels/candidate.h"
 #include "kernels/float16.h"
 #include "kernels/problem.h"
+#include "kernels/rules.h"
 #include "kernels/team.h"
 
 namespace at {
@@ -104,8 +105,7 @@ using PreparedProduct = std::function<at::Tensor()>;
 template <typename Plan>
 using Preparation = PreparedProduct (*)(const Plan& plan, const Operands& operands);
 
-// The rule of what was slower than another path on all that was measured: it is computed where it
-// is asked for by its name, and nothing is made for it elsewhere.
+// For variants that were slower everywhere we measured: used only when asked for by name.
 constexpr bool pays_nowhere(const Problem& /*problem*/) { return false; }
 
 template <typename Plan>
@@ -122,9 +122,18 @@ struct Variant {
   Variant& lies(std::initializer_list<MapLayout> list) { return layouts_ = list, *this; }
   Variant& where(Rule rule) { return fits_ = rule, *this; }
   // A rule on the problem alone, and between exact variants on the width of the machine's vectors
-  // (kernels/probe/lanes.h), so that equal runs take equal paths. Measured, not guessed: in the
-  // table of kernels/rules.h where an approximated variant is held against another path.
+  // (kernels/probe/lanes.h), so that equal runs take equal paths. Measured, not guessed.
   Variant& pays(Rule rule) { return pays_ = rule, *this; }
+  // The rule of an approximated variant: rows of the table in use (kernels/rules.h) say where it
+  // pays. `rival` is the variant that is taken where it does not, against which tune-kernels
+  // measures it.
+  Variant& ruled_against(std::string rival, Pays pays = Pays::kBelow) {
+    rival_ = std::move(rival);
+    rule_pays_ = pays;
+    return *this;
+  }
+  // The density that its rule asks for is on a GPU: the host waits for that of the step before.
+  Variant& waits_for_density() { return waits_for_density_ = true, *this; }
   // Of a function of tensors that first makes another operand of dY: the two parts of it.
   Variant& in_two_parts(Preparation<Plan> prepare) { return preparation = prepare, *this; }
   // It leaves the sampled channels of x where Operands::sample wants them.
@@ -144,16 +153,29 @@ struct Variant {
   bool does_leave_sample() const { return leaves_sample_; }
   bool fits(const Problem& p) const { return limit(p) == Limit::kNone; }
   bool worth(const Problem& p) const {
-    return !is_definition_ && pays_ != pays_nowhere && fits(p) && (pays_ == nullptr || pays_(p));
+    return !is_definition_ && pays_ != pays_nowhere && fits(p) && does_pay(p);
   }
   // How it looks to who chooses for the problem.
   VariantCandidate candidate(const Problem& p) const {
     return {.name = name,
             .limit = limit(p),
-            .has_rule = pays_ != nullptr,
-            .pays = pays_ == nullptr || pays_(p),
+            .has_rule = pays_ != nullptr || is_ruled(),
+            .pays = does_pay(p),
             .is_definition = is_definition_};
   }
+  // Whether the table in use decides where it pays.
+  bool is_ruled() const { return !rival_.empty(); }
+  bool does_wait_for_density() const { return waits_for_density_; }
+  // Of a variant with a rule, what the catalogue says of it at that product.
+  RuledVariant ruled(std::string_view plan, Product product) const {
+    return {.name = name,
+            .plan = std::string(plan),
+            .rival = rival_,
+            .product = product,
+            .pays = rule_pays_,
+            .on_cpu = allows(devices_, Hardware::kCpu)};
+  }
+  bool does_compute(Product product) const { return allows(products_, product); }
   bool before(const Variant& other) const {
     if (is_definition_ != other.is_definition_) return other.is_definition_;
     return rank_ != other.rank_ ? rank_ < other.rank_ : name < other.name;
@@ -194,12 +216,18 @@ struct Variant {
   static bool allows(const std::vector<Kind>& list, Kind kind) {
     return list.empty() || std::find(list.begin(), list.end(), kind) != list.end();
   }
+  bool does_pay(const Problem& p) const {
+    return (pays_ == nullptr || pays_(p)) && (!is_ruled() || rule_pays(name, p));
+  }
 
   std::vector<Product> products_;
   std::vector<Hardware> devices_;
   std::vector<ElementType> elements_;
   std::vector<MapLayout> layouts_;
   Rule fits_ = nullptr, pays_ = nullptr;
+  std::string rival_;  // "": no rule of the table
+  Pays rule_pays_ = Pays::kBelow;
+  bool waits_for_density_ = false;
   int rank_ = 0;
   bool is_definition_ = false, leaves_sample_ = false;
 };

@@ -37,6 +37,21 @@ method = [
 """
 
 
+# Trained by a table of rules that takes the added variant wherever it fits.
+RULED = """
+id = "ruled"
+title = "A kernel variant with a rule"
+network = "added_network"
+dataset = "added_dataset"
+recipe = "added_recipe"
+batch_size = 16
+threads = 1
+seeds = "0"
+method = "meprop:ratio=0.1"
+kernel_rules = ["builtin", "added.rules"]
+"""
+
+
 def run(folder, *arguments):
     env = {key: value for key, value in os.environ.items() if not key.startswith("APPROXTRAIN_")}
     env["APPROXTRAIN_ENGINE"] = ENGINE
@@ -109,6 +124,20 @@ def main():
         added = [row for row in kernels if row["variant"] == "added"]
         assert added, kernels
         assert all(float(row["max_rel_error"]) < 1e-5 for row in added), added
+
+        # One with a rule is measured by its name, and taken where a table of rules says so.
+        tuned = run(folder, "tune-kernels", "--shape", "N2,C3,K4,H5", "--variant", "added_entries",
+                    "--repetitions", "3", "--min-time", "1ms", "--progress", "none")
+        assert sum(line.startswith("added_entries ") for line in tuned.split("\n")) == 1, tuned
+        with open(os.path.join(folder, "ruled.toml"), "w", encoding="utf-8") as file:
+            file.write(RULED)
+        with open(os.path.join(folder, "added.rules"), "w", encoding="utf-8") as file:
+            file.write("added_entries * * * * * * *\n")
+        run(folder, "sweep", os.path.join(folder, "ruled.toml"), "--progress", "none")
+        layers = rows(run(folder, "report", "layers", "ruled", "--format", "csv"))
+        taken = [("added_entries" in row["variants"]) for row in layers
+                 if row["product"] == "weight_gradient"]
+        assert any(taken) and not all(taken), layers
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

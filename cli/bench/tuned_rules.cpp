@@ -32,7 +32,7 @@ std::optional<Bounds<double>> common(const std::optional<Bounds<double>>& a,
 
 KernelRule class_of(const ConvShape& shape, const RuledVariant& variant) {
   const int64_t out = output_size(shape.size, shape.kernel, shape.stride, shape.padding);
-  return {.variant = std::string(variant.name),
+  return {.variant = variant.name,
           .product = variant.product,
           .taps = exactly(shape.kernel * shape.kernel),
           .inputs = between_powers(shape.in_channels, 2),
@@ -44,7 +44,7 @@ KernelRule class_of(const ConvShape& shape, const RuledVariant& variant) {
 std::optional<Bounds<double>> paying_densities(const RuledVariant& variant,
                                                const std::function<bool(double)>& pays) {
   // Not by halving: a sample of 11 channels may fill no vector where one of 8 and one of 16 do.
-  if (variant.pays_below) {
+  if (variant.pays == Pays::kBelow) {
     const auto end = std::find_if_not(kDensities.begin(), kDensities.end(), pays);
     if (end == kDensities.begin()) return std::nullopt;
     return Bounds<double>{.most = *std::prev(end)};

@@ -163,17 +163,37 @@ void from_json(const Json& json, StudyInfo& info) {
   json.at("methods").get_to(info.methods);
 }
 
+void to_json(Json& json, const RuledVariant& variant) {
+  json = Json{{"name", variant.name},
+              {"plan", variant.plan},
+              {"rival", variant.rival},
+              {"product", name(variant.product)},
+              {"pays_above", variant.pays == Pays::kAbove},
+              {"on_cpu", variant.on_cpu}};
+}
+
+void from_json(const Json& json, RuledVariant& variant) {
+  json.at("name").get_to(variant.name);
+  json.at("plan").get_to(variant.plan);
+  json.at("rival").get_to(variant.rival);
+  variant.product = products_from(Json::array({json.at("product")})).at(0);
+  variant.pays = json.at("pays_above").get<bool>() ? Pays::kAbove : Pays::kBelow;
+  json.at("on_cpu").get_to(variant.on_cpu);
+}
+
 void to_json(Json& json, const Catalogue& catalogue) {
   json = Json{{"schema", "approxtrain.catalogue/1"},
               {"methods", catalogue.methods},
               {"networks", catalogue.networks},
-              {"studies", catalogue.studies}};
+              {"studies", catalogue.studies},
+              {"ruled_variants", catalogue.ruled_variants}};
 }
 
 void from_json(const Json& json, Catalogue& catalogue) {
   json.at("methods").get_to(catalogue.methods);
   json.at("networks").get_to(catalogue.networks);
   json.at("studies").get_to(catalogue.studies);
+  json.at("ruled_variants").get_to(catalogue.ruled_variants);
 }
 
 const MethodInfo& Catalogue::method(std::string_view name) const {

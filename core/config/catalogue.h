@@ -11,6 +11,7 @@
 
 #include "base/params.h"
 #include "kernels/product.h"
+#include "kernels/rules.h"
 
 namespace approx {
 
@@ -99,6 +100,9 @@ struct Catalogue {
   std::vector<MethodInfo> methods;
   std::vector<NetworkInfo> networks;
   std::vector<StudyInfo> studies;
+  // Kernel variants with a rule, once for each product that they compute. Those that run on a GPU
+  // are among them where the build has kernels for one.
+  std::vector<RuledVariant> ruled_variants;
 
   // The one built into this program.
   static const Catalogue& embedded();
@@ -117,6 +121,7 @@ struct Catalogue {
 void to_json(Json& json, const MethodInfo& info);
 void to_json(Json& json, const NetworkInfo& info);
 void to_json(Json& json, const StudyInfo& info);
+void to_json(Json& json, const RuledVariant& variant);
 void to_json(Json& json, const Catalogue& catalogue);
 void from_json(const Json& json, Catalogue& catalogue);
 

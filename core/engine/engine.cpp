@@ -20,6 +20,8 @@
 #include "core/train/step_recorder.h"
 #include "core/train/timing_run.h"
 #include "kernels/dense/cudnn.h"
+#include "kernels/kernel.h"
+#include "kernels/library.h"
 
 namespace approx {
 namespace {
@@ -56,6 +58,8 @@ class LibraryEngine final : public Engine {
     for (const auto* entry : Registry<StudyEntry>::instance().all()) {
       catalogue.studies.push_back(*entry);
     }
+    open_cuda_kernels();  // whose variants register themselves, whether there is a GPU or not
+    catalogue.ruled_variants = ruled_variants();
     return catalogue;
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "core/engine/kernel_cases.h"
 #include "core/engine/library_errors.h"
 #include "core/train/device.h"
@@ -37,7 +38,9 @@ Plan channels_at_random(const Operands& o, double density) {
 Plan plan_of(const RuledVariant& variant, const Operands& o, double density) {
   if (variant.plan == PlanTraits<PrunedDY>::kName) return pruned_at_random(o, density);
   if (variant.plan == PlanTraits<SparseDY>::kName) return positions_at_random(o, density);
-  return channels_at_random(o, density);
+  if (variant.plan == PlanTraits<Sampled>::kName) return channels_at_random(o, density);
+  throw Error(ErrorKind::kInternal,
+              fmt::format("rule of {}: no random plan of the kind {}", variant.name, variant.plan));
 }
 
 }  // namespace
@@ -50,7 +53,7 @@ std::vector<KernelCase> rule_cases_of(const ConvShape& shape, const RuledVariant
   if (o.product != Product::kDataGradient) o.x = sampled_input(o.x, plan, o.geometry);
   const auto fitting = variants(plan, o);
   std::vector<KernelCase> cases;
-  for (const auto name : {variant.name, variant.rival}) {
+  for (const auto& name : {variant.name, variant.rival}) {
     if (std::find(fitting.begin(), fitting.end(), name) == fitting.end()) return {};
     KernelCase& kernel = cases.emplace_back();
     kernel.op = approx::name(o.product);

@@ -392,7 +392,8 @@ class Reader {
     }
     std::string text = read_toml_file(path);
     source_.add_read(path.string());
-    const KernelRules read(text, path.string());  // says what is wrong with it, and where
+    // Says what is wrong with it, and where.
+    const KernelRules read(text, path.string(), names_of(catalogue_.ruled_variants));
     return text;
   }
 

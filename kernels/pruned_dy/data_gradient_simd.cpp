@@ -12,7 +12,6 @@
 
 #include "kernels/entry_rows.h"
 #include "kernels/pruned_dy/pruned_dy.h"
-#include "kernels/rules.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -70,7 +69,7 @@ REGISTER_KERNEL(PrunedDY, "sparse_rows", sparse_data_gradient_anywhere)
     .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where(entry_rows_fit)
-    .pays([](const Problem& p) { return rule_pays("sparse_rows", p); })
+    .ruled_against("exact")
     .rank(0);
 
 }  // namespace

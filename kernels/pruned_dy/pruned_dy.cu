@@ -2,7 +2,6 @@
 #include "kernels/pruned_dy/lists_gpu.h"
 #include "kernels/pruned_dy/rows_gpu.h"
 #include "kernels/pruned_dy/tiles_gpu.h"
-#include "kernels/rules.h"
 
 namespace approx {
 namespace {
@@ -61,19 +60,18 @@ void weight_gradient(const Arguments<PrunedDY, Number>& args, void* stream) {
   weight_gradient_of<Number, 1, kChannels>(args, stream);
 }
 
-// Nothing of these has been measured, so the built-in table of rules has no rows of them and none
-// is taken unless another table says where it pays, or by its name. Expected of them, by what they
-// read: of entries, a multiply-add for each number of w or x from a cache, so that they could pay
-// against float's multiply-adds up to a share of a quarter or so and against tensor cores up to a
-// twentieth; of tiles, those of independent entries are all zero with (1 - density)^64 where they
-// are of eight pixels (at a share of 1/10 one of a thousand, at 1/100 half of them), with
-// (1 - density)^8 in lists.
-#define APPROX_VARIANT(NAME, FUNCTION, PRODUCT, ELEMENT, RANK)   \
-  REGISTER_KERNEL(PrunedDY, NAME, FUNCTION)                      \
-      .computes({Product::PRODUCT})                              \
-      .reads({ElementType::ELEMENT})                             \
-      .where(gradient_rows_fit)                                  \
-      .pays([](const Problem& p) { return rule_pays(NAME, p); }) \
+// The built-in table of rules has no rows of these: one is taken where another table says so, or by
+// its name. On an H200 (docs/gpu.md) those in 16 bits are slower than the exact product nearly
+// everywhere; those in float are faster on some layers where a tenth of dY is left, on most where a
+// hundredth is. A tile is of no use among independent entries: all of its 64 (in lists eight) are
+// zero with (1 - density)^64 ((1 - density)^8).
+#define APPROX_VARIANT(NAME, FUNCTION, PRODUCT, ELEMENT, RANK) \
+  REGISTER_KERNEL(PrunedDY, NAME, FUNCTION)                    \
+      .computes({Product::PRODUCT})                            \
+      .reads({ElementType::ELEMENT})                           \
+      .where(gradient_rows_fit)                                \
+      .ruled_against("exact")                                  \
+      .waits_for_density()                                     \
       .rank(RANK)
 #define APPROX_VARIANTS_OF(NUMBER, ELEMENT, SUFFIX)                                                \
   APPROX_VARIANT("sparse_rows_cuda" SUFFIX, data_gradient_by_rows<NUMBER>, kDataGradient, ELEMENT, \

@@ -19,7 +19,6 @@
 #include <utility>
 
 #include "kernels/pruned_dy/pruned_dy.h"
-#include "kernels/rules.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -207,7 +206,7 @@ REGISTER_KERNEL(PrunedDY, "sparse_lists", sparse_weight_gradient_anywhere)
     .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
-    .pays([](const Problem& p) { return rule_pays("sparse_lists", p); })
+    .ruled_against("exact")
     .rank(0);
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "kernels/gpu/start.h"
 #include "kernels/kernel.h"
 #include "kernels/numbers_of.h"
-#include "kernels/rules.h"
 #include "kernels/sampled/fused_product.h"
 #include "kernels/variant.h"
 
@@ -126,7 +125,7 @@ REGISTER_KERNEL(Sampled, "fused_gather_bf16", gathered_in_loads<BFloat16>)
     .on({Hardware::kCuda})
     .reads({ElementType::kBFloat16})
     .where(fused_gather_fits)
-    .pays([](const Problem& p) { return rule_pays("fused_gather_bf16", p); })
+    .ruled_against("gather")
     .leaves_sample()
     .rank(-1);
 
@@ -135,7 +134,7 @@ REGISTER_KERNEL(Sampled, "fused_gather_fp16", gathered_in_loads<Float16>)
     .on({Hardware::kCuda})
     .reads({ElementType::kHalf})
     .where(fused_gather_fits)
-    .pays([](const Problem& p) { return rule_pays("fused_gather_fp16", p); })
+    .ruled_against("gather")
     .leaves_sample()
     .rank(-1);
 

@@ -12,7 +12,6 @@
 #include "kernels/loop_memory.h"
 #include "kernels/numbers_of.h"
 #include "kernels/plan.h"
-#include "kernels/rules.h"
 #include "kernels/sampled/channels.h"
 
 namespace approx {
@@ -275,7 +274,7 @@ at::Tensor whole_product(const Sampled& plan, const Operands& o) {
 
 REGISTER_KERNEL(Sampled, "whole", whole_product)
     .where([](const Problem& p) { return p.one_group(); })
-    .pays([](const Problem& p) { return rule_pays("whole", p); })
+    .ruled_against("gather", Pays::kAbove)
     .rank(0);
 
 REGISTER_KERNEL(Sampled, "gather", gathered_product)

@@ -10,7 +10,6 @@
 #include "kernels/listed_gradient-inl.h"
 // clang-format on
 
-#include "kernels/rules.h"
 #include "kernels/sparse_dy/sparse_dy.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -82,7 +81,7 @@ REGISTER_KERNEL(SparseDY, "lists", listed_rows_anywhere)
     .computes({Product::kWeightGradient})
     .on({Hardware::kCpu})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
-    .pays([](const Problem& p) { return rule_pays("lists", p); })
+    .ruled_against("simd", Pays::kAbove)
     .rank(0);
 
 }  // namespace

@@ -108,6 +108,14 @@ TEST(Catalogue, SurvivesJson) {
   EXPECT_EQ(back.method("meprop").products.size(), 2u);
 }
 
+TEST(Catalogue, KeepsWhatAVariantIsRuledAgainst) {
+  Catalogue catalogue;
+  catalogue.ruled_variants = {
+      {"a", "PrunedDY", "exact", Product::kWeightGradient, Pays::kAbove, /*on_cpu=*/false},
+      {"b", "Sampled", "gather", Product::kForward, Pays::kBelow, /*on_cpu=*/true}};
+  EXPECT_EQ(Json(catalogue).get<Catalogue>().ruled_variants, catalogue.ruled_variants);
+}
+
 TEST(Catalogue, KnowsDenseAndMixedWithoutListingThem) {
   EXPECT_TRUE(test_catalogue().method("dense").products.empty());
   EXPECT_EQ(read_method("dense").full_text(), "dense");

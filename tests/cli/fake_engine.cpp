@@ -319,7 +319,7 @@ class FakeEngine final : public Engine {
                                      double density, int64_t /*threads*/) override {
     if (shape.kernel == 1) return {};
     std::vector<KernelCase> cases(2);
-    const double ratio = variant.pays_below ? density / 0.4 : 0.4 / density;
+    const double ratio = variant.pays == Pays::kBelow ? density / 0.4 : 0.4 / density;
     for (const bool is_rival : {false, true}) {
       cases[is_rival].run = [loops = static_cast<int64_t>(is_rival ? 2e4 : 2e4 * ratio)] {
         volatile double sum = 0;

@@ -185,7 +185,7 @@ TEST(Variant, TheKernelsForAGpuAreThoseOfItsLibrary) {
   EXPECT_EQ(chosen(ElementType::kFloat), "entries_cuda");
   EXPECT_EQ(chosen(ElementType::kBFloat16), "entries_cuda_bf16");
   EXPECT_EQ(chosen(ElementType::kHalf), "entries_cuda_fp16");
-  // Of a pruned dY nothing is taken that has not been measured, but by a table that says where.
+  // Of a pruned dY nothing is taken but by a table that says where.
   const auto of_pruned = [](Product product, ElementType element, double density) {
     const Problem problem{.product = product,
                           .geometry = {},

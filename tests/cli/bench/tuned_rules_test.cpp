@@ -5,8 +5,8 @@
 namespace approx {
 namespace {
 
-constexpr RuledVariant kBelow{"sparse_rows", "PrunedDY", "exact", Product::kDataGradient};
-constexpr RuledVariant kAbove{"lists", "SparseDY", "simd", Product::kWeightGradient, false};
+const RuledVariant kBelow{"sparse_rows", "PrunedDY", "exact", Product::kDataGradient};
+const RuledVariant kAbove{"lists", "SparseDY", "simd", Product::kWeightGradient, Pays::kAbove};
 
 TEST(TunedRules, ShapesOfOneClassAreAlike) {
   const ConvShape shape{
