@@ -16,7 +16,7 @@ endif()
 
 # Opened by name, beside the program.
 add_library(fake_nvml MODULE ${CMAKE_CURRENT_LIST_DIR}/core/train/fake_nvml.cpp)
-add_library(fake_cusparselt MODULE ${CMAKE_CURRENT_LIST_DIR}/kernels/fake_cusparselt.cpp)
+add_library(fake_cusparselt MODULE ${CMAKE_CURRENT_LIST_DIR}/kernels/trials/fake_cusparselt.cpp)
 target_include_directories(fake_cusparselt PRIVATE ${CMAKE_SOURCE_DIR})
 set_target_properties(fake_nvml fake_cusparselt PROPERTIES PREFIX "")
 add_dependencies(core_test fake_nvml fake_cusparselt)

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/sampled/fused_gather_gpu.h"
+#include "kernels/trials/fused_gather_gpu.h"
 #include "tests/gpu_checks/checks.h"
 
 namespace approx {

@@ -28,9 +28,9 @@ NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
 SQUARES, STREAM = "kernels/select/squares_gpu.h", "kernels/rng.h"
 PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
 MAGNITUDES = "kernels/select/magnitude_gpu.h"
-STORED, SPARSE = (f"kernels/structured_dy/{name}_gpu.h" for name in ("compress", "mma_sp"))
-PROBES, MATRIX_TILES = "kernels/gpu/probes.h", "kernels/gpu/tensor_tiles.h"
-COPIES, FUSED = "kernels/probe/copy_rounds_gpu.h", "kernels/sampled/fused_gather_gpu.h"
+STORED, SPARSE = (f"kernels/trials/{name}_gpu.h" for name in ("compress", "mma_sp"))
+PROBES, MATRIX_TILES = "kernels/gpu/probes.h", "kernels/trials/tensor_tiles.h"
+COPIES, FUSED = "kernels/probe/copy_rounds_gpu.h", "kernels/trials/fused_gather_gpu.h"
 # The file of its check; of the others it is "pruning". Of what several include, the first that is
 # linked: of functions that are not inlined the linker takes the first.
 CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHANNELS: "channels",

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "kernels/multiplications.h"
-#include "kernels/structured_dy/compress_gpu.h"
-#include "kernels/structured_dy/mma_sp_gpu.h"
+#include "kernels/trials/compress_gpu.h"
+#include "kernels/trials/mma_sp_gpu.h"
 #include "tests/gpu_checks/checks.h"
 #include "tests/gpu_checks/nm_definition.h"
 #include "tests/kernel_checks/operands.h"

@@ -1,12 +1,12 @@
 // The data gradient of two of every four channels of dY on the sparse tensor cores of a GPU
-// (kernels/structured_dy/mma_sp_gpu.h): one launch chooses and stores, the next multiplies.
+// (kernels/trials/mma_sp_gpu.h): one launch chooses and stores, the next multiplies.
 #include <ATen/ops/empty.h>
 
-#include "kernels/gpu/sixteens.h"
 #include "kernels/gpu/start.h"
 #include "kernels/kernel.h"
 #include "kernels/numbers_of.h"
-#include "kernels/structured_dy/two_of_four.h"
+#include "kernels/trials/sixteens.h"
+#include "kernels/trials/two_of_four.h"
 #include "kernels/variant.h"
 
 namespace approx {

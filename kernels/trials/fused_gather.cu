@@ -1,5 +1,5 @@
 #include "kernels/gpu/launch.cuh"
-#include "kernels/sampled/fused_gather_gpu.h"
+#include "kernels/trials/fused_gather_gpu.h"
 
 namespace approx {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/structured_dy/cusparselt.h"
+#include "kernels/trials/cusparselt.h"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>

@@ -1,6 +1,6 @@
 #include "kernels/gpu/launch.cuh"
-#include "kernels/structured_dy/compress_gpu.h"
-#include "kernels/structured_dy/mma_sp_gpu.h"
+#include "kernels/trials/compress_gpu.h"
+#include "kernels/trials/mma_sp_gpu.h"
 
 namespace approx {
 namespace {

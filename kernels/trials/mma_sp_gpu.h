@@ -4,7 +4,7 @@
 
 #include "kernels/gpu/kernel.h"
 #include "kernels/gpu/tensor_cores.h"
-#include "kernels/structured_dy/two_of_four.h"
+#include "kernels/trials/two_of_four.h"
 
 namespace approx {
 

@@ -1,4 +1,4 @@
-#include "kernels/structured_dy/gathered.h"
+#include "kernels/trials/gathered.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/select/select.h"
-#include "kernels/structured_dy/two_of_four.h"
+#include "kernels/trials/two_of_four.h"
 #include "kernels/variant.h"
 
 namespace approx {

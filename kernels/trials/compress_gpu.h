@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/select/nm_gpu.h"
-#include "kernels/structured_dy/two_of_four.h"
+#include "kernels/trials/two_of_four.h"
 
 namespace approx {
 

@@ -1,4 +1,4 @@
-// cuSPARSELt for tests (kernels/structured_dy/cusparselt.h), on a CPU's memory. Its compressed
+// cuSPARSELt for tests (kernels/trials/cusparselt.h), on a CPU's memory. Its compressed
 // format is the whole matrix behind a header; FAKE_CUSPARSELT_FAILS names a function that fails.
 #include <cstdint>
 #include <cstdlib>

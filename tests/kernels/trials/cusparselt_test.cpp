@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "kernels/select/select.h"
-#include "kernels/structured_dy/gathered.h"
-#include "kernels/structured_dy/two_of_four.h"
+#include "kernels/trials/gathered.h"
+#include "kernels/trials/two_of_four.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 

@@ -2,11 +2,11 @@
 // one small launch, and the next multiplies what it reads through the list.
 #include <ATen/ops/empty.h>
 
-#include "kernels/gpu/sixteens.h"
 #include "kernels/gpu/start.h"
 #include "kernels/kernel.h"
 #include "kernels/numbers_of.h"
-#include "kernels/sampled/fused_product.h"
+#include "kernels/trials/fused_product.h"
+#include "kernels/trials/sixteens.h"
 #include "kernels/variant.h"
 
 namespace approx {

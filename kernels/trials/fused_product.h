@@ -1,5 +1,5 @@
 // A product under a sample of channels, on tensors, as the kernels that go through its list take it
-// (kernels/sampled/fused_gather.h).
+// (kernels/trials/fused_gather.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@
 
 #include "kernels/operands.h"
 #include "kernels/plan.h"
-#include "kernels/sampled/fused_gather.h"
+#include "kernels/trials/fused_gather.h"
 
 namespace approx {
 

@@ -1,11 +1,11 @@
 #include "kernels/numbers_of.h"
-#include "kernels/sampled/fused_product.h"
+#include "kernels/trials/fused_product.h"
 #include "tests/testing.h"
 
 namespace approx {
 namespace {
 
-// What the kernels are told to do (kernels/sampled/fused_gather.h), in plain loops.
+// What the kernels are told to do (kernels/trials/fused_gather.h), in plain loops.
 template <typename Number>
 void gather(const ListedWeights<Number>& on) {
   for (int64_t row = 0; row < on.padded_rows; ++row) {

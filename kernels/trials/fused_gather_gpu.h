@@ -1,8 +1,8 @@
 // Products of 1x1 layers under a sample of channels on the tensor cores of a GPU.
 #pragma once
 
-#include "kernels/gpu/tensor_tiles.h"
-#include "kernels/sampled/fused_gather.h"
+#include "kernels/trials/fused_gather.h"
+#include "kernels/trials/tensor_tiles.h"
 
 namespace approx {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/kernel.h"
-#include "kernels/structured_dy/cusparselt.h"
+#include "kernels/trials/cusparselt.h"
 
 namespace approx {
 
