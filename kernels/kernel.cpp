@@ -1,7 +1,5 @@
 #include "kernels/kernel.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 
 #include "base/error.h"
@@ -88,18 +86,6 @@ PreparedProduct prepared(const Plan& plan, const Operands& operands, std::string
         return found.preparation == nullptr ? PreparedProduct() : found.preparation(kind, operands);
       },
       plan);
-}
-
-at::Tensor kept_sample(const Plan& plan, Operands& o, std::string_view variant) {
-  const auto* sampled = std::get_if<Sampled>(&plan);
-  const bool whole = sampled == nullptr || sampled->axis != Axis::kInputChannels ||
-                     o.geometry.groups != 1 || sampled->index.numel() == 0;
-  if (whole) return o.x;
-  if (!found_variant(*sampled, o, variant).does_leave_sample()) {
-    return o.x = sampled_input(o.x, plan, o.geometry);
-  }
-  return o.sample = at::empty({o.x.size(0), sampled->index.numel(), o.x.size(2), o.x.size(3)},
-                              o.x.options().memory_format(at::MemoryFormat::ChannelsLast));
 }
 
 bool density_decides(const Operands& operands) {

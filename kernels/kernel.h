@@ -95,10 +95,4 @@ at::Tensor used_gradient(const Plan& plan, const at::Tensor& dy);
 // keeps for the weight gradient instead of x.
 at::Tensor sampled_input(const at::Tensor& x, const Plan& plan, const Geometry& geometry);
 
-// The same for a layer that is about to multiply: `operands` are of its forward product under the
-// plan, by that variant or by the one that is chosen. Where that one packs the channels as it
-// multiplies, what is returned is written by the product (Operands::sample); otherwise the channels
-// are taken here, and multiplied in place of x.
-at::Tensor kept_sample(const Plan& plan, Operands& operands, std::string_view variant = {});
-
 }  // namespace approx

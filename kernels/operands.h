@@ -19,9 +19,6 @@ struct Operands {
   at::Tensor x;   // [N,Ci,H,W]
   at::Tensor w;   // [Co,Ci/groups,Kh,Kw]
   at::Tensor dy;  // [N,Co,Ho,Wo]
-  // [N,k,H,W], channels last: where a forward product under such a plan leaves the channels of x
-  // that it reads, if that is asked of it (kept_sample in kernels/kernel.h).
-  at::Tensor sample;
   Geometry geometry;
   Product product = Product::kWeightGradient;
   std::vector<int64_t> input_sizes;  // N, Ci, H, W

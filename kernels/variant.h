@@ -105,9 +105,6 @@ using PreparedProduct = std::function<at::Tensor()>;
 template <typename Plan>
 using Preparation = PreparedProduct (*)(const Plan& plan, const Operands& operands);
 
-// For variants that were slower everywhere we measured: used only when asked for by name.
-constexpr bool pays_nowhere(const Problem& /*problem*/) { return false; }
-
 template <typename Plan>
 struct Variant {
   static constexpr const char* kWhat = "kernel";
@@ -136,10 +133,11 @@ struct Variant {
   Variant& waits_for_density() { return waits_for_density_ = true, *this; }
   // Of a function of tensors that first makes another operand of dY: the two parts of it.
   Variant& in_two_parts(Preparation<Plan> prepare) { return preparation = prepare, *this; }
-  // It leaves the sampled channels of x where Operands::sample wants them.
-  Variant& leaves_sample() { return leaves_sample_ = true, *this; }
   // Of those that fit and pay the one of least rank is taken: the fastest first.
   Variant& rank(int rank) { return rank_ = rank, *this; }
+  // Slower than another path everywhere we measured: taken only by its name, and nothing is made
+  // for it elsewhere.
+  Variant& trial() { return is_trial_ = true, *this; }
   // The definition in plain loops, which the others must agree with: taken only by its name.
   Variant& definition() { return is_definition_ = true, *this; }
 
@@ -150,17 +148,16 @@ struct Variant {
     if (!allows(layouts_, p.layout)) return Limit::kLayout;
     return fits_ == nullptr || fits_(p) ? Limit::kNone : Limit::kShape;
   }
-  bool does_leave_sample() const { return leaves_sample_; }
   bool fits(const Problem& p) const { return limit(p) == Limit::kNone; }
   bool worth(const Problem& p) const {
-    return !is_definition_ && pays_ != pays_nowhere && fits(p) && does_pay(p);
+    return !is_definition_ && !is_trial_ && fits(p) && does_pay(p);
   }
   // How it looks to who chooses for the problem.
   VariantCandidate candidate(const Problem& p) const {
     return {.name = name,
             .limit = limit(p),
-            .has_rule = pays_ != nullptr || is_ruled(),
-            .pays = does_pay(p),
+            .has_rule = pays_ != nullptr || is_ruled() || is_trial_,
+            .pays = !is_trial_ && does_pay(p),
             .is_definition = is_definition_};
   }
   // Whether the table in use decides where it pays.
@@ -229,7 +226,7 @@ struct Variant {
   Pays rule_pays_ = Pays::kBelow;
   bool waits_for_density_ = false;
   int rank_ = 0;
-  bool is_definition_ = false, leaves_sample_ = false;
+  bool is_definition_ = false, is_trial_ = false;
 };
 
 // The variant for a problem, null where none fits.

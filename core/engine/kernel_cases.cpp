@@ -180,14 +180,14 @@ struct Planned {
 
   Plan plan() const { return method ? method->plan(operands, call) : first; }
 
-  // As in a layer: the forward product takes or leaves the channels that the weight gradient will
-  // want.
+  // As in a layer: the channels that the weight gradient will want are taken before the forward
+  // product.
   at::Tensor result(const Plan& plan, const std::string& variant) const {
     const bool takes =
         operands.product == Product::kForward && method && method->keep() == Method::Keep::kSample;
     if (!takes) return run(plan, operands, variant);
     Operands part = operands;
-    kept_sample(plan, part, variant);
+    part.x = sampled_input(part.x, plan, part.geometry);
     return run(plan, part, variant);
   }
 };

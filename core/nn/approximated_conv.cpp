@@ -259,7 +259,7 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
       const MethodCall call(draws_of(slot, layer, Product::kForward), slot.norm_follows);
       plan = forward->plan(operands, call);
       if (method == forward && method->keep() == Method::Keep::kSample) {
-        kept = kept_sample(*plan, operands);
+        kept = operands.x = sampled_input(operands.x, *plan, geometry);
       }
       y = computed(slot, *plan, operands, call);
     } else {

@@ -48,7 +48,7 @@ FusedProduct<Number> fused_product(const Sampled& plan, const Operands& o) {
   const auto w = o.w.contiguous(at::MemoryFormat::ChannelsLast);  // [Co,Ci] in memory
   const auto index = plan.index.contiguous();
   const auto scale = plan.scale.defined() ? plan.scale.contiguous() : plan.scale;
-  product.memory = {from, w, index, scale, o.sample};
+  product.memory = {from, w, index, scale};
   const auto* of_index = index.template const_data_ptr<int64_t>();
   const auto* of_scale = scale.defined() ? scale.template const_data_ptr<float>() : nullptr;
   auto& weights = product.weights;
@@ -71,8 +71,7 @@ FusedProduct<Number> fused_product(const Sampled& plan, const Operands& o) {
                    .index = is_sample ? nullptr : of_index,
                    .weights = weights.out,
                    .depth = weights.padded_depth,
-                   .out = mutable_numbers_of<Number>(product.result),
-                   .sample = o.sample.defined() ? mutable_numbers_of<Number>(o.sample) : nullptr};
+                   .out = mutable_numbers_of<Number>(product.result)};
     return product;
   }
   weights.rows = kept;
@@ -100,10 +99,7 @@ namespace {
 template <typename Number>
 at::Tensor gathered_in_loads(const Sampled& plan, const Operands& o) {
   // A rule knows the shape of a product and not the axis of its sample.
-  if (!goes_through_list(plan, o)) {
-    if (o.sample.defined()) o.sample.copy_(sampled_input(o.x, plan, o.geometry));
-    return run(plan, o, "gather");
-  }
+  if (!goes_through_list(plan, o)) return run(plan, o, "gather");
   const auto product = fused_product<Number>(plan, o);
   start(product.weights, o.w.device());
   if (product.sums) {
@@ -119,14 +115,14 @@ bool fused_gather_fits(const Problem& p) {
   return launch_of<SampleSum<BFloat16>>() != nullptr && takes_fused_gather(p);
 }
 
-// Nothing of these has been measured, so the built-in table of rules has no rows of them.
+// On an H200 (docs/gpu.md) slower than the exact product on every layer but the data gradient of
+// one, so the built-in table of rules has no rows of these.
 REGISTER_KERNEL(Sampled, "fused_gather_bf16", gathered_in_loads<BFloat16>)
     .computes({Product::kForward, Product::kDataGradient})
     .on({Hardware::kCuda})
     .reads({ElementType::kBFloat16})
     .where(fused_gather_fits)
     .ruled_against("gather")
-    .leaves_sample()
     .rank(-1);
 
 REGISTER_KERNEL(Sampled, "fused_gather_fp16", gathered_in_loads<Float16>)
@@ -135,7 +131,6 @@ REGISTER_KERNEL(Sampled, "fused_gather_fp16", gathered_in_loads<Float16>)
     .reads({ElementType::kHalf})
     .where(fused_gather_fits)
     .ruled_against("gather")
-    .leaves_sample()
     .rank(-1);
 
 }  // namespace

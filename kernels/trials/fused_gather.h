@@ -33,7 +33,6 @@ struct SampleSum {
   const Number* weights = nullptr;  // [columns in 128s, depth]
   int64_t depth = 0;                // kept, in 32s
   Number* out = nullptr;            // [pixels,columns]
-  Number* sample = nullptr;         // [pixels,kept]: what was read of `from`, where wanted
 };
 
 // The sampled channels of a result, among zeros: R[p,index[j]] = scale[j] * sum over d of

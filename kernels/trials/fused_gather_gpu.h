@@ -110,14 +110,10 @@ struct SampledSum {
           high = channel_at((step + 1) * Tile::kDepth + 2 * pair + 1);
           copy_weights<Tile>(thread, on.weights, on.depth, column, step, stage, kColumns);
         },
-        [&](int64_t step, Stage& stage) {
-          const int64_t place = step * Tile::kDepth + 2 * pair;
-          const bool leaves = on.sample != nullptr && column == 0 && place < on.kept;
+        [&](int64_t /*step*/, Stage& stage) {
           for (int i = 0; i < kOwnRows; ++i) {
-            const int further = i * kRowsApart;
             const Halves<2> two{{taken.low[i], taken.high[i]}};
-            store_bits<2>(stage.a + (row + further) * Tile::kStagedRow + 2 * pair, two);
-            if (leaves && further < rows_left) leave(two, pixel + row + further, place);
+            store_bits<2>(stage.a + (row + i * kRowsApart) * Tile::kStagedRow + 2 * pair, two);
           }
         },
         sums);
@@ -137,14 +133,6 @@ struct SampledSum {
   // Of place j of the sample; -1 beyond the last.
   APPROX_GPU int32_t channel_at(int64_t j) const {
     return static_cast<int32_t>(j >= on.kept ? -1 : on.index == nullptr ? j : on.index[j]);
-  }
-
-  // Two neighbouring places of a pixel's sample.
-  APPROX_GPU void leave(const Halves<2>& two, int64_t pixel, int64_t place) const {
-    uint16_t* to = &on.sample[pixel * on.kept + place].bits;
-    if (on.kept % 2 == 0) return store_bits<2>(to, two);
-    to[0] = two.v[0];
-    if (place + 1 < on.kept) to[1] = two.v[1];
   }
 
   template <typename Thread>

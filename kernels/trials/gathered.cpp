@@ -47,7 +47,7 @@ REGISTER_KERNEL(StructuredDY, "cusparselt", by_cusparselt)
     .on({Hardware::kCuda})
     .reads({ElementType::kBFloat16, ElementType::kHalf})
     .where(cusparselt_fits)
-    .pays(pays_nowhere)
+    .trial()
     .in_two_parts(prepare_cusparselt)
     .rank(-1);
 

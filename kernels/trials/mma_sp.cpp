@@ -78,7 +78,7 @@ REGISTER_KERNEL(StructuredDY, "mma_sp", by_tensor_cores)
     .on({Hardware::kCuda})
     .reads({ElementType::kBFloat16, ElementType::kHalf})
     .where(two_of_four_fits)
-    .pays(pays_nowhere)
+    .trial()
     .in_two_parts(prepare_two_of_four)
     .rank(-2);
 

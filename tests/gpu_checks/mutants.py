@@ -363,8 +363,6 @@ FAULTS = [
      "low = channel_at(step * Tile::kDepth + 2 * pair);"),
     ("one channel twice", FUSED, "high[i] = is_one && high >= 0 ? numbers[i * apart + high]",
      "high[i] = is_one && high >= 0 ? numbers[i * apart + low]"),
-    ("the sample is left by other blocks", FUSED, "column == 0 && place", "column > 0 && place"),
-    ("a place of the next pixel", FUSED, "if (place + 1 < on.kept) to[1]", "to[1]"),
     ("columns beyond the last", FUSED, "column + eight >= on.columns",
      "column + eight > on.columns"),
     ("pixels beyond the last", FUSED, "pixel + row >= on.pixels ||", ""),

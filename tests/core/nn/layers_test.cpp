@@ -71,39 +71,6 @@ TEST(Layers, ASampleOfFixedSizeGivesTheGradientsOfWhatWasDrawn) {
   }
 }
 
-// A forward product that leaves the sampled channels of x, as one on a GPU does that packs them
-// while it multiplies. Chosen where a test says so.
-int64_t samples_left = -1;  // below zero: not chosen
-
-at::Tensor leaving_sample(const Sampled& plan, const Operands& o) {
-  EXPECT_EQ(o.x.size(1), o.input_sizes[1]) << "it is given all channels";
-  o.sample.copy_(o.x.index_select(1, plan.index));
-  ++samples_left;
-  return run(plan, o, "gather");
-}
-
-REGISTER_KERNEL(Sampled, "leaving_sample", leaving_sample)
-    .computes({Product::kForward})
-    .where([](const Problem& p) { return samples_left >= 0 && p.one_group(); })
-    .leaves_sample()
-    .rank(-9);
-
-TEST(Layers, KeepTheSampleThatTheForwardProductLeaves) {
-  const auto method = make_method("topk_crs:ratio=0.5");
-  const auto slot = slot_with(
-      method.get(), {Product::kForward, Product::kDataGradient, Product::kWeightGradient});
-  for (const auto& shape : {TestShape{2, 16, 5, 8, 1, 1, 0}, TestShape{3, 9, 6, 4, 3, 1, 1}}) {
-    SCOPED_TRACE(shape);
-    const auto expected = through(shape, &slot);
-    samples_left = 0;
-    const auto got = through(shape, &slot);
-    EXPECT_EQ(std::exchange(samples_left, -1), 1);
-    EXPECT_TRUE(at::equal(got.y, expected.y));
-    EXPECT_TRUE(at::equal(got.dx, expected.dx));
-    EXPECT_TRUE(at::equal(got.dw, expected.dw));
-  }
-}
-
 TEST(Layers, OnlyTheWeightGradientIsApproximated) {
   const auto zero = make_method("zero");
   for (const auto& shape : conv_shapes()) {

@@ -24,9 +24,6 @@ void gather(const ListedWeights<Number>& on) {
 template <typename Number>
 void multiply(const SampleSum<Number>& on) {
   for (int64_t p = 0; p < on.pixels; ++p) {
-    for (int64_t j = 0; on.sample != nullptr && j < on.kept; ++j) {
-      on.sample[p * on.kept + j] = on.from[p * on.channels + (on.index ? on.index[j] : j)];
-    }
     for (int64_t c = 0; c < on.columns; ++c) {
       double sum = 0;
       for (int64_t j = 0; j < on.kept; ++j) {
