@@ -35,6 +35,7 @@
 
 #include "kernels/dense/dense.h"
 #include "kernels/probe/lanes.h"
+#include "kernels/simd_variant.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -386,14 +387,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace approx {
-
-HWY_EXPORT(direct_product);
-
 namespace {
-
-void direct_product_anywhere(const Arguments<Dense, float>& args, const Team& team) {
-  HWY_DYNAMIC_DISPATCH(direct_product)(args, team);
-}
 
 // Measured in docs/performance.md. Panels must be full of images, and vectors of channels. Under a
 // stride the library's data gradient multiplies what meets no pixel; without one it is slower than
@@ -410,9 +404,8 @@ bool direct_pays(const Problem& p) {
   return strides || (p.kh * p.kw >= 9 && (forward || p.h * p.w <= kSmallMap));
 }
 
-REGISTER_KERNEL(Dense, "direct", direct_product_anywhere)
+REGISTER_SIMD_KERNEL(Dense, "direct", direct_product)
     .computes({Product::kForward, Product::kDataGradient})
-    .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
     .pays(direct_pays)

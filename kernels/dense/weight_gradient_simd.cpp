@@ -32,6 +32,7 @@
 
 #include "kernels/dense/dense.h"
 #include "kernels/pixel_tiles.h"
+#include "kernels/simd_variant.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -301,22 +302,14 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace approx {
-
-HWY_EXPORT(packed_weight_gradient);
-
 namespace {
-
-void packed_weight_gradient_anywhere(const Arguments<Dense, float>& args, const Team& team) {
-  HWY_DYNAMIC_DISPATCH(packed_weight_gradient)(args, team);
-}
 
 // Measured in docs/performance.md. Packing must be paid for by many multiplications of what is
 // packed, and vectors must be full.
 bool packing_pays(const Problem& p) { return p.kh * p.kw >= 9 && p.ci >= 32 && p.co >= 16; }
 
-REGISTER_KERNEL(Dense, "packed", packed_weight_gradient_anywhere)
+REGISTER_SIMD_KERNEL(Dense, "packed", packed_weight_gradient)
     .computes({Product::kWeightGradient})
-    .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
     .pays(packing_pays)

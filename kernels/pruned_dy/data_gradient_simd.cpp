@@ -12,6 +12,7 @@
 
 #include "kernels/entry_rows.h"
 #include "kernels/pruned_dy/pruned_dy.h"
+#include "kernels/simd_variant.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -55,18 +56,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace approx {
-
-HWY_EXPORT(sparse_data_gradient);
-
 namespace {
 
-void sparse_data_gradient_anywhere(const Arguments<PrunedDY, float>& args, const Team& team) {
-  HWY_DYNAMIC_DISPATCH(sparse_data_gradient)(args, team);
-}
-
-REGISTER_KERNEL(PrunedDY, "sparse_rows", sparse_data_gradient_anywhere)
+REGISTER_SIMD_KERNEL(PrunedDY, "sparse_rows", sparse_data_gradient)
     .computes({Product::kDataGradient})
-    .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where(entry_rows_fit)
     .ruled_against("exact")

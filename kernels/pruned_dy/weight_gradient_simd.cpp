@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "kernels/pruned_dy/pruned_dy.h"
+#include "kernels/simd_variant.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {
@@ -192,18 +193,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace approx {
-
-HWY_EXPORT(sparse_weight_gradient);
-
 namespace {
 
-void sparse_weight_gradient_anywhere(const Arguments<PrunedDY, float>& args, const Team& team) {
-  HWY_DYNAMIC_DISPATCH(sparse_weight_gradient)(args, team);
-}
-
-REGISTER_KERNEL(PrunedDY, "sparse_lists", sparse_weight_gradient_anywhere)
+REGISTER_SIMD_KERNEL(PrunedDY, "sparse_lists", sparse_weight_gradient)
     .computes({Product::kWeightGradient})
-    .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
     .ruled_against("exact")

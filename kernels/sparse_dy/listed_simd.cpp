@@ -10,6 +10,7 @@
 #include "kernels/listed_gradient-inl.h"
 // clang-format on
 
+#include "kernels/simd_variant.h"
 #include "kernels/sparse_dy/sparse_dy.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -68,18 +69,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace approx {
-
-HWY_EXPORT(listed_rows);
-
 namespace {
 
-void listed_rows_anywhere(const Arguments<SparseDY, float>& args, const Team& team) {
-  HWY_DYNAMIC_DISPATCH(listed_rows)(args, team);
-}
-
-REGISTER_KERNEL(SparseDY, "lists", listed_rows_anywhere)
+REGISTER_SIMD_KERNEL(SparseDY, "lists", listed_rows)
     .computes({Product::kWeightGradient})
-    .on({Hardware::kCpu})
     .where([](const Problem& p) { return p.one_group() && p.n * p.ho * p.wo * p.ci * p.co > 0; })
     .ruled_against("simd", Pays::kAbove)
     .rank(0);

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/simd_variant.h"
 #include "kernels/sparse_dy/sparse_dy.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -96,18 +97,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace approx {
-
-HWY_EXPORT(weight_gradient);
-
 namespace {
 
-void sparse_weight_gradient(const Arguments<SparseDY, float>& args, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(weight_gradient)(args, begin, end);
-}
-
-REGISTER_KERNEL(SparseDY, "simd", sparse_weight_gradient)
+REGISTER_SIMD_KERNEL(SparseDY, "simd", weight_gradient)
     .computes({Product::kWeightGradient})
-    .on({Hardware::kCpu})
     .where([](const Problem& p) { return p.one_group() && p.n * p.co * p.ho * p.wo > 0; })
     .rank(1);
 

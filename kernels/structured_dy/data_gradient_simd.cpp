@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "kernels/entry_rows.h"
+#include "kernels/simd_variant.h"
 #include "kernels/structured_dy/structured_dy.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -189,24 +190,15 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace approx {
-
-HWY_EXPORT(structured_data_gradient);
-
 namespace {
-
-void structured_data_gradient_anywhere(const Arguments<StructuredDY, float>& args,
-                                       const Team& team) {
-  HWY_DYNAMIC_DISPATCH(structured_data_gradient)(args, team);
-}
 
 // Groups that no vector of any instruction set cuts, in whole vectors of channels.
 bool chosen_rows_fit(const Problem& p) {
   return entry_rows_fit(p) && p.co % 16 == 0 && (p.group == 2 || p.group == 4);
 }
 
-REGISTER_KERNEL(StructuredDY, "rows", structured_data_gradient_anywhere)
+REGISTER_SIMD_KERNEL(StructuredDY, "rows", structured_data_gradient)
     .computes({Product::kDataGradient})
-    .on({Hardware::kCpu})
     .reads({ElementType::kFloat})
     .where(chosen_rows_fit)
     .rank(0);
