@@ -271,6 +271,10 @@ template <typename Plan>
 Variant<Plan>& register_kernel(std::string name, Whole<Plan, float> whole) {
   return register_work<Plan, float>(std::move(name), {nullptr, whole, nullptr});
 }
+template <typename Plan>
+Variant<Plan>& register_kernel(std::string name, Whole<Plan, BFloat16> whole) {
+  return register_work<Plan, BFloat16>(std::move(name), {nullptr, whole, nullptr});
+}
 template <typename Plan, typename Real>
 Variant<Plan>& register_kernel(std::string name, Launch<Plan, Real> launch) {
   return register_work<Plan, Real>(std::move(name), {nullptr, nullptr, launch});
