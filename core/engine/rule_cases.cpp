@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "core/engine/kernel_cases.h"
@@ -43,23 +45,47 @@ Plan plan_of(const RuledVariant& variant, const Operands& o, double density) {
               fmt::format("rule of {}: no random plan of the kind {}", variant.name, variant.plan));
 }
 
+// A product of random operands under a random plan.
+struct RandomProduct {
+  Plan plan;
+  Operands operands;
+};
+
+// In the first precision in which the variant takes it; nothing where it takes it in none.
+std::optional<RandomProduct> random_product(const ConvShape& shape, const RuledVariant& variant,
+                                            double density, c10::Device device) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    Operands o = bench_operands(shape, variant.product, device);
+    for (auto* tensor : {&o.x, &o.w, &o.dy}) {
+      if (tensor->defined()) *tensor = tensor->to(type);
+    }
+    const Plan plan = plan_of(variant, o, density);
+    // As a layer keeps it that samples its input.
+    if (o.product != Product::kDataGradient) o.x = sampled_input(o.x, plan, o.geometry);
+    const auto fitting = variants(plan, o);
+    const auto fits = [&](const std::string& name) {
+      return std::find(fitting.begin(), fitting.end(), name) != fitting.end();
+    };
+    if (fits(variant.name) && fits(variant.rival)) return RandomProduct{plan, std::move(o)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<KernelCase> rule_cases_of(const ConvShape& shape, const RuledVariant& variant,
                                       double density, c10::Device device) {
-  Operands o = bench_operands(shape, variant.product, device);
-  const Plan plan = plan_of(variant, o, density);
-  // As a layer keeps it that samples its input.
-  if (o.product != Product::kDataGradient) o.x = sampled_input(o.x, plan, o.geometry);
-  const auto fitting = variants(plan, o);
+  const auto product = random_product(shape, variant, density, device);
+  if (!product) return {};
   std::vector<KernelCase> cases;
   for (const auto& name : {variant.name, variant.rival}) {
-    if (std::find(fitting.begin(), fitting.end(), name) == fitting.end()) return {};
     KernelCase& kernel = cases.emplace_back();
-    kernel.op = approx::name(o.product);
+    kernel.op = approx::name(variant.product);
     kernel.variant = name;
     kernel.shape = shape;
-    kernel.run = [plan, o, name] { with_own_errors([&] { run(plan, o, name); }); };
+    kernel.run = [of = *product, name] {
+      with_own_errors([&] { run(of.plan, of.operands, name); });
+    };
     if (!device.is_cpu()) kernel.wait = [device] { synchronize_device(device); };
   }
   return cases;
