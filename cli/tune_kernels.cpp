@@ -19,7 +19,7 @@
 #include "cli/environment.h"
 #include "cli/flags.h"
 #include "cli/output.h"
-#include "cli/sweep/timing_lock.h"
+#include "cli/process/timing_lock.h"
 #include "kernels/rules.h"
 #include "results/stats/stats.h"
 

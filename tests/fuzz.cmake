@@ -12,7 +12,7 @@ set(fuzz_mutations_store 400)
 # What several targets share, compiled once.
 add_library(fuzz_frame OBJECT fuzz/frame.cpp
   ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/observed.cpp
-  ${CMAKE_SOURCE_DIR}/cli/sweep/protocol.cpp)
+  ${CMAKE_SOURCE_DIR}/cli/process/protocol.cpp)
 target_link_libraries(fuzz_frame PUBLIC approx_headers)
 if(NOT APPROX_FUZZ)
   target_sources(fuzz_frame PRIVATE fuzz/driver.cpp)

@@ -2,27 +2,21 @@
 file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   base/*_test.cpp core/config/*_test.cpp core/experiment/*_test.cpp core/data/*_test.cpp
   core/data/*_slow.cpp core/train/trace/*_test.cpp results/*_test.cpp cli/*_test.cpp)
+# Of the program, as far as it is tested without its commands.
+set(cli_sources
+  machine plot text
+  bench/choices bench/network_shapes bench/pairs bench/products bench/tuned_rules
+  doctor/findings
+  process/core_pool process/core_waits process/disturbance process/event_log
+  process/machine_cores process/machine_name process/memory_kills process/pause_watch
+  process/protocol
+  ranks/allocation ranks/job_end ranks/launcher ranks/rank_failure ranks/session_folder
+  slurm/request slurm/script slurm/split
+  sweep/controls sweep/library_watch sweep/observed sweep/run_queue sweep/spelling)
+list(TRANSFORM cli_sources PREPEND ${CMAKE_SOURCE_DIR}/cli/)
+list(TRANSFORM cli_sources APPEND .cpp)
 approx_test(plain_test
-  SOURCES ${plain_tests} ${CMAKE_SOURCE_DIR}/core/train/trace/trace_writer.cpp
-    ${CMAKE_SOURCE_DIR}/cli/text.cpp ${CMAKE_SOURCE_DIR}/cli/plot.cpp
-    ${CMAKE_SOURCE_DIR}/cli/core_waits.cpp
-    ${CMAKE_SOURCE_DIR}/cli/disturbance.cpp ${CMAKE_SOURCE_DIR}/cli/pause_watch.cpp
-    ${CMAKE_SOURCE_DIR}/cli/machine.cpp
-    ${CMAKE_SOURCE_DIR}/cli/doctor/findings.cpp
-    ${CMAKE_SOURCE_DIR}/cli/ranks/allocation.cpp ${CMAKE_SOURCE_DIR}/cli/ranks/job_end.cpp
-    ${CMAKE_SOURCE_DIR}/cli/ranks/launcher.cpp ${CMAKE_SOURCE_DIR}/cli/ranks/rank_failure.cpp
-    ${CMAKE_SOURCE_DIR}/cli/ranks/session_folder.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/event_log.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/protocol.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/controls.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/core_pool.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/library_watch.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/machine_cores.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/machine_name.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/memory_kills.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/observed.cpp
-    ${CMAKE_SOURCE_DIR}/cli/sweep/run_queue.cpp ${CMAKE_SOURCE_DIR}/cli/sweep/spelling.cpp
-    ${CMAKE_SOURCE_DIR}/cli/slurm/request.cpp ${CMAKE_SOURCE_DIR}/cli/slurm/script.cpp
-    ${CMAKE_SOURCE_DIR}/cli/slurm/split.cpp
-    ${CMAKE_SOURCE_DIR}/cli/bench/choices.cpp ${CMAKE_SOURCE_DIR}/cli/bench/network_shapes.cpp
-    ${CMAKE_SOURCE_DIR}/cli/bench/pairs.cpp ${CMAKE_SOURCE_DIR}/cli/bench/products.cpp
-    ${CMAKE_SOURCE_DIR}/cli/bench/tuned_rules.cpp
+  SOURCES ${plain_tests} ${cli_sources} ${CMAKE_SOURCE_DIR}/core/train/trace/trace_writer.cpp
   LIBRARIES approx_base approx_digest approx_config approx_catalogue approx_data approx_results
     CLI11::CLI11 benchmark::benchmark
   SLOW Cifar10.*:Imagenette.*)

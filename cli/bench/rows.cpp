@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "cli/disturbance.h"
+#include "cli/process/disturbance.h"
 #include "core/config/dense.h"
 
 namespace approx {

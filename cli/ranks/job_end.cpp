@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "cli/sweep/event_log.h"
+#include "cli/process/event_log.h"
 #include "results/store/run_state.h"
 
 namespace approx {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/params.h"
+#include "cli/process/process_end.h"
 #include "cli/ranks/rank_failure.h"
-#include "cli/sweep/process_end.h"
 
 namespace approx {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/sweep/protocol.h"
+#include "cli/process/protocol.h"
 
 namespace approx {
 

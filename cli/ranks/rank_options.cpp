@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/machine.h"
+#include "cli/process/machine_cores.h"
 #include "cli/ranks/allocation.h"
 #include "cli/slurm/cluster.h"
-#include "cli/sweep/machine_cores.h"
 
 namespace approx {
 namespace {

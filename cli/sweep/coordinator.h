@@ -24,7 +24,7 @@ struct SweepOptions {
   std::chrono::nanoseconds budget{0};
   // From being asked to stop to being killed.
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};
-  // Whether runs have cores of their own (cli/sweep/core_pool.h) where several are at work, and
+  // Whether runs have cores of their own (cli/process/core_pool.h) where several are at work, and
   // timing runs.
   bool pin = true;
   int64_t memory_bytes = 0;  // that a worker may have of its own, 0: no limit

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "cli/sweep/event_log.h"
+#include "cli/process/event_log.h"
 #include "cli/text.h"
 
 namespace approx {

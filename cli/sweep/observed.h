@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/params.h"
+#include "cli/process/worker_process.h"
 #include "cli/sweep/coordinator.h"
-#include "cli/sweep/process.h"
 #include "results/store/run_store.h"
 
 namespace approx {

@@ -8,12 +8,12 @@
 #include <string>
 
 #include "base/awake_clock.h"
+#include "cli/process/core_pool.h"
+#include "cli/process/output_log.h"
+#include "cli/process/worker_process.h"
 #include "cli/sweep/coordinator.h"
-#include "cli/sweep/core_pool.h"
 #include "cli/sweep/library_watch.h"
 #include "cli/sweep/observed.h"
-#include "cli/sweep/output_log.h"
-#include "cli/sweep/process.h"
 #include "results/store/event_reader.h"
 
 namespace approx {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/outputs.h"
-#include "cli/sweep/machine_cores.h"
+#include "cli/process/machine_cores.h"
 #include "core/data/demands.h"
 
 namespace approx {

@@ -1,5 +1,5 @@
 // The process that computes one run: `approxtrain train --worker DIR`, started by the coordinator
-// with the descriptor kWorkerEvents open for writing (cli/sweep/protocol.h).
+// with the descriptor kWorkerEvents open for writing (cli/process/protocol.h).
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // What a worker is told of its run.
 #pragma once
 
+#include "cli/process/protocol.h"
 #include "cli/sweep/coordinator.h"
-#include "cli/sweep/protocol.h"
 
 namespace approx {
 

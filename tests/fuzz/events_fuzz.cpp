@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/process/protocol.h"
 #include "cli/sweep/observed.h"
-#include "cli/sweep/protocol.h"
 #include "results/store/event_reader.h"
 #include "results/store/outcome.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,4 +1,4 @@
-#include "cli/sweep/protocol.h"
+#include "cli/process/protocol.h"
 
 #include <cerrno>
 #include <cstring>

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/files.h"
-#include "cli/sweep/pipe.h"
-#include "cli/sweep/process_end.h"
+#include "cli/process/pipe.h"
+#include "cli/process/process_end.h"
 
 namespace approx {
 

@@ -1,4 +1,4 @@
-#include "cli/sweep/process.h"
+#include "cli/process/worker_process.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "cli/sweep/pipe.h"
-#include "cli/sweep/protocol.h"
+#include "cli/process/pipe.h"
+#include "cli/process/protocol.h"
 
 namespace approx {
 namespace {

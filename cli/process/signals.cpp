@@ -1,4 +1,4 @@
-#include "cli/sweep/signals.h"
+#include "cli/process/signals.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "cli/sweep/machine_cores.h"
+#include "cli/process/machine_cores.h"
 
 #include <sched.h>
 
@@ -12,7 +12,7 @@
 #include "base/numbers.h"
 #include "base/range.h"
 #include "cli/machine.h"
-#include "cli/sweep/machine_name.h"
+#include "cli/process/machine_name.h"
 
 namespace approx {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/disturbance.h"
+#include "cli/process/disturbance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

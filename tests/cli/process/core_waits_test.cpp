@@ -1,4 +1,4 @@
-#include "cli/core_waits.h"
+#include "cli/process/core_waits.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

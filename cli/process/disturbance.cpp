@@ -1,4 +1,4 @@
-#include "cli/disturbance.h"
+#include "cli/process/disturbance.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/sweep/machine_cores.h"
+#include "cli/process/machine_cores.h"
 
 namespace approx {
 namespace {

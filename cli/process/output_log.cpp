@@ -1,4 +1,4 @@
-#include "cli/sweep/output_log.h"
+#include "cli/process/output_log.h"
 
 #include <algorithm>
 

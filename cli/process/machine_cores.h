@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/sweep/core_pool.h"
+#include "cli/process/core_pool.h"
 
 namespace approx {
 

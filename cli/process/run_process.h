@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/params.h"
-#include "cli/disturbance.h"
+#include "cli/process/disturbance.h"
 #include "results/store/run_lock.h"
 
 namespace approx {

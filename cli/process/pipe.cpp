@@ -1,4 +1,4 @@
-#include "cli/sweep/pipe.h"
+#include "cli/process/pipe.h"
 
 #include <fcntl.h>
 #include <unistd.h>

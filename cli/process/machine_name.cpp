@@ -1,4 +1,4 @@
-#include "cli/sweep/machine_name.h"
+#include "cli/process/machine_name.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/sweep/core_pool.h"
+#include "cli/process/core_pool.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "cli/sweep/machine_cores.h"
+#include "cli/process/machine_cores.h"
 #include "tests/results/filled_store.h"
 
 namespace approx {

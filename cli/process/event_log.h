@@ -12,7 +12,7 @@
 namespace approx {
 
 // Both ends of the worker's reports: the file that survives everything, then the descriptor
-// kWorkerEvents (cli/sweep/protocol.h).
+// kWorkerEvents (cli/process/protocol.h).
 class EventLog {
  public:
   // `path` "": to the descriptor alone. Throws Error(kInternal) where the file cannot be opened.

@@ -1,4 +1,4 @@
-#include "cli/sweep/core_pool.h"
+#include "cli/process/core_pool.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

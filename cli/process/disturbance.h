@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/core_waits.h"
-#include "cli/pause_watch.h"
+#include "cli/process/core_waits.h"
+#include "cli/process/pause_watch.h"
 
 namespace approx {
 

@@ -1,4 +1,4 @@
-#include "cli/sweep/memory_kills.h"
+#include "cli/process/memory_kills.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/sweep/run_process.h"
+#include "cli/process/run_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "cli/sweep/protocol.h"
+#include "cli/process/protocol.h"
 #include "cli/text.h"
 
 namespace approx {

@@ -1,4 +1,4 @@
-#include "cli/sweep/event_log.h"
+#include "cli/process/event_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "cli/sweep/protocol.h"
+#include "cli/process/protocol.h"
 #include "cli/text.h"
 
 namespace approx {

@@ -1,4 +1,4 @@
-#include "cli/pause_watch.h"
+#include "cli/process/pause_watch.h"
 
 namespace approx {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/core_waits.h"
+#include "cli/process/core_waits.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cli/sweep/timing_lock.h"
+#include "cli/process/timing_lock.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "cli/sweep/machine_name.h"
+#include "cli/process/machine_name.h"
 
 namespace approx {
 
