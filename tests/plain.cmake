@@ -10,7 +10,7 @@ set(cli_sources
   process/core_pool process/core_waits process/disturbance process/event_log
   process/machine_cores process/machine_name process/memory_kills process/pause_watch
   process/protocol
-  ranks/allocation ranks/job_end ranks/launcher ranks/rank_failure ranks/session_folder
+  ranks/allocation ranks/job_end ranks/launch ranks/rank_failure ranks/session_folder
   slurm/request slurm/script slurm/split
   sweep/controls sweep/library_watch sweep/observed sweep/run_queue sweep/spelling)
 list(TRANSFORM cli_sources PREPEND ${CMAKE_SOURCE_DIR}/cli/)

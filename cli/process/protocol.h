@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/params.h"
-#include "cli/ranks/launcher.h"
+#include "cli/process/launcher.h"
 #include "core/config/run_config.h"
 #include "core/engine/engine.h"
 #include "results/store/run_folders.h"

@@ -32,7 +32,7 @@
 #include "cli/process/protocol.h"
 #include "cli/process/run_process.h"
 #include "cli/ranks/job_end.h"
-#include "cli/ranks/launcher.h"
+#include "cli/ranks/launch.h"
 #include "cli/ranks/rank.h"
 #include "cli/ranks/session_folder.h"
 #include "cli/text.h"

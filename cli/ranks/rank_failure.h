@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "cli/ranks/launcher.h"
+#include "cli/process/launcher.h"
 
 namespace approx {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "cli/ranks/launcher.h"
+#include "cli/process/launcher.h"
 
 namespace approx {
 

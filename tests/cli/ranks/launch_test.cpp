@@ -1,4 +1,4 @@
-#include "cli/ranks/launcher.h"
+#include "cli/ranks/launch.h"
 
 #include <gtest/gtest.h>
 

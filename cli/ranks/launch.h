@@ -1,23 +1,14 @@
-// What starts the ranks of a run: Open MPI's mpirun, or srun inside an allocation of Slurm.
+// The words and the environment by which a launcher starts the ranks of a run.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "base/enum_text.h"
+#include "cli/process/launcher.h"
 
 namespace approx {
-
-enum class Launcher { kMpirun, kSrun };
-
-constexpr auto enum_texts(Launcher) {
-  return std::to_array<EnumText<Launcher>>(
-      {{Launcher::kMpirun, "mpirun"}, {Launcher::kSrun, "srun"}});
-}
 
 // How a job of several ranks is started.
 struct LaunchRequest {
