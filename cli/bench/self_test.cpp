@@ -1,7 +1,7 @@
 #include "cli/bench/self_test.h"
 
 #include "base/error.h"
-#include "cli/shapes.h"
+#include "cli/bench/shapes.h"
 #include "results/render/column.h"
 
 namespace approx {

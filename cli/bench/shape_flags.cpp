@@ -1,8 +1,8 @@
 #include "cli/bench/shape_flags.h"
 
 #include "cli/bench/network_shapes.h"
+#include "cli/bench/shapes.h"
 #include "cli/flags.h"
-#include "cli/shapes.h"
 #include "cli/text.h"
 
 namespace approx {

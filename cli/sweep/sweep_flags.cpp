@@ -1,4 +1,4 @@
-#include "cli/sweep_flags.h"
+#include "cli/sweep/sweep_flags.h"
 
 #include <string>
 

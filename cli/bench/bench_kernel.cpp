@@ -1,6 +1,6 @@
 // bench-kernel: products of layers' shapes, exact against approximated; which variants are chosen
 // for them; and whether its own verdicts can be trusted.
-#include "cli/bench_kernel.h"
+#include "cli/bench/bench_kernel.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -20,12 +20,12 @@
 #include "cli/bench/rows.h"
 #include "cli/bench/self_test.h"
 #include "cli/bench/shape_flags.h"
+#include "cli/bench/shapes.h"
 #include "cli/command.h"
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
 #include "cli/flags.h"
 #include "cli/process/timing_lock.h"
-#include "cli/shapes.h"
 #include "cli/store.h"
 #include "cli/text.h"
 #include "core/config/dense.h"

@@ -1,4 +1,4 @@
-#include "cli/shapes.h"
+#include "cli/bench/shapes.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "cli/axes.h"
+#include "cli/sweep/axes.h"
 
 #include <algorithm>
 #include <cstdio>

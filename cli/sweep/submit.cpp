@@ -1,4 +1,4 @@
-#include "cli/slurm/sweep.h"
+#include "cli/sweep/submit.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -15,8 +15,8 @@
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/slurm/status.h"
+#include "cli/sweep/sweep_commands.h"
 #include "cli/sweep/sweep_lock.h"
-#include "cli/sweep_commands.h"
 #include "cli/text.h"
 #include "results/render/table.h"
 

@@ -1,27 +1,26 @@
 // sweep: the runs of an experiment file, or what they would be.
-#include "cli/slurm/sweep.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 
 #include "base/error.h"
-#include "cli/axes.h"
-#include "cli/bench_kernel.h"
+#include "cli/bench/bench_kernel.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/store.h"
 #include "cli/study.h"
+#include "cli/sweep/axes.h"
 #include "cli/sweep/controls.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/plan.h"
 #include "cli/sweep/possible.h"
 #include "cli/sweep/spelling.h"
+#include "cli/sweep/submit.h"
+#include "cli/sweep/sweep_commands.h"
+#include "cli/sweep/sweep_flags.h"
 #include "cli/sweep/sweep_lock.h"
-#include "cli/sweep_commands.h"
-#include "cli/sweep_flags.h"
-#include "cli/sweep_outcome.h"
+#include "cli/sweep/sweep_outcome.h"
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
 #include "core/experiment/tuning.h"

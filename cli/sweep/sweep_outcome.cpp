@@ -1,4 +1,4 @@
-#include "cli/sweep_outcome.h"
+#include "cli/sweep/sweep_outcome.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "cli/axes.h"
 #include "cli/command.h"
 #include "cli/slurm/submission.h"
+#include "cli/sweep/axes.h"
 #include "cli/sweep/coordinator.h"
 #include "cli/sweep/run_paths.h"
-#include "cli/sweep_commands.h"
-#include "cli/sweep_flags.h"
-#include "cli/sweep_outcome.h"
+#include "cli/sweep/sweep_commands.h"
+#include "cli/sweep/sweep_flags.h"
+#include "cli/sweep/sweep_outcome.h"
 #include "cli/text.h"
 
 namespace approx {
