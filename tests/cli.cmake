@@ -126,6 +126,9 @@ approx_cli_test(docs 60 docs_test.py)
 add_test(NAME build_info COMMAND ${APPROX_TEST_PYTHON}
   ${CMAKE_CURRENT_LIST_DIR}/cmake/build_info_test.py ${CMAKE_COMMAND})
 set_tests_properties(build_info PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+add_test(NAME check_text COMMAND ${APPROX_TEST_PYTHON}
+  ${CMAKE_CURRENT_LIST_DIR}/cmake/check_text_test.py)
+set_tests_properties(check_text PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 approx_cli_test(latex 300 latex_test.py)
 set_tests_properties(cli.latex PROPERTIES SKIP_RETURN_CODE 77)
 add_executable(markdown_tables ${CMAKE_CURRENT_LIST_DIR}/results/render/markdown_tables.cpp)

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""That scripts/check-text finds wrong includes and wrong tables of arrows, in a small checkout."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
+FILES = {
+    "base/a.h": "",
+    "cli/text.h": '#include "base/a.h"\n',
+    "cli/sweep/sweep.cpp": '#include "cli/text.h"\n#include "results/store/store.h"\n'
+                           '#include "core/door.h"\n',
+    "core/door.h": "",
+    "core/far.h": '#include "core/door.h"\n#include "base/a.h"\n',
+    "results/store/store.h": '#include "base/a.h"\n',
+}
+TABLE = """
+base <-
+core <- base core/door.h
+core/door.h <-
+results/store <- base
+cli <- base
+cli/sweep <- cli results core/door.h
+"""
+# What is changed of the files and of the table, and what is found then; None: nothing.
+CASES = [
+    ("as it is", {}, [], None),
+    ("an include against the arrows", {"base/a.h": '#include "cli/text.h"\n'}, [],
+     "base/a.h:1: base must not include cli/text.h"),
+    ("a room's name does not stand for rooms inside it",
+     {"cli/text.h": '#include "base/a.h"\n#include "cli/sweep/sweep.cpp"\n'}, [],
+     "cli/text.h:2: cli must not include cli/sweep/sweep.cpp"),
+    ("an arrow to one file is none to its room",
+     {"cli/sweep/sweep.cpp": FILES["cli/sweep/sweep.cpp"] + '#include "core/far.h"\n'}, [],
+     "cli/sweep/sweep.cpp:4: cli/sweep must not include core/far.h"),
+    ("a file that is not there", {"cli/text.h": '#include "base/a.h"\n#include "base/b.h"\n'}, [],
+     "cli/text.h:2: includes base/b.h: no such file"),
+    ("a folder without a room", {"results/render/page.h": ""}, [],
+     "results/render/page.h:1: is in no room"),
+    ("two rooms that include each other",
+     {"cli/text.h": '#include "base/a.h"\n#include "cli/sweep/sweep.cpp"\n'},
+     [("cli <- base", "cli <- base cli/sweep")], "an arrow climbs: cli <- cli/sweep <- cli"),
+    ("a circle through a folder of rooms",
+     {"results/store/store.h": '#include "base/a.h"\n#include "cli/sweep/sweep.cpp"\n'},
+     [("results/store <- base", "results/store <- base cli/sweep")],
+     "an arrow climbs: results/store <- cli/sweep <- results/store"),
+    ("a circle through one file",
+     {"core/door.h": '#include "core/far.h"\n'},
+     [("core/door.h <-", "core/door.h <- core")],
+     "an arrow climbs: core <- core/door.h <- core"),
+    ("an arrow that no file needs", {}, [("cli <- base", "cli <- base results")],
+     "cli <- results: no file needs this arrow"),
+    ("an arrow to nowhere", {}, [("cli <- base", "cli <- base basic")],
+     "cli <- basic: no such room or file"),
+    ("a room that is no folder", {}, [("base <-", "base <-\ngone <-")], "gone: no such room"),
+    ("two rows of one room", {}, [("base <-", "base <-\nbase <-")],
+     "ARROWS has two rows for a room"),
+]
+
+
+def write(folder, path, text):
+    path = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def check(changes, replaced):
+    """What check-text prints of such a checkout, and its exit code."""
+    with open(os.path.join(ROOT, "scripts", "check-text"), encoding="utf-8") as file:
+        script = file.read()
+    table = TABLE
+    for old, new in replaced:
+        assert f"\n{old}\n" in table, old
+        table = table.replace(f"\n{old}\n", f"\n{new}\n")
+    start = script.index('ARROWS = """') + len('ARROWS = """')
+    script = script[:start] + table + script[script.index('"""', start):]
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in {**FILES, **changes}.items():
+            write(folder, path, text)
+        write(folder, "scripts/check-text", script)
+        # What the format of C++ is, is not the question here.
+        write(folder, ".venv/bin/clang-format", "#!/bin/sh\n")
+        for path in ("scripts/check-text", ".venv/bin/clang-format"):
+            os.chmod(os.path.join(folder, path), 0o755)
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        done = subprocess.run([sys.executable, os.path.join(folder, "scripts", "check-text")],
+                              capture_output=True, text=True)
+        return done.stdout + done.stderr, done.returncode
+
+
+def main():
+    if shutil.which("git") is None:
+        print("skipped: git is missing")
+        return 77
+    failed = 0
+    for what, changes, replaced, expected in CASES:
+        output, code = check(changes, replaced)
+        ok = code == 0 if expected is None else code == 1 and expected in output
+        if not ok:
+            failed += 1
+            print(f"{what}: expected {expected or 'no finding'}, found:\n{output}")
+    print(f"{len(CASES)} checkouts, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
