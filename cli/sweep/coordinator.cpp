@@ -30,7 +30,6 @@
 #include "cli/sweep/sweep_checks.h"
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/work_left.h"
-#include "cli/sweep/worker_task.h"
 #include "cli/text.h"
 
 namespace approx {
@@ -196,12 +195,32 @@ class Coordinator {
     count_failure(ended);
   }
 
+  // What a worker is told of its run.
   WorkerTask task_of(const PlannedRun& run, const CorePool::Lease& cores) const {
-    WorkerTask task = worker_task(run, options_, sweep_);
-    task.isolated = isolated_;
-    task.changed_files = changed_files_;
-    task.cpus = cores.cpus();
+    WorkerTask task{.run_key = run.key,
+                    .config = run.config,
+                    .place = {.data_dir = options_.data_dir,
+                              .verify_data = options_.verify_data,
+                              .rank_timeout_ns = sweep_.ranks.timeout.count()},
+                    .isolated = isolated_,
+                    .changed_files = changed_files_,
+                    .cpus = cores.cpus(),
+                    .memory_bytes = sweep_.memory_bytes,
+                    .launcher = sweep_.ranks.launcher.value_or(Launcher::kMpirun),
+                    .oversubscribe = sweep_.ranks.oversubscribe};
     if (is_job(run)) task.rank_cpus = cores.parts(run.config.ranks);
+    if (run.config.purpose != Purpose::kAccuracy) return task;
+    if (!sweep_.record_folder.empty()) {
+      task.place.recording = {.folder = std::filesystem::absolute(sweep_.record_folder).string(),
+                              .run_key = run.key,
+                              .every_epochs = sweep_.record_epochs,
+                              .every_steps = sweep_.record_steps};
+    }
+    if (sweep_.checkpoint_time.count() > 0 || sweep_.checkpoint_epochs > 0) {
+      task.place.checkpoints = {.folder = checkpoint_directory(options_.db, run.key),
+                                .every_ns = sweep_.checkpoint_time.count(),
+                                .every_epochs = sweep_.checkpoint_epochs};
+    }
     return task;
   }
 
@@ -417,10 +436,6 @@ class Coordinator {
 };
 
 }  // namespace
-
-std::string describe(const PlannedRun& run) {
-  return run_text(run.labels(), run.config.dataset, run.config.seed);
-}
 
 SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& options,
                            const SweepOptions& given) {

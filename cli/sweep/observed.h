@@ -8,7 +8,7 @@
 
 #include "base/params.h"
 #include "cli/process/worker_process.h"
-#include "cli/sweep/coordinator.h"
+#include "cli/sweep/sweep_options.h"
 #include "results/store/run_store.h"
 
 namespace approx {

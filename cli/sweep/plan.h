@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "cli/sweep/coordinator.h"
+#include "cli/sweep/sweep_options.h"
+#include "core/experiment/experiment.h"
 
 namespace approx {
 

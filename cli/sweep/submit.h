@@ -9,7 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/slurm/request.h"
-#include "cli/sweep/coordinator.h"
+#include "cli/sweep/sweep_options.h"
 #include "core/experiment/experiment.h"
 #include "results/store/run_lock.h"
 

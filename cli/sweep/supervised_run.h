@@ -11,9 +11,10 @@
 #include "cli/process/core_pool.h"
 #include "cli/process/output_log.h"
 #include "cli/process/worker_process.h"
-#include "cli/sweep/coordinator.h"
 #include "cli/sweep/library_watch.h"
 #include "cli/sweep/observed.h"
+#include "cli/sweep/sweep_options.h"
+#include "core/experiment/experiment.h"
 #include "results/store/event_reader.h"
 
 namespace approx {

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/outputs.h"
 #include "cli/process/machine_cores.h"
+#include "cli/sweep/work_left.h"
 #include "core/data/demands.h"
 
 namespace approx {

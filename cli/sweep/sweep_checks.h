@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/sweep/coordinator.h"
+#include "cli/sweep/sweep_options.h"
+#include "core/experiment/experiment.h"
 
 namespace approx {
 

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "cli/sweep/coordinator.h"
+#include "cli/sweep/sweep_options.h"
 
 namespace approx {
 

@@ -1,7 +1,8 @@
 // What came of a sweep, as its user is told.
 #pragma once
 
-#include "cli/sweep/coordinator.h"
+#include "cli/sweep/sweep_options.h"
+#include "core/experiment/experiment.h"
 
 namespace approx {
 

@@ -6,6 +6,10 @@
 
 namespace approx {
 
+std::string describe(const PlannedRun& run) {
+  return run_text(run.labels(), run.config.dataset, run.config.seed);
+}
+
 std::vector<const PlannedRun*> distinct_runs(const Experiment& experiment) {
   std::vector<const PlannedRun*> runs;
   std::set<std::string> keys;

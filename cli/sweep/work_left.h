@@ -2,14 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "cli/sweep/coordinator.h"
 #include "cli/sweep/rerun.h"
+#include "cli/sweep/sweep_options.h"
+#include "core/experiment/experiment.h"
 #include "results/store/run_store.h"
 
 namespace approx {
+
+// "topk_position:k=1, Schedule 1, resnet20, cifar10, seed 3".
+std::string describe(const PlannedRun& run);
 
 // The runs that an experiment asks for, in its order: without the excluded ones, and of several
 // with one key, which have other labels alone, the first.
