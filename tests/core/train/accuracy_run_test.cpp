@@ -1,10 +1,12 @@
-// What an accuracy run counts as training time, and which checkpoints it goes on from.
+// What an accuracy run reports, what it counts as training time, and which checkpoints it goes on
+// from.
 #include "core/train/accuracy_run.h"
 
 #include <chrono>
 #include <thread>
 
 #include "core/train/step_graphs.h"
+#include "tests/core/train/toy_events.h"
 #include "tests/core/train/toy_run.h"
 #include "tests/testing.h"
 
@@ -129,6 +131,292 @@ TEST(AccuracyRun, GoesOnFromItsOwnCheckpointsAndOnAGpuFromThoseWithItsClock) {
     checkpoint.state["device_time"] = "whole";
     EXPECT_EQ(refusal_of(checkpoint, config), "");
     EXPECT_EQ(refusal_of(checkpoint, other), "the checkpoint is of another run");
+  }
+}
+
+// The metrics without the clock readings: what must be equal from run to run.
+std::vector<Json> metrics_of(const RunConfig& config) {
+  auto metrics = of_kind(events_of(config), "metric");
+  for (auto& event : metrics) event.erase("train_ns");
+  return metrics;
+}
+
+double final_accuracy(const RunConfig& config) {
+  double accuracy = -1;
+  for (const auto& event : metrics_of(config)) {
+    if (event["name"] == "accuracy" && event["split"] == "test") accuracy = event["value"];
+  }
+  return accuracy;
+}
+
+TEST(AccuracyRun, LearnsTheToyAndReportsEveryPartOfIt) {
+  const auto events = events_of(toy_config());
+  ASSERT_EQ(events.front().at("event"), "start");
+  const auto& end = events.back();
+  ASSERT_EQ(end.at("event"), "final");
+  EXPECT_EQ(end["state"], "finished");
+  // 256 images less a tenth held out, in batches of 16: 14 steps an epoch.
+  EXPECT_EQ(events.front()["steps_per_epoch"], 14);
+  EXPECT_EQ(end["steps"], 28);
+  EXPECT_EQ(end["step_ns"].size() + end["warmup_steps"].get<size_t>(), 28u);
+  EXPECT_GT(end["train_ns"].get<int64_t>(), 0);
+  EXPECT_GE(end["wall_ns"].get<int64_t>(), end["train_ns"].get<int64_t>() +
+                                               end["eval_ns"].get<int64_t>() +
+                                               end["warmup_ns"].get<int64_t>());
+  EXPECT_EQ(final_accuracy(toy_config()), 1.0);
+  std::map<std::string, int> count;
+  for (const auto& event : of_kind(events, "metric")) {
+    ++count[event["name"].get<std::string>() + "/" + event["split"].get<std::string>()];
+  }
+  EXPECT_EQ(count["accuracy/test"], 2);
+  EXPECT_EQ(count["accuracy/holdout"], 2);
+  EXPECT_EQ(count["loss/train"], 2);
+}
+
+TEST(AccuracyRun, IsTheSameEveryTime) {
+  const auto config = toy_config("random", "slice:layers=1::1,steps=::2");
+  EXPECT_EQ(metrics_of(config), metrics_of(config));
+  auto other = config;
+  other.seed = 1;
+  EXPECT_NE(metrics_of(config), metrics_of(other));
+}
+
+TEST(AccuracyRun, AScheduleThatNeverComesIsDenseBitForBit) {
+  auto waiting = toy_config("zero");
+  waiting.schedule = {{.from = "plateau:patience=1000"}};
+  EXPECT_EQ(metrics_of(toy_config()), metrics_of(waiting));
+}
+
+TEST(AccuracyRun, AScheduleThatCannotComeIsRefused) {
+  EXPECT_THROW(events_of(toy_config("zero", "slice:steps=1000::1")), Error);
+  EXPECT_THROW(events_of(toy_config("topk_crs:min_channels=1000", "slice:layers=2::1")), Error);
+}
+
+TEST(AccuracyRun, EveryMethodTrainsTheToy) {
+  for (const auto* entry : Registry<MethodEntry>::instance().all()) {
+    // Of the four channels of these layers a sample is hardly more than noise, and batch norm's
+    // running averages are of that noise: sampling is left to the gradients.
+    const bool sampling = !entry->products_of_mode.empty() && entry->name != "topk_weights";
+    const std::string text = entry->name + (sampling ? ":mode=backward" : "");
+    EXPECT_GE(final_accuracy(toy_config(text, "slice:steps=::2")), 0.9) << text;
+  }
+}
+
+TEST(AccuracyRun, MethodsOfDifferentProductsWorkOnOneLayer) {
+  auto config = toy_config("mixed");
+  Rule data, weight;
+  data.layers = weight.layers = "2";
+  data.method = "sdgp:n=1,m=2";
+  weight.method = "topk_position";
+  config.schedule = {data, weight};
+  std::map<std::string, std::string> methods;
+  for (const auto& event : of_kind(events_of(config), "layer")) {
+    if (event["layer"] == "conv2") methods[event["product"]] = event["method"];
+  }
+  EXPECT_EQ(methods["forward"], "dense");
+  EXPECT_EQ(methods["data_gradient"].substr(0, 4), "sdgp");
+  EXPECT_EQ(methods["weight_gradient"].substr(0, 13), "topk_position");
+}
+
+// Of every product of every layer each call, whatever computed it; in both kinds of runs.
+TEST(AccuracyRun, TheVariantsOfAllCallsAreReported) {
+  auto config = toy_config("topk_position", "slice:steps=::2");
+  for (const auto purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
+    config.purpose = purpose;
+    config.blocks = 2, config.block_steps = 2;
+    std::map<std::pair<std::string, std::string>, int64_t> calls, computed;
+    std::set<std::string> plans;
+    const auto events = events_of(config);
+    for (const auto& event : of_kind(events, "layer")) {
+      calls[{event["layer"], event["product"]}] += event["calls"].get<int64_t>();
+    }
+    for (const auto& event : of_kind(events, "variant")) {
+      computed[{event["layer"], event["product"]}] += event["calls"].get<int64_t>();
+      plans.insert(event["plan"]);
+    }
+    EXPECT_EQ(computed, calls);
+    EXPECT_FALSE(computed.empty());
+    EXPECT_EQ(plans, (std::set<std::string>{"Dense", "SparseDY"}));
+  }
+}
+
+TEST(AccuracyRun, DensitiesAreReportedByEpochAndLayer) {
+  std::map<std::string, int> seen;
+  for (const auto& event : metrics_of(toy_config("sdgp:n=1,m=2", "slice:layers=2"))) {
+    if (event["name"] != "density") continue;
+    ++seen[event["split"]];
+    // Half of the channels stay, but for zeros of the gradient itself (behind a ReLU).
+    EXPECT_GT(event["value"].get<double>(), 0.05);
+    EXPECT_LE(event["value"].get<double>(), 0.5);
+  }
+  EXPECT_EQ(seen, (std::map<std::string, int>{{"conv2:data_gradient", 2}}));
+}
+
+// Of all entries of all gradients, each epoch once.
+std::vector<double> gradient_densities(const RunConfig& config) {
+  std::vector<double> values;
+  for (const auto& event : metrics_of(config)) {
+    if (event["name"] == "gradient_density") values.push_back(event["value"]);
+  }
+  return values;
+}
+
+TEST(AccuracyRun, GradientDensitiesCountEveryEntryOnceAnEpoch) {
+  // Batch normalisation stands behind these convolutions and leaves no entry zero.
+  const auto dense = gradient_densities(toy_config("dense"));
+  EXPECT_EQ(dense, (std::vector<double>{1, 1}));
+  const auto pruned = gradient_densities(toy_config("stochastic_pruning:p=0.99", "slice"));
+  ASSERT_EQ(pruned.size(), 2u);
+  for (const double density : pruned) {
+    EXPECT_GT(density, 0.5);  // the first convolution, with most of the entries, stays exact
+    EXPECT_LT(density, 0.8);
+  }
+  // Steps of both kinds are among those that count.
+  auto both = gradient_densities(toy_config("stochastic_pruning:p=0.99", "slice:steps=::2"));
+  ASSERT_EQ(both.size(), 2u);
+  std::ranges::sort(both);
+  EXPECT_LT(both[0], 0.8);
+  EXPECT_EQ(both[1], 1);
+  // Whichever way half of a gradient is chosen.
+  for (const auto* method : {"meprop:ratio=0.5,per=batch", "meprop:ratio=0.5,per=example"}) {
+    const auto half = gradient_densities(toy_config(method, "slice:layers=2"));
+    ASSERT_EQ(half.size(), 2u);
+    EXPECT_LT(half[0], 0.9) << method;
+    std::vector<double> kept;
+    for (const auto& event : metrics_of(toy_config(method, "slice:layers=2"))) {
+      if (event["name"] == "density") kept.push_back(event["value"]);
+    }
+    EXPECT_EQ(kept, (std::vector<double>(4, 0.5))) << method;
+  }
+}
+
+TEST(AccuracyRun, APlateauOfTheHeldOutAccuracyEndsARule) {
+  auto config = toy_config("zero");
+  Rule rule;
+  rule.layers = "2";
+  rule.until =
+      "plateau:patience=1,delta=1";  // no accuracy gains more than 1: the second evaluation
+  config.schedule = {rule};
+  config.recipe.epochs = 4;
+  const auto events = events_of(config);
+  int64_t reached = 0, exact = 0, approximated = 0, steps = 0;
+  for (const auto& event : events) {
+    if (event["event"] == "metric" && event["name"] == "plateau") reached = event["step"];
+    if (event["event"] == "final") steps = event["steps"];
+    if (event["event"] != "layer" || event["layer"] != "conv2") continue;
+    if (event["product"] != "weight_gradient") continue;
+    (event["method"] == "dense" ? exact : approximated) = event["calls"];
+  }
+  EXPECT_EQ(reached, steps / 4 * 2);
+  EXPECT_EQ(approximated, reached);
+  EXPECT_EQ(exact, steps - reached);
+
+  config.split = SplitKind::kPaper;
+  EXPECT_THROW(events_of(config), Error) << "nothing is held out";
+}
+
+TEST(AccuracyRun, CountsWhatTheLayersDid) {
+  const auto events = events_of(toy_config("zero", "slice:layers=2,steps=::2"));
+  bool found = false;
+  for (const auto& event : of_kind(events, "layer")) {
+    if (event["layer"] != "conv2" || event["product"] != "weight_gradient") continue;
+    if (event["method"] == "dense") {
+      EXPECT_EQ(event["calls"], 14);
+      EXPECT_EQ(event["macs_done"], event["macs_dense"]);
+    } else {
+      found = true;
+      EXPECT_EQ(event["calls"], 14);
+      EXPECT_EQ(event["macs_done"], 0);
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
+// Of a set with fewer images than a batch was to have.
+TEST(AccuracyRun, CountsTheImagesThatStepsHad) {
+  auto config = toy_config("topk_crs:ratio=1,mode=backward", "slice:layers=2::2");
+  config.batch_size = 10'000;
+  std::set<std::string> methods;
+  for (const auto& event : of_kind(events_of(config), "layer")) {
+    methods.insert(event["method"]);
+    EXPECT_EQ(event["macs_done"], event["macs_dense"]) << event.dump();
+    EXPECT_GT(event["macs_dense"], 0) << event.dump();
+  }
+  EXPECT_EQ(methods.size(), 2u);
+}
+
+// The multiply-accumulates of a dense step: three products of each layer, but no data gradient of
+// the one that reads the images.
+TEST(AccuracyRun, CountsNoGradientOfTheImages) {
+  for (const auto* method : {"dense", "zero"}) {
+    const auto events = events_of(toy_config(method, "slice:layers=2"));
+    std::map<std::string, double> layers;
+    double all = 0;
+    for (const auto& event : of_kind(events, "layer")) {
+      const double macs = event["macs_dense"].get<double>() / event["calls"].get<double>();
+      all += macs;
+      if (event["product"] == "forward") layers[event["layer"]] += macs;
+      EXPECT_FALSE(event["layer"] == "conv1" && event["product"] == "data_gradient");
+    }
+    double expected = -layers.at("conv1");
+    for (const auto& [layer, macs] : layers) expected += 3 * macs;
+    EXPECT_EQ(all, expected) << method;
+  }
+}
+
+TEST(AccuracyRun, ANetworkThatBlowsUpIsDivergedAtOnce) {
+  auto config = toy_config();
+  config.recipe.learning_rate = 1e30;
+  config.recipe.epochs = 50;
+  const auto end = events_of(config).back();
+  EXPECT_EQ(end["state"], "diverged");
+  EXPECT_LE(end["steps"].get<int64_t>(), 100);
+  EXPECT_FALSE(end["diverged_layer"].get<std::string>().empty());
+}
+
+TEST(AccuracyRun, StopsAfterTheCurrentStep) {
+  const auto dataset = toy_dataset();
+  std::atomic<bool> stop = false;
+  std::vector<Json> events;
+  auto config = toy_config();
+  config.recipe.epochs = 1000;
+  run_accuracy(
+      config, dataset, {},
+      [&](const Json& event) {
+        events.push_back(event);
+        if (event["event"] == "metric") stop = true;
+      },
+      stop);
+  EXPECT_EQ(events.back()["state"], "interrupted");
+  EXPECT_LT(events.back()["steps"].get<int64_t>(), 100);
+}
+
+TEST(AccuracyRun, TheSplitOfThePaperHoldsNothingOut) {
+  auto config = toy_config();
+  config.split = SplitKind::kPaper;
+  const auto events = events_of(config);
+  EXPECT_EQ(events.front()["steps_per_epoch"], 16);
+  for (const auto& event : of_kind(events, "metric")) EXPECT_NE(event["split"], "holdout");
+}
+
+TEST(AccuracyRun, Bf16Trains) {
+  auto config = toy_config("topk_position", "slice:layers=1::1,steps=::2");
+  config.precision = Precision::kBf16;
+  EXPECT_GE(final_accuracy(config), 0.9);
+}
+
+TEST(AccuracyRun, EveryUpdateRuleTrains) {
+  const std::vector<std::pair<std::string, Json>> rules = {
+      {"adam", {{"optimizer", "adam"}, {"learning_rate", 0.01}}},
+      {"nesterov", {{"nesterov", true}}},
+      {"no decay of norms", {{"weight_decay", 1e-3}, {"decay_norm", false}}},
+      {"clipped", {{"clip_norm", 1.0}}},
+      {"averaged", {{"ema", 0.9}}},
+      {"mirrored", {{"test_flip", true}}}};
+  for (const auto& [what, recipe] : rules) {
+    auto config = toy_config("zero:freeze=true", "slice:layers=2,steps=::2");
+    from_json(recipe, config.recipe);
+    EXPECT_GE(final_accuracy(config), 0.9) << what;
   }
 }
 

@@ -1,0 +1,205 @@
+// The images of each step: their order, their shares among ranks, what is done to them.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string_view>
+
+#include "core/train/session.h"
+#include "tests/core/train/toy_events.h"
+
+namespace approx {
+namespace {
+
+// Every training image of an epoch, as a hash, to follow it through the shuffle.
+std::vector<size_t> seen_in_epoch(Batches& batches, int64_t epoch) {
+  std::vector<size_t> hashes;
+  for (int64_t step = 0; step < batches.per_epoch(); ++step) {
+    const auto x = batches.at(epoch * batches.per_epoch() + step).x;
+    for (int64_t i = 0; i < x.size(0); ++i) {
+      const auto image = x[i].contiguous();
+      hashes.push_back(std::hash<std::string_view>()(
+          {static_cast<const char*>(image.const_data_ptr()), image.nbytes()}));
+    }
+  }
+  return hashes;
+}
+
+TEST(Batches, AnEpochIsAPermutationAndTheNextIsAnother) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.batch_size = 46;  // 230 images: five whole batches
+  auto split = split_dataset(dataset, config, at::kCPU);
+  ASSERT_EQ(split.train.count(), 231);
+  Batches batches(split.train, dataset, config);
+  auto first = seen_in_epoch(batches, 0), second = seen_in_epoch(batches, 1),
+       again = seen_in_epoch(batches, 0);
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first.size(), 230u);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(std::unique(first.begin(), first.end()), first.end());
+}
+
+// Which images of the training part a batch has.
+std::vector<int64_t> rows_of(const Batch& batch, const LoadedDataset& dataset) {
+  const auto& set = dataset.train;
+  const auto pixels = at::from_blob(const_cast<uint8_t*>(set.pixels.data()),
+                                    {set.count, set.height, set.width, set.channels}, at::kByte);
+  const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
+  const auto all = normalised(pixels, mean, scale);
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < batch.x.size(0); ++i) {
+    const auto distance = (all - batch.x[i]).abs().sum({1, 2, 3});
+    EXPECT_EQ(distance.min().item<double>(), 0);
+    rows.push_back(distance.argmin().item<int64_t>());
+  }
+  return rows;
+}
+
+TEST(Batches, OfOneProcessAreThoseOnRecord) {
+  const auto dataset = toy_dataset(20, 4);
+  auto config = toy_config();
+  config.split = SplitKind::kPaper;
+  config.batch_size = 5;
+  config.seed = 3;
+  Batches batches(split_dataset(dataset, config, at::kCPU).train, dataset, config);
+  using Rows = std::vector<int64_t>;
+  EXPECT_EQ(rows_of(batches.at(0), dataset), (Rows{6, 2, 13, 12, 15}));
+  EXPECT_EQ(rows_of(batches.at(3), dataset), (Rows{19, 17, 7, 16, 14}));
+  EXPECT_EQ(rows_of(batches.at(4), dataset), (Rows{13, 5, 7, 19, 17}));
+}
+
+TEST(Batches, RanksTakeSharesOfWhatOneProcessSees) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.recipe.crop_padding = 2;
+  config.recipe.flip = true;
+  config.recipe.cutout = 3;
+  config.batch_size = 12;
+  const auto split = split_dataset(dataset, config, at::kCPU);
+  Batches whole(split.train, dataset, config);
+  for (const int64_t size : {1, 2, 3, 12}) {
+    std::vector<std::unique_ptr<Batches>> ranks;
+    for (int64_t rank = 0; rank < size; ++rank) {
+      ranks.push_back(std::make_unique<Batches>(split.train, dataset, config,
+                                                World{.rank = rank, .size = size}));
+      EXPECT_EQ(ranks.back()->per_epoch(), whole.per_epoch());
+    }
+    for (const int64_t step : {int64_t{0}, int64_t{1}, whole.per_epoch() + 1}) {
+      std::vector<at::Tensor> x, labels;
+      for (const auto& rank : ranks) {
+        const auto batch = rank->at(step);
+        EXPECT_EQ(batch.x.size(0), 12 / size);
+        x.push_back(batch.x);
+        labels.push_back(batch.labels);
+      }
+      // Together the whole, in order, and so nothing twice.
+      EXPECT_TRUE(at::equal(at::cat(x), whole.at(step).x)) << size << " at " << step;
+      EXPECT_TRUE(at::equal(at::cat(labels), whole.at(step).labels)) << size << " at " << step;
+    }
+  }
+  EXPECT_THROW(Batches(split.train, dataset, config, World{.rank = 0, .size = 5}), Error);
+}
+
+TEST(Batches, HoldoutTrainAndTestAreDisjointAndFixed) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  const auto a = split_dataset(dataset, config, at::kCPU);
+  config.seed = 9;
+  const auto b = split_dataset(dataset, config, at::kCPU);
+  EXPECT_EQ(a.holdout.count(), 25);
+  EXPECT_EQ(a.train.count() + a.holdout.count(), 256);
+  EXPECT_TRUE(at::equal(a.holdout.pixels, b.holdout.pixels));
+  config.train_examples = 232;
+  EXPECT_THROW(split_dataset(dataset, config, at::kCPU), Error);
+}
+
+// Which of the data set's training images a part has.
+std::set<int64_t> rows_in(const DeviceImages& part, const LoadedDataset& dataset) {
+  const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
+  const auto rows = rows_of({normalised(part.pixels, mean, scale), part.labels}, dataset);
+  return {rows.begin(), rows.end()};
+}
+
+TEST(Batches, EachSeedDrawsItsOwnSubsetOfTheTrainingPart) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.train_examples = 60;
+  const auto subset = [&](SubsetKind kind, int64_t seed) {
+    config.train_subset = kind;
+    config.seed = seed;
+    const auto split = split_dataset(dataset, config, at::kCPU);
+    auto train = rows_in(split.train, dataset);
+    const auto held = rows_in(split.holdout, dataset);
+    EXPECT_EQ(train.size(), 60u);
+    for (const auto row : train) EXPECT_FALSE(held.contains(row)) << row;
+    return train;
+  };
+  // Runs that were stored before each seed drew its own keep theirs.
+  EXPECT_EQ(subset(SubsetKind::kShared, 0), subset(SubsetKind::kShared, 7));
+  const auto first = subset(SubsetKind::kSeed, 0), second = subset(SubsetKind::kSeed, 7);
+  EXPECT_EQ(first, subset(SubsetKind::kSeed, 0));
+  EXPECT_NE(first, subset(SubsetKind::kShared, 0));
+  // Two draws of 60 out of 231 share 60 * 60 / 231 = 15.6 on average, 2.9 the standard deviation.
+  std::vector<int64_t> common;
+  std::set_intersection(first.begin(), first.end(), second.begin(), second.end(),
+                        std::back_inserter(common));
+  EXPECT_GT(common.size(), 4u);
+  EXPECT_LT(common.size(), 28u);
+}
+
+// Augmentation against plain loops: every image must be one of the crops and flips of its source.
+TEST(Batches, CropsFlipsAndCutoutsAreThoseOfTheSource) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.recipe.crop_padding = 2;
+  config.recipe.flip = true;
+  for (const std::string mode : {"zero", "reflect"}) {
+    config.recipe.padding_mode = parse<PaddingMode>(mode, "mode");
+    auto split = split_dataset(dataset, config, at::kCPU);
+    const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
+    auto plain_config = config;
+    plain_config.recipe.crop_padding = 0;
+    plain_config.recipe.flip = false;
+    Batches batches(split.train, dataset, config), plain(split.train, dataset, plain_config);
+    const auto x = batches.at(3).x, source = plain.at(3).x;
+    EXPECT_TRUE(at::equal(batches.at(3).labels, plain.at(3).labels));
+    EXPECT_TRUE(x.is_contiguous(at::MemoryFormat::ChannelsLast));
+    int moved = 0, flipped = 0;
+    for (int64_t i = 0; i < x.size(0); ++i) {
+      const auto padded = mode == "zero"
+                              ? at::constant_pad_nd(source[i].unsqueeze(0), {2, 2, 2, 2})
+                              : at::reflection_pad2d(source[i].unsqueeze(0), {2, 2, 2, 2});
+      bool found = false;
+      for (int64_t top = 0; top < 5 && !found; ++top) {
+        for (int64_t left = 0; left < 5 && !found; ++left) {
+          for (const bool flip : {false, true}) {
+            auto crop = padded[0].slice(1, top, top + 8).slice(2, left, left + 8);
+            if (flip) crop = crop.flip({2});
+            if (!at::allclose(crop, x[i])) continue;
+            found = true;
+            moved += top != 2 || left != 2;
+            flipped += flip;
+            break;
+          }
+        }
+      }
+      EXPECT_TRUE(found) << mode << " image " << i;
+    }
+    EXPECT_GT(moved, 8);
+    EXPECT_GT(flipped, 2);
+  }
+  config.recipe.cutout = 3;
+  auto split = split_dataset(dataset, config, at::kCPU);
+  Batches batches(split.train, dataset, config);
+  config.recipe.cutout = 0;
+  Batches whole(split.train, dataset, config);
+  const auto holes = (batches.at(3).x != whole.at(3).x).sum({1, 2, 3});
+  EXPECT_LE(holes.max().item<int64_t>(), 9);
+  EXPECT_GT(holes.max().item<int64_t>(), 3);
+}
+
+}  // namespace
+}  // namespace approx
