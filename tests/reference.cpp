@@ -158,11 +158,12 @@ Planned plan_as_layer(Method& method, const std::vector<Product>& products, Oper
     if (!first.x.defined()) first.x = at::ones(operands.input_sizes);
     Rng stream = rng;
     stream.product = Product::kForward;
-    planned.forward = method.plan(first, stream);
+    planned.forward = method.plan(first, {.rng = stream});
   }
-  MethodCall call(rng, /*norm_after=*/true, planned.forward ? &*planned.forward : nullptr);
-  call.loss_scale = loss_scale;
-  planned.plan = method.plan(operands, call);
+  planned.plan = method.plan(operands, {.rng = rng,
+                                        .norm_follows = true,
+                                        .forward = planned.forward ? &*planned.forward : nullptr,
+                                        .loss_scale = loss_scale});
   return planned;
 }
 

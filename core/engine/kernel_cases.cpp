@@ -13,6 +13,7 @@
 #include "core/engine/cold.h"
 #include "core/engine/library_errors.h"
 #include "core/methods/method.h"
+#include "core/nn/kept_before.h"
 #include "core/nn/layers.h"
 #include "core/train/device.h"
 #include "core/train/gpu_monitor.h"
@@ -204,10 +205,11 @@ std::optional<double> random_density(const std::string& text) {
 
 Planned planned(const Subject& subject, const std::string& text) {
   const Operands& o = subject.operands;
+  const MethodCall call{.rng = subject.rng, .norm_follows = subject.norm_follows};
   if (const auto density = random_density(text)) {
     return {.method = nullptr,
             .forward = nullptr,
-            .call = MethodCall(subject.rng, subject.norm_follows),
+            .call = call,
             .operands = o,
             .first = pruned_at_random(o, *density)};
   }
@@ -217,7 +219,7 @@ Planned planned(const Subject& subject, const std::string& text) {
   }
   Planned planned{.method = make_method(text),
                   .forward = std::make_shared<Plan>(Dense{}),
-                  .call = MethodCall(subject.rng, subject.norm_follows),
+                  .call = call,
                   .operands = o,
                   .first = Dense{}};
   const auto& all = entry.products_with(Params(entry.params, parse_spec(text)));
@@ -225,9 +227,9 @@ Planned planned(const Subject& subject, const std::string& text) {
       std::find(all.begin(), all.end(), Product::kForward) != all.end()) {
     Operands before = o;
     before.product = Product::kForward;
-    MethodCall call = planned.call;
-    call.rng.product = Product::kForward;
-    *planned.forward = planned.method->plan(before, call);
+    MethodCall call_before = call;
+    call_before.rng.product = Product::kForward;
+    *planned.forward = planned.method->plan(before, call_before);
     planned.call.forward = planned.forward.get();
     // As a layer keeps it that samples its input.
     if (o.product == Product::kWeightGradient && planned.method->keep() == Method::Keep::kSample &&
@@ -254,7 +256,7 @@ std::vector<KernelCase> method_cases(const Subject& subject, const std::string& 
     kernel.bytes = plan_bytes(product.first, o);
     if (product.method) {
       kernel.plan = [product] { with_own_errors([&] { product.plan(); }); };
-      kernel.waits_for = product.method->waits_for();
+      kernel.waits_for = waits_for(*product.method);
     }
     kernel.run = [product, variant] {
       with_own_errors([&] { product.result(product.plan(), variant); });

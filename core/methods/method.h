@@ -16,9 +16,9 @@
 #include "base/params.h"
 #include "base/registry.h"
 #include "core/config/catalogue.h"
-#include "kernels/norm/gradient_visitor.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
+#include "kernels/select/magnitude_visitor.h"
 
 namespace approx {
 
@@ -29,39 +29,25 @@ struct Finished {
   at::Tensor kept;
 };
 
-// What one backward pass of a layer keeps between its two gradients: the plan of the first, for a
-// method that gives both the same.
-struct Scratch {
-  const void* owner = nullptr;
-  std::optional<Plan> plan;
-};
-
 // What a method may know of a product beside its operands. Outside of a layer that is a stream of
-// draws alone.
+// draws alone: `{.rng = stream}`.
 struct MethodCall {
-  Rng rng;
+  Rng rng = {};
 
   // Of the layer: whether a batch normalisation follows it.
   bool norm_follows = false;
   // Gradients only: the plan of the forward product, null where that was exact.
   const Plan* forward = nullptr;
-  // Gradients only, null outside a backward pass.
-  Scratch* scratch = nullptr;
-  // Gradients only: the visitor that the method had made, after it has seen all of dY; null where
-  // nobody showed it to one.
-  GradientVisitor* visitor = nullptr;
+  // Gradients only: what was found where the method had asked for a look (`Method::look`), after
+  // all of dY was seen; null where nobody looked.
+  const SeenGradient* seen = nullptr;
   // Gradients only: whether dY may be written over, for nobody reads it any more.
   bool may_overwrite = false;
   // Gradients only: what every gradient of this pass is multiplied by, and the optimizer divides by
   // again; [] float on their device, undefined: 1. It changes from step to step. A method whose
   // plan follows dY in proportion need not know of it; one with numbers of its own, such as draws
   // or a memory of earlier gradients, must give them in these units (`scaled`).
-  at::Tensor loss_scale;
-
-  MethodCall(const Rng& stream) : rng(stream) {}  // NOLINT(google-explicit-constructor)
-  MethodCall(const Rng& stream, bool norm_after, const Plan* forward_plan = nullptr,
-             Scratch* of_pass = nullptr)
-      : rng(stream), norm_follows(norm_after), forward(forward_plan), scratch(of_pass) {}
+  at::Tensor loss_scale = {};
 
   // A gradient of this pass in the units of the loss, in float where its own precision is less.
   at::Tensor unscaled(const at::Tensor& gradient) const;
@@ -77,10 +63,9 @@ class Method {
   // as kernels/operands.h says. Equal calls with equal draws give equal plans.
   virtual Plan plan(const Operands& operands, const MethodCall& call) = 0;
 
-  // Who wants to see the dY of a pass while it is being written, before `plan` is asked of it;
-  // null: nobody. What it sees is dY alone of one layer, so a method that plans both gradients has
-  // one.
-  virtual std::unique_ptr<GradientVisitor> visitor(const MethodCall& /*call*/) { return nullptr; }
+  // What to do to the dY of a pass while it is being written, before `plan` is asked; nothing: it
+  // is not looked at. `call` is that of the data gradient, whichever products the method plans.
+  virtual std::optional<GradientRequest> look(const MethodCall& /*call*/) { return std::nullopt; }
 
   // The result of that product as the layer hands it on. `result` is what the plan gave.
   virtual Finished finish(const Operands& /*operands*/, at::Tensor result,
@@ -91,6 +76,10 @@ class Method {
   // Whether the plan of a gradient depends on dY alone, so that it can be asked for what it makes
   // of one without a layer around it.
   virtual bool looks_at_dy_alone() const { return false; }
+
+  // Whether both gradients of a pass go by one plan, which then depends on dY alone. A layer asks
+  // for it once.
+  virtual bool plans_once() const { return false; }
 
   // Whether a plan follows from the weights alone. Of several ranks that train one network all then
   // plan alike, whatever examples they have.

@@ -18,70 +18,67 @@
 namespace approx {
 namespace {
 
-// Computes one approximated product by its plan, and counts what it needed.
-at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& operands,
-                    const MethodCall& call) {
-  const auto& use = slot.of(operands.product);
-  if (use.count != nullptr) use.count->add(plan, operands);
-  if (slot.gradient != nullptr && operands.product == Product::kWeightGradient) {
-    if (const auto pruned = pruned_gradient(plan, operands); pruned.replaces) {
-      slot.gradient->count(pruned.values.defined() ? pruned.values
-                                                   : used_gradient(plan, operands.dy));
-      slot.gradient->entries = operands.dy.numel();
+// Counts what one approximated product needs, before it is computed.
+void count(const LayerSlot& slot, const Plan& plan, const Operands& operands) {
+  auto* use = slot.counts.of(operands.product);
+  const bool of_weights = operands.product == Product::kWeightGradient;
+  auto* gradient = of_weights ? slot.counts.gradient : nullptr;
+  if (use != nullptr || gradient != nullptr) {
+    const auto pruned = pruned_gradient(plan, operands);
+    if (use != nullptr) use->add(plan, pruned, operands);
+    if (gradient != nullptr && pruned.replaces) {
+      gradient->count(pruned.values.defined() ? pruned.values : used_gradient(plan, operands.dy));
+      gradient->entries = operands.dy.numel();
     }
   }
-  if (slot.part != nullptr && operands.product == Product::kWeightGradient) {
-    slot.part->note(plan, *use.method, operands.geometry.groups);
+  if (slot.counts.part != nullptr && of_weights) {
+    slot.counts.part->note(plan, *slot.orders.of(operands.product), operands.geometry.groups);
   }
-  auto result = run(plan, operands, {}, slot.variants);
+}
+
+// Computes one approximated product by its plan.
+at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& operands,
+                    const MethodCall& call) {
+  count(slot, plan, operands);
+  auto* use = slot.counts.of(operands.product);
+  auto result = run(plan, operands, {}, slot.counts.variants);
   // An exact result that finishing changes without dropping entries is counted with a density of 1,
   // so that it is not taken for the exact product. A second handle would keep it from being written
   // over, hence the address and the version.
-  const bool exact = use.count != nullptr && std::holds_alternative<Dense>(plan);
+  const bool exact = use != nullptr && std::holds_alternative<Dense>(plan);
   const auto* tensor = result.unsafeGetTensorImpl();
   const auto version = exact ? result._version() : 0;
-  auto finished = use.method->finish(operands, std::move(result), call);
-  if (use.count == nullptr) return std::move(finished.result);
-  use.count->add_finished(finished);
+  auto finished = slot.orders.of(operands.product)->finish(operands, std::move(result), call);
+  if (use == nullptr) return std::move(finished.result);
+  use->add_finished(finished);
   if (exact && !finished.kept.defined() &&
       (finished.result.unsafeGetTensorImpl() != tensor || finished.result._version() != version)) {
     const auto entries = static_cast<double>(finished.result.numel());
-    use.count->entries += entries;
-    use.count->host_kept += entries;
+    use->entries += entries;
+    use->host_kept += entries;
   }
   return std::move(finished.result);
 }
 
-Rng draws_of(const LayerSlot& slot, uint32_t layer, Product product) {
-  return {.seed = slot.seed,
-          .layer = layer,
-          .step = slot.step,
-          .product = product,
-          .rank = slot.rank,
-          .step_at = slot.step_at};
-}
-
-// A method's visitor, and which gradient it was shown.
+// Does what a method asks to be done to its gradient, and knows which one that was.
 class ShownGradient final : public GradientVisitor {
  public:
-  explicit ShownGradient(std::unique_ptr<GradientVisitor> to) : to_(std::move(to)) {}
+  explicit ShownGradient(const GradientRequest& request) : to_(request) {}
 
   void begin(const at::Tensor& gradient, int64_t blocks) override {
     note(gradient);
-    to_->begin(gradient, blocks);
+    to_.begin(gradient, blocks);
   }
-  void visit(int64_t block, int64_t first, int64_t last) override {
-    to_->visit(block, first, last);
-  }
+  void visit(int64_t block, int64_t first, int64_t last) override { to_.visit(block, first, last); }
   GradientLook look(const at::Tensor& gradient) override {
     note(gradient);
-    return to_->look(gradient);
+    return to_.look(gradient);
   }
 
-  // The method's, if this is what it was shown.
-  GradientVisitor* of(const at::Tensor& dy) const {
-    const auto shown = gradient_.lock();
-    return shown == dy.getIntrusivePtr() && dy._version() == version_ ? to_.get() : nullptr;
+  // What was seen, if it is of this gradient as it is.
+  std::optional<SeenGradient> of(const at::Tensor& dy) const {
+    if (gradient_.lock() != dy.getIntrusivePtr() || dy._version() != version_) return std::nullopt;
+    return to_.seen();
   }
 
  private:
@@ -90,7 +87,7 @@ class ShownGradient final : public GradientVisitor {
     version_ = gradient._version();
   }
 
-  std::unique_ptr<GradientVisitor> to_;
+  MagnitudeVisitor to_;
   c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> gradient_{
       c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>()};
   uint32_t version_ = 0;
@@ -123,11 +120,10 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
     // What a method does for a layer is timed as the layer's.
     if (PhaseClock::runs()) return nullptr;
     if (auto* method = sole_reader()) {
-      Scratch scratch;
-      auto own = method->visitor(call_of(Product::kDataGradient, scratch));
+      const auto request = method->look(call_of(Product::kDataGradient));
       // A part of dY that is pruned would be pruned once more in the sum.
-      if (own != nullptr && is_sole_sender(writer, *this)) {
-        shown_ = std::make_unique<ShownGradient>(std::move(own));
+      if (request && is_sole_sender(writer, *this)) {
+        shown_ = std::make_unique<ShownGradient>(*request);
       }
     }
     return shown_.get();
@@ -156,25 +152,36 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
                       .geometry = geometry,
                       .product = Product::kDataGradient,
                       .input_sizes = input_sizes};
-    Scratch scratch;
+    const auto seen = shown_ == nullptr ? std::nullopt : shown_->of(dy);
+    std::optional<Plan> common;  // of a method that makes one plan for both gradients
+    const Method* planner = nullptr;
     const auto planned = [&] {
-      auto call = call_of(operands.product, scratch);
-      call.visitor = shown_ == nullptr ? nullptr : shown_->of(dy);
+      auto call = call_of(operands.product);
+      call.seen = seen ? &*seen : nullptr;
       call.may_overwrite = may_overwrite;
-      return computed(slot, slot.of(operands.product).method->plan(operands, call), operands, call);
+      auto* method = slot.orders.of(operands.product);
+      if (method == planner) return computed(slot, *common, operands, call);
+      Plan plan = method->plan(operands, call);
+      if (auto* kept = slot.orders.kept_before(operands.product)) kept->tell(plan, operands);
+      if (method->plans_once()) {
+        planner = method;
+        common = plan;
+      }
+      return computed(slot, plan, operands, call);
     };
 
     const bool data = task_should_compute_output(0), weight = task_should_compute_output(1);
-    const bool data_planned = slot.of(Product::kDataGradient).method != nullptr;
-    const bool weight_planned = slot.of(Product::kWeightGradient).method != nullptr;
+    const bool data_planned = slot.orders.of(Product::kDataGradient) != nullptr;
+    const bool weight_planned = slot.orders.of(Product::kWeightGradient) != nullptr;
     const bool exact_data = data && !data_planned, exact_weight = weight && !weight_planned;
     {
       const ConvolutionBackwardScope both(!is_linear_number(layer));
       if (exact_data && exact_weight && !PhaseClock::takes_gradients_apart()) {
-        std::tie(result[0], result[1]) = dense_gradients(operands, true, true, slot.variants);
+        std::tie(result[0], result[1]) =
+            dense_gradients(operands, true, true, slot.counts.variants);
       } else {
         const auto exact = [&](bool of_data) {
-          return dense_gradients(operands, of_data, !of_data, slot.variants);
+          return dense_gradients(operands, of_data, !of_data, slot.counts.variants);
         };
         if (data) {
           const PhaseScope phase(Phase::kDataGradient);
@@ -205,11 +212,11 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
   std::vector<int64_t> input_sizes;
 
  private:
-  MethodCall call_of(Product product, Scratch& scratch) const {
-    MethodCall call(draws_of(slot, layer, product), slot.norm_follows,
-                    forward ? &*forward : nullptr, &scratch);
-    call.loss_scale = slot.loss_scale;
-    return call;
+  MethodCall call_of(Product product) const {
+    return {.rng = slot.orders.draws(layer, product),
+            .norm_follows = slot.orders.norm_follows,
+            .forward = forward ? &*forward : nullptr,
+            .loss_scale = slot.orders.loss_scale};
   }
 
   // The method that plans all that is to be made of dY; null where that is not one.
@@ -218,7 +225,7 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
     Method* sole = nullptr;
     for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
       if (!task_should_compute_output(product == Product::kDataGradient ? 0 : 1)) continue;
-      auto* own = slot.of(product).method;
+      auto* own = slot.orders.of(product);
       if (own == nullptr || (sole != nullptr && sole != own)) return nullptr;
       sole = own;
     }
@@ -243,7 +250,7 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
                              const LayerSlot& slot, uint32_t layer) {
   const auto x = autocast(input), w = autocast(weight), bias = autocast(input_bias);
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const auto* method = slot.of(Product::kWeightGradient).method;
+  const auto* method = slot.orders.of(Product::kWeightGradient);
   at::Tensor y, kept = x;  // kept: what the weight gradient needs of x
   std::optional<Plan> plan;
   {
@@ -255,15 +262,16 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
                       .geometry = geometry,
                       .product = Product::kForward,
                       .input_sizes = x.sizes().vec()};
-    if (auto* forward = slot.of(Product::kForward).method) {
-      const MethodCall call(draws_of(slot, layer, Product::kForward), slot.norm_follows);
+    if (auto* forward = slot.orders.of(Product::kForward)) {
+      const MethodCall call{.rng = slot.orders.draws(layer, Product::kForward),
+                            .norm_follows = slot.orders.norm_follows};
       plan = forward->plan(operands, call);
       if (method == forward && method->keep() == Method::Keep::kSample) {
         kept = operands.x = sampled_input(operands.x, *plan, geometry);
       }
       y = computed(slot, *plan, operands, call);
     } else {
-      y = run(Dense{}, operands, {}, slot.variants);
+      y = run(Dense{}, operands, {}, slot.counts.variants);
     }
     if (bias.defined()) y.add_(bias.view({1, -1, 1, 1}));
   }

@@ -32,15 +32,15 @@ const LayerSlot& slot_in_use(const LayerSlot& slot, bool training) {
 // Whether LibTorch's own function can compute a layer: nothing of it is planned, and what it spends
 // on each product is not asked.
 bool takes_libtorch(const Layer& layer, const LayerSlot& used) {
-  return used.exact() && (layer.library_alone() || !PhaseClock::runs());
+  return used.orders.exact() && (layer.library_alone() || !PhaseClock::runs());
 }
 
 // Counts what LibTorch's own node computes: the forward product now, the gradients when a backward
 // pass comes by, as it does after every forward pass of a training step.
 void count_libtorch(const LayerSlot& slot, const at::Tensor& x, const at::Tensor& y) {
-  if (slot.variants == nullptr) return;
+  if (slot.counts.variants == nullptr) return;
   const auto count = [&](Product product) {
-    slot.variants->of(product).add(PlanTraits<Dense>::kName, kLibTorch);
+    slot.counts.variants->of(product).add(PlanTraits<Dense>::kName, kLibTorch);
   };
   count(Product::kForward);
   if (!y.requires_grad()) return;
@@ -50,7 +50,7 @@ void count_libtorch(const LayerSlot& slot, const at::Tensor& x, const at::Tensor
 
 // The three products have the same count.
 void add_dense_macs(const LayerSlot& slot, double macs) {
-  for (auto* sum : slot.dense_macs) {
+  for (auto* sum : slot.counts.dense_macs) {
     if (sum != nullptr) *sum += macs;
   }
 }
@@ -91,16 +91,17 @@ ConvImpl::ConvImpl(const ConvOptions& o) : geometry_{o.stride, o.padding, 1, o.g
 at::Tensor ConvImpl::forward(const at::Tensor& x) {
   const auto& g = geometry_;
   const auto& used = slot_in_use(slot, is_training());
-  const bool libtorch = takes_libtorch(*this, used) &&
-                        (library_alone() || at::autocast::is_autocast_enabled(x.device().type()) ||
-                         !dense_pays(x, weight, g, /*dy_may_hold_zeros=*/!used.norm_follows));
+  const bool libtorch =
+      takes_libtorch(*this, used) &&
+      (library_alone() || at::autocast::is_autocast_enabled(x.device().type()) ||
+       !dense_pays(x, weight, g, /*dy_may_hold_zeros=*/!used.orders.norm_follows));
   auto y = libtorch ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(),
                                  g.dilation.both(), g.groups)
                     : approximated_conv(x, weight, bias, g, used, draws_number(info));
   if (libtorch) count_libtorch(used, x, y);
   if (probing) watch(x, y, *this);
-  if (used.gradient != nullptr && y.requires_grad()) {
-    y.register_hook([count = used.gradient](const at::Tensor& dy) { count->count(dy); });
+  if (used.counts.gradient != nullptr && y.requires_grad()) {
+    y.register_hook([count = used.counts.gradient](const at::Tensor& dy) { count->count(dy); });
   }
   if (probing || is_training()) {  // photographs are evaluated at a size of their own
     info.in_size = x.size(2);

@@ -1,4 +1,4 @@
-// What the schedule lets a layer do at a step, and what is counted of it.
+// What the schedule lets a layer do at a step.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,57 +8,14 @@
 #include <memory>
 
 #include "core/methods/method.h"
-#include "core/nn/gradient_part.h"
-#include "kernels/operands.h"
-#include "kernels/variant_counts.h"
+#include "core/nn/counts.h"
+#include "core/nn/kept_before.h"
 
 namespace approx {
 
-// What one method did for one product of one layer, summed over steps. Counts of entries that a
-// method kept of a gradient lie on its device: reading them waits for it, so that is left to
-// whoever asks, once in a while.
-struct UseCount {
-  int64_t calls = 0;
-  double dense_macs = 0;     // of the exact product in its place, see LayerSlot::dense_macs
-  double host_macs = 0;      // really needed, besides those of kept entries
-  double entries = 0;        // of the gradients and results that were replaced
-  double host_kept = 0;      // kept of them, where the count is known without asking the device
-  at::Tensor device_kept;    // [] double, where it is not; undefined: none
-  double macs_per_kept = 0;  // multiply-accumulates that one entry of device_kept stands for
-
-  void add(const Plan& plan, const Operands& operands);
-  void add_finished(const Finished& finished);
-
-  double kept() const;
-  double macs() const;
-  // The share of entries kept; 1 if values changed and none was dropped, NaN without entries.
-  double density() const;
-};
-
-struct MethodUse {
-  Method* method = nullptr;  // null: exact
-  UseCount* count = nullptr;
-};
-
-// How many entries are not zero of the gradient of a layer's output, as the weight gradient takes
-// it: behind a ReLU and after any pruning of it or of the data gradient that it comes from. This is
-// the gradient density of Ye et al. 2020, section 6.3.
-struct GradientCount {
-  at::Tensor nonzero;  // [] int64 on its device; undefined: no gradient came by
-  int64_t entries = 0;
-
-  void count(const at::Tensor& gradient);
-};
-
-struct LayerSlot {
-  std::array<MethodUse, 3> use;  // by Product
-  // By Product, where a forward pass in training adds the multiply-accumulates of the exact product
-  // of what it was given: images grow, and a step may have fewer than was asked for. Null: nobody
-  // asks.
-  std::array<double*, 3> dense_macs{};
-  GradientCount* gradient = nullptr;  // where the step counts it; convolutions alone do
-  LayerVariants* variants = nullptr;  // told what computes each product
-  GradientPart* part = nullptr;  // told what of the weight gradient is there; null: nobody asks
+struct LayerOrders {
+  std::array<Method*, 3> methods{};   // by Product; null: exact
+  std::array<KeptBefore*, 3> kept{};  // likewise, of the method; null: no rule asks for it
   uint64_t seed = 0;
   uint64_t step = 0;
   const uint64_t* step_at = nullptr;  // see Rng
@@ -67,8 +24,25 @@ struct LayerSlot {
   at::Tensor loss_scale;              // likewise
   std::shared_ptr<Method> owner;      // keeps the methods alive where no schedule does
 
-  bool exact() const { return !use[0].method && !use[1].method && !use[2].method; }
-  const MethodUse& of(Product product) const { return use[static_cast<size_t>(product)]; }
+  bool exact() const { return !methods[0] && !methods[1] && !methods[2]; }
+  Method* of(Product product) const { return methods[static_cast<size_t>(product)]; }
+
+  KeptBefore* kept_before(Product product) const { return kept[static_cast<size_t>(product)]; }
+
+  // The draws of a product of the layer with that number.
+  Rng draws(uint32_t layer, Product product) const {
+    return {.seed = seed,
+            .layer = layer,
+            .step = step,
+            .product = product,
+            .rank = rank,
+            .step_at = step_at};
+  }
+};
+
+struct LayerSlot {
+  LayerOrders orders;
+  LayerCounts counts;
 };
 
 }  // namespace approx

@@ -107,11 +107,11 @@ void check_bias(const at::Tensor& bias, const KnownMethod& known, const at::Tens
 LayerSlot slot_of(const KnownMethod& known, int64_t seed) {
   LayerSlot slot;
   for (const auto product : known.products) {
-    slot.use[static_cast<size_t>(product)] = {known.method.get(), nullptr};
+    slot.orders.methods[static_cast<size_t>(product)] = known.method.get();
   }
-  slot.seed = static_cast<uint64_t>(seed);
-  slot.norm_follows = kNormFollows;
-  slot.owner = known.method;
+  slot.orders.seed = static_cast<uint64_t>(seed);
+  slot.orders.norm_follows = kNormFollows;
+  slot.orders.owner = known.method;
   return slot;
 }
 
@@ -215,7 +215,8 @@ at::Tensor prune(const at::Tensor& given, c10::string_view text, int64_t seed) {
   Operands o;
   o.dy = dy.dim() == 4 ? dy : dy.unsqueeze(-1).unsqueeze(-1);
   o.product = known.products.front();
-  const MethodCall call({.seed = static_cast<uint64_t>(seed), .product = o.product}, kNormFollows);
+  const MethodCall call{.rng = {.seed = static_cast<uint64_t>(seed), .product = o.product},
+                        .norm_follows = kNormFollows};
   auto pruned = used_gradient(known.method->plan(o, call), o.dy);
   // Where dY is used as it is, the method may still prune what is computed from it.
   if (pruned.is_same(o.dy)) pruned = known.method->finish(o, o.dy.clone(), call).result;

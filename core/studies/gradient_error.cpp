@@ -48,10 +48,12 @@ StudyTable study_gradient_error(const StudyRequest& request) {
           if (product != Product::kForward && samples_forward) {
             Operands before = o;
             before.product = Product::kForward;
-            forward = method->plan(before, rng);
+            forward = method->plan(before, {.rng = rng});
           }
           rng.product = product;
-          const MethodCall call(rng, info.norm_follows, forward ? &*forward : nullptr);
+          const MethodCall call{.rng = rng,
+                                .norm_follows = info.norm_follows,
+                                .forward = forward ? &*forward : nullptr};
           const auto result = method->finish(o, run(method->plan(o, call), o), call).result;
           if (!result.defined()) break;  // frozen: there is no gradient
           draws.push_back(result.to(at::kDouble));

@@ -119,7 +119,8 @@ void add_layer(const StudyRequest& request, const std::vector<const MethodEntry*
                 .index = index,
                 .method = text,
                 .operands = of_product,
-                .plan = [method, of_product, call = MethodCall(rng, info.norm_follows)] {
+                .plan = [method, of_product,
+                         call = MethodCall{.rng = rng, .norm_follows = info.norm_follows}] {
                   return method->plan(of_product, call);
                 }});
       timed.kept = static_cast<double>(plan_macs(timed.plan(), of_product)) /

@@ -98,7 +98,7 @@ StudyTable study_matmul_error(const StudyRequest& request) {
       const double scale = (a.norm() * b.norm()).item<double>();
       for (auto& c : cases) {
         const Rng rng{.seed = seed, .layer = 3, .step = step, .product = Product::kForward};
-        const auto result = run(c.method->plan(o, rng), o).view({n, n});
+        const auto result = run(c.method->plan(o, {.rng = rng}), o).view({n, n});
         const double error = (result - exact).norm().item<double>() / scale;
         c.errors.push_back(error);
         c.squares += error * error;

@@ -47,7 +47,7 @@ StudyTable study_pruned_channels(const StudyRequest& request) {
   for (const auto& text : request.methods) {
     const auto method = make_method(text);
     const Rng rng{.seed = static_cast<uint64_t>(request.params.integer("seed"))};
-    const auto plan = method->plan(operands, MethodCall(rng, info.norm_follows));
+    const auto plan = method->plan(operands, {.rng = rng, .norm_follows = info.norm_follows});
     if (!pruned_gradient(plan, operands).replaces) {
       throw usage_error("study: {} prunes no gradient; choose sdgp or stochastic_pruning", text);
     }

@@ -54,7 +54,7 @@ void gradients(StudyTable& table, int64_t n, int64_t k, int64_t runs, uint64_t s
       const Rng rng{.seed = seed, .layer = 3, .step = static_cast<uint64_t>(i)};
       o.product = Product::kForward;
       o.dy = at::Tensor();
-      const Plan forward = method->plan(o, rng);
+      const Plan forward = method->plan(o, {.rng = rng});
       const double residual = run(forward, o).item<double>() - y;
       o.product = Product::kWeightGradient;
       o.dy = at::full({1, 1, 1, 1}, 2 * residual);
@@ -108,7 +108,9 @@ void theorem2(StudyTable& table, int64_t n, int64_t k, int64_t runs, uint64_t se
     o.product = Product::kForward;
     o.input_sizes = o.x.sizes().vec();
     const Rng rng{.seed = run_seed, .layer = 3, .product = Product::kForward};
-    const auto sampled = [&](Method& method) { return run(method.plan(o, rng), o).view({n, n}); };
+    const auto sampled = [&](Method& method) {
+      return run(method.plan(o, {.rng = rng}), o).view({n, n});
+    };
     const at::Tensor estimates[] = {top,         top * whole,   any,
                                     any * whole, sampled(*crs), sampled(*bernoulli)};
     for (size_t e = 0; e < errors.size(); ++e) {

@@ -22,11 +22,12 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
   const size_t methods = schedule_.methods().size();
   for (auto* layer : layers) {
     layer->slot = LayerSlot{};
-    layer->slot.norm_follows = layer->info.norm_follows;
+    layer->slot.orders.norm_follows = layer->info.norm_follows;
     PerLayer entry;
     entry.layer = layer;
     entry.methods.resize(methods);
     entry.approximated.resize(methods);
+    entry.kept_before.resize(methods);
     layers_.push_back(std::move(entry));
   }
 }
@@ -37,17 +38,17 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
   for (size_t i = 0; i < layers_.size(); ++i) {
     auto& entry = layers_[i];
     const Decision decision = schedule_.at(i, step, world_.rank);
-    auto& slot = entry.layer->slot;
-    slot.seed = seed_;
-    slot.rank = static_cast<uint32_t>(world_.rank);
-    slot.step = static_cast<uint64_t>(step);
-    slot.step_at = step_at;
-    slot.loss_scale = loss_scale;
+    auto& [orders, counts] = entry.layer->slot;
+    orders.seed = seed_;
+    orders.rank = static_cast<uint32_t>(world_.rank);
+    orders.step = static_cast<uint64_t>(step);
+    orders.step_at = step_at;
+    orders.loss_scale = loss_scale;
     const bool convolution = entry.layer->info.kind != "linear";
-    slot.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;
-    slot.variants = &entry.variants;
+    counts.gradient = counts_gradients_ && convolution ? &entry.gradient : nullptr;
+    counts.variants = &entry.variants;
     if (world_.size > 1) {
-      slot.part = &entry.part;
+      counts.part = &entry.part;
       begin_part(i, step, decision.of(Product::kWeightGradient));
     }
     for (const auto product : kAllProducts) {
@@ -57,16 +58,21 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       if (index == Decision::kDense) {
         // Images have no gradient.
         const bool computed = product != Product::kDataGradient || !entry.layer->info.reads_images;
-        slot.use[p] = {};
-        slot.dense_macs[p] = computed ? &entry.exact_macs[p] : nullptr;
+        orders.methods[p] = nullptr;
+        orders.kept[p] = nullptr;
+        counts.use[p] = nullptr;
+        counts.dense_macs[p] = computed ? &entry.exact_macs[p] : nullptr;
         entry.exact[p] += computed;
         continue;
       }
-      auto& method = entry.methods[static_cast<size_t>(index)];
-      if (method == nullptr) method = make_method(schedule_.methods()[static_cast<size_t>(index)]);
-      auto& count = entry.approximated[static_cast<size_t>(index)][p];
-      slot.use[p] = {method.get(), &count};
-      slot.dense_macs[p] = &count.dense_macs;
+      const auto m = static_cast<size_t>(index);
+      auto& method = entry.methods[m];
+      if (method == nullptr) method = make_method(schedule_.methods()[m]);
+      auto& count = entry.approximated[m][p];
+      orders.methods[p] = method.get();
+      orders.kept[p] = &entry.kept_before[m];
+      counts.use[p] = &count;
+      counts.dense_macs[p] = &count.dense_macs;
     }
   }
   if (schedule_.tells_ranks_apart()) add_all_ranks(step);
@@ -113,7 +119,7 @@ std::string ScheduledLayers::waits_for() const {
   for (const int index : row_) {
     if (index == Decision::kDense) continue;
     const auto method = static_cast<size_t>(index);
-    const auto why = prototypes_[method]->waits_for();
+    const auto why = approx::waits_for(*prototypes_[method]);
     if (!why.empty()) return fmt::format("{} waits for {}", schedule_.methods()[method], why);
   }
   return "";

@@ -89,6 +89,7 @@ class ScheduledLayers {
     Layer* layer;
     std::vector<std::unique_ptr<Method>> methods;       // by index in Schedule::methods(), lazily
     std::vector<std::array<UseCount, 3>> approximated;  // likewise, by product
+    std::vector<KeptBefore> kept_before;                // by method
     std::array<int64_t, 3> exact{};                     // calls, by product
     std::array<double, 3> exact_macs{};                 // of them
     std::array<double, 3> seen_kept{}, seen_entries{};  // by take_densities, by product

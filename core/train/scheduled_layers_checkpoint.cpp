@@ -101,6 +101,7 @@ void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
       if (!saved.at("methods").contains(text)) continue;
       const Json& method = saved["methods"][text];
       entry.methods[m] = make_method(text);
+      entry.kept_before[m] = {};
       for (const auto product : kAllProducts) {
         const auto p = static_cast<size_t>(product);
         auto& count = entry.approximated[m][p];

@@ -209,7 +209,7 @@ Session::LayerOperands Session::record() {
   // The next step fills its slots anew, but for what the network says of a layer.
   for (auto* layer : network_->layers()) {
     layer->slot = {};
-    layer->slot.norm_follows = layer->info.norm_follows;
+    layer->slot.orders.norm_follows = layer->info.norm_follows;
   }
   // A forward pass in training mode moves running statistics and draws for dropout.
   std::vector<std::pair<at::Tensor, at::Tensor>> buffers;

@@ -19,7 +19,7 @@ void compare_sampled(const LayerShape& s, Product product) {
   auto before = o;
   before.product = Product::kForward;
   const auto method = make_method("topk_crs:ratio=0.5");
-  const MethodCall call(Rng{}, /*norm_after=*/true);
+  const MethodCall call{.norm_follows = true};
   const Plan plan = method->plan(before, call);
   auto sampled = o;
   sampled.x = sampled_input(o.x, plan, o.geometry);

@@ -111,7 +111,7 @@ TEST(Cuda, FarGradientsAreRescaledAsSmallerOnesAre) {
       const auto pruned = [&](const at::Tensor& dy) {
         auto operands = operands_with_dy(dy.cpu());
         operands.dy = dy;
-        return std::get<PrunedDY>(method->plan(operands, Rng{})).dy;
+        return std::get<PrunedDY>(method->plan(operands, {})).dy;
       };
       EXPECT_TRUE(at::equal(pruned(small * scale), pruned(small) * scale));
     }

@@ -9,6 +9,7 @@
 #include "core/config/named_schedule.h"
 #include "core/engine/cold.h"
 #include "core/engine/roofline.h"
+#include "core/nn/kept_before.h"
 #include "core/train/device.h"
 #include "core/train/gpu_monitor.h"
 #include "core/train/precision.h"
@@ -80,8 +81,8 @@ TEST(Cuda, TiesOfThePositionsAreTheCpus) {
   const auto dy = at::randint(-2, 3, {4, 33, 5, 5}).to(at::kFloat);
   const auto here = operands_with_dy(dy), there = on_device(here);
   for (const auto* text : {"topk_position", "topk_position:k=3,scale=none"}) {
-    const auto a = std::get<SparseDY>(make_method(text)->plan(here, Rng{}));
-    const auto b = std::get<SparseDY>(make_method(text)->plan(there, Rng{}));
+    const auto a = std::get<SparseDY>(make_method(text)->plan(here, {}));
+    const auto b = std::get<SparseDY>(make_method(text)->plan(there, {}));
     EXPECT_TRUE(at::equal(a.position, b.position.cpu())) << text;
   }
 }
@@ -94,8 +95,8 @@ TEST(Cuda, ThePositionsAndWhatTheyCarryAreTheCpus) {
   for (const int64_t k : {2, 3, 4, 7, 8, 100}) {
     for (const auto* scale : {"equal", "signed", "l1", "none"}) {
       const auto text = fmt::format("topk_position:k={},scale={},factor=0.5", k, scale);
-      const auto near = std::get<SparseDY>(make_method(text)->plan(here, Rng{}));
-      const auto far = std::get<SparseDY>(make_method(text)->plan(there, Rng{}));
+      const auto near = std::get<SparseDY>(make_method(text)->plan(here, {}));
+      const auto far = std::get<SparseDY>(make_method(text)->plan(there, {}));
       EXPECT_TRUE(at::equal(near.position, far.position.cpu())) << text;
       EXPECT_TRUE(at::allclose(far.value.cpu(), near.value, 1e-5, 1e-5, /*equal_nan=*/true))
           << text;
@@ -227,8 +228,8 @@ TEST(Cuda, EntriesOfASparseGradientAgreeWithTheirDefinition) {
     operands.product = Product::kWeightGradient;
     const auto there = on_device(operands);
     for (const auto* text : {"topk_position", "topk_position:k=3,scale=signed"}) {
-      const auto near = make_method(text)->plan(operands, Rng{});
-      const auto far = make_method(text)->plan(there, Rng{});
+      const auto near = make_method(text)->plan(operands, {});
+      const auto far = make_method(text)->plan(there, {});
       EXPECT_TRUE(close(run(far, there, "entries_cuda"), run(near, operands, kReference), 1e-4));
     }
     for (const auto& [type, variant] : {std::pair(at::kBFloat16, "entries_cuda_bf16"),
@@ -237,8 +238,8 @@ TEST(Cuda, EntriesOfASparseGradientAgreeWithTheirDefinition) {
       for (auto* tensor : {&half.x, &half.w, &half.dy}) *tensor = tensor->to(type);
       for (auto* tensor : {&exact.x, &exact.w, &exact.dy})
         *tensor = tensor->to(type).to(at::kFloat);
-      const auto far = make_method("topk_position")->plan(half, Rng{});
-      const auto near = make_method("topk_position")->plan(exact, Rng{});
+      const auto far = make_method("topk_position")->plan(half, {});
+      const auto near = make_method("topk_position")->plan(exact, {});
       EXPECT_TRUE(
           close(run(far, half, variant).to(at::kFloat), run(near, exact, kReference), 1e-2));
     }
@@ -302,10 +303,11 @@ TEST(Cuda, StochasticPruningIsDoneWhileANormWrites) {
               .dx;
         };
         const Rng rng{.seed = 5, .layer = 2, .step = step, .product = Product::kDataGradient};
-        MethodCall call(rng, /*norm_after=*/true);
-        const auto visitor = method->visitor(call);
-        const auto whole = written(nullptr), dx = written(visitor.get());
-        call.visitor = visitor.get();
+        MethodCall call{.rng = rng, .norm_follows = true};
+        MagnitudeVisitor visitor(method->look(call).value());
+        const auto whole = written(nullptr), dx = written(&visitor);
+        const auto seen = visitor.seen();
+        call.seen = &seen;
         auto operands = operands_with_dy(dx);
         operands.product = Product::kDataGradient;
         const auto plan = std::get<PrunedDY>(method->plan(operands, call));
@@ -357,9 +359,11 @@ TEST(Cuda, EntriesArePlannedByTheShareOfTheStepBefore) {
   SKIP_WITHOUT_CUDA();
   const auto operands = on_device(random_operands({4, 64, 8, 64, 3, 1, 1}));
   const auto method = make_method("stochastic_pruning:p=0.9,placement=output");
+  KeptBefore before;
   const auto planned = [&](uint64_t step) {
-    return std::get<PrunedDY>(
-        method->plan(operands, MethodCall(Rng{.step = step}, /*norm_after=*/true)));
+    auto plan = method->plan(operands, {.rng = {.step = step}, .norm_follows = true});
+    before.tell(plan, operands);
+    return std::get<PrunedDY>(plan);
   };
   EXPECT_EQ(planned(1).expected_density, 1) << "no rule asks";
   use_kernel_rules("sparse_lists_cuda * * * * * * ..0.9");

@@ -232,7 +232,8 @@ TEST_P(MethodContract, ReadsNoValueOfATensor) {
     for (const bool norm_follows : {false, true}) {
       std::optional<Plan> forward, plan;
       if (o.product != Product::kForward) forward = plan_of(*method, o);
-      const MethodCall call(rng, norm_follows, forward ? &*forward : nullptr);
+      const MethodCall call{
+          .rng = rng, .norm_follows = norm_follows, .forward = forward ? &*forward : nullptr};
       {
         const Operators operators;
         plan = method->plan(o, call);

@@ -66,8 +66,8 @@ TEST(FarGradients, StochasticPruningKeepsTheExpectation) {
     const auto dy =
         ((at::rand({2, 64, 56, 56}, at::kDouble) * 0.5 + 0.5) * size).to(type).contiguous(kLast);
     const auto method = make_method("stochastic_pruning:p=0.9,placement=output");
-    const auto pruned =
-        std::get<PrunedDY>(method->plan(operands_with_dy(dy), Rng{.seed = 3})).dy.to(at::kDouble);
+    const auto pruned = std::get<PrunedDY>(method->plan(operands_with_dy(dy), {.rng = {.seed = 3}}))
+                            .dy.to(at::kDouble);
     const double ratio =
         (pruned / size).mean().item<double>() / (dy.to(at::kDouble) / size).mean().item<double>();
     EXPECT_NEAR(ratio, 1, 1e-2);
@@ -95,7 +95,7 @@ TEST(FarGradients, AreRescaledAsSmallerOnesAre) {
       }
       const auto method = make_method("sdgp:rescale=channel");
       const auto pruned = [&](const at::Tensor& dy) {
-        return std::get<PrunedDY>(method->plan(operands_with_dy(dy), Rng{})).dy;
+        return std::get<PrunedDY>(method->plan(operands_with_dy(dy), {})).dy;
       };
       EXPECT_TRUE(at::equal(pruned(large), pruned(small) * scale));
     }
@@ -131,7 +131,7 @@ TEST(FarGradients, OfTheLargestFloatsHaveAFactor) {
 TEST(FarGradients, PositionsCarryWhatAFloatCanBe) {
   const auto operands = operands_with_dy(at::full({1, 20, 28, 28}, 1e36F));
   const auto carried = [&](const std::string& text) {
-    return std::get<SparseDY>(make_method(text)->plan(operands, Rng{})).value;
+    return std::get<SparseDY>(make_method(text)->plan(operands, {})).value;
   };
   // Their sum is none, and is not hidden.
   EXPECT_TRUE(carried("topk_position").isinf().all().item<bool>());
@@ -174,13 +174,12 @@ TEST(FarGradients, AreSampledByTheirNorms) {
     auto o = random_operands(TestShape{6, 16, 5, 24, 3, 1, 1});
     o.product = Product::kDataGradient;
     const auto plain =
-        std::get<Sampled>(make_method("topk_crs:mode=backward,ratio=0.5")->plan(o, Rng{}));
+        std::get<Sampled>(make_method("topk_crs:mode=backward,ratio=0.5")->plan(o, {}));
     o.dy = o.dy * size;
     const auto far =
-        std::get<Sampled>(make_method("topk_crs:mode=backward,ratio=0.5")->plan(o, Rng{}));
+        std::get<Sampled>(make_method("topk_crs:mode=backward,ratio=0.5")->plan(o, {}));
     EXPECT_TRUE(at::equal(far.index, plain.index));
-    const auto drawn =
-        std::get<Sampled>(make_method("crs:mode=backward,ratio=0.5")->plan(o, Rng{}));
+    const auto drawn = std::get<Sampled>(make_method("crs:mode=backward,ratio=0.5")->plan(o, {}));
     EXPECT_TRUE(drawn.scale.isfinite().all().item<bool>());
   }
 }
@@ -188,7 +187,7 @@ TEST(FarGradients, AreSampledByTheirNorms) {
 TEST(FarGradients, OfABatchAreRankedByTheirSums) {
   const auto rising = at::arange(1, 17, at::kFloat).view({1, 16, 1, 1}) / 16;
   const auto dy = (rising.expand({2, 16, 28, 28}) * 1e36F).contiguous(kLast);
-  const auto plan = make_method("meprop:per=batch,k=4")->plan(operands_with_dy(dy), Rng{});
+  const auto plan = make_method("meprop:per=batch,k=4")->plan(operands_with_dy(dy), {});
   EXPECT_TRUE(at::equal(std::get<Sampled>(plan).index, at::arange(12, 16)));
 }
 

@@ -1,8 +1,7 @@
 // What methods ask of the kernel of a GPU that writes their gradient, done by hand on a CPU's
-// memory; and how much they kept the time before.
+// memory.
 #include <torch/torch.h>
 
-#include "core/methods/kept_before.h"
 #include "core/methods/method.h"
 #include "kernels/numbers_of.h"
 #include "kernels/select/pruned.h"
@@ -45,13 +44,14 @@ class GradientLookOf : public ::testing::TestWithParam<at::ScalarType> {
     o.dy =
         (at::randn(o.dy.sizes()) * scale).to(GetParam()).contiguous(at::MemoryFormat::ChannelsLast);
     Pass made{.whole = o.dy.clone(), .plan = {}};
-    MethodCall call(rng(step), /*norm_after=*/true);
+    MethodCall call{.rng = rng(step), .norm_follows = true};
     if (scale != 1) call.loss_scale = at::scalar_tensor(scale, at::kFloat);
-    const auto visitor = method.visitor(call);
-    const auto look = visitor->look(o.dy);
+    MagnitudeVisitor visitor(method.look(call).value());
+    const auto look = visitor.look(o.dy);
     do_as_asked(look, o.dy);
     made.pruned_by_the_kernel = look.tau != nullptr;
-    call.visitor = visitor.get();
+    const auto seen = visitor.seen();
+    call.seen = &seen;
     made.plan = std::get<PrunedDY>(method.plan(o, call));
     return made;
   }
@@ -111,22 +111,6 @@ TEST_P(GradientLookOf, TheMemoryIsInTheUnitsOfTheLoss) {
 INSTANTIATE_TEST_SUITE_P(In, GradientLookOf,
                          ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
                          [](const auto& type) { return toString(type.param); });
-
-PrunedDY plan_with(int64_t kept, int64_t entries) {
-  return {at::zeros({1, entries, 1, 1}), at::scalar_tensor(kept, at::kLong)};
-}
-
-TEST(KeptBefore, IsTheShareOfThePlanBefore) {
-  KeptBefore before;
-  constexpr uint32_t kLayer = 3;
-  EXPECT_EQ(before.exchange(plan_with(3, 4), kLayer), 1.0) << "there was none";
-  EXPECT_EQ(before.exchange(plan_with(0, 2), kLayer), 0.75);
-  EXPECT_EQ(before.exchange(plan_with(1, 2), kLayer), 0.0);
-  EXPECT_EQ(before.exchange(plan_with(1, 0), kLayer), 0.5);
-  EXPECT_EQ(before.exchange(plan_with(1, 2), kLayer), 1.0) << "of nothing there is no share";
-  EXPECT_EQ(before.exchange(plan_with(1, 4), kLayer + 1), 1.0) << "that was another layer's";
-  EXPECT_EQ(before.exchange(plan_with(1, 4), kLayer + 1), 0.25);
-}
 
 }  // namespace
 }  // namespace approx

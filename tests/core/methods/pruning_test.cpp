@@ -15,7 +15,7 @@ const std::vector<Product> kGradients = {Product::kDataGradient, Product::kWeigh
 
 // The gradient that a plan computes with.
 at::Tensor pruned_by(Method& method, const Operands& o, const Rng& rng = {}) {
-  return used_gradient(method.plan(o, MethodCall(rng, /*norm_after=*/true)), o.dy);
+  return used_gradient(method.plan(o, {.rng = rng, .norm_follows = true}), o.dy);
 }
 
 Operands gradient_operands(const TestShape& shape, uint64_t seed = 1) {
@@ -88,7 +88,7 @@ TEST(Sdgp, IsItsDefinitionUnderEveryRescaling) {
         EXPECT_CLOSE(pruned_by(*method, o), expected.tensor()) << n << ":" << m << " " << rescale;
         const auto dx =
             reference::data_gradient(reference::Array(o.w), expected, o.geometry, o.input_sizes);
-        EXPECT_CLOSE(run(method->plan(o, Rng{}), o), dx.tensor());
+        EXPECT_CLOSE(run(method->plan(o, {}), o), dx.tensor());
       }
     }
   }
@@ -227,7 +227,7 @@ TEST(StochasticPruning, EachEntryIsWhatItsDrawSays) {
       with.product = product;
       auto replaced = with;
       replaced.dy = expected.tensor().to(at::kFloat);
-      EXPECT_CLOSE(run(method->plan(with, MethodCall(rng, /*norm_after=*/true)), with),
+      EXPECT_CLOSE(run(method->plan(with, {.rng = rng, .norm_follows = true}), with),
                    reference::product(replaced).tensor());
     }
   }
@@ -251,7 +251,7 @@ TEST(StochasticPruning, LoopAndTensorOperationsAgreeToTheBit) {
 TEST(StochasticPruning, DensityOfNormalGradientsIsTheAnalyticOne) {
   at::manual_seed(3);
   Operands o = operands_with_dy(at::randn({10, 100, 25, 40}) * 1e-4);
-  const MethodCall before_norm(Rng{.seed = 1}, /*norm_after=*/true);
+  const MethodCall before_norm{.rng = {.seed = 1}, .norm_follows = true};
   const double pi = std::acos(-1.0);
   for (const auto& [p, printed] :
        {std::pair{0.7, 0.620}, {0.8, 0.549}, {0.9, 0.460}, {0.99, 0.309}}) {
@@ -315,22 +315,22 @@ TEST(StochasticPruning, PlacementFollowsTheNorm) {
   const auto automatic = make_method("stochastic_pruning"),
              output = make_method("stochastic_pruning:placement=output"),
              input = make_method("stochastic_pruning:placement=input");
-  const MethodCall before_norm(Rng{}, /*norm_after=*/true);
+  const MethodCall before_norm{.norm_follows = true};
   EXPECT_TRUE(std::holds_alternative<PrunedDY>(automatic->plan(o, before_norm)));
   EXPECT_TRUE(std::holds_alternative<Dense>(input->plan(o, before_norm)));
-  EXPECT_TRUE(std::holds_alternative<Dense>(automatic->plan(o, Rng{})));
-  EXPECT_TRUE(std::holds_alternative<PrunedDY>(output->plan(o, Rng{})));
+  EXPECT_TRUE(std::holds_alternative<Dense>(automatic->plan(o, {})));
+  EXPECT_TRUE(std::holds_alternative<PrunedDY>(output->plan(o, {})));
 
   // In front of a ReLU dX is pruned once it is computed, and dW is exact.
   const auto dx = run(Dense{}, o);
   const Rng rng{.seed = 2};
-  const auto finished = automatic->finish(o, dx, rng);
+  const auto finished = automatic->finish(o, dx, {.rng = rng});
   const auto expected =
       stochastic_pruned(dx, at::scalar_tensor(static_cast<float>(threshold_of(dx, 0.9))), rng);
   EXPECT_CLOSE(finished.result, expected.dy);
   EXPECT_EQ(finished.kept.item<int64_t>(), finished.result.count_nonzero().item<int64_t>());
   o.product = Product::kWeightGradient;
-  EXPECT_FALSE(automatic->finish(o, run(Dense{}, o), rng).kept.defined());
+  EXPECT_FALSE(automatic->finish(o, run(Dense{}, o), {.rng = rng}).kept.defined());
 }
 
 TEST(StochasticPruning, NothingChangesWithoutAThreshold) {
@@ -415,7 +415,7 @@ TEST(Meprop, UnifiedKeepsTheLargestChannelsOfTheBatch) {
       o.product = product;
       auto replaced = o;
       replaced.dy = kept;
-      EXPECT_CLOSE(run(method->plan(o, Rng{}), o), reference::product(replaced).tensor());
+      EXPECT_CLOSE(run(method->plan(o, {}), o), reference::product(replaced).tensor());
     }
   }
 }
@@ -444,9 +444,7 @@ TEST(Msbp, SendsLaterWhatItDidNotSend) {
 }
 
 MethodCall scaled_call(double scale) {
-  MethodCall call(Rng{}, /*norm_after=*/true);
-  call.loss_scale = at::scalar_tensor(scale, at::kFloat);
-  return call;
+  return {.norm_follows = true, .loss_scale = at::scalar_tensor(scale, at::kFloat)};
 }
 
 // A step that overflows is passed over by the optimizer: it leaves no trace in what is remembered,
@@ -481,19 +479,6 @@ TEST(Msbp, ASumBeyondTheTypeIsAnOverflowToo) {
   EXPECT_EQ(before.max().item<double>(), 49152);
   EXPECT_FALSE(at::isfinite(sent()).all().item<bool>()) << "49,152 and 0.8 of what was left";
   EXPECT_TRUE(at::equal(*method->memory(), before));
-}
-
-TEST(Pruning, BothGradientsOfAPassGoByOneTensor) {
-  for (const auto* text : {"stochastic_pruning:placement=output", "msbp", "meprop:k=5"}) {
-    const auto method = make_method(text);
-    auto o = gradient_operands({2, 3, 5, 7, 3, 1, 1});
-    Scratch scratch;
-    MethodCall call(Rng{.product = Product::kDataGradient}, true, nullptr, &scratch);
-    const auto data = method->plan(o, call);
-    o.product = call.rng.product = Product::kWeightGradient;
-    const auto weight = method->plan(o, call);
-    EXPECT_TRUE(std::get<PrunedDY>(data).dy.is_same(std::get<PrunedDY>(weight).dy)) << text;
-  }
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(UniformCrs, TakesEveryPairEquallyOftenAndNoneTwice) {
   o.product = Product::kForward;
   std::vector<int> taken(8);
   for (int64_t step = 0; step < 4000; ++step) {
-    const auto plan = std::get<Sampled>(method->plan(o, at_step(step)));
+    const auto plan = std::get<Sampled>(method->plan(o, {.rng = at_step(step)}));
     ASSERT_EQ(plan.index.numel(), 3);
     std::set<int64_t> once;
     for (int64_t i = 0; i < 3; ++i) once.insert(plan.index[i].item<int64_t>());
@@ -47,14 +47,14 @@ TEST(UniformCrs, WithAllPairsIsExact) {
       {.n = 2, .ci = 4, .size = 4, .co = 3, .kernel = 1, .stride = 1, .padding = 0});
   o.product = Product::kForward;
   EXPECT_TRUE(std::holds_alternative<Dense>(
-      make_method("uniform_crs:ratio=1,mode=black_box")->plan(o, at_step(0))));
+      make_method("uniform_crs:ratio=1,mode=black_box")->plan(o, {.rng = at_step(0)})));
 }
 
 TEST(RandomEntries, KeepsTheShareAskedForWithoutBias) {
   const auto dy = at::full({4, 8, 16, 16}, 3.0);
   const auto o = weight_gradient_of(dy);
   const auto pruned = [&](const std::string& text) {
-    return std::get<PrunedDY>(make_method(text)->plan(o, at_step(1)));
+    return std::get<PrunedDY>(make_method(text)->plan(o, {.rng = at_step(1)}));
   };
   const auto quarter = pruned("random_entries:ratio=0.25");
   const double n = static_cast<double>(dy.numel());
@@ -63,14 +63,14 @@ TEST(RandomEntries, KeepsTheShareAskedForWithoutBias) {
   EXPECT_NEAR(quarter.dy.mean().item<double>(), 3, 4.5 * 12 * std::sqrt(0.25 * 0.75 / n));
   // 512 of an example's 2,048 entries are the same share.
   EXPECT_CLOSE(pruned("random_entries:k=512").dy, quarter.dy);
-  EXPECT_TRUE(
-      std::holds_alternative<Dense>(make_method("random_entries:ratio=1")->plan(o, at_step(1))));
+  EXPECT_TRUE(std::holds_alternative<Dense>(
+      make_method("random_entries:ratio=1")->plan(o, {.rng = at_step(1)})));
 }
 
 TEST(RandomEntries, OneChoiceOfChannelsForTheBatch) {
   const auto o = weight_gradient_of(at::ones({2, 6, 4, 4}));
   const auto plan =
-      std::get<Sampled>(make_method("random_entries:k=2,per=batch")->plan(o, at_step(3)));
+      std::get<Sampled>(make_method("random_entries:k=2,per=batch")->plan(o, {.rng = at_step(3)}));
   EXPECT_EQ(plan.axis, Axis::kOutputChannels);
   EXPECT_EQ(plan.index.numel(), 2);
   EXPECT_CLOSE(plan.scale, at::full({2}, 3.0));
@@ -79,14 +79,15 @@ TEST(RandomEntries, OneChoiceOfChannelsForTheBatch) {
 TEST(RandomPosition, CarriesThePlanesSumAtDrawnPlaces) {
   const auto dy = at::rand({50, 40, 4, 4});
   const auto o = weight_gradient_of(dy);
-  const auto one = std::get<SparseDY>(make_method("random_position")->plan(o, at_step(0)));
+  const auto one = std::get<SparseDY>(make_method("random_position")->plan(o, {.rng = at_step(0)}));
   EXPECT_CLOSE(one.value.view({50, 40}), dy.sum({2, 3}));
   // 2,000 planes, 16 places: 125 each, give or take 11.
   const auto counts = at::bincount(one.position.to(at::kLong), {}, 16);
   EXPECT_GT(counts.min().item<int64_t>(), 125 - 50);
   EXPECT_LT(counts.max().item<int64_t>(), 125 + 50);
 
-  const auto three = std::get<SparseDY>(make_method("random_position:k=3")->plan(o, at_step(0)));
+  const auto three =
+      std::get<SparseDY>(make_method("random_position:k=3")->plan(o, {.rng = at_step(0)}));
   EXPECT_CLOSE(three.value.view({50, 40, 3}).sum(-1), dy.sum({2, 3}));
   const auto sorted = std::get<0>(three.position.view({2000, 3}).sort(-1));
   EXPECT_TRUE((sorted.slice(1, 1) > sorted.slice(1, 0, 2)).all().item<bool>()) << "none twice";

@@ -107,7 +107,7 @@ TEST(Sampling, TopkCrsTakesTheLargestPairsOfEachProduct) {
             make_method(fmt::format("topk_crs:ratio={},mode={}", ratio,
                                     product == Product::kForward ? "black_box" : "backward"));
         const auto o = with_product(all, product);
-        const auto plan = method->plan(o, Rng{});
+        const auto plan = method->plan(o, {});
         const auto scores = scores_of(o);
         const auto expected = with_factors(o, top_factors(scores, k_of(scores.size(), ratio)));
         for (const auto& variant : variants(plan, o)) {
@@ -122,7 +122,7 @@ TEST(Sampling, TopkWeightsLooksAtTheWeightsAlone) {
   for (const auto& shape : random_shapes(10, 2)) {
     SCOPED_TRACE(shape);
     const auto o = with_product(random_operands(shape), Product::kForward);
-    const auto plan = make_method("topk_weights:ratio=0.4")->plan(o, Rng{});
+    const auto plan = make_method("topk_weights:ratio=0.4")->plan(o, {});
     const auto scores = scores_of(o, /*weights_alone=*/true);
     EXPECT_CLOSE(run(plan, o), with_factors(o, top_factors(scores, k_of(scores.size(), 0.4))));
   }
@@ -170,7 +170,7 @@ TEST(Sampling, KFollowsRatioMinimumShareAndChannelLimit) {
   const TestShape shape{4, 100, 4, 6, 1, 1, 0};
   const auto o = with_product(random_operands(shape), Product::kForward);
   const auto k = [&](const std::string& text) -> int64_t {
-    const auto plan = make_method("topk_crs:" + text)->plan(o, Rng{});
+    const auto plan = make_method("topk_crs:" + text)->plan(o, {});
     const auto* sampled = std::get_if<Sampled>(&plan);
     return sampled == nullptr ? -1 : sampled->index.numel();
   };
@@ -200,7 +200,7 @@ TEST(Sampling, EqualScoresGoByIndex) {
   Operands o = with_product(random_operands({2, 9, 3, 4, 1, 1, 0}), Product::kForward);
   o.x = at::ones_like(o.x);
   o.w = at::ones_like(o.w);
-  const auto plan = make_method("topk_crs:ratio=0.5")->plan(o, Rng{});
+  const auto plan = make_method("topk_crs:ratio=0.5")->plan(o, {});
   EXPECT_TRUE(at::equal(std::get<Sampled>(plan).index, at::arange(0, 4)));
 }
 
@@ -222,7 +222,7 @@ TEST(Sampling, DrawsAmongFewPairsAreWhatTheyWere) {
     const auto method = make_method(name + ":ratio=0,mode=black_box");
     for (size_t seed = 0; seed < indices.size(); ++seed) {
       const Rng rng{.seed = seed, .product = Product::kForward};
-      const auto plan = std::get<Sampled>(method->plan(o, rng));
+      const auto plan = std::get<Sampled>(method->plan(o, {.rng = rng}));
       EXPECT_EQ(plan.index.item<int64_t>(), indices[seed]) << name << " " << seed;
     }
   }
@@ -241,7 +241,7 @@ TEST(Sampling, ManyPairsAreDrawnWithEqualChances) {
     std::string method = text;
     method += method.find(':') == std::string::npos ? ":" : ",";
     const auto plan = std::get<Sampled>(
-        make_method(method + "ratio=0.8,mode=black_box")->plan(o, Rng{.seed = 4}));
+        make_method(method + "ratio=0.8,mode=black_box")->plan(o, {.rng = {.seed = 4}}));
     const auto kind = plan.index.remainder(3);
     const double expected = 0.8 * static_cast<double>(n) / 3;
     double chi_square = 0;
@@ -320,7 +320,7 @@ TEST(Sampling, CrsAndBernoulliAreWhatTheirDrawsSay) {
       for (const double mix : {0.0, 0.1}) {
         const auto plan = [&](const char* name) {
           return make_method(fmt::format("{}:ratio=0.4,mix={},mode={}", name, mix, mode))
-              ->plan(o, rng);
+              ->plan(o, {.rng = rng});
         };
         EXPECT_CLOSE(run(plan("crs"), o), with_factors(o, crs_factors(scores, k, mix, rng)))
             << name(product);
@@ -412,7 +412,7 @@ TEST(Sampling, ABernoulliSampleOfFixedSizeIsWhatItsDrawsSay) {
         fmt::format("bernoulli_crs:ratio=0,min_k={},mix=0.1,mode=black_box,size=fixed", k));
     for (uint64_t step = 0; step < 1000; ++step) {
       const Rng rng{.seed = 5, .layer = 1, .step = step, .product = o.product};
-      const auto plan = method->plan(o, rng);
+      const auto plan = method->plan(o, {.rng = rng});
       ASSERT_EQ(std::get<Sampled>(plan).index.numel(),
                 static_cast<int64_t>(bernoulli_places(64, k)));
       const auto got = factors_of_plan(plan, 64),
@@ -439,8 +439,8 @@ TEST(Sampling, WhatABernoulliSampleLeavesOutIsDrawnWithEqualChances) {
   std::vector<double> mean(64, 0);
   for (int draw = 0; draw < kDraws; ++draw) {
     const Rng rng{.seed = 8, .step = static_cast<uint64_t>(draw), .product = o.product};
-    const auto few = factors_of_plan(method->plan(o, rng), 64);
-    const auto all = factors_of_plan(whole->plan(o, rng), 64);
+    const auto few = factors_of_plan(method->plan(o, {.rng = rng}), 64);
+    const auto all = factors_of_plan(whole->plan(o, {.rng = rng}), 64);
     for (size_t i = 0; i < 64; ++i) mean[i] += few[i] / kDraws;
     const auto count = [](const std::vector<double>& factor) {
       return static_cast<double>(
@@ -490,7 +490,7 @@ Draws draws_of(const std::string& text, const Operands& o, int count) {
   std::vector<double> errors;
   for (int i = 0; i < count; ++i) {
     const Rng rng{.seed = 5, .layer = 1, .step = static_cast<uint64_t>(i), .product = o.product};
-    const auto result = run(method->plan(o, rng), o).to(at::kDouble);
+    const auto result = run(method->plan(o, {.rng = rng}), o).to(at::kDouble);
     sum += result;
     squares += result * result;
     errors.push_back((result - exact).square().sum().item<double>());
@@ -597,7 +597,7 @@ TEST(Sampling, NothingToChooseFromIsAProductOfZero) {
         "topk_weights:mode=black_box"}) {
     auto o = with_product(random_operands({2, 6, 4, 5, 3, 1, 1}), Product::kForward);
     o.x = at::zeros_like(o.x);
-    const auto plan = make_method(text)->plan(o, Rng{});
+    const auto plan = make_method(text)->plan(o, {});
     EXPECT_EQ(run(plan, o).abs().max().item<float>(), 0) << text;
     EXPECT_EQ(run(plan, o).sizes(), o.dy.sizes()) << text;
   }
@@ -612,7 +612,7 @@ TEST(Sampling, WhatIsNoNumberIsNotLost) {
         auto o = with_product(random_operands({2, 6, 4, 5, 3, 1, 1}), Product::kForward);
         o.x = everywhere ? at::full_like(o.x, bad) : o.x.clone();
         o.x[1][4][2][2] = bad;
-        const auto plan = make_method(text)->plan(o, Rng{});
+        const auto plan = make_method(text)->plan(o, {});
         EXPECT_FALSE(at::isfinite(run(plan, o)).all().item<bool>()) << text << " " << bad;
       }
     }
@@ -645,7 +645,7 @@ TEST(Sampling, TopkChoosesWithoutAnAnswerFromTheDevice) {
   // One that must know how many it drew does ask.
   auto o = with_product(random_operands({3, 16, 6, 8, 3, 1, 1}), Product::kForward);
   o.x = there(o.x), o.w = there(o.w);
-  EXPECT_ANY_THROW(make_method("crs")->plan(o, MethodCall(Rng{})));
+  EXPECT_ANY_THROW(make_method("crs")->plan(o, {}));
 }
 
 TEST(Sampling, OneOfFixedSizeWaitsForNothingButItsShare) {

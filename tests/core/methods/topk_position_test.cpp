@@ -26,7 +26,7 @@ at::Tensor algorithm1(const Operands& o) {
 
 SparseDY plan_topk(const Operands& operands, const std::string& arguments) {
   const auto method = make_method("topk_position:" + arguments);
-  return std::get<SparseDY>(method->plan(operands, Rng{}));
+  return std::get<SparseDY>(method->plan(operands, {}));
 }
 
 TEST(TopkPosition, KeepsTheLargestMagnitudesAndSharesThePlaneSum) {

@@ -9,7 +9,7 @@ namespace {
 
 at::Tensor weight_gradient(const std::string& method, const Rng& rng = {}) {
   const auto operands = random_operands({4, 16, 8, 64, 3, 1, 1});
-  return run(make_method(method)->plan(operands, rng), operands);
+  return run(make_method(method)->plan(operands, {.rng = rng}), operands);
 }
 
 TEST(Zero, IsZeroAndFrozenIsNone) {
@@ -46,14 +46,13 @@ TEST(Random, KeepsItsDeviationUnderALossScale) {
   for (const auto type : {at::kFloat, at::kHalf}) {
     for (auto* tensor : {&operands.x, &operands.w, &operands.dy}) *tensor = tensor->to(type);
     for (const auto& [text, stddev] : {std::pair{"random", 1.0 / 128}, {"random:std=1e-8", 1e-8}}) {
-      MethodCall call(Rng{.seed = 2});
-      call.loss_scale = at::scalar_tensor(65536.0f);
+      const MethodCall call{.rng = {.seed = 2}, .loss_scale = at::scalar_tensor(65536.0f)};
       const auto scaled = run(make_method(text)->plan(operands, call), operands);
       EXPECT_EQ(scaled.scalar_type(), type);
       const auto seen = scaled.to(at::kFloat) / 65536;
       const auto n = static_cast<double>(seen.numel());
       EXPECT_NEAR(seen.std().item<double>() / stddev, 1, 5 / std::sqrt(2 * n)) << text << type;
-      const auto without = run(make_method(text)->plan(operands, Rng{.seed = 2}), operands);
+      const auto without = run(make_method(text)->plan(operands, {.rng = {.seed = 2}}), operands);
       if (type == at::kFloat) {
         EXPECT_TRUE(at::equal(seen, without)) << text;
       }
@@ -73,9 +72,9 @@ TEST(Random, IsAlikeOnAllRanks) {
 
 TEST(Random, DoesNotLookAtItsOperands) {
   auto operands = random_operands({2, 3, 5, 7, 3, 1, 1});
-  const auto before = run(make_method("random")->plan(operands, Rng{}), operands);
+  const auto before = run(make_method("random")->plan(operands, {}), operands);
   operands.dy.mul_(1000);
-  EXPECT_TRUE(at::equal(before, run(make_method("random")->plan(operands, Rng{}), operands)));
+  EXPECT_TRUE(at::equal(before, run(make_method("random")->plan(operands, {}), operands)));
 }
 
 }  // namespace

@@ -23,10 +23,10 @@ enum class Readers { kNorm, kAnotherToo, kNormTwice };
 struct Pair {
   explicit Pair(const std::string& text, at::ScalarType type = at::kFloat)
       : method(make_method(text)) {
-    slot.norm_follows = true;
-    slot.seed = 7;
+    slot.orders.norm_follows = true;
+    slot.orders.seed = 7;
     for (const auto product : kBoth)
-      slot.use[static_cast<size_t>(product)] = {method.get(), nullptr};
+      slot.orders.methods[static_cast<size_t>(product)] = method.get();
     o = random_operands({4, 16, 9, 32, 3, 1, 1});
     o.x = o.x.to(type);
     o.w = o.w.to(type);
@@ -38,7 +38,7 @@ struct Pair {
   };
 
   Gradients step(uint64_t number, Readers readers = Readers::kNorm) {
-    slot.step = number;
+    slot.orders.step = number;
     auto x = o.x.clone().requires_grad_(), w = o.w.clone().requires_grad_();
     send_back(approximated_conv(x, w, {}, o.geometry, slot, 3), number, readers);
     return {x.grad(), w.grad()};
@@ -191,7 +191,7 @@ TEST(GradientReader, LooksWhereNothingElseSendsItAGradient) {
 TEST(GradientReader, ABiasStillSeesTheWholeGradient) {
   Pair pair("stochastic_pruning:p=0.9,statistics=previous");
   for (const uint64_t step : {1, 2}) {
-    pair.slot.step = step;
+    pair.slot.orders.step = step;
     auto x = pair.o.x.clone().requires_grad_(), w = pair.o.w.clone().requires_grad_();
     auto b = at::zeros({32}).requires_grad_(), exact = at::zeros({32}).requires_grad_();
     Pair::send_back(approximated_conv(x, w, b, pair.o.geometry, pair.slot, 3), step);

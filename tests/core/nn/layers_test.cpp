@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/methods/pruning.h"
+#include "kernels/select/select.h"
 #include "kernels/variant.h"
 #include "tests/testing.h"
 
@@ -28,7 +30,7 @@ Gradients through(const TestShape& s, const LayerSlot* slot, bool bias = true) {
 
 LayerSlot slot_with(Method* method, std::initializer_list<Product> products) {
   LayerSlot slot;
-  for (const auto product : products) slot.use[static_cast<size_t>(product)] = {method, nullptr};
+  for (const auto product : products) slot.orders.methods[static_cast<size_t>(product)] = method;
   return slot;
 }
 
@@ -58,8 +60,8 @@ TEST(Layers, ASampleOfFixedSizeGivesTheGradientsOfWhatWasDrawn) {
     for (const auto& shape : conv_shapes()) {
       SCOPED_TRACE(testing::Message() << mode << " " << shape);
       const auto through_method = [&](Method& method) {
-        LayerSlot slot{.seed = 3};
-        for (const auto p : products) slot.use[static_cast<size_t>(p)] = {&method, nullptr};
+        LayerSlot slot{.orders = {.seed = 3}, .counts = {}};
+        for (const auto p : products) slot.orders.methods[static_cast<size_t>(p)] = &method;
         return through(shape, &slot);
       };
       const auto expected = through_method(*drawn), got = through_method(*fixed);
@@ -94,12 +96,12 @@ TEST(Layers, AFrozenWeightGetsNoGradient) {
 TEST(Layers, AFreeMixGivesEachProductItsMethod) {
   const auto exact = make_method("exact"), topk = make_method("topk_position");
   auto slot = slot_with(exact.get(), {Product::kDataGradient});
-  slot.use[static_cast<size_t>(Product::kWeightGradient)] = {topk.get(), nullptr};
+  slot.orders.methods[static_cast<size_t>(Product::kWeightGradient)] = topk.get();
   const TestShape shape{3, 9, 8, 17, 3, 2, 1};
   const auto expected = through(shape, nullptr), got = through(shape, &slot);
   EXPECT_CLOSE(got.dx, expected.dx);
   const auto o = random_operands(shape);
-  EXPECT_CLOSE(got.dw, run(topk->plan(o, Rng{}), o));
+  EXPECT_CLOSE(got.dw, run(topk->plan(o, {}), o));
 }
 
 TEST(Layers, FiniteDifferencesAgree) {
@@ -212,11 +214,36 @@ TEST(Layers, OutputsMayBeChangedInPlace) {
   changed(Linear(6, 5), at::randn({4, 6}));
 }
 
+// Of a method that looks at dY alone, and how often it is asked to.
+class AskedPruning final : public PruningMethod {
+ public:
+  int asked = 0;
+
+ private:
+  Plan prune(const Operands& o, const MethodCall&) override {
+    ++asked;
+    return counted(o.dy / (asked + 1));
+  }
+};
+
+TEST(Layers, BothGradientsOfAPassGoByOneTensor) {
+  AskedPruning method;
+  const TestShape shape{2, 3, 5, 7, 3, 1, 1};
+  const auto exact = through(shape, nullptr);
+  for (const int pass : {1, 2}) {
+    const auto slot = slot_with(&method, {Product::kDataGradient, Product::kWeightGradient});
+    const auto got = through(shape, &slot);
+    EXPECT_EQ(method.asked, pass);
+    EXPECT_CLOSE(got.dx, exact.dx / (pass + 1));
+    EXPECT_CLOSE(got.dw, exact.dw / (pass + 1));
+  }
+}
+
 TEST(Layers, UsesAreCounted) {
   const auto topk = make_method("topk_position");
   UseCount count;
-  LayerSlot slot;
-  slot.use[static_cast<size_t>(Product::kWeightGradient)] = {topk.get(), &count};
+  auto slot = slot_with(topk.get(), {Product::kWeightGradient});
+  slot.counts.use[static_cast<size_t>(Product::kWeightGradient)] = &count;
   through({2, 3, 5, 7, 3, 1, 1}, &slot);
   EXPECT_EQ(count.calls, 1);
   EXPECT_EQ(count.macs(), 2 * 7 * 3 * 9);  // one entry a plane, a patch of 3x3x3 each
@@ -238,7 +265,7 @@ std::string text_of(const LayerVariants& variants) {
 TEST(Layers, CountWhatComputesTheirProducts) {
   LayerVariants variants;
   const auto step = [&variants](auto& layer, at::Tensor x) {
-    layer->slot.variants = &variants;
+    layer->slot.counts.variants = &variants;
     layer(x).sum().backward();
     return text_of(std::exchange(variants, {}));
   };
@@ -286,7 +313,7 @@ TEST(Layers, CountEachVariantOfAProductThatChangesIts) {
   const auto pruning = make_method("stochastic_pruning:p=0.3,placement=output");
   LayerVariants variants;
   layer->slot = slot_with(pruning.get(), {Product::kDataGradient, Product::kWeightGradient});
-  layer->slot.variants = &variants;
+  layer->slot.counts.variants = &variants;
   const auto everywhere = at::ones({2, 64, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast);
   auto somewhere = at::zeros_like(everywhere);
   somewhere.slice(1, 0, 6).fill_(1);
@@ -311,7 +338,7 @@ TEST(Layers, ComputeExactGradientsOfManyZerosByTheirEntries) {
     return layer->weight.grad().clone();
   };
   LayerVariants variants;
-  layer->slot.variants = &variants;
+  layer->slot.counts.variants = &variants;
   const auto by_entries = gradient();
   EXPECT_EQ(text_of(std::exchange(variants, {})),
             "forward: Dense libtorch 1; data_gradient: Dense entries 1; "
@@ -329,8 +356,8 @@ TEST(Layers, GradientsAreCountedAsTheWeightGradientTakesThem) {
   at::Tensor open;  // where the ReLU lets the gradient of ones through
   const auto nonzero = [&](Method* method, std::initializer_list<Product> products) -> int64_t {
     layer->slot = slot_with(method, products);
-    layer->slot.norm_follows = true;
-    layer->slot.gradient = &count;
+    layer->slot.orders.norm_follows = true;
+    layer->slot.counts.gradient = &count;
     count = {};
     const auto y = layer(at::randn({2, 3, 5, 5})).relu_();
     open = y.detach() > 0;

@@ -70,7 +70,7 @@ TEST(Session, RecordingLeavesTheTrainingAsItWas) {
       session.step();
     }
     for (const auto* layer : session.network().layers()) {
-      EXPECT_EQ(layer->slot.norm_follows, layer->info.norm_follows) << layer->info.name;
+      EXPECT_EQ(layer->slot.orders.norm_follows, layer->info.norm_follows) << layer->info.name;
     }
     return session.save();
   };

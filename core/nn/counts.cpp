@@ -1,4 +1,4 @@
-#include "core/nn/slot.h"
+#include "core/nn/counts.h"
 
 #include "kernels/kernel.h"
 
@@ -18,9 +18,8 @@ void GradientCount::count(const at::Tensor& gradient) {
   entries = gradient.numel();
 }
 
-void UseCount::add(const Plan& plan, const Operands& operands) {
+void UseCount::add(const Plan& plan, const PrunedGradient& pruned, const Operands& operands) {
   ++calls;
-  const auto pruned = pruned_gradient(plan, operands);
   if (pruned.replaces) entries += static_cast<double>(operands.dy.numel());
   if (pruned.on_device.defined()) {
     macs_per_kept = static_cast<double>(macs_per_output(operands));

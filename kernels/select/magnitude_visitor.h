@@ -1,0 +1,54 @@
+// Looking at a gradient while it is written: how large it is, and pruning it by a threshold that is
+// known beforehand.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/norm/gradient_visitor.h"
+#include "kernels/rng.h"
+
+namespace approx {
+
+// What to do to a gradient: take the mean of its magnitudes, and with a threshold prune it
+// (StochasticArgs, kernels/select/pruned.h).
+struct GradientRequest {
+  at::Tensor tau = {};  // [] float, on the gradient's device; undefined: nothing is pruned
+  Rng rng = {};         // with tau only
+};
+
+// What was found, where the gradient is.
+struct SeenGradient {
+  at::Tensor mean;  // [] float, of the magnitudes before any pruning
+  at::Tensor
+      kept;  // [] int64, how many entries are not zero after it; undefined: nothing is pruned
+};
+
+// Does it, on a CPU or a GPU.
+class MagnitudeVisitor final : public GradientVisitor {
+ public:
+  explicit MagnitudeVisitor(const GradientRequest& request) : request_(request) {}
+
+  void begin(const at::Tensor& gradient, int64_t blocks) override;
+  void visit(int64_t block, int64_t first, int64_t last) override;
+  GradientLook look(const at::Tensor& gradient) override;
+
+  // Of all of the gradient, once it is written. Waits for nothing.
+  SeenGradient seen() const;
+
+ private:
+  GradientRequest request_;
+  SeenGradient on_device_;  // of a gradient on a GPU, whose kernel writes it; else undefined
+  // Of one on a CPU:
+  at::ScalarType type_ = at::kFloat;
+  void* numbers_ = nullptr;
+  int64_t count_ = 0;
+  float tau_ = 0;
+  std::vector<double> sums_;  // of magnitudes, by block
+  std::atomic<int64_t> kept_ = 0;
+};
+
+}  // namespace approx
