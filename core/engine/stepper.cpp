@@ -17,7 +17,7 @@ class SessionStepper final : public Stepper {
     if (phases) clock_.emplace();
   }
 
-  int64_t parameters() const override { return session_.parameters(); }
+  int64_t parameters() const override { return session_.network().parameter_count(); }
 
   int64_t run(int64_t steps) override {
     return with_own_errors([&] {

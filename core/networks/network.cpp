@@ -19,6 +19,25 @@ std::vector<Layer*> Network::layers() {
   return found;
 }
 
+int64_t Network::parameter_count() const {
+  int64_t count = 0;
+  for (const auto& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+int64_t Network::macs() {
+  int64_t macs = 0;
+  for (const auto* layer : layers()) macs += layer->info.macs;
+  return macs;
+}
+
+std::string Network::first_bad_parameter() const {
+  for (const auto& item : named_parameters()) {
+    if (!item.value().isfinite().all().item<bool>()) return item.key();
+  }
+  return "";
+}
+
 std::shared_ptr<Network> make_network(std::string_view text, const NetworkInput& input,
                                       uint64_t seed) {
   const Spec spec = parse_spec(text);

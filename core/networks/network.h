@@ -31,6 +31,14 @@ class Network : public torch::nn::Module {
   // Its convolutions and linear layers in the order in which they were built, which is that of the
   // forward pass, with names and indices filled in.
   std::vector<Layer*> layers();
+
+  int64_t parameter_count() const;
+
+  // Multiply-accumulates of the forward pass for one example, as layers counted them last.
+  int64_t macs();
+
+  // The first parameter that is not finite, by its name, "" when all are. Waits for the device.
+  std::string first_bad_parameter() const;
 };
 
 struct NetworkEntry : NetworkInfo {

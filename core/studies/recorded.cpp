@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "core/data/dataset.h"
+#include "core/train/operand_probe.h"
 #include "core/train/session.h"
 
 namespace approx {
@@ -48,7 +49,7 @@ std::vector<std::pair<LayerInfo, Operands>> recorded_layers(const StudyRequest& 
   }
   for (int64_t i = 0; i < steps; ++i) session.step();
   std::vector<std::pair<LayerInfo, Operands>> layers;
-  for (auto& layer : session.record()) {
+  for (auto& layer : record_exact_pass(session)) {
     if (layer.second.dy.defined()) layers.push_back(std::move(layer));
   }
   return layers;

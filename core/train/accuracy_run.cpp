@@ -10,7 +10,9 @@
 #include "core/train/checkpoint.h"
 #include "core/train/device.h"
 #include "core/train/energy.h"
+#include "core/train/evaluation.h"
 #include "core/train/learning_rate.h"
+#include "core/train/operand_probe.h"
 #include "core/train/recorder.h"
 #include "core/train/run_events.h"
 #include "core/train/session.h"
@@ -94,6 +96,7 @@ class AccuracyRun {
 
   void operator()() {
     resume();
+    evaluation_.emplace(config_, dataset_, *session_);
     send_start(*session_, dataset_, config_, sink_);
     for (const auto& event : record_.metrics) sink_(event);
     finish(train());
@@ -110,8 +113,7 @@ class AccuracyRun {
       if (agreed.save || agreed.stop) save();
       if (agreed.stop) return Ending::kInterrupted;
       const bool recorded = recorder_.due(*session_);
-      if (recorded) session_->keep_operands();
-      timed_step();
+      timed_step(recorded ? &probe_ : nullptr);
       if (recorded) save_operands();
       const int64_t done = session_->steps_done();
       const bool epoch_ends = at_end_of_epoch();
@@ -146,13 +148,13 @@ class AccuracyRun {
     return at_end_of_epoch() || session_->steps_done() % kLossEvery == 0;
   }
 
-  void timed_step() {
+  void timed_step(StepObserver* observer) {
     const auto before = RunClock::now();
     std::optional<double> density;
     if (counts_gradients()) {
-      density = session_->step_counting_gradients();
+      density = session_->step_counting_gradients(observer);
     } else {
-      session_->step();
+      session_->step(observer);
     }
     const int64_t done = session_->steps_done();
     // Where steps are only queued, their single times mean nothing: those since the device was last
@@ -191,7 +193,7 @@ class AccuracyRun {
     wait_for_device();
     read_energy(/*count=*/true);
     try {
-      recorder_.save(*session_);
+      recorder_.save(*session_, probe_.take());
     } catch (const Error& error) {
       note(fmt::format("step {} is not recorded whole: {}", session_->steps_done() - 1,
                        error.what()));
@@ -212,7 +214,9 @@ class AccuracyRun {
     report_progress(mean, epoch_ends);
   }
 
-  void diverge() { divergence_ = {session_->steps_done(), session_->first_bad_layer()}; }
+  void diverge() {
+    divergence_ = {session_->steps_done(), session_->network().first_bad_parameter()};
+  }
 
   void report_progress(double loss, bool force) {
     const auto now = RunClock::now();
@@ -281,13 +285,14 @@ class AccuracyRun {
   }
 
   double score(const char* split, const DeviceImages& images) {
-    const auto result = session_->evaluate(images);
+    const auto result = evaluation_->score(images);
     metric("accuracy", split, result.accuracy);
     metric("loss", split, result.loss);
     record_.last_accuracy = result.accuracy;
     // A loss that overflowed in evaluation alone is not a divergence of the training, but
     // parameters that are no longer numbers are.
-    if (!std::isfinite(result.loss) && !session_->first_bad_layer().empty()) diverge();
+    if (!std::isfinite(result.loss) && !session_->network().first_bad_parameter().empty())
+      diverge();
     return result.accuracy;
   }
 
@@ -410,6 +415,8 @@ class AccuracyRun {
   const RunClock::time_point began_ = RunClock::now();
   const std::shared_ptr<Collectives> ranks_;  // null: this process alone
   std::unique_ptr<Session> session_;
+  std::optional<Evaluation> evaluation_;
+  OperandProbe probe_;
   int64_t warmup_;
   bool on_cpu_;
   Recorder recorder_;

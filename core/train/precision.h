@@ -19,4 +19,17 @@ Operands in_precision(Operands operands, Precision precision);
 // TensorFloat-32. LibTorch's own default is not the same for convolutions and matrix products.
 void set_float_products(c10::Device device, Precision precision);
 
+// Autocast for the life of a scope, where the precision asks for it.
+class Autocast {
+ public:
+  Autocast(Precision precision, c10::DeviceType device);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool active_ = false;
+};
+
 }  // namespace approx

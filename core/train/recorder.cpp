@@ -28,7 +28,7 @@ bool Recorder::due(const Session& session) const {
   return every_ > 0 && (session.steps_done() + 1) % every_ == 0;
 }
 
-void Recorder::save(Session& session) const {
+void Recorder::save(const Session& session, LayerOperands kept) const {
   RecordedOperands recorded{.run_key = recording_.run_key,
                             .network = config_.network,
                             .dataset = config_.dataset,
@@ -38,7 +38,7 @@ void Recorder::save(Session& session) const {
                             .epoch = static_cast<double>(session.steps_done()) /
                                      static_cast<double>(session.steps_per_epoch())};
   int64_t position = 0;
-  for (auto& [layer, operands] : session.take_operands()) {
+  for (auto& [layer, operands] : kept) {
     recorded.position = ++position;
     if (!operands.dy.defined()) continue;  // no gradient reached it
     recorded.layer = layer;

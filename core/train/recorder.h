@@ -6,6 +6,7 @@
 
 #include "core/config/run_config.h"
 #include "core/engine/engine.h"
+#include "core/train/operand_probe.h"
 #include "core/train/session.h"
 
 namespace approx {
@@ -16,12 +17,12 @@ class Recorder {
   // recorded step, and where its products are not computed in fp32, as those of a benchmark are.
   Recorder(const Recording& recording, const RunConfig& config, const Session& session);
 
-  // Whether the next step is one to be recorded: Session::keep_operands().
+  // Whether the next step is one to be recorded, by an OperandProbe.
   bool due(const Session& session) const;
 
-  // Saves the operands of the step that was recorded last. Throws Error(kData) where a file cannot
+  // Saves the operands of the step that `session` did last. Throws Error(kData) where a file cannot
   // be written.
-  void save(Session& session) const;
+  void save(const Session& session, LayerOperands operands) const;
 
  private:
   const Recording& recording_;

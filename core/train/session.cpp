@@ -1,8 +1,6 @@
 #include "core/train/session.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
-#include <ATen/autocast_mode.h>
 
 #include "base/error.h"
 #include "core/methods/method.h"
@@ -13,6 +11,7 @@
 #include "core/nn/phases.h"
 #include "core/train/bucketed_reduction.h"
 #include "core/train/device.h"
+#include "core/train/generators.h"
 #include "core/train/learning_rate.h"
 #include "core/train/optimizer.h"
 #include "core/train/precision.h"
@@ -38,39 +37,6 @@ NetworkInput input_of(const LoadedDataset& dataset, const ImageSizes& sizes) {
   return {dataset.train.channels, sizes.height, dataset.classes};
 }
 
-// LibTorch's global generators that a training on `device` may draw from, named.
-std::vector<std::pair<std::string, at::Generator>> generators(at::Device device) {
-  std::vector<std::pair<std::string, at::Generator>> used = {
-      {"generator:cpu", at::globalContext().defaultGenerator(at::kCPU)}};
-  if (device.is_cuda()) {
-    used.emplace_back("generator:cuda", at::globalContext().defaultGenerator(device));
-  }
-  return used;
-}
-
-// Autocast for the life of a scope, where the precision asks for it.
-class Autocast {
- public:
-  Autocast(Precision precision, at::DeviceType device) : device_(device) {
-    const auto type = operand_type(precision);
-    if (type == at::kFloat) return;
-    active_ = true;
-    at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, type);
-  }
-  ~Autocast() {
-    if (!active_) return;
-    at::autocast::clear_cache();  // the weights change at the end of the step
-    at::autocast::set_autocast_enabled(device_, false);
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  at::DeviceType device_;
-  bool active_ = false;
-};
-
 }  // namespace
 
 Session::Session(const RunConfig& config, const LoadedDataset& dataset,
@@ -83,7 +49,6 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
       reduction_(std::move(reduction)) {
   check(config);
   set_float_products(device_, config.precision);
-  std::tie(mean_, scale_) = pixel_statistics(dataset, device_);
   const auto sizes = image_sizes(config.recipe, outline_of(dataset));
   const auto input = input_of(dataset, sizes);
   network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
@@ -190,60 +155,24 @@ at::Tensor Session::loss_of(const Batch& batch) {
                                 /*ignore_index=*/-100, config_.recipe.label_smoothing);
 }
 
-void Session::begin_probing() {
-  for (auto* layer : network_->layers()) layer->probing = true;
-}
-
-Session::LayerOperands Session::end_probing() {
-  LayerOperands recorded;
-  for (auto* layer : network_->layers()) {
-    auto& [info, operands] = recorded.emplace_back(layer->info, layer->probed());
-    operands.w = operands.w.clone();  // the update is about to change it in place
-    layer->probing = false;
-    layer->probe = {};
-  }
-  return recorded;
-}
-
-Session::LayerOperands Session::record() {
-  // The next step fills its slots anew, but for what the network says of a layer.
-  for (auto* layer : network_->layers()) {
-    layer->slot = {};
-    layer->slot.orders.norm_follows = layer->info.norm_follows;
-  }
-  // A forward pass in training mode moves running statistics and draws for dropout.
-  std::vector<std::pair<at::Tensor, at::Tensor>> buffers;
-  for (const auto& buffer : network_->buffers()) buffers.emplace_back(buffer, buffer.clone());
-  std::vector<std::pair<at::Generator, at::Tensor>> draws;
-  for (const auto& [name, generator] : generators(device_)) {
-    draws.emplace_back(generator, generator.get_state());
-  }
-  begin_probing();
-  loss_of(batches_.at(step_)).backward();
-  auto recorded = end_probing();
-  optimizer_->zero_grad();
-  for (const auto& [buffer, before] : buffers) buffer.copy_(before);
-  for (auto& [generator, before] : draws) generator.set_state(before);
-  return recorded;
-}
-
 Batch Session::next_batch() {
   const PhaseScope phase(Phase::kData);
   return batches_.at(step_);
 }
 
-void Session::step() {
+at::Tensor Session::next_loss() { return loss_of(batches_.at(step_)); }
+
+void Session::step(StepObserver* observer) {
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
   const double rate = learning_rate(config_.recipe, step_, steps_per_epoch());
   const auto batch = next_batch();
-  const bool keeps_operands = std::exchange(keeps_operands_, false);
   if (graphs_ != nullptr) {
-    captured_step(batch, rate, keeps_operands);
+    captured_step(batch, rate, observer);
   } else if (learning_rate_.defined()) {
-    compute(batch, learning_rate_.fill_(rate), keeps_operands);
+    compute(batch, learning_rate_.fill_(rate), observer);
   } else {
-    compute(batch, rate, keeps_operands);
+    compute(batch, rate, observer);
   }
   if (average_ != nullptr) average_->update(step_);
   if (ranks_ != nullptr) ranks_->watch();
@@ -252,28 +181,27 @@ void Session::step() {
   ++step_;
 }
 
-void Session::captured_step(const Batch& batch, double rate, bool keeps_operands) {
+void Session::captured_step(const Batch& batch, double rate, StepObserver* observer) {
   std::string why_not = layers_->waits_for();
   if (config_.graphs == GraphUse::kOn && !why_not.empty()) {
     throw usage_error("graphs = on: a step cannot be captured: {}; use graphs = auto", why_not);
   }
-  if (keeps_operands) why_not = "its operands are recorded";
+  if (observer != nullptr) why_not = "its operands are recorded";
   if (counts_gradients_) why_not = "its gradients are counted";
   graphs_->begin_step(step_, rate);
   const auto placed = graphs_->placed(batch);
-  graphs_->run({layers_->row(), placed.x.sizes().vec()}, why_not, [this, placed, keeps_operands] {
-    compute(placed, graphs_->learning_rate(), keeps_operands);
-  });
+  graphs_->run({layers_->row(), placed.x.sizes().vec()}, why_not,
+               [this, placed, observer] { compute(placed, graphs_->learning_rate(), observer); });
 }
 
-void Session::compute(const Batch& batch, const StepRate& learning_rate, bool keeps_operands) {
+void Session::compute(const Batch& batch, const StepRate& learning_rate, StepObserver* observer) {
   optimizer_->zero_grad();
   reduction_->begin_step();
-  if (keeps_operands) begin_probing();
+  if (observer != nullptr) observer->before_forward(*network_);
   const at::Tensor loss = loss_of(batch);
   if (step_loss_.defined()) step_loss_.copy_(loss.detach());
   (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
-  if (keeps_operands) operands_ = end_probing();
+  if (observer != nullptr) observer->after_backward(*network_);
   {
     const PhaseScope phase(Phase::kOptimizer);
     reduction_->reduce(parameters_);
@@ -282,61 +210,13 @@ void Session::compute(const Batch& batch, const StepRate& learning_rate, bool ke
   loss_sum_.add_(step_loss_.defined() ? step_loss_ : loss.detach());
 }
 
-std::optional<double> Session::step_counting_gradients() {
+std::optional<double> Session::step_counting_gradients(StepObserver* observer) {
   layers_->count_gradients(true);
   counts_gradients_ = true;
-  step();
+  step(observer);
   counts_gradients_ = false;
   layers_->count_gradients(false);
   return layers_->take_gradient_density();
-}
-
-at::Tensor Session::test_logits(const at::Tensor& x) {
-  auto logits = network_->forward(x).to(at::kFloat);
-  if (!config_.recipe.test_flip) return logits;
-  const auto mirrored = x.flip(3).contiguous(at::MemoryFormat::ChannelsLast);
-  return (logits + network_->forward(mirrored).to(at::kFloat)) / 2;
-}
-
-// Of exact forward passes, as an evaluation has them: a method may have trained with others. Ranks
-// all take the same images, since shares of them could differ in number.
-void Session::renew_statistics() {
-  if (std::exchange(renewed_at_, step_) == step_) return;
-  RenewedStatistics renewed(*network_);
-  EvalBatches batches(split_.train, mean_, scale_);
-  for (int64_t i = 0; i < batches.count() && renewed.seen() < config_.recipe.norm_examples; ++i) {
-    const auto x = batches.at(i).x;
-    renewed.expect(x.size(0));
-    network_->forward(x);
-  }
-}
-
-Session::Score Session::evaluate(const DeviceImages& images) {
-  const at::NoGradGuard no_grad;
-  network_->eval();
-  if (average_ != nullptr) average_->swap();
-  const Autocast autocast(config_.precision, device_.type());
-  if (config_.recipe.norm_examples > 0) renew_statistics();
-  auto correct = at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device_));
-  auto loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
-  EvalBatches batches(images, mean_, scale_, world());
-  for (int64_t i = 0; i < batches.count(); ++i) {
-    const auto [x, labels] = batches.at(i);
-    const auto logits = test_logits(x);
-    correct.add_(logits.argmax(1).eq(labels).sum());
-    loss.add_(at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum));
-  }
-  if (average_ != nullptr) average_->swap();
-  network_->train();
-  // The host is about to go by them, and waits for its own device alone.
-  correct = correct.cpu();
-  loss = loss.cpu();
-  if (ranks_ != nullptr) {
-    ranks_->sum(correct);
-    ranks_->sum(loss);
-  }
-  const auto count = static_cast<double>(images.count());
-  return {static_cast<double>(correct.item<int64_t>()) / count, loss.item<double>() / count};
 }
 
 bool Session::observe(double accuracy) { return layers_->observe(accuracy, step_); }
@@ -348,13 +228,6 @@ double Session::take_mean_loss() {
   loss_steps_ = 0;
   reduction_->check();
   return mean;
-}
-
-std::string Session::first_bad_layer() {
-  for (const auto& item : network_->named_parameters()) {
-    if (!item.value().isfinite().all().item<bool>()) return item.key();
-  }
-  return "";
 }
 
 std::vector<NamedTensor> Session::state() const {
@@ -398,7 +271,6 @@ void Session::restore(const Checkpoint& checkpoint) {
     }
     checkpoint.state.at("step").get_to(step_);
     checkpoint.state.at("loss_steps").get_to(loss_steps_);
-    renewed_at_ = -1;
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::kData, fmt::format("the checkpoint does not fit: {}", error.what()));
   }
@@ -418,18 +290,6 @@ std::vector<std::pair<std::string, double>> Session::take_densities() {
     named.emplace_back(fmt::format("{}:{}", layer, name(product)), value);
   }
   return named;
-}
-
-int64_t Session::parameters() const {
-  int64_t count = 0;
-  for (const auto& parameter : network_->parameters()) count += parameter.numel();
-  return count;
-}
-
-int64_t Session::macs() const {
-  int64_t macs = 0;
-  for (const auto* layer : network_->layers()) macs += layer->info.macs;
-  return macs;
 }
 
 }  // namespace approx

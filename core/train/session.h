@@ -11,14 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/config/catalogue.h"
 #include "core/config/run_config.h"
 #include "core/parallel/collectives.h"
 #include "core/train/batches.h"
 #include "core/train/checkpoint.h"
 #include "core/train/gradient_reduction.h"
 #include "core/train/step_graphs.h"
-#include "kernels/operands.h"
 
 namespace approx {
 
@@ -26,6 +24,14 @@ class LossScale;
 class Network;
 class ScheduledLayers;
 class WeightAverage;
+
+// Who looks at the layers while a step is computed. Such a step is not captured as a graph.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void before_forward(Network& network) = 0;
+  virtual void after_backward(Network& network) = 0;  // and before the update
+};
 
 class Session {
  public:
@@ -41,8 +47,8 @@ class Session {
   // One training step. Nothing of it waits for the device and its shapes are always the same, but
   // under methods that look how large their sample is (crs and bernoulli_crs of the size drawn, a
   // `share`). On a GPU it is the replay of a captured one (core/train/step_graphs.h), as far as the
-  // configuration and the methods allow.
-  void step();
+  // configuration and the methods allow. `observer`, where it is not null, sees the layers.
+  void step(StepObserver* observer = nullptr);
 
   // What all ranks wish to happen (GradientReduction::agree).
   Wishes agree(Wishes own) { return reduction_->agree(own); }
@@ -50,7 +56,7 @@ class Session {
   // The same step, which also counts the gradients of the convolutions' outputs as their weight
   // gradients take them: the share of all entries that are not zero; nothing for a network without
   // convolutions. Waits for the device.
-  std::optional<double> step_counting_gradients();
+  std::optional<double> step_counting_gradients(StepObserver* observer = nullptr);
 
   // Steps from now on are captured by `recorder` and replayed; on a GPU nobody need ask for it.
   void capture_steps(std::unique_ptr<StepRecorder> recorder);
@@ -59,13 +65,9 @@ class Session {
   // configuration wants none.
   std::optional<GraphReport> graph_report() const;
 
-  // Shares of correctly classified examples and mean loss over a part, in evaluation mode, by the
-  // averaged weights where the recipe has them, and by statistics of batch norms taken anew where
-  // it wants that: these stay. Of several ranks each evaluates its share.
-  struct Score {
-    double accuracy = 0, loss = 0;
-  };
-  Score evaluate(const DeviceImages& images);
+  // The loss of the next batch, by a forward pass of layers as they were told to compute last. No
+  // step of the session.
+  at::Tensor next_loss();
 
   // Tells the schedule of a held-out accuracy; whether a plateau that it waits for is reached.
   bool observe(double accuracy);
@@ -76,23 +78,6 @@ class Session {
   // Nanoseconds that steps have waited for photographs since the last call; nothing for images that
   // are always there.
   std::optional<int64_t> take_data_wait_ns() { return batches_.take_wait_ns(); }
-
-  // The first layer with a parameter that is not finite, "" when all are.
-  std::string first_bad_layer();
-
-  // The operands of every layer, in the order of the forward pass. dY is undefined for a layer that
-  // no gradient reached.
-  using LayerOperands = std::vector<std::pair<LayerInfo, Operands>>;
-
-  // Those of a forward and backward pass of the next batch, in which nothing is approximated and
-  // after which the session is what it was before: nothing is updated, running statistics of norms
-  // and the draws of dropout neither.
-  LayerOperands record();
-
-  // The next step keeps those that it has, approximated as it is, and is otherwise the same step;
-  // take_operands() hands them out, w as it was before the step's update.
-  void keep_operands() { keeps_operands_ = true; }
-  LayerOperands take_operands() { return std::exchange(operands_, {}); }
 
   // Everything that steps change, so that a session restored from it goes on bit for bit: weights,
   // update rule, averages, what layers counted and methods remember, LibTorch's generators. Order
@@ -113,11 +98,10 @@ class Session {
   int64_t total_steps() const { return approx::total_steps(config_.recipe, steps_per_epoch()); }
   int64_t period() const { return period_; }
   double approximated_share() const { return approximated_share_; }
-  int64_t parameters() const;
-  int64_t macs() const;  // of the forward pass for one example
   const Split& split() const { return split_; }
-  Network& network() { return *network_; }
-  Collectives* ranks() const { return ranks_.get(); }  // null: this process alone
+  Network& network() const { return *network_; }
+  WeightAverage* average() const { return average_.get(); }  // null: none
+  Collectives* ranks() const { return ranks_.get(); }        // null: this process alone
   std::vector<Json> layer_events() const;  // of several ranks, of this one's share of the images
 
   // "<layer>:<product>" and the share of entries that stayed of its pruned gradients since the last
@@ -128,16 +112,11 @@ class Session {
   std::unique_ptr<GradientReduction> make_reduction() const;
   void open_graphs(bool reduced_by_others);
   Batch next_batch();
-  void captured_step(const Batch& batch, double learning_rate, bool keeps_operands);
+  void captured_step(const Batch& batch, double learning_rate, StepObserver* observer);
   // All of a step that a graph may have in it: forward and backward pass, update, sum of the
   // losses.
-  void compute(const Batch& batch, const StepRate& learning_rate, bool keeps_operands);
+  void compute(const Batch& batch, const StepRate& learning_rate, StepObserver* observer);
   at::Tensor loss_of(const Batch& batch);
-  at::Tensor test_logits(const at::Tensor& x);
-  void renew_statistics();  // unless they are of the weights of now
-  // Layers note their operands from the one to the other.
-  void begin_probing();
-  LayerOperands end_probing();
   // The tensors that steps change in place, named.
   std::vector<NamedTensor> state() const;
 
@@ -148,7 +127,6 @@ class Session {
   at::Device device_;
   Split split_;
   Batches batches_;
-  at::Tensor mean_, scale_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<ScheduledLayers> layers_;
   std::vector<NamedTensor> parameters_;
@@ -163,13 +141,10 @@ class Session {
   at::Tensor step_loss_;                    // of several ranks: their mean
   int64_t loss_steps_ = 0;
   int64_t step_ = 0;
-  int64_t renewed_at_ = -1;  // the step whose weights the norms' statistics were last taken anew of
   int64_t period_ = 1;
   double approximated_share_ = 0;
-  int64_t own_steps_ = 0;        // of those, by this object
-  bool keeps_operands_ = false;  // the next step does
+  int64_t own_steps_ = 0;  // of those, by this object
   bool counts_gradients_ = false;
-  LayerOperands operands_;  // of the last step that did
 };
 
 }  // namespace approx

@@ -199,7 +199,8 @@ class TimingRun {
     const auto unlike = captured_unlike(dense_->graph_report(), approx_->graph_report());
     if (unlike) taints.push_back(*unlike);
     if (!taints.empty()) event["taint"] = taints;
-    if (diverged) put_divergence(event, {approx_->steps_done(), approx_->first_bad_layer()});
+    if (diverged)
+      put_divergence(event, {approx_->steps_done(), approx_->network().first_bad_parameter()});
     sink_(event);
   }
 

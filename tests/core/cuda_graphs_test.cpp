@@ -8,6 +8,7 @@
 
 #include "core/config/named_schedule.h"
 #include "core/train/device.h"
+#include "core/train/evaluation.h"
 #include "core/train/session.h"
 #include "core/train/step_recorder.h"
 #include "kernels/library.h"
@@ -70,7 +71,7 @@ Training train(const RunConfig& config) {
     // Looked at in between, as runs do.
     if (step == 9) {
       session.step_counting_gradients();
-      training.loss = session.evaluate(session.split().test).loss;
+      training.loss = Evaluation(config, dataset, session).score(session.split().test).loss;
     } else {
       session.step();
     }

@@ -11,6 +11,7 @@
 #include "core/engine/roofline.h"
 #include "core/nn/kept_before.h"
 #include "core/train/device.h"
+#include "core/train/evaluation.h"
 #include "core/train/gpu_monitor.h"
 #include "core/train/precision.h"
 #include "core/train/session.h"
@@ -645,7 +646,8 @@ TEST(Cuda, ATrainingStepRuns) {
     Session session(config, dataset);
     for (int64_t i = 0; i < 30; ++i) session.step();
     EXPECT_LT(session.take_mean_loss(), 1.0) << method;
-    EXPECT_GT(session.evaluate(session.split().test).accuracy, 0.9) << method;
+    Evaluation evaluation(config, dataset, session);
+    EXPECT_GT(evaluation.score(session.split().test).accuracy, 0.9) << method;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/config/named_schedule.h"
 #include "core/train/device.h"
+#include "core/train/evaluation.h"
 #include "core/train/session.h"
 #include "tests/parallel_checks/checks.h"
 #include "tests/testing.h"
@@ -32,7 +33,7 @@ int64_t replayed(const RunConfig& config, const std::shared_ptr<Collectives>& ra
     session.step();
   }
   session.take_mean_loss();
-  const auto score = session.evaluate(session.split().test);
+  const auto score = Evaluation(config, dataset, session).score(session.split().test);
   expect(score.accuracy > 0.6, fmt::format("it learns: {}", score.accuracy));
   expect(!session.layer_events().empty(), "it counts");
   const auto report = session.graph_report();

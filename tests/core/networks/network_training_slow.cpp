@@ -121,7 +121,7 @@ TEST_P(NetworkTraining, TakesAStepUnderEveryMethod) {
     session.step();
     EXPECT_TRUE(std::isfinite(session.take_mean_loss()));
     if (!may_overflow(parse_spec(text).name, session.network().layers().size())) {
-      EXPECT_EQ(session.first_bad_layer(), "");
+      EXPECT_EQ(session.network().first_bad_parameter(), "");
     }
     bool moved = false;
     for (size_t i = 0; i < parameters.size() && !moved; ++i) {

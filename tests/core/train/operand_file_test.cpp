@@ -10,6 +10,7 @@
 
 #include "core/engine/kernel_cases.h"
 #include "core/train/accuracy_run.h"
+#include "core/train/operand_probe.h"
 #include "core/train/session.h"
 #include "core/train/tensor_file.h"
 #include "tests/core/train/toy_run.h"
@@ -316,15 +317,15 @@ TEST(Recorder, AFolderThatCannotBeWrittenIsNotedAndCostsNoRun) {
 // What a step leaves to be recorded, in files.
 std::vector<std::string> record_a_step(Session& session, const RunConfig& config,
                                        const std::string& folder) {
-  session.keep_operands();
-  session.step();
+  OperandProbe probe;
+  session.step(&probe);
   RecordedOperands recorded{.run_key = std::string(64, 'a'),
                             .network = config.network,
                             .dataset = config.dataset,
                             .method = config.method,
                             .seed = config.seed,
                             .step = session.steps_done() - 1};
-  for (auto& [layer, operands] : session.take_operands()) {
+  for (auto& [layer, operands] : probe.take()) {
     recorded.layer = layer;
     recorded.operands = operands;
     save_operands(folder, recorded);
@@ -391,7 +392,7 @@ TEST(Recorder, WeightsAreThoseThatTheStepUsed) {
   Session session(config, recorded_data());
   session.step();
   std::vector<at::Tensor> before;
-  for (const auto& [layer, operands] : session.record()) before.push_back(operands.w);
+  for (const auto& [layer, operands] : record_exact_pass(session)) before.push_back(operands.w);
   const auto files = record_a_step(session, config, folder.path());
   ASSERT_EQ(files.size(), before.size());
   for (size_t i = 0; i < files.size(); ++i) {

@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "core/config/named_schedule.h"
+#include "core/networks/network.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/device.h"
+#include "core/train/evaluation.h"
 #include "core/train/session.h"
 #include "tests/testing.h"
 
@@ -318,7 +320,8 @@ TEST_F(PhotoBatches, SessionsRefuseSizesThatTheirNetworkCannotTake) {
   config.network = "resnet14";
   const Session session(config, dataset_);
   config.recipe.eval_size = 0;
-  EXPECT_EQ(session.macs(), Session(config, dataset_).macs()) << "those of the training size";
+  EXPECT_EQ(session.network().macs(), Session(config, dataset_).network().macs())
+      << "those of the training size";
 }
 
 TEST_F(PhotoBatches, RunsLearnAndTellHowLongTheyWaited) {
@@ -381,7 +384,8 @@ TEST_F(PhotoBatches, ADamagedPhotographEndsTheRunWithItsName) {
   EXPECT_THROW(open_packed(folder_ / "photos.packed", /*verify=*/true), Error);
   const auto damaged = open_packed(folder_ / "photos.packed", /*verify=*/false);
   Session session(photo_config(), damaged);
-  const auto message = data_error_of([&] { session.evaluate(session.split().test); });
+  Evaluation evaluation(photo_config(), damaged, session);
+  const auto message = data_error_of([&] { evaluation.score(session.split().test); });
   EXPECT_NE(message.find("photos.packed: test image "), std::string::npos) << message;
 }
 

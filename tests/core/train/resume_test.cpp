@@ -8,6 +8,7 @@
 #include "core/networks/network.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/checkpoint.h"
+#include "core/train/evaluation.h"
 #include "core/train/session.h"
 #include "tests/core/train/toy_run.h"
 #include "tests/testing.h"
@@ -29,11 +30,12 @@ RunConfig resumed_config(const std::string& method) {
 std::string state_hash(const Session& session) { return sha256_hex(encode(session.save())); }
 
 // Trains so many steps with the evaluations of a run every seventh.
-void train(Session& session, int64_t steps) {
+void train(Session& session, const RunConfig& config, int64_t steps) {
+  Evaluation evaluation(config, dataset(), session);
   for (int64_t i = 0; i < steps; ++i) {
     session.step();
     if (session.steps_done() % 7 != 0) continue;
-    session.observe(session.evaluate(session.split().holdout).accuracy);
+    session.observe(evaluation.score(session.split().holdout).accuracy);
     session.take_densities();
   }
 }
@@ -41,27 +43,27 @@ void train(Session& session, int64_t steps) {
 void expect_same_end(const RunConfig& config) {
   constexpr int64_t kSteps = 20;
   Session straight(config, dataset());
-  train(straight, kSteps);
+  train(straight, config, kSteps);
   const std::string wanted = state_hash(straight);
   for (const int64_t stop : {0, 1, 7, 12, 19}) {
     std::string bytes;
     {
       Session first(config, dataset());
-      train(first, stop);
+      train(first, config, stop);
       bytes = encode(first.save());
       first.step();  // what is done after it was saved is lost
     }
     Session second(config, dataset());
     second.restore(decode(bytes));
     EXPECT_EQ(second.steps_done(), stop);
-    train(second, kSteps - stop);
+    train(second, config, kSteps - stop);
     EXPECT_EQ(state_hash(second), wanted) << "stopped after step " << stop;
     EXPECT_EQ(Json(second.layer_events()), Json(straight.layer_events()));
   }
   auto other = config;
   other.seed = 1;
   Session different(other, dataset());
-  train(different, kSteps);
+  train(different, other, kSteps);
   EXPECT_NE(state_hash(different), wanted) << "the test could not fail";
 }
 

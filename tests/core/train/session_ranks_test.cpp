@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/train/evaluation.h"
 #include "core/train/session.h"
 #include "tests/core/parallel/as_on_device.h"
 #include "tests/core/parallel/thread_collectives.h"
@@ -36,7 +37,7 @@ void expect_ranks_train_as_one(const RunConfig& config) {
   const auto before = weights_of(alone);
   for (int step = 0; step < 20; ++step) alone.step();
   const double loss = alone.take_mean_loss();
-  const auto score = alone.evaluate(alone.split().test);
+  const auto score = Evaluation(config, dataset, alone).score(alone.split().test);
   std::vector<at::Tensor> weights(2);
   as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
     const auto own = session_of(config, dataset, ranks);
@@ -44,7 +45,7 @@ void expect_ranks_train_as_one(const RunConfig& config) {
     for (int step = 0; step < 20; ++step) session.step();
     weights[static_cast<size_t>(ranks->world().rank)] = weights_of(session);
     EXPECT_NEAR(session.take_mean_loss(), loss, 1e-5);
-    const auto found = session.evaluate(session.split().test);
+    const auto found = Evaluation(config, dataset, session).score(session.split().test);
     EXPECT_NEAR(found.accuracy, score.accuracy, 1e-3);
     EXPECT_NEAR(found.loss, score.loss, 1e-3);
   });

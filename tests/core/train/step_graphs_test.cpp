@@ -9,6 +9,7 @@
 
 #include "core/config/named_schedule.h"
 #include "core/networks/network.h"
+#include "core/train/operand_probe.h"
 #include "core/train/run_events.h"
 #include "core/train/scheduled_layers.h"
 #include "core/train/session.h"
@@ -389,9 +390,9 @@ TEST(StepGraphs, ARunSaysHowItsStepsWereDone) {
   session.capture_steps(std::make_unique<RepeatingRecorder>(seen));
   for (int step = 0; step < 6; ++step) session.step();
   session.step_counting_gradients();
-  session.keep_operands();
-  session.step();
-  EXPECT_FALSE(session.take_operands().empty());
+  OperandProbe probe;
+  session.step(&probe);
+  EXPECT_FALSE(probe.take().empty());
   ask();
   const auto crs = library_methods().method_params("crs").full_text();
   EXPECT_EQ(

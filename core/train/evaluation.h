@@ -1,0 +1,40 @@
+// How well a network in training classifies a part of its data set.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "core/config/run_config.h"
+#include "core/train/batches.h"
+#include "core/train/session.h"
+
+namespace approx {
+
+// Shares of correctly classified examples, and the mean loss.
+struct Score {
+  double accuracy = 0, loss = 0;
+};
+
+class Evaluation {
+ public:
+  // Of the network of `session`, which was made of the same configuration and data set and must
+  // outlive this. After Session::restore make another one.
+  Evaluation(const RunConfig& config, const LoadedDataset& dataset, Session& session);
+
+  // Of a part, in evaluation mode, by the averaged weights where the recipe has them, and by
+  // statistics of batch norms taken anew where it wants that: these stay. Of several ranks, which
+  // all must call this, each evaluates its share. Waits for the device.
+  Score score(const DeviceImages& images);
+
+ private:
+  at::Tensor logits(const at::Tensor& x);
+  void renew_statistics();  // unless they are of the weights of now
+
+  RunConfig config_;
+  Session& session_;
+  at::Tensor mean_, scale_;
+  int64_t renewed_at_ = -1;  // the step whose weights the norms' statistics were last taken anew of
+};
+
+}  // namespace approx
