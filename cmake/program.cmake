@@ -5,7 +5,7 @@
 # program: it knows them without opening the library.
 function(approx_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "IN_BOTH;IN_LIBRARY;IN_PROGRAM")
-  add_library(${name}_library SHARED ${CMAKE_SOURCE_DIR}/core/engine/source.cpp)
+  add_library(${name}_library SHARED ${CMAKE_SOURCE_DIR}/core/library/source.cpp)
   set_target_properties(${name}_library PROPERTIES OUTPUT_NAME ${name})
   add_dependencies(${name}_library approx_build_info)
   target_include_directories(${name}_library PRIVATE ${CMAKE_BINARY_DIR})

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "core/config/named_schedule.h"
-#include "core/engine/cold.h"
-#include "core/engine/roofline.h"
+#include "core/library/cold.h"
+#include "core/library/roofline.h"
 #include "core/nn/kept_before.h"
 #include "core/train/device.h"
 #include "core/train/evaluation.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/engine/kernel_cases.h"
+#include "core/library/kernel_cases.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/operand_probe.h"
 #include "core/train/session.h"

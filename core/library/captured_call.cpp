@@ -1,4 +1,4 @@
-#include "core/engine/captured_call.h"
+#include "core/library/captured_call.h"
 
 #include <exception>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "core/engine/roofline.h"
+#include "core/library/roofline.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "core/engine/cold.h"
+#include "core/library/cold.h"
 #include "core/train/device.h"
 #include "core/train/machine_probe.h"
 #include "core/train/precision.h"

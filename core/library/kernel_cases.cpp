@@ -1,4 +1,4 @@
-#include "core/engine/kernel_cases.h"
+#include "core/library/kernel_cases.h"
 
 #include <ATen/ATen.h>
 
@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "core/engine/captured_call.h"
-#include "core/engine/cold.h"
-#include "core/engine/library_errors.h"
+#include "core/library/captured_call.h"
+#include "core/library/cold.h"
+#include "core/library/library_errors.h"
 #include "core/methods/method.h"
 #include "core/nn/kept_before.h"
 #include "core/nn/layers.h"

@@ -1,8 +1,8 @@
-#include "core/engine/stepper.h"
+#include "core/library/stepper.h"
 
 #include <optional>
 
-#include "core/engine/library_errors.h"
+#include "core/library/library_errors.h"
 #include "core/nn/phases.h"
 #include "core/train/run_events.h"
 #include "core/train/session.h"

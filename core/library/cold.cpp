@@ -1,4 +1,4 @@
-#include "core/engine/cold.h"
+#include "core/library/cold.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/count_nonzero.h>

@@ -1,4 +1,4 @@
-#include "core/engine/kernel_cases.h"
+#include "core/library/kernel_cases.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -8,9 +8,9 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "core/engine/captured_call.h"
-#include "core/engine/cold.h"
-#include "core/engine/roofline.h"
+#include "core/library/captured_call.h"
+#include "core/library/cold.h"
+#include "core/library/roofline.h"
 
 namespace approx {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/engine/rule_cases.h"
+#include "core/library/rule_cases.h"
 
 #include <ATen/ATen.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "core/engine/kernel_cases.h"
-#include "core/engine/library_errors.h"
+#include "core/library/kernel_cases.h"
+#include "core/library/library_errors.h"
 #include "core/train/device.h"
 #include "kernels/kernel.h"
 

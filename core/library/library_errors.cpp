@@ -1,4 +1,4 @@
-#include "core/engine/library_errors.h"
+#include "core/library/library_errors.h"
 
 #include <string>
 #include <string_view>
