@@ -17,10 +17,10 @@
 #include "core/data/dataset.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/files.h"
+#include "results/records/stored_items.h"
+#include "results/records/stored_plans.h"
 #include "results/render/text_table.h"
 #include "results/render/verdict.h"
-#include "results/reports/stored_items.h"
-#include "results/reports/stored_plans.h"
 
 namespace approx {
 namespace {

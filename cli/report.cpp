@@ -14,11 +14,11 @@
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/experiment/experiment.h"
+#include "results/records/stored_items.h"
 #include "results/reports/compare.h"
 #include "results/reports/main_table.h"
 #include "results/reports/page.h"
 #include "results/reports/paper_figure.h"
-#include "results/reports/stored_items.h"
 
 namespace approx {
 namespace {

@@ -19,7 +19,7 @@ struct BenchPlace {
 };
 
 // What a row, and the environment that the store keeps of a benchmark, say of a GPU's L2
-// (results/reports/memory_limit.h); null where it was not measured.
+// (results/rows/memory_limit.h); null where it was not measured.
 Json l2_json(const Roofline& roofline);
 
 // Rows as docs/events.md says ("kernel"). The exact paths are timed side by side, and the fastest

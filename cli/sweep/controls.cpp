@@ -8,7 +8,7 @@
 #include "cli/text.h"
 #include "core/config/dense.h"
 #include "core/experiment/iso_time.h"
-#include "results/reports/notes.h"
+#include "results/rows/notes.h"
 
 namespace approx {
 namespace {

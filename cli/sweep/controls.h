@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/experiment/experiment.h"
-#include "results/reports/stored_items.h"
+#include "results/records/stored_items.h"
 
 namespace approx {
 

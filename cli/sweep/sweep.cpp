@@ -24,8 +24,8 @@
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
 #include "core/experiment/tuning.h"
-#include "results/reports/members.h"
-#include "results/reports/stored_items.h"
+#include "results/records/members.h"
+#include "results/records/stored_items.h"
 #include "results/store/held_out.h"
 
 namespace approx {

@@ -11,10 +11,10 @@
 #include "base/numbers.h"
 #include "results/render/column.h"
 #include "results/reports/report.h"
-#include "results/reports/row_columns.h"
-#include "results/reports/rows.h"
-#include "results/reports/same_time.h"
-#include "results/reports/target_rows.h"
+#include "results/rows/row_columns.h"
+#include "results/rows/rows.h"
+#include "results/rows/same_time.h"
+#include "results/rows/target_rows.h"
 #include "results/stats/stats.h"
 
 namespace approx {

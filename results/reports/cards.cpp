@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "core/config/catalogue.h"
 #include "results/render/column.h"
-#include "results/reports/kernel_lines.h"
 #include "results/reports/report.h"
-#include "results/reports/rows.h"
-#include "results/reports/target_rows.h"
+#include "results/rows/kernel_lines.h"
+#include "results/rows/rows.h"
+#include "results/rows/target_rows.h"
 
 namespace approx {
 namespace {

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "results/reports/kernel_lines.h"
+#include "results/records/sound_numbers.h"
 #include "results/reports/report.h"
-#include "results/reports/row_columns.h"
-#include "results/reports/rows.h"
-#include "results/reports/sound_numbers.h"
-#include "results/reports/target_rows.h"
+#include "results/rows/kernel_lines.h"
+#include "results/rows/row_columns.h"
+#include "results/rows/rows.h"
+#include "results/rows/target_rows.h"
 
 namespace approx {
 namespace {

@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "results/records/contents.h"
+#include "results/records/sound_numbers.h"
 #include "results/render/column.h"
-#include "results/reports/contents.h"
-#include "results/reports/kernel_lines.h"
-#include "results/reports/rows.h"
-#include "results/reports/sound_numbers.h"
+#include "results/rows/kernel_lines.h"
+#include "results/rows/rows.h"
 #include "results/stats/stats.h"
 
 namespace approx {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "results/render/table.h"
-#include "results/reports/options.h"
+#include "results/rows/options.h"
 
 namespace approx {
 

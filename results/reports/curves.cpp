@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "results/reports/report.h"
-#include "results/reports/row_columns.h"
+#include "results/rows/row_columns.h"
 
 namespace approx {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "results/render/table.h"
-#include "results/reports/options.h"
-#include "results/reports/rows.h"
+#include "results/rows/options.h"
+#include "results/rows/rows.h"
 
 namespace approx {
 

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "results/reports/kernel_lines.h"
 #include "results/reports/report.h"
+#include "results/rows/kernel_lines.h"
 #include "results/store/database.h"
 
 namespace approx {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "results/reports/report.h"
-#include "results/reports/row_columns.h"
-#include "results/reports/rows.h"
+#include "results/rows/row_columns.h"
+#include "results/rows/rows.h"
 
 namespace approx {
 namespace {

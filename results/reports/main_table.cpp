@@ -4,9 +4,9 @@
 #include <set>
 
 #include "results/reports/report.h"
-#include "results/reports/row_columns.h"
-#include "results/reports/rows.h"
-#include "results/reports/target_rows.h"
+#include "results/rows/row_columns.h"
+#include "results/rows/rows.h"
+#include "results/rows/target_rows.h"
 
 namespace approx {
 namespace {

@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "core/experiment/files.h"
+#include "results/records/stored_items.h"
+#include "results/records/stored_plans.h"
 #include "results/render/html.h"
 #include "results/reports/paper_figure.h"
 #include "results/reports/provenance.h"
 #include "results/reports/report.h"
-#include "results/reports/stored_items.h"
-#include "results/reports/stored_plans.h"
 
 namespace approx {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "results/reports/options.h"
+#include "results/rows/options.h"
 
 namespace approx {
 

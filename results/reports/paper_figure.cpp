@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "core/experiment/files.h"
+#include "results/papers/kernels.h"
+#include "results/papers/table.h"
+#include "results/records/members.h"
 #include "results/reports/curves.h"
-#include "results/reports/members.h"
-#include "results/reports/paper_kernels.h"
-#include "results/reports/paper_report.h"
 #include "results/reports/pareto.h"
 #include "results/reports/schedule_picture.h"
 

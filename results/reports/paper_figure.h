@@ -6,10 +6,10 @@
 
 #include "core/config/catalogue.h"
 #include "core/experiment/experiment.h"
+#include "results/records/stored_items.h"
+#include "results/records/stored_plans.h"
 #include "results/render/table.h"
-#include "results/reports/options.h"
-#include "results/reports/stored_items.h"
-#include "results/reports/stored_plans.h"
+#include "results/rows/options.h"
 
 namespace approx {
 

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "results/reports/report.h"
-#include "results/reports/row_columns.h"
-#include "results/reports/target_rows.h"
+#include "results/rows/row_columns.h"
+#include "results/rows/target_rows.h"
 #include "results/stats/pareto.h"
 
 namespace approx {

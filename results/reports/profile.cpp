@@ -7,8 +7,8 @@
 
 #include "results/render/column.h"
 #include "results/reports/report.h"
-#include "results/reports/rows.h"
-#include "results/reports/target_rows.h"
+#include "results/rows/rows.h"
+#include "results/rows/target_rows.h"
 #include "results/stats/profile.h"
 
 namespace approx {

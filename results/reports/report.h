@@ -12,7 +12,7 @@
 
 #include "base/registry.h"
 #include "results/render/table.h"
-#include "results/reports/options.h"
+#include "results/rows/options.h"
 
 namespace approx {
 

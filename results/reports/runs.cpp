@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "results/records/contents.h"
 #include "results/render/column.h"
-#include "results/reports/contents.h"
 #include "results/reports/report.h"
 #include "results/store/database.h"
 

@@ -6,8 +6,8 @@
 
 #include "results/reports/layers.h"
 #include "results/reports/report.h"
-#include "results/reports/row_columns.h"
-#include "results/reports/rows.h"
+#include "results/rows/row_columns.h"
+#include "results/rows/rows.h"
 
 namespace approx {
 namespace {

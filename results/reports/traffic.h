@@ -4,7 +4,7 @@
 #include <string>
 
 #include "results/render/table.h"
-#include "results/reports/options.h"
+#include "results/rows/options.h"
 
 namespace approx {
 

@@ -28,7 +28,7 @@ def check(what, write):
 
 
 def check_footnotes():
-    with open(os.path.join(DOCS, "../results/reports/notes.cpp"), encoding="utf-8") as source:
+    with open(os.path.join(DOCS, "../results/rows/notes.cpp"), encoding="utf-8") as source:
         names = re.findall(r'"([^"]+)"', re.search(r"kNoteNames\[kNotes\] = \{(.*?)\};",
                                                    source.read(), re.S)[1])
     with open(os.path.join(DOCS, "reading-tables.md"), encoding="utf-8") as page:

@@ -10,11 +10,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "results/records/stored_items.h"
 #include "results/render/table.h"
 #include "results/reports/compare.h"
 #include "results/reports/export.h"
 #include "results/reports/report.h"
-#include "results/reports/stored_items.h"
 #include "results/reports/sweep_status.h"
 #include "results/store/maintenance.h"
 #include "results/store/merge.h"

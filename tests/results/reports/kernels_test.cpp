@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "results/reports/compare.h"
-#include "results/reports/kernel_lines.h"
+#include "results/rows/kernel_lines.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "results/records/stored_items.h"
 #include "results/reports/advice.h"
 #include "results/reports/compare.h"
 #include "results/reports/curves.h"
@@ -18,7 +19,6 @@
 #include "results/reports/profile.h"
 #include "results/reports/run_details.h"
 #include "results/reports/runs.h"
-#include "results/reports/stored_items.h"
 #include "results/reports/tta.h"
 #include "results/stats/stats.h"
 #include "results/store/database.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "results/reports/rows.h"
+#include "results/rows/rows.h"
 #include "results/store/database.h"
 #include "results/store/maintenance.h"
 #include "tests/results/filled_store.h"

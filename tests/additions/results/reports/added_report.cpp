@@ -1,7 +1,7 @@
 // added-report: how many seeds of each method are finished.
 #include "results/render/column.h"
 #include "results/reports/report.h"
-#include "results/reports/rows.h"
+#include "results/rows/rows.h"
 
 namespace approx {
 namespace {

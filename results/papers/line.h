@@ -1,0 +1,38 @@
+// A number of a paper beside ours: what every table of a paper's item says to programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/experiment/experiment.h"
+#include "results/papers/judge.h"
+#include "results/render/column.h"
+
+namespace approx {
+
+struct PaperLine {
+  std::string item;
+  Scale scale = Scale::kFull;
+  std::string row, column;               // labels
+  const ReportedValue* value = nullptr;  // nullptr for an item that prints no numbers
+  ReportedNumber number;                 // of the value, at that row and column
+  Measured measured;
+  Judgement judgement;
+  std::string notes;  // what ours must be read with
+};
+
+// For programs alone; people see such lines in the paper's layout.
+Columns<PaperLine> paper_columns();
+
+// "Table 5 (reduced scale)".
+std::string item_title(const Experiment& shown);
+
+// In what the item departs from its full setting, what the paper finds, and remarks on its numbers.
+std::vector<std::string> finding_notes(const Experiment& layout, const Experiment& shown);
+
+// An empty table of that title.
+Table paper_table(std::string title);
+
+void add_notes(Table& table, const std::vector<std::string>& notes);
+
+}  // namespace approx

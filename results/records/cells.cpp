@@ -1,0 +1,389 @@
+#include "results/records/cells.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "results/records/earlier_versions.h"
+#include "results/records/sound_numbers.h"
+
+namespace approx {
+namespace {
+
+// With settings that take no part at their defaults. What this program does not read stays as it
+// is.
+Json in_effect(Json recipe) {
+  try {
+    const Json canonical_recipe = canonical(recipe.get<Recipe>());
+    for (auto& [key, value] : recipe.items()) {
+      if (canonical_recipe.contains(key)) value = canonical_recipe[key];
+    }
+  } catch (const Error&) {
+  }
+  return recipe;
+}
+
+// Recipes are JSON objects; anything else stands for itself.
+void add_recipe(const std::string& recipe, Settings& settings) {
+  Json json = Json::parse(recipe, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    settings.emplace_back("recipe", recipe);
+    return;
+  }
+  json = in_effect(std::move(json));
+  for (const auto& [key, value] : json.items()) {
+    settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
+// What of a cell becomes its settings, as texts.
+struct CellTexts {
+  std::string split, train_examples, train_subset, batch_size, precision, threads, device, ranks,
+      norm_statistics, operators, graphs, kernel_rules, recipe;
+};
+
+// A stored schedule in the spelling of now, where this program reads it.
+std::string respelled_schedule(const std::string& stored) {
+  try {
+    return schedule_text(Json::parse(stored).get<std::vector<Rule>>());
+  } catch (const Error&) {
+    return stored;
+  } catch (const Json::exception&) {
+    return stored;
+  }
+}
+
+// In the order in which tables name them.
+Settings settings_of(const CellTexts& cell) {
+  Settings settings = {{"split", cell.split}, {"train_examples", cell.train_examples}};
+  if (cell.train_examples != "0") settings.emplace_back("train_subset", cell.train_subset);
+  settings.insert(settings.end(), {{"batch_size", cell.batch_size},
+                                   {"precision", cell.precision},
+                                   {"threads", cell.threads},
+                                   {"device", cell.device}});
+  // Of what came later the default is not named.
+  if (cell.ranks != "1") {
+    settings.emplace_back("ranks", cell.ranks);
+    settings.emplace_back("norm_statistics", cell.norm_statistics);
+  }
+  if (cell.operators != name(OperatorSet::kBest))
+    settings.emplace_back("operators", cell.operators);
+  if (cell.graphs == name(GraphUse::kOff) && cell.device == name(DeviceKind::kCuda)) {
+    settings.emplace_back("graphs", cell.graphs);
+  }
+  const auto rules = kernel_rules_label(cell.kernel_rules);
+  if (!rules.empty()) settings.emplace_back("kernel_rules", rules);
+  add_recipe(cell.recipe, settings);
+  return settings;
+}
+
+// An item chooses its rates also where another's runs are its own.
+void see_tuned(const Experiment& item, const Members& members, std::map<int64_t, Cell>& cells) {
+  if (!item.tuning) return;
+  for (auto& [id, cell] : cells) {
+    const auto member = members.find(cell.run_key);
+    if (member != members.end()) cell.tuned |= member->second->tuned;
+  }
+}
+
+// Gives a cell that an item plans the labels and the place that it has there.
+void place_in(const Experiment& item, const PlannedRun& run, Cell& cell) {
+  cell.planned = true;
+  cell.method_label = run.method_label, cell.schedule_label = run.schedule_label;
+  cell.network_label = run.network_label;
+  cell.order = {0, &run - item.runs().data()};
+  cell.target.reset();
+  if (item.target) cell.target = item.target->value;
+}
+
+// The rate of a tuned experiment belongs to the row, like its method: rows with rates of their own
+// are compared. That goes for all seeds of such a row, of whatever experiment.
+void state_settings(std::map<int64_t, Cell>& cells) {
+  using Trained = std::tuple<std::string, std::string, Settings, std::string, std::string>;
+  const auto trained = [](const Cell& cell) {
+    return Trained{cell.network, cell.dataset, cell.settings, cell.schedule, cell.method};
+  };
+  std::set<Trained> tuned;
+  for (const auto& [id, cell] : cells) {
+    if (cell.tuned) tuned.insert(trained(cell));
+  }
+  for (auto& [id, cell] : cells) {
+    cell.tuned = tuned.contains(trained(cell));
+    for (const auto& [key, value] : cell.settings) {
+      if (cell.must_equal(key)) cell.setting += key + "=" + value + ";";
+    }
+  }
+}
+
+// A cell as it stands in the row of a query, but for its runs.
+Cell cell_of(SQLite::Statement& row) {
+  Cell cell;
+  cell.cell_id = integer_at(row, "cell_id");
+  cell.run_key = text_at(row, "run_key");
+  cell.purpose = text_at(row, "purpose");
+  cell.method = without_signs_of_zeros(text_at(row, "method"));
+  cell.schedule = respelled_schedule(text_at(row, "schedule"));
+  cell.network = text_at(row, "network");
+  cell.dataset = text_at(row, "dataset");
+  cell.seed = integer_at(row, "seed");
+  cell.split = text_at(row, "split");
+  cell.recipe = text_at(row, "recipe");
+  cell.written = cell.recipe + text_at(row, "schedule") + text_at(row, "method");
+  cell.batch_size = integer_at(row, "batch_size");
+  cell.timed_against = text_at(row, "timed_against");
+  cell.blocks = text_at(row, "blocks");
+  cell.stop_at = row.getColumn("stop_at").getDouble();
+  cell.stock = text_at(row, "operators") == name(OperatorSet::kLibrary);
+  cell.settings = settings_of({.split = cell.split,
+                               .train_examples = text_at(row, "train_examples"),
+                               .train_subset = text_at(row, "train_subset"),
+                               .batch_size = text_at(row, "batch_size"),
+                               .precision = text_at(row, "precision"),
+                               .threads = text_at(row, "threads"),
+                               .device = text_at(row, "device"),
+                               .ranks = text_at(row, "ranks"),
+                               .norm_statistics = text_at(row, "norm_statistics"),
+                               .operators = text_at(row, "operators"),
+                               .graphs = text_at(row, "graphs"),
+                               .kernel_rules = text_at(row, "kernel_rules"),
+                               .recipe = cell.recipe});
+  cell.method_label = text_at(row, "method_label");
+  cell.schedule_label = text_at(row, "schedule_label");
+  cell.network_label = text_at(row, "network_label");
+  cell.order = {integer_at(row, "experiment_id"), integer_at(row, "position")};
+  cell.target = optional_real(row.getColumn("target_value"));
+  return cell;
+}
+
+// By their ids. A cell of several experiments stands in a row for each: it is what the first says,
+// with the target of the last where no experiment was asked for.
+std::map<int64_t, Cell> read_cell_rows(SQLite::Database& db, const CellChoice& choice) {
+  Json keys = Json::array();
+  if (choice.members != nullptr) {
+    for (const auto& [key, run] : *choice.members) keys.push_back(key);
+  }
+  std::map<int64_t, Cell> cells;
+  for_each_row(
+      db,
+      "SELECT c.cell_id, c.run_key, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, "
+      "c.split, c.train_examples, c.train_subset, c.recipe, c.batch_size, c.precision, c.threads, "
+      "c.device, c.stop_at, m.method_label, m.schedule_label, m.network_label, e.experiment_id, "
+      "m.position, e.target_value, "
+      "coalesce(json_extract(c.config, '$.timed_against'), '') AS timed_against, "
+      "coalesce(json_extract(c.config, '$.blocks'), '') || 'x' || "
+      "coalesce(json_extract(c.config, '$.block_steps'), '') AS blocks, "
+      "coalesce(json_extract(c.config, '$.kernel_rules'), '') AS kernel_rules, "
+      "coalesce(json_extract(c.config, '$.operators'), ?3) AS operators, "
+      "coalesce(json_extract(c.config, '$.graphs'), '') AS graphs, "
+      "coalesce(json_extract(c.config, '$.ranks'), 1) AS ranks, "
+      "coalesce(json_extract(c.config, '$.norm_statistics'), ?4) AS norm_statistics, "
+      "EXISTS(SELECT 1 FROM experiment t WHERE t.name = iif(?1 = '', e.name, ?1) || ':tune') "
+      "AS tuned "
+      "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
+      "WHERE (?1 = '' AND e.name NOT LIKE '%:tune') OR e.name = ?1 OR "
+      "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name <> ?1, e.experiment_id",
+      [&](SQLite::Statement& row) {
+        const auto [at, is_new] = cells.try_emplace(integer_at(row, "cell_id"));
+        Cell& cell = at->second;
+        if (is_new) cell = cell_of(row);
+        cell.tuned |= flag_at(row, "tuned");
+        const auto target = optional_real(row.getColumn("target_value"));
+        if (target && choice.experiment.empty()) cell.target = target;
+      },
+      choice.experiment, keys.dump(), std::string(name(OperatorSet::kBest)),
+      std::string(name(NormScope::kLocal)));
+  return cells;
+}
+
+// Gives the cells their attempts.
+void read_attempts(SQLite::Database& db, std::map<int64_t, Cell>& cells) {
+  for_each_row(
+      db,
+      "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0) AS dataset_id, "
+      "r.state, coalesce(d.lossy, 0) AS lossy, b.dirty, r.timing_valid, r.train_ns, "
+      "r.step_ns_median, r.taint <> '[]' AS tainted, h.hostname, h.cpu_model, b.git_sha, "
+      "r.started_utc, json_extract(r.environment, '$.batch_images') AS batch_images, "
+      "coalesce(json_extract(r.environment, '$.engine.library'), '') AS library, "
+      "coalesce(d.variant, '') AS variant, "
+      "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) < ?1 AND "
+      "coalesce(json_extract(c.config, '$.kernel_rules'), '') = '' AS earlier_rules, "
+      "c.purpose = 'accuracy' AND c.device <> 'cpu' AND "
+      "json_extract(r.environment, '$.engine.device_time') IS NULL AS short_seconds "
+      "FROM run r JOIN cell c USING(cell_id) "
+      "JOIN build b USING(build_id) JOIN host h USING(host_id) "
+      "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
+      [&](SQLite::Statement& row) {
+        const auto cell = cells.find(integer_at(row, "cell_id"));
+        if (cell == cells.end()) return;
+        Run& run = cell->second.runs.emplace_back();
+        run.run_id = integer_at(row, "run_id");
+        run.attempt = integer_at(row, "attempt");
+        run.host_id = integer_at(row, "host_id");
+        run.dataset_id = integer_at(row, "dataset_id");
+        run.state = stored_run_state(text_at(row, "state"));
+        run.lossy = flag_at(row, "lossy");
+        run.dirty = flag_at(row, "dirty");
+        run.timing_valid = flag_at(row, "timing_valid");
+        run.tainted = flag_at(row, "tainted");
+        const NumberOwner owner = of_run(run.run_id);
+        run.train_ns = sound_time_or_none(row.getColumn("train_ns"), owner);
+        run.step_ns_median = sound_number_or_none(row.getColumn("step_ns_median"), owner);
+        run.batch_images = sound_time_or_none(row.getColumn("batch_images"), owner);
+        run.host = text_at(row, "hostname");
+        run.cpu = text_at(row, "cpu_model");
+        run.git_sha = text_at(row, "git_sha");
+        run.started_utc = text_at(row, "started_utc");
+        run.library = text_at(row, "library");
+        run.data_variant = text_at(row, "variant");
+        run.earlier_rules = flag_at(row, "earlier_rules");
+        run.short_seconds = flag_at(row, "short_seconds");
+      },
+      kernel_rules_version());
+}
+
+// In the order of their places.
+std::vector<Cell> sorted(std::map<int64_t, Cell> cells, const CellChoice& choice) {
+  std::vector<Cell> sorted;
+  for (auto& [id, cell] : cells) {
+    if (choice.item != nullptr) {
+      // What is under the item's name and not planned stands behind what is.
+      cell.order = {1, cell.order.second};
+      const auto member = choice.members->find(cell.run_key);
+      if (member != choice.members->end()) place_in(*choice.item, *member->second, cell);
+    }
+    sorted.push_back(std::move(cell));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Cell& a, const Cell& b) { return a.order < b.order; });
+  return sorted;
+}
+
+// What is planned now is newer than what is not. Of that a result stays until there is a new one
+// (an earlier version may count, as by earlier kernel rules); then what was planned later.
+using Age = std::tuple<bool, bool, int64_t>;
+
+Age age_of(const Cell& cell) {
+  const Run* run = cell.run();
+  const bool has_result = run != nullptr && run->result();
+  return {cell.planned, cell.planned && has_result, cell.cell_id};
+}
+
+// A cell planned again under another key with the same settings is of a later version of the
+// method, the network, the data or the kernel rules, or its settings were written differently: what
+// the earlier one measured is no further seed. Takes the earlier ones out; a line for each method
+// that had some.
+std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
+  using Key = std::tuple<std::string, std::string, std::string, std::string, std::string,
+                         std::string, int64_t, std::string, std::string, double>;
+  const auto key_of = [](const Cell& cell) {
+    return Key{cell.network, cell.dataset, cell.setting, cell.schedule,      cell.method,
+               cell.purpose, cell.seed,    cell.blocks,  cell.timed_against, cell.stop_at};
+  };
+  std::map<Key, const Cell*> newest;
+  for (const auto& cell : cells) {
+    auto& known = newest[key_of(cell)];
+    if (known == nullptr || age_of(*known) < age_of(cell)) known = &cell;
+  }
+  std::map<std::string, int64_t> dropped, doubled;  // by their methods
+  std::set<int64_t> kept;
+  for (const auto& [key, cell] : newest) kept.insert(cell->cell_id);
+  const auto is_old = [&](const Cell& cell) { return !kept.contains(cell.cell_id); };
+  for (const auto& cell : cells) {
+    if (!is_old(cell) || cell.runs.empty()) continue;
+    ++(newest.at(key_of(cell))->written == cell.written ? dropped : doubled)[cell.method_label];
+  }
+  cells.erase(std::remove_if(cells.begin(), cells.end(), is_old), cells.end());
+  std::vector<std::string> lines;
+  const auto add = [&lines](const auto& counts, const char* why) {
+    for (const auto& [method, count] : counts) {
+      lines.push_back(fmt::format("left out: {} of {}, {}",
+                                  count == 1 ? "a run" : fmt::format("{} runs", count), method,
+                                  why));
+    }
+  };
+  add(dropped,
+      "measured with earlier data or an earlier version of method, network or kernel rules");
+  add(doubled, "stored a second time with settings that are written differently");
+  return lines;
+}
+
+// An experiment keeps what an earlier text of its file ran. Where that has the labels of what is
+// planned now but is something else, such as a schedule that was changed, its label says so.
+void mark_earlier(std::vector<Cell>& cells, bool of_item) {
+  struct Newest {
+    Age age;
+    std::string network, schedule, method;
+  };
+  using Key = std::tuple<int64_t, std::string, std::string, std::string, std::string, std::string>;
+  const auto key_of = [of_item](const Cell& cell) {
+    return Key{of_item ? 0 : cell.order.first,
+               cell.network_label,
+               cell.dataset,
+               cell.setting,
+               cell.schedule_label,
+               cell.method_label};
+  };
+  std::map<Key, Newest> newest;
+  for (const auto& cell : cells) {
+    auto& known = newest[key_of(cell)];
+    if (age_of(cell) > known.age) {
+      known = {age_of(cell), cell.network, cell.schedule, cell.method};
+    }
+  }
+  for (auto& cell : cells) {
+    const Newest& now = newest.at(key_of(cell));
+    std::string* label = cell.schedule != now.schedule ? &cell.schedule_label
+                         : cell.method != now.method   ? &cell.method_label
+                         : cell.network != now.network ? &cell.network_label
+                                                       : nullptr;
+    if (label != nullptr) *label += " (earlier)";
+  }
+}
+
+}  // namespace
+
+std::string setting_of(const Settings& settings, std::string_view name) {
+  const auto found = std::ranges::find(settings, name, &Settings::value_type::first);
+  return found == settings.end() ? "" : found->second;
+}
+
+std::string schedule_text(const std::vector<Rule>& rules) {
+  Json json = Json::array();
+  for (const auto& rule : rules) {
+    json.push_back(respelled(rule));
+    json.back()["method"] = without_signs_of_zeros(rule.method);
+  }
+  return json.dump();
+}
+
+Settings settings_of(const RunConfig& config) {
+  const auto text = [](auto value) { return std::string(name(value)); };
+  return settings_of({.split = text(config.split),
+                      .train_examples = std::to_string(config.train_examples),
+                      .train_subset = text(config.train_subset),
+                      .batch_size = std::to_string(config.batch_size),
+                      .precision = text(config.precision),
+                      .threads = std::to_string(config.threads),
+                      .device = text(config.device),
+                      .ranks = std::to_string(config.ranks),
+                      .norm_statistics = text(config.norm_statistics),
+                      .operators = text(config.operators),
+                      .graphs = text(config.graphs),
+                      .kernel_rules = config.kernel_rules,
+                      .recipe = Json(config.recipe).dump()});
+}
+
+StoredCells read_cells(SQLite::Database& db, const CellChoice& choice) {
+  auto cells = read_cell_rows(db, choice);
+  read_attempts(db, cells);
+  if (choice.catalogue != nullptr) mark_earlier_versions(db, *choice.catalogue, cells);
+  if (choice.item != nullptr) see_tuned(*choice.item, *choice.members, cells);
+  state_settings(cells);
+  StoredCells stored{.cells = sorted(std::move(cells), choice), .left_out = {}};
+  stored.left_out = drop_superseded(stored.cells);
+  mark_earlier(stored.cells, choice.item != nullptr);
+  return stored;
+}
+
+}  // namespace approx

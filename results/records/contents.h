@@ -1,0 +1,152 @@
+// What the store holds of one experiment, or of all, read at once from a snapshot: the reports work
+// on this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "results/records/members.h"
+#include "results/rows/options.h"
+#include "results/store/database.h"
+#include "results/store/run_store.h"
+
+namespace approx {
+
+// One of the settings that must be equal inside a row, for people.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// The value of one of them; "" where it is not among them.
+std::string setting_of(const Settings& settings, std::string_view name);
+
+// Those of a planned run, as a cell of it has them.
+Settings settings_of(const RunConfig& config);
+
+// The rules of a run as a cell of it has them: JSON in the one spelling of what means the same
+// (respelled in core/config/rule.h).
+std::string schedule_text(const std::vector<Rule>& rules);
+
+inline constexpr double kNsPerSecond = 1e9;
+inline constexpr std::string_view kLearningRate = "learning_rate";  // as a setting
+
+// One attempt at a cell.
+struct Run {
+  int64_t run_id = 0, attempt = 0, host_id = 0, dataset_id = 0;
+  RunState state = RunState::kRunning;
+  bool lossy = false, dirty = false, timing_valid = false, tainted = false;
+  std::optional<int64_t> train_ns;
+  std::optional<double> step_ns_median;
+  std::optional<int64_t> batch_images;  // of a step, of runs that said so: no more than there are
+  std::string host, cpu, git_sha, started_utc;
+  std::string library;           // the build id of what computed; "" of runs that did not say it
+  std::string data_variant;      // "official"; of photographs what became of the files
+  bool earlier_rules = false;    // by an earlier version of the built-in kernel rules
+  bool earlier_version = false;  // of a method, one that differs by rounding alone
+  // A training on a GPU by a program whose clock left out what the device had still to do whenever
+  // its loss was read.
+  bool short_seconds = false;
+
+  bool result() const { return is_result(state); }
+  bool finished() const { return state == RunState::kFinished; }
+};
+
+struct Cell {
+  int64_t cell_id = 0, seed = 0, batch_size = 0;
+  std::string run_key;
+  bool planned = false;  // read_item_contents: it is a run that the item plans now
+  std::string purpose, method, schedule, network, dataset, split;
+  std::string recipe, setting;  // setting: all that must be equal, as one text
+  std::string written;          // recipe, schedule and method as the run was stored with them
+  bool tuned = false;           // its learning rate was chosen for its row, and is not in `setting`
+  std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
+  bool stock = false;           // computed by LibTorch's own operators (OperatorSet::kLibrary)
+  double stop_at = 0;           // the accuracy at which its training ends early, 0: it does not
+  std::string blocks;           // of a timing run: how many and of how many steps, "8x4"
+  Settings settings;
+  // From the experiment that was asked for, else the first that has it.
+  std::string method_label, schedule_label, network_label;
+  std::pair<int64_t, int64_t> order;  // experiment, position in it
+  std::optional<double> target;
+  std::vector<Run> runs;  // by attempt
+
+  // Whether one of the settings must be equal in what the cell is compared with: all but a learning
+  // rate that was chosen for its row.
+  bool must_equal(std::string_view setting) const { return !tuned || setting != kLearningRate; }
+
+  // The attempt that counts: the last with a result, else the last. None without attempts.
+  const Run* run() const {
+    for (size_t i = runs.size(); i-- > 0;) {
+      if (runs[i].result()) return &runs[i];
+    }
+    return runs.empty() ? nullptr : &runs.back();
+  }
+};
+
+// A metric after so many steps.
+struct CurvePoint {
+  int64_t step = 0, train_ns = 0;
+  double epoch = 0, value = 0;
+};
+
+// The first that is no lower than `share`; null where there is none.
+const CurvePoint* first_reaching(const std::vector<CurvePoint>& points, double share);
+
+using Curves = std::map<std::pair<int64_t, std::string>, std::vector<CurvePoint>>;  // run, split
+
+struct BlockPair {
+  double dense_ns = 0, approx_ns = 0;  // of a step
+};
+
+// What one product of a layer did in one run under one method.
+struct LayerCount {
+  std::string layer, product, method;
+  int64_t calls = 0, exact_calls = 0, macs_dense = 0, macs_done = 0;
+  std::optional<double> density;
+};
+
+// How often one variant computed a product of a layer in one run.
+struct VariantCount {
+  std::string layer, product, plan, variant;
+  int64_t calls = 0;
+};
+
+// What one of a run's ranks sent of a layer; "" is what goes along with the gradients.
+struct TrafficCount {
+  std::string layer;
+  int64_t calls = 0, bytes = 0, bytes_dense = 0;
+};
+
+using BlockPairs = std::map<int64_t, std::vector<BlockPair>>;  // run
+
+struct Contents {
+  std::vector<Cell> cells;
+  Curves accuracy, loss;
+  BlockPairs blocks, backward;                              // backward: convolutions' gradients
+  std::map<int64_t, std::vector<LayerCount>> layers;        // run
+  std::map<int64_t, std::vector<VariantCount>> variants;    // run; none of older runs
+  std::map<int64_t, std::vector<TrafficCount>> traffic;     // run; none of one rank
+  std::map<int64_t, double> gradient_density;               // run: mean over its epochs
+  std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
+  std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step
+  std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
+};
+
+// Reads it. Throws as report_table does.
+Contents read_contents(const std::string& path, const ReportOptions& options);
+
+// What the store has of an item: its members, whatever experiment asked for them, with the item's
+// labels, and beside them what the store keeps under the item's name of an earlier text of the
+// file or of flags. Throws as report_table does; the name need not be in the store. `catalogue` as
+// in ReportOptions.
+Contents read_item_contents(const std::string& path, const Experiment& item, const Members& members,
+                            const Catalogue* catalogue);
+
+// The name without its "@", checked against those in the store; "" stays "". Throws Error(kUsage)
+// that lists them.
+std::string experiment_name(SQLite::Database& db, const std::string& given);
+
+}  // namespace approx

@@ -1,0 +1,48 @@
+// The numbers of rows as texts.
+#include "results/rows/rows.h"
+
+namespace approx {
+
+std::string fixed(double value, int digits) {
+  std::string text = fmt::format("{:.{}f}", value, digits);
+  if (text.starts_with("-") && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
+  return text;
+}
+
+std::string with_interval(const Summary& summary, int digits) {
+  if (summary.n == 0) return "–";
+  if (!summary.half) return fmt::format("{} (n={})", fixed(summary.mean, digits), summary.n);
+  return fmt::format("{} ± {}", fixed(summary.mean, digits), fixed(*summary.half, digits));
+}
+
+std::string ratio_text(const Ratio& ratio) {
+  if (ratio.n == 0) return "–";
+  const std::string value = fmt::format("{:.2f}×", ratio.ratio);
+  // Two processes may give an interval from 0.02 to 60: their number says more.
+  constexpr double kWidest = 10;
+  if (!ratio.lo || *ratio.hi > kWidest * *ratio.lo) {
+    return fmt::format("{} (n={})", value, ratio.n);
+  }
+  return fmt::format("{} [{:.2f}, {:.2f}]", value, *ratio.lo, *ratio.hi);
+}
+
+std::string realisation_text(const std::optional<Realisation>& realisation) {
+  if (!realisation) return "–";
+  const std::string value = fixed(realisation->value, 2);
+  if (!realisation->lo) return fmt::format("{} (n={})", value, realisation->n);
+  return fmt::format("{} [{}, {}]", value, fixed(*realisation->lo, 2), fixed(*realisation->hi, 2));
+}
+
+std::string holm_note(int64_t rows) {
+  return fmt::format(
+      "p: exact sign-flip test against no difference from dense, Holm-adjusted over {} of the "
+      "table, which takes {} seeds before any can be below 0.05",
+      rows == 1 ? "the one loss" : fmt::format("the {} losses", rows), pairs_for_holm(rows));
+}
+
+std::string method_text(const Cell& cell) {
+  return cell.schedule_label.empty() ? cell.method_label
+                                     : cell.method_label + ", " + cell.schedule_label;
+}
+
+}  // namespace approx

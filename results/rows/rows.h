@@ -1,0 +1,233 @@
+// The rows of the reports: what has equal settings, judged.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/config/dense.h"
+#include "results/records/contents.h"
+#include "results/render/table.h"
+#include "results/rows/notes.h"
+#include "results/rows/options.h"
+#include "results/stats/stats.h"
+
+namespace approx {
+
+// What the cells of a row have alike; a row has the same key in every store.
+struct RowKey {
+  std::string network, dataset, setting, schedule, method;
+
+  auto operator<=>(const RowKey&) const = default;
+};
+
+RowKey row_key(const Cell& cell);
+
+// The cells of one key: its seeds, and what they add up to (docs/statistics.md).
+struct Row {
+  const Cell* first = nullptr;
+  std::vector<const Cell*> cells;
+  // Those that end at a target, of seeds that have no result without: they are for times to a
+  // target alone (target_runs), so that nothing else can take them for runs to the end.
+  std::vector<const Cell*> stopped;
+  const Row* dense = nullptr;  // its baseline; itself for dense
+
+  int64_t finished = 0, diverged = 0, failed = 0, missing = 0;
+  Summary accuracy, best;  // percent
+  PairedDifference loss;   // percentage points, positive: worse than dense
+  std::optional<double> loss_p_holm;
+  Ratio speedup;            // over the best exact step, over the processes that timed it
+  Ratio vs_stock;           // the same over a step of LibTorch's own operators alone
+  std::string no_vs_stock;  // why there is none of that, "" where there is
+  int64_t block_pairs = 0;  // of all of them
+  int64_t timed_on = 0;     // machines
+  Ratio backward;           // the same of the convolutions' data and weight gradients alone
+  Ratio speedup_shared;
+  // Percent of the multiply-accumulates of all layers and products that are left out, over the runs
+  // that count them: accuracy runs, or without any the timing runs.
+  Summary compute_reduction;
+  std::optional<Realisation> realisation;
+  // From the measured shares of an exact step that the three products take: what the speedup would
+  // be if what is approximated took no time (Amdahl), and if each product took time in proportion
+  // to the multiply-accumulates that are left, as papers estimate. Of timing runs that have both.
+  std::optional<double> ceiling, estimate;
+  std::optional<double> target;
+  Summary time_to_target;  // s, over the runs that reached it
+  int64_t target_runs = 0;
+  double target_budget = 0;  // s, the longest training among the runs
+  std::optional<double> images_per_s;
+  Notes notes = {};
+
+  int64_t planned() const { return static_cast<int64_t>(cells.size() + stopped.size()); }
+};
+
+// Why no verdict may rest on the speedup of a row, however many processes timed it; "" where one
+// may.
+std::string unsound_speedup(const Row& row);
+// The same, of too few of them, too.
+std::string speedup_obstacle(const Row& row);
+inline constexpr int64_t kFewSeeds = 5;  // fewer are marked
+inline constexpr const char* kApproximatedNothing = "it approximated nothing";
+
+// Whether a cell trains exactly.
+inline bool is_dense(const Cell& cell) { return is_dense(cell.method); }
+
+// The accuracy cell of `dense` that a run of `cell` is compared with: of its seed and data, run on
+// the same machine, or for kAny where that has none on another. Seed and data fix weights, order of
+// images and draws everywhere, so that accuracies and steps may be compared, but no times. None
+// where there is none, or where `cell` has no run.
+enum class Machine { kSame, kAny };
+const Cell* partner(const Row* dense, const Cell& cell, Machine machine);
+
+// Whether accuracies of both may be compared: their settings are alike but for a learning rate that
+// was chosen for its row, and for whether steps are graphs, which decides nothing of a training.
+bool of_equal_settings(const Cell& a, const Cell& b);
+
+// Whether both were made by the same build of the program and its library.
+bool same_build(const Run& a, const Run& b);
+
+// An accuracy run that counts, with its cell.
+struct AccuracyRun {
+  const Cell* cell = nullptr;
+  const Run* run = nullptr;
+};
+
+// Those of a row that finished; with `diverged` also those that diverged.
+std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
+
+// What a row knows of the way to an accuracy of `share`, one run a seed: its runs that finished or
+// diverged; those that stopped at a target no lower (a lower one leaves out just those that were
+// about to arrive); and those that were cut off, which are censored where they were.
+std::vector<AccuracyRun> target_runs(const Row& row, double share);
+
+// Whether it is certain by a run's counts that every product was the exact one: none with fewer
+// multiply-accumulates, none with another gradient or result in place of its own (a density, which
+// may be 1), and of the plans, where the run counted them, none but Dense. False where it did not
+// count what its layers did.
+bool approximated_nothing(const Contents& contents, const Run& run);
+
+// Percent of the multiply-accumulates that a run left out: of all layers and products, or of those
+// alone that are `approximated`. None where it did not count.
+std::optional<double> compute_reduction(const Contents& contents, const Run& run,
+                                        bool approximated);
+
+// Percent of the bytes of exact training that a run's ranks did not send: of all layers and of what
+// goes along with their gradients. None where it did not count, as of one rank.
+std::optional<double> communication_reduction(const Contents& contents, const Run& run);
+
+// All rows of a store's contents, in the order of their first cells: what a report begins with.
+class RowSet {
+ public:
+  // Reads the contents at once from a snapshot; throws as read_contents() does.
+  RowSet(const std::string& db, const ReportOptions& options);
+  // `target`: the share to reach, in place of the experiments' own.
+  RowSet(Contents contents, bool include_tainted, std::optional<double> target = std::nullopt);
+  RowSet(const RowSet&) = delete;
+
+  const std::vector<Row>& rows() const { return rows_; }
+  const Contents& contents() const { return contents_; }
+
+  // Whether rows differ in a setting that has no column of its own, and what a row has of those
+  // that differ, "batch_size=128 epochs=4".
+  bool settings_differ() const { return !differing_.empty(); }
+  std::string setting(const Row& row) const;
+
+  // The learning rate that was chosen for a row of a tuned experiment, which is the row's own like
+  // its method and no setting; "" of any other row. Whether rows differ in it.
+  static std::string tuned_rate(const Row& row);
+  bool tuned_rates_differ() const;
+
+  // Whether some row has a speedup over the stock step, and what stands below a table of speedups:
+  // what they are over, and why there is no such column; "" without speedups.
+  bool has_stock() const;
+  std::string stock_note() const;
+
+  const std::vector<CurvePoint>& evaluations(const Run& run, const std::string& split) const;
+
+  // The evaluations that choices are made by: those of the held-out part where there is one.
+  const std::vector<CurvePoint>& judged(const Cell& cell, const Run& run) const;
+
+  // The last test accuracy of the cell, percent. None unless it finished, and not at a target.
+  std::optional<double> final_accuracy(const Cell& cell) const;
+
+  // The test accuracy at the best evaluation of what judges, percent.
+  std::optional<double> best_accuracy(const Cell& cell) const;
+
+  // By seed, the steps of a training to the first evaluation that reaches the row's target; without
+  // those that never did.
+  std::map<int64_t, int64_t> steps_to_target(const Row& row) const;
+
+  // Accuracy of `dense` minus that of `row`, points, a pair for each seed that both have on the
+  // same data, of one machine where there is such a pair; `best`: by their best evaluations rather
+  // than their last.
+  std::vector<double> losses(const Row& row, const Row& dense, bool best) const;
+
+  // The same with the accuracy of the pair's exact run, percent.
+  struct PairedLoss {
+    double points = 0, dense = 0;
+  };
+  std::vector<PairedLoss> paired_losses(const Row& row, const Row& dense, bool best) const;
+
+  // The block pairs of the row's timing runs that count, a group for each run: of whole steps, or
+  // of the convolutions' gradients alone.
+  enum class Timed { kSteps, kBackward };
+  std::vector<std::vector<BlockPair>> block_pairs(const Row& row, Timed timed = Timed::kSteps,
+                                                  bool* left_out = nullptr) const;
+
+  // The row's timing runs that count; `left_out`: whether disturbed ones do not.
+  std::vector<const Run*> timings(const Row& row, bool* left_out = nullptr) const;
+
+ private:
+  void group();
+  void count(Row& row) const;
+  void judge_accuracy(Row& row) const;
+  void judge_loss(Row& row) const;
+  void judge_time(Row& row) const;
+  void judge_stock(Row& row) const;
+  void judge_target(Row& row) const;
+  void judge_throughput(Row& row) const;
+  void judge_ceiling(Row& row) const;
+  void judge_realisation(Row& row) const;
+  void adjust_p();
+  void find_differing();
+
+  const Contents contents_;
+  const bool include_tainted_;
+  const std::optional<double> target_;
+  std::vector<Row> rows_;
+  std::set<std::string> differing_;  // names of settings
+};
+
+// The notes of rows, for NoteLetters.
+std::vector<Notes> notes_of(const std::vector<const Row*>& rows);
+
+// --- text of numbers, the same in every report ---
+
+// `value` with `digits` decimals, never "-0.00".
+std::string fixed(double value, int digits);
+
+// "91.20 ± 0.31", "91.20 (n=1)", "–".
+std::string with_interval(const Summary& summary, int digits);
+
+// "1.09× [1.07, 1.11]", "1.09× (n=1)", "–".
+std::string ratio_text(const Ratio& ratio);
+
+// "0.31 [0.25, 0.37]", "0.31 (n=1)", "–".
+std::string realisation_text(const std::optional<Realisation>& realisation);
+
+// What stands below a table with p-values of so many rows.
+std::string holm_note(int64_t rows);
+
+// "zero, Schedule 1"; a dense row has no schedule.
+std::string method_text(const Cell& cell);
+
+// Nothing where nothing was measured.
+inline Field mean_field(const Summary& summary) {
+  return summary.n > 0 ? Field(summary.mean) : Field();
+}
+inline Field ratio_field(const Ratio& ratio) { return ratio.n > 0 ? Field(ratio.ratio) : Field(); }
+
+}  // namespace approx

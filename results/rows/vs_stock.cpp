@@ -1,0 +1,89 @@
+// Of rows the speedup over a stock step (results/rows/rows.h).
+#include <algorithm>
+#include <set>
+
+#include "results/rows/rows.h"
+
+namespace approx {
+namespace {
+
+constexpr const char* kNoStock = "no timing with operators = library of this step on this machine";
+
+// What makes a step of a network on a data set the same step, beside who computes it.
+constexpr const char* kStepSettings[] = {"batch_size", "precision",  "threads",
+                                         "device",     "image_size", "optimizer"};
+
+// The network whose exact step a row's speedup is over.
+const std::string& exact_network(const Row& row) {
+  for (const auto* cell : row.cells) {
+    if (row.notes[kOtherNetwork] && !cell->timed_against.empty()) return cell->timed_against;
+  }
+  return row.first->network;
+}
+
+// Whether a row's speedup is over the exact step that a stock one was held against.
+bool same_exact_step(const Row& row, const Row& stock) {
+  return exact_network(row) == stock.first->network && row.first->dataset == stock.first->dataset &&
+         std::ranges::all_of(kStepSettings, [&](const char* setting) {
+           return setting_of(row.first->settings, setting) ==
+                  setting_of(stock.first->settings, setting);
+         });
+}
+
+std::set<int64_t> hosts_of(const std::vector<const Run*>& runs) {
+  std::set<int64_t> hosts;
+  for (const Run* run : runs) hosts.insert(run->host_id);
+  return hosts;
+}
+
+}  // namespace
+
+// (exact / method) / (exact / stock): two timings against the same exact step, each in processes of
+// its own.
+void RowSet::judge_stock(Row& row) const {
+  if (row.first->stock) {
+    row.no_vs_stock = "it is the stock step itself";
+    return;
+  }
+  // The exact step stands at 1 over itself, whether or not that was timed.
+  const bool is_exact = is_dense(*row.first) && !row.notes[kOtherNetwork];
+  auto runs = timings(row);
+  if (is_exact) {
+    runs.clear();
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) runs.push_back(run);
+  } else if (row.speedup.n == 0) {
+    row.no_vs_stock = "its speed was not measured";
+    return;
+  }
+  const auto hosts = hosts_of(runs);
+  for (const auto& stock : rows_) {
+    if (!stock.first->stock || stock.speedup.n == 0 || !same_exact_step(row, stock)) continue;
+    const auto stock_runs = timings(stock);
+    if (hosts.size() != 1 || hosts != hosts_of(stock_runs)) continue;
+    const Ratio itself{stock.speedup.n, 1, 1.0, 1.0};
+    row.vs_stock = ratio_of_ratios(is_exact ? itself : row.speedup, stock.speedup);
+    if (is_exact) return;
+    for (const Run* run : runs) {
+      row.notes[kStockBuild] |=
+          std::ranges::any_of(stock_runs, [&](const Run* of) { return !same_build(*run, *of); });
+    }
+    return;
+  }
+  row.no_vs_stock = kNoStock;
+}
+
+bool RowSet::has_stock() const {
+  return std::ranges::any_of(rows_, [](const Row& row) { return row.vs_stock.n > 0; });
+}
+
+std::string RowSet::stock_note() const {
+  const bool any = std::ranges::any_of(rows_, [](const Row& row) { return row.speedup.n > 0; });
+  if (!any) return "";
+  const std::string exact =
+      "speedup vs exact: over this program's best exact step, which has kernels of its own; ";
+  return exact + "vs stock: " +
+         (has_stock() ? "over a step of LibTorch's own operators alone, as PyTorch computes it"
+                      : kNoStock);
+}
+
+}  // namespace approx
