@@ -197,7 +197,7 @@ void add_db(CLI::App& app, GlobalOptions& options) {
   export_tables->add_option("FOLDER", *folder, "Made where it is missing")->required();
   export_tables->callback([folder, &options] {
     check_output(*folder);
-    for (const auto& path : export_store(options.db, *folder)) {
+    for (const auto& path : export_store(Snapshot(options.db), *folder)) {
       std::fputs((path + "\n").c_str(), stdout);
     }
   });

@@ -17,8 +17,8 @@
 #include "core/data/dataset.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/files.h"
-#include "results/records/stored_items.h"
-#include "results/records/stored_plans.h"
+#include "results/records/items.h"
+#include "results/records/snapshot.h"
 #include "results/render/text_table.h"
 #include "results/render/verdict.h"
 
@@ -163,7 +163,7 @@ Listing list_experiments(const GlobalOptions& /*options*/) {
 
 // What items of papers are held against: the store, and what this machine has to go on with.
 struct AtHand {
-  StoredPlans plans;
+  const StoredItems& stored;
   std::string data_dir;
   bool gpu = false;
 };
@@ -173,12 +173,11 @@ struct AtHand {
 std::string state_text(const Experiment& item, const AtHand& at_hand) {
   if (item.as<NotRunItem>()) return std::string(name(Verdict::kNotRun));
   if (item.as<PictureItem>()) return "a picture";
-  const auto found = at_hand.plans.items().find(item.id);
-  const StoredItem has = found == at_hand.plans.items().end() ? StoredItem() : found->second;
+  const auto found = at_hand.stored.all().find(item.id);
+  const StoredItem has = found == at_hand.stored.all().end() ? StoredItem() : found->second;
   if (!item.as<Trainings>()) return has.item_results > 0 ? "done" : "to do";
-  auto text =
-      fmt::format("{} of {} runs", finished_runs(item, at_hand.plans.items()), count_planned(item));
-  for (const auto& [purpose, count] : finished_beside(item, at_hand.plans.items())) {
+  auto text = fmt::format("{} of {} runs", at_hand.stored.finished_runs(item), count_planned(item));
+  for (const auto& [purpose, count] : at_hand.stored.finished_beside(item)) {
     text += fmt::format(", {} {} {}", count, name(purpose), count == 1 ? "run" : "runs");
   }
   return text;
@@ -230,8 +229,8 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
     }
     auto shown = scale == Scale::kFull
                      ? full
-                     : load_layout(path, Catalogue::embedded(), scale, at_hand.plans.checksums());
-    at_hand.plans.plan(shown, Catalogue::embedded());
+                     : load_layout(path, Catalogue::embedded(), scale, at_hand.stored.checksums());
+    at_hand.stored.plan(shown, Catalogue::embedded());
     state = state_text(shown, at_hand);
     row.push_back(state.get<std::string>());
     const auto missing = lacking(shown, at_hand);
@@ -251,13 +250,14 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
 // The items of papers: files whose [report] names one.
 Listing list_papers(const GlobalOptions& options) {
   Listing listing{{"item", "of", "full", "reduced", "smoke", "lacks here", "title"}};
-  const AtHand at_hand = {.plans = StoredPlans(options.db),
+  const auto snapshot = Snapshot::or_empty(options.db);
+  const AtHand at_hand = {.stored = snapshot.items(),
                           .data_dir = options.data_dir,
                           .gpu = !read_machine().nvidia_driver.empty()};
   for (const auto& [name, path] : known_experiments()) {
     try {
       const auto full =
-          load_layout(path, Catalogue::embedded(), Scale::kFull, at_hand.plans.checksums());
+          load_layout(path, Catalogue::embedded(), Scale::kFull, at_hand.stored.checksums());
       if (!full.paper.item.empty()) add_paper(name, path, full, at_hand, listing);
     } catch (const Error& error) {
       std::cerr << printable(error.what()) << '\n';

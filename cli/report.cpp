@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -14,9 +15,9 @@
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/experiment/experiment.h"
-#include "results/records/stored_items.h"
+#include "results/records/items.h"
+#include "results/records/snapshot.h"
 #include "results/reports/compare.h"
-#include "results/reports/main_table.h"
 #include "results/reports/page.h"
 #include "results/reports/paper_figure.h"
 
@@ -59,26 +60,23 @@ void write_table(const Table& table, const ReportFlags& flags, const std::string
 }
 
 // Of an item without a picture: at which other scale there would be one.
-std::string other_scale(const PaperItem& item, const ReportFlags& flags,
-                        const GlobalOptions& options, const StoredPlans& plans) {
-  const auto most = paper_item(flags.item, "", options.db, flags.report, plans);
-  const auto& stored = plans.items();
-  const bool measured = stored.contains(most.shown.id) || finished_runs(most.shown, stored) > 0;
+std::string other_scale(const Snapshot& snapshot, const PaperItem& item, const ReportFlags& flags) {
+  const auto most = paper_item(snapshot, flags.item, "", flags.report);
+  const bool measured = snapshot.items().measured(most.shown);
   if (!measured || most.shown.scale == item.shown.scale) return "";
   return fmt::format(", or take --scale {}, which has results", name(most.shown.scale));
 }
 
 void write_paper(const ReportFlags& flags, const GlobalOptions& options) {
-  const StoredPlans plans(options.db);
-  const auto item = paper_item(flags.item, flags.scale, options.db, flags.report, plans);
+  const auto snapshot = Snapshot::or_empty(options.db);
+  const auto item = paper_item(snapshot, flags.item, flags.scale, flags.report);
   if (flags.format != "svg" && flags.format != "png") {
     return write_table(item.table, flags, "", "the store has no such rows yet");
   }
-  const auto drawing = paper_drawing(item, options.db, flags.report, plans.items());
+  const auto drawing = paper_drawing(snapshot, item, flags.report);
   if (drawing.empty()) {
     throw usage_error("{} ({} scale): there is nothing to draw yet; see --format md{}",
-                      item.layout.item, name(item.shown.scale),
-                      other_scale(item, flags, options, plans));
+                      item.layout.item, name(item.shown.scale), other_scale(snapshot, item, flags));
   }
   put(draw(drawing.script, render(drawing.table, "csv"), flags.format), flags);
 }
@@ -90,7 +88,7 @@ void write_page(const ReportFlags& flags, const GlobalOptions& options) {
   };
   can_draw();  // said before, and not below each picture: there is no folder to draw in
   std::vector<std::string> problems;
-  put(report_page(options.db, flags.report, flags.scale, draw_svg, problems), flags);
+  put(report_page(Snapshot(options.db), flags.report, flags.scale, draw_svg, problems), flags);
   for (const auto& problem : problems) std::fputs((printable(problem) + "\n").c_str(), stderr);
 }
 
@@ -104,7 +102,7 @@ void write_comparison(const ReportFlags& flags) {
     }
   }
   std::vector<Change> losses;
-  const Table table = report_compare(flags.a, flags.b, flags.report, &losses);
+  const Table table = report_compare(Snapshot(flags.a), Snapshot(flags.b), flags.report, &losses);
   write_table(table, flags, "", "the two stores have no row in common");
   if (table.rows.empty() && !flags.fail_on.empty()) {
     std::fputs("approxtrain: --fail-on: the stores have no row in common, so nothing was checked\n",
@@ -124,12 +122,11 @@ void write_comparison(const ReportFlags& flags) {
 }
 
 // Of a word behind `report` that names no report: an experiment, or a slip.
-void check_experiment(const std::string& word, const std::string& db,
+void check_experiment(const std::string& word, const Snapshot& snapshot,
                       std::vector<std::string> reports) {
-  const auto stored = stored_items(db);
   const std::string id = word.starts_with('@') ? word.substr(1) : word;
-  if (stored.contains(id)) return;
-  for (const auto& [name, item] : stored) reports.push_back(name);
+  if (snapshot.items().has(id)) return;
+  for (const auto& [name, item] : snapshot.items().all()) reports.push_back(name);
   const std::string meant = did_you_mean(id, reports);
   if (meant.empty()) return;  // the report says that there is none
   throw usage_error("report: no report and no experiment \"{}\" in the store{}", printable(word),
@@ -239,18 +236,24 @@ void add_report(CLI::App& app, GlobalOptions& options) {
     if (html->parsed()) return write_page(*flags, options);
     for (const auto& [table, kind] : tables) {
       if (table->parsed()) {
-        const Table made = kind->make(options.db, flags->report);
+        const Table made = kind->make(Snapshot(options.db), flags->report);
         return write_table(made, *flags, kind->script, why_empty(*kind, made));
       }
     }
-    if (!flags->experiment.empty()) {
+    const auto check_word = [&](const Snapshot& snapshot) {
+      if (flags->experiment.empty()) return;
       std::vector<std::string> names = {"paper", "compare", "html"};
       for (const auto& [table, kind] : tables) names.push_back(kind->name);
-      check_experiment(flags->experiment, options.db, std::move(names));
-    }
+      check_experiment(flags->experiment, snapshot, std::move(names));
+    };
+    // A slip in the word is said before a missing store.
+    if (!std::filesystem::exists(options.db)) check_word(Snapshot::or_empty(options.db));
+    const Snapshot snapshot(options.db);
+    check_word(snapshot);
     flags->report.experiment = flags->experiment;
-    const Table made = report_table(options.db, flags->report);
-    write_table(made, *flags, "", why_empty(Registry<Report>::instance().find("table"), made));
+    const Report& usual = Registry<Report>::instance().find("table");
+    const Table made = usual.make(snapshot, flags->report);
+    write_table(made, *flags, "", why_empty(usual, made));
   });
 }
 

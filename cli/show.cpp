@@ -25,7 +25,7 @@ void add_show(CLI::App& app, GlobalOptions& options) {
       ->required();
   add_choice(*run, "--format", flags->format, {"md", "json"}, "Markdown or one JSON document");
   run->callback([flags, &options] {
-    const Json details = run_details(options.db, flags->id);
+    const Json details = run_details(Snapshot(options.db), flags->id);
     const std::string text =
         flags->format == "json" ? json_text(details, 1) + "\n" : render_run(details);
     std::fputs(text.c_str(), stdout);

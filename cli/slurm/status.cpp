@@ -19,7 +19,7 @@ SweepStatus status_of_task(const Submission& submission, int64_t task) {
   if (std::filesystem::exists(database)) {
     try {
       // The task may be at work on another machine.
-      const auto found = sweep_status(database, "", {.undo_unfinished = false});
+      const auto found = sweep_status(Snapshot(database, {.undo_unfinished = false}), "");
       if (!found.empty()) return found.front();
     } catch (const Error& error) {
       std::fputs((printable(error.what()) + "\n").c_str(), stderr);

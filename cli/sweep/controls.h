@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/experiment/experiment.h"
-#include "results/records/stored_items.h"
+#include "results/rows/stored_rows.h"
 
 namespace approx {
 

@@ -24,9 +24,9 @@
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
 #include "core/experiment/tuning.h"
-#include "results/records/members.h"
-#include "results/records/stored_items.h"
-#include "results/store/held_out.h"
+#include "results/records/items.h"
+#include "results/records/snapshot.h"
+#include "results/rows/stored_rows.h"
 
 namespace approx {
 namespace {
@@ -125,7 +125,8 @@ void sweep_on_cluster(const Experiment& experiment, const GlobalOptions& options
 std::vector<std::string> take_rates(Experiment& experiment, const std::string& db,
                                     const DataChecksums& checksums) {
   if (!experiment.tuning) return {};
-  return take_tuned_rates(experiment, stored_accuracy(db), Catalogue::embedded(), checksums);
+  const auto stored = Snapshot::or_empty(db);
+  return take_tuned_rates(experiment, stored.items().held_out(), Catalogue::embedded(), checksums);
 }
 
 // On stderr, which is no part of a plan.
@@ -177,9 +178,9 @@ Experiment planned(const SweepFlags& flags, const GlobalOptions& options,
     rates = take_rates(experiment, options.db, checksums);
   }
   if (!flags.controls.empty()) {
-    const auto left_out =
-        add_controls(experiment, parse_controls(flags.controls),
-                     stored_rows(options.db, experiment.id), Catalogue::embedded(), checksums);
+    const auto left_out = add_controls(experiment, parse_controls(flags.controls),
+                                       stored_rows(Snapshot::or_empty(options.db), experiment.id),
+                                       Catalogue::embedded(), checksums);
     for (const auto& line : left_out) {
       std::fputs(fmt::format("no control for {}\n", line).c_str(), stderr);
     }
@@ -248,7 +249,8 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     // A plan may be looked at without the data: those that the store's runs were made with stand
     // in.
     const auto checksums = dataset_checksums(
-        options.data_dir, flags->dry_run ? stored_checksums(options.db) : DataChecksums());
+        options.data_dir,
+        flags->dry_run ? Snapshot::or_empty(options.db).items().checksums() : DataChecksums());
     const Experiment experiment = planned(*flags, options, checksums);
     take_table(flags->slurm, experiment.slurm);
     // Where nothing can be done a plan is shown all the same: it has every reason.

@@ -62,7 +62,7 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
   status->group(kStandsAlone);
   status->callback([flags, status, &options] {
     refuse_options_above(*status);
-    auto sweeps = sweep_status(options.db, id_of(flags->experiment));
+    auto sweeps = sweep_status(Snapshot(options.db), id_of(flags->experiment));
     for (auto& sweep : submitted_status(options.db, id_of(flags->experiment))) {
       sweeps.push_back(std::move(sweep));
     }

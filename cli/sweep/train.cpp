@@ -126,7 +126,7 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
   const PlannedRun& planned = runs[0];
   const SweepResult result = run_experiment(experiment, options, flags.sweep);
   const int64_t run_id = RunStore(options.db, RunStore::Mode::kRead).status(planned.key).run_id;
-  if (run_id > 0) print_row(planned, run_details(options.db, run_id), flags.format);
+  if (run_id > 0) print_row(planned, run_details(Snapshot(options.db), run_id), flags.format);
   if (result.done_before > 0) {
     const bool asked = !flags.sweep.record_folder.empty();
     std::fputs(

@@ -90,7 +90,7 @@ Experiment load_experiment(const std::string& path_or_name, const Overrides& ove
                            const std::function<std::string(const std::string&)>& dataset_sha256);
 
 // The same for its labels, layout and number of runs, on a machine that need not have the data: the
-// keys of its runs are those of a store where the checksums are (results/records/members.h), and of
+// keys of its runs are those of a store where the checksums are (results/records/items.h), and of
 // none without.
 Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue,
                        Scale scale = Scale::kFull,

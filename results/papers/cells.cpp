@@ -126,20 +126,20 @@ std::vector<double> of_each_run(const Row& row, const Count& count) {
 }
 
 // Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.3).
-std::vector<double> gradient_density(const Contents& contents, const Row& row) {
+std::vector<double> gradient_density(const Measurements& measured, const Row& row) {
   std::vector<double> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto found = contents.gradient_density.find(run->run_id);
-    if (found != contents.gradient_density.end()) values.push_back(found->second);
+    const auto found = measured.gradient_density.find(run->run_id);
+    if (found != measured.gradient_density.end()) values.push_back(found->second);
   }
   return values;
 }
 
-Summary train_loss(const Contents& contents, const Row& row) {
+Summary train_loss(const Measurements& measured, const Row& row) {
   std::vector<double> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto found = contents.loss.find({run->run_id, "train"});
-    if (found != contents.loss.end()) values.push_back(found->second.back().value);
+    const auto found = measured.loss.find({run->run_id, "train"});
+    if (found != measured.loss.end()) values.push_back(found->second.back().value);
   }
   return summarize(values);
 }
@@ -206,7 +206,7 @@ Measured PaperCells::measure(const ReportedValue& value, Place at) const {
 
 Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place at) const {
   const bool best = value.definition.starts_with("best");
-  const Contents& contents = set_.contents();
+  const Measurements& measured = set_.measured();
   if (value.basis == Basis::kEstimated) return estimate(value, row);
   switch (value.quantity) {
     case PaperQuantity::kRealisation:
@@ -219,20 +219,20 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
     case PaperQuantity::kAccuracy:
       return of_summary(best ? row.best : row.accuracy, row);
     case PaperQuantity::kDensity:
-      return of_counts(gradient_density(contents, row), row);
+      return of_counts(gradient_density(measured, row), row);
     case PaperQuantity::kLoss:
-      return of_summary(train_loss(contents, row), row);
+      return of_summary(train_loss(measured, row), row);
     case PaperQuantity::kTimeToTarget:
       return of_target(row.time_to_target, row);
     case PaperQuantity::kComputeReduction: {
       const bool approximated = is_of_approximated(value);
       const auto count = [&](const Run& run) {
-        return compute_reduction(contents, run, approximated);
+        return compute_reduction(measured, run, approximated);
       };
       return of_counts(of_each_run(row, count), row);
     }
     case PaperQuantity::kCommunicationReduction: {
-      const auto count = [&](const Run& run) { return communication_reduction(contents, run); };
+      const auto count = [&](const Run& run) { return communication_reduction(measured, run); };
       return of_counts(of_each_run(row, count), row);
     }
     case PaperQuantity::kTime:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,7 +13,6 @@
 #include "results/papers/line.h"
 #include "results/rows/memory_limit.h"
 #include "results/rows/rows.h"
-#include "results/store/database.h"
 
 namespace approx {
 namespace {
@@ -57,14 +55,12 @@ KernelShape& shape_of(std::vector<KernelShape>& shapes, const std::string& label
 
 // Those of the paper in its order, then what else was measured in the last benchmark of each
 // precision.
-std::vector<KernelShape> stored_shapes(const std::string& db, const Experiment& layout,
+std::vector<KernelShape> stored_shapes(const Snapshot& snapshot, const Experiment& layout,
                                        const Experiment& shown) {
   std::vector<KernelShape> shapes;
   for (const auto& label : layout.paper.labels) shapes.push_back({.label = label});
-  if (!std::filesystem::exists(db)) return shapes;
-  auto store = open_snapshot(db);
   for_each_row(
-      store,
+      snapshot.db(),
       "SELECT label, shape, method, variant, verdict, reason, ns_median, baseline_ns_median, "
       "plan_ns, ratio, ratio_lo, ratio_hi, n, precision, bytes, memory_gbs, chosen, "
       "(SELECT environment FROM kernel_run r WHERE r.kernel_run_id = v.kernel_run_id), "
@@ -294,9 +290,9 @@ Columns<KernelTextLine> figure_columns() {
 
 }  // namespace
 
-Table paper_kernels_table(const std::string& db, const Experiment& layout,
+Table paper_kernels_table(const Snapshot& snapshot, const Experiment& layout,
                           const Experiment& shown) {
-  auto shapes = stored_shapes(db, layout, shown);
+  auto shapes = stored_shapes(snapshot, layout, shown);
   name_precisions(shapes);
   std::vector<PaperLine> lines;
   std::vector<KernelTextLine> read;
@@ -321,9 +317,9 @@ Table paper_kernels_table(const std::string& db, const Experiment& layout,
   return table;
 }
 
-Table paper_kernels_figure(const std::string& db, const Experiment& layout,
+Table paper_kernels_figure(const Snapshot& snapshot, const Experiment& layout,
                            const Experiment& shown) {
-  const auto shapes = stored_shapes(db, layout, shown);
+  const auto shapes = stored_shapes(snapshot, layout, shown);
   std::vector<KernelTextLine> lines;
   for (const auto& shape : shapes) {
     for (const auto& result : shape.results) lines.push_back({.shape = &shape, .result = &result});

@@ -1,13 +1,11 @@
 #include "results/papers/study.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
 #include "results/papers/layer_time_numbers.h"
 #include "results/papers/line.h"
 #include "results/render/text_table.h"
-#include "results/store/database.h"
 
 namespace approx {
 namespace {
@@ -103,28 +101,26 @@ Columns<PaperLine> missing_columns() {
 
 }  // namespace
 
-Table paper_study_table(const std::string& db, const Experiment& layout, const Experiment& shown) {
+Table paper_study_table(const Snapshot& snapshot, const Experiment& layout,
+                        const Experiment& shown) {
   Table table = paper_table(item_title(shown));
   bool found = false;
   std::string study;
   Json content;
-  if (std::filesystem::exists(db)) {
-    auto store = open_snapshot(db);
-    for_each_row(
-        store,
-        "SELECT content, hostname, git_sha, name FROM v_study JOIN host USING(host_id) JOIN build "
-        "USING(build_id) WHERE experiment = ? ORDER BY study_run_id DESC LIMIT 1",
-        [&](SQLite::Statement& row) {
-          content = Json::parse(text_at(row, 0), nullptr, /*allow_exceptions=*/false);
-          if (!content.is_object()) return;
-          found = true;
-          study = text_at(row, 3);
-          add_content(content, table);
-          add_notes(table, {fmt::format("measured on {} with {}", text_at(row, 1),
-                                        text_at(row, 2).substr(0, 12))});
-        },
-        shown.id);
-  }
+  for_each_row(
+      snapshot.db(),
+      "SELECT content, hostname, git_sha, name FROM v_study JOIN host USING(host_id) JOIN build "
+      "USING(build_id) WHERE experiment = ? ORDER BY study_run_id DESC LIMIT 1",
+      [&](SQLite::Statement& row) {
+        content = Json::parse(text_at(row, 0), nullptr, /*allow_exceptions=*/false);
+        if (!content.is_object()) return;
+        found = true;
+        study = text_at(row, 3);
+        add_content(content, table);
+        add_notes(table, {fmt::format("measured on {} with {}", text_at(row, 1),
+                                      text_at(row, 2).substr(0, 12))});
+      },
+      shown.id);
   if (!found) {
     PaperLine missing{.item = shown.item};
     missing.judgement = {Verdict::kNotRun, "the study is not in the store"};

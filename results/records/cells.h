@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "results/records/contents.h"
+#include "results/records/items.h"
 
 namespace approx {
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/known_names.h"
 #include "results/records/cells.h"
+#include "results/records/items.h"
 #include "results/records/sound_numbers.h"
 
 namespace approx {
@@ -45,22 +46,22 @@ BlockPairs read_pairs(SQLite::Database& db, const std::string& sql) {
   return pairs;
 }
 
-void read_metrics(SQLite::Database& db, Contents& contents) {
-  contents.accuracy = read_curves(db, "accuracy");
-  contents.loss = read_curves(db, "loss");
+void read_metrics(SQLite::Database& db, Measurements& measured) {
+  measured.accuracy = read_curves(db, "accuracy");
+  measured.loss = read_curves(db, "loss");
   for_each_row(db,
                "SELECT run_id, avg(value) AS density FROM metric WHERE name = 'gradient_density' "
                "AND value IS NOT NULL GROUP BY run_id",
                [&](SQLite::Statement& row) {
                  const int64_t run_id = integer_at(row, "run_id");
-                 contents.gradient_density[run_id] = number_at(row, "density", run_id);
+                 measured.gradient_density[run_id] = number_at(row, "density", run_id);
                });
   for_each_row(db,
                "SELECT run_id, step, sum(value) AS joules FROM metric WHERE name = 'energy' AND "
                "value IS NOT NULL GROUP BY run_id, step",
                [&](SQLite::Statement& row) {
                  const int64_t run_id = integer_at(row, "run_id");
-                 contents.joules[run_id][integer_at(row, "step")] =
+                 measured.joules[run_id][integer_at(row, "step")] =
                      number_at(row, "joules", run_id);
                });
   for_each_row(db,
@@ -68,17 +69,17 @@ void read_metrics(SQLite::Database& db, Contents& contents) {
                "value IS NOT NULL",
                [&](SQLite::Statement& row) {
                  const int64_t run_id = integer_at(row, "run_id");
-                 contents.phases[run_id][text_at(row, "split")] = number_at(row, "value", run_id);
+                 measured.phases[run_id][text_at(row, "split")] = number_at(row, "value", run_id);
                });
 }
 
-void read_layers(SQLite::Database& db, Contents& contents) {
+void read_layers(SQLite::Database& db, Measurements& measured) {
   for_each_row(db,
                "SELECT run_id, layer, product, method, calls, exact_calls, macs_dense, macs_done, "
                "density FROM layer_metric ORDER BY run_id, layer, product, method",
                [&](SQLite::Statement& row) {
                  const int64_t run_id = integer_at(row, "run_id");
-                 contents.layers[run_id].push_back(
+                 measured.layers[run_id].push_back(
                      {.layer = text_at(row, "layer"),
                       .product = text_at(row, "product"),
                       .method = text_at(row, "method"),
@@ -93,7 +94,7 @@ void read_layers(SQLite::Database& db, Contents& contents) {
       "SELECT run_id, layer, product, plan, variant, calls FROM layer_variant "
       "ORDER BY run_id, layer, product, plan, variant",
       [&](SQLite::Statement& row) {
-        contents.variants[integer_at(row, "run_id")].push_back({.layer = text_at(row, "layer"),
+        measured.variants[integer_at(row, "run_id")].push_back({.layer = text_at(row, "layer"),
                                                                 .product = text_at(row, "product"),
                                                                 .plan = text_at(row, "plan"),
                                                                 .variant = text_at(row, "variant"),
@@ -103,7 +104,7 @@ void read_layers(SQLite::Database& db, Contents& contents) {
                "SELECT run_id, layer, calls, bytes, bytes_dense FROM layer_traffic "
                "ORDER BY run_id, layer",
                [&](SQLite::Statement& row) {
-                 contents.traffic[integer_at(row, "run_id")].push_back(
+                 measured.traffic[integer_at(row, "run_id")].push_back(
                      {.layer = text_at(row, "layer"),
                       .calls = integer_at(row, "calls"),
                       .bytes = integer_at(row, "bytes"),
@@ -133,53 +134,66 @@ std::vector<std::string> read_excluded(SQLite::Database& db, const std::string& 
   return lines;
 }
 
-// Takes out the data gradients of layers that read the images: nobody computes them, and to count
-// them as exact work makes every share of work too large. Runs are no longer recorded with them.
-void drop_gradients_of_images(Contents& contents, const Catalogue& catalogue) {
-  for (const auto& cell : contents.cells) {
-    std::set<std::string> readers;
-    const std::string wanted = parse_spec(cell.network).name;
-    for (const auto& network : catalogue.networks) {
-      if (network.name != wanted) continue;
-      for (const auto& layer : network.layers) {
-        if (layer.reads_images) readers.insert(layer.name);
-      }
-    }
-    for (const auto& run : cell.runs) {
-      const auto counts = contents.layers.find(run.run_id);
-      if (counts == contents.layers.end()) continue;
-      std::erase_if(counts->second, [&](const LayerCount& count) {
-        return count.product == name(Product::kDataGradient) && readers.contains(count.layer);
-      });
+// The layers of each network that read the images.
+std::map<std::string, std::set<std::string>> image_readers(const Catalogue& catalogue) {
+  std::map<std::string, std::set<std::string>> readers;
+  for (const auto& network : catalogue.networks) {
+    for (const auto& layer : network.layers) {
+      if (layer.reads_images) readers[network.name].insert(layer.name);
     }
   }
+  return readers;
 }
 
-Contents read_chosen(SQLite::Database& db, const CellChoice& choice) {
+// Takes out the data gradients of layers that read the images: nobody computes them, and to count
+// them as exact work makes every share of work too large. Runs are no longer recorded with them.
+void drop_gradients_of_images(SQLite::Database& db, const Catalogue& catalogue,
+                              Measurements& measured) {
+  const auto readers = image_readers(catalogue);
+  for_each_row(db, "SELECT r.run_id, c.network FROM run r JOIN cell c USING(cell_id)",
+               [&](SQLite::Statement& row) {
+                 const auto counts = measured.layers.find(integer_at(row, "run_id"));
+                 if (counts == measured.layers.end()) return;
+                 const auto of = readers.find(parse_spec(text_at(row, "network")).name);
+                 if (of == readers.end()) return;
+                 std::erase_if(counts->second, [&](const LayerCount& count) {
+                   return count.product == name(Product::kDataGradient) &&
+                          of->second.contains(count.layer);
+                 });
+               });
+}
+
+Contents read_chosen(const Snapshot& snapshot, const CellChoice& choice) {
   Contents contents;
-  auto stored = read_cells(db, choice);
+  auto stored = read_cells(snapshot.db(), choice);
   contents.cells = std::move(stored.cells);
   contents.excluded = std::move(stored.left_out);
-  for (auto& line : read_excluded(db, choice.experiment)) {
+  for (auto& line : read_excluded(snapshot.db(), choice.experiment)) {
     contents.excluded.push_back(std::move(line));
   }
-  read_metrics(db, contents);
-  contents.blocks = read_pairs(db,
+  contents.measured = snapshot.measurements(choice.catalogue);
+  return contents;
+}
+
+}  // namespace
+
+Measurements read_measurements(SQLite::Database& db, const Catalogue* catalogue) {
+  Measurements measured;
+  read_metrics(db, measured);
+  measured.blocks = read_pairs(db,
                                "SELECT run_id, 1.0 * dense_ns / dense_steps AS dense_ns, "
                                "1.0 * approx_ns / approx_steps AS approx_ns "
                                "FROM v_timing ORDER BY run_id, pair");
-  contents.backward =
+  measured.backward =
       read_pairs(db,
                  "SELECT run_id, d.value AS dense_ns, a.value AS approx_ns "
                  "FROM metric d JOIN metric a USING(run_id, name, step) "
                  "WHERE name = 'backward_ns' AND d.split = 'dense' AND a.split = 'approx' AND "
                  "d.value > 0 AND a.value > 0 ORDER BY run_id, step");
-  read_layers(db, contents);
-  if (choice.catalogue != nullptr) drop_gradients_of_images(contents, *choice.catalogue);
-  return contents;
+  read_layers(db, measured);
+  if (catalogue != nullptr) drop_gradients_of_images(db, *catalogue, measured);
+  return measured;
 }
-
-}  // namespace
 
 const CurvePoint* first_reaching(const std::vector<CurvePoint>& points, double share) {
   const auto found = std::ranges::find_if(
@@ -198,17 +212,18 @@ std::string experiment_name(SQLite::Database& db, const std::string& given) {
                     known.empty() ? ", which has none" : known_names(name, known));
 }
 
-Contents read_contents(const std::string& path, const ReportOptions& options) {
-  auto db = open_snapshot(path);
+Contents read_contents(const Snapshot& snapshot, const std::string& experiment,
+                       const Catalogue* catalogue) {
   return read_chosen(
-      db, {.experiment = experiment_name(db, options.experiment), .catalogue = options.catalogue});
+      snapshot, {.experiment = experiment_name(snapshot.db(), experiment), .catalogue = catalogue});
 }
 
-Contents read_item_contents(const std::string& path, const Experiment& item, const Members& members,
+Contents read_item_contents(const Snapshot& snapshot, const Experiment& item,
                             const Catalogue* catalogue) {
-  auto db = open_snapshot(path);
+  const auto members = snapshot.items().members_of(item, catalogue);
   return read_chosen(
-      db, {.experiment = item.id, .item = &item, .members = &members, .catalogue = catalogue});
+      snapshot,
+      {.experiment = item.id, .item = &item, .members = &members, .catalogue = catalogue});
 }
 
 }  // namespace approx

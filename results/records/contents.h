@@ -1,18 +1,16 @@
-// What the store holds of one experiment, or of all, read at once from a snapshot: the reports work
-// on this.
+// What a store holds of one experiment, or of all: the reports work on this.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "results/records/members.h"
-#include "results/rows/options.h"
-#include "results/store/database.h"
+#include "results/records/snapshot.h"
 #include "results/store/run_store.h"
 
 namespace approx {
@@ -122,8 +120,8 @@ struct TrafficCount {
 
 using BlockPairs = std::map<int64_t, std::vector<BlockPair>>;  // run
 
-struct Contents {
-  std::vector<Cell> cells;
+// What all runs of a store measured.
+struct Measurements {
   Curves accuracy, loss;
   BlockPairs blocks, backward;                              // backward: convolutions' gradients
   std::map<int64_t, std::vector<LayerCount>> layers;        // run
@@ -132,17 +130,27 @@ struct Contents {
   std::map<int64_t, double> gradient_density;               // run: mean over its epochs
   std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
   std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step
-  std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
 };
 
-// Reads it. Throws as report_table does.
-Contents read_contents(const std::string& path, const ReportOptions& options);
+// Snapshot::measurements reads it once.
+Measurements read_measurements(SQLite::Database& db, const Catalogue* catalogue);
 
-// What the store has of an item: its members, whatever experiment asked for them, with the item's
-// labels, and beside them what the store keeps under the item's name of an earlier text of the
-// file or of flags. Throws as report_table does; the name need not be in the store. `catalogue` as
-// in ReportOptions.
-Contents read_item_contents(const std::string& path, const Experiment& item, const Members& members,
+struct Contents {
+  std::vector<Cell> cells;
+  std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
+  std::shared_ptr<const Measurements> measured;
+};
+
+// Those of an experiment, "@" in front allowed; "": of all. `catalogue` as in ReportOptions. Throws
+// Error(kUsage) for an unknown experiment, Error(kDatabase) for numbers that nothing measures.
+Contents read_contents(const Snapshot& snapshot, const std::string& experiment,
+                       const Catalogue* catalogue);
+
+// What the store has of an item: its members (StoredItems::members_of), whatever experiment asked
+// for them, with the item's labels, and beside them what the store keeps under the item's name of
+// an earlier text of the file or of flags. Throws as read_contents does; the name need not be in
+// the store.
+Contents read_item_contents(const Snapshot& snapshot, const Experiment& item,
                             const Catalogue* catalogue);
 
 // The name without its "@", checked against those in the store; "" stays "". Throws Error(kUsage)

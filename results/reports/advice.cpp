@@ -1,5 +1,4 @@
-#include "results/reports/advice.h"
-
+// Whether a method is worth using.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -339,10 +338,10 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
   return columns;
 }
 
-}  // namespace
-
-Table report_advice(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+// One line for each (network, data set, setting, machine, method and schedule): whether it is
+// worth using, by how much, at what risk, and when that was measured.
+Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   const Margin margin = options.margin.value_or(kWorthMargin);
   const auto targets = target_rows(set, options);
   std::vector<AdviceLine> lines;
@@ -388,4 +387,5 @@ REGISTER_REPORT("advice", report_advice)
     .about("Whether each method is worth using, and at what risk")
     .made_of("accuracy and timing runs of methods and of dense");
 
+}  // namespace
 }  // namespace approx

@@ -1,5 +1,4 @@
-#include "results/reports/cards.h"
-
+// What the cards of the methods (docs/methods/) can say, and what they need before they can.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -125,12 +124,12 @@ Columns<Card> card_columns() {
        .text = needs_text}};
 }
 
-}  // namespace
-
-Table report_cards(const std::string& path, const ReportOptions& options) {
+// One row for each method of the store, and for those of options.catalogue that it has nothing
+// of: where its steps were faster and slower than exact ones and where that is open, what was
+// measured of it, and what is missing.
+Table report_cards(const Snapshot& snapshot, const ReportOptions& options) {
   Cards cards;
-  auto db = open_snapshot(path);
-  for_each_row(db,
+  for_each_row(snapshot.db(),
                fmt::format("SELECT method, count(DISTINCT shape) FROM v_kernel WHERE ratio IS NOT "
                            "NULL AND method <> 'dense' AND {} GROUP BY method",
                            kRandomOperands),
@@ -138,7 +137,7 @@ Table report_cards(const std::string& path, const ReportOptions& options) {
                  int64_t& shapes = card_of(cards, text_at(row, 0)).shapes;
                  shapes = std::max(shapes, row.getColumn(1).getInt64());
                });
-  const RowSet set(path, options);
+  const RowSet set(snapshot, options);
   for (const auto& row : set.rows()) {
     if (is_method(*row.first)) add_row(cards, row);
   }
@@ -170,4 +169,5 @@ REGISTER_REPORT("cards", report_cards)
     .at(11)
     .about("What the methods' cards can say, and what they need");
 
+}  // namespace
 }  // namespace approx

@@ -1,5 +1,4 @@
-#include "results/reports/cascade.h"
-
+// From the speed of a product to the speed of a training.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -56,10 +55,9 @@ ShapeKey key_of(const LayerInfo& layer) {
 using ByShape = std::map<std::string, double>;
 using Kernels = std::map<KernelPlace, ByShape>;
 
-Kernels read_kernels(const std::string& path) {
+Kernels read_kernels(SQLite::Database& db) {
   // By variant first: a later benchmark takes the place of an earlier one of the same.
   std::map<KernelPlace, std::map<std::pair<std::string, std::string>, double>> last;
-  auto db = open_snapshot(path);
   for_each_row(
       db,
       fmt::format("SELECT op, method, device, precision, threads, host_id, shape, variant, ratio, "
@@ -100,13 +98,13 @@ using Work = std::map<std::string, ProductWork>;
 
 // Of the row's runs that count it: those of timing runs and of accuracy runs alike, whose schedules
 // are the same.
-Work work_of(const Row& row, const Contents& contents) {
+Work work_of(const Row& row, const Measurements& measured) {
   Work work;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
     if (run == nullptr || !run->finished()) continue;
-    const auto counts = contents.layers.find(run->run_id);
-    if (counts == contents.layers.end()) continue;
+    const auto counts = measured.layers.find(run->run_id);
+    if (counts == measured.layers.end()) continue;
     for (const auto& count : counts->second) {
       ProductWork& product = work[count.product];
       const auto macs = static_cast<double>(count.macs_dense);
@@ -122,8 +120,8 @@ Work work_of(const Row& row, const Contents& contents) {
 std::map<std::string, double> shares_of(const RowSet& set, const Row& row) {
   std::map<std::string, std::vector<double>> found;
   for (const Run* run : set.timings(row)) {
-    const auto phases = set.contents().phases.find(run->run_id);
-    if (phases == set.contents().phases.end()) continue;
+    const auto phases = set.measured().phases.find(run->run_id);
+    if (phases == set.measured().phases.end()) continue;
     for (const char* product : kProducts) {
       const auto share = phases->second.find(product);
       if (share != phases->second.end()) found[product].push_back(share->second);
@@ -186,11 +184,11 @@ struct CascadeLine {
 
 class Cascade {
  public:
-  Cascade(const std::string& path, const ReportOptions& options)
-      : set_(path, options),
+  Cascade(const Snapshot& snapshot, const ReportOptions& options)
+      : set_(snapshot, options),
         options_(options),
-        kernels_(read_kernels(path)),
-        db_(open_snapshot(path)),
+        kernels_(read_kernels(snapshot.db())),
+        db_(snapshot.db()),
         targets_(target_rows(set_, options)) {}
 
   const RowSet& set() const { return set_; }
@@ -211,7 +209,7 @@ class Cascade {
     const auto target = std::find_if(targets_.begin(), targets_.end(),
                                      [&](const auto& each) { return each.row == &row; });
     if (target != targets_.end()) line.target = &*target;
-    const Work work = work_of(row, set_.contents());
+    const Work work = work_of(row, set_.measured());
     add_products(row, work, line);
     auto shares = studied_shares(db_, *row.first, options_.catalogue);
     line.layers_by = "layer-times study";
@@ -279,8 +277,8 @@ class Cascade {
     for (const auto* cell : row.cells) {
       const Run* run = cell->run();
       if (run == nullptr || !run->finished()) continue;
-      const auto counts = set_.contents().layers.find(run->run_id);
-      if (counts == set_.contents().layers.end()) continue;
+      const auto counts = set_.measured().layers.find(run->run_id);
+      if (counts == set_.measured().layers.end()) continue;
       const int64_t images = run->batch_images.value_or(cell->batch_size);
       return std::ranges::all_of(counts->second, [&](const LayerCount& count) {
         const auto layer = std::ranges::find(layers, count.layer, &LayerInfo::name);
@@ -346,7 +344,7 @@ class Cascade {
   const RowSet set_;
   const ReportOptions& options_;
   const Kernels kernels_;
-  SQLite::Database db_;
+  SQLite::Database& db_;
   const std::vector<TargetRow> targets_;
 };
 
@@ -431,10 +429,11 @@ Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& lette
   return columns;
 }
 
-}  // namespace
-
-Table report_cascade(const std::string& db, const ReportOptions& options) {
-  Cascade cascade(db, options);
+// One row for each method and schedule of which anything is known: how many times as fast as
+// exact training its products are (bench-kernel), what that makes of all products of its layers,
+// what is left of it in a step (timing runs) and on the way to the target.
+Table report_cascade(const Snapshot& snapshot, const ReportOptions& options) {
+  Cascade cascade(snapshot, options);
   const auto lines = cascade.lines();
   std::vector<const Row*> rows;
   for (const auto& line : lines) rows.push_back(line.row);
@@ -465,4 +464,5 @@ REGISTER_REPORT("cascade", report_cascade)
     .about("Product, layer, step, time to target: where a speedup goes")
     .made_of("runs of methods, and kernel benchmarks (bench-kernel)");
 
+}  // namespace
 }  // namespace approx

@@ -119,9 +119,8 @@ struct KernelRatio {
 
 using KernelRatios = std::map<KernelKey, KernelRatio>;
 
-KernelRatios kernel_ratios(const std::string& path) {
+KernelRatios kernel_ratios(SQLite::Database& db) {
   KernelRatios kernels;
-  auto db = open_snapshot(path);
   for_each_row(
       db,
       "SELECT op, shape, method, variant, precision, threads, device, label, ratio, "
@@ -306,9 +305,9 @@ void compare_rows(const RowSet& before, const RowSet& after, const Margin& margi
   }
 }
 
-void compare_kernels(const std::string& a, const std::string& b, Comparison& comparison) {
-  const auto before = kernel_ratios(a);
-  KernelRatios both = kernel_ratios(b);
+void compare_kernels(const Snapshot& a, const Snapshot& b, Comparison& comparison) {
+  const auto before = kernel_ratios(a.db());
+  KernelRatios both = kernel_ratios(b.db());
   comparison.only_b += static_cast<int64_t>(
       std::erase_if(both, [&](const auto& kernel) { return !before.contains(kernel.first); }));
   comparison.only_a += static_cast<int64_t>(before.size() - both.size());
@@ -368,7 +367,7 @@ std::string_view name(Change change) {
   return "";
 }
 
-Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
+Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& options,
                      std::vector<Change>* losses) {
   const RowSet before(a, options), after(b, options);
   Comparison comparison;

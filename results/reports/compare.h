@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "results/records/snapshot.h"
 #include "results/render/table.h"
 #include "results/rows/options.h"
 
@@ -22,8 +23,8 @@ inline constexpr Change kLosses[] = {Change::kSlower, Change::kInferior, Change:
 // What is the same in two stores, B against A: accuracy (Welch's interval of the difference, from
 // kSeedsForAVerdict of each on; which seeds diverged) and step time or kernel time. `losses` gets
 // the change of each row that is one of kLosses. What the runs cannot tell is undecided; stores
-// with no row in common give none. Throws as report_table does.
-Table report_compare(const std::string& a, const std::string& b, const ReportOptions& options,
+// with no row in common give none. Throws as a report does.
+Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& options,
                      std::vector<Change>* losses = nullptr);
 
 }  // namespace approx

@@ -25,9 +25,9 @@ struct PointValues {
   std::vector<double> list;
 };
 
-void add_lines_of(const Row& row, const Contents& contents, std::vector<CurveLine>& lines) {
-  const std::pair<const char*, const Curves*> metrics[] = {{"accuracy", &contents.accuracy},
-                                                           {"loss", &contents.loss}};
+void add_lines_of(const Row& row, const Measurements& measured, std::vector<CurveLine>& lines) {
+  const std::pair<const char*, const Curves*> metrics[] = {{"accuracy", &measured.accuracy},
+                                                           {"loss", &measured.loss}};
   std::map<std::tuple<std::string, std::string, int64_t>, PointValues> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
     for (const auto& [metric, curves] : metrics) {
@@ -65,7 +65,7 @@ Field end_of(const Summary& summary, int sign) {
 
 Table curves_table(const RowSet& set) {
   std::vector<CurveLine> lines;
-  for (const auto& row : set.rows()) add_lines_of(row, set.contents(), lines);
+  for (const auto& row : set.rows()) add_lines_of(row, set.measured(), lines);
 
   auto columns = without_headers(row_columns<CurveLine>(set).all());
   append(columns,
@@ -85,8 +85,8 @@ Table curves_table(const RowSet& set) {
   return table;
 }
 
-Table report_curves(const std::string& db, const ReportOptions& options) {
-  Table table = curves_table(RowSet(db, options));
+Table report_curves(const Snapshot& snapshot, const ReportOptions& options) {
+  Table table = curves_table(RowSet(snapshot, options));
   table.title = options.experiment;
   return table;
 }

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/outputs.h"
 #include "results/render/table.h"
-#include "results/store/database.h"
 
 namespace approx {
 namespace {
@@ -34,8 +33,8 @@ bool is_file_name(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> export_store(const std::string& path, const std::string& folder) {
-  auto db = open_snapshot(path);
+std::vector<std::string> export_store(const Snapshot& snapshot, const std::string& folder) {
+  auto& db = snapshot.db();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw usage_error("{}: cannot be made: {}", folder, error.message());
@@ -44,7 +43,7 @@ std::vector<std::string> export_store(const std::string& path, const std::string
                [&](SQLite::Statement& row) { names.push_back(row.getColumn(0).getString()); });
   if (!std::all_of(names.begin(), names.end(), is_file_name)) {
     throw database_error("{}: a table of it has a name that is none of a file; it is not exported",
-                         path);
+                         snapshot.path());
   }
   for (const auto& name : names) {
     SQLite::Statement rows(db, fmt::format("SELECT * FROM \"{}\" ORDER BY 1, 2", name));

@@ -1,5 +1,4 @@
-#include "results/reports/kernels.h"
-
+// Kernel benchmarks: one product of one layer's shape at a time, exact against approximated.
 #include "base/error.h"
 #include "base/numbers.h"
 #include "results/reports/report.h"
@@ -63,13 +62,12 @@ KernelLine read_line(SQLite::Statement& row) {
   return line;
 }
 
-}  // namespace
-
-Table report_kernels(const std::string& path, const ReportOptions& /*options*/) {
+// One row for each kernel case and machine: its last benchmark. The options have no meaning
+// here.
+Table report_kernels(const Snapshot& snapshot, const ReportOptions& /*options*/) {
   std::vector<KernelLine> lines;
-  auto db = open_snapshot(path);
   for_each_row(
-      db,
+      snapshot.db(),
       // Recorded operands behind random ones, in the order in which they were measured.
       fmt::format(
           "SELECT k.*, hostname, r.environment FROM v_kernel k JOIN host USING(host_id) "
@@ -96,4 +94,5 @@ REGISTER_REPORT("kernels", report_kernels)
     .drawn_by("kernels")
     .of_the_store();
 
+}  // namespace
 }  // namespace approx

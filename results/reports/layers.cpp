@@ -43,13 +43,13 @@ std::string shares_of(const std::map<std::string, double>& calls) {
 }
 
 // The lines of a row, by their layers' positions.
-std::vector<LayerLine> lines_of(const Row& row, const Contents& contents,
+std::vector<LayerLine> lines_of(const Row& row, const Measurements& measured,
                                 const Catalogue* catalogue) {
   std::map<std::pair<std::string, std::string>, LayerLine> sums;
   std::set<std::string> layers;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-    const auto found = contents.layers.find(run->run_id);
-    if (found == contents.layers.end()) continue;
+    const auto found = measured.layers.find(run->run_id);
+    if (found == measured.layers.end()) continue;
     for (const auto& count : found->second) {
       layers.insert(count.layer);
       LayerLine& sum = sums[{count.layer, count.product}];
@@ -60,8 +60,8 @@ std::vector<LayerLine> lines_of(const Row& row, const Contents& contents,
       sum.macs_done += static_cast<double>(count.macs_done);
       if (count.density) sum.density += *count.density, ++sum.with_density;
     }
-    const auto variants = contents.variants.find(run->run_id);
-    if (variants == contents.variants.end()) continue;
+    const auto variants = measured.variants.find(run->run_id);
+    if (variants == measured.variants.end()) continue;
     for (const auto& count : variants->second) {
       const auto sum = sums.find({count.layer, count.product});
       if (sum == sums.end()) continue;
@@ -102,11 +102,11 @@ std::map<std::string, int64_t> layer_positions(const std::set<std::string>& laye
   return positions;
 }
 
-Table report_layers(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+Table report_layers(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   std::vector<LayerLine> lines;
   for (const auto& row : set.rows()) {
-    for (auto& line : lines_of(row, set.contents(), options.catalogue)) {
+    for (auto& line : lines_of(row, set.measured(), options.catalogue)) {
       lines.push_back(std::move(line));
     }
   }

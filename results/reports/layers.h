@@ -1,4 +1,4 @@
-// What each product of each layer did.
+// Where layers stand in their network.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,9 @@
 #include <set>
 #include <string>
 
-#include "results/render/table.h"
-#include "results/rows/options.h"
+#include "core/config/catalogue.h"
 
 namespace approx {
-
-// One row for each (row of report_table, layer, product), the mean over its runs. Throws as
-// report_table does.
-Table report_layers(const std::string& db, const ReportOptions& options = {});
 
 // Positions of layers in a network, from 1: as the catalogue has them, further ones by name.
 // Without a catalogue all stand by name.

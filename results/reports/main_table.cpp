@@ -1,5 +1,4 @@
-#include "results/reports/main_table.h"
-
+// The main table: what became of each method on each network, data set and schedule.
 #include <algorithm>
 #include <set>
 
@@ -135,10 +134,11 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
   return columns;
 }
 
-}  // namespace
-
-Table report_table(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+// One row for each (network, data set, schedule, method) with equal settings: accuracy, its loss
+// against dense paired by seed, speedup, time to the experiment's target, throughput, and what
+// became of the runs. docs/statistics.md says how each number is made.
+Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   const auto& rows = set.rows();
   std::vector<const Row*> all;
   std::set<double> targets;
@@ -189,4 +189,5 @@ REGISTER_REPORT("table", report_table)
     .about("Accuracy, loss against dense, speedup: one row a method")
     .made_of("accuracy or timing runs (train, sweep)");
 
+}  // namespace
 }  // namespace approx

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 #include "core/experiment/files.h"
-#include "results/records/stored_items.h"
-#include "results/records/stored_plans.h"
+#include "results/records/items.h"
 #include "results/render/html.h"
 #include "results/reports/paper_figure.h"
 #include "results/reports/provenance.h"
@@ -41,14 +40,13 @@ void leave_to_picture(Table& table) {
 
 class PageMaker {
  public:
-  PageMaker(std::string db, const ReportOptions& options, std::string scale, const DrawSvg& draw,
-            std::vector<std::string>& problems)
-      : db_(std::move(db)),
+  PageMaker(const Snapshot& snapshot, const ReportOptions& options, std::string scale,
+            const DrawSvg& draw, std::vector<std::string>& problems)
+      : snapshot_(snapshot),
         options_(options),
         scale_(std::move(scale)),
         draw_(draw),
-        problems_(problems),
-        plans_(db_) {}
+        problems_(problems) {}
 
   HtmlPage make() {
     page_.title = "approxtrain: is approximate training worth it?";
@@ -70,7 +68,7 @@ class PageMaker {
         "A card (docs/methods/) says where a method pays and where not; the last column says "
         "what this store lacks for that.");
     page_.next = next_step();
-    page_.provenance = provenance_of(db_);
+    page_.provenance = provenance_of(snapshot_);
     return std::move(page_);
   }
 
@@ -87,7 +85,7 @@ class PageMaker {
 
   void add_report(const char* name, const char* title, const char* text) {
     const Report& report = Registry<Report>::instance().find(name);
-    Table table = report.make(db_, options_);
+    Table table = report.make(snapshot_, options_);
     if (table.rows.empty()) return;
     HtmlSection section{.id = name, .title = title, .text = text};
     section.attributes = {{"part", "summary"}};
@@ -115,7 +113,7 @@ class PageMaker {
     for (const auto& [name, path] : known_experiments()) {
       PaperItem item;
       try {
-        item = paper_item(path, scale_, db_, options_, plans_);
+        item = paper_item(snapshot_, path, scale_, options_);
       } catch (const Error& error) {
         problems_.emplace_back(error.what());
         continue;
@@ -127,8 +125,7 @@ class PageMaker {
 
   void add_paper(const std::string& paper, PaperItem item) {
     const Experiment& layout = item.layout;
-    const bool measured =
-        plans_.items().contains(item.shown.id) || finished_runs(item.shown, plans_.items()) > 0;
+    const bool measured = snapshot_.items().measured(item.shown);
     const auto* not_run = layout.as<NotRunItem>();
     const auto* picture = layout.as<PictureItem>();
     HtmlSection section{.id = layout.item, .title = layout.title};
@@ -144,7 +141,7 @@ class PageMaker {
                    picture_drawing(*picture, schedule, *options_.catalogue));
       }
     } else if (measured) {
-      const auto drawing = paper_drawing(item, db_, options_, plans_.items());
+      const auto drawing = paper_drawing(snapshot_, item, options_);
       if (!drawing.empty()) {
         add_figure(section, layout.paper.item, drawing);
         leave_to_picture(item.table);
@@ -160,21 +157,20 @@ class PageMaker {
   }
 
   std::string unmeasured_;  // an item, "" for none
-  const std::string db_;
+  const Snapshot& snapshot_;
   const ReportOptions& options_;
   const std::string scale_;
   const DrawSvg& draw_;
   std::vector<std::string>& problems_;
-  const StoredPlans plans_;
   HtmlPage page_;
 };
 
 }  // namespace
 
-std::string report_page(const std::string& db, const ReportOptions& options,
+std::string report_page(const Snapshot& snapshot, const ReportOptions& options,
                         const std::string& scale, const DrawSvg& draw,
                         std::vector<std::string>& problems) {
-  return render_html(PageMaker(db, options, scale, draw, problems).make());
+  return render_html(PageMaker(snapshot, options, scale, draw, problems).make());
 }
 
 }  // namespace approx

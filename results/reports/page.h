@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "results/records/snapshot.h"
 #include "results/rows/options.h"
 
 namespace approx {
@@ -15,8 +16,8 @@ using DrawSvg = std::function<std::string(const std::string& script, const std::
 
 // An HTML page that opens from disk. `scale`: that of papers' items, "" for the one of each at
 // which most was measured. Items whose files cannot be read are left out, and `problems` gets why.
-// Throws as report_table does.
-std::string report_page(const std::string& db, const ReportOptions& options,
+// Throws as reports do.
+std::string report_page(const Snapshot& snapshot, const ReportOptions& options,
                         const std::string& scale, const DrawSvg& draw,
                         std::vector<std::string>& problems);
 

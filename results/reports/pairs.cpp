@@ -1,5 +1,4 @@
-#include "results/reports/pairs.h"
-
+// Each method against each exact training of its network, whatever the recipe of either.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -114,10 +113,14 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
   return columns;
 }
 
-}  // namespace
-
-Table report_pairs(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+// A line for each row of a method and each row of exact training that share network, data set
+// and settings but for the recipe, and at least one seed: the method's test accuracy minus the
+// exact training's in points, paired by seed (paired_difference, docs/statistics.md), the number
+// of seeds in which the method is ahead, and the p of the sign-flip test, also adjusted by Holm
+// over all lines. Whoever declares an exact training of another length as a row of an experiment
+// reads here how a method fares against it.
+Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   const auto lines = pair_lines(set);
   Table table;
   table.name = "pairs";
@@ -143,4 +146,5 @@ REGISTER_REPORT("pairs", report_pairs)
     .about("Each method against each exact training, of other lengths too")
     .made_of("accuracy runs of methods and of dense");
 
+}  // namespace
 }  // namespace approx

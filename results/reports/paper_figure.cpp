@@ -7,7 +7,7 @@
 #include "core/experiment/files.h"
 #include "results/papers/kernels.h"
 #include "results/papers/table.h"
-#include "results/records/members.h"
+#include "results/records/items.h"
 #include "results/reports/curves.h"
 #include "results/reports/pareto.h"
 #include "results/reports/schedule_picture.h"
@@ -44,9 +44,8 @@ Drawing study_drawing(const StudyItem& study, const Table& table) {
 }
 
 // What the store has of the item's runs, whichever experiments asked for them.
-RowSet item_rows(const Experiment& item, const std::string& db, const ReportOptions& options) {
-  const Members members = members_of(item, db, options.catalogue);
-  Contents contents = read_item_contents(db, item, members, options.catalogue);
+RowSet item_rows(const Snapshot& snapshot, const Experiment& item, const ReportOptions& options) {
+  Contents contents = read_item_contents(snapshot, item, options.catalogue);
   std::erase_if(contents.cells, [](const Cell& cell) { return !cell.planned; });
   return {std::move(contents), options.include_tainted};
 }
@@ -88,12 +87,12 @@ Table bars_table(const PaperItem& item) {
   return bars;
 }
 
-Drawing trainings_drawing(const PaperItem& item, const std::string& db,
+Drawing trainings_drawing(const Snapshot& snapshot, const PaperItem& item,
                           const ReportOptions& options) {
   const auto& kind = item.layout.paper.kind;
   if (kind == "heat") return {"heat", heat_table(item.table)};
   if (kind == "bars") return {"bars", bars_table(item)};
-  const RowSet rows = item_rows(item.shown, db, options);
+  const RowSet rows = item_rows(snapshot, item.shown, options);
   if (kind == "curves") return {"curves", curves_table(rows)};
   auto front = pareto_table(rows);
   // Of what was not timed, the numbers themselves.
@@ -103,25 +102,26 @@ Drawing trainings_drawing(const PaperItem& item, const std::string& db,
 
 }  // namespace
 
-PaperItem paper_item(const std::string& name, const std::string& scale, const std::string& db,
-                     const ReportOptions& options, const StoredPlans& plans) {
+PaperItem paper_item(const Snapshot& snapshot, const std::string& name, const std::string& scale,
+                     const ReportOptions& options) {
+  const StoredItems& stored = snapshot.items();
   PaperItem item;
-  item.layout = load_layout(name, *options.catalogue, Scale::kFull, plans.checksums());
+  item.layout = load_layout(name, *options.catalogue, Scale::kFull, stored.checksums());
   std::map<Scale, Experiment> loaded;
   const auto at_scale = [&](Scale wanted) -> Experiment& {
     const auto [at, is_new] = loaded.try_emplace(wanted);
     if (is_new) {
       at->second = wanted == Scale::kFull
                        ? item.layout
-                       : load_layout(name, *options.catalogue, wanted, plans.checksums());
-      plans.plan(at->second, *options.catalogue);
+                       : load_layout(name, *options.catalogue, wanted, stored.checksums());
+      stored.plan(at->second, *options.catalogue);
     }
     return at->second;
   };
-  item.shown = std::move(at_scale(
-      scale.empty() ? most_measured(item.layout, at_scale, plans.items()) : parse_scale(scale)));
+  item.shown = std::move(
+      at_scale(scale.empty() ? stored.most_measured(item.layout, at_scale) : parse_scale(scale)));
   item.table =
-      report_paper(db, item.layout, item.shown,
+      report_paper(snapshot, item.layout, item.shown,
                    {.include_tainted = options.include_tainted, .catalogue = options.catalogue});
   return item;
 }
@@ -132,18 +132,19 @@ Drawing picture_drawing(const PictureItem& picture, const LabelledSchedule& sche
                                        catalogue, {})};
 }
 
-Drawing paper_drawing(const PaperItem& item, const std::string& db, const ReportOptions& options,
-                      const std::map<std::string, StoredItem>& stored) {
+Drawing paper_drawing(const Snapshot& snapshot, const PaperItem& item,
+                      const ReportOptions& options) {
   const auto& layout = item.layout;
   if (const auto* study = layout.as<StudyItem>()) {
-    return stored.contains(item.shown.id) ? study_drawing(*study, item.table) : Drawing{};
+    return snapshot.items().has(item.shown.id) ? study_drawing(*study, item.table) : Drawing{};
   }
-  if (layout.as<KernelItem>()) return {"kernels", paper_kernels_figure(db, layout, item.shown)};
+  if (layout.as<KernelItem>())
+    return {"kernels", paper_kernels_figure(snapshot, layout, item.shown)};
   if (const auto* picture = layout.as<PictureItem>()) {
     return {"schedule", schedules_table(*picture, *options.catalogue)};
   }
-  if (!layout.as<Trainings>() || finished_runs(item.shown, stored) == 0) return {};
-  return trainings_drawing(item, db, options);
+  if (!layout.as<Trainings>() || snapshot.items().finished_runs(item.shown) == 0) return {};
+  return trainings_drawing(snapshot, item, options);
 }
 
 }  // namespace approx

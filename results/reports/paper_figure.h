@@ -1,13 +1,11 @@
 // An item of a paper as it is shown: its table, and what its figure is drawn from.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "core/config/catalogue.h"
 #include "core/experiment/experiment.h"
-#include "results/records/stored_items.h"
-#include "results/records/stored_plans.h"
+#include "results/records/snapshot.h"
 #include "results/render/table.h"
 #include "results/rows/options.h"
 
@@ -20,10 +18,10 @@ struct PaperItem {
 };
 
 // `name`: of the item ("wang2019:table5") or of a file. `scale`: "" for the one at which most was
-// measured. `options` have a catalogue, `plans` are those of `db`. Throws as load_layout and
-// report_paper do, Error(kUsage) for an unknown scale.
-PaperItem paper_item(const std::string& name, const std::string& scale, const std::string& db,
-                     const ReportOptions& options, const StoredPlans& plans);
+// measured. `options` have a catalogue. Throws as load_layout and report_paper do, Error(kUsage)
+// for an unknown scale.
+PaperItem paper_item(const Snapshot& snapshot, const std::string& name, const std::string& scale,
+                     const ReportOptions& options);
 
 // What a figure is drawn from: the CSV of the table by plots/SCRIPT.gp.
 struct Drawing {
@@ -34,8 +32,8 @@ struct Drawing {
 };
 
 // The figure of an item: of schedules a panel for each that it shows.
-Drawing paper_drawing(const PaperItem& item, const std::string& db, const ReportOptions& options,
-                      const std::map<std::string, StoredItem>& stored);
+Drawing paper_drawing(const Snapshot& snapshot, const PaperItem& item,
+                      const ReportOptions& options);
 
 // One schedule of an item that is a picture, layer by step.
 Drawing picture_drawing(const PictureItem& picture, const LabelledSchedule& schedule,

@@ -215,8 +215,8 @@ Table pareto_table(const RowSet& set) {
   return table;
 }
 
-Table report_pareto(const std::string& db, const ReportOptions& options) {
-  Table table = pareto_table(RowSet(db, options));
+Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
+  Table table = pareto_table(RowSet(snapshot, options));
   table.title = options.experiment;
   return table;
 }

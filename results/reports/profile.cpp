@@ -1,4 +1,5 @@
-#include "results/reports/profile.h"
+// Performance profiles.
+#include "results/stats/profile.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +10,6 @@
 #include "results/reports/report.h"
 #include "results/rows/rows.h"
 #include "results/rows/target_rows.h"
-#include "results/stats/profile.h"
 
 namespace approx {
 namespace {
@@ -117,10 +117,11 @@ const Columns<ProfileLine>& profile_columns() {
   return columns;
 }
 
-}  // namespace
-
-Table report_profile(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+// Performance profiles over all networks, data sets and settings as workloads
+// (results/stats/profile.h), by the median time to target: one row for each (method and
+// schedule, tau). Groups that were only trained exactly are no workloads.
+Table report_profile(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   const Profiled all = profiled(target_rows(set, options));
   Table table;
   table.name = "profile";
@@ -162,4 +163,5 @@ REGISTER_REPORT("profile", report_profile)
     .made_of("accuracy runs of methods and of dense")
     .drawn_by("profile");
 
+}  // namespace
 }  // namespace approx

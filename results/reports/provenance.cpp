@@ -1,12 +1,10 @@
 #include "results/reports/provenance.h"
 
-#include "results/store/database.h"
-
 namespace approx {
 
-std::vector<std::pair<std::string, std::string>> provenance_of(const std::string& path) {
+std::vector<std::pair<std::string, std::string>> provenance_of(const Snapshot& snapshot) {
   std::vector<std::pair<std::string, std::string>> lines;
-  auto db = open_snapshot(path);
+  auto& db = snapshot.db();
   const auto is_set = [](SQLite::Statement& row, int at) {
     return row.getColumn(at).getInt() != 0;
   };

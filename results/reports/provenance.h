@@ -5,10 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "results/records/snapshot.h"
+
 namespace approx {
 
 // Machines, builds, data sets and runs, a line each: what it is ("machine NAME"), and what is known
-// of it. Throws Error(kDatabase) as open_snapshot does.
-std::vector<std::pair<std::string, std::string>> provenance_of(const std::string& db);
+// of it.
+std::vector<std::pair<std::string, std::string>> provenance_of(const Snapshot& snapshot);
 
 }  // namespace approx

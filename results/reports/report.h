@@ -1,7 +1,7 @@
 // A report: a table of what the store holds, and the figure that shows it. One .cpp in
-// results/reports/ each, with a REGISTER_REPORT; `approxtrain report NAME` finds it. A report reads
-// a snapshot of the store and gives the same table for the same content, to the byte; an empty
-// store gives an empty table.
+// results/reports/ each, with a REGISTER_REPORT; `approxtrain report NAME` finds it. A report is
+// made of one snapshot of the store and gives the same table for the same content, to the byte; an
+// empty store gives an empty table.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/registry.h"
+#include "results/records/snapshot.h"
 #include "results/render/table.h"
 #include "results/rows/options.h"
 
@@ -25,9 +26,9 @@ struct Report {
   // Whether it is of the experiments' runs, and can be of those of one experiment.
   bool of_experiment = true;
   int place = std::numeric_limits<int>::max();  // in --help, from 1; equal ones stand by name
-  // The table of a store. Throws Error(kDatabase) as open_snapshot does, Error(kUsage) for options
-  // that do not fit the store.
-  std::function<Table(const std::string& db, const ReportOptions& options)> make;
+  // The table of a store. Throws Error(kDatabase) for a store that nothing of ours wrote, Error
+  // (kUsage) for options that do not fit it.
+  std::function<Table(const Snapshot& snapshot, const ReportOptions& options)> make;
 
   Report& about(std::string text) { return summary = std::move(text), *this; }
   Report& made_of(std::string text) { return needs = std::move(text), *this; }

@@ -2,12 +2,11 @@
 
 #include "base/error.h"
 #include "results/render/table.h"
-#include "results/store/database.h"
 
 namespace approx {
 
-Json run_details(const std::string& path, int64_t run_id) {
-  auto db = open_snapshot(path);
+Json run_details(const Snapshot& snapshot, int64_t run_id) {
+  auto& db = snapshot.db();
   // A row as an object; JSON columns are parsed, raw samples left out.
   const auto object = [](SQLite::Statement& row) {
     Json json = Json::object();
@@ -45,7 +44,7 @@ Json run_details(const std::string& path, int64_t run_id) {
       "JOIN host h USING(host_id) JOIN build b USING(build_id) LEFT JOIN dataset d "
       "USING(dataset_id) WHERE r.run_id = ?");
   if (runs.empty()) {
-    throw usage_error("no run {} in {}; `report runs` lists them", run_id, path);
+    throw usage_error("no run {} in {}; `report runs` lists them", run_id, snapshot.path());
   }
   Json run = runs[0];
   const Json config = take(run, "config"), environment = take(run, "environment");

@@ -5,12 +5,13 @@
 #include <string>
 
 #include "base/params.h"
+#include "results/records/snapshot.h"
 
 namespace approx {
 
 // Everything about one run as one document: "schema": "approxtrain.run/1", "run", "config",
 // "environment", "metrics", "layers", "blocks". Throws Error(kUsage) for an unknown id.
-Json run_details(const std::string& db, int64_t run_id);
+Json run_details(const Snapshot& snapshot, int64_t run_id);
 
 // The same for people, as Markdown.
 std::string render_run(const Json& details);

@@ -1,5 +1,4 @@
-#include "results/reports/runs.h"
-
+// The runs themselves, before anything is made of them.
 #include <algorithm>
 
 #include "results/records/contents.h"
@@ -94,16 +93,15 @@ Fields fields_of(SQLite::Statement& row) {
   return fields;
 }
 
-}  // namespace
-
-Table report_runs(const std::string& path, const ReportOptions& options) {
+// One row for each attempt at a run, with the settings of its cell; people see those of them in
+// which the runs differ. All others are in `approxtrain show`.
+Table report_runs(const Snapshot& snapshot, const ReportOptions& options) {
   std::vector<std::string> expressions;
   for (const auto& each : kRunColumns) expressions.emplace_back(each.expression);
   std::vector<Fields> lines;
-  auto db = open_snapshot(path);
   // Labels are those of the experiment that named the cell last.
   for_each_row(
-      db,
+      snapshot.db(),
       fmt::format("SELECT {} FROM run r JOIN cell c USING(cell_id) JOIN host h USING(host_id) "
                   "JOIN build b USING(build_id) JOIN experiment_cell m ON m.experiment_cell_id = "
                   "(SELECT max(y.experiment_cell_id) FROM experiment_cell y JOIN experiment e "
@@ -111,7 +109,7 @@ Table report_runs(const std::string& path, const ReportOptions& options) {
                   "ORDER BY r.run_id",
                   fmt::join(expressions, ", ")),
       [&](SQLite::Statement& row) { lines.push_back(fields_of(row)); },
-      experiment_name(db, options.experiment));
+      experiment_name(snapshot.db(), options.experiment));
   Columns<Fields> columns;
   for (const auto& each : kRunColumns) {
     const size_t at = columns.size();
@@ -135,4 +133,5 @@ REGISTER_REPORT("runs", report_runs)
     .about("Every attempt at every run")
     .made_of("runs (train, sweep)");
 
+}  // namespace
 }  // namespace approx

@@ -83,14 +83,12 @@ int64_t SweepStatus::runs() const {
   return finished + diverged + to_do + static_cast<int64_t>(running.size() + failed.size());
 }
 
-std::vector<SweepStatus> sweep_status(const std::string& path, const std::string& experiment,
-                                      const StoreOptions& options) {
-  auto db = open_snapshot(path, options);
+std::vector<SweepStatus> sweep_status(const Snapshot& snapshot, const std::string& experiment) {
   std::vector<SweepStatus> sweeps;
   std::map<std::string, std::pair<double, int64_t>> wall;  // seconds and runs, by experiment
   // Of each cell the attempt that counts: the last with a result, else the last.
   for_each_row(
-      db,
+      snapshot.db(),
       "SELECT e.name, m.method_label, m.schedule_label, m.network_label, c.dataset, c.seed, "
       "r.state, r.error, r.run_directory, h.hostname, r.wall_ns "
       "FROM experiment e JOIN experiment_cell m USING(experiment_id) JOIN cell c USING(cell_id) "
@@ -127,7 +125,7 @@ std::vector<SweepStatus> sweep_status(const std::string& path, const std::string
       },
       experiment);
   if (sweeps.empty() && !experiment.empty()) {
-    throw usage_error("{}: no experiment {} is in it", path, experiment);
+    throw usage_error("{}: no experiment {} is in it", snapshot.path(), experiment);
   }
   for (auto& sweep : sweeps) {
     const auto& [sum, count] = wall[sweep.experiment];

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "results/records/snapshot.h"
 #include "results/render/table.h"
-#include "results/store/database.h"
 
 namespace approx {
 
@@ -42,10 +42,8 @@ struct SweepStatus {
 };
 
 // All experiments of the store, or the one of that name, in the order in which they were added.
-// Reads a snapshot: nobody waits for it. Throws Error(kDatabase) as open_snapshot does, Error
-// (kUsage) for an experiment that the store does not have.
-std::vector<SweepStatus> sweep_status(const std::string& db, const std::string& experiment,
-                                      const StoreOptions& options = {});
+// Throws Error(kUsage) for an experiment that the store does not have.
+std::vector<SweepStatus> sweep_status(const Snapshot& snapshot, const std::string& experiment);
 
 // A row for each experiment; below it a line for each run at work and for each of the first ten
 // that failed.

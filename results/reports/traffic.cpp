@@ -1,5 +1,4 @@
-#include "results/reports/traffic.h"
-
+// What the ranks of trainings sent to each other.
 #include <map>
 #include <set>
 #include <vector>
@@ -22,13 +21,13 @@ struct TrafficLine {
 };
 
 // Those of a row that counted what they sent: its trainings, or without any its timing runs.
-std::vector<const Run*> counted_runs(const Row& row, const Contents& contents) {
+std::vector<const Run*> counted_runs(const Row& row, const Measurements& measured) {
   std::vector<const Run*> runs;
   for (const char* purpose : {"accuracy", "timing"}) {
     for (const auto* cell : row.cells) {
       const Run* run = cell->run();
       if (cell->purpose != purpose || run == nullptr || !run->result()) continue;
-      if (contents.traffic.contains(run->run_id)) runs.push_back(run);
+      if (measured.traffic.contains(run->run_id)) runs.push_back(run);
     }
     if (!runs.empty()) break;
   }
@@ -36,12 +35,12 @@ std::vector<const Run*> counted_runs(const Row& row, const Contents& contents) {
 }
 
 // The lines of a row, by their modules' positions.
-std::vector<TrafficLine> lines_of(const Row& row, const Contents& contents,
+std::vector<TrafficLine> lines_of(const Row& row, const Measurements& measured,
                                   const Catalogue* catalogue) {
   std::map<std::string, TrafficLine> sums;
   std::set<std::string> layers;
-  for (const Run* run : counted_runs(row, contents)) {
-    for (const auto& count : contents.traffic.at(run->run_id)) {
+  for (const Run* run : counted_runs(row, measured)) {
+    for (const auto& count : measured.traffic.at(run->run_id)) {
       if (!count.layer.empty()) layers.insert(count.layer);
       TrafficLine& sum = sums[count.layer];
       sum.calls += static_cast<double>(count.calls);
@@ -109,8 +108,8 @@ Columns<TrafficLine> traffic_columns(const RowSet& set) {
 // How much less than in exact training all modules together sent.
 std::string whole_note(const Row& row, const RowSet& set) {
   std::vector<double> reductions;
-  for (const Run* run : counted_runs(row, set.contents())) {
-    const auto value = communication_reduction(set.contents(), *run);
+  for (const Run* run : counted_runs(row, set.measured())) {
+    const auto value = communication_reduction(set.measured(), *run);
     if (value) reductions.push_back(*value);
   }
   const std::string setting = set.setting(row);
@@ -120,16 +119,17 @@ std::string whole_note(const Row& row, const RowSet& set) {
                      with_interval(summarize(reductions), 2));
 }
 
-}  // namespace
-
-Table report_traffic(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+// One row for each (row of several ranks, module of its network), the mean over its trainings,
+// or over its timing runs where it has none: bytes that one rank sends, beside those of exact
+// training. Layer "", behind the others, is what goes along with the gradients.
+Table report_traffic(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   std::vector<TrafficLine> lines;
   Table table;
   table.name = "traffic";
   table.title = options.experiment;
   for (const auto& row : set.rows()) {
-    auto of_row = lines_of(row, set.contents(), options.catalogue);
+    auto of_row = lines_of(row, set.measured(), options.catalogue);
     if (of_row.empty()) continue;
     for (auto& line : of_row) lines.push_back(std::move(line));
     if (!is_dense(*row.first)) table.notes.push_back(whole_note(row, set));
@@ -146,4 +146,5 @@ REGISTER_REPORT("traffic", report_traffic)
     .about("What the ranks of trainings sent, by layer, beside exact training")
     .made_of("trainings by several ranks (--ranks)");
 
+}  // namespace
 }  // namespace approx

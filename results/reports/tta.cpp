@@ -1,5 +1,4 @@
-#include "results/reports/tta.h"
-
+// Time to a target.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -206,10 +205,12 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
   return notes;
 }
 
-}  // namespace
-
-Table report_tta(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+// Time to a target, with the runs that never reach it counted as what they are
+// (results/stats/time_to_target.h): one row for each row of the store. The speedup is (ratio of
+// steps to target) x (ratio of step times); the second comes from timing runs where there are
+// any.
+Table report_tta(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   const Lines lines = target_rows(set, options);
   std::vector<const Row*> rows;
   for (const auto& line : lines) rows.push_back(line.row);
@@ -239,4 +240,5 @@ REGISTER_REPORT("tta", report_tta)
     .made_of("accuracy runs (train, sweep)")
     .drawn_by("tta");
 
+}  // namespace
 }  // namespace approx

@@ -83,10 +83,10 @@ std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
   return runs;
 }
 
-std::optional<double> compute_reduction(const Contents& contents, const Run& run,
+std::optional<double> compute_reduction(const Measurements& measured, const Run& run,
                                         bool approximated) {
-  const auto counts = contents.layers.find(run.run_id);
-  if (counts == contents.layers.end()) return std::nullopt;
+  const auto counts = measured.layers.find(run.run_id);
+  if (counts == measured.layers.end()) return std::nullopt;
   double dense = 0, done = 0;
   for (const auto& count : counts->second) {
     if (approximated && is_dense(count.method)) continue;
@@ -96,12 +96,12 @@ std::optional<double> compute_reduction(const Contents& contents, const Run& run
   return dense > 0 ? std::optional(100 * (1 - done / dense)) : std::nullopt;
 }
 
-bool approximated_nothing(const Contents& contents, const Run& run) {
-  const auto counts = contents.layers.find(run.run_id);
-  if (counts == contents.layers.end()) return false;
+bool approximated_nothing(const Measurements& measured, const Run& run) {
+  const auto counts = measured.layers.find(run.run_id);
+  if (counts == measured.layers.end()) return false;
   // A sample of all channels leaves nothing out, but its scales may change every term.
-  const auto variants = contents.variants.find(run.run_id);
-  if (variants != contents.variants.end() &&
+  const auto variants = measured.variants.find(run.run_id);
+  if (variants != measured.variants.end() &&
       std::ranges::any_of(variants->second,
                           [](const VariantCount& count) { return count.plan != kExactPlan; })) {
     return false;
@@ -112,9 +112,9 @@ bool approximated_nothing(const Contents& contents, const Run& run) {
   });
 }
 
-std::optional<double> communication_reduction(const Contents& contents, const Run& run) {
-  const auto counts = contents.traffic.find(run.run_id);
-  if (counts == contents.traffic.end()) return std::nullopt;
+std::optional<double> communication_reduction(const Measurements& measured, const Run& run) {
+  const auto counts = measured.traffic.find(run.run_id);
+  if (counts == measured.traffic.end()) return std::nullopt;
   double dense = 0, sent = 0;
   for (const auto& count : counts->second) {
     dense += static_cast<double>(count.bytes_dense);
@@ -123,8 +123,9 @@ std::optional<double> communication_reduction(const Contents& contents, const Ru
   return dense > 0 ? std::optional(100 * (1 - sent / dense)) : std::nullopt;
 }
 
-RowSet::RowSet(const std::string& db, const ReportOptions& options)
-    : RowSet(read_contents(db, options), options.include_tainted, options.target) {}
+RowSet::RowSet(const Snapshot& snapshot, const ReportOptions& options)
+    : RowSet(read_contents(snapshot, options.experiment, options.catalogue),
+             options.include_tainted, options.target) {}
 
 RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> target)
     : contents_(std::move(contents)), include_tainted_(include_tainted), target_(target) {
@@ -196,7 +197,7 @@ void RowSet::count(Row& row) const {
     row.notes[kDiverged] |= cell->purpose == "accuracy" && !run->finished();
     // The counts of several ranks are those of one, and others may approximate.
     const bool alone = setting_of(cell->settings, "ranks").empty();
-    row.notes[kIdle] |= alone && !is_dense(*cell) && approximated_nothing(contents_, *run);
+    row.notes[kIdle] |= alone && !is_dense(*cell) && approximated_nothing(measured(), *run);
     row.notes[kOtherNetwork] |= run->finished() && !cell->timed_against.empty();
   }
   row.notes[kMixedHosts] = hosts.size() > 1;
@@ -210,8 +211,8 @@ void RowSet::count(Row& row) const {
 
 const std::vector<CurvePoint>& RowSet::evaluations(const Run& run, const std::string& split) const {
   static const std::vector<CurvePoint> none;
-  const auto it = contents_.accuracy.find({run.run_id, split});
-  return it == contents_.accuracy.end() ? none : it->second;
+  const auto it = measured().accuracy.find({run.run_id, split});
+  return it == measured().accuracy.end() ? none : it->second;
 }
 
 const std::vector<CurvePoint>& RowSet::judged(const Cell& cell, const Run& run) const {
@@ -360,7 +361,7 @@ std::vector<const Run*> RowSet::timings(const Row& row, bool* left_out) const {
 
 std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, Timed timed,
                                                         bool* left_out) const {
-  const auto& of_runs = timed == Timed::kSteps ? contents_.blocks : contents_.backward;
+  const auto& of_runs = timed == Timed::kSteps ? measured().blocks : measured().backward;
   std::vector<std::vector<BlockPair>> groups;
   for (const Run* run : timings(row, left_out)) {
     const auto pairs = of_runs.find(run->run_id);
@@ -399,9 +400,9 @@ void RowSet::judge_ceiling(Row& row) const {
   if (!setting_of(row.first->settings, "ranks").empty()) return;
   std::vector<double> ceilings, estimates;
   for (const Run* run : timings(row)) {
-    const auto phases = contents_.phases.find(run->run_id);
-    const auto layers = contents_.layers.find(run->run_id);
-    if (phases == contents_.phases.end() || layers == contents_.layers.end()) continue;
+    const auto phases = measured().phases.find(run->run_id);
+    const auto layers = measured().layers.find(run->run_id);
+    if (phases == measured().phases.end() || layers == measured().layers.end()) continue;
     double touched = 0, saved = 0;
     for (const char* product : {"forward", "data_gradient", "weight_gradient"}) {
       const auto share = phases->second.find(product);
@@ -433,7 +434,7 @@ void RowSet::judge_realisation(Row& row) const {
     for (const auto* cell : row.cells) {
       const Run* run = cell->run();
       if (cell->purpose != purpose || run == nullptr || !run->finished()) continue;
-      if (const auto value = approx::compute_reduction(contents_, *run, /*approximated=*/false)) {
+      if (const auto value = approx::compute_reduction(measured(), *run, /*approximated=*/false)) {
         values.push_back(*value);
       }
     }
@@ -446,7 +447,7 @@ void RowSet::judge_realisation(Row& row) const {
   // Of the steps that were timed: at the beginning of a training less may be left out than later.
   std::vector<double> timed;
   for (const Run* run : timings(row)) {
-    const auto value = approx::compute_reduction(contents_, *run, /*approximated=*/false);
+    const auto value = approx::compute_reduction(measured(), *run, /*approximated=*/false);
     if (value) timed.push_back(*value);
   }
   const double saved = timed.empty() ? row.compute_reduction.mean : summarize(timed).mean;
@@ -461,8 +462,8 @@ void RowSet::judge_throughput(Row& row) const {
   };
   const auto add_blocks = [&](const Row& timed, double BlockPair::*ns) {
     for (const Run* run : timings(timed)) {
-      const auto pairs = contents_.blocks.find(run->run_id);
-      if (pairs == contents_.blocks.end()) continue;
+      const auto pairs = measured().blocks.find(run->run_id);
+      if (pairs == measured().blocks.end()) continue;
       for (const auto& pair : pairs->second) add(*run, pair.*ns);
     }
   };

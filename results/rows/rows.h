@@ -107,28 +107,29 @@ std::vector<AccuracyRun> target_runs(const Row& row, double share);
 // multiply-accumulates, none with another gradient or result in place of its own (a density, which
 // may be 1), and of the plans, where the run counted them, none but Dense. False where it did not
 // count what its layers did.
-bool approximated_nothing(const Contents& contents, const Run& run);
+bool approximated_nothing(const Measurements& measured, const Run& run);
 
 // Percent of the multiply-accumulates that a run left out: of all layers and products, or of those
 // alone that are `approximated`. None where it did not count.
-std::optional<double> compute_reduction(const Contents& contents, const Run& run,
+std::optional<double> compute_reduction(const Measurements& measured, const Run& run,
                                         bool approximated);
 
 // Percent of the bytes of exact training that a run's ranks did not send: of all layers and of what
 // goes along with their gradients. None where it did not count, as of one rank.
-std::optional<double> communication_reduction(const Contents& contents, const Run& run);
+std::optional<double> communication_reduction(const Measurements& measured, const Run& run);
 
 // All rows of a store's contents, in the order of their first cells: what a report begins with.
 class RowSet {
  public:
-  // Reads the contents at once from a snapshot; throws as read_contents() does.
-  RowSet(const std::string& db, const ReportOptions& options);
+  // Throws as read_contents() does.
+  RowSet(const Snapshot& snapshot, const ReportOptions& options);
   // `target`: the share to reach, in place of the experiments' own.
   RowSet(Contents contents, bool include_tainted, std::optional<double> target = std::nullopt);
   RowSet(const RowSet&) = delete;
 
   const std::vector<Row>& rows() const { return rows_; }
   const Contents& contents() const { return contents_; }
+  const Measurements& measured() const { return *contents_.measured; }
 
   // Whether rows differ in a setting that has no column of its own, and what a row has of those
   // that differ, "batch_size=128 epochs=4".

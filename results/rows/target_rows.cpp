@@ -60,8 +60,8 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
       efforts.diverged.push_back(efforts.seconds.size());
     efforts.seconds.push_back({seconds, reached});
     if (reached) {
-      const auto counted = set.contents().joules.find(run->run_id);
-      if (counted != set.contents().joules.end() && counted->second.contains(at.step)) {
+      const auto counted = set.measured().joules.find(run->run_id);
+      if (counted != set.measured().joules.end() && counted->second.contains(at.step)) {
         efforts.joules.push_back(counted->second.at(at.step));
       }
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -34,6 +35,8 @@ extern const char* const kSchema9Sql;  // results/store/schema9.sql
 extern const char* const kViewsSql;    // results/store/views.sql
 
 namespace {
+
+std::atomic<int64_t> opened{0};  // copies, by open_snapshot
 
 constexpr int64_t kApplicationId = 0x41505458;  // 'APTX', as in schema.sql
 
@@ -430,8 +433,11 @@ SQLite::Database open_for_writing(const std::string& path, const StoreOptions& o
   return std::move(*db);
 }
 
+int64_t snapshots_opened() { return opened; }
+
 SQLite::Database open_snapshot(const std::string& path, const StoreOptions& options) {
   check_path(path);
+  ++opened;
   if (!std::filesystem::exists(path)) {
     throw database_error("{}: no such database; a sweep makes one, --db names another", path);
   }

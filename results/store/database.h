@@ -56,6 +56,9 @@ SQLite::Database open_for_writing(const std::string& path, const StoreOptions& o
 // whatever the file holds. Same errors; the file must exist.
 SQLite::Database open_snapshot(const std::string& path, const StoreOptions& options = {});
 
+// How many copies this process has made so far: tests see by it that a report makes one.
+int64_t snapshots_opened();
+
 // An empty store of this program's schema, in memory.
 SQLite::Database empty_store();
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "results/records/stored_items.h"
+#include "results/records/items.h"
 #include "results/render/table.h"
 #include "results/reports/compare.h"
 #include "results/reports/export.h"
@@ -149,11 +149,13 @@ const std::vector<Reader>& readers() {
     static const std::string other = scratch_file("other.db", small_store());
     std::vector<Reader> made = {
         [](const std::string& path) { check_store(path); },
-        [](const std::string& path) { render_all(status_table(sweep_status(path, ""))); },
-        [](const std::string& path) { export_store(path, scratch_folder() + "/tables"); },
-        [](const std::string& path) { stored_items(path); },
+        [](const std::string& path) { render_all(status_table(sweep_status(Snapshot(path), ""))); },
+        [](const std::string& path) { export_store(Snapshot(path), scratch_folder() + "/tables"); },
+        [](const std::string& path) { Snapshot(path).items(); },
         [](const std::string& path) { RunTimes{path}; },
-        [](const std::string& path) { render_all(report_compare(path, other, {})); },
+        [](const std::string& path) {
+          render_all(report_compare(Snapshot(path), Snapshot(other), {}));
+        },
         [](const std::string& path) {
           const std::string merged = scratch_folder() + "/merged.db";
           fs::remove(merged);
@@ -164,7 +166,7 @@ const std::vector<Reader>& readers() {
       made.emplace_back([report](const std::string& path) {
         ReportOptions options;
         options.catalogue = &test_catalogue();
-        render_all(report->make(path, options));
+        render_all(report->make(Snapshot(path), options));
       });
     }
     return made;

@@ -13,7 +13,7 @@ namespace approx {
 inline std::string content_of(const std::string& db) {
   const TemporaryFolder folder;
   std::string all;
-  for (const auto& path : export_store(db, folder / "tables")) {
+  for (const auto& path : export_store(Snapshot(db), folder / "tables")) {
     all += std::filesystem::path(path).filename().string() + "\n" + file_bytes(path);
   }
   return all;

@@ -5,9 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "results/records/members.h"
-#include "results/records/stored_items.h"
-#include "results/records/stored_plans.h"
+#include "results/records/items.h"
 #include "results/render/verdict.h"
 #include "results/reports/paper_figure.h"
 #include "results/reports/schedule_picture.h"
@@ -95,7 +93,7 @@ class PaperReport : public testing::Test {
 
 TEST_F(PaperReport, WithoutAStoreNothingIsRunAndThePaperIsThere) {
   const auto experiment = item(2);
-  const auto table = report_paper(folder_ / "none.db", experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(folder_ / "none.db"), experiment, experiment);
   EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), name(Verdict::kNotRun));
   EXPECT_EQ(at(table, "dense", "accuracy", "printed"), "92.0%");
   EXPECT_EQ(at(table, "zero", "accuracy", "reason"), "no finished run in the store");
@@ -108,7 +106,7 @@ TEST_F(PaperReport, JudgesAccuraciesAndTheirDifferencesFromDense) {
                 [](const auto& run) { return run.method_label == "random"; });
   const auto layout = item(6);
   fill(experiment, 6);
-  const auto table = report_paper(path_, layout, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), layout, experiment);
   // 90.2 % against 92 with a tolerance of half a point.
   EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), name(Verdict::kDiffers));
   EXPECT_EQ(at(table, "dense", "accuracy", "n"), "6");
@@ -120,7 +118,8 @@ TEST_F(PaperReport, JudgesAccuraciesAndTheirDifferencesFromDense) {
   EXPECT_EQ(at(table, "random", "accuracy_loss", "verdict"), name(Verdict::kNotRun));
   EXPECT_EQ(at(table, "random", "accuracy", "reason"), "not part of the full scale");
   // The same bytes from the same store.
-  EXPECT_EQ(render(table, "md"), render(report_paper(path_, layout, experiment), "md"));
+  EXPECT_EQ(render(table, "md"),
+            render(report_paper(Snapshot::or_empty(path_), layout, experiment), "md"));
 }
 
 TEST_F(PaperReport, RunsThatASmallerScaleLeavesAsThePaperHasThemAreJudged) {
@@ -131,7 +130,7 @@ TEST_F(PaperReport, RunsThatASmallerScaleLeavesAsThePaperHasThemAreJudged) {
     if (run.method_label == "zero") run.key.front() = 'x';  // another setting
   }
   fill(shown, 6);
-  const auto table = report_paper(path_, layout, shown);
+  const auto table = report_paper(Snapshot::or_empty(path_), layout, shown);
   EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), name(Verdict::kDiffers));
   EXPECT_EQ(at(table, "zero", "accuracy", "reason"),
             "reduced scale: only differences from dense are judged");
@@ -144,14 +143,14 @@ TEST_F(PaperReport, RunsOfAnEarlierTextOfTheFileGiveWayToThoseThatArePlannedNow)
     run.config.recipe.learning_rate = 0.4, run.key += "-earlier";
   auto now = item(6);
   fill(earlier, 6);
-  auto table = report_paper(path_, now, now);
+  auto table = report_paper(Snapshot::or_empty(path_), now, now);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kNotComparable));
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
             "made with other settings than the item's: learning_rate=0.4");
   // One seed of what is planned now counts for more than six of what was.
   fill(now, 1);
-  table = report_paper(path_, now, now);
+  table = report_paper(Snapshot::or_empty(path_), now, now);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "1");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 1: fewer than 6 seeds");
 }
@@ -163,24 +162,24 @@ TEST_F(PaperReport, RunsAreFoundByTheirKeysWhateverAskedForThem) {
   for (auto& run : trainings_of(asked_for)) run.network_label += ", as called there";
   fill(asked_for, 6);
   const auto here = item(6);
-  const auto table = report_paper(path_, here, here);
+  const auto table = report_paper(Snapshot::or_empty(path_), here, here);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kReproduced));
   EXPECT_EQ(at(table, "dense", "accuracy", "n"), "6");
-  EXPECT_EQ(finished_runs(here, stored_items(path_)), 18);
+  EXPECT_EQ(Snapshot(path_).items().finished_runs(here), 18);
 
   // Not what only looks like it: a run of another key, such as that of another version.
   auto later = item(6);
   for (auto& run : trainings_of(later)) run.key += "-2";
-  EXPECT_EQ(at(report_paper(path_, later, later), "zero", "accuracy", "reason"),
+  EXPECT_EQ(at(report_paper(Snapshot::or_empty(path_), later, later), "zero", "accuracy", "reason"),
             "no finished run in the store");
-  EXPECT_EQ(finished_runs(later, stored_items(path_)), 0);
+  EXPECT_EQ(Snapshot(path_).items().finished_runs(later), 0);
 }
 
 TEST_F(PaperReport, RunsOfAnEarlierVersionAreShownAndNotJudged) {
   fill(item(6), 6);
   auto later = item(6);
   for (auto& run : trainings_of(later)) run.key += "-2";
-  const auto table = report_paper(path_, later, later);
+  const auto table = report_paper(Snapshot::or_empty(path_), later, later);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
             "made with an earlier version of the method, the network or the data");
@@ -191,7 +190,8 @@ TEST_F(PaperReport, MembersOnThreadsOfAnyMachine) {
   const auto parse = [&](const std::string& threads) {
     return parse_experiment("network = \"small_cnn\"\ndataset = \"mnist14\"\n" + threads +
                                 "method = [\"dense\", \"zero\"]\nschedule = \"wang2019_cnn2\"",
-                            "x.toml", {}, test_catalogue(), stored_checksums(path_));
+                            "x.toml", {}, test_catalogue(),
+                            Snapshot::or_empty(path_).items().checksums());
   };
   {
     RunStore store(path_, RunStore::Mode::kWrite);
@@ -199,7 +199,7 @@ TEST_F(PaperReport, MembersOnThreadsOfAnyMachine) {
   }
   const auto ran = parse("threads = 61\n"), open = parse(""), other = parse("threads = 62\n");
   const auto is_member = [&](const Experiment& item, const Catalogue* catalogue) {
-    return members_of(item, path_, catalogue).contains(ran.runs()[1].key);
+    return Snapshot(path_).items().members_of(item, catalogue).contains(ran.runs()[1].key);
   };
   EXPECT_TRUE(is_member(ran, &test_catalogue()));
   EXPECT_TRUE(is_member(open, &test_catalogue()));
@@ -216,7 +216,7 @@ TEST_F(PaperReport, RunsOfAnotherDeviceAreTheItems) {
                     "seeds = \"0-5\"\nmethod = [\"dense\", \"{}\"]\n"
                     "schedule = \"wang2019_cnn2\"\n{}",
                     method, device),
-        "x.toml", {}, test_catalogue(), stored_checksums(path_));
+        "x.toml", {}, test_catalogue(), Snapshot::or_empty(path_).items().checksums());
     item.paper.values = {accuracy_value()};
     item.paper.values[0].paper = {{{"90", 90.0}}, {{"88", 88.0}}};
     return item;
@@ -226,8 +226,9 @@ TEST_F(PaperReport, RunsOfAnotherDeviceAreTheItems) {
   const auto shown = [&](const std::string& device, const char* method = "zero") {
     const auto layout = parse(device, method);
     auto item = layout;
-    StoredPlans(path_).plan(item, test_catalogue());
-    const auto table = report_paper(path_, layout, item, {.catalogue = &test_catalogue()});
+    Snapshot(path_).items().plan(item, test_catalogue());
+    const auto table =
+        report_paper(Snapshot::or_empty(path_), layout, item, {.catalogue = &test_catalogue()});
     return at(table, method, "accuracy_loss", "n") + " " +
            at(table, method, "accuracy_loss", "verdict");
   };
@@ -241,7 +242,7 @@ TEST_F(PaperReport, RunsOfAnotherDeviceAreTheItems) {
   EXPECT_EQ(shown(cuda, "topk_position"), all) << "of a processor, where the file wants a GPU";
   EXPECT_EQ(shown(cpu), all) << "though the store has other runs of a processor";
   auto in_fp16 = parse(cuda + "\nprecision = \"fp16\"");
-  StoredPlans(path_).plan(in_fp16, test_catalogue());
+  Snapshot(path_).items().plan(in_fp16, test_catalogue());
   EXPECT_EQ(in_fp16.runs()[0].config.device, DeviceKind::kCuda);
 }
 
@@ -250,14 +251,14 @@ TEST_F(PaperReport, TimingsByEarlierKernelRulesAreMembers) {
   const auto item = parse_experiment(
       "network = \"small_cnn\"\ndataset = \"mnist14\"\nthreads = 1\npurpose = \"timing\"\n"
       "method = [\"dense\", \"zero\"]\nschedule = \"wang2019_cnn2\"",
-      "x.toml", {}, test_catalogue(), stored_checksums(path_));
+      "x.toml", {}, test_catalogue(), Snapshot::or_empty(path_).items().checksums());
   const auto& run = item.runs()[1];
   ASSERT_FALSE(run.earlier_keys.empty());
-  const auto members = members_of(item, path_, &test_catalogue());
+  const auto members = Snapshot::or_empty(path_).items().members_of(item, &test_catalogue());
   for (const auto& key : run.earlier_keys) {
     ASSERT_TRUE(members.contains(key));
     EXPECT_EQ(members.at(key), &run);
-    EXPECT_EQ(finished_runs(item, {{"another", {.keys = {key}}}}), 1);
+    EXPECT_EQ(StoredItems({{"another", {.keys = {key}}}}).finished_runs(item), 1);
   }
 }
 
@@ -281,8 +282,8 @@ TEST_F(PaperReport, RunsOfAVersionThatDiffersByRoundingAreMembers) {
   };
   const auto shown = [&](const char* column) {
     const auto item = parse();
-    return at(report_paper(path_, item, item, {.catalogue = &catalogue}), "zero", "accuracy",
-              column);
+    return at(report_paper(Snapshot::or_empty(path_), item, item, {.catalogue = &catalogue}),
+              "zero", "accuracy", column);
   };
   fill(parse(), 6);
   EXPECT_EQ(shown("n"), "6");
@@ -314,7 +315,8 @@ TEST_F(PaperReport, ALossOfAnotherTrainingIsNotThePapers) {
     }
     std::filesystem::remove(path_);
     fill(shown, 6);
-    return at(report_paper(path_, layout, shown), "zero", "accuracy_loss", "reason");
+    return at(report_paper(Snapshot::or_empty(path_), layout, shown), "zero", "accuracy_loss",
+              "reason");
   };
   EXPECT_EQ(reason([](RunConfig&) {}), "within 1 pp around the paper's number");
   EXPECT_EQ(reason([](RunConfig& run) { run.threads = 7, run.recipe.learning_rate = 0.3; }, ""),
@@ -342,7 +344,7 @@ TEST_F(PaperReport, AStatedDepartureJudgesNoLoss) {
   experiment.paper.departures = {
       {.methods = {"zero"}, .reason = "the paper's runs scale the gradient once more"}};
   fill(experiment, 6);
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
             "not trained as in the paper: the paper's runs scale the gradient once more");
   EXPECT_EQ(at(table, "random", "accuracy_loss", "verdict"), name(Verdict::kDiffers));
@@ -351,7 +353,7 @@ TEST_F(PaperReport, AStatedDepartureJudgesNoLoss) {
 TEST_F(PaperReport, LossesHaveTheAdjustedPOfTheTable) {
   const auto experiment = item(6);
   fill(experiment, 6);
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   // Six seeds that all lose: 2 of 64 sign patterns, times the two losses of the table.
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "p"), "0.031");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "p_holm"), "0.062");
@@ -369,7 +371,7 @@ TEST_F(PaperReport, ADenseRowOfOtherSettingsJudgesNoLoss) {
   }
   fill(mixed, 6);
   const auto now = item(6);
-  const auto table = report_paper(path_, now, now);
+  const auto table = report_paper(Snapshot::or_empty(path_), now, now);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "n"), "6");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kNotComparable));
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
@@ -384,7 +386,7 @@ TEST_F(PaperReport, ADerivedLossIsJudgedByTheMargin) {
   auto experiment = item(6);
   experiment.paper.margin = 0.05;
   fill(experiment, 6);
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "verdict"), name(Verdict::kDiffers))
       << "2.0 against 1.9";
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"),
@@ -405,7 +407,7 @@ TEST_F(PaperReport, ABaselineMayStandInAnotherRow) {
   value.paper = {{{"92.0", 92.0}, {"", std::nullopt}}, {{"", std::nullopt}, {"90.0", 90.0}}};
   experiment.paper.values = {value};
   fill(experiment, 6);
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   std::string reported, measured;
   for (const auto& row : table.rows) {
     if (std::get<std::string>(row[2]) == "LeNet, less" &&
@@ -439,7 +441,7 @@ TEST_F(PaperReport, ACountMayBeOfTheApproximatedLayersAlone) {
     events.insert(events.begin(), {layer("a", "dense", 100), layer("b", "zero", 40)});
     store.finish(*id, events, {});
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   std::vector<double> found;
   for (const auto& row : table.rows) {
     if (std::get<std::string>(row[2]) == "zero") found.push_back(std::get<double>(row[11]));
@@ -475,7 +477,7 @@ TEST_F(PaperReport, WhatRanksDidNotSendIsCountedOverAllThatTheySend) {
       store.finish(*id, events, {});
     }
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "zero", "communication_reduction", "measured"), "58.594");
   EXPECT_EQ(at(table, "zero", "communication_reduction", "n"), "2");
   EXPECT_EQ(at(table, "zero", "communication_reduction", "verdict"),
@@ -511,7 +513,7 @@ TEST_F(PaperReport, TrainingsAndTimingsMayBeOfOtherNumbersOfRanks) {
       store.finish(*id, timing ? blocks : accuracy_events({0.5}), {});
     }
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "zero", "accuracy", "n"), "2");
   EXPECT_EQ(at(table, "zero", "accuracy", "reason"), "");
   EXPECT_EQ(at(table, "zero", "speedup", "n"), "5");
@@ -551,7 +553,7 @@ TEST_F(PaperReport, WhatIsMissingIsSaidByPurpose) {
       store.finish(*id, accuracy_events({0.5}), {});
     }
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "random", "accuracy", "reason"), "its runs diverged");
   EXPECT_EQ(at(table, "zero", "speedup", "reason"), "its timing runs failed");
   EXPECT_EQ(at(table, "zero", "time_to_target", "reason"), "no run reached the target");
@@ -577,7 +579,7 @@ TEST_F(PaperReport, TheReferenceOfATimeThatIsSavedIsMeasured) {
                   block_event(0, "approx", 10, 160), final_event(1)},
                  {});
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "dense", "time_saved", "n"), "1");
   EXPECT_EQ(at(table, "dense", "time_saved", "measured"), "20.000");
   EXPECT_EQ(at(table, "dense", "time_saved", "verdict"), "") << "nothing to judge";
@@ -599,7 +601,7 @@ TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
   experiment.paper.values = {time, skipped};
   const auto verdicts = [&] {
     std::vector<std::string> found;
-    for (const auto& row : report_paper(path_, experiment, experiment).rows) {
+    for (const auto& row : report_paper(Snapshot::or_empty(path_), experiment, experiment).rows) {
       const auto* ours = std::get_if<double>(&row[11]);
       found.push_back(std::get<std::string>(row[15]) + ": " + std::get<std::string>(row[16]) +
                       (ours == nullptr ? "" : fmt::format(" ({})", *ours)));
@@ -625,7 +627,7 @@ TEST_F(PaperReport, AFigureOfKernelsIsOfTheItemsBenchmarkAlone) {
   };
   const auto figure = [&] {
     const PaperItem shown{.layout = experiment, .shown = experiment, .table = {}};
-    return paper_drawing(shown, path_, {.catalogue = &test_catalogue()}, stored_items(path_));
+    return paper_drawing(Snapshot::or_empty(path_), shown, {.catalogue = &test_catalogue()});
   };
   RunStore store(path_, RunStore::Mode::kWrite);
   store.add_kernel_results(environment_of(), {row("other", 9)}, "paper:other");
@@ -652,7 +654,8 @@ TEST_F(PaperReport, APictureHasAllSchedulesOfAnItem) {
            .rules = {Rule{.layers = "1", .products = {Product::kDataGradient}, .method = "meprop"}},
            .places = {}}}};
   const PaperItem shown{.layout = experiment, .shown = experiment, .table = {}};
-  const auto drawing = paper_drawing(shown, path_, {.catalogue = &test_catalogue()}, {});
+  const auto drawing =
+      paper_drawing(Snapshot::or_empty(path_), shown, {.catalogue = &test_catalogue()});
   EXPECT_EQ(drawing.table.columns.back(), "schedule");
   std::set<std::pair<std::string, std::string>> methods;  // by schedule
   for (const auto& row : drawing.table.rows) {
@@ -672,8 +675,8 @@ TEST_F(PaperReport, BarsSayOfWhichNetworkAndDataTheyAre) {
   const auto last = [&] {
     const PaperItem shown{.layout = experiment,
                           .shown = experiment,
-                          .table = report_paper(path_, experiment, experiment)};
-    const auto table = paper_drawing(shown, path_, options, stored_items(path_)).table;
+                          .table = report_paper(Snapshot::or_empty(path_), experiment, experiment)};
+    const auto table = paper_drawing(Snapshot::or_empty(path_), shown, options).table;
     EXPECT_EQ(table.columns.size(), table.rows.at(0).size());
     const size_t n = table.columns.size();
     EXPECT_EQ(table.columns[n - 2] + table.columns[n - 1], "networkdataset");
@@ -725,7 +728,7 @@ TEST_F(PaperReport, ABenchmarkInSeveralPrecisionsIsSummedUpForEach) {
   store.add_kernel_results(environment_of(),
                            {row("8x8", "tf32", true, 2), row("4x4", "tf32", true, 0.5)},
                            experiment.id);
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(std::get<double>(table.rows[0][11]), 4) << "of the last in float, beside the paper's";
   const auto text = render(table, "md");
@@ -760,7 +763,7 @@ TEST_F(PaperReport, ABenchmarkOnAGpuIsHeldAgainstTheMemoryThatLimitsIt) {
   RunStore store(path_, RunStore::Mode::kWrite);
   const auto summary = [&](std::vector<Json> rows) {
     store.add_kernel_results(environment, rows, experiment.id);
-    const auto text = render(report_paper(path_, experiment, experiment), "md");
+    const auto text = render(report_paper(Snapshot::or_empty(path_), experiment, experiment), "md");
     const auto from = text.find("the bytes that it must move");
     return text.substr(from, text.find('\n', from) - from);
   };
@@ -779,8 +782,9 @@ TEST_F(PaperReport, ThreadsThatAFileLeavesToTheMachineTellNoPlansApart) {
   for (auto& run : trainings_of(elsewhere)) run.config.threads = 7;
   fill(elsewhere, 6);
   const auto here = item(6);
-  EXPECT_EQ(at(report_paper(path_, here, here), "zero", "accuracy_loss", "verdict"),
-            name(Verdict::kReproduced));
+  EXPECT_EQ(
+      at(report_paper(Snapshot::or_empty(path_), here, here), "zero", "accuracy_loss", "verdict"),
+      name(Verdict::kReproduced));
 }
 
 TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
@@ -800,13 +804,14 @@ TEST_F(PaperReport, ATimingThatWasDisturbedSaysSo) {
                  end);
     EXPECT_EQ(store.status(run.key).tainted, run.method_label == "zero");
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "dense", "speedup", "n"), "1");
   EXPECT_EQ(at(table, "zero", "speedup", "reason"), kTimingsDisturbed);
   EXPECT_EQ(at(table, "random", "speedup", "reason"), "no timing run in the store");
-  EXPECT_EQ(at(report_paper(path_, experiment, experiment, {.include_tainted = true}), "zero",
-               "speedup", "measured"),
-            "2.000");
+  EXPECT_EQ(
+      at(report_paper(Snapshot::or_empty(path_), experiment, experiment, {.include_tainted = true}),
+         "zero", "speedup", "measured"),
+      "2.000");
 }
 
 Json timing_metric(const std::string& name, const std::string& split, int64_t step, double value) {
@@ -841,7 +846,7 @@ TEST_F(PaperReport, TheBackwardPassIsAColumnOfItsOwn) {
     events.push_back(final_event(1));
     store.finish(*id, events, {});
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   const auto cell = [&](const std::string& method, const std::string& basis,
                         const std::string& column) -> std::string {
     Table part = table;
@@ -914,7 +919,7 @@ TEST_F(PaperReport, AnEstimateOfTheTimeToATargetIsMadeOfStepsAndShares) {
     }
     store.finish(*id, events, {});
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "dense", "time_to_target", "measured"), "24.000");
   EXPECT_EQ(at(table, "zero", "time_to_target", "measured"), "15.000");
   EXPECT_EQ(at(table, "random", "time_to_target", "measured"), "9.000");
@@ -930,7 +935,7 @@ TEST_F(PaperReport, AnEstimateOfTheTimeToATargetIsMadeOfStepsAndShares) {
 TEST_F(PaperReport, FewSeedsAndLossyDataHaveNoVerdict) {
   const auto experiment = item(3);
   fill(experiment, 3, /*lossy=*/true);
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_NE(at(table, "dense", "accuracy", "reason").find("lossy data"), std::string::npos);
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "reason"), "n = 3: fewer than 6 seeds");
   EXPECT_NE(at(table, "zero", "accuracy_loss", "notes").find("few seeds; lossy data"),
@@ -943,14 +948,16 @@ TEST_F(PaperReport, FewSeedsAndLossyDataHaveNoVerdict) {
 TEST_F(PaperReport, DataEncodedAsThePapersOwnLoaderDoesAreJudged) {
   auto experiment = item(6);
   fill(experiment, 6, /*lossy=*/true);
-  EXPECT_EQ(at(report_paper(path_, experiment, experiment), "dense", "accuracy", "reason"),
+  EXPECT_EQ(at(report_paper(Snapshot::or_empty(path_), experiment, experiment), "dense", "accuracy",
+               "reason"),
             "lossy data: only differences from dense are judged");
   experiment.paper.reencoded = "full";  // the variant of the stored data
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(at(table, "dense", "accuracy", "verdict"), name(Verdict::kDiffers));
   EXPECT_NE(at(table, "dense", "accuracy", "notes").find("lossy data"), std::string::npos);
   experiment.paper.reencoded = "longer side 500, JPEG quality 90";
-  EXPECT_EQ(at(report_paper(path_, experiment, experiment), "dense", "accuracy", "verdict"),
+  EXPECT_EQ(at(report_paper(Snapshot::or_empty(path_), experiment, experiment), "dense", "accuracy",
+               "verdict"),
             name(Verdict::kNotComparable));
 }
 
@@ -962,7 +969,7 @@ TEST_F(PaperReport, RowsOfATunedExperimentAreComparedAtTheirOwnRates) {
   }
   fill(experiment, 6);
   const auto loss = [&] {
-    const RowSet set(path_, {.experiment = experiment.id});
+    const RowSet set(Snapshot(path_), {.experiment = experiment.id});
     for (const auto& row : set.rows()) {
       if (row.first->method_label == "zero") return row.loss.n;
     }
@@ -975,9 +982,9 @@ TEST_F(PaperReport, RowsOfATunedExperimentAreComparedAtTheirOwnRates) {
   RunStore(path_, RunStore::Mode::kWrite).add_experiment(trials, "sweep --tune");
   EXPECT_EQ(loss(), 6);
   // The trials themselves are shown where they are asked for, and nowhere else.
-  const RowSet all(path_, ReportOptions{});
+  const RowSet all(Snapshot(path_), ReportOptions{});
   for (const auto& row : all.rows()) EXPECT_NE(row.first->seed, 100);
-  EXPECT_FALSE(RowSet(path_, {.experiment = trials.id}).rows().empty());
+  EXPECT_FALSE(RowSet(Snapshot(path_), {.experiment = trials.id}).rows().empty());
 }
 
 // A figure of curves is drawn from the trainings of the table that it belongs to, in one panel
@@ -995,7 +1002,7 @@ TEST_F(PaperReport, AFigureIsDrawnFromTheRunsOfAnotherItem) {
   const ReportOptions options{.catalogue = &test_catalogue()};
   const auto drawing = [&] {
     const PaperItem shown{.layout = figure, .shown = figure, .table = {}};
-    return paper_drawing(shown, path_, options, stored_items(path_));
+    return paper_drawing(Snapshot::or_empty(path_), shown, options);
   };
   fill(experiment_of({planned("dense", 9)}, "another"), 0);
   EXPECT_TRUE(drawing().empty());
@@ -1016,14 +1023,15 @@ TEST_F(PaperReport, AFigureIsDrawnFromTheRunsOfAnotherItem) {
 TEST_F(PaperReport, CountsWhatTheStoreHas) {
   const auto experiment = item(2);
   fill(experiment, 1);
-  const auto items = stored_items(path_);
-  ASSERT_TRUE(items.contains("paper:table"));
-  EXPECT_EQ(items.at("paper:table").planned, 6);
+  const Snapshot snapshot(path_);
+  const auto& items = snapshot.items();
+  ASSERT_TRUE(items.has("paper:table"));
+  EXPECT_EQ(items.all().at("paper:table").planned, 6);
   const std::map<Purpose, int64_t> finished = {{Purpose::kAccuracy, 3}};
-  EXPECT_EQ(items.at("paper:table").finished, finished);
-  EXPECT_EQ(finished_runs(experiment, items), 3);
-  EXPECT_TRUE(finished_beside(experiment, items).empty());
-  EXPECT_TRUE(stored_items(folder_ / "none.db").empty());
+  EXPECT_EQ(items.all().at("paper:table").finished, finished);
+  EXPECT_EQ(items.finished_runs(experiment), 3);
+  EXPECT_TRUE(items.finished_beside(experiment).empty());
+  EXPECT_TRUE(Snapshot::or_empty(folder_ / "none.db").items().all().empty());
 }
 
 // What `sweep --purpose timing` added to a table of accuracies is not counted among its runs.
@@ -1036,11 +1044,12 @@ TEST_F(PaperReport, CountsRunsOfAnotherPurposeBesideThePlan) {
     run.key += "-timing";
   }
   fill(timings, 2);
-  const auto items = stored_items(path_);
-  EXPECT_EQ(finished_runs(experiment, items), 3);
+  const Snapshot snapshot(path_);
+  const auto& items = snapshot.items();
+  EXPECT_EQ(items.finished_runs(experiment), 3);
   const std::map<Purpose, int64_t> beside = {{Purpose::kTiming, 6}};
-  EXPECT_EQ(finished_beside(experiment, items), beside);
-  EXPECT_EQ(items.at("paper:table").all_finished(), 9);
+  EXPECT_EQ(items.finished_beside(experiment), beside);
+  EXPECT_EQ(items.all().at("paper:table").all_finished(), 9);
 }
 
 // An item without runs of its own at its scales.
@@ -1057,7 +1066,7 @@ TEST(MostMeasured, IsTheScaleThatIsShown) {
   layout.item = "paper:table";
   layout.scales = {Scale::kFull, Scale::kReduced, Scale::kSmoke};
   const auto of = [&](const std::map<std::string, StoredItem>& stored) {
-    return most_measured(layout, at_scale(layout), stored);
+    return StoredItems(stored).most_measured(layout, at_scale(layout));
   };
   const auto shown = [&](int64_t full, int64_t reduced, int64_t smoke) {
     const auto has = [](int64_t finished) {
@@ -1083,20 +1092,20 @@ TEST_F(PaperReport, MostMeasuredCountsRunsOfOtherExperimentsAtEachScale) {
   for (auto& run : trainings_of(reduced)) run.key += "-reduced";
   for (auto& run : trainings_of(other)) run.key += "-reduced";
   fill(other, 2);
-  const auto stored = stored_items(path_);
   const auto scale = [&](Scale wanted) -> const Experiment& {
     return wanted == Scale::kFull ? full : reduced;
   };
-  EXPECT_EQ(most_measured(full, scale, stored), Scale::kReduced);
+  EXPECT_EQ(Snapshot(path_).items().most_measured(full, scale), Scale::kReduced);
   fill(full, 3);
-  EXPECT_EQ(most_measured(full, scale, stored_items(path_)), Scale::kFull);
+  EXPECT_EQ(Snapshot(path_).items().most_measured(full, scale), Scale::kFull);
 }
 
 TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
   Experiment experiment = experiment_of({}, "paper:figure");
   experiment.item = experiment.id;
   experiment.work = StudyItem{.name = "matmul-error"};
-  EXPECT_EQ(std::get<std::string>(report_paper(path_, experiment, experiment).rows[0][1]),
+  EXPECT_EQ(std::get<std::string>(
+                report_paper(Snapshot::or_empty(path_), experiment, experiment).rows[0][1]),
             name(Verdict::kNotRun));
   {
     RunStore store(path_, RunStore::Mode::kWrite);
@@ -1109,7 +1118,7 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
     }
     EXPECT_TRUE(store.has_item_results("paper:figure"));
   }
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   EXPECT_EQ(table.columns, (std::vector<std::string>{"method", "error", "n"}));
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(std::get<double>(table.rows[0][1]), 0.25);
@@ -1123,7 +1132,7 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
   value.paper = {{{"0.5", 0.5}}, {{"", std::nullopt}}, {{"0.25", 0.25}}};
   experiment.paper.labels = {"crs", "top-k", "bernoulli"};
   experiment.paper.values = {value};
-  EXPECT_EQ(report_paper(path_, experiment, experiment).notes.back(),
+  EXPECT_EQ(report_paper(Snapshot::or_empty(path_), experiment, experiment).notes.back(),
             "printed in the paper: of 10 of 100 (count): crs 0.5, bernoulli 0.25");
 }
 
@@ -1162,7 +1171,7 @@ TEST_F(PaperReport, NumbersMadeOfLayerTimesStandBesideThePapers) {
                                       .content = {{"columns", with_columns}, {"rows", with_rows}}});
   };
   add(columns, rows);
-  const auto notes = report_paper(path_, experiment, experiment).notes;
+  const auto notes = report_paper(Snapshot::or_empty(path_), experiment, experiment).notes;
   const auto has = [&](const std::vector<std::string>& all, const std::string& line) {
     return std::ranges::find(all, line) != all.end();
   };
@@ -1181,10 +1190,10 @@ TEST_F(PaperReport, NumbersMadeOfLayerTimesStandBesideThePapers) {
   for (auto& row : more_rows) row.push_back(none);
   more_rows.push_back({"a", "data_gradient", 5.0, "sdgp", 10.0, "conv3x3", "mma_sp"});
   add(more_columns, more_rows);
-  EXPECT_TRUE(has(report_paper(path_, experiment, experiment).notes, saved));
+  EXPECT_TRUE(has(report_paper(Snapshot::or_empty(path_), experiment, experiment).notes, saved));
   // A study of before there were methods has none of it.
   add({"layer", "product", "ms", "share", "macs", "rounds"}, rows);
-  EXPECT_TRUE(has(report_paper(path_, experiment, experiment).notes,
+  EXPECT_TRUE(has(report_paper(Snapshot::or_empty(path_), experiment, experiment).notes,
                   "printed in the paper: time (measured-kernel): dense 33%"));
 }
 
@@ -1192,7 +1201,7 @@ TEST_F(PaperReport, AnItemThatCannotRunSaysWhy) {
   Experiment experiment = experiment_of({}, "paper:figure5");
   experiment.item = experiment.id;
   experiment.work = NotRunItem{"training on several machines is not written"};
-  const auto table = report_paper(path_, experiment, experiment);
+  const auto table = report_paper(Snapshot::or_empty(path_), experiment, experiment);
   const std::string text = render(table, "md");
   EXPECT_NE(text.find("NOT RUN: training on several machines is not written"), std::string::npos);
 }

@@ -1,9 +1,9 @@
-#include "results/reports/cards.h"
 
 #include <gtest/gtest.h>
 
 #include "results/stats/stats.h"
 #include "tests/results/filled_store.h"
+#include "tests/results/reports/made.h"
 
 namespace approx {
 namespace {
@@ -44,7 +44,7 @@ class CardsTest : public testing::Test {
   }
 
   Json row(const std::string& method, const ReportOptions& options = {}) const {
-    const Json table = Json::parse(render(report_cards(path_, options), "json"));
+    const Json table = Json::parse(render(made("cards", path_, options), "json"));
     for (const auto& each : table["rows"]) {
       if (each["method"] == method) return each;
     }
@@ -80,7 +80,7 @@ TEST_F(CardsTest, SayWhatIsMissing) {
 TEST_F(CardsTest, AnEmptyStoreHasNone) {
   { RunStore store(path_, RunStore::Mode::kWrite); }
   const Catalogue catalogue{.methods = {{}}};
-  EXPECT_TRUE(report_cards(path_, {.catalogue = &catalogue}).rows.empty());
+  EXPECT_TRUE(made("cards", path_, {.catalogue = &catalogue}).rows.empty());
 }
 
 }  // namespace

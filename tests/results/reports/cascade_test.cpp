@@ -1,4 +1,3 @@
-#include "results/reports/cascade.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +5,7 @@
 
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
+#include "tests/results/reports/made.h"
 
 namespace approx {
 namespace {
@@ -83,7 +83,7 @@ class CascadeTest : public testing::Test {
 
   // The row of a method as JSON.
   Json row(const std::string& method) const {
-    const Json table = Json::parse(render(report_cascade(path_), "json"));
+    const Json table = Json::parse(render(made("cascade", path_), "json"));
     for (const auto& each : table["rows"]) {
       if (each["method"] == method) return each;
     }
@@ -101,7 +101,7 @@ TEST_F(CascadeTest, EachLevelIsMeasuredOrSaysThatItIsNot) {
   // 50 of 200 multiply-accumulates, a tenth of the time.
   EXPECT_NEAR(zero["compute_reduction_pct"].get<double>(), 25, 1e-9);
   EXPECT_NEAR(zero["realisation"].get<double>(), 0.4, 1e-9);
-  const std::string text = render(report_cascade(path_), "md");
+  const std::string text = render(made("cascade", path_), "md");
   EXPECT_NE(text.find("| not measured | not measured"), std::string::npos) << text;
   EXPECT_NE(text.find("0.40 [0.40, 0.40]"), std::string::npos) << text;
   EXPECT_EQ(row("dense"), nullptr) << "the reference";
@@ -124,7 +124,7 @@ TEST_F(CascadeTest, ProductsMakeLayers) {
   EXPECT_EQ(zero["product_shapes"], 2);
   EXPECT_NEAR(zero["layers"].get<double>(), 0.75 / (0.5 + 0.25 * (1 - 0.5 * 27 / 32)), 1e-9);
   EXPECT_EQ(zero["layers_by"], "timing runs");
-  EXPECT_NE(render(report_cascade(path_), "md").find("8.00× (4.00 to 16.00, 2 shapes)"),
+  EXPECT_NE(render(made("cascade", path_), "md").find("8.00× (4.00 to 16.00, 2 shapes)"),
             std::string::npos);
 }
 
@@ -189,7 +189,7 @@ TEST_F(CascadeTest, ProductsAreThoseOfTheNetworksLayers) {
   add_kernels({{narrow.c_str(), 2}, {wide.c_str(), 8}, {foreign.c_str(), 1000}});
   const auto zero = [&] {
     const Json table =
-        Json::parse(render(report_cascade(path_, {.catalogue = &catalogue}), "json"));
+        Json::parse(render(made("cascade", path_, {.catalogue = &catalogue}), "json"));
     for (const auto& each : table["rows"]) {
       if (each["method"] == "zero") return each;
     }
@@ -207,7 +207,7 @@ TEST_F(CascadeTest, ProductsAreThoseOfTheNetworksLayers) {
 
 TEST_F(CascadeTest, AnEmptyStoreHasNone) {
   { RunStore store(path_, RunStore::Mode::kWrite); }
-  EXPECT_TRUE(report_cascade(path_).rows.empty());
+  EXPECT_TRUE(made("cascade", path_).rows.empty());
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-#include "results/reports/kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +10,7 @@
 #include "results/rows/kernel_lines.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
+#include "tests/results/reports/made.h"
 
 namespace approx {
 namespace {
@@ -46,7 +46,7 @@ TEST_F(KernelsTest, KernelsShowTheLastOfEachCase) {
   store.add_kernel_results(environment_of(), {row(9, 0)});
   store.add_kernel_results(environment_of(), {row(2, std::numeric_limits<double>::infinity())});
   EXPECT_EQ(
-      render(report_kernels(path_), "md"),
+      render(made("kernels", path_), "md"),
       "| product         | shape | method | variant | on                        | µs  | exact µs "
       "| GFLOP/s | speedup            | max rel. error | verdict |\n"
       "|-----------------|-------|--------|---------|---------------------------|-----|----------"
@@ -57,7 +57,7 @@ TEST_F(KernelsTest, KernelsShowTheLastOfEachCase) {
       "- [ ]: 95 % intervals, each of one process: they say nothing of the next one, and within 4 "
       "% "
       "of 1 a speedup is no evidence\n");
-  const Json json = Json::parse(render(report_kernels(path_), "json"));
+  const Json json = Json::parse(render(made("kernels", path_), "json"));
   EXPECT_EQ(json["rows"][0]["max_rel_error"], nullptr);
   EXPECT_EQ(json["rows"][0]["special"]["max_rel_error"], "inf");
   EXPECT_EQ(json["rows"][0]["speedup"], 2);
@@ -99,7 +99,7 @@ TEST_F(KernelsTest, KernelsShowWhatThePlanKeptAndTheMachineCanDo) {
                                              benched("dense", "packed channels last", false, 0.5),
                                              benched("crs", "gather", true, 0.97),
                                              benched("crs", "mask", false, 0.5)});
-  const Json rows = Json::parse(render(report_kernels(path_), "json"))["rows"];
+  const Json rows = Json::parse(render(made("kernels", path_), "json"))["rows"];
   ASSERT_EQ(rows.size(), 4u);
   const Json& gather = rows[2];
   EXPECT_EQ(gather["variant"], "gather");
@@ -114,12 +114,12 @@ TEST_F(KernelsTest, KernelsShowWhatThePlanKeptAndTheMachineCanDo) {
   EXPECT_DOUBLE_EQ(rows[0]["memory_pct"], 5);
   EXPECT_DOUBLE_EQ(rows[0]["roofline_pct"], 50);
   EXPECT_EQ(rows[0]["caches"], "warm");
-  const auto notes = report_kernels(path_).notes;
+  const auto notes = made("kernels", path_).notes;
   ASSERT_EQ(notes.size(), 1U) << "no interval is known";
   EXPECT_EQ(notes[0].find("of ceiling: "), 0U);
   EXPECT_EQ(notes[0].find("of memory"), std::string::npos) << "a processor's has no such column";
   EXPECT_NE(notes[0].find("; of roofline: "), std::string::npos);
-  const std::string text = render(report_kernels(path_), "md");
+  const std::string text = render(made("kernels", path_), "md");
   EXPECT_NE(text.find("same: the fastest exact path "), std::string::npos);
   EXPECT_NE(text.find("slower: chosen, but slower than dense by more than 2 %"), std::string::npos);
 }
@@ -173,7 +173,7 @@ TEST_F(KernelsTest, WhatFitsIntoTheL2IsHeldAgainstIt) {
   auto environment = environment_of();
   environment["l2"] = l2;
   RunStore(path_, Mode::kWrite).add_kernel_results(environment, rows);
-  EXPECT_EQ(render(report_kernels(path_), "csv"), render(kernel_table(printed), "csv"));
+  EXPECT_EQ(render(made("kernels", path_), "csv"), render(kernel_table(printed), "csv"));
   // Where none was measured there is one memory, and nothing to tell apart.
   const auto cpu = kernel_table({kernel_line(benched("crs", "gather", true, 1))});
   EXPECT_EQ(render(cpu, "md").find("of memory"), std::string::npos);
@@ -187,11 +187,11 @@ TEST_F(KernelsTest, ColdCachesAndLaunchedCallsAreCasesOfTheirOwn) {
   launched["shape"]["launched"] = true;
   RunStore(path_, Mode::kWrite)
       .add_kernel_results(environment_of(), {benched("crs", "gather", true, 0.9), cold, launched});
-  const Json rows = Json::parse(render(report_kernels(path_), "json"))["rows"];
+  const Json rows = Json::parse(render(made("kernels", path_), "json"))["rows"];
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0]["caches"], "warm");
   EXPECT_EQ(rows[1]["caches"], "cold");
-  const auto text = render(report_kernels(path_), "md");
+  const auto text = render(made("kernels", path_), "md");
   EXPECT_NE(text.find("1 thread, cold, box"), std::string::npos);
   EXPECT_NE(text.find("1 thread, launched, box"), std::string::npos);
   SQLite::Database db(path_);
@@ -230,7 +230,7 @@ TEST_F(KernelsTest, OperandsOfATrainingAreCasesOfTheirOwn) {
   RunStore(path_, Mode::kWrite)
       .add_kernel_results(environment_of(),
                           {benched("crs", "gather", true, 0.8), recorded_row(2), recorded_row(4)});
-  const Json rows = Json::parse(render(report_kernels(path_), "json"))["rows"];
+  const Json rows = Json::parse(render(made("kernels", path_), "json"))["rows"];
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0]["operands"], "random");
   EXPECT_EQ(rows[0]["epoch"], nullptr);
@@ -240,7 +240,7 @@ TEST_F(KernelsTest, OperandsOfATrainingAreCasesOfTheirOwn) {
   EXPECT_EQ(rows[2]["step"], 9);
   EXPECT_EQ(rows[2]["run_key"], std::string(64, 'a'));
   EXPECT_EQ(rows[2]["trained_by"], "zero");
-  EXPECT_NE(render(report_kernels(path_), "md").find("| recorded in aaaaaaaaaaaa | 4"),
+  EXPECT_NE(render(made("kernels", path_), "md").find("| recorded in aaaaaaaaaaaa | 4"),
             std::string::npos);
   auto printed = kernel_line(recorded_row(4));
   EXPECT_EQ(text_of(printed.epoch), "4");
@@ -270,7 +270,7 @@ TEST_F(KernelsTest, AComparisonTellsItsCasesApart) {
   const std::string other = folder_ / "other.db";
   RunStore(path_, Mode::kWrite).add_kernel_results(environment_of(), before);
   RunStore(other, Mode::kWrite).add_kernel_results(environment_of(), after);
-  const Table table = report_compare(path_, other, {});
+  const Table table = report_compare(Snapshot(path_), Snapshot(other), {});
   std::set<std::string> names;
   for (const auto& row : table.rows) names.insert(std::get<std::string>(row[0]));
   EXPECT_EQ(names,
@@ -286,7 +286,8 @@ TEST_F(KernelsTest, AComparisonTellsItsCasesApart) {
   // What all have in common stands in no name.
   const std::string one = folder_ / "one.db";
   RunStore(one, Mode::kWrite).add_kernel_results(environment_of(), {usual});
-  EXPECT_EQ(report_compare(one, one, {}).rows[0][0], Field(std::string("forward conv2 crs")));
+  EXPECT_EQ(report_compare(Snapshot(one), Snapshot(one), {}).rows[0][0],
+            Field(std::string("forward conv2 crs")));
 }
 
 // What bench-kernel prints is what the store gives back.
@@ -298,7 +299,7 @@ TEST_F(KernelsTest, AKernelLineIsTheSameBeforeAndAfterItIsStored) {
   RunStore(path_, Mode::kWrite).add_kernel_results(environment_of(), {row});
   auto printed = kernel_line(row);
   printed.host = "box";
-  EXPECT_EQ(render(kernel_table({printed}), "csv"), render(report_kernels(path_), "csv"));
+  EXPECT_EQ(render(kernel_table({printed}), "csv"), render(made("kernels", path_), "csv"));
 }
 
 }  // namespace

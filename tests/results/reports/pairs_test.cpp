@@ -1,9 +1,9 @@
-#include "results/reports/pairs.h"
 
 #include <gtest/gtest.h>
 
 #include "results/stats/stats.h"
 #include "tests/results/filled_store.h"
+#include "tests/results/reports/made.h"
 
 namespace approx {
 namespace {
@@ -47,7 +47,7 @@ class PairsReport : public testing::Test {
   }
 
   // The report as JSON objects.
-  Json lines() const { return Json::parse(render(report_pairs(path_), "json"))["rows"]; }
+  Json lines() const { return Json::parse(render(made("pairs", path_), "json"))["rows"]; }
 
   const TemporaryFolder folder_;
   const std::string path_ = folder_ / "store.db";

@@ -13,10 +13,11 @@ struct Word {
 };
 
 // All that a new report takes.
-Table report_words(const std::string& db, const ReportOptions& /*options*/) {
+Table report_words(const Snapshot& snapshot, const ReportOptions& /*options*/) {
   Table table;
   table.name = "words";
-  fill(table, Columns<Word>{{.name = "word", .header = "word", .value = &Word::text}}, {{db}});
+  fill(table, Columns<Word>{{.name = "word", .header = "word", .value = &Word::text}},
+       {{snapshot.path()}});
   return table;
 }
 
@@ -29,7 +30,7 @@ TEST(ReportRegistry, ANewReportIsOneFile) {
   EXPECT_EQ(words.summary, "Words");
   EXPECT_TRUE(words.script.empty());
   EXPECT_FALSE(words.of_experiment);
-  EXPECT_EQ(render(words.make("store.db", {}), "csv"), "word\nstore.db\n");
+  EXPECT_EQ(render(words.make(Snapshot::or_empty("store.db"), {}), "csv"), "word\nstore.db\n");
 }
 
 TEST(ReportRegistry, StandsInTheOrderOfItsPlaces) {

@@ -8,22 +8,14 @@
 #include <set>
 
 #include "base/files.h"
-#include "results/records/stored_items.h"
-#include "results/reports/advice.h"
 #include "results/reports/compare.h"
-#include "results/reports/curves.h"
-#include "results/reports/kernels.h"
-#include "results/reports/layers.h"
-#include "results/reports/main_table.h"
-#include "results/reports/pareto.h"
-#include "results/reports/profile.h"
 #include "results/reports/run_details.h"
-#include "results/reports/runs.h"
-#include "results/reports/tta.h"
+#include "results/rows/stored_rows.h"
 #include "results/stats/stats.h"
 #include "results/store/database.h"
 #include "results/store/maintenance.h"
 #include "tests/results/filled_store.h"
+#include "tests/results/reports/made.h"
 
 namespace approx {
 namespace {
@@ -108,7 +100,7 @@ class ReportTest : public testing::Test {
 
 TEST_F(ReportTest, AnEmptyStoreIsAnEmptyTable) {
   { RunStore store(path_, Mode::kWrite); }
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_TRUE(table.rows.empty());
   EXPECT_EQ(
       render(table, "md"),
@@ -118,10 +110,10 @@ TEST_F(ReportTest, AnEmptyStoreIsAnEmptyTable) {
       "-|------------------|------------------------|----------------|----------|------|\n");
   EXPECT_EQ(render(table, "jsonl"), "");
   EXPECT_EQ(Json::parse(render(table, "json"))["rows"], Json::array());
-  EXPECT_TRUE(report_kernels(path_).rows.empty());
-  EXPECT_TRUE(report_runs(path_).rows.empty());
-  EXPECT_THROW(report_table(folder_ / "none.db"), Error);
-  EXPECT_THROW(report_table(path_, {.experiment = "test:one"}), Error);
+  EXPECT_TRUE(made("kernels", path_).rows.empty());
+  EXPECT_TRUE(made("runs", path_).rows.empty());
+  EXPECT_THROW(made("table", folder_ / "none.db"), Error);
+  EXPECT_THROW(made("table", path_, {.experiment = "test:one"}), Error);
 }
 
 TEST_F(ReportTest, RunsAreShownWithTheSettingsInWhichTheyDiffer) {
@@ -130,7 +122,7 @@ TEST_F(ReportTest, RunsAreShownWithTheSettingsInWhichTheyDiffer) {
   fast.plan.config.train_examples = 5000;
   slow.plan.config.recipe.learning_rate = 0.05;
   fill({slow, fast});
-  const Table table = report_runs(path_);
+  const Table table = made("runs", path_);
   EXPECT_EQ(real(table, "dense", "learning_rate"), 0.05);
   EXPECT_EQ(real(table, "zero", "learning_rate"), 0.4);
   EXPECT_EQ(count(table, "zero", "batch_size"), 100);
@@ -148,20 +140,20 @@ TEST_F(ReportTest, AnAccuracyThatIsNoShareIsDamage) {
     SQLite::Database(path_, SQLite::OPEN_READWRITE)
         .exec(fmt::format("UPDATE metric SET value = {}", value));
     try {
-      report_advice(path_);
+      made("advice", path_);
       ADD_FAILURE() << value;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kDatabase) << error.what();
     }
   }
   SQLite::Database(path_, SQLite::OPEN_READWRITE).exec("UPDATE metric SET value = 1");
-  EXPECT_EQ(report_advice(path_).rows.size(), 1U);
+  EXPECT_EQ(made("advice", path_).rows.size(), 1U);
 }
 
 TEST_F(ReportTest, OneSeedHasNoInterval) {
   fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.6875})});
   EXPECT_EQ(
-      render(report_table(path_), "md"),
+      render(made("table", path_), "md"),
       R"(| network | data set | schedule | method      | n   | accuracy %  | best %      | loss vs dense, pp | speedup vs exact | speedup (not isolated) | time to target | images/s | runs |
 |---------|----------|----------|-------------|-----|-------------|-------------|-------------------|------------------|------------------------|----------------|----------|------|
 | LeNet   | mnist    |          | dense [a,b] | 1   | 75.00 (n=1) | 75.00 (n=1) | –                 | –                | –                      | –              | 10000.0  | 1/1  |
@@ -199,7 +191,7 @@ class ThreeSeeds : public ReportTest {
 
 TEST_F(ThreeSeeds, NumbersAreThoseComputedByHand) {
   fill_three();
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_DOUBLE_EQ(real(table, "dense", "accuracy_pct"), 81.25);
   EXPECT_NEAR(real(table, "dense", "accuracy_pct_half"), 15.52586, 1e-4);
@@ -228,7 +220,7 @@ TEST_F(ThreeSeeds, NumbersAreThoseComputedByHand) {
 TEST_F(ThreeSeeds, Markdown) {
   fill_three();
   EXPECT_EQ(
-      render(report_table(path_), "md"),
+      render(made("table", path_), "md"),
       R"(| network | data set | schedule | method     | n   | accuracy %    | best %        | loss vs dense, pp    | speedup vs exact | speedup (not isolated) | time to target      | images/s | runs |
 |---------|----------|----------|------------|-----|---------------|---------------|----------------------|------------------|------------------------|---------------------|----------|------|
 | LeNet   | mnist    |          | dense [a]  | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                    | –                | –                      | 1.5 s (2/3 reached) | 3750.0   | 3/3  |
@@ -247,7 +239,7 @@ TEST_F(ThreeSeeds, Csv) {
   fill_three();
   // The last digits of logarithms and quantiles depend on the mathematical library: the columns
   // that have them are compared with NumbersAreThoseComputedByHand, here the text around them.
-  std::string csv = render(report_table(path_), "csv");
+  std::string csv = render(made("table", path_), "csv");
   csv = std::regex_replace(csv, std::regex(R"((\d+\.\d{4})\d+)"), "$1");
   EXPECT_EQ(csv,
             "network,dataset,schedule,method,setting,tuned_rate,n,accuracy_pct,accuracy_pct_half,"
@@ -270,14 +262,14 @@ TEST_F(ThreeSeeds, Csv) {
 
 TEST_F(ThreeSeeds, JsonHasTheSameRows) {
   fill_three();
-  const Json json = Json::parse(render(report_table(path_), "json"));
+  const Json json = Json::parse(render(made("table", path_), "json"));
   EXPECT_EQ(json["schema"], "approxtrain.table/1");
   EXPECT_EQ(json["table"], "table");
   EXPECT_EQ(json["rows"][1]["method"], "zero");
   EXPECT_EQ(json["rows"][1]["loss_p"], 0.25);
   EXPECT_EQ(json["rows"][0]["loss_pp"], nullptr);
   EXPECT_FALSE(json["rows"][0].contains("special"));
-  const std::string lines = render(report_table(path_), "jsonl");
+  const std::string lines = render(made("table", path_), "jsonl");
   EXPECT_EQ(Json::parse(lines.substr(0, lines.find('\n'))), json["rows"][0]);
 }
 
@@ -285,7 +277,7 @@ TEST_F(ThreeSeeds, JsonHasTheSameRows) {
 TEST_F(ThreeSeeds, ATargetThatIsAskedForIsTheOneOfTheTable) {
   fill_three();
   const ReportOptions asked{.target = 0.7};
-  const Table table = report_table(path_, asked);
+  const Table table = made("table", path_, asked);
   EXPECT_DOUBLE_EQ(real(table, "dense", "target"), 0.7);
   EXPECT_EQ(count(table, "dense", "target_reached"), 3);
   EXPECT_NEAR(real(table, "dense", "time_to_target_s"), 5.0 / 3, 1e-12);
@@ -293,13 +285,13 @@ TEST_F(ThreeSeeds, ATargetThatIsAskedForIsTheOneOfTheTable) {
   const std::string text = render(table, "md");
   EXPECT_NE(text.find("- target: 70 % accuracy"), std::string::npos) << text;
   EXPECT_EQ(text.find("80 % accuracy"), std::string::npos);
-  EXPECT_EQ(count(report_tta(path_, asked), "zero", "reached"), 2) << "as of every other report";
+  EXPECT_EQ(count(made("tta", path_, asked), "zero", "reached"), 2) << "as of every other report";
 }
 
 TEST_F(ThreeSeeds, ATargetIsRoundedAlikeInAllReports) {
   fill_three();
   const ReportOptions asked{.target = 0.154363057325};
-  for (const Table& table : {report_tta(path_, asked), report_advice(path_, asked)}) {
+  for (const Table& table : {made("tta", path_, asked), made("advice", path_, asked)}) {
     const std::string text = render(table, "md");
     EXPECT_NE(text.find("15.44 %"), std::string::npos) << text;
     EXPECT_EQ(text.find("15.436"), std::string::npos) << text;
@@ -309,7 +301,7 @@ TEST_F(ThreeSeeds, ATargetIsRoundedAlikeInAllReports) {
 TEST_F(ThreeSeeds, TheSameStoreGivesTheSameBytes) {
   fill_three();
   for (const char* format : {"md", "csv", "json", "jsonl"}) {
-    EXPECT_EQ(render(report_table(path_), format), render(report_table(path_), format));
+    EXPECT_EQ(render(made("table", path_), format), render(made("table", path_), format));
   }
 }
 
@@ -319,7 +311,7 @@ TEST_F(ReportTest, DivergedFailedAndMissingRunsAreCounted) {
       planned("zero", 2), {}, environment_of(), {.state = RunState::kOom, .error = "memory"}};
   Ran missing{planned("zero", 3), {}};
   fill({accuracy("zero", 0, {0.75}), diverged, failed, missing}, Target{"accuracy", 0.9});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(count(table, "zero", "n"), 1);
   EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 75);
   EXPECT_EQ(count(table, "zero", "diverged"), 1);
@@ -342,7 +334,7 @@ TEST_F(ThreeSeeds, NumbersThatNothingMeasuresAreDamage) {
     write_file(copy, file_bytes(path_));
     SQLite::Database(copy, SQLite::OPEN_READWRITE).exec(change);
     try {
-      report_table(copy);
+      made("table", copy);
       ADD_FAILURE() << change;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kDatabase) << error.what();
@@ -352,7 +344,7 @@ TEST_F(ThreeSeeds, NumbersThatNothingMeasuresAreDamage) {
 
 TEST_F(ReportTest, OnlyDivergedRunsHaveNoMean) {
   fill({{planned("zero", 0), accuracy_events({0.1}, RunState::kDiverged)}});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(count(table, "zero", "n"), 0);
   EXPECT_EQ(at(table, "zero", "accuracy_pct").index(), 0u);
   EXPECT_EQ(table.text_rows[0][5], "–");
@@ -363,7 +355,7 @@ TEST_F(ReportTest, RunsOfSeveralMachinesArePairedInAccuracyAlone) {
   other.environment = environment_of("other");
   fill({accuracy("dense", 0, {0.75}), accuracy("dense", 1, {1.0}), accuracy("zero", 0, {0.5}),
         other});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(count(table, "zero", "loss_pairs"), 2);
   EXPECT_DOUBLE_EQ(real(table, "zero", "loss_pp"), 37.5);
   EXPECT_DOUBLE_EQ(real(table, "zero", "speedup_not_isolated"), 1);  // that of seed 0
@@ -376,7 +368,7 @@ TEST_F(ReportTest, RunsOnOtherDataAreNeitherPairedNorHidden) {
   other.environment = environment_of("other", /*dirty=*/true, /*lossy=*/true);
   fill({accuracy("dense", 0, {0.75}), accuracy("dense", 1, {0.75}), accuracy("zero", 0, {0.5}),
         other});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(count(table, "zero", "n"), 2);
   EXPECT_EQ(count(table, "zero", "loss_pairs"), 1);
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")),
@@ -399,7 +391,7 @@ TEST_F(ReportTest, TheCeilingAndTheEstimateOfASpeedup) {
          {block_event(0, "dense", 10, 300), block_event(0, "approx", 10, 200),
           phase("weight_gradient", 0.5), phase("forward", 0.2), layer("dense", 2, 40, 40),
           layer("zero", 3, 60, 15), final_event(1)}}});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_NEAR(real(table, "zero", "speedup"), 1.5, 1e-12);
   EXPECT_NEAR(real(table, "zero", "speedup_ceiling"), 1 / (1 - 0.5 * 0.6), 1e-12);
   EXPECT_NEAR(real(table, "zero", "speedup_estimated"), 1 / (1 - 0.5 * 0.45), 1e-12);
@@ -415,7 +407,7 @@ TEST_F(ReportTest, TheCeilingAndTheEstimateOfASpeedup) {
 
 TEST_F(ThreeSeeds, TimeToTargetCountsRunsThatNeverReachIt) {
   fill_three();
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(count(table, "zero", "runs"), 3);
   EXPECT_EQ(count(table, "zero", "reached"), 1);
@@ -435,7 +427,7 @@ TEST_F(ThreeSeeds, TimeToTargetCountsRunsThatNeverReachIt) {
   EXPECT_THAT(render(table, "md"), testing::HasSubstr("flatter who fails more often"));
 
   // All arrive at the first evaluation: when before it nobody saw.
-  const Table easier = report_tta(path_, {.target = 0.5});
+  const Table easier = made("tta", path_, {.target = 0.5});
   EXPECT_EQ(count(easier, "zero", "reached"), 3);
   EXPECT_EQ(std::get<std::string>(at(easier, "zero", "target_origin")), "given");
   EXPECT_EQ(count(easier, "zero", "pairs_arrived"), 3);
@@ -450,7 +442,7 @@ TEST_F(ReportTest, TimeToTargetIsStepsAndStepTimes) {
   fill({accuracy("dense", 0, {0.1, 0.8}), accuracy("dense", 1, {0.8, 0.8}),
         accuracy("zero", 0, {0.8, 0.8}), accuracy("zero", 1, {0.8, 0.8}), timing("zero", 3000)},
        Target{"accuracy", 0.75});
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   EXPECT_NEAR(real(table, "zero", "steps_ratio"), std::sqrt(2), 1e-12);
   EXPECT_NEAR(real(table, "zero", "speedup"), 3 * std::sqrt(2), 0.01);
   EXPECT_EQ(count(table, "zero", "same_evaluation"), 0);
@@ -460,7 +452,7 @@ TEST_F(ReportTest, TimeToTargetIsStepsAndStepTimes) {
 TEST_F(ReportTest, RestartsCountADivergedRunForAsLongAsItLasted) {
   Ran diverged{planned("zero", 0), accuracy_events({0.1}, RunState::kDiverged)};
   fill({diverged, accuracy("zero", 1, {0.1, 0.1, 0.8})}, Target{"accuracy", 0.75});
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), 1 + 3);
   EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 3);
 }
@@ -474,7 +466,7 @@ TEST_F(ReportTest, ASpeedOfTwoMachinesHasNoVerdict) {
   }
   runs.push_back(accuracy("dense", 0, {0.8}));
   fill(runs);
-  EXPECT_THAT(std::get<std::string>(at(report_advice(path_), "zero", "reason")),
+  EXPECT_THAT(std::get<std::string>(at(made("advice", path_), "zero", "reason")),
               testing::HasSubstr("its speed was timed on 2 machines"));
 }
 
@@ -485,7 +477,7 @@ TEST_F(ReportTest, TheBudgetIsHowLongTheRunsWereTrained) {
   fill({accuracy("dense", 0, {0.8, 0.8, 0.8}), accuracy("dense", 1, {0.8, 0.8, 0.8}),
         accuracy("zero", 0, {0.1, 0.2, 0.3}), accuracy("zero", 1, {0.1, 0.2, 0.8}), diverged},
        Target{"accuracy", 0.75});
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   for (const char* method : {"dense", "zero", "random"}) {
     EXPECT_DOUBLE_EQ(real(table, method, "budget_s"), 3) << method;
   }
@@ -510,7 +502,7 @@ TEST_F(ReportTest, RunsThatWereCutOffAreCensoredAtTheirLastEvaluation) {
         cut(4, {0.1}, RunState::kFailed), accuracy("zero", 5, {0.1, 0.1, 0.1, 0.1}),
         cut(6, {}, RunState::kLost)},  // nothing is known
        Target{"accuracy", 0.75});
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   EXPECT_EQ(count(table, "zero", "runs"), 5);
   EXPECT_EQ(count(table, "zero", "reached"), 2);
   EXPECT_EQ(count(table, "zero", "cut_off"), 2);
@@ -521,7 +513,7 @@ TEST_F(ReportTest, RunsThatWereCutOffAreCensoredAtTheirLastEvaluation) {
   EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 2 + 0.75 + 0.375);
   EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), (2 + 2 + 3 + 1 + 4) / 2.0);
   EXPECT_NE(render(table, "md").find("2 runs were cut off by a limit"), std::string::npos);
-  const Table all = report_table(path_);
+  const Table all = made("table", path_);
   EXPECT_EQ(count(all, "zero", "target_runs"), 5);
   EXPECT_EQ(count(all, "zero", "target_reached"), 2);
   EXPECT_NEAR(real(all, "zero", "accuracy_pct"), (80 + 80 + 10) / 3.0, 1e-9);
@@ -538,7 +530,7 @@ TEST_F(ReportTest, TimesToATargetHaveTheirLettersWithoutGaps) {
       if (timed) runs.push_back(timing("zero", 2000, seed));
     }
     fill(runs, Target{"accuracy", 0.75});
-    return render(report_tta(path_), "md");
+    return render(made("tta", path_), "md");
   };
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
@@ -561,7 +553,7 @@ TEST_F(ReportTest, ACutOffRunMayHaveReachedTheTarget) {
   Ran late{planned("zero", 1), {accuracy_event(1, 0.8), accuracy_event(2, 0.7)}};
   late.end.state = RunState::kTimeout;
   fill({accuracy("zero", 0, {0.1, 0.1}), late}, Target{"accuracy", 0.75});
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   EXPECT_EQ(count(table, "zero", "runs"), 2);
   EXPECT_EQ(count(table, "zero", "reached"), 1);
   EXPECT_EQ(count(table, "zero", "cut_off"), 0);
@@ -580,7 +572,7 @@ TEST_F(ReportTest, RunsThatStopAtATargetHaveATimeAndNoAccuracy) {
         accuracy("zero", 0, {0.1, 0.2, 0.8}), stopped("zero", 0, {0.1, 0.2, 0.8}),
         stopped("zero", 1, {0.1, 0.77}), stopped("random", 0, {0.1, 0.78})},
        Target{"accuracy", 0.75});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(count(table, "zero", "n"), 1);
   EXPECT_NEAR(real(table, "zero", "accuracy_pct"), 80, 1e-9);
@@ -591,7 +583,7 @@ TEST_F(ReportTest, RunsThatStopAtATargetHaveATimeAndNoAccuracy) {
   const std::string notes = std::get<std::string>(at(table, "zero", "notes"));
   EXPECT_NE(notes.find("stopped at a target"), std::string::npos) << notes;
 
-  const Table tta = report_tta(path_);
+  const Table tta = made("tta", path_);
   EXPECT_EQ(count(tta, "zero", "runs"), 2);
   EXPECT_EQ(count(tta, "zero", "reached"), 2);
   EXPECT_EQ(count(tta, "zero", "stopped_at_target"), 1);
@@ -602,12 +594,12 @@ TEST_F(ReportTest, RunsThatStopAtATargetHaveATimeAndNoAccuracy) {
   EXPECT_NEAR(real(tta, "zero", "steps_ratio"), std::sqrt(2.0 / 3 * 1.0 / 2), 1e-12);
 
   // A higher target than that at which they stopped: nothing is known of just those that were fast.
-  const Table higher = report_tta(path_, {.target = 0.79});
+  const Table higher = made("tta", path_, {.target = 0.79});
   EXPECT_EQ(count(higher, "zero", "runs"), 1);
   EXPECT_NE(render(higher, "md").find("left out: 3 runs that stopped at a lower target"),
             std::string::npos)
       << render(higher, "md");
-  EXPECT_EQ(count(report_tta(path_, {.target = 0.5}), "zero", "runs"), 2);
+  EXPECT_EQ(count(made("tta", path_, {.target = 0.5}), "zero", "runs"), 2);
 
   EXPECT_EQ(query(path_, "SELECT method, seed FROM v_final ORDER BY 1, 2"),
             (std::vector<std::string>{"dense|0", "zero|0"}));
@@ -622,7 +614,7 @@ TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {
   elsewhere.environment = environment_of("fast");
   fill({accuracy("dense", 0, {0.1, 0.8}), elsewhere, accuracy("zero", 1, {0.8})},
        Target{"accuracy", 0.75});
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   EXPECT_EQ(at(table, "zero", "steps_ratio").index(), 0u);
   EXPECT_EQ(at(table, "zero", "speedup").index(), 0u);
   EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("mixed hosts"),
@@ -630,7 +622,7 @@ TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {
   EXPECT_EQ(at(table, "zero", "restricted_mean_s").index(), 0u);
   EXPECT_EQ(at(table, "dense", "budget_s").index(), 0u);
   EXPECT_NE(render(table, "md").find("no restricted mean where"), std::string::npos);
-  const Table profile = report_profile(path_);
+  const Table profile = made("profile", path_);
   EXPECT_EQ(profile.notes[0], "left out: lenet on mnist, whose times are of 2 machines");
   EXPECT_TRUE(profile.rows.empty());
 }
@@ -642,13 +634,14 @@ TEST_F(ReportTest, TimesOfAnotherMachineThanTheExactOnesAreMarked) {
   const auto notes = [](const Table& table, const char* method) {
     return std::get<std::string>(at(table, method, "notes"));
   };
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_NE(notes(table, "zero").find("times of another machine"), std::string::npos);
   EXPECT_EQ(notes(table, "random").find("times of another machine"), std::string::npos);
   // Where no seconds stand nobody can compare them.
   std::filesystem::remove(path_);
   fill({accuracy("dense", 0, {0.1, 0.8}), zero, random});
-  EXPECT_EQ(notes(report_table(path_), "zero").find("times of another machine"), std::string::npos);
+  EXPECT_EQ(notes(made("table", path_), "zero").find("times of another machine"),
+            std::string::npos);
 }
 
 // A speedup of one machine dominates none of another.
@@ -660,7 +653,7 @@ TEST_F(ReportTest, EachMachineHasAFrontOfItsOwn) {
   auto runs = trained;
   runs.push_back(slower);
   fill(runs);
-  const Table table = report_pareto(path_);
+  const Table table = made("pareto", path_);
   ASSERT_EQ(table.rows.size(), 4u);  // dense stands in both
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "front")), "yes");
   EXPECT_EQ(std::get<std::string>(at(table, "random", "front")), "yes");
@@ -670,7 +663,7 @@ TEST_F(ReportTest, EachMachineHasAFrontOfItsOwn) {
   std::filesystem::remove(path_);
   runs.back() = timing("random", 1500);
   fill(runs);
-  const Table one = report_pareto(path_);
+  const Table one = made("pareto", path_);
   ASSERT_EQ(one.rows.size(), 3u);
   EXPECT_NE(std::get<std::string>(at(one, "random", "front")), "yes");
   EXPECT_EQ(render(one, "md").find("timed on"), std::string::npos);
@@ -679,7 +672,7 @@ TEST_F(ReportTest, EachMachineHasAFrontOfItsOwn) {
 TEST_F(ReportTest, AFrontNamesWhatHasHalfOfAPoint) {
   fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.79}), accuracy("random", 0, {0.78}),
         timing("zero", 2000), timing("meprop", 1500)});
-  const auto all = report_pareto(path_).notes;
+  const auto all = made("pareto", path_).notes;
   const std::string notes = fmt::format("{}", fmt::join(all, "\n"));
   EXPECT_NE(notes.find("left out, not timed: random"), std::string::npos) << notes;
   EXPECT_NE(notes.find("left out, not trained beside dense: meprop"), std::string::npos) << notes;
@@ -698,7 +691,7 @@ TEST_F(ReportTest, WhatIsRealisedIsOfTheStepsThatWereTimed) {
   auto timed = timing("zero", 1250);
   timed.events.insert(timed.events.begin(), layer(60));
   fill({accuracy("dense", 0, {0.8}), trained, timed});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_NEAR(real(table, "zero", "compute_reduction_pct"), 60, 1e-9);
   EXPECT_NEAR(real(table, "zero", "realisation"), 0.2 / 0.4, 0.01);
 }
@@ -713,7 +706,7 @@ TEST_F(ReportTest, AdviceSaysWhereItsPairsAreFrom) {
   }
   for (int64_t seed = 0; seed < 2; ++seed) runs.push_back(timing("zero", 2000, seed));
   fill(runs);
-  const Table table = report_advice(path_);
+  const Table table = made("advice", path_);
   EXPECT_EQ(count(table, "zero", "iso_time_n"), 6);
   EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("pairs of different machines"),
             std::string::npos);
@@ -727,7 +720,7 @@ TEST_F(ReportTest, StepsToTargetOfTwoMachinesArePairedWhereTimingsSayHowLongOneT
   elsewhere.environment = environment_of("fast");
   fill({accuracy("dense", 0, {0.1, 0.8}), elsewhere, timing("zero", 3000)},
        Target{"accuracy", 0.75});
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   EXPECT_DOUBLE_EQ(real(table, "zero", "steps_ratio"), 2);
   EXPECT_NEAR(real(table, "zero", "speedup"), 6, 0.01);
 }
@@ -741,12 +734,12 @@ TEST_F(ReportTest, ControlsAreNoWorkloads) {
              {block_event(0, "dense", 10, 200), block_event(0, "approx", 10, 100), final_event(1)}};
   fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.8}), timing, smaller},
        Target{"accuracy", 0.75});
-  const Table profile = report_profile(path_);
+  const Table profile = made("profile", path_);
   EXPECT_FALSE(profile.rows.empty());
   for (const auto& note : profile.notes) EXPECT_EQ(note.find("left out"), std::string::npos);
   EXPECT_EQ(profile.notes[0].find("1 workload; "), 0U) << profile.notes[0];
   EXPECT_NE(profile.notes[0].find("; no bands, which take 10 workloads; "), std::string::npos);
-  EXPECT_EQ(report_pareto(path_).rows.size(), 2u);
+  EXPECT_EQ(made("pareto", path_).rows.size(), 2u);
 }
 
 TEST_F(ReportTest, LayersStandInTheOrderOfTheNetwork) {
@@ -765,7 +758,7 @@ TEST_F(ReportTest, LayersStandInTheOrderOfTheNetwork) {
   catalogue.networks[0].layers = {{.name = "b_first"}, {.name = "a_last"}};
   const auto names = [&](const Catalogue* known) {
     std::vector<std::string> found;
-    for (const auto& row : report_layers(path_, {.catalogue = known}).rows) {
+    for (const auto& row : made("layers", path_, {.catalogue = known}).rows) {
       found.push_back(
           fmt::format("{} {}", std::get<int64_t>(row[6]), std::get<std::string>(row[7])));
     }
@@ -801,7 +794,7 @@ TEST_F(ReportTest, LayersSayWhatComputedThem) {
   add("c_always", {{"exact", 3}});
   add("d_unknown", {});  // as in runs of before
   fill({run});
-  const Table table = report_layers(path_);
+  const Table table = made("layers", path_);
   const auto column = std::ranges::find(table.columns, "variants") - table.columns.begin();
   std::vector<std::string> texts;
   for (const auto& row : table.rows) {
@@ -837,7 +830,7 @@ TEST_F(ReportTest, DensitiesAreOfWhatTheRowsMethodKept) {
             {layer("a", "pruner:p=0.9", 100, 60, 0.5), layer("b", "pruner:p=0.9", 300, 300, 0.25),
              layer("c", "pruner:p=0.9", 100, 100, nullptr)}),
         ran("uncounted", {})});
-  const auto densities = stored_rows(path_, "test:one").densities;
+  const auto densities = stored_rows(Snapshot(path_), "test:one").densities;
   ASSERT_EQ(densities.size(), 2u);
   EXPECT_DOUBLE_EQ(densities.at({"sampler:share=0.8", "all", "LeNet"}), 240.0 / 400);
   EXPECT_DOUBLE_EQ(densities.at({"pruner", "all", "LeNet"}), (50 + 75.0) / 400);
@@ -863,7 +856,7 @@ TEST_F(ReportTest, NoGradientOfTheImagesIsCounted) {
   catalogue.networks[0].layers = {{.name = "first", .reads_images = true}, {.name = "second"}};
   const auto lines = [&](const Catalogue* known) {
     std::vector<std::string> found;
-    for (const auto& row : report_layers(path_, {.catalogue = known}).rows) {
+    for (const auto& row : made("layers", path_, {.catalogue = known}).rows) {
       found.push_back(std::get<std::string>(row[7]) + " " + std::get<std::string>(row[8]));
     }
     return found;
@@ -879,7 +872,7 @@ TEST_F(ReportTest, WhatAnEarlierVersionMeasuredIsNoFurtherSeed) {
   later.plan.key += "-v2";
   fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.25}), accuracy("zero", 1, {0.5}),
         later});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(count(table, "zero", "n"), 2);
   EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 50);
   EXPECT_EQ(table.notes.back(),
@@ -892,7 +885,7 @@ TEST_F(ReportTest, ARowOfAnEarlierTextOfTheFileIsCalledSo) {
   later.plan.config.schedule = {Rule{.steps = "::4"}};
   later.plan.key += "-other-schedule";
   fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.25}), later});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(std::get<std::string>(table.rows[0][2]), "");
   EXPECT_EQ(std::get<std::string>(table.rows[1][2]), "all (earlier)");
@@ -905,13 +898,13 @@ TEST_F(ReportTest, ALongErrorIsCutBetweenCharacters) {
   failed.end.state = RunState::kFailed;
   failed.end.error = std::string(76, 'x') + "\u2013 and so on";  // three bytes at 76
   fill({failed});
-  const Table table = report_runs(path_);
+  const Table table = made("runs", path_);
   EXPECT_EQ(table.text_rows[0].back(), std::string(76, 'x') + "...");
 }
 
 TEST_F(ReportTest, WithoutATargetItComesFromDense) {
   fill({accuracy("dense", 0, {0.5, 0.75}), accuracy("zero", 0, {0.5, 0.7})});
-  const Table table = report_tta(path_, {.margin = 5});
+  const Table table = made("tta", path_, {.margin = 5});
   EXPECT_NEAR(real(table, "zero", "target_pct"), 70, 1e-9);
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "target_origin")),
             "median best of 1 dense run less 5 points");
@@ -919,7 +912,7 @@ TEST_F(ReportTest, WithoutATargetItComesFromDense) {
 
 TEST_F(ThreeSeeds, TheFrontHasDenseAndWhatIsFaster) {
   fill_three();
-  const Table table = report_pareto(path_);
+  const Table table = made("pareto", path_);
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(std::get<std::string>(at(table, "dense", "front")), "yes");
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "front")), "yes");  // faster, and loses more
@@ -928,7 +921,7 @@ TEST_F(ThreeSeeds, TheFrontHasDenseAndWhatIsFaster) {
 
 TEST_F(ThreeSeeds, CurvesHaveAPointForEachEvaluation) {
   fill_three();
-  const Table table = report_curves(path_);
+  const Table table = made("curves", path_);
   ASSERT_EQ(table.rows.size(), 4u);
   EXPECT_EQ(count(table, "dense", "n"), 3);
   EXPECT_NEAR(real(table, "dense", "mean"), (0.5 + 0.5 + 0.8125) / 3, 1e-12);
@@ -968,7 +961,7 @@ class WorthTest : public ReportTest {
   // "yes, by speed, loss, same time".
   std::string worth(const Case& given, const ReportOptions& options = {}) {
     fill_case(given);
-    const Table table = report_advice(path_, options);
+    const Table table = made("advice", path_, options);
     return std::get<std::string>(at(table, "zero", "worth")) + ", by " +
            std::get<std::string>(at(table, "zero", "decided_by"));
   }
@@ -976,7 +969,7 @@ class WorthTest : public ReportTest {
 
 TEST_F(WorthTest, YesNeedsThreeThings) {
   EXPECT_EQ(worth({}), "yes, by speed, loss, same time");
-  const Table table = report_advice(path_);
+  const Table table = made("advice", path_);
   EXPECT_NEAR(real(table, "zero", "iso_time_pp"), -5 + 0.1 - 0.01, 1e-9);
   EXPECT_EQ(count(table, "zero", "iso_time_n"), 6);
   EXPECT_NEAR(real(table, "zero", "iso_time_epochs"), 2, 0.01);
@@ -998,12 +991,12 @@ TEST_F(WorthTest, AnExactTrainingOfTheSameTimeDecides) {
   // Two and a half epochs fit: the evaluation after three counts, which gives dense the more time,
   // so that it is not beaten by it and does not beat by it either.
   EXPECT_EQ(worth({.speedup = 1.6}), "undecided, by same time");
-  EXPECT_THAT(std::get<std::string>(at(report_advice(path_), "zero", "reason")),
+  EXPECT_THAT(std::get<std::string>(at(made("advice", path_), "zero", "reason")),
               testing::HasSubstr("whose 3.00 epochs may be longer"));
-  EXPECT_NEAR(real(report_advice(path_), "zero", "iso_time_pp"), -0.04 + 0.1 - 0.01, 1e-9);
+  EXPECT_NEAR(real(made("advice", path_), "zero", "iso_time_pp"), -0.04 + 0.1 - 0.01, 1e-9);
   // Half of a decaying learning rate is no training of half the time.
   EXPECT_EQ(worth({.rate = RateSchedule::kCosine}), "undecided, by same time");
-  EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "reason")),
+  EXPECT_EQ(std::get<std::string>(at(made("advice", path_), "zero", "reason")),
             "no exact training of the same time (sweep --controls iso-time)");
 }
 
@@ -1015,13 +1008,13 @@ TEST_F(WorthTest, FiveSeedsAreTooFewForAnyWord) {
 // The target is dense's median less half a point; after two epochs dense is five below it.
 TEST_F(WorthTest, TimeToTargetStandsBesideIt) {
   fill_case({});
-  const Table table = report_advice(path_);
+  const Table table = made("advice", path_);
   EXPECT_EQ(count(table, "zero", "target_runs"), 6);
   EXPECT_GT(count(table, "zero", "target_reached"), 0);
   EXPECT_EQ(count(table, "zero", "iso_time_runs"), 6);
   EXPECT_EQ(count(table, "zero", "iso_time_reached"), 0);
   fill_case({.dense_at_two = 0});
-  EXPECT_GT(count(report_advice(path_), "zero", "iso_time_reached"), 0);
+  EXPECT_GT(count(made("advice", path_), "zero", "iso_time_reached"), 0);
 }
 
 TEST(MarginTest, IsInPointsOrAShareOfTheDenseError) {
@@ -1042,7 +1035,7 @@ TEST_F(ReportTest, AdviceRestsOnTenProcesses) {
   }
   for (int64_t seed = 0; seed < 9; ++seed) runs.push_back(timing("zero", 1200, seed));
   fill(runs);
-  const Table table = report_advice(path_);
+  const Table table = made("advice", path_);
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "worth")), "undecided");
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "reason"))
                 .find("its speed was timed in 9 processes, a verdict needs 10"),
@@ -1052,7 +1045,7 @@ TEST_F(ReportTest, AdviceRestsOnTenProcesses) {
 // A single process cannot tell how processes differ: its estimate stands, marked.
 TEST_F(ReportTest, OneTimingProcessHasNoInterval) {
   fill({timing("zero", 2000)});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_NEAR(real(table, "zero", "speedup"), 2, 0.01);
   EXPECT_EQ(at(table, "zero", "speedup_lo").index(), 0u);
   EXPECT_EQ(count(table, "zero", "speedup_block_pairs"), 4);
@@ -1064,7 +1057,7 @@ TEST_F(ReportTest, OneTimingProcessHasNoInterval) {
 // A tenth of an error that nobody measured is no number.
 TEST_F(ReportTest, WhatWasTimedAloneHasNoMargin) {
   fill({timing("zero", 2000)});
-  const Table table = report_advice(path_);
+  const Table table = made("advice", path_);
   EXPECT_EQ(at(table, "zero", "margin_pp").index(), 0u);
   EXPECT_NE(std::get<std::string>(at(table, "zero", "reason")).find("not measured beside dense"),
             std::string::npos);
@@ -1085,7 +1078,7 @@ TEST_F(ReportTest, ARunStoredUnderTwoSpellingsCountsOnce) {
     }
   }
   fill(runs);
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(count(table, "random:std=0", "n"), 6);
   EXPECT_EQ(table.notes.back(),
@@ -1097,7 +1090,7 @@ TEST_F(ReportTest, ATimingByEarlierKernelRulesIsCalledSo) {
   auto earlier = timing("zero", 2000);
   earlier.environment["engine"].erase("kernel_rules");  // as before there was a second version
   fill({earlier});
-  EXPECT_EQ(std::get<std::string>(at(report_table(path_), "zero", "notes")),
+  EXPECT_EQ(std::get<std::string>(at(made("table", path_), "zero", "notes")),
             "few processes; earlier kernel rules");
 }
 
@@ -1128,11 +1121,11 @@ TEST_F(ReportTest, ASpeedupAboveItsCeilingIsMarkedAndDecidesNothing) {
                           {"density", nullptr}});
   }
   fill(runs);
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_NEAR(real(table, "zero", "speedup_ceiling"), 1.25, 1e-12);
   EXPECT_GT(real(table, "zero", "speedup_lo"), 1.25);
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")), "above its ceiling");
-  const Table advice = report_advice(path_);
+  const Table advice = made("advice", path_);
   EXPECT_EQ(std::get<std::string>(at(advice, "zero", "worth")), "undecided");
   EXPECT_EQ(std::get<std::string>(at(advice, "zero", "reason"))
                 .find("its speedup lies above its own ceiling"),
@@ -1169,7 +1162,7 @@ TEST_F(ReportTest, AMethodThatApproximatedNothingIsMarked) {
     run.events.insert(run.events.begin(), of_run.begin(), of_run.end());
   }
   fill(runs);
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   std::set<std::string> marked;
   for (const auto& [method, of_run] : events) {
     const auto notes = std::get<std::string>(at(table, method, "notes"));
@@ -1193,7 +1186,7 @@ TEST_F(ReportTest, OfSeveralRanksNobodyKnowsThatNothingWasApproximated) {
                                          {"density", nullptr}});
   fill({run});
   EXPECT_EQ(
-      std::get<std::string>(at(report_table(path_), "zero", "notes")).find("approximated nothing"),
+      std::get<std::string>(at(made("table", path_), "zero", "notes")).find("approximated nothing"),
       std::string::npos);
 }
 
@@ -1202,7 +1195,7 @@ TEST_F(ReportTest, ImagesASecondAreOfTheImagesThatAStepHad) {
   auto whole = timing("zero", 2000), fewer = timing("random", 2000);
   fewer.environment["batch_images"] = 58;
   fill({whole, fewer});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   // Ten steps in 1000 ns.
   EXPECT_NEAR(real(table, "zero", "images_per_s"), 100 * 1e9 / 100, 1);
   EXPECT_NEAR(real(table, "random", "images_per_s"), 58 * 1e9 / 100, 1);
@@ -1217,7 +1210,7 @@ TEST_F(ReportTest, AccuraciesArePairedWhateverTheirGraphs) {
   timed.plan.config.device = DeviceKind::kCuda;
   timed.plan.config.graphs = GraphUse::kOff;
   fill({dense, zero, timed});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(table.rows.size(), 2u) << "accuracies and timings stand together";
   EXPECT_NEAR(real(table, "zero", "loss_pp"), 10, 1e-9);
   EXPECT_NEAR(real(table, "zero", "speedup"), 2, 0.01);
@@ -1261,7 +1254,7 @@ TEST_F(ReportTest, TheControlHasAsLongAsTheMethodMayTake) {
   const auto advice = [&] {
     std::filesystem::remove(path_);
     fill(runs);
-    return report_advice(path_);
+    return made("advice", path_);
   };
   const auto worth = [](const Table& table) {
     return std::get<std::string>(at(table, "zero", "worth"));
@@ -1304,7 +1297,7 @@ TEST_F(ReportTest, TheControlHasAsLongAsTheMethodMayTake) {
     auto trials = experiment_of({runs.front().plan});
     trials.id += ":tune";
     RunStore(path_, Mode::kWrite).add_experiment(trials, "sweep --tune");
-    return report_advice(path_);
+    return made("advice", path_);
   };
   EXPECT_NEAR(real(tuned_advice(), "zero", "iso_time_trained"), 3.27, 1e-9);
   for (auto& run : runs) {
@@ -1346,7 +1339,7 @@ TEST_F(ReportTest, ATunedExperimentAndOneAtItsRateShareTheirExactTraining) {
         }
       }
     }
-    const Table table = report_table(path_);
+    const Table table = made("table", path_);
     EXPECT_EQ(table.rows.size(), 3U) << tuned_first;
     EXPECT_EQ(count(table, "dense", "n"), 3) << tuned_first;
     EXPECT_EQ(count(table, "zero", "loss_pairs"), 2) << tuned_first;
@@ -1357,11 +1350,11 @@ TEST_F(ReportTest, ATunedExperimentAndOneAtItsRateShareTheirExactTraining) {
     EXPECT_EQ(std::get<std::string>(at(table, "zero", "tuned_rate")), "0.7") << tuned_first;
     EXPECT_EQ(std::get<std::string>(at(table, "random", "tuned_rate")), "") << tuned_first;
     EXPECT_EQ(std::get<std::string>(at(table, "zero", "setting")), "") << tuned_first;
-    const Table curves = report_curves(path_, {.experiment = "test:one"});
+    const Table curves = made("curves", path_, {.experiment = "test:one"});
     for (const auto& row : curves.rows) EXPECT_EQ(std::get<std::string>(row[2]), "");
     // Asked for by itself, each has its own.
     const auto alone = [&](const std::string& id) {
-      return report_table(path_, {.experiment = id});
+      return made("table", path_, {.experiment = id});
     };
     EXPECT_EQ(count(alone("test:other"), "random", "loss_pairs"), 2) << tuned_first;
     EXPECT_EQ(std::get<std::string>(at(alone("test:other"), "dense", "network")), "elsewhere");
@@ -1397,15 +1390,15 @@ TEST_F(ReportTest, AControlOfOtherSettingsControlsNothing) {
     runs.back().plan.config.recipe.lr_schedule = RateSchedule::kCosine;
   }
   fill(runs);
-  EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "worth")), "undecided");
-  EXPECT_EQ(count(report_advice(path_), "zero", "iso_time_n"), 0);
+  EXPECT_EQ(std::get<std::string>(at(made("advice", path_), "zero", "worth")), "undecided");
+  EXPECT_EQ(count(made("advice", path_), "zero", "iso_time_n"), 0);
   for (int64_t seed = 0; seed < 6; ++seed) {
     runs.push_back(control(seed, 100, 0.85 + 0.001 * static_cast<double>(seed)));
   }
   std::filesystem::remove(path_);
   fill(runs);
-  EXPECT_EQ(std::get<std::string>(at(report_advice(path_), "zero", "worth")), "no");
-  EXPECT_NEAR(real(report_advice(path_), "zero", "iso_time_pp"), 5, 1e-9);
+  EXPECT_EQ(std::get<std::string>(at(made("advice", path_), "zero", "worth")), "no");
+  EXPECT_NEAR(real(made("advice", path_), "zero", "iso_time_pp"), 5, 1e-9);
 }
 
 TEST_F(ReportTest, AComparisonThatCannotTellSaysSo) {
@@ -1424,7 +1417,7 @@ TEST_F(ReportTest, AComparisonThatCannotTellSaysSo) {
   fill_store(other,
              {accuracy("dense", 0, {0.5}), accuracy("zero", 2, {0.2}), timing(4, 950, 1150)});
   std::vector<Change> failures;
-  const Table table = report_compare(path_, other, {}, &failures);
+  const Table table = report_compare(Snapshot(path_), Snapshot(other), {}, &failures);
   ASSERT_EQ(table.rows.size(), 3u);
   const auto verdict = [&](size_t row) { return std::get<std::string>(table.rows[row][7]); };
   EXPECT_EQ(verdict(0), "same") << "dense: three seeds against one of them";
@@ -1436,11 +1429,11 @@ TEST_F(ReportTest, AComparisonThatCannotTellSaysSo) {
 TEST_F(ReportTest, ComparesTwoStores) {
   fill({accuracy("dense", 0, {0.5}), accuracy("zero", 0, {0.4})});
   std::vector<Change> failures;
-  EXPECT_EQ(report_compare(path_, path_, {}, &failures).rows.size(), 2u);
+  EXPECT_EQ(report_compare(Snapshot(path_), Snapshot(path_), {}, &failures).rows.size(), 2u);
   EXPECT_TRUE(failures.empty());
   const std::string other = folder_ / "other.db";
   fill_store(other, {accuracy("zero", 0, {0.41})});
-  const Table table = report_compare(path_, other, {}, &failures);
+  const Table table = report_compare(Snapshot(path_), Snapshot(other), {}, &failures);
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_NEAR(std::get<double>(table.rows[0][4]), 1, 1e-9);
   EXPECT_EQ(failures, std::vector{Change::kDiffers});  // equal runs give equal numbers
@@ -1461,14 +1454,14 @@ TEST_F(ReportTest, AComparisonCountsRunsThatDiverged) {
   const std::string a = folder_ / "all.db", b = folder_ / "some.db", c = folder_ / "none.db";
   fill_store(a, all), fill_store(b, some), fill_store(c, none);
   const auto verdict = [](const std::string& before, const std::string& after) {
-    const Table table = report_compare(before, after, {});
+    const Table table = report_compare(Snapshot(before), Snapshot(after), {});
     return table.rows.size() == 1 ? std::get<std::string>(table.rows[0][7]) : "no such row";
   };
   EXPECT_EQ(verdict(a, b), "inferior");
   EXPECT_EQ(verdict(a, c), "inferior");
   EXPECT_EQ(verdict(b, a), "better");
   EXPECT_EQ(verdict(b, b), "same") << "the same seeds in both";
-  const Table table = report_compare(a, c, {});
+  const Table table = report_compare(Snapshot(a), Snapshot(c), {});
   EXPECT_EQ(table.text_rows[0][3], "–, 6 diverged");
   EXPECT_EQ(table.rows[0][3], Field());
   // Of other seeds nothing is known.
@@ -1495,7 +1488,8 @@ TEST_F(ReportTest, AComparisonTakesSixSeedsAndTenProcesses) {
     for (const char* name : {"a.db", "b.db"}) std::filesystem::remove(folder_ / name);
     fill_store(folder_ / "a.db", of(seeds, 0.5, processes, 2000));
     fill_store(folder_ / "b.db", of(seeds, 0.48, processes, 1500));
-    const Table table = report_compare(folder_ / "a.db", folder_ / "b.db", {.margin = margin});
+    const Table table =
+        report_compare(Snapshot(folder_ / "a.db"), Snapshot(folder_ / "b.db"), {.margin = margin});
     std::string text;
     for (const auto& row : table.rows) text += std::get<std::string>(row[7]) + " ";
     return text;
@@ -1519,7 +1513,7 @@ TEST_F(ReportTest, ARunThatDivergedBeforeItsFirstEvaluationCountsAgainstATarget)
                              : accuracy("zero", seed, {0.8, 0.8}));
   }
   fill(runs, Target{"accuracy", 0.75});
-  const Table table = report_tta(path_);
+  const Table table = made("tta", path_);
   EXPECT_EQ(count(table, "zero", "reached"), 1);
   EXPECT_EQ(count(table, "zero", "runs"), 2);
   EXPECT_EQ(count(table, "zero", "pairs"), 2);
@@ -1533,10 +1527,10 @@ TEST_F(ReportTest, ATimingThatDivergedIsNoDivergedTraining) {
   auto stopped = timing("zero", 2000, 1);
   stopped.events.back() = final_event(1, RunState::kDiverged);
   fill({accuracy("dense", 0, {0.5}), accuracy("zero", 0, {0.5}), timing("zero", 2000), stopped});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "notes")).find("diverged"), std::string::npos);
   EXPECT_EQ(count(table, "zero", "diverged"), 1);
-  EXPECT_EQ(at(report_advice(path_), "zero", "decided_by"),
+  EXPECT_EQ(at(made("advice", path_), "zero", "decided_by"),
             Field(std::string("speed, loss, same time")));
 }
 
@@ -1545,7 +1539,7 @@ TEST_F(ReportTest, WhatDivergedOrHasNoSoundSpeedupIsNotHeldAgainstOthers) {
   const Ran diverged{planned("random", 1), accuracy_events({}, RunState::kDiverged)};
   fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.7}), accuracy("random", 0, {0.79}),
         diverged, timing("zero", 1500), timing("random", 2000)});
-  const Table table = report_pareto(path_);
+  const Table table = made("pareto", path_);
   EXPECT_EQ(std::get<std::string>(at(table, "random", "front")), "perhaps");
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "front")), "yes");
   EXPECT_NE(std::get<std::string>(at(table, "random", "notes")).find("diverged"),
@@ -1560,11 +1554,11 @@ TEST_F(ReportTest, TaintedTimingsAreLeftOutUnlessAskedFor) {
              environment_of(),
              {.taint = {"load"}}};
   fill({timing});
-  EXPECT_EQ(at(report_table(path_), "zero", "speedup").index(), 0u);
-  EXPECT_EQ(std::get<std::string>(at(report_table(path_), "zero", "notes")), "tainted timing");
-  EXPECT_DOUBLE_EQ(real(report_table(path_, {.include_tainted = true}), "zero", "speedup"), 2);
-  EXPECT_EQ(std::get<std::string>(at(report_runs(path_), "zero", "state")), "finished");
-  EXPECT_NE(render(report_runs(path_), "md").find("| finished, tainted |"), std::string::npos);
+  EXPECT_EQ(at(made("table", path_), "zero", "speedup").index(), 0u);
+  EXPECT_EQ(std::get<std::string>(at(made("table", path_), "zero", "notes")), "tainted timing");
+  EXPECT_DOUBLE_EQ(real(made("table", path_, {.include_tainted = true}), "zero", "speedup"), 2);
+  EXPECT_EQ(std::get<std::string>(at(made("runs", path_), "zero", "state")), "finished");
+  EXPECT_NE(render(made("runs", path_), "md").find("| finished, tainted |"), std::string::npos);
 }
 
 // What was timed in vain is not said to be untimed: another timing of it would be refused.
@@ -1574,17 +1568,17 @@ TEST_F(ReportTest, WhatHasDisturbedTimingsAloneIsSaidToNeedThemAgain) {
   fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.8}), accuracy("random", 0, {0.8}),
         disturbed});
   const auto reason = [&](const char* method) {
-    return std::get<std::string>(at(report_advice(path_), method, "reason"));
+    return std::get<std::string>(at(made("advice", path_), method, "reason"));
   };
   EXPECT_NE(reason("zero").find("--rerun tainted"), std::string::npos) << reason("zero");
   EXPECT_NE(reason("random").find("its speed was not measured"), std::string::npos);
   // To train exactly for the same time takes a speedup.
   EXPECT_EQ(reason("random").find("iso-time"), std::string::npos) << reason("random");
-  const auto all = report_pareto(path_).notes;
+  const auto all = made("pareto", path_).notes;
   const std::string notes = fmt::format("{}", fmt::join(all, "\n"));
   EXPECT_NE(notes.find("(sweep --rerun tainted): zero"), std::string::npos) << notes;
   EXPECT_NE(notes.find("not timed: random"), std::string::npos) << notes;
-  EXPECT_EQ(stored_rows(path_, "test:one").disturbed.size(), 1u);
+  EXPECT_EQ(stored_rows(Snapshot(path_), "test:one").disturbed.size(), 1u);
 }
 
 TEST_F(ReportTest, TheCeilingIsNotOfATaintedTimingEither) {
@@ -1611,8 +1605,8 @@ TEST_F(ReportTest, TheCeilingIsNotOfATaintedTimingEither) {
              environment_of(),
              {.taint = {"load"}}};
   fill({timing});
-  EXPECT_EQ(at(report_table(path_), "zero", "speedup_ceiling").index(), 0u);
-  EXPECT_NEAR(real(report_table(path_, {.include_tainted = true}), "zero", "speedup_ceiling"), 2,
+  EXPECT_EQ(at(made("table", path_), "zero", "speedup_ceiling").index(), 0u);
+  EXPECT_NEAR(real(made("table", path_, {.include_tainted = true}), "zero", "speedup_ceiling"), 2,
               1e-12);
 }
 
@@ -1628,7 +1622,7 @@ TEST_F(ReportTest, ASmallerNetworksSpeedupIsOverTheLargerOnes) {
     return ran;
   };
   fill({timing("", 110), timing("vgg19", 300)});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_DOUBLE_EQ(real(table, "dense", "speedup"), 3);
   EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")),
             "timed against another network; few processes");
@@ -1655,7 +1649,7 @@ TEST_F(ReportTest, ASpeedupOverStockIsThatOverTheExactStepDividedByTheStockSteps
     runs.push_back(accuracy("dense", 0, {0.75}));
     std::filesystem::remove(path_);
     fill(runs);
-    return report_table(path_);
+    return made("table", path_);
   };
   const std::string note = "no timing with operators = library";
   {
@@ -1679,7 +1673,7 @@ TEST_F(ReportTest, ASpeedupOverStockIsThatOverTheExactStepDividedByTheStockSteps
     EXPECT_EQ(std::get<std::string>(at(table, "LibTorch's own", "speedup_vs_stock_missing")),
               "it is the stock step itself");
     EXPECT_NE(render(table, "md").find("| speedup vs stock"), std::string::npos);
-    EXPECT_NEAR(real(report_advice(path_), "zero", "speedup_vs_stock"), std::sqrt(8) / 0.5, 1e-12);
+    EXPECT_NEAR(real(made("advice", path_), "zero", "speedup_vs_stock"), std::sqrt(8) / 0.5, 1e-12);
   }
   // Steps of another batch, another machine, another build.
   const auto changed = [&](const auto& change) {
@@ -1706,7 +1700,7 @@ TEST_F(ReportTest, PairsOfDifferentBuildsAreNoted) {
     for (size_t i = 0; i < 3; ++i) runs[i].environment["engine"]["library"] = "11";
     std::filesystem::remove(path_);
     fill(runs);
-    return std::get<std::string>(at(report_table(path_), "zero", "notes"));
+    return std::get<std::string>(at(made("table", path_), "zero", "notes"));
   };
   const std::string note = "pairs of different builds";
   EXPECT_EQ(notes("library", "11").find(note), std::string::npos);
@@ -1719,7 +1713,7 @@ TEST_F(ReportTest, RunsThatWentOnFromACheckpointAreNoted) {
   auto resumed = accuracy("zero", 0, {0.5});
   resumed.end.taint = {"went on from a checkpoint"};
   fill({resumed, accuracy("dense", 0, {0.5})});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("resumed runs"),
             std::string::npos);
   EXPECT_EQ(std::get<std::string>(at(table, "dense", "notes")).find("resumed runs"),
@@ -1733,7 +1727,7 @@ TEST_F(ReportTest, DifferentSettingsAreDifferentRows) {
   small.plan.config.recipe.epochs = 7;
   small.plan.key += "small";
   fill({accuracy("zero", 0, {0.75}), small});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(std::get<std::string>(table.rows[0][4]), "batch_size=100 epochs=1");
   EXPECT_EQ(std::get<std::string>(table.rows[1][4]), "batch_size=50 epochs=7");
@@ -1747,7 +1741,7 @@ TEST_F(ReportTest, TheHeldOutPartChoosesTheBestEvaluation) {
            accuracy_event(3, 0.3, "holdout"), final_event(3'000'000'000)}};
   run.plan.config.split = SplitKind::kHoldout;
   fill({run}, Target{"accuracy", 0.5});
-  const Table table = report_table(path_);
+  const Table table = made("table", path_);
   EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 37.5);
   EXPECT_DOUBLE_EQ(real(table, "zero", "best_accuracy_pct"), 25) << "not the best on the test set";
   EXPECT_DOUBLE_EQ(real(table, "zero", "time_to_target_s"), 1);
@@ -1760,14 +1754,14 @@ TEST_F(ReportTest, AnExperimentIsOnlyItsRuns) {
   auto excluded = planned("huge", 0);
   excluded.excluded = "no memory";
   RunStore(path_, Mode::kWrite).add_experiment(experiment_of({other, excluded}, "test:two"), "x");
-  EXPECT_EQ(report_table(path_).rows.size(), 2u);
-  const Table table = report_table(path_, {.experiment = "@test:two"});
+  EXPECT_EQ(made("table", path_).rows.size(), 2u);
+  const Table table = made("table", path_, {.experiment = "@test:two"});
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(count(table, "Random", "missing"), 1);
   EXPECT_EQ(table.notes.back(), "left out: huge, all on LeNet / mnist (1 runs): no memory");
-  EXPECT_EQ(report_runs(path_, {.experiment = "test:one"}).rows.size(), 1u);
+  EXPECT_EQ(made("runs", path_, {.experiment = "test:one"}).rows.size(), 1u);
   try {
-    report_table(path_, {.experiment = "test:tvo"});
+    made("table", path_, {.experiment = "test:tvo"});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
@@ -1787,7 +1781,7 @@ TEST_F(ReportTest, RunsAndDetails) {
                         {"special", "nan"}});
   run.events.push_back(traffic_event("conv1", 4, 300, 600));
   fill({run});
-  const Table runs = report_runs(path_);
+  const Table runs = made("runs", path_);
   ASSERT_EQ(runs.rows.size(), 1u);
   const Json json = Json::parse(render(runs, "json"))["rows"][0];
   EXPECT_EQ(json["state"], "finished");
@@ -1798,7 +1792,7 @@ TEST_F(ReportTest, RunsAndDetails) {
   EXPECT_EQ(json["host"], "box");
   EXPECT_EQ(json["cpu"], "Test CPU");
 
-  const Json details = run_details(path_, 1);
+  const Json details = run_details(Snapshot(path_), 1);
   EXPECT_EQ(details["schema"], "approxtrain.run/1");
   EXPECT_EQ(details["config"]["batch_size"], 100);
   EXPECT_EQ(details["environment"]["engine"]["torch"], "2.11.0");
@@ -1810,7 +1804,7 @@ TEST_F(ReportTest, RunsAndDetails) {
   EXPECT_NE(text.find("### Run 1"), std::string::npos);
   EXPECT_NE(text.find("nan"), std::string::npos);
   EXPECT_NE(text.find("### Traffic"), std::string::npos);
-  EXPECT_THROW(run_details(path_, 2), Error);
+  EXPECT_THROW(run_details(Snapshot(path_), 2), Error);
 }
 
 TEST(TableTest, CsvQuotesAndJsonKeepsWhatItCanHold) {

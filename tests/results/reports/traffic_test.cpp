@@ -1,4 +1,3 @@
-#include "results/reports/traffic.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include "results/store/database.h"
 #include "results/store/maintenance.h"
 #include "tests/results/filled_store.h"
+#include "tests/results/reports/made.h"
 
 namespace approx {
 namespace {
@@ -36,7 +36,7 @@ class TrafficReport : public testing::Test {
 
   // The report as JSON objects.
   Json lines(const ReportOptions& options = {}) const {
-    return Json::parse(render(report_traffic(path_, options), "json"))["rows"];
+    return Json::parse(render(made("traffic", path_, options), "json"))["rows"];
   }
 
   const TemporaryFolder folder_;
@@ -94,16 +94,16 @@ TEST_F(TrafficReport, IsWhatTheRanksSentStepByStep) {
     EXPECT_EQ(found[i]["n"], 1);
   }
   // All of it together.
-  const Table table = report_traffic(path_, {.catalogue = &catalogue});
+  const Table table = made("traffic", path_, {.catalogue = &catalogue});
   const double reduction = 100 * (1 - static_cast<double>(all) / static_cast<double>(all_dense));
   ASSERT_EQ(table.notes.size(), 2U);
   EXPECT_EQ(table.notes[0],
             fmt::format("LeNet on mnist: zero, all: % fewer bytes than exact training in all: "
                         "{:.2f} (n=1)",
                         reduction));
-  const RowSet set(path_, {});
+  const RowSet set(Snapshot(path_), {});
   EXPECT_DOUBLE_EQ(
-      communication_reduction(set.contents(), *set.rows()[0].cells[0]->run()).value_or(-1),
+      communication_reduction(set.measured(), *set.rows()[0].cells[0]->run()).value_or(-1),
       reduction);
 }
 
@@ -111,7 +111,7 @@ TEST_F(TrafficReport, ReadsAsATable) {
   add({{of_ranks(4, planned("zero", 0)),
         trained({traffic_event("conv", 4, 3000, 12000), traffic_event("", 4, 88, 88)})}});
   EXPECT_EQ(
-      render(report_traffic(path_), "md"),
+      render(made("traffic", path_), "md"),
       "| network | data set | schedule | method | layer              | steps | sent, bytes a step "
       "| exact, bytes a step | of exact, % | n   |\n"
       "|---------|----------|----------|--------|--------------------|-------|--------------------"
@@ -138,7 +138,7 @@ TEST_F(TrafficReport, SeedsAreOneLine) {
   EXPECT_DOUBLE_EQ(found[0]["sent_pct"].get<double>(), 100 * 5000.0 / 12000);
   EXPECT_EQ(found[1]["method"], "dense");
   EXPECT_EQ(found[1]["sent_pct"], 100);
-  const auto notes = report_traffic(path_).notes;
+  const auto notes = made("traffic", path_).notes;
   ASSERT_EQ(notes.size(), 2U) << "none of exact training";
   // Of the runs' 50 % and 75 %.
   EXPECT_TRUE(notes[0].find("in all: 62.50 ± ") != std::string::npos) << notes[0];
@@ -146,11 +146,11 @@ TEST_F(TrafficReport, SeedsAreOneLine) {
 
 TEST_F(TrafficReport, OneRankSendsNothing) {
   add({{planned("zero", 0), trained({})}});
-  const Table table = report_traffic(path_);
+  const Table table = made("traffic", path_);
   EXPECT_TRUE(table.rows.empty());
   EXPECT_TRUE(table.notes.empty());
-  const RowSet set(path_, {});
-  EXPECT_EQ(communication_reduction(set.contents(), *set.rows()[0].cells[0]->run()), std::nullopt);
+  const RowSet set(Snapshot(path_), {});
+  EXPECT_EQ(communication_reduction(set.measured(), *set.rows()[0].cells[0]->run()), std::nullopt);
 }
 
 // A layer that was never due has no share, and nothing is divided by it.
@@ -161,7 +161,7 @@ TEST_F(TrafficReport, WhatWasNeverDueHasNoShare) {
   EXPECT_EQ(found[0]["bytes_per_step"], nullptr);
   EXPECT_EQ(found[0]["sent_pct"], nullptr);
   EXPECT_FALSE(found[0].contains("special")) << "nothing, and not what is no number";
-  EXPECT_NE(render(report_traffic(path_), "md").find("–"), std::string::npos);
+  EXPECT_NE(render(made("traffic", path_), "md").find("–"), std::string::npos);
 }
 
 // Timing runs stand in for trainings that are not there, and only then.

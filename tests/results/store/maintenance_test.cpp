@@ -226,14 +226,14 @@ TEST_F(MaintenanceTest, AMigrationTakesBackWhatWasLeftHalfDone) {
 
 TEST_F(MaintenanceTest, AnExportHasEveryTable) {
   fill();
-  const auto paths = export_store(path_, folder_ / "csv");
+  const auto paths = export_store(Snapshot(path_), folder_ / "csv");
   EXPECT_EQ(paths.size(), 16u);
   EXPECT_EQ(file_bytes(folder_ / "csv/timing_block.csv"),
             "run_id,pair,arm,block_order,steps,ns,core_share,repeats,clock_mhz\n"
             "5,0,approx,1,10,1000,,0,\n"
             "5,0,dense,0,10,2000,,0,\n");
   std::ofstream(folder_ / "file") << "x";
-  EXPECT_THROW(export_store(path_, folder_ / "file"), Error);
+  EXPECT_THROW(export_store(Snapshot(path_), folder_ / "file"), Error);
 }
 
 // The name of a table would be that of a file, anywhere.
@@ -243,7 +243,7 @@ TEST_F(MaintenanceTest, NothingIsExportedOutsideTheFolder) {
     std::filesystem::remove(db);
     { const RunStore made(db, RunStore::Mode::kWrite); }
     SQLite::Database(db, SQLite::OPEN_READWRITE).exec(fmt::format("CREATE TABLE \"{}\"(a)", name));
-    EXPECT_THROW(export_store(db, folder_ / "made"), Error) << name;
+    EXPECT_THROW(export_store(Snapshot(db), folder_ / "made"), Error) << name;
     EXPECT_FALSE(std::filesystem::exists(folder_ / "outside.csv"));
   }
 }

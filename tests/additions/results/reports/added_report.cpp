@@ -6,8 +6,8 @@
 namespace approx {
 namespace {
 
-Table added_report(const std::string& db, const ReportOptions& options) {
-  const RowSet set(db, options);
+Table added_report(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   const Columns<Row> columns = {
       {.name = "method",
        .header = "method",

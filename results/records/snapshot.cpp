@@ -1,0 +1,40 @@
+#include "results/records/snapshot.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "results/records/contents.h"
+#include "results/records/items.h"
+
+namespace approx {
+
+Snapshot::Snapshot(std::string path, SQLite::Database db)
+    : path_(std::move(path)), db_(std::make_unique<SQLite::Database>(std::move(db))) {}
+
+Snapshot::Snapshot(const std::string& path, const StoreOptions& options)
+    : Snapshot(path, open_snapshot(path, options)) {}
+
+Snapshot Snapshot::or_empty(const std::string& path) {
+  std::error_code unreadable;  // who opens it says what is wrong with it
+  const bool missing = !std::filesystem::exists(path, unreadable) && !unreadable;
+  return missing ? Snapshot(path, empty_store()) : Snapshot(path);
+}
+
+Snapshot::Snapshot(Snapshot&&) noexcept = default;
+Snapshot::~Snapshot() = default;
+
+const StoredItems& Snapshot::items() const {
+  if (items_ == nullptr) items_ = std::make_unique<StoredItems>(*db_);
+  return *items_;
+}
+
+std::shared_ptr<const Measurements> Snapshot::measurements(const Catalogue* catalogue) const {
+  auto& known = measurements_[catalogue];
+  if (known == nullptr) {
+    known = std::make_shared<const Measurements>(read_measurements(*db_, catalogue));
+  }
+  return known;
+}
+
+}  // namespace approx

@@ -1,0 +1,48 @@
+// A store at one moment: what everything that is made of it together reads.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/config/catalogue.h"
+#include "results/store/database.h"
+
+namespace approx {
+
+class StoredItems;
+struct Measurements;
+
+// Copies what is committed into memory once. What is asked of it is read from the copy at the first
+// call and kept, so that all tables of a page are of one moment.
+class Snapshot {
+ public:
+  // Throws Error(kDatabase) as open_snapshot does.
+  explicit Snapshot(const std::string& path, const StoreOptions& options = {});
+
+  // The same; where there is no such file, a store in which nothing was measured.
+  static Snapshot or_empty(const std::string& path);
+
+  Snapshot(Snapshot&&) noexcept;
+  ~Snapshot();
+
+  const std::string& path() const { return path_; }
+  SQLite::Database& db() const { return *db_; }  // the copy, which nobody else writes
+
+  // What it has of experiments (results/records/items.h). Throws Error(kDatabase).
+  const StoredItems& items() const;
+
+  // What its runs measured (results/records/contents.h). `catalogue`: knows which layers read the
+  // images; may be null. Throws Error(kDatabase) for numbers that nothing measures.
+  std::shared_ptr<const Measurements> measurements(const Catalogue* catalogue) const;
+
+ private:
+  Snapshot(std::string path, SQLite::Database db);
+
+  const std::string path_;
+  std::unique_ptr<SQLite::Database> db_;
+  mutable std::unique_ptr<StoredItems> items_;
+  mutable std::map<const Catalogue*, std::shared_ptr<const Measurements>> measurements_;
+};
+
+}  // namespace approx
