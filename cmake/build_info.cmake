@@ -14,7 +14,8 @@ if(CMAKE_SCRIPT_MODE_FILE)
       set(sha ${head})
       # Only what enters the build counts. A page, a table or a measured database beside the
       # sources leaves the program as it is. Untracked files count if the build would find them.
-      set(sources base cli cmake core experiments kernels results ":(exclude)results/measured"
+      set(sources base cli cmake core experiments kernels products results
+        ":(exclude)results/measured"
         CMakeLists.txt CMakePresets.json)
       execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} status --porcelain
         --untracked-files=no -- ${sources} OUTPUT_VARIABLE changes ERROR_QUIET)

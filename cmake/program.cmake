@@ -11,7 +11,8 @@ function(approx_program name)
   target_include_directories(${name}_library PRIVATE ${CMAKE_BINARY_DIR})
   target_link_libraries(${name}_library
     PUBLIC approx_core approx_networks approx_ops approx_cudnn approx_kernel_variants approx_config
-      approx_catalogue approx_data approx_digest approx_base ${arg_IN_BOTH} ${arg_IN_LIBRARY})
+      approx_catalogue approx_data approx_digest approx_products approx_base ${arg_IN_BOTH}
+      ${arg_IN_LIBRARY})
 
   add_executable(${name}_catalogue ${CMAKE_SOURCE_DIR}/cmake/catalogue.cpp)
   target_link_libraries(${name}_catalogue PRIVATE ${name}_library)
@@ -24,7 +25,7 @@ function(approx_program name)
 
   add_executable(${name} ${catalogue})
   target_link_libraries(${name}
-    PRIVATE approx_cli approx_base approx_digest approx_config approx_catalogue approx_data
-      approx_results
+    PRIVATE approx_cli approx_base approx_products approx_digest approx_config approx_catalogue
+      approx_data approx_results
       ${arg_IN_BOTH} ${arg_IN_PROGRAM})
 endfunction()

@@ -25,8 +25,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/problem.h"
 #include "kernels/team.h"
+#include "products/problem.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {

@@ -1,7 +1,7 @@
 // What kernels/entry_rows-inl.h can compute.
 #pragma once
 
-#include "kernels/problem.h"
+#include "products/problem.h"
 
 namespace approx {
 

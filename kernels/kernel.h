@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/candidate.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
 #include "kernels/plan_traits.h"
-#include "kernels/rules.h"
 #include "kernels/variant_counts.h"
+#include "products/candidate.h"
+#include "products/rules.h"
 
 namespace approx {
 
@@ -37,7 +37,7 @@ at::Tensor run(const Plan& plan, const Operands& operands, std::string_view vari
 // (Rules of such variants are true from no density on to some density.)
 bool density_decides(const Operands& operands);
 
-// Whether the table of rules in use (kernels/rules.h) has rows of a registered variant that waits
+// Whether the table of rules in use (products/rules.h) has rows of a registered variant that waits
 // for a density (Variant::waits_for_density): a rule then goes by the density of the step before,
 // for which the host waits. Asked in every step.
 bool rules_wait_for_density();

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/problem.h"
+#include "products/problem.h"
 
 namespace approx {
 

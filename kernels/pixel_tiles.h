@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/problem.h"
+#include "products/problem.h"
 
 namespace approx {
 

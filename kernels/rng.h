@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/product.h"
+#include "products/product.h"
 
 namespace approx {
 

@@ -29,11 +29,11 @@
 
 #include "base/registry.h"
 #include "kernels/bfloat16.h"
-#include "kernels/candidate.h"
 #include "kernels/float16.h"
-#include "kernels/problem.h"
-#include "kernels/rules.h"
 #include "kernels/team.h"
+#include "products/candidate.h"
+#include "products/problem.h"
+#include "products/rules.h"
 
 namespace at {
 class Tensor;
@@ -121,7 +121,7 @@ struct Variant {
   // A rule on the problem alone, and between exact variants on the width of the machine's vectors
   // (kernels/probe/lanes.h), so that equal runs take equal paths. Measured, not guessed.
   Variant& pays(Rule rule) { return pays_ = rule, *this; }
-  // The rule of an approximated variant: rows of the table in use (kernels/rules.h) say where it
+  // The rule of an approximated variant: rows of the table in use (products/rules.h) say where it
   // pays. `rival` is the variant that is taken where it does not, against which tune-kernels
   // measures it.
   Variant& ruled_against(std::string rival, Pays pays = Pays::kBelow) {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/product.h"
+#include "products/product.h"
 
 namespace approx {
 

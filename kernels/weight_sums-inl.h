@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/problem.h"
 #include "kernels/team.h"
+#include "products/problem.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace approx {

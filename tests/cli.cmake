@@ -1,7 +1,8 @@
 # The engine that misbehaves on demand, and the tests of the program with it.
 add_library(fake_engine MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/fake_engine.cpp)
 set_target_properties(fake_engine PROPERTIES PREFIX "")
-target_link_libraries(fake_engine PRIVATE approx_base approx_digest approx_config approx_catalogue)
+target_link_libraries(fake_engine
+  PRIVATE approx_base approx_products approx_digest approx_config approx_catalogue)
 target_include_directories(fake_engine PRIVATE ${CMAKE_BINARY_DIR})
 add_dependencies(fake_engine approx_build_info)
 
@@ -133,7 +134,8 @@ approx_cli_test(latex 300 latex_test.py)
 set_tests_properties(cli.latex PROPERTIES SKIP_RETURN_CODE 77)
 add_executable(markdown_tables ${CMAKE_CURRENT_LIST_DIR}/results/render/markdown_tables.cpp)
 target_link_libraries(markdown_tables PRIVATE
-  approx_base approx_digest approx_config approx_catalogue approx_data approx_results)
+  approx_base approx_products approx_digest approx_config approx_catalogue approx_data
+  approx_results)
 add_test(NAME results.markdown COMMAND ${APPROX_TEST_PYTHON}
   ${CMAKE_CURRENT_LIST_DIR}/results/render/markdown_test.py $<TARGET_FILE:markdown_tables>)
 set_tests_properties(results.markdown PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)

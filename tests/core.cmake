@@ -1,6 +1,6 @@
 # Everything that needs LibTorch, in one program.
 file(GLOB_RECURSE core_tests CONFIGURE_DEPENDS
-  kernels/*_test.cpp core/*_test.cpp core/networks/*_slow.cpp)
+  kernels/*_test.cpp products/*_test.cpp core/*_test.cpp core/networks/*_slow.cpp)
 list(FILTER core_tests EXCLUDE REGEX
   "/tests/(core/(config|experiment|data|train/trace)|kernels/cudnn)/")
 approx_test(core_test

@@ -2,7 +2,7 @@
 file(GLOB gpu_checks CONFIGURE_DEPENDS gpu_checks/*.cpp)
 add_executable(gpu_checks ${gpu_checks} kernel_checks/checks.cpp kernel_checks/operands.cpp)
 set_target_properties(gpu_checks PROPERTIES UNITY_BUILD OFF)
-target_link_libraries(gpu_checks PRIVATE approx_kernel_variants approx_base)
+target_link_libraries(gpu_checks PRIVATE approx_kernel_variants approx_products approx_base)
 if(APPROX_SANITIZE)
   add_test(NAME gpu.agree COMMAND gpu_checks 2)
 else()

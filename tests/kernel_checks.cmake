@@ -2,7 +2,7 @@
 file(GLOB kernel_checks CONFIGURE_DEPENDS kernel_checks/*.cpp)
 add_executable(kernel_checks ${kernel_checks})
 set_target_properties(kernel_checks PROPERTIES UNITY_BUILD OFF)
-target_link_libraries(kernel_checks PRIVATE approx_kernel_variants approx_base)
+target_link_libraries(kernel_checks PRIVATE approx_kernel_variants approx_products approx_base)
 add_test(NAME kernels.agree COMMAND kernel_checks agree)
 add_test(NAME kernels.sums COMMAND kernel_checks sums)
 

@@ -17,7 +17,8 @@ list(TRANSFORM cli_sources PREPEND ${CMAKE_SOURCE_DIR}/cli/)
 list(TRANSFORM cli_sources APPEND .cpp)
 approx_test(plain_test
   SOURCES ${plain_tests} ${cli_sources} ${CMAKE_SOURCE_DIR}/core/train/trace/trace_writer.cpp
-  LIBRARIES approx_base approx_digest approx_config approx_catalogue approx_data approx_results
+  LIBRARIES approx_base approx_products approx_digest approx_config approx_catalogue approx_data
+    approx_results
     CLI11::CLI11 benchmark::benchmark
   SLOW Cifar10.*:Imagenette.*)
 # In a header and not on the command line, by which every clone would compile all tests anew.

@@ -20,7 +20,7 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/process/timing_lock.h"
-#include "kernels/rules.h"
+#include "products/rules.h"
 #include "results/stats/stats.h"
 
 namespace approx {

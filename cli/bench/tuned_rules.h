@@ -1,4 +1,4 @@
-// From measurements of single shapes to the rows of a table of kernel rules (kernels/rules.h).
+// From measurements of single shapes to the rows of a table of kernel rules (products/rules.h).
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "kernels/rules.h"
+#include "products/rules.h"
 
 namespace approx {
 

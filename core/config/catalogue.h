@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/params.h"
-#include "kernels/product.h"
-#include "kernels/rules.h"
+#include "products/product.h"
+#include "products/rules.h"
 
 namespace approx {
 

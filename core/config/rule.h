@@ -8,7 +8,7 @@
 
 #include "base/params.h"
 #include "core/config/catalogue.h"
-#include "kernels/product.h"
+#include "products/product.h"
 
 namespace approx {
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "core/config/settings.h"
-#include "kernels/rules.h"
+#include "products/rules.h"
 
 namespace approx {
 namespace {

@@ -128,7 +128,7 @@ struct RunConfig {
   // ended so has no accuracy of its own, only a time (docs/statistics.md).
   double stop_at = 0;
 
-  // The text of the table by which approximated variants are chosen (kernels/rules.h); "": the
+  // The text of the table by which approximated variants are chosen (products/rules.h); "": the
   // built-in one.
   std::string kernel_rules;
 

@@ -15,7 +15,7 @@
 #include "core/config/position.h"
 #include "core/config/rule.h"
 #include "core/config/slice.h"
-#include "kernels/product.h"
+#include "products/product.h"
 
 namespace approx {
 

@@ -14,8 +14,8 @@
 #include "base/params.h"
 #include "core/config/catalogue.h"
 #include "core/config/run_config.h"
-#include "kernels/candidate.h"
-#include "kernels/rules.h"
+#include "products/candidate.h"
+#include "products/rules.h"
 
 namespace approx {
 

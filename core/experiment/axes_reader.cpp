@@ -12,7 +12,7 @@
 #include "core/experiment/recipe_reader.h"
 #include "core/experiment/schedule_reader.h"
 #include "core/experiment/seeds_reader.h"
-#include "kernels/rules.h"
+#include "products/rules.h"
 
 namespace approx {
 namespace {

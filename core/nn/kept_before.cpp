@@ -5,7 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "kernels/kernel.h"
-#include "kernels/rules.h"
+#include "products/rules.h"
 
 namespace approx {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/cudnn/library.h"
-#include "kernels/problem.h"
+#include "products/problem.h"
 
 namespace approx::cudnn {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/gpu/kernel.h"
-#include "kernels/problem.h"
+#include "products/problem.h"
 
 namespace approx {
 

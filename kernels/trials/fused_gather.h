@@ -3,7 +3,7 @@
 // row of channels for each pixel. All but lists lies by sixteen bytes.
 #pragma once
 
-#include "kernels/problem.h"
+#include "products/problem.h"
 
 namespace approx {
 

@@ -6,8 +6,8 @@
 // keeps fewer than two, one that is dropped is stored beside it, as zero.
 #pragma once
 
-#include "kernels/problem.h"
 #include "kernels/select/pruned.h"
+#include "products/problem.h"
 
 namespace approx {
 

@@ -6,7 +6,7 @@
 #include "base/numbers.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/toml_source.h"
-#include "kernels/rules.h"
+#include "products/rules.h"
 #include "tests/core/config/test_catalogue.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,8 +5,8 @@
 
 #include <limits>
 
-#include "kernels/rules.h"
 #include "kernels/select/select.h"
+#include "products/rules.h"
 #include "tests/kernels/plan_contract.h"
 #include "tests/reference.h"
 

@@ -11,13 +11,13 @@
 #include "kernels/library.h"
 #include "kernels/norm/norm_on_gpu.h"
 #include "kernels/pruned_dy/pruned_dy.h"
-#include "kernels/rules.h"
 #include "kernels/sampled/channels.h"
 #include "kernels/select/magnitude.h"
 #include "kernels/select/peak.h"
 #include "kernels/select/pruned.h"
 #include "kernels/select/squares.h"
 #include "kernels/sparse_dy/sparse_dy.h"
+#include "products/rules.h"
 #include "tests/kernels/plan_contract.h"
 
 namespace approx {

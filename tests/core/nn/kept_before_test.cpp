@@ -2,7 +2,7 @@
 
 #include <torch/torch.h>
 
-#include "kernels/rules.h"
+#include "products/rules.h"
 #include "tests/testing.h"
 
 namespace approx {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "kernels/geometry.h"
-#include "kernels/product.h"
+#include "products/geometry.h"
+#include "products/product.h"
 
 namespace approx {
 

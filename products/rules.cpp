@@ -1,4 +1,4 @@
-#include "kernels/rules.h"
+#include "products/rules.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace approx {
 
-extern const char* const kKernelRulesText;  // kernels/rules.txt
+extern const char* const kKernelRulesText;  // products/rules.txt
 
 namespace {
 
@@ -154,7 +154,7 @@ bool KernelRules::have_rows_of(std::string_view variant) const {
 }
 
 const KernelRules& builtin_kernel_rules() {
-  static const KernelRules rules(kKernelRulesText, "kernels/rules.txt");
+  static const KernelRules rules(kKernelRulesText, "products/rules.txt");
   return rules;
 }
 

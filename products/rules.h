@@ -1,6 +1,6 @@
 // Where approximated variants pay, as a table: by the shape of a layer and the density of a plan.
 //
-// The table that is built in is kernels/rules.txt, which says how it reads. `approxtrain
+// The table that is built in is products/rules.txt, which says how it reads. `approxtrain
 // tune-kernels` measures another on the machine at hand, and a run may name it (`kernel_rules`); it
 // is then part of the run's key. Rules look at the problem alone, so that equal runs take equal
 // paths.
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/problem.h"
+#include "products/problem.h"
 
 namespace approx {
 
