@@ -139,7 +139,9 @@ ReportedValue read_value(const TomlSource& source, const toml::node& node, const
   reader.one_of("quantity", quantity, quantities_of_files());
   if (quantity.empty()) throw source.error(node, path, "quantity is missing");
   value.quantity = parse<PaperQuantity>(quantity, "quantity");
-  reader.text("definition", value.definition);
+  std::string definition;
+  reader.text("definition", definition);
+  value.definition = Definition(std::move(definition));
   reader.text("unit", value.unit);
   reader.one_of("basis", basis, names_of_enum<Basis>());
   value.basis = parse<Basis>(basis, "basis");
@@ -192,6 +194,15 @@ StatedDeparture read_departure(const TomlSource& source, const toml::node& node,
 }
 
 }  // namespace
+
+Definition::Definition(std::string words) : text(std::move(words)) {
+  measure = text == "final"                        ? Measure::kFinal
+            : text.starts_with("best")             ? Measure::kBest
+            : text == "of the approximated layers" ? Measure::kOfApproximatedLayers
+            : text == "dense"                      ? Measure::kDense
+            : text == "approximated"               ? Measure::kApproximated
+                                                   : Measure::kAsDescribed;
+}
 
 Scale parse_scale(std::string_view text) { return parse<Scale>(text, "scale:"); }
 

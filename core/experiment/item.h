@@ -92,11 +92,23 @@ constexpr auto enum_texts(PaperQuantity) {
        {PaperQuantity::kRealisation, "realisation"}});
 }
 
+// What a number of a paper is, as far as reports decide by it.
+enum class Measure { kAsDescribed, kFinal, kBest, kOfApproximatedLayers, kDense, kApproximated };
+
+// The same in the paper's words.
+struct Definition {
+  Definition() = default;
+  explicit Definition(std::string words);  // "final", "best on validation"
+
+  std::string text;
+  Measure measure = Measure::kAsDescribed;
+};
+
 // One printed quantity of an item, with its numbers for each row (and column).
 struct ReportedValue {
   PaperQuantity quantity = PaperQuantity::kAccuracy;
-  std::string definition;  // "final", "best on validation"
-  std::string unit;        // "%", "pp", "x", "ms", "s" or ""
+  Definition definition;
+  std::string unit;  // "%", "pp", "x", "ms", "s" or ""
   Basis basis = Basis::kEndToEnd;
   std::string hardware;             // of a time; "" where it does not matter
   std::string against;              // label of the row that a speedup is over; "": exact training

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -35,11 +34,11 @@ struct Ends {
   int64_t finished = 0, diverged = 0, failed = 0;
 };
 
-Ends ends_of(const Row& row, std::string_view purpose) {
+Ends ends_of(const Row& row, Purpose purpose) {
   Ends ends;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
-    if (cell->purpose != purpose || run == nullptr) continue;
+    if (!cell->is(purpose) || run == nullptr) continue;
     ends.finished += run->finished();
     ends.diverged += run->state == RunState::kDiverged;
     ends.failed += run->state == RunState::kFailed;
@@ -48,8 +47,8 @@ Ends ends_of(const Row& row, std::string_view purpose) {
 }
 
 // Of the runs that a value is of.
-std::string_view purpose_of(const ReportedValue& value) {
-  return is_of_processes(value) ? "timing" : "accuracy";
+Purpose purpose_of(const ReportedValue& value) {
+  return is_of_processes(value) ? Purpose::kTiming : Purpose::kAccuracy;
 }
 
 Measured of_summary(const Summary& summary, const Row& row) {
@@ -147,7 +146,7 @@ Summary train_loss(const Measurements& measured, const Row& row) {
 }  // namespace
 
 bool is_of_approximated(const ReportedValue& value) {
-  return value.definition == "of the approximated layers";
+  return value.definition.measure == Measure::kOfApproximatedLayers;
 }
 
 // A store also keeps the runs of an earlier text of the file, and those that flags made of it.
@@ -156,7 +155,7 @@ bool PaperCells::as_planned(const Row& row, Place at) const {
                      [&](const Cell* cell) { return cell->planned && grid_.stands(*cell, at); });
 }
 
-const Row* PaperCells::find(Place at, std::string_view purpose) const {
+const Row* PaperCells::find(Place at, Purpose purpose) const {
   const Row* best = nullptr;
   std::tuple<bool, int64_t, int64_t> best_rank;
   for (const auto& row : set_.rows()) {
@@ -182,7 +181,8 @@ std::string PaperCells::other_settings(const Row& row, Place at) const {
   const std::string text = run == nullptr ? "" : differing(cell, run->config);
   if (!text.empty()) return "made with other settings than the item's: " + text;
   const bool same = run != nullptr && run->config.method == cell.method &&
-                    run->config.network == cell.network && run->config.dataset == cell.dataset &&
+                    run->config.network == cell.config.network &&
+                    run->config.dataset == cell.config.dataset &&
                     schedule_text(run->config.schedule) == cell.schedule;
   return same ? "made with an earlier version of the method, the network or the data"
               : "made with other settings than the item's";
@@ -205,7 +205,7 @@ Measured PaperCells::measure(const ReportedValue& value, Place at) const {
 }
 
 Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place at) const {
-  const bool best = value.definition.starts_with("best");
+  const bool best = value.definition.measure == Measure::kBest;
   const Measurements& measured = set_.measured();
   if (value.basis == Basis::kEstimated) return estimate(value, row);
   switch (value.quantity) {

@@ -23,7 +23,7 @@ class PaperCells {
   // The row of the store that stands there: one that is planned before others, of several the one
   // with most results of `purpose`, as an item may time other numbers of ranks than it trains.
   // nullptr without one.
-  const Row* find(Place at, std::string_view purpose = "accuracy") const;
+  const Row* find(Place at, Purpose purpose = Purpose::kAccuracy) const;
 
   // Why a row is not the item's: what differs from what the scale shown plans there; "" if nothing
   // does.

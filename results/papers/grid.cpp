@@ -9,7 +9,7 @@ const std::string& label_along(std::string_view axis, const Cell& cell) {
   if (axis == "method") return cell.method_label;
   if (axis == "network") return cell.network_label;
   if (axis == "schedule") return cell.schedule_label;
-  return cell.dataset;
+  return cell.config.dataset;
 }
 
 // Whether a cell stands at the label that is at `index` along an axis. A dense cell has no schedule

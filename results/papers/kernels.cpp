@@ -107,8 +107,8 @@ Measured of_kernel(const ReportedValue& value, const KernelResult& result) {
     take(result.ratio, 1);
     measured.lo = result.lo, measured.hi = result.hi;
   } else if (value.quantity == PaperQuantity::kTime && value.unit == "ms") {
-    if (value.definition == "dense") take(result.baseline_ns, 1e6);
-    if (value.definition == "approximated") take(result.ns, 1e6);
+    if (value.definition.measure == Measure::kDense) take(result.baseline_ns, 1e6);
+    if (value.definition.measure == Measure::kApproximated) take(result.ns, 1e6);
   }
   if (measured.n == 0) measured.why_none = result.reason.empty() ? result.verdict : result.reason;
   return measured;
@@ -168,7 +168,7 @@ Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, Footnotes& 
                             }}};
   for (const auto& value : paper.values) {
     std::string header =
-        value.definition.empty() ? std::string(name(value.quantity)) : value.definition;
+        value.definition.text.empty() ? std::string(name(value.quantity)) : value.definition.text;
     if (!value.unit.empty()) header += ", " + value.unit;
     columns.push_back({.header = std::move(header), .text = [&value](const Line& line) {
                          return line.is_first() ? reported_at(value, line.index).printed : "";

@@ -9,6 +9,7 @@ namespace approx {
 namespace {
 
 Field field_of(const std::string& text) { return text; }
+Field field_of(const Definition& definition) { return definition.text; }
 
 template <NamedEnum E>
 Field field_of(E value) {

@@ -54,10 +54,10 @@ std::vector<std::string> printed_notes(const Experiment& layout, const Experimen
       if (ours.n > 0) line += ours_text(value, first, ours, shown.scale);
     }
     if (line.empty()) continue;
-    notes.push_back(fmt::format("{}: {} ({}): {}",
-                                prints ? "printed in the paper" : "not in the paper",
-                                value.definition.empty() ? name(value.quantity) : value.definition,
-                                name(value.basis), line));
+    notes.push_back(
+        fmt::format("{}: {} ({}): {}", prints ? "printed in the paper" : "not in the paper",
+                    value.definition.text.empty() ? name(value.quantity) : value.definition.text,
+                    name(value.basis), line));
   }
   return notes;
 }

@@ -49,7 +49,7 @@ std::optional<ReportedValue> derived_realisation(const std::vector<ReportedValue
   if (speed == values.end() || work == values.end()) return std::nullopt;
   ReportedValue value = *speed;
   value.quantity = PaperQuantity::kRealisation;
-  value.definition.clear();
+  value.definition = {};
   value.unit.clear();
   value.note.clear();
   value.basis = Basis::kEndToEnd;
@@ -90,7 +90,7 @@ std::vector<ShownValue> shown_values(const PaperGrid& grid) {
 std::string value_header(const PaperGrid& grid, const ShownValue& shown, size_t column) {
   const ReportedValue& value = shown.value;
   const bool best =
-      value.quantity == PaperQuantity::kAccuracy && value.definition.starts_with("best");
+      value.quantity == PaperQuantity::kAccuracy && value.definition.measure == Measure::kBest;
   std::string text(name(value.quantity));
   std::replace(text.begin(), text.end(), '_', ' ');
   if (shown.is_difference) text = "loss vs dense";
@@ -99,8 +99,9 @@ std::string value_header(const PaperGrid& grid, const ShownValue& shown, size_t 
   const auto alike = std::count_if(values.begin(), values.end(), [&](const auto& other) {
     return other.quantity == value.quantity && other.basis == value.basis;
   });
-  const bool named = best || value.definition == "final" || value.definition.empty();
-  if (alike > 1 && !named && !shown.derived) text += ", " + value.definition;
+  const bool named =
+      best || value.definition.measure == Measure::kFinal || value.definition.text.empty();
+  if (alike > 1 && !named && !shown.derived) text += ", " + value.definition.text;
   if (!value.unit.empty()) text += ", " + value.unit;
   if (value.basis != Basis::kEndToEnd && !shown.derived) {
     text += fmt::format(" ({})", name(value.basis));

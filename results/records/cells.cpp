@@ -11,73 +11,6 @@
 namespace approx {
 namespace {
 
-// With settings that take no part at their defaults. What this program does not read stays as it
-// is.
-Json in_effect(Json recipe) {
-  try {
-    const Json canonical_recipe = canonical(recipe.get<Recipe>());
-    for (auto& [key, value] : recipe.items()) {
-      if (canonical_recipe.contains(key)) value = canonical_recipe[key];
-    }
-  } catch (const Error&) {
-  }
-  return recipe;
-}
-
-// Recipes are JSON objects; anything else stands for itself.
-void add_recipe(const std::string& recipe, Settings& settings) {
-  Json json = Json::parse(recipe, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
-    settings.emplace_back("recipe", recipe);
-    return;
-  }
-  json = in_effect(std::move(json));
-  for (const auto& [key, value] : json.items()) {
-    settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
-  }
-}
-
-// What of a cell becomes its settings, as texts.
-struct CellTexts {
-  std::string split, train_examples, train_subset, batch_size, precision, threads, device, ranks,
-      norm_statistics, operators, graphs, kernel_rules, recipe;
-};
-
-// A stored schedule in the spelling of now, where this program reads it.
-std::string respelled_schedule(const std::string& stored) {
-  try {
-    return schedule_text(Json::parse(stored).get<std::vector<Rule>>());
-  } catch (const Error&) {
-    return stored;
-  } catch (const Json::exception&) {
-    return stored;
-  }
-}
-
-// In the order in which tables name them.
-Settings settings_of(const CellTexts& cell) {
-  Settings settings = {{"split", cell.split}, {"train_examples", cell.train_examples}};
-  if (cell.train_examples != "0") settings.emplace_back("train_subset", cell.train_subset);
-  settings.insert(settings.end(), {{"batch_size", cell.batch_size},
-                                   {"precision", cell.precision},
-                                   {"threads", cell.threads},
-                                   {"device", cell.device}});
-  // Of what came later the default is not named.
-  if (cell.ranks != "1") {
-    settings.emplace_back("ranks", cell.ranks);
-    settings.emplace_back("norm_statistics", cell.norm_statistics);
-  }
-  if (cell.operators != name(OperatorSet::kBest))
-    settings.emplace_back("operators", cell.operators);
-  if (cell.graphs == name(GraphUse::kOff) && cell.device == name(DeviceKind::kCuda)) {
-    settings.emplace_back("graphs", cell.graphs);
-  }
-  const auto rules = kernel_rules_label(cell.kernel_rules);
-  if (!rules.empty()) settings.emplace_back("kernel_rules", rules);
-  add_recipe(cell.recipe, settings);
-  return settings;
-}
-
 // An item chooses its rates also where another's runs are its own.
 void see_tuned(const Experiment& item, const Members& members, std::map<int64_t, Cell>& cells) {
   if (!item.tuning) return;
@@ -102,7 +35,8 @@ void place_in(const Experiment& item, const PlannedRun& run, Cell& cell) {
 void state_settings(std::map<int64_t, Cell>& cells) {
   using Trained = std::tuple<std::string, std::string, Settings, std::string, std::string>;
   const auto trained = [](const Cell& cell) {
-    return Trained{cell.network, cell.dataset, cell.settings, cell.schedule, cell.method};
+    return Trained{cell.config.network, cell.config.dataset, cell.settings, cell.schedule,
+                   cell.method};
   };
   std::set<Trained> tuned;
   for (const auto& [id, cell] : cells) {
@@ -117,37 +51,14 @@ void state_settings(std::map<int64_t, Cell>& cells) {
 }
 
 // A cell as it stands in the row of a query, but for its runs.
-Cell cell_of(SQLite::Statement& row) {
+Cell cell_of(const Snapshot& snapshot, SQLite::Statement& row) {
   Cell cell;
   cell.cell_id = integer_at(row, "cell_id");
   cell.run_key = text_at(row, "run_key");
-  cell.purpose = text_at(row, "purpose");
-  cell.method = without_signs_of_zeros(text_at(row, "method"));
-  cell.schedule = respelled_schedule(text_at(row, "schedule"));
-  cell.network = text_at(row, "network");
-  cell.dataset = text_at(row, "dataset");
-  cell.seed = integer_at(row, "seed");
-  cell.split = text_at(row, "split");
-  cell.recipe = text_at(row, "recipe");
-  cell.written = cell.recipe + text_at(row, "schedule") + text_at(row, "method");
-  cell.batch_size = integer_at(row, "batch_size");
-  cell.timed_against = text_at(row, "timed_against");
-  cell.blocks = text_at(row, "blocks");
-  cell.stop_at = row.getColumn("stop_at").getDouble();
-  cell.stock = text_at(row, "operators") == name(OperatorSet::kLibrary);
-  cell.settings = settings_of({.split = cell.split,
-                               .train_examples = text_at(row, "train_examples"),
-                               .train_subset = text_at(row, "train_subset"),
-                               .batch_size = text_at(row, "batch_size"),
-                               .precision = text_at(row, "precision"),
-                               .threads = text_at(row, "threads"),
-                               .device = text_at(row, "device"),
-                               .ranks = text_at(row, "ranks"),
-                               .norm_statistics = text_at(row, "norm_statistics"),
-                               .operators = text_at(row, "operators"),
-                               .graphs = text_at(row, "graphs"),
-                               .kernel_rules = text_at(row, "kernel_rules"),
-                               .recipe = cell.recipe});
+  cell.config = snapshot.config(cell.cell_id, text_at(row, "config"));
+  cell.method = without_signs_of_zeros(cell.config.method);
+  cell.schedule = schedule_text(cell.config.schedule);
+  cell.settings = settings_of(cell.config);
   cell.method_label = text_at(row, "method_label");
   cell.schedule_label = text_at(row, "schedule_label");
   cell.network_label = text_at(row, "network_label");
@@ -158,26 +69,16 @@ Cell cell_of(SQLite::Statement& row) {
 
 // By their ids. A cell of several experiments stands in a row for each: it is what the first says,
 // with the target of the last where no experiment was asked for.
-std::map<int64_t, Cell> read_cell_rows(SQLite::Database& db, const CellChoice& choice) {
+std::map<int64_t, Cell> read_cell_rows(const Snapshot& snapshot, const CellChoice& choice) {
   Json keys = Json::array();
   if (choice.members != nullptr) {
     for (const auto& [key, run] : *choice.members) keys.push_back(key);
   }
   std::map<int64_t, Cell> cells;
   for_each_row(
-      db,
-      "SELECT c.cell_id, c.run_key, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, "
-      "c.split, c.train_examples, c.train_subset, c.recipe, c.batch_size, c.precision, c.threads, "
-      "c.device, c.stop_at, m.method_label, m.schedule_label, m.network_label, e.experiment_id, "
-      "m.position, e.target_value, "
-      "coalesce(json_extract(c.config, '$.timed_against'), '') AS timed_against, "
-      "coalesce(json_extract(c.config, '$.blocks'), '') || 'x' || "
-      "coalesce(json_extract(c.config, '$.block_steps'), '') AS blocks, "
-      "coalesce(json_extract(c.config, '$.kernel_rules'), '') AS kernel_rules, "
-      "coalesce(json_extract(c.config, '$.operators'), ?3) AS operators, "
-      "coalesce(json_extract(c.config, '$.graphs'), '') AS graphs, "
-      "coalesce(json_extract(c.config, '$.ranks'), 1) AS ranks, "
-      "coalesce(json_extract(c.config, '$.norm_statistics'), ?4) AS norm_statistics, "
+      snapshot.db(),
+      "SELECT c.cell_id, c.run_key, c.config, m.method_label, m.schedule_label, m.network_label, "
+      "e.experiment_id, m.position, e.target_value, "
       "EXISTS(SELECT 1 FROM experiment t WHERE t.name = iif(?1 = '', e.name, ?1) || ':tune') "
       "AS tuned "
       "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
@@ -186,13 +87,12 @@ std::map<int64_t, Cell> read_cell_rows(SQLite::Database& db, const CellChoice& c
       [&](SQLite::Statement& row) {
         const auto [at, is_new] = cells.try_emplace(integer_at(row, "cell_id"));
         Cell& cell = at->second;
-        if (is_new) cell = cell_of(row);
+        if (is_new) cell = cell_of(snapshot, row);
         cell.tuned |= flag_at(row, "tuned");
         const auto target = optional_real(row.getColumn("target_value"));
         if (target && choice.experiment.empty()) cell.target = target;
       },
-      choice.experiment, keys.dump(), std::string(name(OperatorSet::kBest)),
-      std::string(name(NormScope::kLocal)));
+      choice.experiment, keys.dump());
   return cells;
 }
 
@@ -206,16 +106,14 @@ void read_attempts(SQLite::Database& db, std::map<int64_t, Cell>& cells) {
       "r.started_utc, json_extract(r.environment, '$.batch_images') AS batch_images, "
       "coalesce(json_extract(r.environment, '$.engine.library'), '') AS library, "
       "coalesce(d.variant, '') AS variant, "
-      "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) < ?1 AND "
-      "coalesce(json_extract(c.config, '$.kernel_rules'), '') = '' AS earlier_rules, "
-      "c.purpose = 'accuracy' AND c.device <> 'cpu' AND "
-      "json_extract(r.environment, '$.engine.device_time') IS NULL AS short_seconds "
-      "FROM run r JOIN cell c USING(cell_id) "
-      "JOIN build b USING(build_id) JOIN host h USING(host_id) "
+      "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) < ?1 AS earlier_rules, "
+      "json_extract(r.environment, '$.engine.device_time') IS NULL AS no_device_time "
+      "FROM run r JOIN build b USING(build_id) JOIN host h USING(host_id) "
       "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
       [&](SQLite::Statement& row) {
         const auto cell = cells.find(integer_at(row, "cell_id"));
         if (cell == cells.end()) return;
+        const RunConfig& config = cell->second.config;
         Run& run = cell->second.runs.emplace_back();
         run.run_id = integer_at(row, "run_id");
         run.attempt = integer_at(row, "attempt");
@@ -236,8 +134,9 @@ void read_attempts(SQLite::Database& db, std::map<int64_t, Cell>& cells) {
         run.started_utc = text_at(row, "started_utc");
         run.library = text_at(row, "library");
         run.data_variant = text_at(row, "variant");
-        run.earlier_rules = flag_at(row, "earlier_rules");
-        run.short_seconds = flag_at(row, "short_seconds");
+        run.earlier_rules = config.kernel_rules.empty() && flag_at(row, "earlier_rules");
+        run.short_seconds = config.purpose == Purpose::kAccuracy &&
+                            config.device != DeviceKind::kCpu && flag_at(row, "no_device_time");
       },
       kernel_rules_version());
 }
@@ -269,17 +168,22 @@ Age age_of(const Cell& cell) {
   return {cell.planned, cell.planned && has_result, cell.cell_id};
 }
 
+bool equally_written(const RunConfig& a, const RunConfig& b) {
+  return a.recipe == b.recipe && a.schedule == b.schedule && a.method == b.method;
+}
+
 // A cell planned again under another key with the same settings is of a later version of the
 // method, the network, the data or the kernel rules, or its settings were written differently: what
 // the earlier one measured is no further seed. Takes the earlier ones out; a line for each method
 // that had some.
 std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
-  using Key = std::tuple<std::string, std::string, std::string, std::string, std::string,
-                         std::string, int64_t, std::string, std::string, double>;
   const auto key_of = [](const Cell& cell) {
-    return Key{cell.network, cell.dataset, cell.setting, cell.schedule,      cell.method,
-               cell.purpose, cell.seed,    cell.blocks,  cell.timed_against, cell.stop_at};
+    const RunConfig& config = cell.config;
+    return std::tuple{config.network,     config.dataset,       cell.setting,  cell.schedule,
+                      cell.method,        config.purpose,       config.seed,   config.blocks,
+                      config.block_steps, config.timed_against, config.stop_at};
   };
+  using Key = decltype(key_of(cells.front()));
   std::map<Key, const Cell*> newest;
   for (const auto& cell : cells) {
     auto& known = newest[key_of(cell)];
@@ -291,7 +195,8 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
   const auto is_old = [&](const Cell& cell) { return !kept.contains(cell.cell_id); };
   for (const auto& cell : cells) {
     if (!is_old(cell) || cell.runs.empty()) continue;
-    ++(newest.at(key_of(cell))->written == cell.written ? dropped : doubled)[cell.method_label];
+    ++(equally_written(newest.at(key_of(cell))->config, cell.config) ? dropped
+                                                                     : doubled)[cell.method_label];
   }
   cells.erase(std::remove_if(cells.begin(), cells.end(), is_old), cells.end());
   std::vector<std::string> lines;
@@ -319,7 +224,7 @@ void mark_earlier(std::vector<Cell>& cells, bool of_item) {
   const auto key_of = [of_item](const Cell& cell) {
     return Key{of_item ? 0 : cell.order.first,
                cell.network_label,
-               cell.dataset,
+               cell.config.dataset,
                cell.setting,
                cell.schedule_label,
                cell.method_label};
@@ -328,15 +233,15 @@ void mark_earlier(std::vector<Cell>& cells, bool of_item) {
   for (const auto& cell : cells) {
     auto& known = newest[key_of(cell)];
     if (age_of(cell) > known.age) {
-      known = {age_of(cell), cell.network, cell.schedule, cell.method};
+      known = {age_of(cell), cell.config.network, cell.schedule, cell.method};
     }
   }
   for (auto& cell : cells) {
     const Newest& now = newest.at(key_of(cell));
-    std::string* label = cell.schedule != now.schedule ? &cell.schedule_label
-                         : cell.method != now.method   ? &cell.method_label
-                         : cell.network != now.network ? &cell.network_label
-                                                       : nullptr;
+    std::string* label = cell.schedule != now.schedule        ? &cell.schedule_label
+                         : cell.method != now.method          ? &cell.method_label
+                         : cell.config.network != now.network ? &cell.network_label
+                                                              : nullptr;
     if (label != nullptr) *label += " (earlier)";
   }
 }
@@ -359,25 +264,39 @@ std::string schedule_text(const std::vector<Rule>& rules) {
 
 Settings settings_of(const RunConfig& config) {
   const auto text = [](auto value) { return std::string(name(value)); };
-  return settings_of({.split = text(config.split),
-                      .train_examples = std::to_string(config.train_examples),
-                      .train_subset = text(config.train_subset),
-                      .batch_size = std::to_string(config.batch_size),
-                      .precision = text(config.precision),
-                      .threads = std::to_string(config.threads),
-                      .device = text(config.device),
-                      .ranks = std::to_string(config.ranks),
-                      .norm_statistics = text(config.norm_statistics),
-                      .operators = text(config.operators),
-                      .graphs = text(config.graphs),
-                      .kernel_rules = config.kernel_rules,
-                      .recipe = Json(config.recipe).dump()});
+  Settings settings = {{"split", text(config.split)},
+                       {"train_examples", std::to_string(config.train_examples)}};
+  if (config.train_examples != 0) {
+    settings.emplace_back("train_subset", text(config.train_subset));
+  }
+  settings.insert(settings.end(), {{"batch_size", std::to_string(config.batch_size)},
+                                   {"precision", text(config.precision)},
+                                   {"threads", std::to_string(config.threads)},
+                                   {"device", text(config.device)}});
+  if (config.ranks != 1) {
+    settings.emplace_back("ranks", std::to_string(config.ranks));
+    settings.emplace_back("norm_statistics", text(config.norm_statistics));
+  }
+  if (config.operators != OperatorSet::kBest) {
+    settings.emplace_back("operators", text(config.operators));
+  }
+  if (config.graphs == GraphUse::kOff && config.device == DeviceKind::kCuda) {
+    settings.emplace_back("graphs", text(config.graphs));
+  }
+  if (auto rules = kernel_rules_label(config.kernel_rules); !rules.empty()) {
+    settings.emplace_back("kernel_rules", std::move(rules));
+  }
+  const Json recipe = canonical(config.recipe);
+  for (const auto& [key, value] : recipe.items()) {
+    settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return settings;
 }
 
-StoredCells read_cells(SQLite::Database& db, const CellChoice& choice) {
-  auto cells = read_cell_rows(db, choice);
-  read_attempts(db, cells);
-  if (choice.catalogue != nullptr) mark_earlier_versions(db, *choice.catalogue, cells);
+StoredCells read_cells(const Snapshot& snapshot, const CellChoice& choice) {
+  auto cells = read_cell_rows(snapshot, choice);
+  read_attempts(snapshot.db(), cells);
+  if (choice.catalogue != nullptr) mark_earlier_versions(snapshot.db(), *choice.catalogue, cells);
   if (choice.item != nullptr) see_tuned(*choice.item, *choice.members, cells);
   state_settings(cells);
   StoredCells stored{.cells = sorted(std::move(cells), choice), .left_out = {}};

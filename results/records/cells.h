@@ -27,8 +27,8 @@ struct StoredCells {
 // the kernel rules the newest one counts alone: what an earlier one measured is no further seed.
 // What stands under a label that means something else now has "(earlier)" behind it. Throws
 // Error(kDatabase).
-// Equal runs count once however they were spelt when they were stored: settings of a recipe that
-// take no part are at their defaults, schedules are as schedule_text() has them.
-StoredCells read_cells(SQLite::Database& db, const CellChoice& choice);
+// Equal runs count once however they were spelt when they were stored: settings are as
+// settings_of() and schedules as schedule_text() have them.
+StoredCells read_cells(const Snapshot& snapshot, const CellChoice& choice);
 
 }  // namespace approx

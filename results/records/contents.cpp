@@ -73,6 +73,14 @@ void read_metrics(SQLite::Database& db, Measurements& measured) {
                });
 }
 
+Product product_at(SQLite::Statement& row) {
+  try {
+    return parse_product(text_at(row, "product"));
+  } catch (const Error& error) {
+    throw database_error("run {}: {}", integer_at(row, "run_id"), error.what());
+  }
+}
+
 void read_layers(SQLite::Database& db, Measurements& measured) {
   for_each_row(db,
                "SELECT run_id, layer, product, method, calls, exact_calls, macs_dense, macs_done, "
@@ -81,7 +89,7 @@ void read_layers(SQLite::Database& db, Measurements& measured) {
                  const int64_t run_id = integer_at(row, "run_id");
                  measured.layers[run_id].push_back(
                      {.layer = text_at(row, "layer"),
-                      .product = text_at(row, "product"),
+                      .product = product_at(row),
                       .method = text_at(row, "method"),
                       .calls = integer_at(row, "calls"),
                       .exact_calls = integer_at(row, "exact_calls"),
@@ -95,7 +103,7 @@ void read_layers(SQLite::Database& db, Measurements& measured) {
       "ORDER BY run_id, layer, product, plan, variant",
       [&](SQLite::Statement& row) {
         measured.variants[integer_at(row, "run_id")].push_back({.layer = text_at(row, "layer"),
-                                                                .product = text_at(row, "product"),
+                                                                .product = product_at(row),
                                                                 .plan = text_at(row, "plan"),
                                                                 .variant = text_at(row, "variant"),
                                                                 .calls = integer_at(row, "calls")});
@@ -157,7 +165,7 @@ void drop_gradients_of_images(SQLite::Database& db, const Catalogue& catalogue,
                  const auto of = readers.find(parse_spec(text_at(row, "network")).name);
                  if (of == readers.end()) return;
                  std::erase_if(counts->second, [&](const LayerCount& count) {
-                   return count.product == name(Product::kDataGradient) &&
+                   return count.product == Product::kDataGradient &&
                           of->second.contains(count.layer);
                  });
                });
@@ -165,7 +173,7 @@ void drop_gradients_of_images(SQLite::Database& db, const Catalogue& catalogue,
 
 Contents read_chosen(const Snapshot& snapshot, const CellChoice& choice) {
   Contents contents;
-  auto stored = read_cells(snapshot.db(), choice);
+  auto stored = read_cells(snapshot, choice);
   contents.cells = std::move(stored.cells);
   contents.excluded = std::move(stored.left_out);
   for (auto& line : read_excluded(snapshot.db(), choice.experiment)) {

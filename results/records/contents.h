@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/experiment/experiment.h"
 #include "results/records/snapshot.h"
-#include "results/store/run_store.h"
+#include "results/store/counts.h"
+#include "results/store/run_state.h"
 
 namespace approx {
 
@@ -21,11 +23,12 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 // The value of one of them; "" where it is not among them.
 std::string setting_of(const Settings& settings, std::string_view name);
 
-// Those of a planned run, as a cell of it has them.
+// Those of a run, in the order in which tables name them. Settings of a recipe that take no part
+// are at their defaults; of what came later the default is not named.
 Settings settings_of(const RunConfig& config);
 
-// The rules of a run as a cell of it has them: JSON in the one spelling of what means the same
-// (respelled in core/config/rule.h).
+// The rules of a run in the one spelling of what means the same (respelled in core/config/rule.h):
+// equal texts are equal schedules.
 std::string schedule_text(const std::vector<Rule>& rules);
 
 inline constexpr double kNsPerSecond = 1e9;
@@ -53,23 +56,21 @@ struct Run {
 };
 
 struct Cell {
-  int64_t cell_id = 0, seed = 0, batch_size = 0;
+  int64_t cell_id = 0;
   std::string run_key;
-  bool planned = false;  // read_item_contents: it is a run that the item plans now
-  std::string purpose, method, schedule, network, dataset, split;
-  std::string recipe, setting;  // setting: all that must be equal, as one text
-  std::string written;          // recipe, schedule and method as the run was stored with them
-  bool tuned = false;           // its learning rate was chosen for its row, and is not in `setting`
-  std::string timed_against;    // of a timing run: the network of its dense arm, "" for its own
-  bool stock = false;           // computed by LibTorch's own operators (OperatorSet::kLibrary)
-  double stop_at = 0;           // the accuracy at which its training ends early, 0: it does not
-  std::string blocks;           // of a timing run: how many and of how many steps, "8x4"
+  bool planned = false;          // read_item_contents: it is a run that the item plans now
+  RunConfig config;              // as it was stored
+  std::string method, schedule;  // of it, in the one spelling of what means the same
   Settings settings;
+  std::string setting;  // all that must be equal, as one text
+  bool tuned = false;   // its learning rate was chosen for its row, and is not in `setting`
   // From the experiment that was asked for, else the first that has it.
   std::string method_label, schedule_label, network_label;
   std::pair<int64_t, int64_t> order;  // experiment, position in it
   std::optional<double> target;
   std::vector<Run> runs;  // by attempt
+
+  bool is(Purpose purpose) const { return config.purpose == purpose; }
 
   // Whether one of the settings must be equal in what the cell is compared with: all but a learning
   // rate that was chosen for its row.
@@ -97,25 +98,6 @@ using Curves = std::map<std::pair<int64_t, std::string>, std::vector<CurvePoint>
 
 struct BlockPair {
   double dense_ns = 0, approx_ns = 0;  // of a step
-};
-
-// What one product of a layer did in one run under one method.
-struct LayerCount {
-  std::string layer, product, method;
-  int64_t calls = 0, exact_calls = 0, macs_dense = 0, macs_done = 0;
-  std::optional<double> density;
-};
-
-// How often one variant computed a product of a layer in one run.
-struct VariantCount {
-  std::string layer, product, plan, variant;
-  int64_t calls = 0;
-};
-
-// What one of a run's ranks sent of a layer; "" is what goes along with the gradients.
-struct TrafficCount {
-  std::string layer;
-  int64_t calls = 0, bytes = 0, bytes_dense = 0;
 };
 
 using BlockPairs = std::map<int64_t, std::vector<BlockPair>>;  // run

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/params.h"
 #include "core/config/run_key.h"
 
 namespace approx {
@@ -18,18 +18,30 @@ std::vector<std::string> methods_with_such(const Catalogue& catalogue) {
   return names;
 }
 
-bool is_by_earlier_version(const std::string& key, const std::string& config,
-                           const std::string& dataset_sha256, const Catalogue& catalogue) {
-  try {
-    const auto earlier =
-        earlier_keys(Json::parse(config).get<RunConfig>(), dataset_sha256, catalogue);
-    return std::ranges::any_of(
-        earlier, [&](const EarlierKey& each) { return each.other_version && each.key == key; });
-  } catch (const Error&) {
-    return false;  // a configuration that this program does not read has no key here
-  } catch (const Json::exception&) {
-    return false;
-  }
+// Whether its method, or that of one of its rules, is one of these.
+bool names_one(const RunConfig& config, const std::vector<std::string>& methods) {
+  const auto is_one = [&](const std::string& text) {
+    return !text.empty() && std::ranges::count(methods, parse_spec(text).name) > 0;
+  };
+  return is_one(config.method) || std::ranges::any_of(config.schedule, [&](const Rule& rule) {
+           return is_one(rule.method);
+         });
+}
+
+bool is_by_earlier_version(const Cell& cell, const std::string& dataset_sha256,
+                           const Catalogue& catalogue) {
+  const auto earlier = earlier_keys(cell.config, dataset_sha256, catalogue);
+  return std::ranges::any_of(earlier, [&](const EarlierKey& each) {
+    return each.other_version && each.key == cell.run_key;
+  });
+}
+
+std::map<int64_t, std::string> dataset_digests(SQLite::Database& db) {
+  std::map<int64_t, std::string> digests;
+  for_each_row(db, "SELECT dataset_id, sha256 FROM dataset", [&](SQLite::Statement& row) {
+    digests[integer_at(row, "dataset_id")] = text_at(row, "sha256");
+  });
+  return digests;
 }
 
 }  // namespace
@@ -38,25 +50,13 @@ void mark_earlier_versions(SQLite::Database& db, const Catalogue& catalogue,
                            std::map<int64_t, Cell>& cells) {
   const auto methods = methods_with_such(catalogue);
   if (methods.empty()) return;
-  for_each_row(db,
-               "SELECT r.run_id, c.cell_id, c.run_key, c.config, coalesce(d.sha256, '') AS sha256 "
-               "FROM run r "
-               "JOIN cell c USING(cell_id) LEFT JOIN dataset d USING(dataset_id)",
-               [&](SQLite::Statement& row) {
-                 const auto cell = cells.find(integer_at(row, "cell_id"));
-                 if (cell == cells.end()) return;
-                 const std::string config = text_at(row, "config");
-                 // Hashing takes longer than looking for a name in a text.
-                 const bool may_be = std::ranges::any_of(methods, [&](const auto& name) {
-                   return config.find(name) != std::string::npos;
-                 });
-                 if (!may_be || !is_by_earlier_version(text_at(row, "run_key"), config,
-                                                       text_at(row, "sha256"), catalogue)) {
-                   return;
-                 }
-                 const int64_t run_id = integer_at(row, "run_id");
-                 for (auto& run : cell->second.runs) run.earlier_version |= run.run_id == run_id;
-               });
+  auto digests = dataset_digests(db);
+  for (auto& [id, cell] : cells) {
+    if (!names_one(cell.config, methods)) continue;  // hashing takes longer
+    for (auto& run : cell.runs) {
+      run.earlier_version = is_by_earlier_version(cell, digests[run.dataset_id], catalogue);
+    }
+  }
 }
 
 }  // namespace approx

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/error.h"
 #include "results/records/contents.h"
 #include "results/records/items.h"
 
@@ -27,6 +28,22 @@ Snapshot::~Snapshot() = default;
 const StoredItems& Snapshot::items() const {
   if (items_ == nullptr) items_ = std::make_unique<StoredItems>(*db_);
   return *items_;
+}
+
+const RunConfig& Snapshot::config(int64_t cell_id, const std::string& json) const {
+  const auto [at, is_new] = configs_.try_emplace(cell_id);
+  if (!is_new) return at->second;
+  std::string why;
+  try {
+    at->second = Json::parse(json).get<RunConfig>();
+    return at->second;
+  } catch (const Json::exception&) {
+    why = "malformed JSON";
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  configs_.erase(at);
+  throw database_error("{}: {}: configuration of cell {}; see db check", path_, why, cell_id);
 }
 
 std::shared_ptr<const Measurements> Snapshot::measurements(const Catalogue* catalogue) const {

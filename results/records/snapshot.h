@@ -1,11 +1,13 @@
 // A store at one moment: what everything that is made of it together reads.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "core/config/catalogue.h"
+#include "core/config/run_config.h"
 #include "results/store/database.h"
 
 namespace approx {
@@ -32,6 +34,10 @@ class Snapshot {
   // What it has of experiments (results/records/items.h). Throws Error(kDatabase).
   const StoredItems& items() const;
 
+  // What a cell runs, which the store has as `json`. Throws Error(kDatabase) where that is no
+  // configuration of ours.
+  const RunConfig& config(int64_t cell_id, const std::string& json) const;
+
   // What its runs measured (results/records/contents.h). `catalogue`: knows which layers read the
   // images; may be null. Throws Error(kDatabase) for numbers that nothing measures.
   std::shared_ptr<const Measurements> measurements(const Catalogue* catalogue) const;
@@ -42,6 +48,7 @@ class Snapshot {
   const std::string path_;
   std::unique_ptr<SQLite::Database> db_;
   mutable std::unique_ptr<StoredItems> items_;
+  mutable std::map<int64_t, RunConfig> configs_;  // by cell
   mutable std::map<const Catalogue*, std::shared_ptr<const Measurements>> measurements_;
 };
 

@@ -106,7 +106,7 @@ Work work_of(const Row& row, const Measurements& measured) {
     const auto counts = measured.layers.find(run->run_id);
     if (counts == measured.layers.end()) continue;
     for (const auto& count : counts->second) {
-      ProductWork& product = work[count.product];
+      ProductWork& product = work[std::string(name(count.product))];
       const auto macs = static_cast<double>(count.macs_dense);
       product.macs += macs;
       if (!is_dense(count.method)) product.approximated[count.method] += macs;
@@ -152,7 +152,7 @@ std::map<std::string, double> studied_shares(SQLite::Database& db, const Cell& c
         const Json content = Json::parse(text_at(row, 1), nullptr, false);
         if (!params.is_object() || !content.is_object()) return;
         const Json network = params.value("network", Json());
-        if (!network.is_string() || full(network.get<std::string>()) != cell.network) {
+        if (!network.is_string() || full(network.get<std::string>()) != cell.config.network) {
           return;
         }
         // layer_index, layer, product, ms, lo, hi, share: index 0 is all layers.
@@ -263,7 +263,7 @@ class Cascade {
   }
 
   const std::vector<LayerInfo>* layers_of(const Row& row) const {
-    const Spec spec = parse_spec(row.first->network);
+    const Spec spec = parse_spec(row.first->config.network);
     for (const auto& network : options_.catalogue->networks) {
       if (network.name != spec.name) continue;
       return counted_alike(row, network.layers) ? &network.layers : nullptr;
@@ -279,7 +279,7 @@ class Cascade {
       if (run == nullptr || !run->finished()) continue;
       const auto counts = set_.measured().layers.find(run->run_id);
       if (counts == set_.measured().layers.end()) continue;
-      const int64_t images = run->batch_images.value_or(cell->batch_size);
+      const int64_t images = run->batch_images.value_or(cell->config.batch_size);
       return std::ranges::all_of(counts->second, [&](const LayerCount& count) {
         const auto layer = std::ranges::find(layers, count.layer, &LayerInfo::name);
         return layer != layers.end() && layer->macs * images * count.calls == count.macs_dense;
@@ -291,13 +291,12 @@ class Cascade {
   // Those of the row's machine and settings; nullptr where the product was not benchmarked so.
   const ByShape* kernels_of(const Row& row, const std::string& product,
                             const std::string& method) const {
-    const Cell& cell = *row.first;
+    const RunConfig& config = row.first->config;
     for (const auto* each : row.cells) {
       if (each->run() == nullptr) continue;
-      const auto found =
-          kernels_.find({product, method, setting_of(cell.settings, "device"),
-                         setting_of(cell.settings, "precision"),
-                         setting_of(cell.settings, "threads"), each->run()->host_id});
+      const auto found = kernels_.find({product, method, std::string(name(config.device)),
+                                        std::string(name(config.precision)),
+                                        std::to_string(config.threads), each->run()->host_id});
       if (found != kernels_.end()) return &found->second;
     }
     return nullptr;

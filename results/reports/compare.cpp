@@ -35,8 +35,9 @@ struct Outcomes {
 Outcomes outcomes_of(const RowSet& set, const Row& row) {
   Outcomes outcomes;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-    if (const auto value = set.final_accuracy(*cell)) outcomes.accuracies[cell->seed] = *value;
-    if (!run->finished()) outcomes.diverged.insert(cell->seed);
+    if (const auto value = set.final_accuracy(*cell))
+      outcomes.accuracies[cell->config.seed] = *value;
+    if (!run->finished()) outcomes.diverged.insert(cell->config.seed);
   }
   return outcomes;
 }
@@ -259,7 +260,7 @@ CompareLine speed_line(const Ratio& a, const Ratio& b, double least) {
 
 std::string compared_text(const RowSet& set, const Row& row) {
   const Cell& cell = *row.first;
-  std::string text = cell.network_label + ", " + cell.dataset;
+  std::string text = cell.network_label + ", " + cell.config.dataset;
   for (const auto& part : {cell.schedule_label, cell.method_label, set.setting(row)}) {
     if (!part.empty()) text += ", " + part;
   }

@@ -86,7 +86,7 @@ Table curves_table(const RowSet& set) {
 }
 
 Table report_curves(const Snapshot& snapshot, const ReportOptions& options) {
-  Table table = curves_table(RowSet(snapshot, options));
+  Table table = curves_table(RowSet(snapshot, options, RowSet::Depth::kGrouped));
   table.title = options.experiment;
   return table;
 }

@@ -52,7 +52,7 @@ std::vector<LayerLine> lines_of(const Row& row, const Measurements& measured,
     if (found == measured.layers.end()) continue;
     for (const auto& count : found->second) {
       layers.insert(count.layer);
-      LayerLine& sum = sums[{count.layer, count.product}];
+      LayerLine& sum = sums[{count.layer, std::string(name(count.product))}];
       sum.runs.insert(run->run_id);
       sum.calls += static_cast<double>(count.calls);
       sum.exact_calls += static_cast<double>(count.exact_calls);
@@ -63,12 +63,12 @@ std::vector<LayerLine> lines_of(const Row& row, const Measurements& measured,
     const auto variants = measured.variants.find(run->run_id);
     if (variants == measured.variants.end()) continue;
     for (const auto& count : variants->second) {
-      const auto sum = sums.find({count.layer, count.product});
+      const auto sum = sums.find({count.layer, std::string(name(count.product))});
       if (sum == sums.end()) continue;
       sum->second.variants[count.variant] += static_cast<double>(count.calls);
     }
   }
-  const auto positions = layer_positions(layers, row.first->network, catalogue);
+  const auto positions = layer_positions(layers, row.first->config.network, catalogue);
   std::map<std::pair<int64_t, std::string>, LayerLine> ordered;
   for (auto& [key, sum] : sums) {
     sum.row = &row;
@@ -103,7 +103,7 @@ std::map<std::string, int64_t> layer_positions(const std::set<std::string>& laye
 }
 
 Table report_layers(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const RowSet set(snapshot, options, RowSet::Depth::kGrouped);
   std::vector<LayerLine> lines;
   for (const auto& row : set.rows()) {
     for (auto& line : lines_of(row, set.measured(), options.catalogue)) {

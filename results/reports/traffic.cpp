@@ -23,10 +23,10 @@ struct TrafficLine {
 // Those of a row that counted what they sent: its trainings, or without any its timing runs.
 std::vector<const Run*> counted_runs(const Row& row, const Measurements& measured) {
   std::vector<const Run*> runs;
-  for (const char* purpose : {"accuracy", "timing"}) {
+  for (const Purpose purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
     for (const auto* cell : row.cells) {
       const Run* run = cell->run();
-      if (cell->purpose != purpose || run == nullptr || !run->result()) continue;
+      if (!cell->is(purpose) || run == nullptr || !run->result()) continue;
       if (measured.traffic.contains(run->run_id)) runs.push_back(run);
     }
     if (!runs.empty()) break;
@@ -49,7 +49,7 @@ std::vector<TrafficLine> lines_of(const Row& row, const Measurements& measured,
       ++sum.runs;
     }
   }
-  auto positions = layer_positions(layers, row.first->network, catalogue);
+  auto positions = layer_positions(layers, row.first->config.network, catalogue);
   positions.emplace("", static_cast<int64_t>(positions.size()) + 1);
   std::map<int64_t, TrafficLine> ordered;
   for (auto& [layer, sum] : sums) {
@@ -114,7 +114,7 @@ std::string whole_note(const Row& row, const RowSet& set) {
   }
   const std::string setting = set.setting(row);
   return fmt::format("{} on {}{}: {}: % fewer bytes than exact training in all: {}",
-                     row.first->network_label, row.first->dataset,
+                     row.first->network_label, row.first->config.dataset,
                      setting.empty() ? "" : ", " + setting, method_text(*row.first),
                      with_interval(summarize(reductions), 2));
 }
@@ -123,7 +123,7 @@ std::string whole_note(const Row& row, const RowSet& set) {
 // or over its timing runs where it has none: bytes that one rank sends, beside those of exact
 // training. Layer "", behind the others, is what goes along with the gradients.
 Table report_traffic(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const RowSet set(snapshot, options, RowSet::Depth::kGrouped);
   std::vector<TrafficLine> lines;
   Table table;
   table.name = "traffic";

@@ -147,7 +147,7 @@ int64_t stopped_below(const RowSet& set, const std::optional<double>& given) {
   for (const auto& row : set.rows()) {
     const auto target = given ? given : row.target;
     runs += std::count_if(row.stopped.begin(), row.stopped.end(), [&](const Cell* cell) {
-      return target && cell->stop_at < *target && !cell->runs.empty();
+      return target && cell->config.stop_at < *target && !cell->runs.empty();
     });
   }
   return runs;

@@ -34,7 +34,7 @@ RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nul
                   .value = [=](const Line& line) { return cell(line).network_label; }},
       .dataset = {.name = "dataset",
                   .header = "data set",
-                  .value = [=](const Line& line) { return cell(line).dataset; }},
+                  .value = [=](const Line& line) { return cell(line).config.dataset; }},
       .setting = {.name = "setting",
                   .header = "setting",
                   .value = [&set](const Line& line) { return set.setting(row_of(line)); },

@@ -12,13 +12,13 @@ namespace approx {
 std::vector<AccuracyRun> target_runs(const Row& row, double share) {
   auto runs = accuracy_runs(row, /*diverged=*/true);
   std::set<int64_t> seeds;
-  for (const auto& [cell, run] : runs) seeds.insert(cell->seed);
+  for (const auto& [cell, run] : runs) seeds.insert(cell->config.seed);
   const auto add = [&](const std::vector<const Cell*>& cells, const auto& counts) {
     for (const auto* cell : cells) {
       const Run* run = cell->run();
-      if (cell->purpose != "accuracy" || run == nullptr || !counts(run->state)) continue;
-      if (cell->stop_at > 0 && cell->stop_at < share) continue;
-      if (seeds.insert(cell->seed).second) runs.push_back({cell, run});
+      if (!cell->is(Purpose::kAccuracy) || run == nullptr || !counts(run->state)) continue;
+      if (cell->config.stop_at > 0 && cell->config.stop_at < share) continue;
+      if (seeds.insert(cell->config.seed).second) runs.push_back({cell, run});
     }
   };
   add(row.stopped, is_result);
@@ -32,7 +32,7 @@ std::map<int64_t, int64_t> RowSet::steps_to_target(const Row& row) const {
   if (!row.target) return steps;
   for (const auto& [cell, run] : target_runs(row, *row.target)) {
     const auto* reached = first_reaching(judged(*cell, *run), *row.target);
-    if (reached != nullptr) steps[cell->seed] = reached->step;
+    if (reached != nullptr) steps[cell->config.seed] = reached->step;
   }
   return steps;
 }

@@ -27,7 +27,7 @@ bool differ_in_graphs_alone(const Cell& a, const Cell& b) {
 }  // namespace
 
 RowKey row_key(const Cell& cell) {
-  return {cell.network, cell.dataset, cell.setting, cell.schedule, cell.method};
+  return {cell.config.network, cell.config.dataset, cell.setting, cell.schedule, cell.method};
 }
 
 std::string unsound_speedup(const Row& row) {
@@ -63,8 +63,9 @@ const Cell* partner(const Row* dense, const Cell& cell, Machine machine) {
   for (const auto* cells : {&dense->cells, &dense->stopped}) {
     for (const auto* other : *cells) {
       const Run* run = other->run();
-      if (other != &cell && other->purpose == "accuracy" && other->seed == cell.seed &&
-          run != nullptr && run->dataset_id == cell.run()->dataset_id) {
+      if (other != &cell && other->is(Purpose::kAccuracy) &&
+          other->config.seed == cell.config.seed && run != nullptr &&
+          run->dataset_id == cell.run()->dataset_id) {
         if (run->host_id == cell.run()->host_id) return other;
         if (elsewhere == nullptr) elsewhere = other;
       }
@@ -77,7 +78,7 @@ std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
   std::vector<AccuracyRun> runs;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
-    if (cell->purpose != "accuracy" || run == nullptr) continue;
+    if (!cell->is(Purpose::kAccuracy) || run == nullptr) continue;
     if (run->finished() || (diverged && run->result())) runs.push_back({cell, run});
   }
   return runs;
@@ -123,13 +124,18 @@ std::optional<double> communication_reduction(const Measurements& measured, cons
   return dense > 0 ? std::optional(100 * (1 - sent / dense)) : std::nullopt;
 }
 
-RowSet::RowSet(const Snapshot& snapshot, const ReportOptions& options)
+RowSet::RowSet(const Snapshot& snapshot, const ReportOptions& options, Depth depth)
     : RowSet(read_contents(snapshot, options.experiment, options.catalogue),
-             options.include_tainted, options.target) {}
+             options.include_tainted, options.target, depth) {}
 
-RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> target)
+RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> target, Depth depth)
     : contents_(std::move(contents)), include_tainted_(include_tainted), target_(target) {
   group();
+  if (depth == Depth::kJudged) judge();
+  find_differing();
+}
+
+void RowSet::judge() {
   for (auto& row : rows_) {
     count(row);
     judge_accuracy(row);
@@ -142,7 +148,6 @@ RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> ta
   }
   for (auto& row : rows_) judge_stock(row);
   adjust_p();
-  find_differing();
 }
 
 void RowSet::group() {
@@ -151,18 +156,19 @@ void RowSet::group() {
     const auto [at, added] = known.emplace(row_key(cell), rows_.size());
     if (added) rows_.emplace_back().first = &cell;
     Row& row = rows_[at->second];
-    (cell.stop_at > 0 ? row.stopped : row.cells).push_back(&cell);
+    (cell.config.stop_at > 0 ? row.stopped : row.cells).push_back(&cell);
   }
   for (auto& row : rows_) {
     std::set<int64_t> whole;
-    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) whole.insert(cell->seed);
-    std::erase_if(row.stopped, [&](const Cell* cell) { return whole.contains(cell->seed); });
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true))
+      whole.insert(cell->config.seed);
+    std::erase_if(row.stopped, [&](const Cell* cell) { return whole.contains(cell->config.seed); });
   }
   for (auto& row : rows_) {
     const Row *at_its_rate = nullptr, *otherwise_timed = nullptr;
     for (const auto& other : rows_) {
-      if (!is_dense(*other.first) || other.first->network != row.first->network ||
-          other.first->dataset != row.first->dataset)
+      if (!is_dense(*other.first) || other.first->config.network != row.first->config.network ||
+          other.first->config.dataset != row.first->config.dataset)
         continue;
       if (other.first->setting == row.first->setting) row.dense = &other;
       if (other.first->settings == row.first->settings) at_its_rate = &other;
@@ -193,12 +199,12 @@ void RowSet::count(Row& row) const {
     row.notes[kDirty] |= run->dirty;
     row.notes[kShortSeconds] |= run->short_seconds;
     row.notes[kEarlierVersion] |= run->earlier_version;
-    row.notes[kResumed] |= cell->purpose == "accuracy" && run->tainted;
-    row.notes[kDiverged] |= cell->purpose == "accuracy" && !run->finished();
+    row.notes[kResumed] |= cell->is(Purpose::kAccuracy) && run->tainted;
+    row.notes[kDiverged] |= cell->is(Purpose::kAccuracy) && !run->finished();
     // The counts of several ranks are those of one, and others may approximate.
-    const bool alone = setting_of(cell->settings, "ranks").empty();
+    const bool alone = cell->config.ranks == 1;
     row.notes[kIdle] |= alone && !is_dense(*cell) && approximated_nothing(measured(), *run);
-    row.notes[kOtherNetwork] |= run->finished() && !cell->timed_against.empty();
+    row.notes[kOtherNetwork] |= run->finished() && !cell->config.timed_against.empty();
   }
   row.notes[kMixedHosts] = hosts.size() > 1;
   if (row.dense == nullptr || hosts.empty()) return;
@@ -217,12 +223,13 @@ const std::vector<CurvePoint>& RowSet::evaluations(const Run& run, const std::st
 
 const std::vector<CurvePoint>& RowSet::judged(const Cell& cell, const Run& run) const {
   const auto& holdout = evaluations(run, "holdout");
-  return cell.split == "holdout" && !holdout.empty() ? holdout : evaluations(run, "test");
+  return cell.config.split == SplitKind::kHoldout && !holdout.empty() ? holdout
+                                                                      : evaluations(run, "test");
 }
 
 std::optional<double> RowSet::final_accuracy(const Cell& cell) const {
   const Run* run = cell.run();
-  if (cell.purpose != "accuracy" || cell.stop_at > 0) return std::nullopt;
+  if (!cell.is(Purpose::kAccuracy) || cell.config.stop_at > 0) return std::nullopt;
   if (run == nullptr || !run->finished()) return std::nullopt;
   const auto& tests = evaluations(*run, "test");
   return tests.empty() ? std::nullopt : std::optional(100 * tests.back().value);
@@ -347,9 +354,9 @@ std::vector<const Run*> RowSet::timings(const Row& row, bool* left_out) const {
   std::vector<const Run*> runs;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
-    if (cell->purpose != "timing" || run == nullptr || !run->finished()) continue;
+    if (!cell->is(Purpose::kTiming) || run == nullptr || !run->finished()) continue;
     // An exact training against itself says nothing beside one against another network.
-    if (row.notes[kOtherNetwork] && cell->timed_against.empty()) continue;
+    if (row.notes[kOtherNetwork] && cell->config.timed_against.empty()) continue;
     if (run->timing_valid || include_tainted_) {
       runs.push_back(run);
     } else if (left_out != nullptr) {
@@ -397,15 +404,15 @@ void RowSet::judge_time(Row& row) const {
 void RowSet::judge_ceiling(Row& row) const {
   if (is_dense(*row.first)) return;
   // Ranks gain by what they do not send, too, and each may approximate other layers.
-  if (!setting_of(row.first->settings, "ranks").empty()) return;
+  if (row.first->config.ranks > 1) return;
   std::vector<double> ceilings, estimates;
   for (const Run* run : timings(row)) {
     const auto phases = measured().phases.find(run->run_id);
     const auto layers = measured().layers.find(run->run_id);
     if (phases == measured().phases.end() || layers == measured().layers.end()) continue;
     double touched = 0, saved = 0;
-    for (const char* product : {"forward", "data_gradient", "weight_gradient"}) {
-      const auto share = phases->second.find(product);
+    for (const Product product : kAllProducts) {
+      const auto share = phases->second.find(std::string(name(product)));
       if (share == phases->second.end()) continue;
       double dense = 0, approximated = 0, done = 0;
       for (const auto& count : layers->second) {
@@ -429,19 +436,19 @@ void RowSet::judge_ceiling(Row& row) const {
 }
 
 void RowSet::judge_realisation(Row& row) const {
-  const auto reductions = [&](const char* purpose) {
+  const auto reductions = [&](Purpose purpose) {
     std::vector<double> values;
     for (const auto* cell : row.cells) {
       const Run* run = cell->run();
-      if (cell->purpose != purpose || run == nullptr || !run->finished()) continue;
+      if (!cell->is(purpose) || run == nullptr || !run->finished()) continue;
       if (const auto value = approx::compute_reduction(measured(), *run, /*approximated=*/false)) {
         values.push_back(*value);
       }
     }
     return summarize(values);
   };
-  const Summary trained = reductions("accuracy");
-  row.compute_reduction = trained.n > 0 ? trained : reductions("timing");
+  const Summary trained = reductions(Purpose::kAccuracy);
+  row.compute_reduction = trained.n > 0 ? trained : reductions(Purpose::kTiming);
   // What a smaller network saves is another thing than what is left out of its products.
   if (row.notes[kOtherNetwork]) return;
   // Of the steps that were timed: at the beginning of a training less may be left out than later.
@@ -457,7 +464,7 @@ void RowSet::judge_realisation(Row& row) const {
 void RowSet::judge_throughput(Row& row) const {
   std::vector<double> speeds;
   const auto add = [&](const Run& run, double ns) {
-    const int64_t images = run.batch_images.value_or(row.first->batch_size);
+    const int64_t images = run.batch_images.value_or(row.first->config.batch_size);
     speeds.push_back(static_cast<double>(images) * kNsPerSecond / ns);
   };
   const auto add_blocks = [&](const Row& timed, double BlockPair::*ns) {

@@ -121,10 +121,15 @@ std::optional<double> communication_reduction(const Measurements& measured, cons
 // All rows of a store's contents, in the order of their first cells: what a report begins with.
 class RowSet {
  public:
+  // What is known of the rows: which cells they have and which row is their dense one, or what
+  // these add up to as well.
+  enum class Depth { kGrouped, kJudged };
+
   // Throws as read_contents() does.
-  RowSet(const Snapshot& snapshot, const ReportOptions& options);
+  RowSet(const Snapshot& snapshot, const ReportOptions& options, Depth depth = Depth::kJudged);
   // `target`: the share to reach, in place of the experiments' own.
-  RowSet(Contents contents, bool include_tainted, std::optional<double> target = std::nullopt);
+  RowSet(Contents contents, bool include_tainted, std::optional<double> target = std::nullopt,
+         Depth depth = Depth::kJudged);
   RowSet(const RowSet&) = delete;
 
   const std::vector<Row>& rows() const { return rows_; }
@@ -183,6 +188,7 @@ class RowSet {
 
  private:
   void group();
+  void judge();
   void count(Row& row) const;
   void judge_accuracy(Row& row) const;
   void judge_loss(Row& row) const;

@@ -10,18 +10,6 @@
 namespace approx {
 namespace {
 
-// None for the recipe of another version of the program.
-std::optional<Recipe> recipe_of(const Cell& cell) {
-  const Json json = Json::parse(cell.recipe, nullptr, /*allow_exceptions=*/false);
-  Recipe recipe;
-  try {
-    from_json(json, recipe);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-  return recipe;
-}
-
 constexpr double kRounding = 1e-9;  // epochs
 
 struct Control {
@@ -42,8 +30,8 @@ std::vector<Control> controls_of(const RowSet& set, const Row& row, const Recipe
         !same_but_recipe(cell, *row.first)) {
       continue;
     }
-    const auto its = recipe_of(cell);
-    if (!its || shortened_like(recipe, *its) != *its) continue;
+    const Recipe& its = cell.config.recipe;
+    if (shortened_like(recipe, its) != its) continue;
     const auto trained = trained_epochs(set, other);
     controls.push_back({.row = &other, .epochs = trained.least, .longest = trained.most});
   }
@@ -146,7 +134,8 @@ bool same_but_recipe(const Cell& a, const Cell& b) {
     }
     return settings;
   };
-  return a.network == b.network && a.dataset == b.dataset && others(a) == others(b);
+  return a.config.network == b.config.network && a.config.dataset == b.config.dataset &&
+         others(a) == others(b);
 }
 
 TrainedEpochs trained_epochs(const RowSet& set, const Row& row) {
@@ -180,16 +169,16 @@ void SameTime::mark(const Run& method, const Run& exact) {
 
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target) {
   if (row.dense == nullptr || row.dense == &row || row.speedup.n == 0) return {};
-  const auto recipe = recipe_of(*row.dense->first);
+  const Recipe& recipe = row.dense->first->config.recipe;
   const double least = row.speedup.least();
-  if (!recipe || least <= 1) return {};
-  const double length = length_in_epochs(*recipe);
+  if (least <= 1) return {};
+  const double length = length_in_epochs(recipe);
   const bool is_sure = row.speedup.hi && speedup_obstacle(row).empty();
   const Epochs epochs{.may_take = length / least,
                       .surely_takes = is_sure ? length / *row.speedup.hi : 0};
-  if (is_prefix_of_longer(*recipe)) return in_curves(set, row, epochs, target);
-  const auto controls = controls_of(set, row, *recipe);
-  const auto control = control_row(controls, *recipe, epochs.may_take);
+  if (is_prefix_of_longer(recipe)) return in_curves(set, row, epochs, target);
+  const auto controls = controls_of(set, row, recipe);
+  const auto control = control_row(controls, recipe, epochs.may_take);
   if (control.row == nullptr) return {};
   SameTime result{.source = SameTimeSource::kRuns,
                   .row = control.row,

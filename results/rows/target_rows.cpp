@@ -46,7 +46,7 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
     }
     const auto* found = first_reaching(evaluations, share);
     const bool reached = found != nullptr;
-    const bool stopped = reached && cell->stop_at > 0;
+    const bool stopped = reached && cell->config.stop_at > 0;
     efforts.stopped += stopped;
     efforts.cut_off += !reached && is_cut_off(run->state);
     if (run->finished() && !stopped) {
@@ -128,7 +128,7 @@ std::string speedup_text(const TargetRow& line) {
 }
 
 Group group_of(const Row& row) {
-  return {row.first->network, row.first->dataset, row.first->setting};
+  return {row.first->config.network, row.first->config.dataset, row.first->setting};
 }
 
 std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& options) {

@@ -9,26 +9,26 @@ namespace {
 
 constexpr const char* kNoStock = "no timing with operators = library of this step on this machine";
 
-// What makes a step of a network on a data set the same step, beside who computes it.
-constexpr const char* kStepSettings[] = {"batch_size", "precision",  "threads",
-                                         "device",     "image_size", "optimizer"};
-
 // The network whose exact step a row's speedup is over.
 const std::string& exact_network(const Row& row) {
   for (const auto* cell : row.cells) {
-    if (row.notes[kOtherNetwork] && !cell->timed_against.empty()) return cell->timed_against;
+    if (row.notes[kOtherNetwork] && !cell->config.timed_against.empty())
+      return cell->config.timed_against;
   }
-  return row.first->network;
+  return row.first->config.network;
 }
 
 // Whether a row's speedup is over the exact step that a stock one was held against.
 bool same_exact_step(const Row& row, const Row& stock) {
-  return exact_network(row) == stock.first->network && row.first->dataset == stock.first->dataset &&
-         std::ranges::all_of(kStepSettings, [&](const char* setting) {
-           return setting_of(row.first->settings, setting) ==
-                  setting_of(stock.first->settings, setting);
-         });
+  const RunConfig &a = row.first->config, &b = stock.first->config;
+  return exact_network(row) == b.network && a.dataset == b.dataset &&
+         a.batch_size == b.batch_size && a.precision == b.precision && a.threads == b.threads &&
+         a.device == b.device && a.recipe.image_size == b.recipe.image_size &&
+         a.recipe.optimizer == b.recipe.optimizer;
 }
+
+// Whether LibTorch's own operators computed it.
+bool is_stock(const Row& row) { return row.first->config.operators == OperatorSet::kLibrary; }
 
 std::set<int64_t> hosts_of(const std::vector<const Run*>& runs) {
   std::set<int64_t> hosts;
@@ -41,7 +41,7 @@ std::set<int64_t> hosts_of(const std::vector<const Run*>& runs) {
 // (exact / method) / (exact / stock): two timings against the same exact step, each in processes of
 // its own.
 void RowSet::judge_stock(Row& row) const {
-  if (row.first->stock) {
+  if (is_stock(row)) {
     row.no_vs_stock = "it is the stock step itself";
     return;
   }
@@ -57,7 +57,7 @@ void RowSet::judge_stock(Row& row) const {
   }
   const auto hosts = hosts_of(runs);
   for (const auto& stock : rows_) {
-    if (!stock.first->stock || stock.speedup.n == 0 || !same_exact_step(row, stock)) continue;
+    if (!is_stock(stock) || stock.speedup.n == 0 || !same_exact_step(row, stock)) continue;
     const auto stock_runs = timings(stock);
     if (hosts.size() != 1 || hosts != hosts_of(stock_runs)) continue;
     const Ratio itself{stock.speedup.n, 1, 1.0, 1.0};

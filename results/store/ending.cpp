@@ -58,14 +58,15 @@ void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome
     execute(db,
             "INSERT OR REPLACE INTO layer_metric(run_id, layer, product, method, calls, "
             "exact_calls, macs_dense, macs_done, density) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            run_id, layer.layer, layer.product, layer.method, layer.calls, layer.exact_calls,
-            layer.macs_dense, layer.macs_done, layer.density);
+            run_id, layer.layer, std::string(name(layer.product)), layer.method, layer.calls,
+            layer.exact_calls, layer.macs_dense, layer.macs_done, layer.density);
   }
   for (const auto& variant : outcome.variants) {
     execute(db,
             "INSERT OR REPLACE INTO layer_variant(run_id, layer, product, plan, variant, calls) "
             "VALUES(?, ?, ?, ?, ?, ?)",
-            run_id, variant.layer, variant.product, variant.plan, variant.variant, variant.calls);
+            run_id, variant.layer, std::string(name(variant.product)), variant.plan,
+            variant.variant, variant.calls);
   }
   for (const auto& traffic : outcome.traffic) {
     execute(db,

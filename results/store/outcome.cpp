@@ -24,10 +24,10 @@ Outcome::Metric metric_of(const Json& event) {
           .number = to_number(value_or_null(event, "value"), value_or_null(event, "special"))};
 }
 
-Outcome::Layer layer_of(const Json& event) {
+LayerCount layer_of(const Json& event) {
   const Json density = value_or_null(event, "density");
   return {.layer = event.at("layer").get<std::string>(),
-          .product = event.at("product").get<std::string>(),
+          .product = parse_product(event.at("product").get<std::string>()),
           .method = event.at("method").get<std::string>(),
           .calls = integer_at(event, "calls"),
           .exact_calls = integer_at(event, "exact_calls"),
@@ -36,19 +36,19 @@ Outcome::Layer layer_of(const Json& event) {
           .density = density.is_number() ? std::optional(density.get<double>()) : std::nullopt};
 }
 
-Outcome::LayerVariant variant_of(const Json& event) {
+VariantCount variant_of(const Json& event) {
   return {.layer = event.at("layer").get<std::string>(),
-          .product = event.at("product").get<std::string>(),
+          .product = parse_product(event.at("product").get<std::string>()),
           .plan = event.at("plan").get<std::string>(),
           .variant = event.at("variant").get<std::string>(),
           .calls = integer_at(event, "calls")};
 }
 
-Outcome::LayerTraffic traffic_of(const Json& event) {
-  Outcome::LayerTraffic traffic{.layer = event.at("layer").get<std::string>(),
-                                .calls = integer_at(event, "calls"),
-                                .bytes = integer_at(event, "bytes"),
-                                .bytes_dense = integer_at(event, "bytes_dense")};
+TrafficCount traffic_of(const Json& event) {
+  TrafficCount traffic{.layer = event.at("layer").get<std::string>(),
+                       .calls = integer_at(event, "calls"),
+                       .bytes = integer_at(event, "bytes"),
+                       .bytes_dense = integer_at(event, "bytes_dense")};
   if (traffic.calls < 0 || traffic.bytes < 0 || traffic.bytes_dense < 0) {
     throw usage_error("not a count of bytes");
   }

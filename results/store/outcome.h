@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/params.h"
+#include "results/store/counts.h"
 #include "results/store/json_values.h"
 
 namespace approx {
@@ -22,19 +23,6 @@ struct Outcome {
     double epoch = 0;
     StoredNumber number;
   };
-  struct Layer {
-    std::string layer, product, method;
-    int64_t calls = 0, exact_calls = 0, macs_dense = 0, macs_done = 0;
-    std::optional<double> density;
-  };
-  struct LayerVariant {
-    std::string layer, product, plan, variant;
-    int64_t calls = 0;
-  };
-  struct LayerTraffic {
-    std::string layer;
-    int64_t calls = 0, bytes = 0, bytes_dense = 0;
-  };
   struct Block {
     int64_t pair = 0;
     std::string arm;
@@ -48,9 +36,9 @@ struct Outcome {
 
   std::optional<Json> start, final, error;
   std::vector<Metric> metrics;
-  std::vector<Layer> layers;
-  std::vector<LayerVariant> variants;
-  std::vector<LayerTraffic> traffic;
+  std::vector<LayerCount> layers;
+  std::vector<VariantCount> variants;
+  std::vector<TrafficCount> traffic;
   std::vector<Block> blocks;
   std::vector<int64_t> step_ns;
   std::vector<std::string> taint;

@@ -217,5 +217,18 @@ TEST(ItemKind, IsReadFromWhatTheFileHas) {
   EXPECT_NE(item_message("[study]\nparams = {}\n").find("name is missing"), std::string::npos);
 }
 
+TEST(Definition, SaysWhatReportsDecideBy) {
+  const auto of = [](const char* words) { return Definition(words).measure; };
+  EXPECT_EQ(of("final"), Measure::kFinal);
+  EXPECT_EQ(of("best on validation"), Measure::kBest);
+  EXPECT_EQ(of("of the approximated layers"), Measure::kOfApproximatedLayers);
+  EXPECT_EQ(of("dense"), Measure::kDense);
+  EXPECT_EQ(of("approximated"), Measure::kApproximated);
+  for (const char* words : {"", "finally", "the best", "dense over approximated"}) {
+    EXPECT_EQ(of(words), Measure::kAsDescribed) << words;
+    EXPECT_EQ(Definition(words).text, words);
+  }
+}
+
 }  // namespace
 }  // namespace approx

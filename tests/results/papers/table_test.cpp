@@ -425,7 +425,7 @@ TEST_F(PaperReport, ACountMayBeOfTheApproximatedLayersAlone) {
   auto experiment = item(1);
   ReportedValue whole, part;
   whole.quantity = part.quantity = PaperQuantity::kComputeReduction;
-  part.definition = "of the approximated layers";
+  part.definition = Definition("of the approximated layers");
   experiment.paper.values = {whole, part};
   RunStore store(path_, RunStore::Mode::kWrite);
   store.add_experiment(experiment, "sweep");
@@ -593,8 +593,8 @@ TEST_F(PaperReport, WithoutABenchmarkAKernelItemIsNotRun) {
   ReportedValue time, skipped;
   time.quantity = skipped.quantity = PaperQuantity::kTime;
   time.unit = skipped.unit = "ms";
-  time.definition = "dense";
-  skipped.definition = "transposes";
+  time.definition = Definition("dense");
+  skipped.definition = Definition("transposes");
   skipped.not_run = "ours has none";
   time.hardware = skipped.hardware = "Titan Xp";
   time.paper = skipped.paper = {{{"0.5", 0.5}}};
@@ -983,7 +983,7 @@ TEST_F(PaperReport, RowsOfATunedExperimentAreComparedAtTheirOwnRates) {
   EXPECT_EQ(loss(), 6);
   // The trials themselves are shown where they are asked for, and nowhere else.
   const RowSet all(Snapshot(path_), ReportOptions{});
-  for (const auto& row : all.rows()) EXPECT_NE(row.first->seed, 100);
+  for (const auto& row : all.rows()) EXPECT_NE(row.first->config.seed, 100);
   EXPECT_FALSE(RowSet(Snapshot(path_), {.experiment = trials.id}).rows().empty());
 }
 
@@ -1127,7 +1127,7 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
   // What the paper prints stands below: the study has columns of its own.
   ReportedValue value;
   value.quantity = PaperQuantity::kError;
-  value.definition = "of 10 of 100";
+  value.definition = Definition("of 10 of 100");
   value.basis = Basis::kCount;
   value.paper = {{{"0.5", 0.5}}, {{"", std::nullopt}}, {{"0.25", 0.25}}};
   experiment.paper.labels = {"crs", "top-k", "bernoulli"};

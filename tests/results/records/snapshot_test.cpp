@@ -99,6 +99,25 @@ TEST_F(SnapshotTest, AnItemOfAPaperIsOfOneMoment) {
   EXPECT_NE(texts([] {}), quiet) << "the store was not written";
 }
 
+// A damaged configuration is the store's fault, and only of those who read that cell.
+TEST_F(SnapshotTest, AnUnreadableConfigurationIsNamed) {
+  fill(1, 0.9);
+  SQLite::Database(path_, SQLite::OPEN_READWRITE)
+      .exec("UPDATE cell SET config = '{\"epoch\": 1}' WHERE cell_id = 2");
+  const Snapshot snapshot(path_);
+  const auto& registry = Registry<Report>::instance();
+  try {
+    registry.find("table").make(snapshot, options_);
+    ADD_FAILURE() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDatabase);
+    const std::string what = error.what();
+    EXPECT_NE(what.find(path_), std::string::npos) << what;
+    EXPECT_NE(what.find("configuration of cell 2"), std::string::npos) << what;
+  }
+  EXPECT_NO_THROW(registry.find("kernels").make(snapshot, options_));
+}
+
 TEST_F(SnapshotTest, WithoutAStoreNothingWasMeasured) {
   EXPECT_THROW(Snapshot{path_}, Error);
   const auto snapshot = Snapshot::or_empty(path_);

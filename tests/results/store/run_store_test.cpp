@@ -228,6 +228,27 @@ TEST_F(StoreTest, MalformedCountsOfBytesAreLeftOutAndCounted) {
             (std::vector<std::string>{"conv2", "conv3"}));
 }
 
+TEST_F(StoreTest, CountsOfWhatIsNoProductAreLeftOut) {
+  auto store = with({planned("zero", 0)});
+  const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+  const auto counts = [](const char* event, const char* product) {
+    return Json{{"event", event},  {"layer", "conv1"}, {"product", product}, {"method", "zero"},
+                {"plan", "Dense"}, {"variant", "v"},   {"calls", 4},         {"exact_calls", 0},
+                {"macs_dense", 9}, {"macs_done", 0}};
+  };
+  auto events = accuracy_events({0.5});
+  for (const auto& [event, product] :
+       {std::pair("layer", "forward"), std::pair("layer", "sideways"),
+        std::pair("variant", "data_gradient"), std::pair("variant", "")}) {
+    events.push_back(counts(event, product));
+  }
+  store.finish(*id, events, {});
+  EXPECT_EQ(store.status("accuracy/zero/0").error, "2 malformed events were left out");
+  EXPECT_EQ(
+      query(path_, "SELECT product FROM layer_metric UNION ALL SELECT product FROM layer_variant"),
+      (std::vector<std::string>{"forward", "data_gradient"}));
+}
+
 TEST_F(StoreTest, TextThatIsNotUtf8IsStoredReplaced) {
   auto store = with({planned("zero", 0)});
   auto environment = environment_of();
