@@ -79,13 +79,18 @@ TEST_F(SnapshotTest, APageIsOfOneMoment) {
 TEST_F(SnapshotTest, AnItemOfAPaperIsOfOneMoment) {
   fs::copy_file(APPROX_SOURCE_DIR "/results/measured/several-machines/study.db", path_);
   fs::permissions(path_, fs::perms::owner_write, fs::perm_options::add);
+  Catalogue catalogue = test_catalogue();
+  for (auto& method : catalogue.methods) {
+    if (method.name == "topk_position") method.params.push_back({"factor", 1.0, "", 0.0, 1.0});
+  }
+  const ReportOptions options{.catalogue = &catalogue};
   const auto texts = [&](const auto& between) {
     const int64_t before = snapshots_opened();
     const Snapshot snapshot(path_);
-    const auto item = paper_item(
-        snapshot, APPROX_SOURCE_DIR "/experiments/open/fresh_statistics.toml", "reduced", options_);
+    const auto item = paper_item(snapshot, APPROX_SOURCE_DIR "/experiments/wang2019/figure6.toml",
+                                 "reduced", options);
     between();
-    const auto drawing = paper_drawing(snapshot, item, options_);
+    const auto drawing = paper_drawing(snapshot, item, options);
     EXPECT_EQ(snapshots_opened() - before, 1);
     return render(item.table, "csv") + render(drawing.table, "csv");
   };
