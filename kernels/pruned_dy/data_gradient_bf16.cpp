@@ -2,36 +2,22 @@
 //
 //   dX[n, i - padding + r, j - padding + s, :] += dY[n, i, j, co] W[co, r, s, :]
 //
-// `vdpbf16ps` multiplies pairs of neighbours, so two entries of a pixel go together: their values
-// are broadcast as one pair, and their rows of weights are interleaved on the way from the cache by
-// vpunpck, which takes no time of the products. Two loads, two vpunpck and two products make 64
-// multiply-adds, where dense loops make 64 with two loads and two products. Sums stay in float
-// until the end; weights are packed in the order in which vpunpck puts sums right.
+// Two entries of a pixel go together (kernels/pruned_dy/bf16_pairs.h). Two loads, two vpunpck and
+// two products make 64 multiply-adds, where dense loops make 64 with two loads and two products.
+// Sums stay in float until the end.
 #include <hwy/highway.h>
 
 #include "kernels/pruned_dy/pruned_dy.h"
 
 #if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL
-#include <hwy/aligned_allocator.h>
-#include <immintrin.h>
-
 #include <algorithm>
-#include <bit>
-#include <memory>
-#include <mutex>
 #include <type_traits>
-#include <utility>
 #include <vector>
+
+#include "kernels/pruned_dy/bf16_pairs.h"
 
 namespace approx {
 namespace {
-
-constexpr int64_t kPart = 32;  // numbers in a vector
-
-bool has_bf16_products() {
-  return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0 &&
-         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
-}
 
 // Whole vectors of input channels. Nothing pays off below 32 of them: lists and sums take longer
 // than the exact product.
@@ -42,17 +28,6 @@ bool pair_rows_fit(const Problem& p) {
          g.padding.w < p.kw && g.padding.h < p.kh && p.n * p.ho * p.wo > 0;
 }
 
-template <typename T>
-using Aligned = hwy::AlignedFreeUniquePtr<T[]>;
-
-template <typename T>
-Aligned<T> allocate(int64_t count) {
-  return hwy::AllocateAligned<T>(static_cast<size_t>(count));
-}
-
-// Places count in units of so many numbers, so that 16 bits reach any weight of a block.
-constexpr int64_t kUnit = 4;
-
 // The entries of some pixels by twos, a list for each block of output channels in the order of the
 // pixels. A pair holds two entries of one pixel; an odd entry goes with a zero.
 class PixelPairs {
@@ -60,8 +35,8 @@ class PixelPairs {
   PixelPairs(int64_t pixels, int64_t channels, int64_t block)
       : pixels_(pixels),
         room_((pixels * (block + 1) + 2 * kPart) / 2 * 2),  // the last store may run over
-        values_(allocate<uint16_t>((channels + block - 1) / block * room_)),
-        places_(allocate<uint16_t>((channels + block - 1) / block * room_)),
+        values_(allocate_numbers<uint16_t>((channels + block - 1) / block * room_)),
+        places_(allocate_numbers<uint16_t>((channels + block - 1) / block * room_)),
         begin_(static_cast<size_t>((channels + block - 1) / block * (pixels + 1))) {}
 
   uint16_t* values(int64_t b) { return values_.get() + b * room_; }
@@ -72,7 +47,7 @@ class PixelPairs {
 
  private:
   int64_t pixels_, room_;
-  Aligned<uint16_t> values_, places_;
+  AlignedNumbers<uint16_t> values_, places_;
   std::vector<int32_t> begin_;
 };
 
@@ -85,28 +60,7 @@ struct PairRow {
 // What one thread needs for a group of images.
 struct GroupMemory {
   PixelPairs pairs;
-  Aligned<float> sums;
-};
-
-// Memory of groups that have ended is given to later ones: new memory for each would cost as many
-// page faults as the group has pages.
-class GroupMemories {
- public:
-  std::unique_ptr<GroupMemory> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return nullptr;
-    auto memory = std::move(free_.back());
-    free_.pop_back();
-    return memory;
-  }
-  void give_back(std::unique_ptr<GroupMemory> memory) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(memory));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<GroupMemory>> free_;
+  AlignedNumbers<float> sums;
 };
 
 // Input channels [first, first + vectors * kPart).
@@ -117,29 +71,8 @@ struct InputBlock {
 
 }  // namespace
 
-HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bf16,popcnt")
+HWY_PUSH_ATTRIBUTES(APPROX_PAIRS_TARGET)
 namespace {
-
-#define APPROX_INLINE __attribute__((always_inline))
-
-template <int kCount, typename Body>
-APPROX_INLINE inline void unrolled_pairs(Body body) {
-  [&]<int... i>(std::integer_sequence<int, i...>) APPROX_INLINE {
-    (body(std::integral_constant<int, i>()), ...);
-  }
-  (std::make_integer_sequence<int, kCount>());
-}
-
-// Where the numbers of a vector must stand so that sums of vpunpcklwd are those of the first
-// sixteen, in their order, and sums of vpunpckhwd those of the others.
-APPROX_INLINE inline __m512i packed_order() {
-  alignas(64) uint16_t order[kPart];
-  for (int c = 0; c < kPart / 2; ++c) {
-    order[c / 4 * 8 + c % 4] = static_cast<uint16_t>(c);
-    order[c / 4 * 8 + 4 + c % 4] = static_cast<uint16_t>(kPart / 2 + c);
-  }
-  return _mm512_load_si512(order);
-}
 
 // Adds what one row of dY gives to kRows rows of sums through as many rows of the kernel; the
 // window of sums moves with the pixels as in kernels/entry_rows-inl.h. Sums of the window of pixel
@@ -178,21 +111,14 @@ __attribute__((noinline)) void add_pairs(const PairRow& pairs, int64_t count,
       const uint32_t place = next_place;
       next_place = pairs.place[e + 1];
       const __m512i value = _mm512_set1_epi32(static_cast<int>(pairs.value[e]));
-      const uint16_t* one = weights + (place & 0xFFFF) * kUnit;
-      const uint16_t* other = weights + (place >> 16) * kUnit;
+      const uint16_t* one = weights + (place & 0xFFFF) * kPlaceUnit;
+      const uint16_t* other = weights + (place >> 16) * kPlaceUnit;
       unrolled_pairs<kRows>([&](auto r) APPROX_INLINE {
         unrolled_pairs<kTaps>([&](auto k) APPROX_INLINE {
           if constexpr (k >= first && k < last) {
             unrolled_pairs<kVectors>([&](auto v) APPROX_INLINE {
               constexpr int64_t at = ((r * kTaps + k) * kVectors + v) * kPart;
-              __m512i a = _mm512_load_si512(one + at), b = _mm512_load_si512(other + at);
-              // Otherwise the compiler reads both anew for the second product.
-              asm("" : "+v"(a), "+v"(b));
-              auto& own = sum[r][(k + phase * kStride) % kTaps][v];
-              own[0] =
-                  _mm512_dpbf16_ps(own[0], (__m512bh)value, (__m512bh)_mm512_unpacklo_epi16(a, b));
-              own[1] =
-                  _mm512_dpbf16_ps(own[1], (__m512bh)value, (__m512bh)_mm512_unpackhi_epi16(a, b));
+              add_pair(value, one + at, other + at, sum[r][(k + phase * kStride) % kTaps][v]);
             });
           }
         });
@@ -261,28 +187,15 @@ AddPairs add_pairs_of(const Problem& p, int64_t rows, int64_t vectors) {
 // returns where the next pixel's begin. Numbers whose magnitude is zero are no entries.
 APPROX_INLINE inline int64_t compact_pairs(const uint16_t* from, int64_t channels, int64_t step,
                                            uint16_t* value, uint16_t* place, int64_t at) {
-  alignas(64) static constexpr auto kLanes = [] {
-    struct {
-      uint16_t lane[kPart];
-    } all{};
-    for (int i = 0; i < kPart; ++i) all.lane[i] = static_cast<uint16_t>(i);
-    return all;
-  }();
-  const __m512i lanes = _mm512_load_si512(kLanes.lane), magnitude = _mm512_set1_epi16(0x7FFF);
-  const __m512i by = _mm512_set1_epi16(static_cast<int16_t>(step));
   const __m512i next = _mm512_set1_epi16(static_cast<int16_t>(step * kPart));
-  __m512i first = _mm512_setzero_si512();
+  __m512i places =
+      _mm512_mullo_epi16(lane_numbers(), _mm512_set1_epi16(static_cast<int16_t>(step)));
   for (int64_t c = 0; c < channels; c += kPart) {
     const int64_t left = channels - c;
     const __mmask32 inside = left >= kPart ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
     const __m512i v = _mm512_maskz_loadu_epi16(inside, from + c);
-    const __mmask32 kept = _mm512_test_epi16_mask(v, magnitude);
-    // vpcompressw takes five cycles: the lanes are compressed once, and permute both.
-    const __m512i order = _mm512_maskz_compress_epi16(kept, lanes);
-    _mm512_storeu_si512(value + at, _mm512_permutexvar_epi16(order, v));
-    _mm512_storeu_si512(place + at, _mm512_add_epi16(first, _mm512_mullo_epi16(order, by)));
-    at += std::popcount(static_cast<uint32_t>(kept));
-    first = _mm512_add_epi16(first, next);
+    at += store_entries(v, places, value + at, place + at);
+    places = _mm512_add_epi16(places, next);
   }
   value[at] = 0;
   place[at] = static_cast<uint16_t>(channels * step);  // a row of zeros: not of weights, 0 * inf
@@ -293,8 +206,7 @@ APPROX_INLINE inline int64_t compact_pairs(const uint16_t* from, int64_t channel
 void round_pixels(const float* sums, int64_t pixels, int64_t width, uint16_t* out, int64_t step) {
   for (int64_t pixel = 0; pixel < pixels; ++pixel, sums += width, out += step) {
     for (int64_t c = 0; c < width; c += kPart) {
-      const __m512 low = _mm512_load_ps(sums + c), high = _mm512_load_ps(sums + c + kPart / 2);
-      _mm512_storeu_si512(out + c, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+      store_rounded(_mm512_load_ps(sums + c), _mm512_load_ps(sums + c + kPart / 2), out + c);
     }
   }
 }
@@ -328,23 +240,21 @@ class PairsDataGradient {
   }
 
   void compute(const Team& team) const {
-    const auto weights = allocate<uint16_t>((p_.co + blocks_) * p_.kh * p_.kw * p_.ci);
+    const auto weights = allocate_numbers<uint16_t>((p_.co + blocks_) * p_.kh * p_.kw * p_.ci);
     team.share(blocks_, [&](int64_t block) { pack_weights(block, weights.get()); });
-    GroupMemories memories;
+    MemoryPool<GroupMemory> memories;
     team.share((p_.n + images_ - 1) / images_, [&](int64_t group) {
       const int64_t first = group * images_;
-      auto memory = memories.take();
-      if (memory == nullptr) memory = new_memory();
-      add_images(first, std::min(images_, p_.n - first), weights.get(), *memory);
+      GroupMemory memory = memories.take([&] { return new_memory(); });
+      add_images(first, std::min(images_, p_.n - first), weights.get(), memory);
       memories.give_back(std::move(memory));
     });
   }
 
  private:
-  std::unique_ptr<GroupMemory> new_memory() const {
+  GroupMemory new_memory() const {
     const int64_t sums = images_ * sum_rows_ * sum_columns_ * inputs_.front().width();
-    return std::make_unique<GroupMemory>(PixelPairs(images_ * p_.ho * p_.wo, p_.co, block_),
-                                         allocate<float>(sums));
+    return {PixelPairs(images_ * p_.ho * p_.wo, p_.co, block_), allocate_numbers<float>(sums)};
   }
 
   int64_t channels_of(int64_t block) const { return std::min(block_, p_.co - block * block_); }
@@ -399,12 +309,12 @@ class PairsDataGradient {
   void add_images(int64_t first, int64_t count, const uint16_t* weights,
                   GroupMemory& memory) const {
     const int64_t pixels = count * p_.ho * p_.wo;
-    int64_t step = weights_of_channel(inputs_.front()) / kUnit;
+    int64_t step = weights_of_channel(inputs_.front()) / kPlaceUnit;
     list(first * p_.ho * p_.wo, pixels, step, memory.pairs);
     float* const sums = memory.sums.get();
     for (const auto& input : inputs_) {
       // The last blocks of input channels may have fewer vectors than the first.
-      const int64_t own = weights_of_channel(input) / kUnit;
+      const int64_t own = weights_of_channel(input) / kPlaceUnit;
       if (own != step) change_step(memory.pairs, pixels, step, own);
       step = own;
       std::fill_n(sums, count * sum_rows_ * sum_columns_ * input.width(), 0.0f);

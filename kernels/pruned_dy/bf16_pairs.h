@@ -1,0 +1,141 @@
+// Pairs of entries in bfloat16, for gradients on processors with AVX512_BF16.
+//
+// `vdpbf16ps` multiplies pairs of neighbours. Two entries go together: their values are broadcast
+// as one pair, and their rows are interleaved on the way from the cache by vpunpck, which takes no
+// time of the products. Rows are packed in the order in which vpunpck puts sums right.
+//
+// Only for files that are compiled under HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL.
+#pragma once
+
+#include <hwy/aligned_allocator.h>
+#include <hwy/highway.h>
+#include <immintrin.h>
+
+#include <bit>
+#include <cstdint>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#define APPROX_INLINE __attribute__((always_inline))
+#define APPROX_PAIRS_TARGET \
+  "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bf16,popcnt"
+
+namespace approx {
+
+constexpr int64_t kPart = 32;  // numbers of bfloat16 in a vector
+
+// A place tells where the row of an entry begins, in units of so many numbers: 16 bits then reach
+// any row of a block.
+constexpr int64_t kPlaceUnit = 4;
+
+// Whether the processor has all that APPROX_PAIRS_TARGET names.
+inline bool has_bf16_products() {
+  return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0 &&
+         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+}
+
+template <typename T>
+using AlignedNumbers = hwy::AlignedFreeUniquePtr<T[]>;
+
+// (Highway allocates no empty memory.)
+template <typename T>
+AlignedNumbers<T> allocate_numbers(int64_t count) {
+  return hwy::AllocateAligned<T>(static_cast<size_t>(count > 0 ? count : 1));
+}
+
+// Gives the memory of work that has ended to later work, on any thread: new memory each time would
+// cost as many page faults as it has pages.
+template <typename Memory>
+class MemoryPool {
+ public:
+  // Memory that was given back, otherwise what `make` returns.
+  template <typename Make>
+  Memory take(const Make& make) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        Memory memory = std::move(free_.back());
+        free_.pop_back();
+        return memory;
+      }
+    }
+    return make();
+  }
+  void give_back(Memory memory) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(memory));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Memory> free_;
+};
+
+// The numbers of the lanes of a vector.
+struct LaneNumbers {
+  alignas(64) uint16_t lane[kPart] = {};
+  constexpr LaneNumbers() {
+    for (int i = 0; i < kPart; ++i) lane[i] = static_cast<uint16_t>(i);
+  }
+};
+inline constexpr LaneNumbers kLaneNumbers;
+
+}  // namespace approx
+
+HWY_PUSH_ATTRIBUTES(APPROX_PAIRS_TARGET)
+namespace approx {
+
+// Calls `body` with 0, 1, ... kCount - 1 as constants.
+template <int kCount, typename Body>
+APPROX_INLINE inline void unrolled_pairs(Body body) {
+  [&]<int... i>(std::integer_sequence<int, i...>) APPROX_INLINE {
+    (body(std::integral_constant<int, i>()), ...);
+  }
+  (std::make_integer_sequence<int, kCount>());
+}
+
+APPROX_INLINE inline __m512i lane_numbers() { return _mm512_load_si512(kLaneNumbers.lane); }
+
+// Where the numbers of a vector must stand so that sums of vpunpcklwd are those of the first
+// sixteen, in their order, and sums of vpunpckhwd those of the others.
+APPROX_INLINE inline __m512i packed_order() {
+  alignas(64) uint16_t order[kPart];
+  for (int c = 0; c < kPart / 2; ++c) {
+    order[c / 4 * 8 + c % 4] = static_cast<uint16_t>(c);
+    order[c / 4 * 8 + 4 + c % 4] = static_cast<uint16_t>(kPart / 2 + c);
+  }
+  return _mm512_load_si512(order);
+}
+
+// sum[0] and sum[1] += the pair `value` times a vector of each of the rows `one` and `other`, both
+// in packed_order: the first sixteen numbers and the others.
+APPROX_INLINE inline void add_pair(__m512i value, const uint16_t* one, const uint16_t* other,
+                                   __m512 (&sum)[2]) {
+  __m512i a = _mm512_load_si512(one), b = _mm512_load_si512(other);
+  // Otherwise the compiler reads both anew for the second product.
+  asm("" : "+v"(a), "+v"(b));
+  sum[0] = _mm512_dpbf16_ps(sum[0], (__m512bh)value, (__m512bh)_mm512_unpacklo_epi16(a, b));
+  sum[1] = _mm512_dpbf16_ps(sum[1], (__m512bh)value, (__m512bh)_mm512_unpackhi_epi16(a, b));
+}
+
+// Stores side by side the numbers of `v` whose magnitude is not zero, and the places that belong to
+// them; returns how many. A NaN is stored, -0 is not. Writes a whole vector to either.
+APPROX_INLINE inline int64_t store_entries(__m512i v, __m512i places, uint16_t* value,
+                                           uint16_t* place) {
+  const __mmask32 kept = _mm512_test_epi16_mask(v, _mm512_set1_epi16(0x7FFF));
+  // vpcompressw takes five cycles: the lanes are compressed once, and permute both.
+  const __m512i order = _mm512_maskz_compress_epi16(kept, lane_numbers());
+  _mm512_storeu_si512(value, _mm512_permutexvar_epi16(order, v));
+  _mm512_storeu_si512(place, _mm512_permutexvar_epi16(order, places));
+  return std::popcount(static_cast<uint32_t>(kept));
+}
+
+// Writes a vector of sums, rounded.
+APPROX_INLINE inline void store_rounded(__m512 low, __m512 high, uint16_t* to) {
+  _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+}
+
+}  // namespace approx
+HWY_POP_ATTRIBUTES
