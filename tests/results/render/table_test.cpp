@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "tests/results/filled_store.h"
 
 namespace approx {
 namespace {
@@ -160,6 +162,38 @@ TEST(TableTextTest, AnUnknownFormatIsRefused) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean \"tex\""), std::string::npos);
   }
+}
+
+TEST(TableTest, CsvQuotesAndJsonKeepsWhatItCanHold) {
+  Table table;
+  table.columns = {"text", "big", "value"};
+  table.rows = {{"a,\"b\"\n", int64_t{1} << 60, std::numeric_limits<double>::quiet_NaN()},
+                {Field(), int64_t{-3}, -std::numeric_limits<double>::infinity()}};
+  EXPECT_EQ(render(table, "csv"),
+            "text,big,value\n\"a,\"\"b\"\"\n\",1152921504606846976,nan\n,-3,-inf\n");
+  EXPECT_EQ(render(table, "jsonl"),
+            "{\"text\":\"a,\\\"b\\\"\\n\",\"big\":\"1152921504606846976\",\"value\":null,"
+            "\"special\":{\"value\":\"nan\"}}\n"
+            "{\"text\":null,\"big\":-3,\"value\":null,\"special\":{\"value\":\"-inf\"}}\n");
+  EXPECT_THROW(render(table, "xml"), Error);
+}
+
+TEST(TableTest, MarkdownEscapesAndPadsByCharacters) {
+  Table table;
+  table.text_columns = {"µ", "b"};
+  table.text_rows = {{"a|b", "é"}};
+  EXPECT_EQ(render(table, "md"), "| µ    | b   |\n|------|-----|\n| a\\|b | é   |\n");
+}
+
+TEST(TableTest, FilesAppearWholeOrNotAtAll) {
+  TemporaryFolder folder;
+  write_file(folder / "out.csv", "x\n");
+  EXPECT_EQ(file_bytes(folder / "out.csv"), "x\n");
+  EXPECT_THROW(write_file(folder / "none/out.csv", "x"), Error);
+  std::filesystem::create_directory(folder / "taken");
+  EXPECT_THROW(write_file(folder / "taken", "x"), Error);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 2)
+      << "nothing unfinished is left";
 }
 
 }  // namespace

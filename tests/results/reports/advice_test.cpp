@@ -1,0 +1,315 @@
+// Whether a method is worth using, and what decides it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "results/stats/stats.h"
+#include "results/store/database.h"
+#include "tests/results/reports/report_test.h"
+
+namespace approx {
+namespace {
+
+// A margin that is a share of the error would be below 0 where more than everything was right.
+TEST_F(ReportTest, AnAccuracyThatIsNoShareIsDamage) {
+  fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.5})});
+  for (const char* value : {"1e30", "1.5", "-0.5"}) {
+    SQLite::Database(path_, SQLite::OPEN_READWRITE)
+        .exec(fmt::format("UPDATE metric SET value = {}", value));
+    try {
+      made("advice", path_);
+      ADD_FAILURE() << value;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kDatabase) << error.what();
+    }
+  }
+  SQLite::Database(path_, SQLite::OPEN_READWRITE).exec("UPDATE metric SET value = 1");
+  EXPECT_EQ(made("advice", path_).rows.size(), 1U);
+}
+
+// Processes of two machines differ by what the machines do, which no interval over them has.
+TEST_F(ReportTest, ASpeedOfTwoMachinesHasNoVerdict) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+    runs.push_back(timing("zero", 2000, seed));
+    if (seed % 2 == 0) runs.back().environment = environment_of("fast");
+  }
+  runs.push_back(accuracy("dense", 0, {0.8}));
+  fill(runs);
+  EXPECT_THAT(std::get<std::string>(at(made("advice", path_), "zero", "reason")),
+              testing::HasSubstr("its speed was timed on 2 machines"));
+}
+
+// The pairs that decide whether exact training of the same time is better are marked like others.
+TEST_F(ReportTest, AdviceSaysWhereItsPairsAreFrom) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(accuracy("dense", seed, {0.5, 0.8}));
+    runs.push_back(accuracy("zero", seed, {0.5, 0.8}));
+    runs.back().environment = environment_of("fast");
+  }
+  for (int64_t seed = 0; seed < 2; ++seed) runs.push_back(timing("zero", 2000, seed));
+  fill(runs);
+  const Table table = made("advice", path_);
+  EXPECT_EQ(count(table, "zero", "iso_time_n"), 6);
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("pairs of different machines"),
+            std::string::npos);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "machine")), "2 machines");
+  EXPECT_NE(render(table, "md").find("in some pairs the dense run was made on another machine"),
+            std::string::npos);
+}
+
+// Dense and zero for four epochs, evaluated after each, and zero timed at `speedup` times as fast.
+// Zero ends a tenth of a point below dense, give or take a hundredth; `dense_at_two`: how far below
+// its own end dense is after two epochs.
+class WorthTest : public ReportTest {
+ protected:
+  struct Case {
+    int64_t seeds = 6, processes = kProcessesForAVerdict;
+    double dense_at_two = 0.05, loss = 0.001, speedup = 2;
+    RateSchedule rate = RateSchedule::kConstant;
+  };
+
+  void fill_case(const Case& given) {
+    std::vector<Ran> runs;
+    for (int64_t seed = 0; seed < given.seeds; ++seed) {
+      const double end = 0.9 + 0.001 * static_cast<double>(seed);
+      const double ours = end - given.loss + 0.0002 * static_cast<double>(seed % 2);
+      runs.push_back(accuracy("dense", seed, {0.6, end - given.dense_at_two, end - 0.0004, end}));
+      runs.push_back(accuracy("zero", seed, {0.5, 0.6, 0.7, ours}));
+    }
+    for (int64_t seed = 0; seed < given.processes; ++seed) {
+      runs.push_back(timing("zero", static_cast<int64_t>(1000 * given.speedup), seed, 0));
+    }
+    for (auto& run : runs) {
+      run.plan.config.recipe.epochs = 4;
+      run.plan.config.recipe.lr_schedule = given.rate;
+    }
+    std::filesystem::remove(path_);
+    fill(runs);
+  }
+
+  // "yes, by speed, loss, same time".
+  std::string worth(const Case& given, const ReportOptions& options = {}) {
+    fill_case(given);
+    const Table table = made("advice", path_, options);
+    return std::get<std::string>(at(table, "zero", "worth")) + ", by " +
+           std::get<std::string>(at(table, "zero", "decided_by"));
+  }
+};
+
+TEST_F(WorthTest, YesNeedsThreeThings) {
+  EXPECT_EQ(worth({}), "yes, by speed, loss, same time");
+  const Table table = made("advice", path_);
+  EXPECT_NEAR(real(table, "zero", "iso_time_pp"), -5 + 0.1 - 0.01, 1e-9);
+  EXPECT_EQ(count(table, "zero", "iso_time_n"), 6);
+  EXPECT_NEAR(real(table, "zero", "iso_time_epochs"), 2, 0.01);
+  // A tenth of an error of 9.75 %.
+  EXPECT_NEAR(real(table, "zero", "margin_pp"), 0.975, 1e-9);
+
+  EXPECT_EQ(worth({.loss = 0.03}), "no, by loss");
+  EXPECT_EQ(worth({.speedup = 0.9}), "no, by speed");
+  EXPECT_EQ(worth({}, {.margin = 0.05}), "no, by loss") << "a margin of points";
+  EXPECT_EQ(worth({}, {.margin = Margin::of_error(0.005)}), "no, by loss");
+}
+
+// Exact training that stops when the method is done is the method to beat.
+TEST_F(WorthTest, AnExactTrainingOfTheSameTimeDecides) {
+  EXPECT_EQ(worth({.dense_at_two = 0}), "no, by same time");
+  // How long the method surely takes few processes do not know.
+  EXPECT_EQ(worth({.processes = 9, .dense_at_two = 0}), "undecided, by speed, same time");
+  EXPECT_EQ(worth({.dense_at_two = 0.0009}), "undecided, by same time");
+  // Two and a half epochs fit: the evaluation after three counts, which gives dense the more time,
+  // so that it is not beaten by it and does not beat by it either.
+  EXPECT_EQ(worth({.speedup = 1.6}), "undecided, by same time");
+  EXPECT_THAT(std::get<std::string>(at(made("advice", path_), "zero", "reason")),
+              testing::HasSubstr("whose 3.00 epochs may be longer"));
+  EXPECT_NEAR(real(made("advice", path_), "zero", "iso_time_pp"), -0.04 + 0.1 - 0.01, 1e-9);
+  // Half of a decaying learning rate is no training of half the time.
+  EXPECT_EQ(worth({.rate = RateSchedule::kCosine}), "undecided, by same time");
+  EXPECT_EQ(std::get<std::string>(at(made("advice", path_), "zero", "reason")),
+            "no exact training of the same time (sweep --controls iso-time)");
+}
+
+TEST_F(WorthTest, FiveSeedsAreTooFewForAnyWord) {
+  EXPECT_EQ(worth({.seeds = 5}), "undecided, by loss, same time");
+  EXPECT_EQ(worth({.seeds = 5, .loss = 0.03}), "undecided, by loss, same time");
+}
+
+// The target is dense's median less half a point; after two epochs dense is five below it.
+TEST_F(WorthTest, TimeToTargetStandsBesideIt) {
+  fill_case({});
+  const Table table = made("advice", path_);
+  EXPECT_EQ(count(table, "zero", "target_runs"), 6);
+  EXPECT_GT(count(table, "zero", "target_reached"), 0);
+  EXPECT_EQ(count(table, "zero", "iso_time_runs"), 6);
+  EXPECT_EQ(count(table, "zero", "iso_time_reached"), 0);
+  fill_case({.dense_at_two = 0});
+  EXPECT_GT(count(made("advice", path_), "zero", "iso_time_reached"), 0);
+}
+
+TEST(MarginTest, IsInPointsOrAShareOfTheDenseError) {
+  EXPECT_EQ(parse_margin("0.5")->points(30), 0.5);
+  EXPECT_EQ(parse_margin(" 2 pp")->text(), "2 points");
+  EXPECT_EQ(parse_margin("10%")->points(30), 3);
+  EXPECT_EQ(parse_margin("10 %")->text(), "10 % of the dense error");
+  for (const char* wrong : {"", "x", "0", "-1", "101", "0%", "nan", "1%%", "5pp%", "inf"}) {
+    EXPECT_FALSE(parse_margin(wrong)) << wrong;
+  }
+}
+
+TEST_F(ReportTest, AdviceRestsOnTenProcesses) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(accuracy("dense", seed, {0.9}));
+    runs.push_back(accuracy("zero", seed, {0.9}));
+  }
+  for (int64_t seed = 0; seed < 9; ++seed) runs.push_back(timing("zero", 1200, seed));
+  fill(runs);
+  const Table table = made("advice", path_);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "worth")), "undecided");
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "reason"))
+                .find("its speed was timed in 9 processes, a verdict needs 10"),
+            0u);
+}
+
+// A tenth of an error that nobody measured is no number.
+TEST_F(ReportTest, WhatWasTimedAloneHasNoMargin) {
+  fill({timing("zero", 2000)});
+  const Table table = made("advice", path_);
+  EXPECT_EQ(at(table, "zero", "margin_pp").index(), 0u);
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "reason")).find("not measured beside dense"),
+            std::string::npos);
+}
+
+// The exact training of the same time has as long as the method may take: what has less may show
+// that the method is worse, and not that it is better.
+TEST_F(ReportTest, TheControlHasAsLongAsTheMethodMayTake) {
+  std::vector<Ran> runs;
+  const auto add_control = [&](int64_t epochs, double last_epoch, double lead) {
+    for (int64_t seed = 0; seed < 6; ++seed) {
+      Ran run = accuracy("dense", seed, {0.8 + lead + 0.001 * static_cast<double>(seed)});
+      for (auto& event : run.events) {
+        if (event.contains("epoch")) {
+          event["epoch"] = static_cast<double>(epochs - 1) + last_epoch;
+        }
+      }
+      run.plan.config.recipe.epochs = epochs;
+      run.plan.config.recipe.last_epoch = last_epoch;
+      run.plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+      run.plan.config.recipe.eval_every = 1;
+      run.plan.method_label = "dense in the time of zero";
+      run.plan.key += fmt::format("-control-{}-{}", epochs, last_epoch);
+      runs.push_back(run);
+    }
+  };
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    for (const char* method : {"dense", "zero"}) {
+      Ran run = accuracy(method, seed, {0.8 + 0.001 * static_cast<double>(seed)});
+      run.plan.config.recipe.epochs = 4;
+      run.plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+      runs.push_back(run);
+    }
+  }
+  for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+    // From 1.25 down to about 1.235: 3.2 epochs fit, or up to 3.24.
+    runs.push_back(timing("zero", 1225 + 50 * (seed % 2), seed));
+    runs.back().plan.config.recipe.epochs = 4;
+    runs.back().plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+  }
+  const auto advice = [&] {
+    std::filesystem::remove(path_);
+    fill(runs);
+    return made("advice", path_);
+  };
+  const auto worth = [](const Table& table) {
+    return std::get<std::string>(at(table, "zero", "worth"));
+  };
+  add_control(4, 0.15, -0.04);  // more than a fiftieth of the training away
+  add_control(4, 0.33, 0.04);
+  EXPECT_EQ(count(advice(), "zero", "iso_time_n"), 0);
+  add_control(4, 0.2, -0.02);  // as long as the method takes by the estimate
+  Table table = advice();
+  EXPECT_NEAR(real(table, "zero", "iso_time_pp"), -2, 1e-9);
+  EXPECT_NEAR(real(table, "zero", "iso_time_trained"), 3.2, 1e-9);
+  EXPECT_NEAR(real(table, "zero", "iso_time_epochs"), 3.24, 0.015);
+  EXPECT_NEAR(real(table, "zero", "iso_time_p"), 2.0 / 64, 1e-9);
+  EXPECT_EQ(worth(table), "undecided");
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "reason")).find("which had 3.20 of the 3.2"),
+            std::string::npos);
+  add_control(4, 0.29, -0.01);
+  table = advice();
+  EXPECT_NEAR(real(table, "zero", "iso_time_trained"), 3.29, 1e-9);
+  EXPECT_EQ(worth(table), "yes");
+  add_control(4, 0.27, 0.01);  // of those that have enough the shortest
+  table = advice();
+  EXPECT_NEAR(real(table, "zero", "iso_time_trained"), 3.27, 1e-9);
+  EXPECT_EQ(worth(table), "undecided");
+  EXPECT_THAT(std::get<std::string>(at(table, "zero", "reason")),
+              testing::HasSubstr("whose 3.27 epochs may be longer"));
+  add_control(4, 0.14, 0.02);  // the method surely takes 3.148
+  table = advice();
+  EXPECT_EQ(worth(table), "no");
+  EXPECT_THAT(
+      std::get<std::string>(at(table, "zero", "reason")),
+      testing::HasSubstr("-2.00 ± 0.00 points ahead of dense in no more time, 3.14 epochs"));
+  // A control has the learning rate of the exact training, whichever the method was tuned to.
+  for (auto& run : runs) {
+    if (run.plan.method_label == "zero") run.plan.config.recipe.learning_rate = 0.7;
+  }
+  const auto tuned_advice = [&] {
+    std::filesystem::remove(path_);
+    fill(runs);
+    auto trials = experiment_of({runs.front().plan});
+    trials.id += ":tune";
+    RunStore(path_, Mode::kWrite).add_experiment(trials, "sweep --tune");
+    return made("advice", path_);
+  };
+  EXPECT_NEAR(real(tuned_advice(), "zero", "iso_time_trained"), 3.27, 1e-9);
+  for (auto& run : runs) {
+    if (run.plan.config.recipe.last_epoch == 0.27) run.plan.config.recipe.learning_rate = 0.7;
+  }
+  EXPECT_NEAR(real(tuned_advice(), "zero", "iso_time_trained"), 3.29, 1e-9);
+}
+
+// The control that a row is held against has all of its settings but those that are shortened.
+TEST_F(ReportTest, AControlOfOtherSettingsControlsNothing) {
+  std::vector<Ran> runs;
+  const auto control = [](int64_t seed, int64_t batch, double accuracy) {
+    Ran run = ReportTest::accuracy("dense", seed, {0.5, accuracy});
+    run.plan.config.recipe.epochs = 2;
+    run.plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+    run.plan.config.recipe.eval_every = 1;
+    run.plan.config.batch_size = batch;
+    run.plan.method_label = "dense in the time of zero";
+    run.plan.key += fmt::format("-control-{}", batch);
+    return run;
+  };
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    const double base = 0.8 + 0.001 * static_cast<double>(seed);
+    for (const char* method : {"dense", "zero"}) {
+      Ran run = accuracy(method, seed, {base});
+      run.plan.config.recipe.epochs = 4;
+      run.plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+      runs.push_back(run);
+    }
+    runs.push_back(control(seed, 32, base + 0.05));
+  }
+  for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+    runs.push_back(timing("zero", 2000, seed, 0));
+    runs.back().plan.config.recipe.epochs = 4;
+    runs.back().plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+  }
+  fill(runs);
+  EXPECT_EQ(std::get<std::string>(at(made("advice", path_), "zero", "worth")), "undecided");
+  EXPECT_EQ(count(made("advice", path_), "zero", "iso_time_n"), 0);
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(control(seed, 100, 0.85 + 0.001 * static_cast<double>(seed)));
+  }
+  std::filesystem::remove(path_);
+  fill(runs);
+  EXPECT_EQ(std::get<std::string>(at(made("advice", path_), "zero", "worth")), "no");
+  EXPECT_NEAR(real(made("advice", path_), "zero", "iso_time_pp"), 5, 1e-9);
+}
+
+}  // namespace
+}  // namespace approx

@@ -1,0 +1,284 @@
+// Times and steps to a target.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "results/store/maintenance.h"
+#include "tests/results/reports/report_test.h"
+
+namespace approx {
+namespace {
+
+// One target for all rows of a table, and no other below it.
+TEST_F(ThreeSeeds, ATargetThatIsAskedForIsTheOneOfTheTable) {
+  fill_three();
+  const ReportOptions asked{.target = 0.7};
+  const Table table = made("table", path_, asked);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "target"), 0.7);
+  EXPECT_EQ(count(table, "dense", "target_reached"), 3);
+  EXPECT_NEAR(real(table, "dense", "time_to_target_s"), 5.0 / 3, 1e-12);
+  EXPECT_EQ(count(table, "zero", "target_reached"), 2);
+  const std::string text = render(table, "md");
+  EXPECT_NE(text.find("- target: 70 % accuracy"), std::string::npos) << text;
+  EXPECT_EQ(text.find("80 % accuracy"), std::string::npos);
+  EXPECT_EQ(count(made("tta", path_, asked), "zero", "reached"), 2) << "as of every other report";
+}
+
+TEST_F(ThreeSeeds, ATargetIsRoundedAlikeInAllReports) {
+  fill_three();
+  const ReportOptions asked{.target = 0.154363057325};
+  for (const Table& table : {made("tta", path_, asked), made("advice", path_, asked)}) {
+    const std::string text = render(table, "md");
+    EXPECT_NE(text.find("15.44 %"), std::string::npos) << text;
+    EXPECT_EQ(text.find("15.436"), std::string::npos) << text;
+  }
+}
+
+TEST_F(ThreeSeeds, TimeToTargetCountsRunsThatNeverReachIt) {
+  fill_three();
+  const Table table = made("tta", path_);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(count(table, "zero", "runs"), 3);
+  EXPECT_EQ(count(table, "zero", "reached"), 1);
+  EXPECT_NEAR(real(table, "zero", "fraction"), 1.0 / 3, 1e-12);
+  // Two runs of 2 s that did not reach it and one of 2 s that did: 6 s a success.
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), 6);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 2);
+  EXPECT_DOUBLE_EQ(real(table, "dense", "restart_s"), 2.5);  // 2 + 2 + 1 s, two successes
+  EXPECT_DOUBLE_EQ(real(table, "dense", "median_s"), 2);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "step_time_source")), "timing runs");
+  // Seed 2 alone reached it in both, at 2 against 1 epochs: of it alone no ratio is made.
+  EXPECT_EQ(at(table, "zero", "steps_ratio").index(), 0u);
+  EXPECT_EQ(at(table, "zero", "speedup").index(), 0u);
+  EXPECT_EQ(count(table, "zero", "pairs"), 3);
+  EXPECT_EQ(count(table, "zero", "pairs_arrived"), 1);
+  EXPECT_THAT(render(table, "md"), testing::HasSubstr("– (1/3 pairs arrived)"));
+  EXPECT_THAT(render(table, "md"), testing::HasSubstr("flatter who fails more often"));
+
+  // All arrive at the first evaluation: when before it nobody saw.
+  const Table easier = made("tta", path_, {.target = 0.5});
+  EXPECT_EQ(count(easier, "zero", "reached"), 3);
+  EXPECT_EQ(std::get<std::string>(at(easier, "zero", "target_origin")), "given");
+  EXPECT_EQ(count(easier, "zero", "pairs_arrived"), 3);
+  EXPECT_EQ(count(easier, "zero", "same_evaluation"), 1);
+  EXPECT_DOUBLE_EQ(real(easier, "zero", "steps_ratio"), 1);
+  EXPECT_EQ(at(easier, "zero", "speedup").index(), 0u);
+  EXPECT_THAT(render(easier, "md"), testing::HasSubstr("– (same evaluation)"));
+}
+
+// Composed: of the steps of all pairs and the step time of the timing runs.
+TEST_F(ReportTest, TimeToTargetIsStepsAndStepTimes) {
+  fill({accuracy("dense", 0, {0.1, 0.8}), accuracy("dense", 1, {0.8, 0.8}),
+        accuracy("zero", 0, {0.8, 0.8}), accuracy("zero", 1, {0.8, 0.8}), timing("zero", 3000)},
+       Target{"accuracy", 0.75});
+  const Table table = made("tta", path_);
+  EXPECT_NEAR(real(table, "zero", "steps_ratio"), std::sqrt(2), 1e-12);
+  EXPECT_NEAR(real(table, "zero", "speedup"), 3 * std::sqrt(2), 0.01);
+  EXPECT_EQ(count(table, "zero", "same_evaluation"), 0);
+}
+
+// A training that diverged is begun anew at once, and does not take the whole budget.
+TEST_F(ReportTest, RestartsCountADivergedRunForAsLongAsItLasted) {
+  Ran diverged{planned("zero", 0), accuracy_events({0.1}, RunState::kDiverged)};
+  fill({diverged, accuracy("zero", 1, {0.1, 0.1, 0.8})}, Target{"accuracy", 0.75});
+  const Table table = made("tta", path_);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), 1 + 3);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 3);
+}
+
+// Runs that reached the target early were watched on, so they do not shorten what the others are
+// watched for; nor does one that diverged early.
+TEST_F(ReportTest, TheBudgetIsHowLongTheRunsWereTrained) {
+  Ran diverged{planned("random", 0), accuracy_events({0.1}, RunState::kDiverged)};
+  fill({accuracy("dense", 0, {0.8, 0.8, 0.8}), accuracy("dense", 1, {0.8, 0.8, 0.8}),
+        accuracy("zero", 0, {0.1, 0.2, 0.3}), accuracy("zero", 1, {0.1, 0.2, 0.8}), diverged},
+       Target{"accuracy", 0.75});
+  const Table table = made("tta", path_);
+  for (const char* method : {"dense", "zero", "random"}) {
+    EXPECT_DOUBLE_EQ(real(table, method, "budget_s"), 3) << method;
+  }
+  EXPECT_DOUBLE_EQ(real(table, "dense", "restricted_mean_s"), 1);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 3);
+  EXPECT_DOUBLE_EQ(real(table, "random", "restricted_mean_s"), 3);
+}
+
+// Runs that something from outside ended had not reached the target by their last evaluation; more
+// is not known of them, and less would be to leave them out. Of one that failed nobody knows.
+TEST_F(ReportTest, RunsThatWereCutOffAreCensoredAtTheirLastEvaluation) {
+  const auto cut = [](int64_t seed, const std::vector<double>& curve, RunState state) {
+    Ran ran{planned("zero", seed), {}};
+    for (size_t i = 0; i < curve.size(); ++i) {
+      ran.events.push_back(accuracy_event(static_cast<int64_t>(i) + 1, curve[i]));
+    }
+    ran.end = {.state = state, .error = "ended from outside"};
+    return ran;
+  };
+  fill({accuracy("zero", 0, {0.2, 0.8, 0.8, 0.8}), cut(1, {0.1, 0.2}, RunState::kTimeout),
+        accuracy("zero", 2, {0.1, 0.1, 0.8, 0.8}), cut(3, {0.1}, RunState::kInterrupted),
+        cut(4, {0.1}, RunState::kFailed), accuracy("zero", 5, {0.1, 0.1, 0.1, 0.1}),
+        cut(6, {}, RunState::kLost)},  // nothing is known
+       Target{"accuracy", 0.75});
+  const Table table = made("tta", path_);
+  EXPECT_EQ(count(table, "zero", "runs"), 5);
+  EXPECT_EQ(count(table, "zero", "reached"), 2);
+  EXPECT_EQ(count(table, "zero", "cut_off"), 2);
+  // Kaplan and Meier: after 2 s one of four at risk (the run of 1 s is no more), after 3 s one of
+  // two (nor that of 2 s): 3/4, then 3/8.
+  EXPECT_DOUBLE_EQ(real(table, "zero", "median_s"), 3);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "budget_s"), 4);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restricted_mean_s"), 2 + 0.75 + 0.375);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), (2 + 2 + 3 + 1 + 4) / 2.0);
+  EXPECT_NE(render(table, "md").find("2 runs were cut off by a limit"), std::string::npos);
+  const Table all = made("table", path_);
+  EXPECT_EQ(count(all, "zero", "target_runs"), 5);
+  EXPECT_EQ(count(all, "zero", "target_reached"), 2);
+  EXPECT_NEAR(real(all, "zero", "accuracy_pct"), (80 + 80 + 10) / 3.0, 1e-9);
+}
+
+// Each letter below the table stands in it, and they begin with a.
+TEST_F(ReportTest, TimesToATargetHaveTheirLettersWithoutGaps) {
+  const auto text_with = [&](double zero, bool timed) {
+    std::filesystem::remove(path_);
+    std::vector<Ran> runs;
+    for (int64_t seed = 0; seed < 2; ++seed) {
+      runs.push_back(accuracy("dense", seed, {0.1, 0.8}));
+      runs.push_back(accuracy("zero", seed, {zero, 0.8}));
+      if (timed) runs.push_back(timing("zero", 2000, seed));
+    }
+    fill(runs, Target{"accuracy", 0.75});
+    return render(made("tta", path_), "md");
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string composed = text_with(0.8, true);
+  EXPECT_TRUE(has(composed, "× [a] |") || has(composed, "] [a] |")) << composed;
+  EXPECT_TRUE(has(composed, "- a: the speedup is composed") && has(composed, "- b: fewer than 5"));
+  // Both arrive at the same evaluation, so there is no speedup to be composed.
+  const std::string none = text_with(0.1, true);
+  EXPECT_FALSE(has(none, "the speedup is composed")) << none;
+  EXPECT_TRUE(has(none, "| dense [a]") && has(none, "- a: fewer than 5 seeds")) << none;
+  const std::string shared = text_with(0.8, false);
+  EXPECT_TRUE(has(shared, "- a: step times of the accuracy runs") &&
+              has(shared, "- b: fewer than 5") && has(shared, "[a] |"))
+      << shared;
+}
+
+// One that had reached it before it was cut off has reached it.
+TEST_F(ReportTest, ACutOffRunMayHaveReachedTheTarget) {
+  Ran late{planned("zero", 1), {accuracy_event(1, 0.8), accuracy_event(2, 0.7)}};
+  late.end.state = RunState::kTimeout;
+  fill({accuracy("zero", 0, {0.1, 0.1}), late}, Target{"accuracy", 0.75});
+  const Table table = made("tta", path_);
+  EXPECT_EQ(count(table, "zero", "runs"), 2);
+  EXPECT_EQ(count(table, "zero", "reached"), 1);
+  EXPECT_EQ(count(table, "zero", "cut_off"), 0);
+}
+
+// What ends at its target has a time and no accuracy; of a seed that also went to the end it is no
+// second run.
+TEST_F(ReportTest, RunsThatStopAtATargetHaveATimeAndNoAccuracy) {
+  const auto stopped = [](const std::string& method, int64_t seed, std::vector<double> curve) {
+    auto ran = accuracy(method, seed, std::move(curve));
+    ran.plan.config.stop_at = 0.75;
+    ran.plan.key += "/stops";
+    return ran;
+  };
+  fill({accuracy("dense", 0, {0.1, 0.8, 0.9}), stopped("dense", 1, {0.76}),
+        accuracy("zero", 0, {0.1, 0.2, 0.8}), stopped("zero", 0, {0.1, 0.2, 0.8}),
+        stopped("zero", 1, {0.1, 0.77}), stopped("random", 0, {0.1, 0.78})},
+       Target{"accuracy", 0.75});
+  const Table table = made("table", path_);
+  EXPECT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(count(table, "zero", "n"), 1);
+  EXPECT_NEAR(real(table, "zero", "accuracy_pct"), 80, 1e-9);
+  EXPECT_NEAR(real(table, "zero", "best_accuracy_pct"), 80, 1e-9);
+  EXPECT_EQ(at(table, "random", "accuracy_pct").index(), 0u);
+  EXPECT_EQ(count(table, "zero", "planned"), 2);
+  EXPECT_EQ(count(table, "zero", "target_runs"), 2);
+  const std::string notes = std::get<std::string>(at(table, "zero", "notes"));
+  EXPECT_NE(notes.find("stopped at a target"), std::string::npos) << notes;
+
+  const Table tta = made("tta", path_);
+  EXPECT_EQ(count(tta, "zero", "runs"), 2);
+  EXPECT_EQ(count(tta, "zero", "reached"), 2);
+  EXPECT_EQ(count(tta, "zero", "stopped_at_target"), 1);
+  // Those to the end say how far all were watched; those that stopped were not cut short.
+  EXPECT_DOUBLE_EQ(real(tta, "zero", "budget_s"), 3);
+  EXPECT_DOUBLE_EQ(real(tta, "random", "median_s"), 2);
+  // Pairs: 2 s against 3 s of two whole runs, 1 s against 2 s of two that stopped.
+  EXPECT_NEAR(real(tta, "zero", "steps_ratio"), std::sqrt(2.0 / 3 * 1.0 / 2), 1e-12);
+
+  // A higher target than that at which they stopped: nothing is known of just those that were fast.
+  const Table higher = made("tta", path_, {.target = 0.79});
+  EXPECT_EQ(count(higher, "zero", "runs"), 1);
+  EXPECT_NE(render(higher, "md").find("left out: 3 runs that stopped at a lower target"),
+            std::string::npos)
+      << render(higher, "md");
+  EXPECT_EQ(count(made("tta", path_, {.target = 0.5}), "zero", "runs"), 2);
+
+  EXPECT_EQ(query(path_, "SELECT method, seed FROM v_final ORDER BY 1, 2"),
+            (std::vector<std::string>{"dense|0", "zero|0"}));
+  for (const auto& violation : check_store(path_)) {
+    EXPECT_EQ(violation.find("one grid"), std::string::npos) << violation;
+    EXPECT_EQ(violation.find("views agree"), std::string::npos) << violation;
+  }
+}
+
+TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {
+  auto elsewhere = accuracy("zero", 0, {0.8});
+  elsewhere.environment = environment_of("fast");
+  fill({accuracy("dense", 0, {0.1, 0.8}), elsewhere, accuracy("zero", 1, {0.8})},
+       Target{"accuracy", 0.75});
+  const Table table = made("tta", path_);
+  EXPECT_EQ(at(table, "zero", "steps_ratio").index(), 0u);
+  EXPECT_EQ(at(table, "zero", "speedup").index(), 0u);
+  EXPECT_NE(std::get<std::string>(at(table, "zero", "notes")).find("mixed hosts"),
+            std::string::npos);
+  EXPECT_EQ(at(table, "zero", "restricted_mean_s").index(), 0u);
+  EXPECT_EQ(at(table, "dense", "budget_s").index(), 0u);
+  EXPECT_NE(render(table, "md").find("no restricted mean where"), std::string::npos);
+  const Table profile = made("profile", path_);
+  EXPECT_EQ(profile.notes[0], "left out: lenet on mnist, whose times are of 2 machines");
+  EXPECT_TRUE(profile.rows.empty());
+}
+
+TEST_F(ReportTest, StepsToTargetOfTwoMachinesArePairedWhereTimingsSayHowLongOneTakes) {
+  auto elsewhere = accuracy("zero", 0, {0.8});
+  elsewhere.environment = environment_of("fast");
+  fill({accuracy("dense", 0, {0.1, 0.8}), elsewhere, timing("zero", 3000)},
+       Target{"accuracy", 0.75});
+  const Table table = made("tta", path_);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "steps_ratio"), 2);
+  EXPECT_NEAR(real(table, "zero", "speedup"), 6, 0.01);
+}
+
+TEST_F(ReportTest, WithoutATargetItComesFromDense) {
+  fill({accuracy("dense", 0, {0.5, 0.75}), accuracy("zero", 0, {0.5, 0.7})});
+  const Table table = made("tta", path_, {.margin = 5});
+  EXPECT_NEAR(real(table, "zero", "target_pct"), 70, 1e-9);
+  EXPECT_EQ(std::get<std::string>(at(table, "zero", "target_origin")),
+            "median best of 1 dense run less 5 points");
+}
+
+// It never arrives, like one that was evaluated before it diverged.
+TEST_F(ReportTest, ARunThatDivergedBeforeItsFirstEvaluationCountsAgainstATarget) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 2; ++seed) {
+    runs.push_back(accuracy("dense", seed, {0.5, 0.8}));
+    runs.push_back(seed == 0 ? Ran{planned("zero", seed), accuracy_events({}, RunState::kDiverged)}
+                             : accuracy("zero", seed, {0.8, 0.8}));
+  }
+  fill(runs, Target{"accuracy", 0.75});
+  const Table table = made("tta", path_);
+  EXPECT_EQ(count(table, "zero", "reached"), 1);
+  EXPECT_EQ(count(table, "zero", "runs"), 2);
+  EXPECT_EQ(count(table, "zero", "pairs"), 2);
+  EXPECT_EQ(count(table, "zero", "pairs_arrived"), 1);
+  EXPECT_EQ(at(table, "zero", "speedup"), Field()) << "one of the pairs did not arrive";
+  EXPECT_DOUBLE_EQ(real(table, "zero", "restart_s"), 1) << "begun anew as soon as it diverged";
+}
+
+}  // namespace
+}  // namespace approx
