@@ -161,7 +161,7 @@ const KernelRules& builtin_kernel_rules() {
 std::string_view builtin_kernel_rules_text() { return kKernelRulesText; }
 
 std::string text_of(const std::vector<KernelRule>& rows) {
-  constexpr const char* kRow = "{:<14} {:<16} {:<6} {:<9} {:<9} {:<9} {:<7} {}\n";
+  constexpr const char* kRow = "{:<15} {:<16} {:<6} {:<9} {:<9} {:<9} {:<7} {}\n";
   std::string text = fmt::format(fmt::runtime(kRow), "# variant", "product", "taps", "in", "out",
                                  "pixels", "stride", "density");
   for (const auto& row : rows) {

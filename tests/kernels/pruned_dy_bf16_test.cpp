@@ -3,16 +3,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "kernels/select/select.h"
-#include "products/rules.h"
 #include "tests/kernels/plan_contract.h"
 #include "tests/reference.h"
 
 namespace approx {
 namespace {
 
-constexpr const char* kRows = "pair_rows_bf16";
+constexpr const char *kRows = "pair_rows_bf16", *kLists = "pair_lists_bf16";
 
 // In bfloat16, channels last; dY with a share of its entries.
 struct SparseProduct {
@@ -102,6 +103,26 @@ TEST(PrunedDYInBf16, EveryVariantAgreesOnUnevenShapes) {
   }
 }
 
+TEST(PrunedDYInBf16, ListsAgreeWithPlainLoops) {
+  PAIRS_OR_SKIP;
+  // All windows of taps; output channels that fill no vector; tiles of some rows and of several
+  // images, with a rest; strides, and padding up to the whole map.
+  at::manual_seed(32);
+  for (const auto& shape :
+       {TestShape{3, 32, 9, 5, 3, 1, 1}, TestShape{2, 96, 40, 9, 3, 1, 1},
+        TestShape{37, 224, 4, 33, 3, 1, 1}, TestShape{2, 64, 6, 20, 5, 1, 2},
+        TestShape{2, 32, 6, 3, 5, 2, 1}, TestShape{2, 32, 9, 4, 7, 2, 3},
+        TestShape{2, 128, 6, 9, 1, 1, 0}, TestShape{2, 64, 6, 9, 1, 2, 0},
+        TestShape{2, 32, 5, 4, 2, 1, 1}, TestShape{1, 32, 1, 3, 3, 1, 1},
+        TestShape{5, 32, 9, 130, 3, 3, 1}, TestShape{37, 32, 4, 161, 5, 2, 2}}) {
+    SCOPED_TRACE(shape);
+    for (const double density : {0.0, 0.05, 0.5, 1.0}) {
+      const SparseProduct product(shape, Product::kWeightGradient, density);
+      expect_rounded(run(product.plan, product.operands, kLists), by_definition(product));
+    }
+  }
+}
+
 // An entry alone in its pixel goes with a zero, which weights that are not finite must not see.
 TEST(PrunedDYInBf16, AnOddEntryGoesWithNoOthersWeights) {
   PAIRS_OR_SKIP;
@@ -121,35 +142,44 @@ TEST(PrunedDYInBf16, WhatIsNoNumberStays) {
     auto dy = product.plan.dy.clone(at::MemoryFormat::ChannelsLast);
     dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
     product.plan = counted(dy);
-    const auto result = run(product.plan, product.operands, kRows);
-    EXPECT_EQ(result.isnan().sum().item<int64_t>(), 32 * 9) << channels;
+    EXPECT_EQ(run(product.plan, product.operands, kRows).isnan().sum().item<int64_t>(), 32 * 9)
+        << channels;
+    product.operands.product = Product::kWeightGradient;
+    EXPECT_EQ(run(product.plan, product.operands, kLists).isnan().sum().item<int64_t>(), 32 * 9)
+        << channels;
   }
 }
 
 TEST(PrunedDYInBf16, BitsDoNotDependOnTheNumberOfThreads) {
   PAIRS_OR_SKIP;
-  const SparseProduct product({40, 96, 6, 140, 3, 1, 1}, Product::kDataGradient, 0.3);
   const int before = at::get_num_threads();
-  const auto several = run(product.plan, product.operands, kRows);
-  for (const int threads : {1, 3}) {
-    at::set_num_threads(threads);
-    EXPECT_TRUE(at::equal(run(product.plan, product.operands, kRows), several)) << threads;
+  for (const auto& [kind, variant] :
+       {std::pair{Product::kDataGradient, kRows}, std::pair{Product::kWeightGradient, kLists}}) {
+    const SparseProduct product({40, 96, 6, 140, 3, 1, 1}, kind, 0.3);
+    const auto several = run(product.plan, product.operands, variant);
+    for (const int threads : {1, 3}) {
+      at::set_num_threads(threads);
+      EXPECT_TRUE(at::equal(run(product.plan, product.operands, variant), several)) << variant;
+    }
+    at::set_num_threads(before);
   }
-  at::set_num_threads(before);
 }
 
 TEST(PrunedDYInBf16, PairsAreTakenWhereLittleIsKept) {
   PAIRS_OR_SKIP;
-  const auto taken = [](int64_t channels, double density) {
-    const SparseProduct product({4, channels, 8, 64, 3, 1, 1}, Product::kDataGradient, density);
+  const auto taken = [](Product kind, int64_t channels, double density) {
+    const SparseProduct product({4, channels, 8, 64, 3, 1, 1}, kind, density);
     for (const auto& candidate : explain(product.plan, product.operands)) {
       if (candidate.chosen) return candidate.name;
     }
     return std::string();
   };
-  EXPECT_EQ(taken(64, 0.3), kRows);
-  EXPECT_EQ(taken(64, 0.8), "exact");
-  EXPECT_EQ(taken(16, 0.1), "exact") << "no whole vector of input channels";
+  for (const auto& [kind, variant] :
+       {std::pair{Product::kDataGradient, kRows}, std::pair{Product::kWeightGradient, kLists}}) {
+    EXPECT_EQ(taken(kind, 64, 0.3), variant);
+    EXPECT_EQ(taken(kind, 64, 0.9), "exact");
+    EXPECT_EQ(taken(kind, 16, 0.1), "exact") << "no whole vector of input channels";
+  }
 }
 
 }  // namespace
