@@ -114,6 +114,7 @@ void StepGraphs::capture(Row& row, const std::function<void()>& step) {
     row.recorded.reset();
   }
   if (row.recorded != nullptr) ++graphs_;
+  if (failed_capture_.empty()) failed_capture_ = row.failure;
   if (must_ && !row.failure.empty()) {
     throw Error(ErrorKind::kDevice, fmt::format("graphs = on: a step {}", row.failure));
   }
@@ -133,7 +134,7 @@ void StepGraphs::forget() {
 }
 
 GraphReport StepGraphs::report() const {
-  return {static_cast<int64_t>(rows_.size()), graphs_, steps_};
+  return {static_cast<int64_t>(rows_.size()), graphs_, steps_, failed_capture_};
 }
 
 }  // namespace approx

@@ -39,6 +39,7 @@ struct GraphReport {
   int64_t graphs = 0;  // that are captured
   // Steps by how they were done: "replayed", "before capture", or why they could not be captured.
   std::map<std::string, int64_t> steps;
+  std::string failed_capture;  // how the steps of the first row were done that could not; "": none
 };
 
 class StepGraphs {
@@ -107,6 +108,7 @@ class StepGraphs {
   std::map<StepRow, Row> rows_;
   int64_t graphs_ = 0;
   std::map<std::string, int64_t> steps_;
+  std::string failed_capture_;
 };
 
 }  // namespace approx

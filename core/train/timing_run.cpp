@@ -221,25 +221,19 @@ class TimingRun {
   int64_t warmup_steps_ = 0, warmup_ns_ = 0, train_ns_ = 0;
 };
 
-// How steps were done whose capture failed, as StepGraphs says it; null: there are none.
-const std::string* failed_capture(const std::optional<GraphReport>& report) {
-  if (!report) return nullptr;
-  for (const auto& [how, steps] : report->steps) {
-    if (std::string_view(how).starts_with("could not be captured")) return &how;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 std::optional<std::string> captured_unlike(const std::optional<GraphReport>& exact,
                                            const std::optional<GraphReport>& approximated) {
-  const auto* of_exact = failed_capture(exact);
-  const auto* of_approximated = failed_capture(approximated);
-  if ((of_exact == nullptr) == (of_approximated == nullptr)) return std::nullopt;
-  return fmt::format("not timed alike: steps of the {} network alone {}",
-                     of_exact == nullptr ? "approximated" : "exact",
-                     of_exact == nullptr ? *of_approximated : *of_exact);
+  const auto failure = [](const std::optional<GraphReport>& report) {
+    return report ? report->failed_capture : std::string();
+  };
+  const std::string of_exact = failure(exact), of_approximated = failure(approximated);
+  if (of_exact.empty() == of_approximated.empty()) return std::nullopt;
+  return of_exact.empty()
+             ? fmt::format("not timed alike: steps of the approximated network alone {}",
+                           of_approximated)
+             : fmt::format("not timed alike: steps of the exact network alone {}", of_exact);
 }
 
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,

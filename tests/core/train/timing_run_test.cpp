@@ -53,6 +53,9 @@ TEST(TimingRun, OfNetworksOfWhichOneAloneCouldNotBeCapturedSaysSo) {
   // Both without graphs, for a reason that is not the device's.
   const GraphReport none{.steps = {{"it was built without CUDA", 8}}};
   EXPECT_EQ(captured_unlike(none, none), std::nullopt);
+  // What the words for a step begin with decides nothing.
+  const GraphReport worded{.steps = {{"could not be captured: words alone", 8}}};
+  EXPECT_EQ(captured_unlike(captured, worded), std::nullopt);
 }
 
 TEST(TimingRun, RefusesAScheduleThatItDoesNotComeBy) {
