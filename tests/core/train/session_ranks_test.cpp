@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/networks/network.h"
 #include "core/train/evaluation.h"
 #include "core/train/session.h"
 #include "tests/core/parallel/as_on_device.h"

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/networks/network.h"
 #include "core/train/evaluation.h"
 #include "core/train/operand_probe.h"
 #include "tests/core/train/toy_events.h"
