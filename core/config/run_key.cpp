@@ -12,6 +12,9 @@ namespace {
 // Raised when the trainer or what it records changes so that equal settings give other results.
 constexpr int64_t kResultFormat = 2;
 
+// The third version of the built-in table added rows of products in bf16 on a CPU, nothing else.
+constexpr int64_t kRulesOfOthers = 2;
+
 // Whether the built-in table decides what the run measures. What is trained it changes no more than
 // kernels themselves do, in rounding; how long a step takes it decides.
 bool is_by_builtin_rules(const RunConfig& config) {
@@ -137,7 +140,7 @@ constexpr size_t kMostKeys = 64;
 
 // The current versions first, then every choice of versions that count, nearest first.
 std::vector<Versions> versions_that_count(const RunConfig& config, const Catalogue& catalogue) {
-  const int64_t newest_rules = kernel_rules_version();
+  const int64_t newest_rules = rules_version_of(config);
   const int64_t oldest_rules = is_by_builtin_rules(config) ? 1 : newest_rules;
   std::vector<Versions> all;
   for (int64_t rules = newest_rules; rules >= oldest_rules; --rules) {
@@ -164,9 +167,15 @@ std::vector<Versions> versions_that_count(const RunConfig& config, const Catalog
 
 }  // namespace
 
+int64_t rules_version_of(const RunConfig& config) {
+  const bool multiplies_bf16 =
+      config.precision == Precision::kBf16 && config.device == DeviceKind::kCpu;
+  return multiplies_bf16 ? kernel_rules_version() : kRulesOfOthers;
+}
+
 std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
                     const Catalogue& catalogue) {
-  return key_by({.builtin_rules = kernel_rules_version(), .of_methods = {}},
+  return key_by({.builtin_rules = rules_version_of(config), .of_methods = {}},
                 settings_of_key(config, catalogue, Spelling::kCanonical), config, dataset_sha256,
                 catalogue);
 }
@@ -183,7 +192,7 @@ std::vector<EarlierKey> earlier_keys(const RunConfig& config, std::string_view d
     for (size_t s = 0; s < spellings.size(); ++s) {
       if (v + s == 0) continue;  // run_key
       keys.push_back({.key = key_by(versions[v], spellings[s], config, dataset_sha256, catalogue),
-                      .other_rules = versions[v].builtin_rules != kernel_rules_version(),
+                      .other_rules = versions[v].builtin_rules != rules_version_of(config),
                       .other_version = !versions[v].of_methods.empty()});
     }
   }

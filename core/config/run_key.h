@@ -1,6 +1,7 @@
 // The name of a run's result.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,10 @@ namespace approx {
 // and -0 is 0. (What a timing evaluates by is in its key all the same: many are stored so.)
 std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
                     const Catalogue& catalogue);
+
+// The version of the built-in table of kernel rules (kernel_rules_version) that decides about the
+// run: the last one that changed rows which such runs go by.
+int64_t rules_version_of(const RunConfig& config);
 
 // A key under which a run may have been stored before, and what differed then; where nothing did,
 // the very same run was spelt otherwise.

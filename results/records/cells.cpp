@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "core/config/run_key.h"
 #include "results/records/earlier_versions.h"
 #include "results/records/sound_numbers.h"
 
@@ -106,7 +107,7 @@ void read_attempts(SQLite::Database& db, std::map<int64_t, Cell>& cells) {
       "r.started_utc, json_extract(r.environment, '$.batch_images') AS batch_images, "
       "coalesce(json_extract(r.environment, '$.engine.library'), '') AS library, "
       "coalesce(d.variant, '') AS variant, "
-      "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) < ?1 AS earlier_rules, "
+      "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) AS kernel_rules, "
       "json_extract(r.environment, '$.engine.device_time') IS NULL AS no_device_time "
       "FROM run r JOIN build b USING(build_id) JOIN host h USING(host_id) "
       "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
@@ -134,11 +135,11 @@ void read_attempts(SQLite::Database& db, std::map<int64_t, Cell>& cells) {
         run.started_utc = text_at(row, "started_utc");
         run.library = text_at(row, "library");
         run.data_variant = text_at(row, "variant");
-        run.earlier_rules = config.kernel_rules.empty() && flag_at(row, "earlier_rules");
+        run.earlier_rules = config.kernel_rules.empty() &&
+                            row.getColumn("kernel_rules").getInt64() < rules_version_of(config);
         run.short_seconds = config.purpose == Purpose::kAccuracy &&
                             config.device != DeviceKind::kCpu && flag_at(row, "no_device_time");
-      },
-      kernel_rules_version());
+      });
 }
 
 // In the order of their places.

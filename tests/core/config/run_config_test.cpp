@@ -474,11 +474,21 @@ TEST(RunKey, AnotherBuiltInTableIsAnotherTiming) {
   EXPECT_TRUE(earlier().empty()) << "what was trained stays";
   config.purpose = Purpose::kTiming;
   auto keys = earlier();
-  EXPECT_EQ(keys.size(), kernel_rules_version() - 1);
+  EXPECT_EQ(keys.size(), rules_version_of(config) - 1);
   keys.push_back(key_of(config));
   EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), keys.size());
   config.kernel_rules = "whole * * * * * * never\n";
   EXPECT_TRUE(earlier().empty()) << "a table of its own";
+}
+
+TEST(RunKey, RowsOfBf16OnACpuConcernSuchTimingsAlone) {
+  auto config = example();
+  config.purpose = Purpose::kTiming;
+  EXPECT_LT(rules_version_of(config), kernel_rules_version()) << "the key of before";
+  config.precision = Precision::kBf16;
+  EXPECT_EQ(rules_version_of(config), kernel_rules_version());
+  config.device = DeviceKind::kCuda;
+  EXPECT_LT(rules_version_of(config), kernel_rules_version());
 }
 
 TEST(RunKey, StatisticsOfTrainingAreNotWritten) {

@@ -68,7 +68,7 @@ std::string key_before(const RunConfig& config) {
     if (config.purpose == Purpose::kAccuracy) json.erase(timing);
   }
   const auto rules =
-      kernel_rules_id("", config.purpose == Purpose::kTiming ? kernel_rules_version() : 1);
+      kernel_rules_id("", config.purpose == Purpose::kTiming ? rules_version_of(config) : 1);
   if (!rules.empty()) json["kernel_rules"] = rules;
   versions["network " + parse_spec(config.network).name] = 1;
   if (is_half(config.precision)) versions["operators in half precision"] = 2;
@@ -364,7 +364,7 @@ TEST(EarlierRunKeys, AreOfEveryMethodAndTableTogether) {
   config.purpose = Purpose::kTiming;
   config.method = "mixed";
   config.schedule = {{.layers = "2::2", .method = "zero"}, {.layers = "3::2", .method = "random"}};
-  const auto rules = static_cast<size_t>(kernel_rules_version());
+  const auto rules = static_cast<size_t>(rules_version_of(config));
   EXPECT_EQ(earlier_run_keys(config, "abc", catalogue).size(), rules - 1);
   const auto before = earlier_run_keys(config, "abc", catalogue);
   const auto last = run_key(config, "abc", catalogue);
