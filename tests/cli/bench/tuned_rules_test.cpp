@@ -14,7 +14,7 @@ TEST(TunedRules, ShapesOfOneClassAreAlike) {
   const KernelRule rule = class_of(shape, kBelow);
   const std::vector<KernelRule> none, one = {rule};
   EXPECT_EQ(text_of(one).substr(text_of(none).size()),
-            "sparse_rows    data_gradient    9      16..31    32..63    256..1023 2       *\n");
+            "sparse_rows     data_gradient    9      16..31    32..63    256..1023 2       *\n");
   ConvShape like = shape;
   like.in_channels = 31, like.out_channels = 63, like.size = 62;
   EXPECT_EQ(class_of(like, kBelow), rule);

@@ -27,7 +27,8 @@ TEST(KeptBefore, IsWaitedForWhereARuleAsks) {
   const std::string_view drawn = waits("crs");
   EXPECT_NE(drawn, "");
   EXPECT_EQ(waits("meprop"), "");
-  use_kernel_rules("block_lists_cuda_bf16 * * * * * * ..0.01");
+  // A variant of tests/products/rules_test.cpp: those of a GPU are in a library that is not opened.
+  use_kernel_rules("waiting * * * * * * ..0.01");
   EXPECT_NE(waits("meprop"), "");
   EXPECT_EQ(waits("crs"), drawn) << "what the method itself waits for";
   EXPECT_EQ(waits("topk_position"), "") << "its plan says how much it keeps";
