@@ -163,7 +163,7 @@ struct Variant {
   // Whether the table in use decides where it pays.
   bool is_ruled() const { return !rival_.empty(); }
   bool does_wait_for_density() const { return waits_for_density_; }
-  // Of a variant with a rule, what the catalogue says of it at that product.
+  // The catalogue's entry for a variant with a rule, at that product.
   RuledVariant ruled(std::string_view plan, Product product) const {
     return {.name = name,
             .plan = std::string(plan),

@@ -52,7 +52,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Those that a CPU computes: here they are measured.
+// The variants with a rule that this command measures: the ones that a CPU computes.
 std::vector<RuledVariant> measurable_variants() {
   auto variants = Catalogue::embedded().ruled_variants;
   std::erase_if(variants, [](const RuledVariant& variant) { return !variant.on_cpu; });

@@ -16,8 +16,8 @@ struct SweepOptions {
   int64_t jobs = 1;                           // runs at the same time; timing runs always one
   std::chrono::nanoseconds timeout{0};        // of one run, 0: none
   std::chrono::nanoseconds stall_timeout{0};  // without an event of a run, 0: none
-  // Of the whole sweep: no run is begun that will probably not end within it (RunQueue), and what
-  // is at work at its end is asked to stop, to go on from there another time. 0: none.
+  // Limit for the whole sweep, 0: none. The sweep starts no run that would probably not fit
+  // (RunQueue). At the end it asks running ones to stop; they can go on another time.
   std::chrono::nanoseconds budget{0};
   // From being asked to stop to being killed.
   std::chrono::nanoseconds grace{std::chrono::seconds(10)};

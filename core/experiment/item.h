@@ -92,10 +92,10 @@ constexpr auto enum_texts(PaperQuantity) {
        {PaperQuantity::kRealisation, "realisation"}});
 }
 
-// What a number of a paper is, as far as reports decide by it.
+// Which quantity a number of a paper is. Reports decide by this, not by words.
 enum class Measure { kAsDescribed, kFinal, kBest, kOfApproximatedLayers, kDense, kApproximated };
 
-// The same in the paper's words.
+// The paper's words for a number, and the Measure that they mean.
 struct Definition {
   Definition() = default;
   explicit Definition(std::string words);  // "final", "best on validation"

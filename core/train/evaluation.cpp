@@ -26,8 +26,9 @@ at::Tensor Evaluation::logits(const at::Tensor& x) {
   return (logits + network.forward(mirrored).to(at::kFloat)) / 2;
 }
 
-// Of exact forward passes, as an evaluation has them: a method may have trained with others. Ranks
-// all take the same images, since shares of them could differ in number.
+// Takes the statistics from exact forward passes, which an evaluation makes too: a method may have
+// trained with approximated ones. All ranks take the same images, since their shares could differ
+// in number.
 void Evaluation::renew_statistics() {
   const int64_t step = session_.steps_done();
   if (std::exchange(renewed_at_, step) == step) return;

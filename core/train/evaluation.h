@@ -18,13 +18,13 @@ struct Score {
 
 class Evaluation {
  public:
-  // Of the network of `session`, which was made of the same configuration and data set and must
-  // outlive this. After Session::restore make another one.
+  // Evaluates the network of `session`, which was made of the same configuration and data set and
+  // must outlive this. Make another Evaluation after Session::restore.
   Evaluation(const RunConfig& config, const LoadedDataset& dataset, Session& session);
 
-  // Of a part, in evaluation mode, by the averaged weights where the recipe has them, and by
-  // statistics of batch norms taken anew where it wants that: these stay. Of several ranks, which
-  // all must call this, each evaluates its share. Waits for the device.
+  // The score on `images`, in evaluation mode. Uses the averaged weights if the recipe has them. If
+  // it asks for new statistics of batch norms, takes them and leaves them in the network. With
+  // several ranks all must call this, and each evaluates its share. Waits for the device.
   Score score(const DeviceImages& images);
 
  private:

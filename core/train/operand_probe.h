@@ -21,16 +21,15 @@ class OperandProbe final : public StepObserver {
   void before_forward(Network& network) override;
   void after_backward(Network& network) override;
 
-  // Of the last step that it was given to.
+  // The operands of the last observed step; none are left here.
   LayerOperands take() { return std::exchange(operands_, {}); }
 
  private:
   LayerOperands operands_;
 };
 
-// Those of a forward and backward pass of the next batch, in which nothing is approximated and
-// after which the session is what it was before: nothing is updated, running statistics of norms
-// and the draws of dropout neither.
+// The operands of an exact forward and backward pass of the next batch. It leaves the session as it
+// was: weights, running statistics of norms and the draws of dropout included.
 LayerOperands record_exact_pass(Session& session);
 
 }  // namespace approx

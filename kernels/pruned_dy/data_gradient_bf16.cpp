@@ -104,7 +104,7 @@ __attribute__((noinline)) void add_pairs(const PairRow& pairs, int64_t count,
       });
     });
   };
-  // Of the pixel j in the sums of `phase`, by the taps [first, last).
+  // Adds the pairs of pixel j to the sums of `phase`, through the taps [first, last).
   const auto add = [&](int64_t j, auto phase, auto first, auto last) APPROX_INLINE {
     const int32_t end = pairs.begin[j + 1];
     for (int32_t e = pairs.begin[j]; e < end; ++e) {

@@ -274,7 +274,7 @@ class PairsWeightGradient {
   }
 
   void list(const PixelTile& tile, const TileLists& lists) const {
-    // Of several images a tile has all rows, so that its pixels lie side by side.
+    // A tile of several images has all their rows, so its pixels lie side by side.
     const uint16_t* dy = dy_ + (tile.image * p_.ho + tile.top) * p_.wo * p_.co;
     const int64_t pixels = tile.images * tile.rows * p_.wo;
     append_pixels(dy, pixels, p_.co, places_.data(), lists);

@@ -36,13 +36,13 @@ class MagnitudeVisitor final : public GradientVisitor {
   void visit(int64_t block, int64_t first, int64_t last) override;
   GradientLook look(const at::Tensor& gradient) override;
 
-  // Of all of the gradient, once it is written. Waits for nothing.
+  // The result for the whole gradient, once it is written. Waits for nothing.
   SeenGradient seen() const;
 
  private:
   GradientRequest request_;
   SeenGradient on_device_;  // of a gradient on a GPU, whose kernel writes it; else undefined
-  // Of one on a CPU:
+  // The gradient on a CPU:
   at::ScalarType type_ = at::kFloat;
   void* numbers_ = nullptr;
   int64_t count_ = 0;

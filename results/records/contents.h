@@ -23,8 +23,8 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 // The value of one of them; "" where it is not among them.
 std::string setting_of(const Settings& settings, std::string_view name);
 
-// Those of a run, in the order in which tables name them. Settings of a recipe that take no part
-// are at their defaults; of what came later the default is not named.
+// The settings of a run, in the order in which tables name them. A setting of a recipe that takes
+// no part is at its default. A setting that was added later is left out at its default.
 Settings settings_of(const RunConfig& config);
 
 // The rules of a run in the one spelling of what means the same (respelled in core/config/rule.h):
@@ -123,8 +123,9 @@ struct Contents {
   std::shared_ptr<const Measurements> measured;
 };
 
-// Those of an experiment, "@" in front allowed; "": of all. `catalogue` as in ReportOptions. Throws
-// Error(kUsage) for an unknown experiment, Error(kDatabase) for numbers that nothing measures.
+// Reads the cells of an experiment ("@" in front allowed), or of all (""). `catalogue` as in
+// ReportOptions. Throws Error(kUsage) for an unknown experiment, Error(kDatabase) for numbers that
+// nothing measures.
 Contents read_contents(const Snapshot& snapshot, const std::string& experiment,
                        const Catalogue* catalogue);
 

@@ -15,7 +15,7 @@ std::set<Purpose> planned_purposes(const Experiment& item) {
   return purposes;
 }
 
-// The same item computed on the other device; nothing where it has no run that can be.
+// The item computed on the other device; nothing if none of its runs can be.
 std::optional<Experiment> on_other_device(
     Experiment item, const Catalogue& catalogue,
     const std::function<std::string(const std::string& dataset)>& checksum) {
@@ -185,7 +185,7 @@ void StoredItems::take_rates(Experiment& item, const Catalogue& catalogue) const
   if (item.tuning) take_tuned_rates(item, held_out_, catalogue, checksums_);
 }
 
-// Of the runs that it plans, how many have a result.
+// How many of the runs that the item plans have a result.
 int64_t StoredItems::results_of(const Experiment& item, const Catalogue& catalogue) const {
   std::set<const PlannedRun*> have;
   for (const auto& [key, run] : members_of(item, &catalogue)) {

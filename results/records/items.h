@@ -34,7 +34,7 @@ class StoredItems {
  public:
   // Reads it. Throws Error(kDatabase).
   explicit StoredItems(SQLite::Database& db);
-  // Of these alone, by their ids.
+  // Holds these items alone, by their ids.
   explicit StoredItems(std::map<std::string, StoredItem> items);
 
   const std::map<std::string, StoredItem>& all() const { return items_; }
@@ -62,11 +62,11 @@ class StoredItems {
   // are not tuned are excluded. `item` as for members_of().
   void plan(Experiment& item, const Catalogue& catalogue) const;
 
-  // The cells with a result that are an item's: under its name, and under any other by their keys.
-  // Of those under its name only the ones of a purpose that it plans. `item` as for members_of().
+  // How many cells with a result are an item's: under its name those of a purpose that it plans,
+  // and under any other name by their keys. `item` as for members_of().
   int64_t finished_runs(const Experiment& item) const;
 
-  // Those under its name whose purpose it does not plan: what `sweep --purpose` asked for beside.
+  // How many runs under its name have a purpose that it does not plan (`sweep --purpose`).
   std::map<Purpose, int64_t> finished_beside(const Experiment& item) const;
 
   // Whether there is any result of an item.
