@@ -53,7 +53,7 @@ at::Tensor by_definition(const SparseProduct& of) {
   return reference::product(replaced).tensor();
 }
 
-void expect_definition(const TestShape& shape, Product product, const std::string& variant) {
+void expect_pairs(const TestShape& shape, Product product, const std::string& variant) {
   SCOPED_TRACE(shape);
   for (const double density : {0.0, 0.05, 0.5, 1.0}) {
     const SparseProduct of(shape, product, density);
@@ -80,7 +80,7 @@ TEST(PrunedDYInBf16, RowsAgreeWithPlainLoops) {
                             TestShape{2, 32, 8, 9, 3, 1, 2}, TestShape{1, 64, 1, 3, 3, 1, 1},
                             TestShape{2, 64, 8, 9, 3, 2, 1}, TestShape{3, 96, 7, 20, 3, 2, 0},
                             TestShape{2, 64, 9, 5, 1, 2, 0}, TestShape{2, 32, 11, 7, 5, 2, 2}}) {
-    expect_definition(shape, Product::kDataGradient, kRows);
+    expect_pairs(shape, Product::kDataGradient, kRows);
   }
 }
 
@@ -119,7 +119,7 @@ TEST(PrunedDYInBf16, ListsAgreeWithPlainLoops) {
         TestShape{2, 128, 6, 9, 1, 1, 0}, TestShape{2, 64, 6, 9, 1, 2, 0},
         TestShape{2, 32, 5, 4, 2, 1, 1}, TestShape{1, 32, 1, 3, 3, 1, 1},
         TestShape{5, 32, 9, 130, 3, 3, 1}, TestShape{37, 32, 4, 161, 5, 2, 2}}) {
-    expect_definition(shape, Product::kWeightGradient, kLists);
+    expect_pairs(shape, Product::kWeightGradient, kLists);
   }
 }
 
