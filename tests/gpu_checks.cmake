@@ -1,6 +1,8 @@
 # What GPUs run, on a CPU: without LibTorch and without a compiler for CUDA.
 file(GLOB gpu_checks CONFIGURE_DEPENDS gpu_checks/*.cpp)
-add_executable(gpu_checks ${gpu_checks} kernel_checks/checks.cpp kernel_checks/operands.cpp)
+file(GLOB added_gpu_checks CONFIGURE_DEPENDS additions/gpu_checks/*.cpp)
+add_executable(gpu_checks ${gpu_checks} ${added_gpu_checks}
+  kernel_checks/checks.cpp kernel_checks/operands.cpp)
 set_target_properties(gpu_checks PROPERTIES UNITY_BUILD OFF)
 target_link_libraries(gpu_checks PRIVATE approx_kernel_variants approx_products approx_base)
 if(APPROX_SANITIZE)

@@ -52,12 +52,14 @@ std::string channels_agree(uint64_t seed) {
                                      rows, puts ? ", put" : "", multiplies ? ", times" : "");
 }
 
-}  // namespace
-
 std::vector<Agreement> channels_on_gpu() {
   return {{"channels of floats", channels_agree<float>},
           {"channels of bfloat16", channels_agree<BFloat16>},
           {"channels of float16", channels_agree<Float16>}};
 }
+
+const GpuChecks kChecks{channels_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "kernels/bfloat16.h"
 #include "kernels/float16.h"
@@ -11,22 +12,19 @@
 
 namespace approx {
 
-std::vector<Agreement> peak_on_gpu();
-std::vector<Agreement> peaks_on_gpu();
-std::vector<Agreement> pruning_on_gpu();
-std::vector<Agreement> magnitudes_on_gpu();
-std::vector<Agreement> entries_on_gpu();
-std::vector<Agreement> pruned_rows_on_gpu();
-std::vector<Agreement> pruned_tiles_on_gpu();
-std::vector<Agreement> pruned_lists_on_gpu();
-std::vector<Agreement> norm_on_gpu();
-std::vector<Agreement> channels_on_gpu();
-std::vector<Agreement> squares_on_gpu();
-std::vector<Agreement> tensor_cores_on_gpu();
-std::vector<Agreement> two_of_four_on_gpu();
-std::vector<Agreement> copy_rounds_on_gpu();
-std::vector<Agreement> fused_gather_on_gpu();
-std::vector<Agreement> lab_candidates_on_gpu();
+// Adds what `agreements` returns to what gpu_checks holds to its definition:
+//   const GpuChecks kAdded{added_on_gpu};
+// one file is enough to add a check.
+struct GpuChecks {
+  using Agreements = std::vector<Agreement> (*)();
+
+  explicit GpuChecks(Agreements agreements) { all().push_back(agreements); }
+
+  static std::vector<Agreements>& all() {
+    static std::vector<Agreements> checks;
+    return checks;
+  }
+};
 
 // What rounding to such numbers may change of one, as a share of it.
 template <typename Number>

@@ -30,8 +30,10 @@ std::string copies_agree(uint64_t seed) {
              : fmt::format("{} ({} numbers, {} rounds, {} blocks)", wrong, count, rounds, blocks);
 }
 
-}  // namespace
-
 std::vector<Agreement> copy_rounds_on_gpu() { return {{"copies by rounds", copies_agree}}; }
+
+const GpuChecks kChecks{copy_rounds_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

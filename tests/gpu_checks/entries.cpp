@@ -56,8 +56,6 @@ std::string entries_agree(uint64_t seed) {
                                      problem.geometry.groups, density);
 }
 
-}  // namespace
-
 std::vector<Agreement> entries_on_gpu() {
   return {{"SparseDY entries, fours", entries_agree<float, 4>},
           {"SparseDY entries, one by one", entries_agree<float, 1>},
@@ -66,5 +64,9 @@ std::vector<Agreement> entries_on_gpu() {
           {"SparseDY entries of float16, fours", entries_agree<Float16, 4>},
           {"SparseDY entries of float16, one by one", entries_agree<Float16, 1>}};
 }
+
+const GpuChecks kChecks{entries_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -223,8 +223,6 @@ std::string spreads_agree(uint64_t seed) {
                            on.channels, on.pixels, on.terms, scaled ? ", times" : "");
 }
 
-}  // namespace
-
 std::vector<Agreement> fused_gather_on_gpu() {
   return {{"fused gather: weights of bfloat16", weights_agree<BFloat16>},
           {"fused gather: weights of float16", weights_agree<Float16>},
@@ -233,5 +231,9 @@ std::vector<Agreement> fused_gather_on_gpu() {
           {"fused gather: spread of bfloat16, 128 columns", spreads_agree<BFloat16, 128>},
           {"fused gather: spread of float16, 64 columns", spreads_agree<Float16, 64>}};
 }
+
+const GpuChecks kChecks{fused_gather_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -191,11 +191,13 @@ std::string norms_agree(uint64_t seed) {
   return wrong.empty() ? wrong : "gradient: " + wrong;
 }
 
-}  // namespace
-
 std::vector<Agreement> lab_candidates_on_gpu() {
   return {{"lab: channels moved by sixteen bytes", moves_agree},
           {"lab: norms by sixteen bytes", norms_agree}};
 }
+
+const GpuChecks kChecks{lab_candidates_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

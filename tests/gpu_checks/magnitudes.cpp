@@ -251,8 +251,6 @@ std::string far_nm_agrees(uint64_t seed) {
   return wrong.empty() ? wrong : described(on, wrong);
 }
 
-}  // namespace
-
 std::vector<Agreement> magnitudes_on_gpu() {
   return {{"magnitudes of planes, fours", magnitudes_agree<float, 4>},
           {"magnitudes of planes, one by one", magnitudes_agree<float, 1>},
@@ -263,5 +261,9 @@ std::vector<Agreement> magnitudes_on_gpu() {
           {"far n of 4", far_nm_agrees<4>},
           {"far n of 16", far_nm_agrees<16>}};
 }
+
+const GpuChecks kChecks{magnitudes_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

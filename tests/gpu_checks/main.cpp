@@ -11,14 +11,8 @@ int main(int argc, char** argv) {
   const uint64_t cases = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 30;
   const std::string_view what = argc > 2 ? argv[2] : "";
   int wrong = 0, checked = 0;
-  for (const auto& agreements :
-       {approx::peak_on_gpu(), approx::peaks_on_gpu(), approx::pruning_on_gpu(),
-        approx::magnitudes_on_gpu(), approx::entries_on_gpu(), approx::pruned_rows_on_gpu(),
-        approx::pruned_tiles_on_gpu(), approx::pruned_lists_on_gpu(), approx::norm_on_gpu(),
-        approx::channels_on_gpu(), approx::squares_on_gpu(), approx::tensor_cores_on_gpu(),
-        approx::two_of_four_on_gpu(), approx::copy_rounds_on_gpu(), approx::fused_gather_on_gpu(),
-        approx::lab_candidates_on_gpu()}) {
-    for (const auto& one : agreements) {
+  for (const auto agreements : approx::GpuChecks::all()) {
+    for (const auto& one : agreements()) {
       if (!one.name.starts_with(what)) continue;
       ++checked;
       wrong += approx::says(one, cases) ? 0 : 1;

@@ -364,8 +364,6 @@ std::string looks_agree(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({}, tau {})", wrong, maps.described(), tau);
 }
 
-}  // namespace
-
 std::vector<Agreement> norm_on_gpu() {
   std::vector<Agreement> all;
   const auto add = [&]<typename Number>(Number, const std::string& of) {
@@ -390,5 +388,9 @@ std::vector<Agreement> norm_on_gpu() {
   add(Float16(), " of float16");
   return all;
 }
+
+const GpuChecks kChecks{norm_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -73,8 +73,6 @@ std::string peaks_agree(uint64_t seed) {
              : fmt::format("{} (n {}, plane {}, co {})", wrong, planes.n, planes.plane, planes.co);
 }
 
-}  // namespace
-
 std::vector<Agreement> peak_on_gpu() {
   return {{"peak, fours", peaks_agree<float, 4>},
           {"peak, one by one", peaks_agree<float, 1>},
@@ -83,5 +81,9 @@ std::vector<Agreement> peak_on_gpu() {
           {"peak of float16, fours", peaks_agree<Float16, 4>},
           {"peak of float16, one by one", peaks_agree<Float16, 1>}};
 }
+
+const GpuChecks kChecks{peak_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -192,8 +192,6 @@ std::string largest_of_kinds_agree(uint64_t seed) {
   return {};
 }
 
-}  // namespace
-
 std::vector<Agreement> peaks_on_gpu() {
   return {{"all peaks, two", all_peaks_agree<float, 2>},
           {"all peaks, four", all_peaks_agree<float, 4>},
@@ -203,5 +201,9 @@ std::vector<Agreement> peaks_on_gpu() {
           {"the largest scores", largest_agree},
           {"the largest scores of all kinds", largest_of_kinds_agree}};
 }
+
+const GpuChecks kChecks{peaks_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -29,8 +29,6 @@ std::string lists_agree(uint64_t seed) {
   });
 }
 
-}  // namespace
-
 std::vector<Agreement> pruned_lists_on_gpu() {
   std::vector<Agreement> all;
   for_numbers_of_pruned([&]<typename Number>(Number, const std::string& named) {
@@ -41,5 +39,9 @@ std::vector<Agreement> pruned_lists_on_gpu() {
   });
   return all;
 }
+
+const GpuChecks kChecks{pruned_lists_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -19,8 +19,6 @@ std::string rows_agree(uint64_t seed) {
   });
 }
 
-}  // namespace
-
 std::vector<Agreement> pruned_rows_on_gpu() {
   std::vector<Agreement> all;
   for_numbers_of_pruned([&]<typename Number>(Number, const std::string& named) {
@@ -29,5 +27,9 @@ std::vector<Agreement> pruned_rows_on_gpu() {
   });
   return all;
 }
+
+const GpuChecks kChecks{pruned_rows_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -18,8 +18,6 @@ std::string tiles_agree(uint64_t seed) {
   });
 }
 
-}  // namespace
-
 std::vector<Agreement> pruned_tiles_on_gpu() {
   std::vector<Agreement> all;
   for_numbers_of_pruned([&]<typename Number>(Number, const std::string& named) {
@@ -28,5 +26,9 @@ std::vector<Agreement> pruned_tiles_on_gpu() {
   });
   return all;
 }
+
+const GpuChecks kChecks{pruned_tiles_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -250,8 +250,6 @@ std::string draws_agree(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} (of {})", wrong, count);
 }
 
-}  // namespace
-
 std::vector<Agreement> pruning_on_gpu() {
   return {{"stochastic pruning", pruning_agrees<float>},
           {"stochastic pruning of bfloat16", pruning_agrees<BFloat16>},
@@ -270,5 +268,9 @@ std::vector<Agreement> pruning_on_gpu() {
           {"uniform draws, fours", draws_agree<true>},
           {"uniform draws, one by one", draws_agree<false>}};
 }
+
+const GpuChecks kChecks{pruning_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

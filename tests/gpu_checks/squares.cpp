@@ -63,8 +63,6 @@ std::string norms_agree(uint64_t seed) {
              : fmt::format("{} ({}x{}, of {})", wrong, rows, columns, of_rows ? "rows" : "columns");
 }
 
-}  // namespace
-
 std::vector<Agreement> squares_on_gpu() {
   std::vector<Agreement> all;
   const auto add = [&]<typename Number>(Number, const std::string& of) {
@@ -79,5 +77,9 @@ std::vector<Agreement> squares_on_gpu() {
   add(Float16(), " of float16");
   return all;
 }
+
+const GpuChecks kChecks{squares_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

@@ -129,8 +129,6 @@ std::string loads_agree(uint64_t seed) {
   return wrong;
 }
 
-}  // namespace
-
 std::vector<Agreement> tensor_cores_on_gpu() {
   return {{"tensor cores: sparse products of bfloat16", tiles_agree<BFloat16>},
           {"tensor cores: sparse products of float16", tiles_agree<Float16>},
@@ -138,5 +136,9 @@ std::vector<Agreement> tensor_cores_on_gpu() {
           {"tensor cores: products of float16", dense_tiles_agree<Float16>},
           {"tensor cores: matrices loaded", loads_agree}};
 }
+
+const GpuChecks kChecks{tensor_cores_on_gpu};
+
+}  // namespace
 
 }  // namespace approx

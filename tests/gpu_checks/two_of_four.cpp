@@ -135,8 +135,6 @@ std::string gradient_agrees(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, described(problem));
 }
 
-}  // namespace
-
 std::vector<Agreement> two_of_four_on_gpu() {
   return {{"two of four: stored, groups of 2 of bfloat16", compressing_agrees<BFloat16, 2>},
           {"two of four: stored, groups of 4 of bfloat16", compressing_agrees<BFloat16, 4>},
@@ -145,5 +143,9 @@ std::vector<Agreement> two_of_four_on_gpu() {
           {"two of four: data gradient of bfloat16", gradient_agrees<BFloat16>},
           {"two of four: data gradient of float16", gradient_agrees<Float16>}};
 }
+
+const GpuChecks kChecks{two_of_four_on_gpu};
+
+}  // namespace
 
 }  // namespace approx
