@@ -39,7 +39,7 @@ std::string id_in(std::string_view notes) {
   return "";
 }
 
-// Of dl_iterate_phdr: not 0 once the object that holds the address was looked at.
+// What dl_iterate_phdr calls for each object; not 0 once the one that holds the address was seen.
 int look_at(dl_phdr_info* object, size_t /*size*/, void* given) {
   auto& search = *static_cast<Search*>(given);
   bool inside = false;

@@ -57,8 +57,8 @@ struct JsonConversion<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same
 using Json = nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t,
                                   std::uint64_t, double, std::allocator, JsonConversion>;
 
-// Of anything: names of files are bytes, and what is no UTF-8 in them is replaced (U+FFFD) where
-// the library would throw. `indent`: of each level, -1 for one line.
+// The text of any JSON. File names are bytes: what is no UTF-8 in them is replaced (U+FFFD), where
+// the library would throw. `indent`: spaces a level, -1 for one line.
 std::string json_text(const Json& json, int indent = -1);
 
 }  // namespace approx

@@ -9,8 +9,8 @@
 
 namespace approx {
 
-// Of a library that is not there, not whole, or of another build than the program: whatever is to
-// be computed, it cannot be.
+// The library is missing, not whole, or of another build than the program: nothing can be
+// computed.
 class LibraryError : public Error {
  public:
   explicit LibraryError(const std::string& message) : Error(ErrorKind::kInternal, message) {}

@@ -17,8 +17,8 @@ namespace approx {
 // cannot be read is "" or null. Cheap; opens no library.
 Json program_environment();
 
-// Those of `files` that are experiments or recipes which came with the program and are not as they
-// were when it was built, by their names ("experiments/quickstart.toml").
+// The experiments and recipes among `files` that came with the program and have changed since it
+// was built, by their names ("experiments/quickstart.toml").
 std::vector<std::string> changed_experiments(const std::vector<std::string>& files);
 
 // Says so in an environment: a run of a changed file is as dirty as one of changed sources.

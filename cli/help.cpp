@@ -65,7 +65,7 @@ void collect_flags(const CLI::App* command, std::vector<std::string>& flags) {
   }
 }
 
-// Of those with a name, a line for each that is `listed`.
+// A line for each named option that is `listed`.
 template <typename Listed>
 std::string option_lines(const CLI::App& command, Listed listed) {
   std::string lines;
@@ -76,7 +76,7 @@ std::string option_lines(const CLI::App& command, Listed listed) {
   return lines;
 }
 
-// Those of the command that a command is of, which may stand behind it as well.
+// The options of the command above, which may stand behind a subcommand as well.
 std::string options_above(const CLI::App& command) {
   const CLI::App* parent = command.get_parent();
   if (parent == nullptr || parent->get_parent() == nullptr) return "";

@@ -22,8 +22,8 @@ struct Machine {
   std::string nvidia_driver;                  // its version; "": there is none
 };
 
-// Of the machine whose files are under `root`; tests have one of their own. What cannot be read
-// stays as above.
+// Reads the machine whose files are under `root`; tests have one of their own. What cannot be read
+// keeps the values above.
 Machine read_machine(const std::string& root = "/");
 
 }  // namespace approx

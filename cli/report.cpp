@@ -59,7 +59,7 @@ void write_table(const Table& table, const ReportFlags& flags, const std::string
   }
 }
 
-// Of an item without a picture: at which other scale there would be one.
+// At which other scale there would be a picture of an item that has none here.
 std::string other_scale(const Snapshot& snapshot, const PaperItem& item, const ReportFlags& flags) {
   const auto most = paper_item(snapshot, flags.item, "", flags.report);
   const bool measured = snapshot.items().measured(most.shown);
@@ -121,7 +121,7 @@ void write_comparison(const ReportFlags& flags) {
   throw Exit{static_cast<int>(ErrorKind::kGate)};
 }
 
-// Of a word behind `report` that names no report: an experiment, or a slip.
+// Takes a word behind `report` that names no report for an experiment, or for a slip.
 void check_experiment(const std::string& word, const Snapshot& snapshot,
                       std::vector<std::string> reports) {
   const std::string id = word.starts_with('@') ? word.substr(1) : word;

@@ -34,7 +34,7 @@
 namespace approx {
 namespace {
 
-// Of one measurement where there are many, or where a product is over in microseconds.
+// The time of one measurement where there are many, or where a product takes microseconds.
 constexpr Nanoseconds kShortTime = std::chrono::milliseconds(2);
 
 constexpr const char* kRecordedIsRead = "is of the recorded operands that this command reads";

@@ -21,7 +21,7 @@ struct ShapeFlags {
 std::vector<CLI::Option*> add_shape_flags(CLI::App& command, ShapeFlags& flags,
                                           const std::string& unnamed);
 
-// Those that were named in any way; empty where none was. Throws Error(kUsage).
+// The shapes that were named in any way; empty where none was. Throws Error(kUsage).
 std::vector<ConvShape> named_shapes(const ShapeFlags& flags);
 
 }  // namespace approx

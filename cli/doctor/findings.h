@@ -26,10 +26,10 @@ struct Finding {
   std::string fix;    // what to do about it; "" where it is fine
 };
 
-// Of its processor, clock, load and memory.
+// Findings about the machine's processor, clock, load and memory.
 std::vector<Finding> machine_findings(const Machine& machine);
 
-// Of a folder that this program writes to: how much is free there, where that is known.
+// How much is free in a folder that this program writes to, where that is known.
 Finding disk_finding(const std::string& what, const std::string& folder,
                      std::optional<int64_t> free_bytes);
 

@@ -19,7 +19,7 @@ std::vector<int> allowed_cpus();
 // Restricts this process to them. Whether the system did.
 bool use_cpus(const std::vector<int>& cpus);
 
-// Of this machine, held against other sweeps on it.
+// The cores of this machine, which other sweeps on it do not get.
 CorePool cores_of_machine(int64_t jobs);
 
 }  // namespace approx

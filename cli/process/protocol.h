@@ -33,7 +33,7 @@ struct WorkerTask {
   std::vector<std::string> changed_files;  // of the experiment (cli/environment.h)
   std::vector<int> cpus;                   // that it is to use; empty: all that there are
   int64_t memory_bytes = 0;                // of its own that it may have at most; 0: no limit
-  // Of a run of several ranks:
+  // For a run of several ranks:
   Launcher launcher = Launcher::kMpirun;
   bool oversubscribe = false;               // they share cores
   std::vector<std::vector<int>> rank_cpus;  // of `cpus` what each has; empty: all that there are

@@ -56,7 +56,7 @@ Json rank_error(const RankFailure& failure, const RankLeft& left) {
   return event;
 }
 
-// Of a job that ended without a word about a rank.
+// The error of a job that ended and named no rank.
 Json launcher_error(const JobSeen& job) {
   const std::string who(name(job.launcher));
   if (job.process.signal) {

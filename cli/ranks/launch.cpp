@@ -29,7 +29,7 @@ std::vector<std::string> launch_words(const LaunchRequest& request) {
 
 std::vector<LaunchVariable> launch_environment(const LaunchRequest& request) {
   if (request.launcher == Launcher::kSrun) {
-    // Of the coordinator's own step, of which srun would take the ranks' to be a part.
+    // Variables of the coordinator's own step: srun would take the ranks' step for a part of it.
     std::vector<LaunchVariable> variables;
     for (const char* name :
          {"SLURM_NNODES", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE",

@@ -18,7 +18,7 @@ struct SlurmRequest {
   bool on = false;      // --slurm
   int64_t tasks = 0;    // of each array, as split_runs takes it
   int64_t at_once = 0;  // tasks of an array at work at the same time, 0: no limit of ours
-  // Of a task:
+  // For each task:
   Nanoseconds time{0};               // 0: what the partition gives
   int64_t memory_bytes = 0;          // 0: likewise
   int64_t cpus = 0;                  // 0: the threads of its runs at work at the same time

@@ -18,8 +18,8 @@ struct JobArray {
   Purpose purpose = Purpose::kAccuracy;
   int64_t first = 0, last = 0;  // numbers of its tasks
   int64_t runs = 0;
-  // Of a task: its processes, each with so many processors. One is the coordinator; the ranks of
-  // runs of several, with --jobs of several runs, are started among the coordinator's.
+  // A task's processes, and the processors of each. One is the coordinator; runs of several ranks,
+  // several at a time with --jobs, are started among its processors.
   int64_t processes = 1, cpus = 1;
   int64_t gpus = 0;       // of each node
   bool gpu_each = false;  // one for each process, on whatever node that is

@@ -13,7 +13,7 @@
 namespace approx {
 namespace {
 
-// Of one task; of one that has not begun, or just now writes, nothing but what it is to do.
+// The status of one task. One that has not begun, or is just writing, tells only what it is to do.
 SweepStatus status_of_task(const Submission& submission, int64_t task) {
   const std::string database = task_database(submission.folder, task);
   if (std::filesystem::exists(database)) {

@@ -52,7 +52,7 @@ void check_number(const std::string& flag, const std::string& text) {
   if (flag != "--seed") return;
   constexpr int64_t kMost = 4'294'967'295;
   try {
-    // Of several the run says that it is one.
+    // Several seeds pass here: the run itself says that it has one.
     const auto seeds = parse_range(text);
     if (std::all_of(seeds.begin(), seeds.end(), [](int64_t seed) { return seed <= kMost; })) return;
   } catch (const Error&) {

@@ -369,8 +369,8 @@ class Coordinator {
     progress_.ended(worker.number, ended.end.state, summary(ended.end, ended.events));
   }
 
-  // Of a run by a library that this sweep did not begin with, or by none, nothing is stored. What
-  // is at work by the right one comes to its end, and no more is begun.
+  // Stores nothing of a run by a library that this sweep did not begin with, or by none. Runs at
+  // work by the right one come to their end, and no more are begun.
   void take_back_run(const SupervisedRun& worker) {
     store_.discard(worker.run_id);
     std::error_code ignored;

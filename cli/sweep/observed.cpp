@@ -13,7 +13,7 @@ std::string seconds_text(std::chrono::nanoseconds time) {
   return fmt::format("{:.1f} s", std::chrono::duration<double>(time).count());
 }
 
-// Of a worker that ended without a word.
+// The end of a worker that said nothing.
 void end_silently(const Observed& worker, RunEnd& end) {
   if (const auto signal = worker.process.signal) {
     end.error = fmt::format("killed by signal {} ({})", *signal, strsignal(*signal));

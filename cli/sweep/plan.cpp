@@ -174,7 +174,7 @@ class SweepPlan {
  private:
   static int64_t cores_of(const RunConfig& config) { return config.ranks * config.threads; }
 
-  // Of the widest run to be done, where that has several ranks; all that are at work at a time.
+  // The cores of all runs at work at a time, if the widest run to be done has several ranks.
   std::string cores_text() const {
     if (widest_.ranks == 1) return "";
     const int64_t jobs = widest_.purpose == Purpose::kTiming ? 1 : sweep_.jobs;

@@ -41,7 +41,7 @@ struct ArrayKind {
   std::string script() const {
     return fmt::format("{}{}.sh", name(purpose), ranks > 1 ? fmt::format("-{}-ranks", ranks) : "");
   }
-  // Of a job, behind the experiment's id.
+  // What stands in a job's name behind the experiment's id.
   std::string job() const {
     return (purpose == Purpose::kTiming ? ":timing" : "") +
            (ranks > 1 ? fmt::format(":{}-ranks", ranks) : "");
@@ -73,7 +73,7 @@ std::set<std::string> queued_keys(const std::vector<Submission>& submissions,
   return keys;
 }
 
-// Those of which some task may still do something, or did since all was merged.
+// The submissions of which some task may still do something, or did since all was merged.
 std::vector<Submission> open_submissions(const std::string& db) {
   auto submissions = read_submissions(db);
   std::erase_if(submissions, [](const Submission& submission) { return submission.settled; });
@@ -231,7 +231,7 @@ Scripts write_scripts(const Experiment& experiment, const std::string& folder,
 // of, by the names of their folders.
 using LeftCheckpoints = std::map<std::string, fs::path>;
 
-// Of several of one run the one that was written last.
+// The checkpoint of each run: where there are several, the one written last.
 LeftCheckpoints checkpoints_left(const std::string& db) {
   std::map<std::string, std::pair<fs::file_time_type, fs::path>> newest;
   std::error_code error;

@@ -17,7 +17,7 @@ int64_t number_of(const std::string& text, std::string_view unit) {
   return parse_integer(number, 1).value_or(0);
 }
 
-// Of runs of several ranks.
+// The flags for runs of several ranks.
 void add_rank_flags(CLI::App& app, RankOptions& ranks) {
   app.add_option_function<std::string>(
          "--launcher",

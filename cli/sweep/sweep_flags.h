@@ -14,7 +14,7 @@ inline constexpr const char* kHowToRun = "How to run";
 // The flags that say how runs are done: which of them again, for how long, with what kept.
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep);
 
-// Those of several runs: how many at a time, and when to begin no more.
+// The flags of commands that start several runs: how many at a time, and when to begin no more.
 void add_jobs_flags(CLI::App& app, SweepOptions& sweep);
 
 }  // namespace approx

@@ -93,7 +93,7 @@ std::vector<pid_t> SweepLock::holders(const std::string& db, const std::string& 
   for (const auto& file : fs::directory_iterator(folder_of(db), error)) {
     const std::string name = file.path().filename().string();
     if (!experiment.empty() && !name.starts_with(hash_of(experiment) + "-")) continue;
-    // Those of sweeps that have ended stay.
+    // Files of sweeps that have ended stay.
     if (!RunLock::held(folder_of(db), name)) continue;
     // A file that has another name, too, may be another program's lock.
     struct stat status {};

@@ -74,7 +74,7 @@ struct Part {
   std::optional<int64_t> rank;  // nothing: all of it
   EventLog& log;
 
-  // Of several ranks one speaks for all; of the others their errors are heard alone.
+  // One of several ranks speaks for all; the others are heard only with their errors.
   bool speaks() const { return rank.value_or(0) == 0; }
 };
 
@@ -94,7 +94,7 @@ Engine& engine_of(const WorkerTask& task) {
 void compute(const WorkerTask& task, const Part& part) {
   expect_end_without_catch(task);
   limit_memory(task.memory_bytes);
-  // Of the whole machine; and before LibTorch, whose threads have the mask that they are born with.
+  // Read for the whole machine, and before LibTorch, whose threads keep the mask they begin with.
   const Json program = program_environment();
   const bool pinned = use_cpus(part.rank ? cpus_of_rank(task, *part.rank) : task.cpus);
   Engine& engine = engine_of(task);

@@ -8,7 +8,7 @@ namespace approx {
 // The exact computation.
 inline constexpr std::string_view kDense = "dense";
 
-// Of a run: each rule of its schedule names its own method.
+// Stands for the method of a run whose rules each name their own.
 inline constexpr std::string_view kMixed = "mixed";
 
 // The text is full: neither word has parameters.

@@ -184,7 +184,7 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
   scalars["kernel_rules"] = kernel_rules_label(config.kernel_rules);
   add(run_specs(), scalars, [&](std::string_view name) {
     if (name == "seed" || name == "threads" || !takes_part(config, name)) return false;
-    // Of what came later the default is not named.
+    // Settings that came later are not named at their defaults.
     if (name == "timed_against") return !config.timed_against.empty();
     if (name == "operators") return config.operators != RunConfig().operators;
     if (name == "ranks") return config.ranks > 1;

@@ -45,8 +45,8 @@ constexpr auto enum_texts(SubsetKind) {
       {{SubsetKind::kShared, "shared"}, {SubsetKind::kSeed, "seed"}});
 }
 
-// Of the products; weights stay in fp32. kTf32: inputs rounded to 10 bits of mantissa. kFp16: the
-// loss is scaled so that gradients do not vanish.
+// The precision of the products; weights stay in fp32. kTf32: inputs rounded to 10 bits of
+// mantissa. kFp16: the loss is scaled so that gradients do not vanish.
 enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 
 constexpr auto enum_texts(Precision) {
@@ -77,7 +77,7 @@ constexpr auto enum_texts(GraphUse) {
       {{GraphUse::kAuto, "auto"}, {GraphUse::kOn, "on"}, {GraphUse::kOff, "off"}});
 }
 
-// Of several processes that train one network: what a batch norm takes its statistics over. kLocal:
+// What a batch norm takes its statistics over where several processes train one network. kLocal:
 // the images of its own process, as data parallel training usually does; kSynchronised: all images
 // of the step, so that the result does not depend on how many processes there are.
 enum class NormScope { kLocal, kSynchronised };
@@ -141,7 +141,7 @@ struct RunConfig {
 std::string kernel_rules_id(std::string_view text, int64_t builtin_version);
 // The same for people: fewer digits, and "" where it is built in.
 std::string kernel_rules_label(std::string_view text);
-// Of the built-in table.
+// The version of the built-in table of kernel rules.
 int64_t kernel_rules_version();
 
 // Whether it is a timing of steps that would be replays and are not: all that the setting decides.

@@ -120,7 +120,7 @@ class Schedule {
   // false. Of few plateaus: there are two to their power.
   void for_each_situation(const std::function<bool(const Situation&)>& use) const;
 
-  // Of the rules at `candidates`, which are all that select the layer.
+  // The deciding rule among those at `candidates`, which are all that select the layer.
   static Deciding deciding(const std::vector<Compiled>& rules,
                            const std::vector<size_t>& candidates, int64_t step);
   // The rules as they stand when exactly these plateaus are reached, whenever that is.

@@ -41,7 +41,7 @@ LoadedDataset generate() {
   dataset.variant = "uniform noise";
   dataset.source = "generated";
   dataset.classes = kShape.classes;
-  // Of the uniform distribution on 0..255, in units of the whole range.
+  // Mean and deviation of the uniform distribution on 0..255, in units of the whole range.
   dataset.mean.assign(kShape.channels, 0.5);
   dataset.stddev.assign(kShape.channels, 0.29);
   dataset.train = draw(kShape, kShape.train, 0);

@@ -26,7 +26,7 @@ class OutOfMemory : public Error {
   explicit OutOfMemory(const std::string& message) : Error(ErrorKind::kInternal, message) {}
 };
 
-// Of several processes that train one network: others are gone or do not come.
+// Other processes that train the same network are gone or do not come.
 class LostRank : public Error {
  public:
   explicit LostRank(const std::string& message) : Error(ErrorKind::kInternal, message) {}
@@ -93,8 +93,8 @@ struct KernelSetting {
 struct Roofline {
   double flops = 0;  // floating-point operations a second, two a multiply-add
   double bytes = 0;  // a second, read from memory and written to it
-  // Of a GPU, the cache that its multiprocessors share: what it holds, and bytes a second that are
-  // read and written while all of them stay there.
+  // The cache that a GPU's multiprocessors share: its bytes, and how many bytes a second are read
+  // and written while all of them stay there.
   double l2_size = 0, l2_bytes = 0;
 };
 

@@ -18,8 +18,9 @@ struct Departure {
   auto operator<=>(const Departure&) const = default;
 };
 
-// Of settings that take part in `shown` (settings_in_effect), in their order. One that takes part
-// in `full` alone follows from another that is named, such as the optimizer.
+// The departures in settings that take part in `shown` (settings_in_effect), in their order. A
+// setting that takes part in `full` alone follows from another that is named, such as the
+// optimizer.
 std::vector<Departure> departures(const RunConfig& full, const RunConfig& shown);
 
 // "epochs 4, not 250"; "momentum 0.9". Of networks and methods of one name, the parameters that

@@ -14,7 +14,7 @@ struct RunPatterns {
   std::vector<std::string> skip;  // and none of these
 };
 
-// Of each run the settings beside its axes in which runs of the experiment differ,
+// For each run the settings beside its axes in which runs of the experiment differ,
 // "batch_size=64 threads=2"; "" where there are none.
 std::vector<std::string> settings_apart(const std::vector<PlannedRun>& runs);
 

@@ -20,7 +20,7 @@ class CacheFlush {
   explicit CacheFlush(c10::Device device);
   void operator()();
   int64_t bytes() const { return static_cast<int64_t>(data_.nbytes()); }
-  // Of them those that are not zero: all after every other flush.
+  // How many of them are not zero: all after every other flush.
   int64_t written() const;
 
  private:

@@ -41,7 +41,7 @@ double copied_bytes_a_second(c10::Device device) {
       std::clamp(2 * last_cache_bytes(device), kLeast, kMost) / static_cast<int64_t>(sizeof(float));
   const auto from = at::ones({numbers}, at::TensorOptions().device(device));
   const auto to = at::empty_like(from);
-  // Of a GPU several at a time: to ask for one and to hear of its end takes a tenth as long as the
+  // Several at a time on a GPU: to ask for one and to hear of its end takes a tenth as long as the
   // copy.
   const int copies = device.is_cpu() ? 1 : 16;
   const double seconds = best_seconds(device, kTries, [&] {

@@ -53,7 +53,7 @@ class BernoulliCrs final : public DrawingMethod {
     return ((1 - p) / p * scores * scores).masked_fill(scores == 0, 0).sum().item<double>();
   }
 
-  // Of every pair to be taken.
+  // The probability of each pair to be taken.
   at::Tensor chances(const at::Tensor& scores, int64_t k) const {
     const auto total = scores.sum();
     const auto share = at::where(total > 0, scores / total, at::zeros_like(scores));

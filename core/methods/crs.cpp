@@ -49,7 +49,7 @@ class Crs final : public DrawingMethod {
     return (squares.sum().item<double>() - exact_square) / static_cast<double>(k);
   }
 
-  // Of every pair in one draw.
+  // The probability of each pair in one draw.
   at::Tensor chances(const at::Tensor& scores) const {
     const auto total = scores.sum();
     const auto even = at::full_like(scores, 1.0 / static_cast<double>(scores.numel()));

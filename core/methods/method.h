@@ -34,7 +34,7 @@ struct Finished {
 struct MethodCall {
   Rng rng = {};
 
-  // Of the layer: whether a batch normalisation follows it.
+  // Whether a batch normalisation follows the layer.
   bool norm_follows = false;
   // Gradients only: the plan of the forward product, null where that was exact.
   const Plan* forward = nullptr;

@@ -11,7 +11,7 @@
 namespace approx {
 namespace {
 
-// Of the pairs that a product sums over.
+// The axis of the pairs that a product sums over.
 Axis sampled_axis(Product product) {
   return product == Product::kForward        ? Axis::kInputChannels
          : product == Product::kDataGradient ? Axis::kOutputChannels

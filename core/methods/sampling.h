@@ -52,7 +52,7 @@ class SamplingMethod : public Method {
   // for the device in every step.
   virtual Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const = 0;
 
-  // Of `choose` with as many pairs, see expected_square(); NaN where there is no closed form.
+  // The expected square of `choose` with k pairs (expected_square()); NaN without a closed form.
   virtual double expected_square_of(const at::Tensor& scores, int64_t k, double exact_square) const;
 
   // How many pairs there are along an axis.

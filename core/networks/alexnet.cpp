@@ -77,8 +77,8 @@ class AlexNet final : public Network {
 
   at::Tensor dropped(const at::Tensor& x) const { return at::dropout(x, dropout_, is_training()); }
 
-  // Of the cifar form: twice larger by 2 and halved, then halved; half is (size - 3) / 2 + 1,
-  // rounded up.
+  // The last map's side in the cifar form: twice larger by 2 and halved, then halved; half is
+  // (size - 3) / 2 + 1, rounded up.
   static int64_t last_side(int64_t size) {
     const auto half = [](int64_t s) { return s / 2; };
     return half(half(half(size + 2) + 2));

@@ -26,8 +26,8 @@ struct GradientPart {
   Kind kind = Kind::kAll;
   at::Tensor channels;  // [k] int64, ascending, along the second axis
 
-  // Of the weight gradient that `method` planned so, of a layer of so many groups. The kind is the
-  // same on all ranks that go by one method, whatever their examples and draws.
+  // Notes the part of a weight gradient that `method` planned so, in a layer of so many groups. The
+  // kind is the same on all ranks that go by one method, whatever their examples and draws.
   void note(const Plan& plan, const Method& method, int64_t groups);
 };
 

@@ -52,8 +52,8 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
   std::shared_ptr<Collectives> ranks;  // null: none
 };
 
-// Of all images, from those of equal parts: the variance is the mean of theirs and that of their
-// means.
+// The statistics of all images, from those of equal parts: the variance is the mean of the parts'
+// variances plus the variance of their means.
 NormStatistics over_all(const NormStatistics& own, double epsilon, Collectives& ranks) {
   const auto parts = ranks.gathered(at::stack({own.mean, own.variance})).to(at::kDouble);
   const auto means = parts.select(1, 0), variances = parts.select(1, 1);  // [ranks,C]

@@ -68,8 +68,7 @@ std::vector<const MethodEntry*> methods_of_gradients(const std::vector<std::stri
   return entries;
 }
 
-// Of those that are asked for, the variants that compute this here: all but the definition. `known`
-// gets them all.
+// The variants asked for that compute this here: all but the definition. `known` gets them all.
 std::vector<std::string> asked_variants(const std::string& asked, const Timed& timed,
                                         std::set<std::string>& known) {
   std::vector<std::string> found;
@@ -175,8 +174,8 @@ double ms_at(const Timed& timed, double rank) {
 
 Json variant_cell(const std::string& variant) { return variant.empty() ? Json() : Json(variant); }
 
-// Of all layers together: exact, by a method, or by a variant of one where it computes the layer
-// and by the chosen one elsewhere. Whose estimate and time hold what it leaves exact as well.
+// Sums over all layers: exact, by a method, or by a variant of one where it computes the layer and
+// by the chosen one elsewhere. Estimate and time hold what the method leaves exact as well.
 struct Sum {
   double ms = 0, estimated = 0, exact_ms = 0;
   std::optional<double> multiply_ms;  // nothing as soon as one layer's is not apart

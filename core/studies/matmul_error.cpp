@@ -111,8 +111,8 @@ StudyTable study_matmul_error(const StudyRequest& request) {
     for (const auto& c : cases) {
       const auto error = mean_of(c.errors);
       const auto count = static_cast<double>(runs);
-      // Of one pair of matrices the squared error has a known expectation; relative to it, how far
-      // the mean is off, and how far chance takes it. Nothing where all pairs are taken.
+      // The squared error of one pair of matrices has a known expectation: how far the mean is off,
+      // relative to it, and how far chance takes it. Nothing where all pairs are taken.
       const auto gap = mean_of(c.gaps);
       const double expected = c.expected / count, unit = expected > 0 ? expected : NAN;
       table.add({label, c.text, c.ratio, c.k, runs, error.value, error.half,

@@ -166,7 +166,7 @@ class AccuracyRun {
     if (density) metric("gradient_density", "train", *density);
   }
 
-  // Of a step, counted from 1.
+  // Adds the time of a step, counted from 1.
   void add_time(int64_t ns, int64_t step) {
     (step <= warmup_ ? record_.warmup_ns : record_.train_ns) += ns;
   }
@@ -369,7 +369,7 @@ class AccuracyRun {
                      session_->total_steps()));
   }
 
-  // Of several ranks that of rank 0, which the others get from there: they may have no such folder.
+  // Rank 0's checkpoint, which the others get from it: they may have no such folder.
   std::optional<Checkpoint> newest_checkpoint() {
     std::optional<Checkpoint> saved;
     if (is_first()) {

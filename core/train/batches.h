@@ -97,7 +97,7 @@ class Batches {
   uint64_t seed_;
   int64_t batch_size_, per_epoch_;
   int64_t share_, first_;  // of a batch: how many images are this process's, from which on
-  // Of the epoch that began last, on the device: a step takes its part and copies nothing to it.
+  // What the epoch that began last needs, on the device: a step takes its part and copies nothing.
   int64_t epoch_ = -1;
   at::Tensor order_;  // [N]
   at::Tensor draws_;  // [per_epoch * B, 4]: row and column of the crop, flip, centre of the cutout

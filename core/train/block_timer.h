@@ -17,7 +17,7 @@ namespace approx {
 // fall when all cores work cost less than a tenth.
 inline constexpr double kLeastCoreShare = 0.75;
 
-// Of the higher one of two clocks, the lower one: where it is less, the clock changed between them.
+// The clock changed between two blocks if the lower clock is less than this share of the higher.
 inline constexpr double kLeastClockShare = 0.9;
 
 struct TimedBlock {

@@ -26,7 +26,7 @@ class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
   std::function<void()> arrived_;
 };
 
-// Of what goes with the last bucket the first entries: two wishes and what was sampled.
+// The first entries of what goes with the last bucket: two wishes, and what was sampled.
 constexpr int64_t kStop = 0, kSave = 1, kChannels = 2, kFirst = 3;
 
 // A float holds the sum of so many for as many ranks.
@@ -139,7 +139,7 @@ at::Tensor BucketedReduction::placed(const Bucket& bucket, size_t parameter, int
 BucketedReduction::Way BucketedReduction::way_of(size_t parameter) const {
   const auto* part = parameters_[parameter].part;
   if (part == nullptr || (part->is_alike && part->is_of_all)) {
-    // Of a frozen skip, or what no loss depends on.
+    // A frozen skip has none, nor has what no loss depends on.
     if (!has_gradient_[parameter]) return Way::kNone;
     if (part == nullptr) return Way::kWhole;
     if (part->kind == GradientPart::Kind::kChannels) return Way::kChannels;

@@ -14,9 +14,9 @@ namespace approx {
 // Error(kDevice) where it cannot be had, Error(kInternal) where somebody asked.
 c10::Device open_device(DeviceKind kind, int64_t index = 0);
 
-// Of several ranks, before open_device: lets this process see the one GPU that it computes on
-// (core/parallel/gpu_of_rank.h), which then has index 0. Nothing where no launcher says which rank
-// of its machine this is. Throws Error(kDevice).
+// Lets a process of several ranks see only the GPU that it computes on, which then has index 0
+// (core/parallel/gpu_of_rank.h). To be called before open_device. Does nothing where no launcher
+// says which rank of its machine this is. Throws Error(kDevice).
 void take_gpu_of_rank();
 
 // On a GPU: lets layers take those of cuDNN's engines that the file of the environment variable

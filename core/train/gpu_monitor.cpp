@@ -9,7 +9,7 @@
 namespace approx {
 namespace {
 
-// Of NVML's C interface, whose functions return 0 where they succeed.
+// Constants of NVML's C interface, whose functions return 0 on success.
 constexpr unsigned kSmClock = 1, kMemoryClock = 2;
 constexpr unsigned long long kSlowedByHeat = 0x20 | 0x40,  // told by the driver, or by the chip
     kSlowedBySupply = 0x80,                                // the "power brake" of the machine
@@ -50,7 +50,7 @@ struct GpuMonitor::Library {
     return init != nullptr && by_bus != nullptr && init() == 0 && by_bus(bus.c_str(), &gpu) == 0;
   }
 
-  // Of all GPUs, without one of them.
+  // Counts all GPUs, and opens none.
   std::optional<int64_t> count(const std::string& file) {
     handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return std::nullopt;

@@ -57,7 +57,7 @@ class GradientReduction {
   virtual void restore(const Checkpoint& /*checkpoint*/) {}
 };
 
-// Of one process: its gradients are the mean.
+// One process alone: its gradients are the mean.
 class NoReduction final : public GradientReduction {
  public:
   void reduce(const std::vector<NamedTensor>& /*parameters*/) override {}

@@ -46,10 +46,10 @@ class FmaProbe {
   double alone_ = 0;       // rounds a second
 };
 
-// Of the processor: shares by an FmaProbe, the clock by additions (kernels/probe/clock.h).
+// Probes the processor: shares by an FmaProbe, the clock by additions (kernels/probe/clock.h).
 MachineProbe cpu_probe();
 
-// Of a GPU: what its driver tells; none where there is no such driver.
+// Asks a GPU's driver; tells nothing where there is no such driver.
 MachineProbe gpu_probe(std::shared_ptr<GpuMonitor> gpu);
 
 }  // namespace approx

@@ -13,7 +13,7 @@ namespace approx {
 
 // The operands of one layer in one step of a training, as the layer had them.
 struct RecordedOperands {
-  // Of the training.
+  // The training they were recorded in.
   std::string run_key;                   // 64 hexadecimal digits
   std::string network, dataset, method;  // full texts
   int64_t seed = 0;

@@ -17,8 +17,8 @@ namespace approx {
 
 using NamedTensor = std::pair<std::string, at::Tensor>;
 
-// Of a step: a number, or where it stands on the device of the parameters, [] of rate_type(). A
-// captured step must not have the number in it.
+// The rate of a step: a number, or where it stands on the device of the parameters, [] of
+// rate_type(). A captured step must not have the number in it.
 using StepRate = std::variant<double, at::Tensor>;
 
 // What LibTorch's fused rules read a learning rate as. On a CPU that is the number's own type, so

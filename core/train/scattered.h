@@ -17,8 +17,9 @@ int64_t scattered_room(double expected, int64_t entries, int64_t ranks);
 // How many entries of `flat` [n] float are not zero.
 int64_t nonzero_entries(const at::Tensor& flat);
 
-// Those of `flat` [n] float: [1 + 2 room] int32, their number, positions in ascending order, and
-// the bits of the values. Of more than `room` only the number is told.
+// The scattered values of `flat` [n] float: [1 + 2 room] int32, their number, positions in
+// ascending order, and the bits of the values. If there are more than `room`, only the number is
+// told.
 at::Tensor packed_scattered(const at::Tensor& flat, int64_t room);
 
 // Writes over `flat` [n] the sum of what `all` [ranks, 1 + 2 room] holds, added in the order of the

@@ -31,21 +31,20 @@ class ScheduledLayers {
   void begin_step(int64_t step, const at::Tensor& loss_scale = {},
                   const uint64_t* step_at = nullptr);
 
-  // Of the step that began last: what the schedule decided, by layer and product an index into its
-  // methods or Decision::kDense. Where the schedule tells ranks apart, behind it what it decided
-  // for each of them: steps are alike if they are so on all ranks, which exchange other things
-  // else.
+  // What the schedule decided for the step that began last: by layer and product an index into its
+  // methods, or Decision::kDense. Where the schedule tells ranks apart, what it decided for each of
+  // them stands behind: steps are alike only if they are alike on all ranks.
   const std::vector<int>& row() const { return row_; }
 
-  // Of the same step: the first method that the host must wait for and what for, "" for none; that
-  // of any rank.
+  // The first method of the same step that the host must wait for, on any rank, and what for; ""
+  // for none.
   std::string waits_for() const;
 
   // What steps count here on the host beside what begin_step() does; as long as this object lives.
   HostCounts host_counts();
 
-  // Of a layer's weight gradient in the step that began last; its place does not change. Null where
-  // there is one rank, or no layer of the name.
+  // The part of a layer's weight gradient in the step that began last; its place does not change.
+  // Null where there is one rank, or no layer of the name.
   const GradientPart* part(std::string_view layer) const;
 
   // See Schedule::observe.
@@ -57,8 +56,8 @@ class ScheduledLayers {
     Product product;
     double value;
   };
-  // Of the steps since the last call, for each layer and product that was pruned in them. Waits
-  // for the device.
+  // The densities in the steps since the last call, for each layer and product that was pruned in
+  // them. Waits for the device.
   std::vector<Density> take_densities();
 
   // Whether the steps that begin from now on count the gradients of the convolutions' outputs.
@@ -98,7 +97,7 @@ class ScheduledLayers {
     LayerVariants variants;                        // of the steps of this process
     std::array<VariantCalls, 3> earlier_variants;  // of those before the checkpoint, by product
 
-    // Of both.
+    // The calls of both.
     VariantCalls variant_calls(Product product) const;
   };
 

@@ -26,7 +26,7 @@ void set(const std::vector<Number*>& counts, const std::vector<Number>& values) 
   for (size_t i = 0; i < counts.size(); ++i) *counts[i] = values[i];
 }
 
-// Of counts that were `before`, those that are others now.
+// The counts that have changed since they were `before`.
 template <typename Change, typename Number>
 std::vector<Change> changes(const std::vector<Number*>& counts, const std::vector<Number>& before) {
   std::vector<Change> changed;

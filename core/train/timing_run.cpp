@@ -134,7 +134,7 @@ class TimingRun {
   void time_phases() {
     begin_together();
     PhaseClock clock;
-    // Of two networks, the one that the run is about.
+    // The network that the run is about, where there are two.
     Session& timed = config_.timed_against.empty() ? *dense_ : *approx_;
     const auto before = RunClock::now();
     for (int64_t i = 0; i < kPhaseSteps && !stop_; ++i) timed.step();
@@ -166,7 +166,7 @@ class TimingRun {
     }
   }
 
-  // Of a period of the schedule.
+  // Over a period of the schedule.
   int64_t backward_ns(Session& session) {
     begin_together();
     const PhaseClock clock(GradientTimes::kTogether);

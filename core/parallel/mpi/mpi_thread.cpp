@@ -56,7 +56,7 @@ void check_mpi(int code, const char* what) {
 }
 
 std::shared_ptr<MpiThread> MpiThread::start(std::chrono::milliseconds limit) {
-  // Of sums that are not waited for, Open MPI's own choice in place is a tree: with two ranks all
+  // Open MPI's own choice for sums in place that are not waited for is a tree: with two ranks all
   // goes there and back again. Rabenseifner's algorithm has each rank add a part, both ways at
   // once.
   setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3", /*overwrite=*/0);

@@ -42,7 +42,7 @@ class MpiThread {
   // go in the order of the calls, one after the other. The future throws LostRank.
   std::future<void> add(std::vector<Start> stages);
 
-  // Of one of those. While somebody waits, MPI is asked without a pause at first.
+  // Waits for one of those. While somebody waits, MPI is asked without a pause at first.
   void wait(std::future<void>& done);
 
   // Waits for all ranks to do the same, and ends MPI.

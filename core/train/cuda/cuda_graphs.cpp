@@ -56,7 +56,7 @@ class CudaRecorder final : public StepRecorder {
   }
 
  private:
-  // Of a capture that went wrong: that the graph is none is known.
+  // Ends a capture that went wrong; that there is no graph is known.
   static void end(at::cuda::CUDAGraph& graph) {
     try {
       graph.capture_end();
