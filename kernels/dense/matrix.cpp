@@ -9,6 +9,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
+#include <algorithm>
+
 #include "kernels/operands.h"
 #include "kernels/probe/lanes.h"
 #include "kernels/variant.h"
@@ -26,13 +28,27 @@ bool is_matrix_product(const Problem& p) {
          (g.stride == Spatial(1) || has_one_pixel(p)) && p.n > 0;
 }
 
-// Whether that is faster than LibTorch's convolution: linear layers anywhere, other maps in single
-// precision on a CPU of no more than AVX2's width.
+constexpr int64_t kSmallMap = 64;  // pixels
+
+// In bfloat16 on a CPU: where oneDNN's weight gradient of many weights takes 1.1 to 1.9 times as
+// long, and the other products of the smallest maps 1.05 to 1.4 times (docs/performance.md).
+bool matrix_pays_in_bf16(const Problem& p) {
+  constexpr int64_t kTinyMap = 4, kChannels = 128;
+  if (std::min(p.ci, p.co) < kChannels) return false;
+  if (p.h * p.w <= kTinyMap) return true;
+  constexpr int64_t kMiddleMap = 16, kManyWeights = 1 << 16, kMostWeights = 1 << 19;
+  return p.product == Product::kWeightGradient &&
+         p.ci * p.co >= (p.h * p.w <= kMiddleMap ? kManyWeights : kMostWeights);
+}
+
+// Whether that is faster than LibTorch's convolution: linear layers anywhere, other maps on a CPU:
+// in single precision where vectors are no wider than AVX2's, and in bfloat16 by size.
 bool matrix_pays(const Problem& p) {
-  constexpr int64_t kSmallMap = 64;  // pixels
-  return p.h * p.w <= kSmallMap &&
-         (has_one_pixel(p) || (p.device == Hardware::kCpu && p.element == ElementType::kFloat &&
-                               float_lanes() <= kAvx2Lanes));
+  if (p.h * p.w > kSmallMap) return false;
+  if (has_one_pixel(p)) return true;
+  if (p.device != Hardware::kCpu) return false;
+  if (p.element == ElementType::kBFloat16) return matrix_pays_in_bf16(p);
+  return p.element == ElementType::kFloat && float_lanes() <= kAvx2Lanes;
 }
 
 // [N,C,H,W] -> [N*H*W,C]: a view of a map with the channels last.

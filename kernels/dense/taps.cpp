@@ -12,14 +12,12 @@
 #include <cstdlib>
 
 #include "kernels/dense/dense.h"
+#include "kernels/dense/pixels_first.h"
 #include "kernels/operands.h"
 #include "kernels/variant.h"
 
 namespace approx {
 namespace {
-
-// [N,C,H,W] -> [H,W,N,C] contiguous
-at::Tensor pixels_first(const at::Tensor& map) { return map.permute({2, 3, 0, 1}).contiguous(); }
 
 // [H,W,N,C] -> [N,C,H,W], channels last in memory. A copy also where one pixel would need none:
 // autograd lets nobody change a view in place that was made where it was off.
