@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,11 +56,12 @@ PreparedProduct prepared(const Plan& plan, const Operands& operands, std::string
 at::Tensor full_product(const Operands& operands);
 
 // Whether the exact products of a convolution are better computed by `run` and `dense_gradients`
-// than by LibTorch's convolution with its own autograd node. Costs a few comparisons. Where dY may
-// hold many zeros, its gradients may be better computed by its entries, which is found out when it
-// is there.
+// than by LibTorch's convolution with its own autograd node, or must be because LibTorch's are
+// wrong. Costs a few comparisons. Where dY may hold many zeros, its gradients may be better
+// computed by its entries, which is found out when it is there. `type` is the precision to which
+// the operands will be cast, as autocast does; without it they stay in x's.
 bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry,
-                bool dy_may_hold_zeros = false);
+                bool dy_may_hold_zeros = false, std::optional<at::ScalarType> type = {});
 
 // The exact data and weight gradients in one call, which shares the work of preparing the operands.
 // Either may be left out (undefined). `counts` as in `run`.

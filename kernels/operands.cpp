@@ -30,6 +30,26 @@ MapLayout layout_of_map(const at::Tensor& map) {
   return map.is_contiguous() ? MapLayout::kChannelsFirst : MapLayout::kOther;
 }
 
+template <typename Real>
+double sampled_density(const at::Tensor& dy) {
+  // Places as far apart as can be, and of each what one access to memory brings.
+  constexpr int64_t kPlaces = 64, kTogether = 16;
+  const auto* entry = dy.const_data_ptr<Real>();
+  const int64_t all = dy.numel();
+  if (all == 0) return 1;
+  const auto nonzero = [&](int64_t first, int64_t count) {
+    return std::count_if(entry + first, entry + first + count, [](Real g) { return g != 0; });
+  };
+  if (all <= kPlaces * kTogether) {
+    return static_cast<double>(nonzero(0, all)) / static_cast<double>(all);
+  }
+  int64_t found = 0;
+  for (int64_t place = 0; place < kPlaces; ++place) {
+    found += nonzero((all - kTogether) * place / (kPlaces - 1), kTogether);
+  }
+  return static_cast<double>(found) / (kPlaces * kTogether);
+}
+
 }  // namespace
 
 Problem problem_of(Product product, at::IntArrayRef input, const at::Tensor& w,
@@ -59,25 +79,9 @@ Problem problem_of(const Operands& o) {
 }
 
 double density_by_sample(const at::Tensor& dy) {
-  if (!dy.is_cpu() || dy.scalar_type() != at::kFloat || !dy.is_non_overlapping_and_dense()) {
-    return 1;
-  }
-  // Places as far apart as can be, and of each what one access to memory brings.
-  constexpr int64_t kPlaces = 64, kTogether = 16;
-  const auto* entry = dy.const_data_ptr<float>();
-  const int64_t all = dy.numel();
-  if (all == 0) return 1;
-  const auto nonzero = [&](int64_t first, int64_t count) {
-    return std::count_if(entry + first, entry + first + count, [](float g) { return g != 0; });
-  };
-  if (all <= kPlaces * kTogether) {
-    return static_cast<double>(nonzero(0, all)) / static_cast<double>(all);
-  }
-  int64_t found = 0;
-  for (int64_t place = 0; place < kPlaces; ++place) {
-    found += nonzero((all - kTogether) * place / (kPlaces - 1), kTogether);
-  }
-  return static_cast<double>(found) / (kPlaces * kTogether);
+  if (!dy.is_cpu() || !dy.is_non_overlapping_and_dense()) return 1;
+  if (dy.scalar_type() == at::kFloat) return sampled_density<float>(dy);
+  return dy.scalar_type() == at::kBFloat16 ? sampled_density<at::BFloat16>(dy) : 1;
 }
 
 std::vector<int64_t> result_sizes(const Problem& p) {

@@ -31,7 +31,7 @@ Problem problem_of(Product product, at::IntArrayRef input_sizes, const at::Tenso
 
 // About which share of a gradient is not zero, in [0, 1], by 1,024 of its entries at places that
 // its size decides: a small layer's, were all looked at, would take as long as choosing by it can
-// gain. 1 where to look would be to wait for a device, and of what is not float.
+// gain. 1 where to look would be to wait for a device, and of what is neither float nor bfloat16.
 double density_by_sample(const at::Tensor& dy);
 
 // [N,Co,Ho,Wo], [N,Ci,H,W] or [Co,Ci/groups,Kh,Kw]

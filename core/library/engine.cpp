@@ -37,8 +37,9 @@ void capture(std::vector<KernelCase>& cases, const c10::Device& device) {
   make_captured(cases, recorder);
 }
 
-// Under autocast exact layers are LibTorch's alone, and the exact products of approximated layers
-// are not: with engines of cuDNN's by a file, what these gain would be taken for the method's.
+// Under autocast exact layers on a GPU are LibTorch's alone, and the exact products of approximated
+// layers are not: with engines of cuDNN's by a file, what these gain would be taken for the
+// method's.
 void check_engines_of_both(const RunConfig& config) {
   if (config.purpose != Purpose::kTiming || is_dense(config.method)) return;
   if (!is_half(config.precision)) return;

@@ -13,6 +13,7 @@
 #include "core/nn/gradient_reader.h"
 #include "core/nn/layer_number.h"
 #include "core/nn/phases.h"
+#include "kernels/dense/forward.h"
 #include "kernels/kernel.h"
 
 namespace approx {
@@ -270,10 +271,10 @@ at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
         kept = operands.x = sampled_input(operands.x, *plan, geometry);
       }
       y = computed(slot, *plan, operands, call);
+      if (bias.defined()) y.add_(bias.view({1, -1, 1, 1}));
     } else {
-      y = run(Dense{}, operands, {}, slot.counts.variants);
+      y = dense_forward(operands, bias, slot.counts.variants);
     }
-    if (bias.defined()) y.add_(bias.view({1, -1, 1, 1}));
   }
   if (!at::GradMode::is_enabled() || !torch::autograd::any_variable_requires_grad({x, w, bias})) {
     return y;

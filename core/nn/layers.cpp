@@ -55,6 +55,13 @@ void add_dense_macs(const LayerSlot& slot, double macs) {
   }
 }
 
+// The precision to which autocast casts the operands of a convolution; nothing: theirs.
+std::optional<at::ScalarType> cast_type(const at::Tensor& x) {
+  const auto device = x.device().type();
+  if (!at::autocast::is_autocast_enabled(device)) return {};
+  return at::autocast::get_autocast_dtype(device);
+}
+
 std::string conv_kind(int64_t kernel) { return fmt::format("conv{0}x{0}", kernel); }
 
 thread_local bool zero_weights = false;
@@ -93,8 +100,8 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
   const auto& used = slot_in_use(slot, is_training());
   const bool libtorch =
       takes_libtorch(*this, used) &&
-      (library_alone() || at::autocast::is_autocast_enabled(x.device().type()) ||
-       !dense_pays(x, weight, g, /*dy_may_hold_zeros=*/!used.orders.norm_follows));
+      (library_alone() ||
+       !dense_pays(x, weight, g, /*dy_may_hold_zeros=*/!used.orders.norm_follows, cast_type(x)));
   auto y = libtorch ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(),
                                  g.dilation.both(), g.groups)
                     : approximated_conv(x, weight, bias, g, used, draws_number(info));

@@ -49,7 +49,7 @@ at::Tensor product_of_entries(const Dense& plan, const Operands& o) {
 REGISTER_KERNEL(Dense, "entries", product_of_entries)
     .computes({Product::kDataGradient, Product::kWeightGradient})
     .on({Hardware::kCpu})
-    .reads({ElementType::kFloat})
+    .reads({ElementType::kFloat, ElementType::kBFloat16})
     .lies({MapLayout::kChannelsLast})
     .where(holds_zeros)
     .pays(entries_pay)

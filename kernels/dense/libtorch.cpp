@@ -4,6 +4,7 @@
 #include <ATen/ops/convolution_backward.h>
 
 #include "kernels/dense/cudnn.h"
+#include "kernels/dense/forward.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
@@ -35,9 +36,36 @@ Operands on_every_stride_th_pixel(const Operands& o) {
   return unit;
 }
 
+// In 16 bits on a CPU oneDNN's convolutions (in LibTorch 2.11) read and write past their operands
+// where a row is shorter than the stride along it, with padding: the forward product can crash, and
+// the weight gradient has numbers that nobody wrote. In float they are right.
+bool steps_over_rows(at::ScalarType type, int64_t columns, const Geometry& g) {
+  return (type == at::kBFloat16 || type == at::kHalf) && columns < g.stride.w;
+}
+
+bool steps_over_rows(const Operands& o) {
+  return o.w.is_cpu() && steps_over_rows(o.w.scalar_type(), o.input_sizes[3], o.geometry);
+}
+
+Operands in_float(const Operands& o) {
+  Operands floats = o;
+  for (auto* tensor : {&floats.x, &floats.w, &floats.dy}) {
+    if (tensor->defined()) *tensor = tensor->to(at::kFloat);
+  }
+  return floats;
+}
+
+at::Tensor rounded(const at::Tensor& tensor, const Operands& like) {
+  return tensor.defined() ? tensor.to(like.w.scalar_type()) : tensor;
+}
+
 // Either gradient may be left out (undefined).
 std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& o, bool data, bool weight) {
   const auto& g = o.geometry;
+  if (steps_over_rows(o)) {
+    const auto [dx, dw] = libtorch_gradients(in_float(o), data, weight);
+    return {rounded(dx, o), rounded(dw, o)};
+  }
   if (weight && meets_the_workspace_bug(o)) {
     return {data ? libtorch_gradients(o, true, false).first : at::Tensor(),
             libtorch_gradients(on_every_stride_th_pixel(o), false, true).second};
@@ -72,8 +100,9 @@ bool is_read_wrongly(const Operands& o) {
 
 at::Tensor by_rows(const at::Tensor& map) { return map.squeeze(1).contiguous().unsqueeze(1); }
 
-at::Tensor libtorch_product(const Dense& /*plan*/, const Operands& o) {
+at::Tensor libtorch_product(const Dense& plan, const Operands& o) {
   const auto& g = o.geometry;
+  if (steps_over_rows(o)) return rounded(libtorch_product(plan, in_float(o)), o);
   switch (o.product) {
     case Product::kForward: {
       const bool apart = is_read_wrongly(o);
@@ -109,13 +138,33 @@ REGISTER_KERNEL(Dense, std::string(kLibTorch), libtorch_product).rank(5);
 }  // namespace
 
 bool dense_pays(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry,
-                bool dy_may_hold_zeros) {
-  if (!(x.is_cpu() || x.is_cuda()) || x.scalar_type() != at::kFloat || x.dim() != 4) return false;
+                bool dy_may_hold_zeros, std::optional<at::ScalarType> type) {
+  const auto computed = type.value_or(x.scalar_type());
+  const bool bf16 = computed == at::kBFloat16 && x.is_cpu();
+  if (!(x.is_cpu() || x.is_cuda()) || x.dim() != 4 || (computed != at::kFloat && !bf16)) {
+    return false;
+  }
+  if (bf16 && steps_over_rows(computed, x.size(3), geometry)) return true;
   Problem problem = problem_of(Product::kForward, x.sizes(), w, geometry);
+  if (bf16) problem.element = ElementType::kBFloat16;
   if (dy_may_hold_zeros) problem.density = 0;
   return std::any_of(kAllProducts.begin(), kAllProducts.end(), [&](Product product) {
     return x.is_cpu() ? ours_pays(problem, product) : cudnn_engine_pays(problem, product);
   });
+}
+
+at::Tensor dense_forward(const Operands& o, const at::Tensor& bias, LayerVariants* counts) {
+  const auto& g = o.geometry;
+  const bool half = o.w.scalar_type() == at::kBFloat16 || o.w.scalar_type() == at::kHalf;
+  if (bias.defined() && half && o.x.is_cpu() && !steps_over_rows(o) &&
+      !ours_pays(problem_of(o), Product::kForward)) {
+    if (counts != nullptr) counts->of(Product::kForward).add(PlanTraits<Dense>::kName, kLibTorch);
+    return at::convolution(o.x, o.w, bias, g.stride.both(), g.padding.both(), g.dilation.both(),
+                           /*transposed=*/false, {0, 0}, g.groups);
+  }
+  auto y = run(Dense{}, o, {}, counts);
+  if (bias.defined()) y.add_(bias.view({1, -1, 1, 1}));
+  return y;
 }
 
 std::pair<at::Tensor, at::Tensor> dense_gradients(const Operands& o, bool data, bool weight,

@@ -385,7 +385,8 @@ TEST(Dense, TheDensityOfAGradientIsThatOfASample) {
     const auto dy = at::rand({8, 64, 20, 20}).lt(0.3).to(at::kFloat).contiguous(format);
     EXPECT_NEAR(density_by_sample(dy), 0.3, 0.06);
     EXPECT_EQ(density_by_sample(dy), density_by_sample(dy.clone()));
-    EXPECT_EQ(density_by_sample(dy.to(at::kBFloat16)), 1);
+    EXPECT_EQ(density_by_sample(dy.to(at::kBFloat16)), density_by_sample(dy));
+    EXPECT_EQ(density_by_sample(dy.to(at::kHalf)), 1);
     EXPECT_EQ(density_by_sample(dy.slice(3, 0, 7)), 1) << "gaps";
   }
 }
