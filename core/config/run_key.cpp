@@ -12,7 +12,8 @@ namespace {
 // Raised when the trainer or what it records changes so that equal settings give other results.
 constexpr int64_t kResultFormat = 2;
 
-// The third version of the built-in table added rows of products in bf16 on a CPU, nothing else.
+// Versions of the built-in table after the second concern products in bf16 on a CPU alone: the
+// third added rows of them, with the fourth exact layers there compute otherwise.
 constexpr int64_t kRulesOfOthers = 2;
 
 // Whether the built-in table decides what the run measures. What is trained it changes no more than

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/digest.h"
 #include "kernels/variant.h"
@@ -16,10 +17,32 @@ using ::testing::Contains, ::testing::Not;
 // Keys of runs name the built-in table by its version: rows that are changed are a new one.
 TEST(KernelRules, OtherRowsAreAnotherVersion) {
   const auto& rules = builtin_kernel_rules();
-  EXPECT_EQ(rules.version(), 3);
+  EXPECT_EQ(rules.version(), 4);
   EXPECT_EQ(sha256_hex(text_of(rules.rows())),
-            "1060d6c46d3963234ffca2055e57b4af5fb9cbcadfc4e06d4e4deba3f62f5711")
+            "ba41507b27f03ce6dcf4ab9a54518988bd14135e7a2d48e82a0e75f23284cb0a")
       << "give products/rules.txt the next version, and write both here";
+}
+
+TEST(KernelRules, PairsInBf16PayAtLowerSharesOnSmallMaps) {
+  struct Case {
+    int64_t channels, size, kernel;
+    double rows, lists;  // the largest shares at which they pay; -1: never
+  };
+  for (const auto& c :
+       {Case{64, 32, 3, 0.6, 0.7}, Case{256, 8, 3, 0.6, 0.7}, Case{512, 8, 3, 0.6, 0.5},
+        Case{512, 4, 3, 0.5, 0.5}, Case{512, 2, 3, 0.3, 0.4}, Case{512, 1, 3, -1, -1},
+        Case{512, 2, 1, 0.2, -1}, Case{512, 4, 1, 0.3, -1}}) {
+    Problem p;
+    p.ci = p.co = c.channels, p.ho = p.wo = c.size, p.kh = p.kw = c.kernel;
+    for (const auto& [variant, most] :
+         {std::pair{"pair_rows_bf16", c.rows}, std::pair{"pair_lists_bf16", c.lists}}) {
+      for (const double share : {0.0, 0.1, most, most + 0.01}) {
+        p.density = share;
+        EXPECT_EQ(builtin_kernel_rules().pay(variant, p), share >= 0 && share <= most)
+            << variant << " " << c.channels << " " << c.size << " " << c.kernel << " " << share;
+      }
+    }
+  }
 }
 
 TEST(KernelRules, TheBuiltInTableKnowsWhereEntriesPay) {

@@ -485,10 +485,18 @@ TEST(RunKey, RowsOfBf16OnACpuConcernSuchTimingsAlone) {
   auto config = example();
   config.purpose = Purpose::kTiming;
   EXPECT_LT(rules_version_of(config), kernel_rules_version()) << "the key of before";
+  EXPECT_EQ(rules_version_of(config), 2) << "timings of before count";
   config.precision = Precision::kBf16;
   EXPECT_EQ(rules_version_of(config), kernel_rules_version());
+  // Timings by each earlier version are found, and known for such.
+  const auto earlier = earlier_keys(config, "abc", test_catalogue());
+  EXPECT_EQ(static_cast<int64_t>(earlier.size()), kernel_rules_version() - 1);
+  for (const auto& key : earlier) {
+    EXPECT_TRUE(key.other_rules);
+    EXPECT_NE(key.key, key_of(config));
+  }
   config.device = DeviceKind::kCuda;
-  EXPECT_LT(rules_version_of(config), kernel_rules_version());
+  EXPECT_EQ(rules_version_of(config), 2);
 }
 
 TEST(RunKey, StatisticsOfTrainingAreNotWritten) {
