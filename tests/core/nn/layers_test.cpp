@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/methods/pruning.h"
+#include "core/train/precision.h"
 #include "kernels/select/select.h"
 #include "kernels/variant.h"
 #include "tests/testing.h"
@@ -348,6 +349,36 @@ TEST(Layers, ComputeExactGradientsOfManyZerosByTheirEntries) {
   EXPECT_EQ(text_of(std::exchange(variants, {})),
             "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
             "weight_gradient: Dense libtorch 1");
+}
+
+// Exact layers in bf16 on a CPU go by the same rules as in float.
+TEST(Layers, ComputeInBf16UnderAutocastByWhatPays) {
+  Conv layer(ConvOptions{.in_channels = 256, .out_channels = 256, .padding = 1});
+  const auto x =
+      at::randn({2, 256, 4, 4}).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
+  LayerVariants variants;
+  layer->slot.counts.variants = &variants;
+  const auto gradients = [&] {
+    layer->zero_grad();
+    x.mutable_grad() = at::Tensor();
+    const Autocast autocast(Precision::kBf16, at::kCPU);
+    const auto y = layer(x);
+    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    y.backward(at::ones_like(y));
+    return std::pair(layer->weight.grad().clone(), x.grad().clone());
+  };
+  const auto [dw, dx] = gradients();
+  EXPECT_EQ(text_of(std::exchange(variants, {})),
+            "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
+            "weight_gradient: Dense weight_taps 1");
+  choose_operators(*layer, OperatorSet::kLibrary);
+  const auto [library_dw, library_dx] = gradients();
+  EXPECT_EQ(text_of(std::exchange(variants, {})),
+            "forward: Dense libtorch 1; data_gradient: Dense libtorch 1; "
+            "weight_gradient: Dense libtorch 1");
+  EXPECT_EQ(dw.scalar_type(), at::kFloat);
+  EXPECT_TRUE(close(dw, library_dw, 0.01));
+  EXPECT_TRUE(close(dx, library_dx, 0.01));
 }
 
 TEST(Layers, GradientsAreCountedAsTheWeightGradientTakesThem) {
