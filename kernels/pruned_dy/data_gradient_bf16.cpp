@@ -7,6 +7,7 @@
 // Sums stay in float until the end.
 #include <hwy/highway.h>
 
+#include "kernels/pruned_dy/pair_rows.h"
 #include "kernels/pruned_dy/pruned_dy.h"
 
 #if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL
@@ -17,8 +18,6 @@
 #include "kernels/pruned_dy/bf16_pairs.h"
 
 namespace approx {
-namespace {
-
 // Whole vectors of input channels. Nothing pays off below 32 of them: lists and sums take longer
 // than the exact product.
 bool pair_rows_fit(const Problem& p) {
@@ -27,6 +26,8 @@ bool pair_rows_fit(const Problem& p) {
          g.dilation == Spatial(1) && p.ci % kPart == 0 && (p.kw == 1 || p.kw == 3 || p.kw == 5) &&
          g.padding.w < p.kw && g.padding.h < p.kh && p.n * p.ho * p.wo > 0;
 }
+
+namespace {
 
 // The entries of some pixels by twos, a list for each block of output channels in the order of the
 // pixels. A pair holds two entries of one pixel; an odd entry goes with a zero.
@@ -61,6 +62,7 @@ struct PairRow {
 struct GroupMemory {
   PixelPairs pairs;
   AlignedNumbers<float> sums;
+  AlignedNumbers<uint16_t> image;  // see PairImages
 };
 
 // Input channels [first, first + vectors * kPart).
@@ -213,8 +215,8 @@ void round_pixels(const float* sums, int64_t pixels, int64_t width, uint16_t* ou
 
 class PairsDataGradient {
  public:
-  explicit PairsDataGradient(const Arguments<PrunedDY, BFloat16>& args)
-      : p_(args.problem), w_(&args.w->bits), dy_(&args.dy->bits), out_(&args.out->bits) {
+  PairsDataGradient(const Problem& problem, const BFloat16* w, const PairImages& dy, BFloat16* out)
+      : p_(problem), w_(&w->bits), dy_(dy), out_(&out->bits) {
     // Few channels: three rows of the kernel together, for fewer sums than twelve leave products
     // waiting for each other.
     if (p_.ci == kPart && p_.kh == 3 && p_.kw == 3 && p_.geometry.stride == Spatial(1)) rows_ = 3;
@@ -254,7 +256,8 @@ class PairsDataGradient {
  private:
   GroupMemory new_memory() const {
     const int64_t sums = images_ * sum_rows_ * sum_columns_ * inputs_.front().width();
-    return {PixelPairs(images_ * p_.ho * p_.wo, p_.co, block_), allocate_numbers<float>(sums)};
+    return {PixelPairs(images_ * p_.ho * p_.wo, p_.co, block_), allocate_numbers<float>(sums),
+            allocate_numbers<uint16_t>(dy_.room())};
   }
 
   int64_t channels_of(int64_t block) const { return std::min(block_, p_.co - block * block_); }
@@ -291,17 +294,23 @@ class PairsDataGradient {
     }
   }
 
-  void list(int64_t first_pixel, int64_t pixels, int64_t step, PixelPairs& pairs) const {
-    for (int64_t b = 0; b < blocks_; ++b) {
-      const uint16_t* from = dy_ + first_pixel * p_.co + b * block_;
-      uint16_t *values = pairs.values(b), *places = pairs.places(b);
-      int32_t* begin = pairs.begin(b);
-      int64_t at = 0;
-      for (int64_t pixel = 0; pixel < pixels; ++pixel, from += p_.co) {
-        begin[pixel] = static_cast<int32_t>(at / 2);
-        at = compact_pairs(from, channels_of(b), step, values, places, at);
+  // The entries of images [first, first + count).
+  void list(int64_t first, int64_t count, int64_t step, GroupMemory& memory) const {
+    PixelPairs& pairs = memory.pairs;
+    const int64_t plane = p_.ho * p_.wo;
+    for (int64_t image = 0; image < count; ++image) {
+      const uint16_t* dy = dy_.image(first + image, memory.image.get());
+      for (int64_t b = 0; b < blocks_; ++b) {
+        const uint16_t* from = dy + b * block_;
+        uint16_t *values = pairs.values(b), *places = pairs.places(b);
+        int32_t* begin = pairs.begin(b) + image * plane;
+        int64_t at = image == 0 ? 0 : 2 * int64_t{begin[0]};
+        for (int64_t pixel = 0; pixel < plane; ++pixel, from += p_.co) {
+          begin[pixel] = static_cast<int32_t>(at / 2);
+          at = compact_pairs(from, channels_of(b), step, values, places, at);
+        }
+        begin[plane] = static_cast<int32_t>(at / 2);
       }
-      begin[pixels] = static_cast<int32_t>(at / 2);
     }
   }
 
@@ -310,7 +319,7 @@ class PairsDataGradient {
                   GroupMemory& memory) const {
     const int64_t pixels = count * p_.ho * p_.wo;
     int64_t step = weights_of_channel(inputs_.front()) / kPlaceUnit;
-    list(first * p_.ho * p_.wo, pixels, step, memory.pairs);
+    list(first, count, step, memory);
     float* const sums = memory.sums.get();
     for (const auto& input : inputs_) {
       // The last blocks of input channels may have fewer vectors than the first.
@@ -365,7 +374,8 @@ class PairsDataGradient {
   }
 
   const Problem& p_;
-  const uint16_t *w_, *dy_;
+  const uint16_t* w_;
+  const PairImages& dy_;
   uint16_t* out_;
   int64_t rows_ = 1;  // of the kernel, together
   std::vector<InputBlock> inputs_;
@@ -374,16 +384,36 @@ class PairsDataGradient {
   int64_t sum_rows_ = 0, sum_columns_ = 0;
 };
 
-void pair_data_gradient(const Arguments<PrunedDY, BFloat16>& args, const Team& team) {
-  PairsDataGradient(args).compute(team);
+// dY as it is.
+class WholeImages final : public PairImages {
+ public:
+  explicit WholeImages(const Arguments<PrunedDY, BFloat16>& args)
+      : dy_(&args.dy->bits), image_(args.problem.ho * args.problem.wo * args.problem.co) {}
+
+  const uint16_t* image(int64_t index, uint16_t* /*room*/) const override {
+    return dy_ + index * image_;
+  }
+
+ private:
+  const uint16_t* dy_;
+  int64_t image_;
+};
+
+void pair_rows(const Arguments<PrunedDY, BFloat16>& args, const Team& team) {
+  pair_data_gradient(args.problem, args.w, WholeImages(args), args.out, team);
 }
 
 }  // namespace
 HWY_POP_ATTRIBUTES
 
+void pair_data_gradient(const Problem& problem, const BFloat16* w, const PairImages& dy,
+                        BFloat16* out, const Team& team) {
+  PairsDataGradient(problem, w, dy, out).compute(team);
+}
+
 namespace {
 
-REGISTER_KERNEL(PrunedDY, "pair_rows_bf16", pair_data_gradient)
+REGISTER_KERNEL(PrunedDY, kPairRows, pair_rows)
     .computes({Product::kDataGradient})
     .on({Hardware::kCpu})
     .where(pair_rows_fit)

@@ -4,14 +4,13 @@
 #include <ATen/Parallel.h>
 
 #include <atomic>
-#include <cmath>
 #include <limits>
 #include <optional>
 
 #include "kernels/draws.h"
 #include "kernels/gpu/start.h"
 #include "kernels/numbers_of.h"
-#include "kernels/select/magnitude.h"
+#include "kernels/select/nm_image.h"
 #include "kernels/select/select.h"
 
 namespace approx {
@@ -42,43 +41,14 @@ bool rescaled_by_image(const at::Tensor& dy, const NmChoice& choice) {
          dy.size(1) * dy.size(2) * dy.size(3) % 4 == 0;
 }
 
-// N:M pruning of one image after another, each multiplied by what keeps the sums of its planes
-// while it is in the cache. Returns how many entries stay.
+// N:M pruning of one image after another (kernels/select/nm_image.h). Returns how many entries
+// stay.
 template <typename Number>
 at::Tensor prune_by_image(const NmArgs<Number>& args, int64_t images) {
   const int64_t plane = args.pixels / images, image = plane * args.channels;
-  const auto add_magnitudes = [&](const Number* from, std::vector<float>& sums) {
-    plane_magnitude_simd(MagnitudeArgs<Number>{1, plane, args.channels, from, sums.data()}, 0, 1);
-  };
-  // For numbers whose sums exceed the range of float: the sums of scaled numbers.
-  const auto add_scaled = [&](const Number* from, std::vector<float>& sums) {
-    std::vector<Number> less(from, from + image);
-    for (auto& number : less) number = Number(static_cast<float>(number) * 0x1p-64F);
-    add_magnitudes(less.data(), sums);
-  };
   return counted_in_parallel(images * image, image, [&](int64_t begin, int64_t end) {
-    std::vector<float> all(static_cast<size_t>(args.channels)), factor(all.size());
     int64_t kept = 0;
-    for (int64_t at = begin; at < end; at += image) {
-      kept += nm_simd(args, at, at + image);
-      Number* own = args.pruned + at;
-      add_magnitudes(args.dy + at, all);
-      add_magnitudes(own, factor);
-      bool is_finite = true;
-      for (size_t c = 0; c < factor.size(); ++c) {
-        is_finite = is_finite && std::isfinite(all[c]);
-        factor[c] = rescaling_factor(all[c], factor[c]);
-      }
-      if (!is_finite) {
-        std::vector<float> less(all.size()), less_left(all.size());
-        add_scaled(args.dy + at, less);
-        add_scaled(own, less_left);
-        for (size_t c = 0; c < factor.size(); ++c) {
-          if (!std::isfinite(all[c])) factor[c] = rescaling_factor(less[c], less_left[c]);
-        }
-      }
-      scale_channels_simd(ChannelFactors<Number>{plane, args.channels, factor.data(), own});
-    }
+    for (int64_t at = begin; at < end; at += image) kept += nm_image_simd(args, plane, at);
     return kept;
   });
 }

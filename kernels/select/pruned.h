@@ -60,6 +60,7 @@ struct NmArgs {
   const Number* dy = nullptr;
   Number* pruned = nullptr;
   Rng rng;
+  int64_t first_draw = 0;  // that of dy[0], a multiple of 4; on a CPU alone
 };
 
 // Pixels [begin, end). Returns how many of their elements are not zero.

@@ -58,7 +58,7 @@ int64_t nm_reference(const NmArgs<Number>& a, int64_t begin, int64_t end) {
       std::array<float, kMost> key;
       for (int64_t i = 0; i < size; ++i) {
         key[static_cast<size_t>(i)] =
-            a.random ? draw(at + i) : std::fabs(static_cast<float>(a.dy[at + i]));
+            a.random ? draw(a.first_draw + at + i) : std::fabs(static_cast<float>(a.dy[at + i]));
       }
       float whole = 0, left = 0;
       for (int64_t i = 0; i < size; ++i) {

@@ -15,6 +15,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/select/pruned.h"
 
@@ -90,7 +91,7 @@ HWY_INLINE void write_keys(const NmArgs<Number>& a, const Stream& stream, int64_
   }
   for (int64_t at = 0; at < count; at += kVectors * lanes) {
     hn::Vec<hn::ScalableTag<uint32_t>> words[kVectors];
-    stream.words(static_cast<uint32_t>((i + at) / 4), words);
+    stream.words(static_cast<uint32_t>((a.first_draw + i + at) / 4), words);
     for (int v = 0; v < kVectors; ++v) {
       hn::Store(ordered(uniform_of(words[v])), Ints(), keys + at + v * lanes);
     }
@@ -224,10 +225,64 @@ int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   return static_cast<int64_t>(kept);
 }
 
+// The lanes of largest key of each group of kM lanes of 16 bits, of equal keys the earlier lanes, n
+// of each: as GroupsOfLanes chooses lanes of floats.
+template <int kM, class D>
+HWY_INLINE hn::Mask<D> largest_of_few(D d, hn::Vec<D> key, int64_t n) {
+  static_assert(kM == 2 || kM == 4);
+  using Group = hn::Repartition<std::conditional_t<kM == 2, uint32_t, uint64_t>, D>;
+  const Group whole;
+  const auto lane = hn::And(hn::Iota(d, 0), hn::Set(d, kM - 1));
+  // Whether the lane that goes round by kBy goes before this one.
+  const auto goes_before = [&]<int kBy>(std::integral_constant<int, kBy>) HWY_ATTR {
+    const auto other = hn::BitCast(d, hn::RotateRight<16 * kBy>(hn::BitCast(whole, key)));
+    // It is an earlier one where it came round the end. (A mask is -1 in each of its lanes.)
+    const auto is_earlier = hn::VecFromMask(d, hn::Gt(lane, hn::Set(d, kM - 1 - kBy)));
+    return hn::Gt(hn::Sub(other, is_earlier), key);
+  };
+  const auto one = goes_before(std::integral_constant<int, 1>());
+  if constexpr (kM == 2) {
+    return n == 1 ? hn::Not(one) : hn::Eq(key, key);
+  } else {
+    const auto two = goes_before(std::integral_constant<int, 2>());
+    const auto three = goes_before(std::integral_constant<int, 3>());
+    const auto any = hn::Or(one, two), both = hn::And(one, two);
+    if (n == 1) return hn::Not(hn::Or(any, three));
+    if (n == 2) return hn::Not(hn::Or(both, hn::And(any, three)));
+    return n == 3 ? hn::Not(hn::And(both, three)) : hn::Eq(key, key);
+  }
+}
+
+// Groups of two or four by magnitude, in vectors of 16 bits as long as they are whole. Returns how
+// many entries stay; `begin` becomes the first element that is left to do.
+template <int kM>
+int64_t few_by_magnitude(const NmArgs<BFloat16>& a, int64_t& begin, int64_t end) {
+  const hn::ScalableTag<int16_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int16_t kAboveInfinity = 0x7F81;  // every NaN the same, as in `ordered`
+  size_t kept = 0;
+  for (; begin + lanes <= end; begin += lanes) {
+    const auto g = hn::LoadU(d, reinterpret_cast<const int16_t*>(a.dy + begin));
+    const auto size = hn::And(g, hn::Set(d, 0x7FFF));
+    const auto key = hn::Min(size, hn::Set(d, kAboveInfinity));
+    const auto stays = largest_of_few<kM>(d, key, a.n);
+    hn::StoreU(hn::IfThenElseZero(stays, g), d, reinterpret_cast<int16_t*>(a.pruned + begin));
+    kept += hn::CountTrue(d, hn::Gt(hn::IfThenElseZero(stays, size), hn::Zero(d)));
+  }
+  return static_cast<int64_t>(kept);
+}
+
 template <typename Number>
 int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  size_t kept = 0;
+  if constexpr (std::is_same_v<Number, BFloat16>) {
+    if (!a.random && !a.rescale_group && (a.m == 2 || a.m == 4)) {
+      kept += static_cast<size_t>(a.m == 2 ? few_by_magnitude<2>(a, begin, end)
+                                           : few_by_magnitude<4>(a, begin, end));
+    }
+  }
   if (a.m >= lanes) {
     if (a.m == 8) return wide_groups<8>(a, begin, end);
     if (a.m == 16) return wide_groups<16>(a, begin, end);
@@ -238,13 +293,13 @@ int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
     groups_as_pixels.channels = a.m;
     return nm_reference(groups_as_pixels, begin / a.m, end / a.m);
   }
+  if (begin == end) return static_cast<int64_t>(kept);
   const auto step = kVectors * lanes;
   const GroupsOfLanes lanes_of_groups(a.m);
   const Stream stream(a.rng);
-  size_t kept = 0;
   for (int64_t i = begin; i < end; i += step) {
     hn::Vec<hn::ScalableTag<uint32_t>> words[kVectors];
-    if (a.random) stream.words(static_cast<uint32_t>(i / 4), words);
+    if (a.random) stream.words(static_cast<uint32_t>((a.first_draw + i) / 4), words);
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = i + v * lanes;
       const auto left = static_cast<size_t>(std::clamp<int64_t>(end - at, 0, lanes));
@@ -262,13 +317,52 @@ int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   return static_cast<int64_t>(kept);
 }
 
+// The bits of `v`, rounded as BFloat16 rounds, in the upper half of each lane; what is below is of
+// no number.
+HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> rounded_bits(hn::Vec<Floats> v) {
+  const hn::ScalableTag<uint32_t> d;
+  const auto bits = hn::BitCast(d, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
+  const auto rounded = hn::Add(bits, hn::Add(hn::Set(d, 0x7FFF), odd));
+  return hn::IfThenElse(hn::RebindMask(d, hn::Eq(v, v)), rounded, hn::Set(d, 0x7FC00000));
+}
+
+// As many channels at a time as a vector of bfloat16 has, at all pixels: those of even number are
+// the lower halves of lanes of float, and their factors stay in registers. Returns the first
+// channel that is left to do.
+int64_t scale_vectors(const ChannelFactors<BFloat16>& a) {
+  const Floats d;
+  const hn::ScalableTag<uint32_t> du;
+  const hn::ScalableTag<uint16_t> d16;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d16));
+  const auto upper = hn::Set(du, 0xFFFF0000U);
+  int64_t c = 0;
+  for (; c + lanes <= a.channels; c += lanes) {
+    hn::Vec<Floats> of_even, of_odd;
+    hn::LoadInterleaved2(d, a.factor + c, of_even, of_odd);
+    auto* two = reinterpret_cast<uint16_t*>(a.values + c);
+    for (int64_t p = 0; p < a.pixels; ++p, two += a.channels) {
+      const auto bits = hn::BitCast(du, hn::LoadU(d16, two));
+      const auto even = hn::Mul(hn::BitCast(d, hn::ShiftLeft<16>(bits)), of_even);
+      const auto odd = hn::Mul(hn::BitCast(d, hn::And(bits, upper)), of_odd);
+      const auto both =
+          hn::Or(hn::ShiftRight<16>(rounded_bits(even)), hn::And(rounded_bits(odd), upper));
+      hn::StoreU(hn::BitCast(d16, both), d16, two);
+    }
+  }
+  return c;
+}
+
 template <typename Number>
 void scale_channels(const ChannelFactors<Number>& a) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Number* pixel = a.values;
+  int64_t first = 0;
+  if constexpr (std::is_same_v<Number, BFloat16>) first = scale_vectors(a);
+  if (first == a.channels) return;
   for (int64_t p = 0; p < a.pixels; ++p, pixel += a.channels) {
-    int64_t c = 0;
+    int64_t c = first;
     for (; c + lanes <= a.channels; c += lanes) {
       store_rounded(d, hn::Mul(load_numbers(d, pixel + c), hn::LoadU(d, a.factor + c)), pixel + c);
     }

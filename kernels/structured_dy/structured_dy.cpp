@@ -20,6 +20,7 @@ at::Tensor Arguments<StructuredDY, Real>::run(const Work<StructuredDY, Real>& wo
 
 template struct Arguments<StructuredDY, float>;
 template struct Arguments<StructuredDY, double>;
+template struct Arguments<StructuredDY, BFloat16>;
 
 PrunedGradient PlanTraits<StructuredDY>::pruned(const StructuredDY& plan, const Operands& o) {
   const int64_t channels = o.dy.size(1);

@@ -208,7 +208,8 @@ at::Tensor difficult_gradient(int64_t n, int64_t channels, int64_t side) {
 }
 
 void expect_same_bits(const PrunedDY& a, const PrunedDY& b) {
-  EXPECT_TRUE(at::equal(a.dy.view(at::kInt), b.dy.view(at::kInt)));
+  const auto bits = a.dy.scalar_type() == at::kFloat ? at::kInt : at::kShort;
+  EXPECT_TRUE(at::equal(a.dy.view(bits), b.dy.view(bits)));
   EXPECT_TRUE(at::equal(a.kept, b.kept));
 }
 
@@ -227,26 +228,32 @@ TEST(Pruned, StochasticGivesTheSameBitsAsItsDefinition) {
   }
 }
 
+void expect_the_definitions_choice(const at::Tensor& dy, const NmChoice& choice) {
+  SCOPED_TRACE(testing::Message() << choice.n << ":" << choice.m << " of " << dy.size(1) << ", "
+                                  << dy.scalar_type());
+  const Rng rng{.seed = 5, .layer = 1, .step = 7};
+  const auto fast = nm_pruned(dy, choice, rng);
+  const auto defined = nm_pruned(dy, choice, rng, Choosing::kReference);
+  if (choice.rescaling == Rescaling::kGroup) {
+    // What comes of two numbers that are none may be another one.
+    EXPECT_TRUE(at::equal(fast.dy.isnan(), defined.dy.isnan()));
+    EXPECT_TRUE(at::equal(fast.dy.nan_to_num(), defined.dy.nan_to_num()));
+    EXPECT_TRUE(at::equal(fast.kept, defined.kept));
+  } else {
+    expect_same_bits(fast, defined);
+  }
+}
+
 TEST(Pruned, NOfMGivesTheSameBitsAsItsDefinition) {
   at::manual_seed(2);
-  for (const int64_t m : {1, 2, 3, 4, 8, 16, 32}) {
-    for (const int64_t channels : {m, 3 * m, 2 * m + 1, int64_t{96}}) {
-      const auto dy = difficult_gradient(3, channels, 11);
-      for (const int64_t n : {int64_t{1}, (m + 1) / 2, m}) {
-        for (const bool random : {false, true}) {
-          for (const auto rescaling : {Rescaling::kNone, Rescaling::kGroup}) {
-            SCOPED_TRACE(testing::Message() << n << ":" << m << " of " << channels);
-            const NmChoice choice{n, m, random, rescaling};
-            const Rng rng{.seed = 5, .layer = 1, .step = 7};
-            const auto fast = nm_pruned(dy, choice, rng);
-            const auto defined = nm_pruned(dy, choice, rng, Choosing::kReference);
-            if (rescaling ==
-                Rescaling::kGroup) {  // what comes of two numbers that are none may be another one
-              EXPECT_TRUE(at::equal(fast.dy.isnan(), defined.dy.isnan()));
-              EXPECT_TRUE(at::equal(fast.dy.nan_to_num(), defined.dy.nan_to_num()));
-              EXPECT_TRUE(at::equal(fast.kept, defined.kept));
-            } else {
-              expect_same_bits(fast, defined);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t m : {1, 2, 3, 4, 8, 16, 32}) {
+      for (const int64_t channels : {m, 3 * m, 2 * m + 1, int64_t{96}}) {
+        const auto dy = difficult_gradient(3, channels, 11).to(type);
+        for (const int64_t n : {int64_t{1}, (m + 1) / 2, std::max<int64_t>(1, m - 1), m}) {
+          for (const bool random : {false, true}) {
+            for (const auto rescaling : {Rescaling::kNone, Rescaling::kGroup}) {
+              expect_the_definitions_choice(dy, {n, m, random, rescaling});
             }
           }
         }

@@ -1,6 +1,8 @@
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
 
 #include "kernels/select/select.h"
 #include "tests/kernels/plan_contract.h"
@@ -99,6 +101,87 @@ TEST(StructuredDY, RowsGiveTheSameBitsOnAnyNumberOfThreads) {
     EXPECT_TRUE(at::equal(run(plan, o, "rows"), alone));
     at::set_num_threads(threads);
   }
+}
+
+// In bfloat16, channels last.
+Operands half_operands(const TestShape& shape) {
+  auto o = random_operands(shape);
+  o.product = Product::kDataGradient;
+  for (auto* tensor : {&o.x, &o.w, &o.dy}) {
+    *tensor = tensor->to(at::kBFloat16).contiguous(at::MemoryFormat::ChannelsLast);
+  }
+  return o;
+}
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+constexpr const char* kChosenPairs = "pairs_bf16";
+
+#define CHOSEN_PAIRS_OR_SKIP                                                             \
+  if (!has(variants(choices()[0], half_operands({1, 32, 4, 8, 3, 1, 1})), kChosenPairs)) \
+  GTEST_SKIP() << "this processor does not multiply pairs of bfloat16"
+
+// Choices that divide eight channels.
+std::vector<StructuredDY> even_choices() {
+  auto all = choices();
+  std::erase_if(all, [](const StructuredDY& plan) { return 8 % plan.choice.m != 0; });
+  all.push_back({{.n = 3, .m = 4}, {}});
+  all.push_back({{.n = 2, .m = 8, .rescaling = Rescaling::kPlane}, {}});
+  all.push_back({{.n = 2, .m = 4, .random = true, .rescaling = Rescaling::kPlane},
+                 {.seed = 7, .layer = 1, .step = 2}});
+  return all;
+}
+
+TEST(StructuredDY, PairsAreThoseOfWhatIsPrunedBeforehand) {
+  CHOSEN_PAIRS_OR_SKIP;
+  // Several images together, with a rest; more than one block of output channels; a last vector
+  // that is not whole.
+  at::manual_seed(84);
+  for (const auto& shape : {TestShape{3, 32, 9, 8, 3, 1, 1}, TestShape{2, 96, 7, 48, 3, 1, 1},
+                            TestShape{300, 224, 2, 136, 3, 1, 1}, TestShape{2, 64, 6, 32, 5, 1, 2},
+                            TestShape{2, 64, 9, 8, 1, 2, 0}, TestShape{3, 96, 8, 24, 3, 2, 1}}) {
+    SCOPED_TRACE(shape);
+    const auto o = half_operands(shape);
+    for (const auto& plan : even_choices()) {
+      const auto pruned = nm_pruned(o.dy, plan.choice, plan.rng, Choosing::kReference);
+      EXPECT_TRUE(at::equal(run(plan, o, kChosenPairs), run(pruned, o, "pair_rows_bf16")));
+    }
+  }
+}
+
+TEST(StructuredDY, PairsTakeWhatIsNoNumberAndZeros) {
+  CHOSEN_PAIRS_OR_SKIP;
+  auto o = half_operands({2, 32, 5, 16, 3, 1, 1});
+  o.dy.select(1, 3).select(1, 2).select(1, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+  const StructuredDY plan{{.n = 1, .m = 4}, {}};
+  EXPECT_EQ(run(plan, o, kChosenPairs).isnan().sum().item<int64_t>(), 2 * 32 * 9);
+  o.dy.zero_();
+  for (const auto& choice : even_choices()) {
+    EXPECT_TRUE(at::equal(run(choice, o, kChosenPairs), at::zeros_like(o.x)));
+  }
+}
+
+TEST(StructuredDY, PairsGiveTheSameBitsOnAnyNumberOfThreads) {
+  CHOSEN_PAIRS_OR_SKIP;
+  const auto o = half_operands({300, 64, 4, 32, 3, 1, 1});
+  const int threads = at::get_num_threads();
+  for (const auto& plan : even_choices()) {
+    at::set_num_threads(1);
+    const auto alone = run(plan, o, kChosenPairs);
+    at::set_num_threads(3);
+    EXPECT_TRUE(at::equal(run(plan, o, kChosenPairs), alone));
+    at::set_num_threads(threads);
+  }
+}
+
+TEST(StructuredDY, PairsAreLeftOutWhereGroupsAreNotWhole) {
+  CHOSEN_PAIRS_OR_SKIP;
+  const StructuredDY plan{{.n = 2, .m = 4}, {}};
+  EXPECT_FALSE(has(variants(plan, half_operands({1, 32, 4, 10, 3, 1, 1})), kChosenPairs));
+  const StructuredDY odd{{.n = 1, .m = 3}, {}};  // images of 27 elements
+  EXPECT_FALSE(has(variants(odd, half_operands({2, 32, 3, 3, 3, 1, 1})), kChosenPairs));
 }
 
 }  // namespace
