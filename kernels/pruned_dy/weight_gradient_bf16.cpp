@@ -25,6 +25,11 @@
 namespace approx {
 namespace {
 
+// Input channels that fill half a vector: a pixel of packed X is followed by its right neighbour,
+// and a vector reaches two taps of a row.
+constexpr int64_t kHalfPart = kPart / 2;
+bool by_neighbours(const Problem& p) { return p.ci == kHalfPart; }
+
 // Output pixels in tiles, and how X under a tile is packed: [image][row][column][lane], `width`
 // lanes of a pixel. Behind it come zeros as far as the taps of one entry reach.
 struct PackedTiles {
@@ -82,9 +87,9 @@ APPROX_INLINE inline void prefetch_list(const TileLists& lists, int64_t channel)
 }
 
 // sums[co, :] += what the entries of each output channel give to a window of kRows x kColumns taps
-// of kVectors vectors each. Rows of packed X lie row_step numbers apart, the sums of two output
-// channels sums_step.
-template <int kRows, int kColumns, int kVectors>
+// of kVectors vectors each, which lie kStep vectors apart. Rows of packed X lie row_step numbers
+// apart, the sums of two output channels sums_step.
+template <int kRows, int kColumns, int kVectors, int kStep = 1>
 __attribute__((noinline)) void add_pair_lists(const TileLists& lists, int64_t channels,
                                               const uint16_t* __restrict x, int64_t row_step,
                                               float* __restrict sums, int64_t sums_step) {
@@ -113,7 +118,7 @@ __attribute__((noinline)) void add_pair_lists(const TileLists& lists, int64_t ch
       unrolled_pairs<kRows>([&](auto r) APPROX_INLINE {
         const uint16_t *one_row = one + r * row_step, *other_row = other + r * row_step;
         unrolled_pairs<kAcross>([&](auto k) APPROX_INLINE {
-          add_pair(pair, one_row + k * kPart, other_row + k * kPart, sum[r][k]);
+          add_pair(pair, one_row + k * (kStep * kPart), other_row + k * (kStep * kPart), sum[r][k]);
         });
       });
     }
@@ -124,6 +129,7 @@ __attribute__((noinline)) void add_pair_lists(const TileLists& lists, int64_t ch
 }
 
 // A window of taps that is moved over the kernel, and how many vectors of input channels it has.
+// `columns` is how many vectors of taps a row has: by neighbours two taps share one.
 struct PairWindow {
   int64_t rows, columns, vectors;
   void (*add)(const TileLists&, int64_t, const uint16_t*, int64_t, float*, int64_t);
@@ -136,6 +142,7 @@ constexpr PairWindow kPairWindow = {kRows, kColumns, kVectors,
 // Eight to twenty sums hide what a product takes, and 32 registers hold them. All blocks of input
 // channels have the same number of vectors, so that an entry's place is the same in each.
 PairWindow pair_window_of(const Problem& p) {
+  if (by_neighbours(p)) return {3, 2, 1, add_pair_lists<3, 2, 1, 2>};
   const int64_t vectors = p.ci / kPart;
   if (p.geometry.dilation.w == 1 && p.kw == 3) {
     if (p.kh == 3) return kPairWindow<3, 3, 1>;
@@ -199,15 +206,17 @@ class PairsWeightGradient {
         out_(&args.out->bits),
         window_(pair_window_of(p_)),
         width_(window_.vectors * kPart),
-        blocks_(p_.ci / width_),
+        blocks_(by_neighbours(p_) ? 1 : p_.ci / width_),
         packed_(p_, width_),
-        block_size_(p_.co * p_.kh * p_.kw * width_) {
+        taps_(by_neighbours(p_) ? window_.columns : p_.kw),
+        block_size_(p_.co * p_.kh * taps_ * width_) {
     // Enough items for several threads, and no more memory for their sums than caches hold with
     // ease. (32 items took up to a tenth longer: more sums to add, or lists to read again.)
     constexpr int64_t kItems = 16, kMostSums = 2 << 20;
     const int64_t tiles = packed_.tiles.count();
     parts_ = std::clamp<int64_t>(kMostSums / (blocks_ * block_size_), 1, std::min(kItems, tiles));
-    groups_ = std::clamp<int64_t>(kItems / parts_, 1, blocks_);
+    // One tap uses a list up as fast as it is made: there nothing pays for lists in memory.
+    groups_ = p_.kh * p_.kw == 1 ? 1 : std::clamp<int64_t>(kItems / parts_, 1, blocks_);
     place_pixels();
   }
 
@@ -297,14 +306,14 @@ class PairsWeightGradient {
     }
   }
 
-  // Sums of a block: [output channel][tap][input channel of the block].
+  // Sums of a block: [output channel][row][taps_][number of a vector of packed X].
   void add_tile(const TileLists& lists, const uint16_t* x, float* sums) const {
     const Spatial& dilation = p_.geometry.dilation;
     for (int64_t r = 0; r < p_.kh; r += window_.rows) {
-      for (int64_t s = 0; s < p_.kw; s += window_.columns) {
+      for (int64_t s = 0; s < taps_; s += window_.columns) {
         window_.add(lists, p_.co, x + r * dilation.h * packed_.row_size() + s * dilation.w * width_,
-                    dilation.h * packed_.row_size(), sums + (r * p_.kw + s) * width_,
-                    p_.kh * p_.kw * width_);
+                    dilation.h * packed_.row_size(), sums + (r * taps_ + s) * width_,
+                    p_.kh * taps_ * width_);
       }
     }
   }
@@ -330,14 +339,36 @@ class PairsWeightGradient {
     const int64_t right = std::clamp(p_.w + pad, left, columns);
     clear(packed, left * width_);
     const __m512i order = packed_order();
-    for (int64_t column = left; column < right; ++column) {
-      const uint16_t* from = row + (column - pad) * p_.ci;
-      for (int64_t v = 0; v < width_; v += kPart) {
-        _mm512_store_si512(packed + column * width_ + v,
-                           _mm512_permutexvar_epi16(order, _mm512_loadu_si512(from + v)));
+    if (by_neighbours(p_)) {
+      pack_neighbours(row, left, right, packed);
+    } else {
+      for (int64_t column = left; column < right; ++column) {
+        const uint16_t* from = row + (column - pad) * p_.ci;
+        for (int64_t v = 0; v < width_; v += kPart) {
+          _mm512_store_si512(packed + column * width_ + v,
+                             _mm512_permutexvar_epi16(order, _mm512_loadu_si512(from + v)));
+        }
       }
     }
     clear(packed + right * width_, (columns - right) * width_);
+  }
+
+  // Columns [left, right) of a row, each pixel with its right neighbour; the column before them has
+  // the first pixel as its neighbour, the last pixel of a row has none.
+  void pack_neighbours(const uint16_t* row, int64_t left, int64_t right, uint16_t* packed) const {
+    const __m512i order = packed_order();
+    if (left > 0 && right > left) {
+      const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));
+      _mm512_store_si512(
+          packed + (left - 1) * kPart,
+          _mm512_permutexvar_epi16(order, _mm512_maskz_broadcast_i64x4(0xF0, first)));
+    }
+    const int64_t pad = p_.geometry.padding.w;
+    for (int64_t column = left; column < right; ++column, row += kHalfPart) {
+      const __mmask32 inside = column - pad + 1 < p_.w ? ~__mmask32{0} : 0xFFFF;
+      _mm512_store_si512(packed + column * kPart,
+                         _mm512_permutexvar_epi16(order, _mm512_maskz_loadu_epi16(inside, row)));
+    }
   }
 
   static void clear(uint16_t* numbers, int64_t count) {
@@ -348,6 +379,7 @@ class PairsWeightGradient {
 
   // Writes the blocks of an item, rounded.
   void write(const Item& item, const float* sums) const {
+    if (by_neighbours(p_)) return write_neighbours(sums);
     const int64_t taps = p_.co * p_.kh * p_.kw;  // of all output channels
     for (int64_t b = item.first_block; b < item.last_block; ++b) {
       for (int64_t tap = 0; tap < taps; ++tap, sums += width_) {
@@ -359,12 +391,23 @@ class PairsWeightGradient {
     }
   }
 
+  // The two taps of a vector are neighbours in dW too; of the last vector the second is none.
+  void write_neighbours(const float* sums) const {
+    for (int64_t row = 0; row < p_.co * p_.kh; ++row, sums += taps_ * width_) {
+      uint16_t* to = out_ + row * p_.kw * p_.ci;
+      store_rounded(_mm512_load_ps(sums), _mm512_load_ps(sums + kHalfPart), to);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + kPart),
+                          (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(sums + kPart)));
+    }
+  }
+
   const Problem& p_;
   const uint16_t *x_, *dy_;
   uint16_t* out_;
   PairWindow window_;
-  int64_t width_, blocks_;  // input channels together, and how often
+  int64_t width_, blocks_;  // numbers of a pixel of packed X, and how often
   PackedTiles packed_;
+  int64_t taps_;        // vectors of taps in a row of a block
   int64_t block_size_;  // sums of a block
   int64_t parts_ = 1, groups_ = 1;
   std::vector<uint16_t> places_;
@@ -382,7 +425,10 @@ namespace approx {
 namespace {
 
 bool pair_lists_fit(const Problem& p) {
-  if (!has_bf16_products() || !p.one_group() || p.ci % kPart != 0) return false;
+  if (!has_bf16_products() || !p.one_group()) return false;
+  const bool fits_neighbours =
+      by_neighbours(p) && p.kh == 3 && p.kw == 3 && p.geometry.dilation.w == 1;
+  if (p.ci % kPart != 0 && !fits_neighbours) return false;
   if (p.n * p.ho * p.wo * p.ci * p.co == 0) return false;
   const PackedTiles packed(p, pair_window_of(p).vectors * kPart);
   return packed.zeros_at() / kPlaceUnit <= 0xFFFF;  // a place has 16 bits
