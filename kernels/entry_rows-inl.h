@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/memory_pool.h"
 #include "kernels/team.h"
 #include "products/problem.h"
 
@@ -75,7 +76,7 @@ class PixelEntries {
 // The entries of a row of pixels for one block of output channels.
 struct EntryRow {
   const float* value;
-  const int32_t* weights;  // where the entry's weights begin in the block
+  const int32_t* weights;  // where the entry's weights begin in the block; one more is read
   const int32_t* begin;    // of each pixel's entries, and the end of the last
 };
 
@@ -108,6 +109,9 @@ HWY_NOINLINE void add_row(const EntryRow& entries, int64_t count, const float* H
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
   constexpr int kLeaving = std::min(kTaps, kStride);  // when the window moves on
   Vector sum[kRows][kTaps][kVectors];
+  // Where the next entry's weights are is read one entry ahead: loads whose address has just been
+  // loaded keep multiply-adds waiting.
+  int32_t next_weights = entries.weights[entries.begin[0]];
   const auto place = [&](int r, int64_t j) __attribute__((always_inline)) {
     return sums.pixels + r * sums.row_step + j * sums.step;
   };
@@ -136,7 +140,8 @@ HWY_NOINLINE void add_row(const EntryRow& entries, int64_t count, const float* H
     const int32_t end = entries.begin[j + 1];
     for (int32_t e = entries.begin[j]; e < end; ++e) {
       const auto value = hn::Set(d, entries.value[e]);
-      const float* own = weights + entries.weights[e];
+      const float* own = weights + next_weights;
+      next_weights = entries.weights[e + 1];
       unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
         unrolled<kTaps>([&](auto k) __attribute__((always_inline)) {
           unrolled<kVectors>([&](auto v) __attribute__((always_inline)) {
@@ -246,13 +251,30 @@ class RowsDataGradient {
   void compute(const Team& team) const {
     auto weights = hwy::AllocateAligned<float>(static_cast<size_t>(p_.co * p_.kh * p_.kw * p_.ci));
     team.share(p_.co, [&](int64_t channel) { pack_weights(channel, weights.get()); });
+    MemoryPool<GroupMemory> memories;
     team.share((p_.n + images_ - 1) / images_, [&](int64_t group) {
-      const int64_t first = group * images_;
-      add_images(first, std::min(images_, p_.n - first), weights.get());
+      const int64_t first = group * images_, count = std::min(images_, p_.n - first);
+      const auto of_group = [&](int64_t images) {
+        const int32_t step = weights_of_channel(inputs_.front());
+        return GroupMemory{PixelEntries(images * p_.ho * p_.wo, p_.co, block_, step), {}};
+      };
+      if (count < images_) {  // the last
+        auto memory = of_group(count);
+        return add_images(first, count, weights.get(), memory);
+      }
+      auto memory = memories.take([&] { return of_group(images_); });
+      add_images(first, count, weights.get(), memory);
+      memories.give_back(std::move(memory));
     });
   }
 
  private:
+  // What one thread needs for a group of images.
+  struct GroupMemory {
+    PixelEntries entries;
+    std::vector<int32_t> in_narrow_block;
+  };
+
   int64_t width_of(const InputBlock& block) const { return lanes_ << block.log_vectors; }
   // Numbers of packed weights between two output channels.
   int32_t weights_of_channel(const InputBlock& block) const {
@@ -284,13 +306,12 @@ class RowsDataGradient {
   }
 
   // dX of images [first, first + count).
-  void add_images(int64_t first, int64_t count, const float* weights) const {
-    const int64_t pixels = count * p_.ho * p_.wo;
+  void add_images(int64_t first, int64_t count, const float* weights, GroupMemory& memory) const {
+    auto& [entries, in_narrow_block] = memory;
+    const int64_t pixels = entries.pixels();
     // Where an entry's weights begin in its block.
-    const int32_t step = weights_of_channel(inputs_.front());
-    PixelEntries entries(pixels, p_.co, block_, step);
+    const int32_t step = entries.step();
     source_.list(first * p_.ho * p_.wo, entries);
-    std::vector<int32_t> in_narrow_block;
     const int64_t pad = p_.geometry.padding.h, stride = p_.geometry.stride.h;
     float* maps = out_ + first * p_.h * p_.w * p_.ci;
     if (!every_pixel_) std::fill_n(maps, count * p_.h * p_.w * p_.ci, 0.0f);
@@ -300,7 +321,7 @@ class RowsDataGradient {
         // The last blocks of input channels may have fewer vectors than the first.
         const int32_t* places = entries.places(b);
         if (const int32_t own = weights_of_channel(input); own != step) {
-          in_narrow_block.resize(static_cast<size_t>(starts[pixels]));
+          in_narrow_block.resize(static_cast<size_t>(starts[pixels]) + 1);  // see EntryRow
           std::transform(places, places + starts[pixels], in_narrow_block.begin(),
                          [&](int32_t place) { return place / step * own; });
           places = in_narrow_block.data();

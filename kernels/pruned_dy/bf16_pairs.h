@@ -13,10 +13,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <mutex>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #define APPROX_INLINE __attribute__((always_inline))
 #define APPROX_PAIRS_TARGET \
@@ -44,34 +42,6 @@ template <typename T>
 AlignedNumbers<T> allocate_numbers(int64_t count) {
   return hwy::AllocateAligned<T>(static_cast<size_t>(count > 0 ? count : 1));
 }
-
-// Gives the memory of work that has ended to later work, on any thread: new memory each time would
-// cost as many page faults as it has pages.
-template <typename Memory>
-class MemoryPool {
- public:
-  // Memory that was given back, otherwise what `make` returns.
-  template <typename Make>
-  Memory take(const Make& make) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        Memory memory = std::move(free_.back());
-        free_.pop_back();
-        return memory;
-      }
-    }
-    return make();
-  }
-  void give_back(Memory memory) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(memory));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<Memory> free_;
-};
 
 // The numbers of the lanes of a vector.
 struct LaneNumbers {

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/memory_pool.h"
 #include "kernels/pruned_dy/bf16_pairs.h"
 
 namespace approx {

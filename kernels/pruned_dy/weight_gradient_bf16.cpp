@@ -18,6 +18,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/memory_pool.h"
 #include "kernels/pixel_tiles.h"
 #include "kernels/pruned_dy/bf16_lists.h"
 #include "kernels/pruned_dy/bf16_pairs.h"
