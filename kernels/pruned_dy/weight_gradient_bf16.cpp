@@ -214,10 +214,12 @@ class PairsWeightGradient {
     // Enough items for several threads, and no more memory for their sums than caches hold with
     // ease. (32 items took up to a tenth longer: more sums to add, or lists to read again.)
     constexpr int64_t kItems = 16, kMostSums = 2 << 20;
-    const int64_t tiles = packed_.tiles.count();
-    parts_ = std::clamp<int64_t>(kMostSums / (blocks_ * block_size_), 1, std::min(kItems, tiles));
-    // One tap uses a list up as fast as it is made: there nothing pays for lists in memory.
-    groups_ = p_.kh * p_.kw == 1 ? 1 : std::clamp<int64_t>(kItems / parts_, 1, blocks_);
+    // One tap uses a list up nearly as fast as it is made, and lists that lie in memory until
+    // several items have read them take longer: fewer items, with more memory for sums.
+    const bool one_tap = p_.kh * p_.kw == 1;
+    const int64_t tiles = packed_.tiles.count(), sums = blocks_ * block_size_;
+    parts_ = std::clamp<int64_t>((one_tap ? 4 : 1) * kMostSums / sums, 1, std::min(kItems, tiles));
+    groups_ = std::clamp<int64_t>((one_tap ? kItems / 2 : kItems) / parts_, 1, blocks_);
     place_pixels();
   }
 
