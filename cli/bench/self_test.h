@@ -10,7 +10,7 @@
 #include "cli/bench/pairs.h"
 #include "core/engine/engine.h"
 #include "results/render/table.h"
-#include "results/stats/false_verdicts.h"
+#include "results/stats/stats.h"
 
 namespace approx {
 

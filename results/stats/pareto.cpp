@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "results/stats/stats.h"
 
 namespace approx {
 namespace {
@@ -11,9 +11,8 @@ namespace {
 void check_estimate(const Estimate& estimate) {
   const double lo = estimate.lo.value_or(estimate.mid), hi = estimate.hi.value_or(estimate.mid);
   const bool finite = std::isfinite(estimate.mid) && std::isfinite(lo) && std::isfinite(hi);
-  if (!finite || lo > estimate.mid || hi < estimate.mid) {
-    throw Error(ErrorKind::kInternal, "a point of a front needs lo <= mid <= hi, all finite");
-  }
+  require(finite && lo <= estimate.mid && estimate.mid <= hi,
+          "a point of a front needs lo <= mid <= hi, all finite");
 }
 
 bool dominates(const ParetoPoint& a, const ParetoPoint& b) {

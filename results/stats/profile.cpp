@@ -5,33 +5,28 @@
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
-
 namespace approx {
 namespace {
 
 void check_times(const WorkloadTimes& times) {
   for (const auto& row : times) {
-    if (row.empty() || row.size() != times.front().size()) {
-      throw Error(ErrorKind::kInternal, "a profile needs the same workloads for every method");
-    }
+    require(!row.empty() && row.size() == times.front().size(),
+            "a profile needs the same workloads for every method");
     for (const double time : row) {
-      if (!(time > 0)) throw Error(ErrorKind::kInternal, "a profile of a time not above 0");
+      require(time > 0, "a profile of a time not above 0");
     }
   }
 }
 
 void check_ratios(std::span<const double> ratios) {
-  if (ratios.empty()) throw Error(ErrorKind::kInternal, "a profile of no workloads");
+  require(!ratios.empty(), "a profile of no workloads");
   for (const double ratio : ratios) {
-    if (!(ratio >= 1)) throw Error(ErrorKind::kInternal, "a ratio to the best below 1");
+    require(ratio >= 1, "a ratio to the best below 1");
   }
 }
 
 void check_tau_max(double tau_max) {
-  if (!std::isfinite(tau_max) || tau_max <= 1) {
-    throw Error(ErrorKind::kInternal, "the end of a profile must be finite and above 1");
-  }
+  require(std::isfinite(tau_max) && tau_max > 1, "the end of a profile must be finite and above 1");
 }
 
 // Infinity where no method reached the target.
@@ -104,7 +99,7 @@ double profile_score(std::span<const double> ratios, double tau_max) {
 std::vector<MethodProfile> performance_profiles(const WorkloadTimes& times,
                                                 const ProfileOptions& options) {
   check_tau_max(options.tau_max);
-  if (options.draws < 1) throw Error(ErrorKind::kInternal, "a bootstrap of no draws");
+  require(options.draws >= 1, "a bootstrap of no draws");
   const auto ratios = ratios_to_best(times);
   std::vector<MethodProfile> profiles;
   if (ratios.empty()) return profiles;
@@ -139,19 +134,16 @@ std::vector<RatioMean> geometric_means(const WorkloadTimes& times,
                                        std::span<const double> budgets) {
   check_times(times);
   const auto best = best_times(times);
-  if (!times.empty() && budgets.size() != best.size()) {
-    throw Error(ErrorKind::kInternal, "a mean of ratios needs one budget a workload");
-  }
+  require(times.empty() || budgets.size() == best.size(),
+          "a mean of ratios needs one budget a workload");
   std::vector<RatioMean> means;
   for (const auto& row : times) {
     RatioMean mean;
     double logs = 0;
     for (size_t w = 0; w < row.size(); ++w) {
       const bool reached = std::isfinite(row[w]);
-      if (!std::isfinite(budgets[w]) || (reached && row[w] > budgets[w])) {
-        throw Error(ErrorKind::kInternal,
-                    "a budget must be finite, and no target reached after it");
-      }
+      require(std::isfinite(budgets[w]) && !(reached && row[w] > budgets[w]),
+              "a budget must be finite, and no target reached after it");
       if (!std::isfinite(best[w])) continue;
       ++mean.workloads;
       mean.unreached += !reached;

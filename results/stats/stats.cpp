@@ -32,18 +32,20 @@ double quantile_of_sorted(const std::vector<double>& sorted, double q) {
 }
 
 void check_confidence(double confidence) {
-  if (!(confidence > 0 && confidence < 1)) {
-    throw Error(ErrorKind::kInternal, "a confidence outside 0 to 1");
-  }
+  require(confidence > 0 && confidence < 1, "a confidence outside 0 to 1");
 }
 
 std::vector<double> sorted_copy(std::vector<double> values) {
-  if (values.empty()) throw Error(ErrorKind::kInternal, "a quantile of no values");
+  require(!values.empty(), "a quantile of no values");
   std::sort(values.begin(), values.end());
   return values;
 }
 
 }  // namespace
+
+void require(bool holds, const char* what) {
+  if (!holds) throw Error(ErrorKind::kInternal, what);
+}
 
 double t_quantile(double degrees, double confidence) {
   return boost::math::quantile(boost::math::students_t(degrees), 0.5 + confidence / 2);
@@ -51,9 +53,7 @@ double t_quantile(double degrees, double confidence) {
 
 Summary summarize(std::span<const double> values, double confidence) {
   for (const double value : values) {
-    if (!std::isfinite(value)) {
-      throw Error(ErrorKind::kInternal, "statistics of a value that is not finite");
-    }
+    require(std::isfinite(value), "statistics of a value that is not finite");
   }
   Summary summary;
   summary.n = static_cast<int64_t>(values.size());
@@ -131,9 +131,8 @@ int64_t pairs_for_holm(int64_t tests, double level) {
 
 Ratio ratio_of_pairs(std::span<const double> numerator, std::span<const double> denominator,
                      double confidence) {
-  if (numerator.size() != denominator.size()) {
-    throw Error(ErrorKind::kInternal, "a ratio of pairs needs as many numerators as denominators");
-  }
+  require(numerator.size() == denominator.size(),
+          "a ratio of pairs needs as many numerators as denominators");
   std::vector<double> logs;
   for (size_t i = 0; i < numerator.size(); ++i) {
     logs.push_back(std::log(numerator[i] / denominator[i]));
@@ -190,6 +189,22 @@ SpeedChange speed_change(const Ratio& ratio, double least) {
   return within ? SpeedChange::kSame : SpeedChange::kUndecided;
 }
 
+bool FalseVerdicts::passed() const {
+  constexpr int64_t kAllowedPercent = 5;  // 1 - kConfidence, in numbers that compare exactly
+  return 100 * false_ones <= kAllowedPercent * n;
+}
+
+FalseVerdicts false_verdicts(std::span<const Ratio> ratios) {
+  FalseVerdicts result;
+  for (const Ratio& ratio : ratios) {
+    const SpeedChange change = speed_change(ratio);
+    ++result.n;
+    if (change == SpeedChange::kFaster || change == SpeedChange::kSlower) ++result.false_ones;
+    if (ratio.lo && ratio.hi && (*ratio.lo > 1 || *ratio.hi < 1)) ++result.without_one;
+  }
+  return result;
+}
+
 double quantile(std::vector<double> values, double q) {
   return quantile_of_sorted(sorted_copy(std::move(values)), q);
 }
@@ -202,9 +217,7 @@ Quartiles quartiles(std::vector<double> values) {
 
 Interval wilson_interval(int64_t successes, int64_t n, double confidence) {
   check_confidence(confidence);
-  if (successes < 0 || successes > n) {
-    throw Error(ErrorKind::kInternal, "a share needs 0 <= successes <= n");
-  }
+  require(0 <= successes && successes <= n, "a share needs 0 <= successes <= n");
   if (n == 0) return {0, 1};
   const double z = boost::math::quantile(boost::math::normal(), 0.5 + confidence / 2);
   const auto trials = static_cast<double>(n);
@@ -220,9 +233,7 @@ Interval wilson_interval(int64_t successes, int64_t n, double confidence) {
 NonInferiorityTest non_inferiority(std::span<const double> losses, double margin,
                                    double confidence) {
   check_confidence(confidence);
-  if (!std::isfinite(margin) || margin < 0) {
-    throw Error(ErrorKind::kInternal, "a margin must be finite and not below 0");
-  }
+  require(std::isfinite(margin) && margin >= 0, "a margin must be finite and not below 0");
   const Summary summary = summarize(losses, confidence);
   NonInferiorityTest test{summary.n, summary.mean, {}, {}, NonInferiority::kInconclusive};
   if (!summary.sd) return test;
@@ -237,10 +248,9 @@ NonInferiorityTest non_inferiority(std::span<const double> losses, double margin
 }
 
 Agreement agreement(double lo, double hi, double reference, double tolerance) {
-  if (!std::isfinite(lo) || !std::isfinite(hi) || !std::isfinite(reference) ||
-      !std::isfinite(tolerance) || lo > hi || tolerance < 0) {
-    throw Error(ErrorKind::kInternal, "an agreement needs an interval and a tolerance, all finite");
-  }
+  require(std::isfinite(lo) && std::isfinite(hi) && std::isfinite(reference) &&
+              std::isfinite(tolerance) && lo <= hi && tolerance >= 0,
+          "an agreement needs an interval and a tolerance, all finite");
   const double from = reference - tolerance, to = reference + tolerance;
   if (lo >= from && hi <= to) return Agreement::kAgrees;
   if (hi < from || lo > to) return Agreement::kDiffers;

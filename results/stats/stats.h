@@ -12,6 +12,9 @@ namespace approx {
 
 inline constexpr double kConfidence = 0.95;
 
+// Throws Error(kInternal) that says `what` unless it holds.
+void require(bool holds, const char* what);
+
 // Summary of independent samples. sd and half exist from two samples on: one value says nothing
 // about spread.
 struct Summary {
@@ -113,6 +116,19 @@ enum class SpeedChange { kFaster, kSlower, kSame, kUndecided };
 // of it lies beyond 1 and the ratio is `least` away or more, the same where all of it lies within
 // `least`, else undecided; so is a ratio without an interval.
 SpeedChange speed_change(const Ratio& ratio, double least = kLeastEffect);
+
+// What the verdicts on ratios are worth, told by ratios of a thing to itself.
+struct FalseVerdicts {
+  int64_t n = 0;            // ratios
+  int64_t false_ones = 0;   // said to be faster or slower, of what is neither
+  int64_t without_one = 0;  // whose interval leaves 1 out, however near it is
+
+  // No more false ones than the confidence of an interval allows.
+  bool passed() const;
+};
+
+// `ratios`: of a thing to itself, each measured anew, so that every "faster" and "slower" is false.
+FalseVerdicts false_verdicts(std::span<const Ratio> ratios);
 
 // Linear interpolation between order statistics at (n - 1) q (type 7 of Hyndman and Fan 1996).
 // Throws Error(kInternal) for no values; q in [0, 1].

@@ -4,21 +4,15 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
-
 namespace approx {
 namespace {
 
 void check_time(double time) {
-  if (!std::isfinite(time) || time < 0) {
-    throw Error(ErrorKind::kInternal, "a time to target must be finite and not below 0");
-  }
+  require(std::isfinite(time) && time >= 0, "a time to target must be finite and not below 0");
 }
 
 void check_positive(double value) {
-  if (!std::isfinite(value) || value <= 0) {
-    throw Error(ErrorKind::kInternal, "a ratio needs numbers that are finite and positive");
-  }
+  require(std::isfinite(value) && value > 0, "a ratio needs numbers that are finite and positive");
 }
 
 std::vector<SurvivalStep> survival_curve(const std::vector<Attempt>& sorted) {
@@ -73,9 +67,7 @@ struct LogRatio {
 LogRatio logarithms(const Ratio& ratio) {
   const double lo = ratio.least(), hi = ratio.most();
   for (const double value : {ratio.ratio, lo, hi}) check_positive(value);
-  if (lo > ratio.ratio || hi < ratio.ratio) {
-    throw Error(ErrorKind::kInternal, "a ratio outside its own interval");
-  }
+  require(lo <= ratio.ratio && ratio.ratio <= hi, "a ratio outside its own interval");
   return {std::log(ratio.ratio), std::log(lo), std::log(hi)};
 }
 

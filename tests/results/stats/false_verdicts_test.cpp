@@ -1,8 +1,8 @@
-#include "results/stats/false_verdicts.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "results/stats/stats.h"
 
 namespace approx {
 namespace {
