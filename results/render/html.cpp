@@ -4,8 +4,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "results/render/html_filter.h"
-#include "results/render/html_table.h"
 #include "results/render/html_text.h"
 #include "results/render/svg.h"
 #include "results/render/verdict.h"
@@ -38,6 +36,117 @@ class Identifiers {
 
  private:
   std::set<std::string> used_;
+};
+
+// The place of a value in a list, its size where it is not there.
+template <typename T>
+size_t place_of(const std::vector<T>& list, const T& value) {
+  return static_cast<size_t>(std::ranges::find(list, value) - list.begin());
+}
+
+// Boxes to choose the sections of a page by: a group for each attribute that sections have. They
+// need no script: a rule hides what has none of the ticked values of a group, and a browser without
+// :has() shows everything.
+class Filters {
+ public:
+  explicit Filters(const std::vector<HtmlSection>& sections) {
+    for (const auto& section : sections) {
+      for (const auto& [key, value] : section.attributes) add(key, value);
+    }
+    // A single value that every section has leaves nothing to choose.
+    std::erase_if(groups_, [&](const Group& group) {
+      return group.values.size() < 2 &&
+             std::ranges::none_of(sections, [&](const HtmlSection& section) {
+               return !section.attributes.empty() && group.of(section).empty();
+             });
+    });
+    for (const auto& section : sections) {
+      if (section.attributes.empty()) continue;
+      for (auto& group : groups_) group.count(group.of(section));
+    }
+  }
+
+  bool empty() const { return groups_.empty(); }
+
+  // The classes of whatever stands for a section, which the rules below name: for each group, one
+  // that stands for the values it has there, " f1-2 f2-1". A section without attributes is always
+  // shown.
+  std::string classes(const HtmlSection& section) const {
+    std::string names;
+    if (section.attributes.empty()) return names;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      names += fmt::format(" f{}-{}", g + 1, place_of(groups_[g].sets, groups_[g].of(section)) + 1);
+    }
+    return names;
+  }
+
+  // As CSS.
+  std::string rules() const {
+    std::string out;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      for (size_t set = 0; set < groups_[g].sets.size(); ++set) {
+        std::string ticked;
+        for (const size_t value : groups_[g].sets[set]) {
+          ticked += fmt::format("{}#_f{}-{}", ticked.empty() ? "" : ",", g + 1, value + 1);
+        }
+        out += fmt::format("body:has(#_f{} :checked)", g + 1);
+        if (!ticked.empty()) out += fmt::format(":not(:has(:is({}):checked))", ticked);
+        out += fmt::format(" .f{}-{}{{display:none}}\n", g + 1, set + 1);
+      }
+    }
+    return out;
+  }
+
+  // The boxes.
+  std::string form() const {
+    std::string out =
+        "<details class=\"fold filter\">\n<summary>Filter</summary>\n"
+        "<form id=\"_filters\" autocomplete=\"off\">\n";
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const Group& group = groups_[g];
+      out += fmt::format("<fieldset id=\"_f{}\">\n<legend>{}</legend>\n", g + 1,
+                         html_escape(group.key));
+      for (size_t v = 0; v < group.values.size(); ++v) {
+        out += fmt::format(
+            "<label><input type=\"checkbox\" id=\"_f{}-{}\"> <span>{}</span> "
+            "<span class=\"count\">{}</span></label>\n",
+            g + 1, v + 1, html_with_labels(group.values[v]), group.counts[v]);
+      }
+      out += "</fieldset>\n";
+    }
+    return out + "<button type=\"reset\">Show everything</button>\n</form>\n</details>\n";
+  }
+
+ private:
+  struct Group {
+    std::string key;
+    std::vector<std::string> values;
+    std::vector<int64_t> counts;         // sections, one a value
+    std::vector<std::set<size_t>> sets;  // of values that occur together
+
+    // The values that a section has.
+    std::set<size_t> of(const HtmlSection& section) const {
+      std::set<size_t> found;
+      for (const auto& [name, value] : section.attributes) {
+        if (name == key) found.insert(place_of(values, value));
+      }
+      return found;
+    }
+
+    void count(const std::set<size_t>& found) {
+      if (place_of(sets, found) == sets.size()) sets.push_back(found);
+      counts.resize(values.size());
+      for (const size_t value : found) ++counts[value];
+    }
+  };
+
+  void add(const std::string& key, const std::string& value) {
+    auto group = std::ranges::find(groups_, key, &Group::key);
+    if (group == groups_.end()) group = groups_.insert(groups_.end(), {.key = key});
+    if (place_of(group->values, value) == group->values.size()) group->values.push_back(value);
+  }
+
+  std::vector<Group> groups_;
 };
 
 std::string figure_html(const HtmlFigure& figure, const std::string& id, const std::string& file) {
@@ -128,7 +237,7 @@ std::string fold_title(const HtmlPage& page) {
 }
 
 std::string contents_html(const HtmlPage& page, const std::vector<std::string>& ids,
-                          const HtmlFilters& filters) {
+                          const Filters& filters) {
   const auto entries = [&](bool folded) {
     std::string out;
     for (size_t i = 0; i < page.sections.size(); ++i) {
@@ -157,7 +266,7 @@ std::string contents_html(const HtmlPage& page, const std::vector<std::string>& 
 }  // namespace
 
 std::string render_html(const HtmlPage& page) {
-  const HtmlFilters filters(page.sections);
+  const Filters filters(page.sections);
   Identifiers identifiers;
   std::vector<std::string> ids;
   for (const auto& section : page.sections) ids.push_back(identifiers.make(section.id));

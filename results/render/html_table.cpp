@@ -1,5 +1,3 @@
-#include "results/render/html_table.h"
-
 #include <algorithm>
 #include <string_view>
 #include <vector>

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "results/render/table.h"
 #include "results/render/verdict.h"
 
 namespace approx {

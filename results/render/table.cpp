@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "results/render/markdown.h"
 #include "results/render/text_table.h"
 
 namespace approx {

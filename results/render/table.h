@@ -61,7 +61,7 @@ char32_t take_character(std::string_view& text);
 
 // Throws Error(kUsage) unless `format` is one of md, csv, json, jsonl, tex.
 //   md     a Markdown table, columns padded, with its notes; a renderer shows every text as it is
-//          (results/render/markdown.h)
+//          (results/render/text_table.h)
 //   csv    RFC 4180, a header line; nothing is an empty field, what is not finite is nan, inf, -inf
 //   json   {"schema": "approxtrain.table/1", "table", "title", "columns", "rows", "notes"}; a row
 //          is an object; a number that is not finite is null, and named in the row's "special"

@@ -1,4 +1,4 @@
-// Rows of text as a table. Every row is as long as the header.
+// Rows of text as a table, every one as long as the header, and text in Markdown.
 #pragma once
 
 #include <set>
@@ -17,8 +17,18 @@ enum class Alignment { kNumbersRight, kLeft };
 // terminal obeys.
 std::string on_one_line(std::string_view text);
 
-// Markdown, columns padded. Any text may be a cell, and is what a renderer shows
-// (results/render/markdown.h). In the columns `starred` emphasised() texts are emphasised.
+// Text on its way into Markdown: what a CommonMark renderer with GitHub's tables shows is the text,
+// character for character. A character gets a backslash only where it would be read as markup, so
+// that plain text stays as it is. Line ends and tabs become blanks, other control characters
+// "\x1b"; every result is on one line.
+
+// As a heading, behind "### ". Blanks around it go, which no renderer shows.
+std::string markdown_heading(std::string_view text);
+
+// As an item of a list, behind "- ". Blanks around it go.
+std::string markdown_item(std::string_view text);
+
+// A table, columns padded. In the columns `starred` emphasised() texts are emphasised.
 std::string markdown_table(const TextRow& header, const std::vector<TextRow>& rows,
                            Alignment alignment = Alignment::kNumbersRight,
                            const std::set<size_t>& starred = {});
