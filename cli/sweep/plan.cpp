@@ -14,8 +14,7 @@
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
 #include "results/render/text_table.h"
-#include "results/store/run_sizes.h"
-#include "results/store/run_times.h"
+#include "results/store/run_history.h"
 
 namespace approx {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/awake_clock.h"
 #include "core/experiment/experiment.h"
-#include "results/store/run_times.h"
+#include "results/store/run_history.h"
 
 namespace approx {
 

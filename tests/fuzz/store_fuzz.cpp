@@ -18,7 +18,7 @@
 #include "results/reports/sweep_status.h"
 #include "results/store/maintenance.h"
 #include "results/store/merge.h"
-#include "results/store/run_times.h"
+#include "results/store/run_history.h"
 #include "tests/core/config/test_catalogue.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/results/filled_store.h"

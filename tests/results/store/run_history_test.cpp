@@ -1,4 +1,4 @@
-#include "results/store/run_times.h"
+#include "results/store/run_history.h"
 
 #include <gtest/gtest.h>
 
