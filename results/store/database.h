@@ -4,18 +4,16 @@
 #pragma once
 
 #include <SQLiteCpp/Backup.h>
-#include <SQLiteCpp/SQLiteCpp.h>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
 #include "base/unfinished.h"
+#include "results/store/sql.h"
 
 namespace approx {
 
@@ -110,78 +108,5 @@ class WriteTransaction {
  private:
   SQLite::Transaction transaction_;
 };
-
-// Values go into statements by position; an empty optional is NULL.
-template <typename T>
-void bind_value(SQLite::Statement& statement, int at, const T& value) {
-  if constexpr (std::is_integral_v<T>) {
-    statement.bind(at, static_cast<int64_t>(value));
-  } else {
-    statement.bind(at, value);
-  }
-}
-
-template <typename T>
-void bind_value(SQLite::Statement& statement, int at, const std::optional<T>& value) {
-  if (value) {
-    bind_value(statement, at, *value);
-  } else {
-    statement.bind(at);
-  }
-}
-
-// Raw bytes, as the BLOB columns take them.
-struct Blob {
-  std::string bytes;
-};
-
-inline void bind_value(SQLite::Statement& statement, int at, const Blob& value) {
-  statement.bind(at, static_cast<const void*>(value.bytes.data()),
-                 static_cast<int>(value.bytes.size()));
-}
-
-template <typename... Args>
-void bind_all(SQLite::Statement& statement, const Args&... args) {
-  int at = 0;
-  (bind_value(statement, ++at, args), ...);
-}
-
-// Executes one statement; returns the number of rows it changed.
-template <typename... Args>
-int64_t execute(SQLite::Database& db, const char* sql, const Args&... args) {
-  SQLite::Statement statement(db, sql);
-  bind_all(statement, args...);
-  return statement.exec();
-}
-
-// Calls `row(statement)` for each row of a query.
-template <typename Row, typename... Args>
-void for_each_row(SQLite::Database& db, const std::string& sql, const Row& row,
-                  const Args&... args) {
-  SQLite::Statement statement(db, sql);
-  bind_all(statement, args...);
-  while (statement.executeStep()) row(statement);
-}
-
-inline std::string text_at(SQLite::Statement& row, int at) { return row.getColumn(at).getString(); }
-
-// Of a column by the name that the query gives it.
-inline std::string text_at(SQLite::Statement& row, const char* column) {
-  return row.getColumn(column).getString();
-}
-inline int64_t integer_at(SQLite::Statement& row, const char* column) {
-  return row.getColumn(column).getInt64();
-}
-inline bool flag_at(SQLite::Statement& row, const char* column) {
-  return row.getColumn(column).getInt() != 0;
-}
-
-inline std::optional<int64_t> optional_integer(const SQLite::Column& column) {
-  return column.isNull() ? std::nullopt : std::optional(column.getInt64());
-}
-
-inline std::optional<double> optional_real(const SQLite::Column& column) {
-  return column.isNull() ? std::nullopt : std::optional(column.getDouble());
-}
 
 }  // namespace approx

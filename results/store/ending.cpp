@@ -1,104 +1,50 @@
 #include "results/store/ending.h"
 
 #include "results/stats/stats.h"
+#include "results/store/json_values.h"
 #include "results/store/origin.h"
 #include "results/store/run_folders.h"
 #include "results/store/run_lock.h"
 
 namespace approx {
-namespace {
 
-// What was known of a run when it began.
-struct Begun {
-  int64_t run_id = 0;
-  std::string purpose;
-  bool isolated = false;
-  Json environment;
-};
-
-Begun begun(SQLite::Database& db, const std::string& uid) {
-  std::optional<Begun> found;
-  for_each_row(
-      db,
-      "SELECT r.run_id, c.purpose, r.isolated, r.environment FROM run r JOIN cell c USING(cell_id) "
-      "WHERE r.uid = ? AND r.uid <> '' AND r.state = 'running'",
-      [&](SQLite::Statement& row) {
-        found = Begun{.run_id = row.getColumn(0).getInt64(),
-                      .purpose = text_at(row, 1),
-                      .isolated = row.getColumn(2).getInt64() != 0,
-                      .environment = Json::parse(text_at(row, 3))};
-      },
-      uid);
-  if (!found) {
-    throw Error(ErrorKind::kInternal, fmt::format("run {} is not running, it cannot end", uid));
-  }
-  return std::move(*found);
-}
-
-// A worker says more of itself than was known when its run began.
-void update_start(SQLite::Database& db, const Json& start, Begun& run) {
-  run.environment.update(start);
-  run.isolated = environment_flag(run.environment, "isolated", run.isolated);
-  execute(db,
-          "UPDATE run SET environment = ?, isolated = ?, host_id = ?, build_id = ?, "
-          "dataset_id = ? WHERE run_id = ?",
-          json_text(run.environment), run.isolated, host_id(db, run.environment),
-          build_id(db, run.environment), dataset_id(db, run.environment), run.run_id);
-}
-
-void insert_details(SQLite::Database& db, int64_t run_id, const Outcome& outcome) {
-  for (const auto& metric : outcome.metrics) {
-    execute(db,
-            "INSERT OR REPLACE INTO metric(run_id, name, split, step, epoch, train_ns, value, "
-            "special) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-            run_id, metric.name, metric.split, metric.step, metric.epoch, metric.train_ns,
-            metric.number.value, metric.number.special);
-  }
-  for (const auto& layer : outcome.layers) {
-    execute(db,
-            "INSERT OR REPLACE INTO layer_metric(run_id, layer, product, method, calls, "
-            "exact_calls, macs_dense, macs_done, density) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            run_id, layer.layer, std::string(name(layer.product)), layer.method, layer.calls,
-            layer.exact_calls, layer.macs_dense, layer.macs_done, layer.density);
-  }
-  for (const auto& variant : outcome.variants) {
-    execute(db,
-            "INSERT OR REPLACE INTO layer_variant(run_id, layer, product, plan, variant, calls) "
-            "VALUES(?, ?, ?, ?, ?, ?)",
-            run_id, variant.layer, std::string(name(variant.product)), variant.plan,
-            variant.variant, variant.calls);
-  }
-  for (const auto& traffic : outcome.traffic) {
-    execute(db,
-            "INSERT OR REPLACE INTO layer_traffic(run_id, layer, calls, bytes, bytes_dense) "
-            "VALUES(?, ?, ?, ?, ?)",
-            run_id, traffic.layer, traffic.calls, traffic.bytes, traffic.bytes_dense);
-  }
-  for (const auto& block : outcome.blocks) {
-    execute(db,
-            "INSERT OR REPLACE INTO timing_block(run_id, pair, arm, block_order, steps, ns, "
-            "core_share, clock_mhz, repeats) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            run_id, block.pair, block.arm, block.order, block.steps, block.ns, block.core_share,
-            block.clock_mhz, block.repeats);
-  }
-}
-
-}  // namespace
-
-int64_t insert_run(SQLite::Database& db, const RunBegin& run) {
-  const int64_t inserted = execute(
-      db,
-      "INSERT INTO run(cell_id, attempt, host_id, build_id, dataset_id, state, isolated, "
-      "run_directory, started_utc, environment, uid) "
-      "SELECT cell_id, 1 + (SELECT count(*) FROM run r WHERE r.cell_id = c.cell_id), ?2, ?3, ?4, "
-      "'running', ?5, ?6, ?7, ?8, ?9 FROM cell c WHERE run_key = ?1",
-      run.run_key, host_id(db, run.environment), build_id(db, run.environment),
-      dataset_id(db, run.environment), run.isolated, run.directory, run.utc,
-      environment_column(run.environment), run.uid);
-  if (inserted == 0) {
-    throw Error(ErrorKind::kInternal, fmt::format("no cell has the key {}", run.run_key));
-  }
+int64_t insert_run(SQLite::Database& db, const Json& run) {
+  const auto key = run.at("run_key").get<std::string>();
+  const int64_t cell = first_integer(db, "SELECT cell_id FROM cell WHERE run_key = ?", key);
+  if (cell == 0) throw Error(ErrorKind::kInternal, fmt::format("no cell has the key {}", key));
+  Json row = origin_columns(db, run.at("environment"));
+  row.update(
+      {{"cell_id", cell},
+       {"attempt", 1 + first_integer(db, "SELECT count(*) FROM run WHERE cell_id = ?", cell)},
+       {"dataset_id", dataset_id(db, run.at("environment"))},
+       {"state", RunState::kRunning},
+       {"isolated", run.at("isolated")},
+       {"run_directory", run.at("directory")},
+       {"started_utc", run.at("utc")},
+       {"uid", run.at("uid")}});
+  insert_row(db, "INSERT INTO run", row);
   return db.getLastInsertRowid();
+}
+
+void to_json(Json& json, const RunEnding& ending) {
+  const RunEnd& end = ending.end;
+  json = {
+      {"uid", ending.uid}, {"utc", ending.utc}, {"state", end.state}, {"events", ending.events}};
+  if (end.exit_code) json["exit_code"] = *end.exit_code;
+  if (end.signal) json["signal"] = *end.signal;
+  if (!end.error.empty()) json["error"] = end.error;
+  if (!end.taint.empty()) json["taint"] = end.taint;
+}
+
+void from_json(const Json& json, RunEnding& ending) {
+  json.at("uid").get_to(ending.uid);
+  json.at("utc").get_to(ending.utc);
+  json.at("events").get_to(ending.events);
+  ending.end = {.state = stored_run_state(json.at("state").get<std::string>()),
+                .error = json.value("error", std::string()),
+                .taint = json.value("taint", std::vector<std::string>())};
+  if (json.contains("exit_code")) ending.end.exit_code = json["exit_code"].get<int>();
+  if (json.contains("signal")) ending.end.signal = json["signal"].get<int>();
 }
 
 RunEnd settle(RunEnd end, const Outcome& outcome) {
@@ -123,38 +69,50 @@ RunEnd settle(RunEnd end, const Outcome& outcome) {
 
 void write_end(SQLite::Database& db, const Outcome& outcome, const RunEnding& ending) {
   const RunEnd& end = ending.end;
-  Begun run = begun(db, ending.uid);
-  if (outcome.start) update_start(db, *outcome.start, run);
-  insert_details(db, run.run_id, outcome);
-
+  const Json run = first_row(
+      db,
+      "SELECT r.run_id, c.purpose, r.isolated, r.environment FROM run r JOIN cell c USING(cell_id) "
+      "WHERE r.uid = ? AND r.uid <> '' AND r.state = 'running'",
+      ending.uid);
+  if (run.is_null()) {
+    throw Error(ErrorKind::kInternal,
+                fmt::format("run {} is not running, it cannot end", ending.uid));
+  }
+  const auto run_id = run["run_id"].get<int64_t>();
+  bool isolated = run["isolated"] != 0;
+  Json row = {{"state", end.state},
+              {"taint", end.taint},
+              {"ended_utc", ending.utc},
+              {"exit_code", or_null(end.exit_code)},
+              {"signal", or_null(end.signal)},
+              {"error", end.error}};
+  if (outcome.start) {  // a worker says more of itself than was known when its run began
+    Json environment = Json::parse(run["environment"].get<std::string>());
+    environment.update(*outcome.start);
+    isolated = environment_flag(environment, "isolated", isolated);
+    row.update(origin_columns(db, environment));
+    row.update({{"isolated", isolated}, {"dataset_id", dataset_id(db, environment)}});
+  }
+  for (auto [table, detail] : outcome.details) {
+    detail["run_id"] = run_id;
+    insert_row(db, fmt::format("INSERT OR REPLACE INTO {}", table), detail);
+  }
+  row["timing_valid"] = run["purpose"] == name(Purpose::kTiming) &&
+                        end.state == RunState::kFinished && isolated && end.taint.empty();
   const Json final = outcome.final.value_or(Json::object());
-  const auto total = [&final](const char* key) { return integer_or_none(final, key); };
-  std::optional<double> median, q1, q3;
-  std::optional<Blob> step_ns;
+  for (const char* total : {"steps", "warmup_steps", "train_ns", "eval_ns", "wall_ns", "warmup_ns",
+                            "peak_rss_bytes", "diverged_step"}) {
+    row[total] = or_null(integer_or_none(final, total));
+  }
+  const auto diverged_layer = text_or(final, "diverged_layer", "");
+  if (!diverged_layer.empty()) row["diverged_layer"] = diverged_layer;
   if (!outcome.step_ns.empty()) {
     const auto quarters = quartiles({outcome.step_ns.begin(), outcome.step_ns.end()});
-    median = quarters.median, q1 = quarters.q1, q3 = quarters.q3;
-    step_ns = to_blob(outcome.step_ns);
+    row["step_ns_median"] = quarters.median;
+    row["step_ns_q1"] = quarters.q1, row["step_ns_q3"] = quarters.q3;
+    row["step_ns"] = to_blob(outcome.step_ns);
   }
-  const bool timing_valid = run.purpose == name(Purpose::kTiming) &&
-                            end.state == RunState::kFinished && run.isolated && end.taint.empty();
-  const auto diverged_layer = text_or(final, "diverged_layer", "");
-  execute(db,
-          "UPDATE run SET state = ?, timing_valid = ?, taint = ?, ended_utc = ?, steps = ?, "
-          "warmup_steps = ?, train_ns = ?, eval_ns = ?, wall_ns = ?, warmup_ns = ?, "
-          "step_ns_median = ?, step_ns_q1 = ?, step_ns_q3 = ?, step_ns = ?, peak_rss_bytes = ?, "
-          "diverged_step = ?, diverged_layer = ?, exit_code = ?, signal = ?, error = ? "
-          "WHERE run_id = ?",
-          std::string(name(end.state)), timing_valid, json_text(Json(end.taint)), ending.utc,
-          total("steps"), total("warmup_steps"), total("train_ns"), total("eval_ns"),
-          total("wall_ns"), total("warmup_ns"), median, q1, q3, step_ns, total("peak_rss_bytes"),
-          total("diverged_step"),
-          diverged_layer.empty() ? std::nullopt : std::optional(diverged_layer), end.exit_code,
-          end.signal, end.error, run.run_id);
-}
-
-void remove_run(SQLite::Database& db, const std::string& uid) {
-  execute(db, "DELETE FROM run WHERE uid = ? AND uid <> '' AND state = 'running'", uid);
+  update_row(db, "run", run_id, row);
 }
 
 bool gone(const RunningRow& row) {

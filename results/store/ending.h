@@ -10,16 +10,10 @@
 
 namespace approx {
 
-// What is known of a run when it begins.
-struct RunBegin {
-  std::string uid, run_key, utc, directory;
-  Json environment;
-  bool isolated = false;
-};
-
-// Adds its row, inside the caller's transaction: the next attempt at its cell. Returns its number.
-// Throws Error(kInternal) where there is no such cell.
-int64_t insert_run(SQLite::Database& db, const RunBegin& run);
+// Adds the row of a run that begins, inside the caller's transaction: the next attempt at its cell.
+// `run` is its line in the journal: {"uid", "run_key", "utc", "directory", "environment",
+// "isolated"}. Returns its number. Throws Error(kInternal) where there is no such cell.
+int64_t insert_run(SQLite::Database& db, const Json& run);
 
 // How a run ended, all told: with settle() applied, and how many of its log's events were of use.
 struct RunEnding {
@@ -28,15 +22,16 @@ struct RunEnding {
   int64_t events = 0;
 };
 
+// As it stands in the journal; what is empty is left out.
+void to_json(Json& json, const RunEnding& ending);
+void from_json(const Json& json, RunEnding& ending);
+
 // `end` with what the events know better: which good end it was, the worker's own error, what it
 // saw disturb its clock.
 RunEnd settle(RunEnd end, const Outcome& outcome);
 
 // Writes it, inside the caller's transaction. Throws Error(kInternal) when the run is not running.
 void write_end(SQLite::Database& db, const Outcome& outcome, const RunEnding& ending);
-
-// Removes the row of a run that is running, inside the caller's transaction.
-void remove_run(SQLite::Database& db, const std::string& uid);
 
 struct RunningRow {
   int64_t run_id = 0;

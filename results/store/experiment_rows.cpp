@@ -1,138 +1,70 @@
 #include "results/store/experiment_rows.h"
 
-#include "results/store/json_values.h"
 #include "results/store/origin.h"
 
 namespace approx {
 namespace {
 
-constexpr const char* kAddCell =
-    "INSERT INTO cell(run_key, purpose, method, schedule, network, dataset, seed, split, "
-    "train_examples, recipe, batch_size, precision, threads, device, config, train_subset, "
-    "stop_at) "
-    "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(run_key) DO NOTHING";
-
-constexpr const char* kAddMember =
-    "INSERT INTO experiment_cell(experiment_id, cell_id, method_label, schedule_label, "
-    "network_label, dataset, purpose, seed, excluded, position) "
-    "VALUES(?1, CASE WHEN ?9 = '' THEN (SELECT cell_id FROM cell WHERE run_key = ?2) END, "
-    "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
-    "ON CONFLICT(experiment_id, cell_id) DO UPDATE SET position = excluded.position, "
-    "method_label = excluded.method_label, schedule_label = excluded.schedule_label, "
-    "network_label = excluded.network_label";
-
-// Whether the store has the same text of that experiment.
-bool same_text(SQLite::Database& db, const ExperimentRow& experiment) {
-  bool same = false;
-  for_each_row(
-      db, "SELECT text FROM experiment WHERE name = ?",
-      [&](SQLite::Statement& row) { same = text_at(row, 0) == experiment.text; }, experiment.name);
-  return same;
+// "ON CONFLICT(key) DO UPDATE SET ...": a row of that key gets these values.
+std::string replacing(const char* key, const std::vector<std::string>& columns) {
+  std::string sql = fmt::format("ON CONFLICT({}) DO UPDATE SET ", key);
+  for (const auto& column : columns) sql += fmt::format("{0} = excluded.{0}, ", column);
+  return sql;
 }
 
 // `created_utc` is when its text was recorded, so that of several stores the one with the latest is
 // known.
-int64_t write_header(SQLite::Database& db, const ExperimentRow& experiment) {
-  execute(db,
-          "INSERT INTO experiment(name, title, source, text, command_line, target_metric, "
-          "target_value, report, created_utc) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) "
-          "ON CONFLICT(name) DO UPDATE SET title = excluded.title, source = excluded.source, "
-          "text = excluded.text, command_line = excluded.command_line, "
-          "target_metric = excluded.target_metric, target_value = excluded.target_value, "
-          "report = excluded.report, created_utc = "
-          "CASE WHEN experiment.text = excluded.text THEN experiment.created_utc "
-          "ELSE excluded.created_utc END",
-          experiment.name, experiment.title, experiment.source, experiment.text,
-          experiment.command_line, experiment.target_metric, experiment.target_value,
-          experiment.report, experiment.utc);
-  int64_t id = 0;
-  for_each_row(
-      db, "SELECT experiment_id FROM experiment WHERE name = ?",
-      [&](SQLite::Statement& row) { id = row.getColumn(0).getInt64(); }, experiment.name);
-  return id;
+int64_t write_header(SQLite::Database& db, const Json& experiment) {
+  Json row = {{"created_utc", experiment.at("utc")}};
+  for (const char* column : {"name", "title", "source", "text", "command_line", "report"}) {
+    row[column] = experiment.at(column);
+  }
+  for (const char* column : {"target_metric", "target_value"}) {
+    row[column] = experiment.value(column, Json());
+  }
+  insert_row(db, "INSERT INTO experiment", row,
+             replacing("name", {"title", "source", "text", "command_line", "report",
+                                "target_metric", "target_value"}) +
+                 "created_utc = iif(text = excluded.text, created_utc, excluded.created_utc)");
+  return first_integer(db, "SELECT experiment_id FROM experiment WHERE name = ?", row["name"]);
 }
 
 }  // namespace
 
-ExperimentRow row_of(const Experiment& experiment, const std::string& command_line, bool retire) {
-  ExperimentRow row{.name = experiment.id,
-                    .title = experiment.title,
-                    .source = experiment.source,
-                    .text = experiment.text,
-                    .command_line = command_line,
-                    .report = json_text(experiment.report),
-                    .utc = utc_now(),
-                    .target_metric = std::nullopt,
-                    .target_value = std::nullopt,
-                    .retire = retire};
+Json experiment_row(const Experiment& experiment, const std::string& command_line, bool retire) {
+  Json row = {{"name", experiment.id},
+              {"title", experiment.title},
+              {"source", experiment.source},
+              {"text", experiment.text},
+              {"utc", utc_now()},
+              {"command_line", command_line},
+              {"retire", retire},
+              {"report", json_text(experiment.report)}};
   if (experiment.target) {
-    row.target_metric = experiment.target->metric, row.target_value = experiment.target->value;
+    row["target_metric"] = experiment.target->metric;
+    row["target_value"] = experiment.target->value;
   }
   return row;
 }
 
-void to_json(Json& json, const ExperimentRow& row) {
-  json = {{"name", row.name},     {"title", row.title},  {"source", row.source},
-          {"text", row.text},     {"utc", row.utc},      {"command_line", row.command_line},
-          {"report", row.report}, {"retire", row.retire}};
-  if (row.target_metric) json["target_metric"] = *row.target_metric;
-  if (row.target_value) json["target_value"] = *row.target_value;
+Json member_row(const PlannedRun& run) {
+  Json row = {{"dataset", run.config.dataset},
+              {"purpose", run.config.purpose},
+              {"seed", run.config.seed},
+              {"labels", {run.method_label, run.schedule_label, run.network_label}}};
+  const bool excluded = !run.excluded.empty();
+  row[excluded ? "excluded" : "run_key"] = excluded ? run.excluded : run.key;
+  if (run.position) row["position"] = *run.position;
+  return row;
 }
 
-void from_json(const Json& json, ExperimentRow& row) {
-  json.at("name").get_to(row.name);
-  json.at("title").get_to(row.title);
-  json.at("source").get_to(row.source);
-  json.at("text").get_to(row.text);
-  json.at("utc").get_to(row.utc);
-  json.at("command_line").get_to(row.command_line);
-  json.at("report").get_to(row.report);
-  json.at("retire").get_to(row.retire);
-  if (json.contains("target_metric")) row.target_metric = json["target_metric"].get<std::string>();
-  if (json.contains("target_value")) row.target_value = json["target_value"].get<double>();
-}
-
-MemberRow row_of(const PlannedRun& run) {
-  return {.run_key = run.excluded.empty() ? run.key : "",
-          .dataset = run.config.dataset,
-          .purpose = std::string(name(run.config.purpose)),
-          .excluded = run.excluded,
-          .labels = run.labels(),
-          .seed = run.config.seed,
-          .position = run.position};
-}
-
-void to_json(Json& json, const MemberRow& row) {
-  json = {{"dataset", row.dataset},
-          {"purpose", row.purpose},
-          {"seed", row.seed},
-          {"labels", {row.labels.method, row.labels.schedule, row.labels.network}}};
-  if (row.excluded.empty()) {
-    json["run_key"] = row.run_key;
-  } else {
-    json["excluded"] = row.excluded;
-  }
-  if (row.position) json["position"] = *row.position;
-}
-
-void from_json(const Json& json, MemberRow& row) {
-  json.at("dataset").get_to(row.dataset);
-  json.at("purpose").get_to(row.purpose);
-  json.at("seed").get_to(row.seed);
-  const Json& labels = json.at("labels");
-  row.labels = {labels.at(0).get<std::string>(), labels.at(1).get<std::string>(),
-                labels.at(2).get<std::string>()};
-  row.run_key = json.value("run_key", std::string());
-  row.excluded = json.value("excluded", std::string());
-  if (json.contains("position")) row.position = json["position"].get<int64_t>();
-}
-
-ExperimentWriter::ExperimentWriter(SQLite::Database& db, const ExperimentRow& row)
-    : db_(db), cell_(db, kAddCell), member_(db, kAddMember) {
+ExperimentWriter::ExperimentWriter(SQLite::Database& db, const Json& experiment) : db_(db) {
   // Cells without a run belong to the experiment as long as its file stays the same: a sweep
   // narrowed by flags asks for some of them, and another may be running the rest right now.
-  const bool keep = !row.retire || same_text(db, row);
-  id_ = write_header(db, row);
+  const bool keep = !experiment.at("retire").get<bool>() ||
+                    has_row(db, "SELECT 1 FROM experiment WHERE name = ? AND text = ?",
+                            experiment.at("name"), experiment.at("text"));
+  id_ = write_header(db, experiment);
   execute(db,
           "DELETE FROM experiment_cell WHERE experiment_id = ? AND (cell_id IS NULL OR (NOT ? AND "
           "NOT EXISTS (SELECT 1 FROM run WHERE run.cell_id = experiment_cell.cell_id)))",
@@ -141,22 +73,40 @@ ExperimentWriter::ExperimentWriter(SQLite::Database& db, const ExperimentRow& ro
 
 bool ExperimentWriter::add_cell(const std::string& run_key, const RunConfig& config,
                                 const std::string& text) {
-  cell_.reset();
-  bind_all(cell_, run_key, std::string(name(config.purpose)), config.method,
-           json_text(Json(config.schedule)), config.network, config.dataset, config.seed,
-           std::string(name(config.split)), config.train_examples, json_text(Json(config.recipe)),
-           config.batch_size, std::string(name(config.precision)), config.threads,
-           std::string(name(config.device)), text, std::string(name(config.train_subset)),
-           config.stop_at);
-  return cell_.exec() > 0;
+  Json row = {{"run_key", run_key},
+              {"config", text},
+              {"purpose", config.purpose},
+              {"schedule", config.schedule},
+              {"recipe", config.recipe}};
+  const Json settings = scalar_settings(config);
+  for (const char* column :
+       {"method", "network", "dataset", "seed", "split", "train_examples", "train_subset",
+        "batch_size", "precision", "threads", "device", "stop_at"}) {
+    row[column] = settings.at(column);
+  }
+  return insert_row(db_, "INSERT INTO cell", row, "ON CONFLICT(run_key) DO NOTHING") > 0;
 }
 
-void ExperimentWriter::add(const MemberRow& member) {
-  member_.reset();
-  bind_all(member_, id_, member.run_key, member.labels.method, member.labels.schedule,
-           member.labels.network, member.dataset, member.purpose, member.seed, member.excluded,
-           member.position.value_or(position_));
-  member_.exec();
+void ExperimentWriter::add(const Json& member) {
+  const Json &labels = member.at("labels"), excluded = member.value("excluded", Json(""));
+  Json cell;
+  if (excluded == "") {
+    cell = first_integer(db_, "SELECT cell_id FROM cell WHERE run_key = ?", member.at("run_key"));
+  }
+  const Json row = {{"experiment_id", id_},
+                    {"cell_id", cell},
+                    {"method_label", labels.at(0)},
+                    {"schedule_label", labels.at(1)},
+                    {"network_label", labels.at(2)},
+                    {"dataset", member.at("dataset")},
+                    {"purpose", member.at("purpose")},
+                    {"seed", member.at("seed")},
+                    {"excluded", excluded},
+                    {"position", member.value("position", Json(position_))}};
+  insert_row(
+      db_, "INSERT INTO experiment_cell", row,
+      replacing("experiment_id, cell_id", {"method_label", "schedule_label", "network_label"}) +
+          "position = excluded.position");
   ++position_;
 }
 

@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFormat = "approxtrain.journal/1";
+constexpr const char* kMemberMark = R"("op":"member")";  // in a line that belongs to the next entry
 constexpr size_t kMostPending = size_t{1} << 20;
 
 [[noreturn]] void fail(const std::string& path, const std::error_code& error) {
@@ -38,15 +39,9 @@ std::string op_of(const Json& entry) {
 
 // The numbers of the newest rows: whether a store has more, or less, than a journal tells.
 Json newest_rows(SQLite::Database& db) {
-  Json numbers;
-  for_each_row(db,
-               "SELECT coalesce((SELECT max(run_id) FROM run), 0), "
-               "coalesce((SELECT max(kernel_run_id) FROM kernel_run), 0), "
-               "coalesce((SELECT max(study_run_id) FROM study_run), 0)",
-               [&](SQLite::Statement& row) {
-                 for (int i = 0; i < 3; ++i) numbers.push_back(row.getColumn(i).getInt64());
-               });
-  return numbers;
+  return {first_integer(db, "SELECT max(run_id) FROM run"),
+          first_integer(db, "SELECT max(kernel_run_id) FROM kernel_run"),
+          first_integer(db, "SELECT max(study_run_id) FROM study_run")};
 }
 
 int64_t schema_of(SQLite::Database& db) { return db.execAndGet("PRAGMA user_version").getInt64(); }
@@ -65,68 +60,37 @@ void copy_committed(const std::string& db, const std::string& out) {
   if (const auto error = rename_durably(unfinished.path(), out)) fail(out, error);
 }
 
-// The lines of a file, the last one first; complete ones only.
-class LinesFromTheEnd {
- public:
-  explicit LinesFromTheEnd(const std::string& path) : in_(path, std::ios::binary | std::ios::ate) {
-    at_ = in_ ? static_cast<int64_t>(in_.tellg()) : 0;
-    cut();  // what no line feed ends
-  }
-
-  std::optional<std::string> next() {
-    if (at_ == 0 && held_.empty()) return std::nullopt;
-    held_.pop_back();  // its line feed
-    return cut();
-  }
-
- private:
-  // What is behind the last line feed that is held or, further on, in the file.
-  std::string cut() {
-    size_t end = held_.rfind('\n');
-    while (end == std::string::npos && at_ > 0) {
-      const int64_t size = std::min<int64_t>(at_, 1 << 16);
-      std::string piece(static_cast<size_t>(size), '\0');
-      in_.seekg(at_ -= size);
-      in_.read(piece.data(), size);
-      const size_t found = piece.rfind('\n');
-      held_.insert(0, piece);
-      end = found;
-    }
-    const size_t begin = end == std::string::npos ? 0 : end + 1;
-    std::string line = held_.substr(begin);
-    held_.resize(begin);
-    return line;
-  }
-
-  std::ifstream in_;
-  int64_t at_ = 0;  // up to here the file is not read yet
-  std::string held_;
-};
-
-// The entries of a journal that were not undone, the last one first; its head at the end.
-class EntriesFromTheEnd {
- public:
-  explicit EntriesFromTheEnd(const std::string& path) : lines_(path) {}
-
-  std::optional<Json> next() {
+// The last `count` entries of a journal that were not undone, the last one first; its head is one.
+// Of a long journal only the end is read.
+std::vector<Json> last_entries(const std::string& path, size_t count) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  const size_t size = in ? static_cast<size_t>(in.tellg()) : 0;
+  for (size_t length = size_t{1} << 16;; length *= 2) {
+    std::string text(std::min(length, size), '\0');
+    in.seekg(static_cast<std::streamoff>(size - text.size()));
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    std::vector<Json> entries;
     int64_t undone = 0;
-    while (auto line = lines_.next()) {
-      if (line->find(R"("op":"member")") != std::string::npos) continue;
-      Json entry = Json::parse(*line, nullptr, /*allow_exceptions=*/false);
+    size_t end = text.rfind('\n');  // what no line feed ends is no line
+    while (end != std::string::npos && entries.size() < count) {
+      const size_t before = end > 0 ? text.rfind('\n', end - 1) : std::string::npos;
+      const bool cut_off = before == std::string::npos && length < size;
+      if (cut_off) break;
+      const std::string line = text.substr(before + 1, end - before - 1);
+      end = before;
+      if (line.find(kMemberMark) != std::string::npos) continue;
+      Json entry = Json::parse(line, nullptr, /*allow_exceptions=*/false);
       if (op_of(entry) == "undo") {
         ++undone;
       } else if (undone > 0) {
         --undone;
       } else if (entry.is_object()) {
-        return entry;
+        entries.push_back(std::move(entry));
       }
     }
-    return std::nullopt;
+    if (entries.size() == count || length >= size) return entries;
   }
-
- private:
-  LinesFromTheEnd lines_;
-};
+}
 
 // How a journal stands to the store beside it.
 enum class Step {
@@ -144,18 +108,18 @@ Step step_of(const std::string& path, SQLite::Database& db) {
   if (!head.is_object() || head.value("journal", Json()) != kFormat) return Step::kOther;
   const Json newest = newest_rows(db);
   const bool same_schema = head.value("schema", Json()) == schema_of(db);
-  EntriesFromTheEnd entries(path);
-  const auto fits = [&](const std::optional<Json>& entry) {
+  const auto entries = last_entries(path, 2);
+  const auto fits = [&](size_t at) {
     try {
-      return entry && entry->value("at", Json()) == newest && is_in_store(db, *entry);
+      return at < entries.size() && entries[at].value("at", Json()) == newest &&
+             is_in_store(db, entries[at]);
     } catch (const Json::exception&) {  // somebody else wrote it
       return false;
     }
   };
-  const auto last = entries.next();
-  if (last && op_of(*last) == "rewritten") return Step::kBroken;
-  if (fits(last)) return same_schema ? Step::kInStep : Step::kBroken;
-  return fits(entries.next()) && same_schema ? Step::kAhead : Step::kOther;
+  if (!entries.empty() && op_of(entries[0]) == "rewritten") return Step::kBroken;
+  if (fits(0)) return same_schema ? Step::kInStep : Step::kBroken;
+  return fits(1) && same_schema ? Step::kAhead : Step::kOther;
 }
 
 }  // namespace
@@ -219,8 +183,7 @@ void Journal::begin_anew(SQLite::Database& db) {
   fs::create_directories(files_.folder(), error);
   if (error) fail(files_.folder(), error);
   const Json newest = newest_rows(db);
-  const bool empty =
-      newest == Json({0, 0, 0}) && db.execAndGet("SELECT count(*) FROM experiment").getInt64() == 0;
+  const bool empty = newest == Json({0, 0, 0}) && !has_row(db, "SELECT 1 FROM experiment");
   if (!empty) copy_committed(db_path_, files_.base(next));
   const Json head = {
       {"journal", kFormat}, {"schema", schema_of(db)}, {"base", !empty}, {"at", newest}};
@@ -322,7 +285,7 @@ std::vector<int64_t> read_journal(const std::string& path,
   int64_t number = 0;
   for (std::string line; std::getline(in, line) && !in.eof();) {
     ++number;
-    if (line.find(R"("op":"member")") != std::string::npos) {
+    if (line.find(kMemberMark) != std::string::npos) {
       parts.push_back(std::move(line));
       continue;
     }

@@ -54,4 +54,9 @@ std::vector<int64_t> times_of(const Json& event, const char* key) {
   return times;
 }
 
+Json to_blob(const std::vector<int64_t>& values) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+  return Json::binary({bytes, bytes + 8 * values.size()});
+}
+
 }  // namespace approx

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/params.h"
-#include "results/store/database.h"
 
 namespace approx {
 
@@ -40,13 +38,6 @@ StoredNumber to_number(const Json& json, const Json& special);
 std::vector<int64_t> times_of(const Json& event, const char* key);
 
 // The numbers as they lie in memory, 8 bytes each.
-template <typename T>
-Blob to_blob(const std::vector<T>& values) {
-  static_assert(sizeof(T) == 8);
-  Blob blob;
-  blob.bytes.resize(values.size() * 8);
-  if (!values.empty()) std::memcpy(blob.bytes.data(), values.data(), blob.bytes.size());
-  return blob;
-}
+Json to_blob(const std::vector<int64_t>& values);
 
 }  // namespace approx

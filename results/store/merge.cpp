@@ -4,14 +4,11 @@
 // again, in an order that is that of time where they have one.
 #include "results/store/merge.h"
 
-#include <sqlite3.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
 #include <stdexcept>
-#include <variant>
 
 #include "results/store/database.h"
 #include "results/store/ending.h"
@@ -22,67 +19,17 @@
 namespace approx {
 namespace {
 
-using Value = std::variant<std::monostate, int64_t, double, std::string, Blob>;
-
-bool less(const Value& a, const Value& b) {
-  if (a.index() != b.index()) return a.index() < b.index();
-  if (const auto* blob = std::get_if<Blob>(&a)) return blob->bytes < std::get<Blob>(b).bytes;
-  if (const auto* text = std::get_if<std::string>(&a)) return *text < std::get<std::string>(b);
-  if (const auto* real = std::get_if<double>(&a)) return *real < std::get<double>(b);
-  if (const auto* integer = std::get_if<int64_t>(&a)) return *integer < std::get<int64_t>(b);
-  return false;
-}
-
-bool less(const std::vector<Value>& a, const std::vector<Value>& b) {
-  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
-                                      [](const Value& x, const Value& y) { return less(x, y); });
-}
-
-Value value_at(SQLite::Statement& row, int at) {
-  const auto column = row.getColumn(at);
-  switch (column.getType()) {
-    case SQLITE_INTEGER:
-      return column.getInt64();
-    case SQLITE_FLOAT:
-      return column.getDouble();
-    case SQLITE_TEXT:
-      return column.getString();
-    case SQLITE_BLOB:
-      return Blob{std::string(static_cast<const char*>(column.getBlob()),
-                              static_cast<size_t>(column.getBytes()))};
-    default:
-      return {};
-  }
-}
-
-void bind_any(SQLite::Statement& statement, int at, const Value& value) {
-  std::visit(
-      [&](const auto& held) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
-          statement.bind(at);
-        } else {
-          bind_value(statement, at, held);
-        }
-      },
-      value);
-}
-
 // As part of a key.
-std::string text_of(const Value& value) {
-  return std::visit(
-      [](const auto& held) -> std::string {
-        using Held = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<Held, std::monostate>) {
-          return "-";
-        } else if constexpr (std::is_same_v<Held, std::string>) {
-          return fmt::format("{}:{}", held.size(), held);
-        } else if constexpr (std::is_same_v<Held, Blob>) {
-          return fmt::format("{}:{}", held.bytes.size(), held.bytes);
-        } else {
-          return fmt::format("{}", held);
-        }
-      },
-      value);
+std::string text_of(const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_number_integer()) return fmt::format("{}", value.get<int64_t>());
+  if (value.is_number()) return fmt::format("{}", value.get<double>());
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    return fmt::format("{}:{}", text.size(), text);
+  }
+  const auto& bytes = value.get_binary();
+  return fmt::format("{}:{}", bytes.size(), std::string(bytes.begin(), bytes.end()));
 }
 
 enum Name {
@@ -99,27 +46,28 @@ enum Name {
   kTables
 };
 
-// A table whose rows have a number, its first column. `key`: by which columns a row is known; none:
-// by all others. `order`: which decide the order of the rows before the key does.
+// A table whose rows have a number, its first column, TABLE_id. `key`: by which columns a row is
+// known; none: by all others. `order`: which decide the order of the rows before the key does.
 struct Table {
-  const char* name;
-  const char* number;
+  std::string name;
   std::vector<std::string> key, order;
+
+  std::string number() const { return name + "_id"; }
 };
 
 // Those that are referred to come before those that refer to them.
 const std::array<Table, kTables>& tables() {
   static const std::array<Table, kTables> all = {{
-      {"host", "host_id", {"fingerprint"}, {}},
-      {"build", "build_id", {}, {}},
-      {"dataset", "dataset_id", {"name", "variant", "sha256"}, {}},
-      {"experiment", "experiment_id", {"name"}, {"created_utc", "name"}},
-      {"cell", "cell_id", {"run_key"}, {}},
-      {"experiment_cell", "experiment_cell_id", {"experiment_id", "cell_id"}, {}},
-      {"run", "run_id", {"uid"}, {}},
-      {"kernel_run", "kernel_run_id", {"uid"}, {}},
-      {"kernel_case", "kernel_case_id", {}, {}},
-      {"study_run", "study_run_id", {"uid"}, {}},
+      {"host", {"fingerprint"}, {}},
+      {"build", {}, {}},
+      {"dataset", {"name", "variant", "sha256"}, {}},
+      {"experiment", {"name"}, {"created_utc", "name"}},
+      {"cell", {"run_key"}, {}},
+      {"experiment_cell", {"experiment_id", "cell_id"}, {}},
+      {"run", {"uid"}, {}},
+      {"kernel_run", {"uid"}, {}},
+      {"kernel_case", {}, {}},
+      {"study_run", {"uid"}, {}},
   }};
   return all;
 }
@@ -147,16 +95,21 @@ std::vector<std::string> columns_of(const std::string& table) {
 std::optional<Name> referred(const std::string& column, const std::string& own_number) {
   if (column == own_number) return std::nullopt;
   for (size_t i = 0; i < kTables; ++i) {
-    if (column == tables()[i].number) return static_cast<Name>(i);
+    if (column == tables()[i].number()) return static_cast<Name>(i);
   }
   return std::nullopt;
 }
 
 // A row without its number, its references by key, and the store that it is of.
 struct Row {
-  std::vector<Value> values;
+  std::vector<Json> values;
   size_t source = 0;
 };
+
+// Throws Json::exception where something else is there.
+const std::string& text_in(const Row& row, size_t column) {
+  return row.values[column].get_ref<const std::string&>();
+}
 
 // All rows of a table, of whichever store, by their keys.
 struct Rows {
@@ -185,7 +138,7 @@ class Union {
       throw_database_error(path, error);
     } catch (const std::logic_error&) {  // no row has the number that another refers to
       throw contradiction(path);
-    } catch (const std::bad_variant_access&) {
+    } catch (const Json::exception&) {  // a text for a number, or the other way
       throw contradiction(path);
     }
   }
@@ -223,19 +176,19 @@ class Union {
     rows.columns.erase(rows.columns.begin());
     const char* where = name == kRun ? "WHERE state <> 'running'" : "";
     for_each_row(db,
-                 fmt::format("SELECT {}, {} FROM {} {}", table.number,
+                 fmt::format("SELECT {}, {} FROM {} {}", table.number(),
                              fmt::join(rows.columns, ", "), table.name, where),
                  [&](SQLite::Statement& found) {
                    Row row{.values = {}, .source = sources_.size() - 1};
                    for (size_t i = 0; i < rows.columns.size(); ++i) {
-                     Value value = value_at(found, static_cast<int>(i) + 1);
-                     const auto to = referred(rows.columns[i], table.number);
-                     const auto* number = std::get_if<int64_t>(&value);
-                     if (to && number != nullptr) value = keys[*to].at(*number);
+                     Json value = value_at(found, static_cast<int>(i) + 1);
+                     const auto to = referred(rows.columns[i], table.number());
+                     if (to && value.is_number_integer())
+                       value = keys[*to].at(value.get<int64_t>());
                      row.values.push_back(std::move(value));
                    }
                    // Of no row itself: it is counted anew.
-                   if (name == kRun) row.values[rows.at("attempt")] = int64_t{0};
+                   if (name == kRun) row.values[rows.at("attempt")] = 0;
                    const std::string key = key_of(name, rows, row);
                    keys[name][found.getColumn(0).getInt64()] = key;
                    take(name, key, std::move(row));
@@ -245,11 +198,11 @@ class Union {
   static std::string key_of(Name name, const Rows& rows, const Row& row) {
     auto columns = tables()[name].key;
     // What an experiment leaves out has no cell, and is known by all that is said of it.
-    if (name == kMember && std::holds_alternative<std::monostate>(row.values[rows.at("cell_id")])) {
+    if (name == kMember && row.values[rows.at("cell_id")].is_null()) {
       columns.clear();
     }
     if (columns == std::vector<std::string>{"uid"}) {
-      const auto& uid = std::get<std::string>(row.values[rows.at("uid")]);
+      const auto& uid = text_in(row, rows.at("uid"));
       if (uid.empty()) throw database_error("a row of {} has no name", tables()[name].name);
       return uid;
     }
@@ -267,18 +220,17 @@ class Union {
     const auto [place, is_new] = rows.by_key.try_emplace(key, row);
     if (is_new) return;
     Row& held = place->second;
-    const Value now = rank_of(name, rows, row), before = rank_of(name, rows, held);
-    const bool equal = !less(now, before) && !less(before, now);
-    if (equal ? less(row.values, held.values) : less(before, now)) held = std::move(row);
+    const Json now = rank_of(name, rows, row), before = rank_of(name, rows, held);
+    if (now == before ? row.values < held.values : before < now) held = std::move(row);
   }
 
   // Of an experiment when its text was recorded. Of a run how much its end says: a copy of a store,
   // or one made anew, may hold it for lost that came to a result where it ran.
-  static Value rank_of(Name name, const Rows& rows, const Row& row) {
+  static Json rank_of(Name name, const Rows& rows, const Row& row) {
     if (name == kExperiment) return row.values[rows.at("created_utc")];
     if (name != kRun) return {};
-    const RunState state = stored_run_state(std::get<std::string>(row.values[rows.at("state")]));
-    return int64_t{is_result(state) ? 2 : is_done_again(state) ? 0 : 1};
+    const RunState state = stored_run_state(text_in(row, rows.at("state")));
+    return is_result(state) ? 2 : is_done_again(state) ? 0 : 1;
   }
 
   // One cell may be attempted on several machines; names are in the order of time. What is to be
@@ -289,9 +241,9 @@ class Union {
     std::map<std::string, int64_t> attempts;
     for (const bool again : {true, false}) {
       for (auto& [key, row] : rows.by_key) {
-        const auto ended = stored_run_state(std::get<std::string>(row.values[state]));
+        const auto ended = stored_run_state(text_in(row, state));
         if (is_done_again(ended) != again) continue;
-        row.values[attempt] = ++attempts[std::get<std::string>(row.values[cell])];
+        row.values[attempt] = ++attempts[text_in(row, cell)];
       }
     }
   }
@@ -299,44 +251,39 @@ class Union {
   // The keys of a table in the order in which its rows are numbered.
   std::vector<std::string> in_order(Name name) const {
     const Rows& rows = rows_[name];
-    std::vector<std::pair<std::vector<Value>, std::string>> order;
+    std::vector<std::pair<std::vector<Json>, std::string>> order;
     const auto first_places =
-        name == kCell ? places_of_cells() : std::map<std::string, std::vector<Value>>();
+        name == kCell ? places_of_cells() : std::map<std::string, std::vector<Json>>();
     for (const auto& [key, row] : rows.by_key) {
-      std::vector<Value> by;
+      std::vector<Json> by;
       for (const auto& column : tables()[name].order) by.push_back(row.values[rows.at(column)]);
       if (name == kCell) by = first_places.at(key);
       if (name == kMember) by = place_of_member(row);
       order.emplace_back(std::move(by), key);
     }
-    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-      if (less(a.first, b.first)) return true;
-      return !less(b.first, a.first) && a.second < b.second;
-    });
+    std::ranges::sort(order);
     std::vector<std::string> keys;
     for (auto& [by, key] : order) keys.push_back(std::move(key));
     return keys;
   }
 
   // Of an experiment's cell: when the experiment was recorded, and where in it the cell is.
-  std::vector<Value> place_of_member(const Row& member) const {
+  std::vector<Json> place_of_member(const Row& member) const {
     const Rows &members = rows_[kMember], &experiments = rows_[kExperiment];
-    const auto& experiment =
-        experiments.by_key.at(std::get<std::string>(member.values[members.at("experiment_id")]));
+    const auto& experiment = experiments.by_key.at(text_in(member, members.at("experiment_id")));
     return {experiment.values[experiments.at("created_utc")],
             experiment.values[experiments.at("name")], member.values[members.at("position")]};
   }
 
   // As they were asked for first.
-  std::map<std::string, std::vector<Value>> places_of_cells() const {
-    std::map<std::string, std::vector<Value>> places;
-    for (const auto& [key, row] : rows_[kCell].by_key) places[key] = {std::string("~")};
+  std::map<std::string, std::vector<Json>> places_of_cells() const {
+    std::map<std::string, std::vector<Json>> places;
+    for (const auto& [key, row] : rows_[kCell].by_key) places[key] = {"~"};
     const Rows& members = rows_[kMember];
     for (const auto& [key, row] : members.by_key) {
-      const auto* cell = std::get_if<std::string>(&row.values[members.at("cell_id")]);
-      if (cell == nullptr) continue;
-      auto place = place_of_member(row);
-      if (less(place, places[*cell])) places[*cell] = std::move(place);
+      if (row.values[members.at("cell_id")].is_null()) continue;
+      auto& known = places[text_in(row, members.at("cell_id"))];
+      known = std::min(known, place_of_member(row));
     }
     return places;
   }
@@ -344,19 +291,17 @@ class Union {
   void write_table(SQLite::Database& db, Name name) {
     const Table& table = tables()[name];
     const Rows& rows = rows_[name];
-    SQLite::Statement insert = inserting(db, table.name, rows.columns, table.number);
+    SQLite::Statement insert = inserting(db, table.name, rows.columns, table.number());
     int64_t number = 0;
     for (const auto& key : in_order(name)) {
       numbers_[name][key] = ++number;
       bind_value(insert, 1, number);
       const Row& row = rows.by_key.at(key);
       for (size_t i = 0; i < rows.columns.size(); ++i) {
-        Value value = row.values[i];
-        const auto to = referred(rows.columns[i], table.number);
-        if (const auto* of = std::get_if<std::string>(&value); to && of) {
-          value = numbers_[*to].at(*of);
-        }
-        bind_any(insert, static_cast<int>(i) + 2, value);
+        const auto to = referred(rows.columns[i], table.number());
+        const bool refers = to && row.values[i].is_string();
+        bind_value(insert, static_cast<int>(i) + 2,
+                   refers ? Json(numbers_[*to].at(text_in(row, i))) : row.values[i]);
       }
       insert.exec();
       insert.reset();
@@ -373,7 +318,7 @@ class Union {
                    [&](SQLite::Statement& row) {
                      try {
                        if (bind_part(insert, row, columns, source, of)) insert.exec();
-                     } catch (const std::bad_variant_access&) {  // a text for a number
+                     } catch (const Json::exception&) {  // a text for a number
                        throw contradiction(paths_[source]);
                      }
                      insert.reset();
@@ -385,15 +330,15 @@ class Union {
   bool bind_part(SQLite::Statement& insert, SQLite::Statement& row,
                  const std::vector<std::string>& columns, size_t source, Name of) const {
     for (size_t i = 0; i < columns.size(); ++i) {
-      Value value = value_at(row, static_cast<int>(i));
+      Json value = value_at(row, static_cast<int>(i));
       if (const auto to = referred(columns[i], "")) {
         const auto& keys = keys_[source][*to];
-        const auto key = keys.find(std::get<int64_t>(value));
+        const auto key = keys.find(value.get<int64_t>());
         if (key == keys.end()) return false;
         if (*to == of && rows_[of].by_key.at(key->second).source != source) return false;
         value = numbers_[*to].at(key->second);
       }
-      bind_any(insert, static_cast<int>(i) + 1, value);
+      bind_value(insert, static_cast<int>(i) + 1, value);
     }
     return true;
   }
@@ -414,10 +359,6 @@ class Union {
   std::vector<Numbers> keys_;       // of each of them
 };
 
-int64_t running_in(SQLite::Database& db) {
-  return db.execAndGet("SELECT count(*) FROM run WHERE state = 'running'").getInt64();
-}
-
 }  // namespace
 
 MergeCounts merge_stores(const std::string& into, const std::vector<std::string>& from) {
@@ -427,7 +368,8 @@ MergeCounts merge_stores(const std::string& into, const std::vector<std::string>
   others.reserve(from.size());
   for (const auto& path : from) {
     others.push_back(open_snapshot(path));
-    counts.running += running_in(others.back());
+    counts.running +=
+        first_integer(others.back(), "SELECT count(*) FROM run WHERE state = 'running'");
     offered.add(others.back(), path);
   }
   // Settles what a sweep that died left as running there.

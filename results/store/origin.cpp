@@ -37,13 +37,43 @@ int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// The first column of the only row of a query.
-template <typename... Args>
-std::optional<int64_t> find_id(SQLite::Database& db, const char* sql, const Args&... args) {
-  std::optional<int64_t> id;
-  for_each_row(
-      db, sql, [&](SQLite::Statement& row) { id = row.getColumn(0).getInt64(); }, args...);
-  return id;
+int64_t host_id(SQLite::Database& db, const Json& environment) {
+  const std::string hostname = environment_text(environment, "hostname", "unknown");
+  const std::string cpu = environment_text(environment, "cpu_model", "unknown");
+  const int64_t cores = environment_integer(environment, "n_cores");
+  const std::string gpu = environment_text(environment, "gpu_model", "");
+  const std::string machine =
+      environment_text(environment, "fingerprint", fmt::format("{}/{}/{}", hostname, cpu, cores));
+  // One machine with another accelerator is another machine to a clock, and so it is with another
+  // driver, other limits or memory that checks itself.
+  const Json described = environment_entry(environment, "gpu");
+  const std::string fingerprint = described.is_object() ? machine + "/" + json_text(described)
+                                  : gpu.empty()         ? machine
+                                                        : machine + "/" + gpu;
+  return find_or_add(db, "host", {{"fingerprint", fingerprint}},
+                     {{"hostname", hostname},
+                      {"cpu_model", cpu},
+                      {"n_cores", cores},
+                      {"ram_bytes", environment_integer(environment, "ram_bytes")},
+                      {"gpu_model", gpu},
+                      {"detail",
+                       {{"instruction_sets", environment_entry(environment, "instruction_sets")},
+                        {"kernel", environment_entry(environment, "kernel")},
+                        {"gpu", described}}}});
+}
+
+int64_t build_id(SQLite::Database& db, const Json& environment) {
+  const auto text = [&environment](const char* key, const char* fallback) {
+    return environment_text(environment, key, fallback);
+  };
+  return find_or_add(db, "build",
+                     {{"git_sha", text("git_sha", "unknown")},
+                      {"dirty", environment_flag(environment, "dirty", false)},
+                      {"compiler", text("compiler", "unknown")},
+                      {"flags", text("flags", "")},
+                      {"torch", text("torch", "")},
+                      {"cuda", text("cuda", "")},
+                      {"cudnn", text("cudnn", "")}});
 }
 
 }  // namespace
@@ -75,70 +105,29 @@ std::string new_uid(std::string_view last) {
                      random());
 }
 
+Json origin_columns(SQLite::Database& db, const Json& environment) {
+  const Json said = environment.is_object() ? environment : Json::object();
+  return {{"environment", json_text(said)},
+          {"host_id", host_id(db, environment)},
+          {"build_id", build_id(db, environment)}};
+}
+
+Json dataset_id(SQLite::Database& db, const Json& environment) {
+  const Json data = environment_entry(environment, "dataset");
+  if (!data.is_object()) return nullptr;
+  const Json lossy = data.value("lossy", Json(false));
+  return find_or_add(db, "dataset",
+                     {{"name", text_or(data, "name", "")},
+                      {"variant", text_or(data, "variant", "")},
+                      {"sha256", text_or(data, "sha256", "")}},
+                     {{"n_train", integer_or_none(data, "n_train").value_or(0)},
+                      {"n_test", integer_or_none(data, "n_test").value_or(0)},
+                      {"lossy", lossy.is_boolean() && lossy.get<bool>()}});
+}
+
 bool environment_flag(const Json& environment, const char* key, bool fallback) {
   const Json value = environment_entry(environment, key);
   return value.is_boolean() ? value.get<bool>() : fallback;
-}
-
-std::string environment_column(const Json& environment) {
-  return json_text(environment.is_object() ? environment : Json::object());
-}
-
-int64_t host_id(SQLite::Database& db, const Json& environment) {
-  const std::string hostname = environment_text(environment, "hostname", "unknown");
-  const std::string cpu = environment_text(environment, "cpu_model", "unknown");
-  const int64_t cores = environment_integer(environment, "n_cores");
-  const std::string gpu = environment_text(environment, "gpu_model", "");
-  const std::string machine =
-      environment_text(environment, "fingerprint", fmt::format("{}/{}/{}", hostname, cpu, cores));
-  // One machine with another accelerator is another machine to a clock, and so it is with another
-  // driver, other limits or memory that checks itself.
-  const Json described = environment_entry(environment, "gpu");
-  const std::string fingerprint = described.is_object() ? machine + "/" + json_text(described)
-                                  : gpu.empty()         ? machine
-                                                        : machine + "/" + gpu;
-  execute(db,
-          "INSERT INTO host(fingerprint, hostname, cpu_model, n_cores, ram_bytes, gpu_model, "
-          "detail) VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-          fingerprint, hostname, cpu, cores, environment_integer(environment, "ram_bytes"), gpu,
-          json_text({{"instruction_sets", environment_entry(environment, "instruction_sets")},
-                     {"kernel", environment_entry(environment, "kernel")},
-                     {"gpu", described}}));
-  return find_id(db, "SELECT host_id FROM host WHERE fingerprint = ?", fingerprint).value_or(0);
-}
-
-int64_t build_id(SQLite::Database& db, const Json& environment) {
-  const std::string git_sha = environment_text(environment, "git_sha", "unknown");
-  const bool dirty = environment_flag(environment, "dirty", false);
-  const std::string compiler = environment_text(environment, "compiler", "unknown");
-  const std::string flags = environment_text(environment, "flags", "");
-  const std::string torch = environment_text(environment, "torch", "");
-  const std::string cuda = environment_text(environment, "cuda", "");
-  const std::string cudnn = environment_text(environment, "cudnn", "");
-  execute(db,
-          "INSERT INTO build(git_sha, dirty, compiler, flags, torch, cuda, cudnn) "
-          "VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-          git_sha, dirty, compiler, flags, torch, cuda, cudnn);
-  return find_id(db,
-                 "SELECT build_id FROM build WHERE git_sha = ? AND dirty = ? AND compiler = ? "
-                 "AND flags = ? AND torch = ? AND cuda = ? AND cudnn = ?",
-                 git_sha, dirty, compiler, flags, torch, cuda, cudnn)
-      .value_or(0);
-}
-
-std::optional<int64_t> dataset_id(SQLite::Database& db, const Json& environment) {
-  const Json data = environment_entry(environment, "dataset");
-  if (!data.is_object()) return std::nullopt;
-  const std::string name = text_or(data, "name", ""), variant = text_or(data, "variant", ""),
-                    sha256 = text_or(data, "sha256", "");
-  const Json lossy = data.value("lossy", Json(false));
-  execute(db,
-          "INSERT INTO dataset(name, variant, sha256, n_train, n_test, lossy) "
-          "VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-          name, variant, sha256, integer_or_none(data, "n_train").value_or(0),
-          integer_or_none(data, "n_test").value_or(0), lossy.is_boolean() && lossy.get<bool>());
-  return find_id(db, "SELECT dataset_id FROM dataset WHERE name = ? AND variant = ? AND sha256 = ?",
-                 name, variant, sha256);
 }
 
 }  // namespace approx

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/params.h"
-#include "results/store/database.h"
+#include "results/store/sql.h"
 
 namespace approx {
 
@@ -24,13 +23,11 @@ std::string new_uid(std::string_view last = "");
 // A yes or no of the environment: of the engine's part, or of the whole.
 bool environment_flag(const Json& environment, const char* key, bool fallback);
 
-// The environment as its column holds it: an object in any case.
-std::string environment_column(const Json& environment);
+// The columns of whatever was computed that say where: "environment", "host_id" and "build_id".
+// Adds the machine and the program where they are new, inside the caller's transaction.
+Json origin_columns(SQLite::Database& db, const Json& environment);
 
-// Each finds its row or adds it, inside the caller's transaction.
-int64_t host_id(SQLite::Database& db, const Json& environment);
-int64_t build_id(SQLite::Database& db, const Json& environment);
-// Nothing where the worker does not say what it read.
-std::optional<int64_t> dataset_id(SQLite::Database& db, const Json& environment);
+// Likewise the number of the data that were read; null where the worker does not say.
+Json dataset_id(SQLite::Database& db, const Json& environment);
 
 }  // namespace approx

@@ -5,69 +5,78 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "core/config/rule.h"
 #include "results/store/event_reader.h"
+#include "results/store/json_values.h"
 #include "results/store/run_folders.h"
+#include "results/store/sql.h"
 
 namespace approx {
 namespace {
 
-Json value_or_null(const Json& event, const char* key) {
-  return event.contains(key) ? event[key] : Json(nullptr);
+// The columns of a row, from the fields of an event that have their names: texts and whole numbers.
+// Throws where one is missing or of another type, as the functions below.
+Json columns_of(const Json& event, std::initializer_list<const char*> texts,
+                std::initializer_list<const char*> numbers) {
+  Json row;
+  for (const char* column : texts) row[column] = event.at(column).get<std::string>();
+  for (const char* column : numbers) row[column] = integer_at(event, column);
+  return row;
 }
 
-Outcome::Metric metric_of(const Json& event) {
-  return {.name = event.at("name").get<std::string>(),
-          .split = text_or(event, "split", ""),
-          .step = integer_at(event, "step"),
-          .train_ns = event.contains("train_ns") ? integer_at(event, "train_ns") : 0,
-          .epoch = event.value("epoch", 0.0),
-          .number = to_number(value_or_null(event, "value"), value_or_null(event, "special"))};
+// Of a field that may be missing.
+int64_t integer_or_zero(const Json& event, const char* key) {
+  return event.contains(key) ? integer_at(event, key) : 0;
 }
 
-LayerCount layer_of(const Json& event) {
-  const Json density = value_or_null(event, "density");
-  return {.layer = event.at("layer").get<std::string>(),
-          .product = parse_product(event.at("product").get<std::string>()),
-          .method = event.at("method").get<std::string>(),
-          .calls = integer_at(event, "calls"),
-          .exact_calls = integer_at(event, "exact_calls"),
-          .macs_dense = integer_at(event, "macs_dense"),
-          .macs_done = integer_at(event, "macs_done"),
-          .density = density.is_number() ? std::optional(density.get<double>()) : std::nullopt};
+std::string product_of(const Json& event) {
+  return std::string(name(parse_product(event.at("product").get<std::string>())));
 }
 
-VariantCount variant_of(const Json& event) {
-  return {.layer = event.at("layer").get<std::string>(),
-          .product = parse_product(event.at("product").get<std::string>()),
-          .plan = event.at("plan").get<std::string>(),
-          .variant = event.at("variant").get<std::string>(),
-          .calls = integer_at(event, "calls")};
+Json metric_of(const Json& event) {
+  Json row = columns_of(event, {"name"}, {"step"});
+  row["split"] = text_or(event, "split", "");
+  row["epoch"] = event.value("epoch", 0.0);
+  row["train_ns"] = integer_or_zero(event, "train_ns");
+  const auto number = to_number(event.value("value", Json()), event.value("special", Json()));
+  row["value"] = or_null(number.value), row["special"] = or_null(number.special);
+  return row;
 }
 
-TrafficCount traffic_of(const Json& event) {
-  TrafficCount traffic{.layer = event.at("layer").get<std::string>(),
-                       .calls = integer_at(event, "calls"),
-                       .bytes = integer_at(event, "bytes"),
-                       .bytes_dense = integer_at(event, "bytes_dense")};
-  if (traffic.calls < 0 || traffic.bytes < 0 || traffic.bytes_dense < 0) {
-    throw usage_error("not a count of bytes");
+Json layer_of(const Json& event) {
+  Json row =
+      columns_of(event, {"layer", "method"}, {"calls", "exact_calls", "macs_dense", "macs_done"});
+  row["product"] = product_of(event);
+  const Json density = event.value("density", Json());
+  row["density"] = density.is_number() ? Json(density.get<double>()) : Json();
+  return row;
+}
+
+Json variant_of(const Json& event) {
+  Json row = columns_of(event, {"layer", "plan", "variant"}, {"calls"});
+  row["product"] = product_of(event);
+  return row;
+}
+
+Json traffic_of(const Json& event) {
+  Json row = columns_of(event, {"layer"}, {"calls", "bytes", "bytes_dense"});
+  for (const char* count : {"calls", "bytes", "bytes_dense"}) {
+    if (row[count] < 0) throw usage_error("not a count of bytes");
   }
-  return traffic;
+  return row;
 }
 
-Outcome::Block block_of(const Json& event) {
-  Outcome::Block block{.pair = integer_at(event, "pair"),
-                       .arm = event.at("arm").get<std::string>(),
-                       .order = integer_at(event, "order"),
-                       .steps = integer_at(event, "steps"),
-                       .ns = integer_at(event, "ns"),
-                       .repeats = event.contains("repeats") ? integer_at(event, "repeats") : 0};
-  if (event.contains("core_share")) block.core_share = event["core_share"].get<double>();
-  if (event.contains("clock_mhz")) block.clock_mhz = event["clock_mhz"].get<double>();
-  if ((block.arm != "dense" && block.arm != "approx") || block.steps <= 0 || block.ns <= 0) {
+Json block_of(const Json& event) {
+  Json row = columns_of(event, {"arm"}, {"pair", "steps", "ns"});
+  row["block_order"] = integer_at(event, "order");
+  row["repeats"] = integer_or_zero(event, "repeats");
+  for (const char* share : {"core_share", "clock_mhz"}) {
+    if (event.contains(share)) row[share] = event[share].get<double>();
+  }
+  if ((row["arm"] != "dense" && row["arm"] != "approx") || row["steps"] <= 0 || row["ns"] <= 0) {
     throw usage_error("not a block");
   }
-  return block;
+  return row;
 }
 
 }  // namespace
@@ -89,15 +98,15 @@ void Outcome::add(const Json& event) {
   if (kind == "start") {
     start = event;
   } else if (kind == "metric") {
-    metrics.push_back(metric_of(event));
+    details.push_back({"metric", metric_of(event)});
   } else if (kind == "layer") {
-    layers.push_back(layer_of(event));
+    details.push_back({"layer_metric", layer_of(event)});
   } else if (kind == "variant") {
-    variants.push_back(variant_of(event));
+    details.push_back({"layer_variant", variant_of(event)});
   } else if (kind == "traffic") {
-    traffic.push_back(traffic_of(event));
+    details.push_back({"layer_traffic", traffic_of(event)});
   } else if (kind == "block") {
-    blocks.push_back(block_of(event));
+    details.push_back({"timing_block", block_of(event)});
   } else if (kind == "final") {
     // All of it or nothing, as of the others.
     auto times = times_of(event, "step_ns");

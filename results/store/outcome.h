@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "base/params.h"
-#include "results/store/counts.h"
-#include "results/store/json_values.h"
 
 namespace approx {
 
@@ -17,17 +15,10 @@ namespace approx {
 // event with a field missing or of another type is counted and left out, and the others still
 // count.
 struct Outcome {
-  struct Metric {
-    std::string name, split;
-    int64_t step = 0, train_ns = 0;
-    double epoch = 0;
-    StoredNumber number;
-  };
-  struct Block {
-    int64_t pair = 0;
-    std::string arm;
-    int64_t order = 0, steps = 0, ns = 0, repeats = 0;
-    std::optional<double> core_share, clock_mhz;
+  // A row of a table of details, but for the number of its run.
+  struct Detail {
+    const char* table;
+    Json row;
   };
 
   // Of the first `most` events that are well formed.
@@ -35,11 +26,7 @@ struct Outcome {
                    int64_t most = std::numeric_limits<int64_t>::max());
 
   std::optional<Json> start, final, error;
-  std::vector<Metric> metrics;
-  std::vector<LayerCount> layers;
-  std::vector<VariantCount> variants;
-  std::vector<TrafficCount> traffic;
-  std::vector<Block> blocks;
+  std::vector<Detail> details;
   std::vector<int64_t> step_ns;
   std::vector<std::string> taint;
   int64_t taken = 0, malformed = 0;  // events

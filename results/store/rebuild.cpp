@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -22,8 +23,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int64_t count_of(SQLite::Database& db, const char* table) {
-  return db.execAndGet(fmt::format("SELECT count(*) FROM {}", table)).getInt64();
+// Does `work`, or nothing of it and says why at `place`. Whether it is done.
+bool attempt(SQLite::Database& db, const std::string& place, std::vector<std::string>& missing,
+             const std::function<void()>& work) {
+  SQLite::Savepoint savepoint(db, "attempt");
+  try {
+    work();
+    savepoint.release();
+    return true;
+  } catch (const std::exception& error) {
+    missing.push_back(fmt::format("{}: {}", place, error.what()));
+    savepoint.rollback();
+    return false;
+  }
 }
 
 void apply_journal(SQLite::Database& db, const JournalFiles& files, int64_t number,
@@ -38,14 +50,9 @@ void apply_journal(SQLite::Database& db, const JournalFiles& files, int64_t numb
       missing.push_back(fmt::format("{}: what the journal begins with", files.base(number)));
       return;
     }
-    SQLite::Savepoint savepoint(db, "entry");
-    try {
+    attempt(db, fmt::format("{}: line {}", path, entry.line), missing, [&] {
       for (const auto& what : apply_entry(db, entry, runs)) missing.push_back(what);
-      savepoint.release();
-    } catch (const std::exception& error) {
-      missing.push_back(fmt::format("{}: line {}: {}", path, entry.line, error.what()));
-      savepoint.rollback();
-    }
+    });
   });
   for (const int64_t line : unreadable) {
     missing.push_back(fmt::format("{}: line {} is not readable", path, line));
@@ -125,15 +132,15 @@ void adopt(SQLite::Database& db, const FoundRun& run, ExperimentWriter& writer) 
   PlannedRun planned{.config = config, .key = run.key};
   planned.method_label = config.method, planned.network_label = config.network;
   if (!config.schedule.empty()) planned.schedule_label = json_text(Json(config.schedule));
-  writer.add(row_of(planned));
+  writer.add(member_row(planned));
   const int64_t began = written_ns(run.directory + "/" + kTaskFile).value_or(0);
   const std::string uid = fmt::format("{:016x}-{}{}", began, run.key.substr(0, 16), run.number);
-  insert_run(db, {.uid = uid,
-                  .run_key = run.key,
-                  .utc = utc_of(began),
-                  .directory = run.directory,
-                  .environment = run.log.start.value_or(Json::object()),
-                  .isolated = run.task.value("isolated", false)});
+  insert_run(db, {{"uid", uid},
+                  {"run_key", run.key},
+                  {"utc", utc_of(began)},
+                  {"directory", run.directory},
+                  {"environment", run.log.start.value_or(Json::object())},
+                  {"isolated", run.task.value("isolated", false)}});
   bury(db, {.run_id = 0, .run_directory = run.directory, .uid = uid}, run.log);
 }
 
@@ -141,28 +148,14 @@ void adopt_unknown(SQLite::Database& db, const JournalFiles& files, const std::s
                    std::vector<std::string>& missing) {
   const auto found = unknown_runs(known_folders(db, files), runs, missing);
   if (found.empty()) return;
-  const ExperimentRow row{.name = kRebuilt,
-                          .title = "Runs known by their folders alone",
-                          .source = runs,
-                          .text = "",
-                          .command_line = "approxtrain db rebuild",
-                          .report = "null",
-                          .utc = utc_now(),
-                          .target_metric = std::nullopt,
-                          .target_value = std::nullopt,
-                          .retire = false};
+  const Json row = {{"name", kRebuilt}, {"title", "Runs known by their folders alone"},
+                    {"source", runs},   {"text", ""},
+                    {"report", "null"}, {"command_line", "approxtrain db rebuild"},
+                    {"utc", utc_now()}, {"retire", false}};
   ExperimentWriter writer(db, row);
   int64_t adopted = 0;
   for (const auto& run : found) {
-    SQLite::Savepoint savepoint(db, "run");
-    try {
-      adopt(db, run, writer);
-      savepoint.release();
-      ++adopted;
-    } catch (const std::exception& error) {
-      missing.push_back(fmt::format("{}: {}", run.directory, error.what()));
-      savepoint.rollback();
-    }
+    adopted += attempt(db, run.directory, missing, [&] { adopt(db, run, writer); });
   }
   writer.finish();
   missing.push_back(fmt::format(
@@ -195,9 +188,9 @@ Rebuilt rebuild_store(const std::string& path, const std::string& out, int64_t j
     if (last) adopt_unknown(db, files, runs, result.missing);
     transaction.commit();
   }
-  result.runs = count_of(db, "run");
-  result.kernel_runs = count_of(db, "kernel_run");
-  result.study_runs = count_of(db, "study_run");
+  result.runs = first_integer(db, "SELECT count(*) FROM run");
+  result.kernel_runs = first_integer(db, "SELECT count(*) FROM kernel_run");
+  result.study_runs = first_integer(db, "SELECT count(*) FROM study_run");
   if (journal == 0 && result.runs == 0) {
     throw database_error("{}: no journal and no runs; there is nothing to make a database from",
                          runs);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/enum_text.h"
+#include "base/error.h"
 
 namespace approx {
 
@@ -38,7 +39,11 @@ constexpr auto enum_texts(RunState) {
 }
 
 // The state of that name in a store. Throws Error(kDatabase) where there is none.
-RunState stored_run_state(std::string_view text);
+inline RunState stored_run_state(std::string_view text) {
+  const auto state = find_named<RunState>(text);
+  if (!state) throw database_error("the store has a run in the unknown state \"{}\"", text);
+  return *state;
+}
 
 // Whether it is one that a report counts, and a sweep does not do again.
 constexpr bool is_result(RunState state) {

@@ -11,7 +11,6 @@
 #include "base/files.h"
 #include "results/store/ending.h"
 #include "results/store/experiment_rows.h"
-#include "results/store/item_rows.h"
 #include "results/store/journal.h"
 #include "results/store/journal_entries.h"
 #include "results/store/json_values.h"
@@ -61,6 +60,12 @@ struct RunStore::Impl {
     write_with_journal(db, path, options, journal, work);
   }
 
+  // Does what an entry tells, inside such a transaction.
+  void apply(Json entry) {
+    apply_entry(db, {.entry = entry}, runs_directory(path));
+    journal.add(std::move(entry));
+  }
+
   CellStatus status(std::string_view run_key) const {
     CellStatus status;
     for_each_row(
@@ -84,11 +89,8 @@ struct RunStore::Impl {
   }
 
   bool has_result(int64_t cell_id) const {
-    bool found = false;
-    for_each_row(
-        db, "SELECT 1 FROM run WHERE cell_id = ? AND state IN ('finished', 'diverged') LIMIT 1",
-        [&](SQLite::Statement&) { found = true; }, cell_id);
-    return found;
+    return has_row(db, "SELECT 1 FROM run WHERE cell_id = ? AND state IN ('finished', 'diverged')",
+                   cell_id);
   }
 
   // The rows in state running, of one cell or (0) of all. By their own index, which has a few rows:
@@ -108,14 +110,18 @@ struct RunStore::Impl {
 
   // Nothing where it has ended.
   std::optional<RunningRow> running_row(int64_t run_id) const {
-    std::optional<RunningRow> found;
-    for_each_row(
-        db, "SELECT run_directory, uid FROM run WHERE run_id = ? AND state = 'running'",
-        [&](SQLite::Statement& row) {
-          found = {run_id, text_at(row, 0), text_at(row, 1)};
-        },
-        run_id);
-    return found;
+    const Json row = first_row(
+        db, "SELECT run_directory, uid FROM run WHERE run_id = ? AND state = 'running'", run_id);
+    if (row.is_null()) return std::nullopt;
+    return RunningRow{run_id, row["run_directory"].get<std::string>(),
+                      row["uid"].get<std::string>()};
+  }
+
+  // Throws Error(kInternal) where it has.
+  RunningRow expect_running(int64_t run_id, const char* cannot) const {
+    if (const auto row = running_row(run_id)) return *row;
+    throw Error(ErrorKind::kInternal,
+                fmt::format("run {} is not running, it cannot {}", run_id, cannot));
   }
 
   // Ends a run that is gone.
@@ -157,8 +163,8 @@ int64_t RunStore::add_experiment(const Experiment& experiment, const std::string
   int64_t id = 0;
   impl_->write([&] {
     const bool others = others_at_work && others_at_work();
-    const ExperimentRow row =
-        row_of(experiment, command_line, retire == Retire::kUnasked && !others);
+    const Json row =
+        experiment_row(experiment, command_line, retire == Retire::kUnasked && !others);
     ExperimentWriter writer(impl_->db, row);
     int64_t members = 0;
     for (const auto& run : experiment.runs()) {
@@ -167,7 +173,7 @@ int64_t RunStore::add_experiment(const Experiment& experiment, const std::string
         config = json_text(Json(run.config));
         if (!writer.add_cell(run.key, run.config, config)) config.clear();  // it is known
       }
-      const MemberRow member = row_of(run);
+      const Json member = member_row(run);
       writer.add(member);
       impl_->journal.add_part(member_part(member, config));
       ++members;
@@ -179,10 +185,9 @@ int64_t RunStore::add_experiment(const Experiment& experiment, const std::string
 }
 
 std::string RunStore::other_source(const Experiment& experiment) const {
-  std::string other;
-  for_each_row(
-      impl_->db, "SELECT source FROM experiment WHERE name = ? AND text <> ?",
-      [&](SQLite::Statement& row) { other = text_at(row, 0); }, experiment.id, experiment.text);
+  const std::string other =
+      first_text(impl_->db, "SELECT source FROM experiment WHERE name = ? AND text <> ?",
+                 experiment.id, experiment.text);
   // Folders differ between machines, and a file that was edited is the same.
   const auto file = [](const std::string& path) { return std::filesystem::path(path).filename(); };
   return file(other) == file(experiment.source) ? "" : other;
@@ -223,21 +228,12 @@ std::optional<int64_t> RunStore::begin(std::string_view run_key, const Json& env
       if (settled) impl_->journal.add(end_entry(*settled));
       return;
     }
-    std::string purpose;
-    for_each_row(
-        db, "SELECT purpose FROM cell WHERE cell_id = ?",
-        [&](SQLite::Statement& row) { purpose = text_at(row, 0); }, status.cell_id);
-    std::string last;
-    for_each_row(
-        db, "SELECT max(uid) FROM run WHERE cell_id = ?",
-        [&](SQLite::Statement& row) { last = text_at(row, 0); }, status.cell_id);
-    const RunBegin run{
-        .uid = new_uid(last),
-        .run_key = std::string(run_key),
-        .utc = utc_now(),
-        .directory = directory,
-        .environment = environment,
-        .isolated = environment_flag(environment, "isolated", purpose == name(Purpose::kTiming))};
+    const auto purpose =
+        first_text(db, "SELECT purpose FROM cell WHERE cell_id = ?", status.cell_id);
+    const auto last = first_text(db, "SELECT max(uid) FROM run WHERE cell_id = ?", status.cell_id);
+    const bool alone = environment_flag(environment, "isolated", purpose == name(Purpose::kTiming));
+    const Json run = {{"uid", new_uid(last)},   {"run_key", run_key},         {"utc", utc_now()},
+                      {"directory", directory}, {"environment", environment}, {"isolated", alone}};
     run_id = insert_run(db, run);
     impl_->journal.add(begin_entry(run, settled));
   });
@@ -252,13 +248,9 @@ void RunStore::finish(int64_t run_id, const std::vector<Json>& events, const Run
   const Outcome outcome(events);
   RunEnding ending{.uid = "", .utc = "", .end = settle(end, outcome), .events = outcome.taken};
   impl_->write([&] {
-    const auto row = impl_->running_row(run_id);
-    if (!row) {
-      throw Error(ErrorKind::kInternal,
-                  fmt::format("run {} is not running, it cannot end", run_id));
-    }
-    sync_log(*row, outcome);
-    ending.uid = row->uid, ending.utc = utc_now();
+    const auto row = impl_->expect_running(run_id, "end");
+    sync_log(row, outcome);
+    ending.uid = row.uid, ending.utc = utc_now();
     write_end(impl_->db, outcome, ending);
     impl_->journal.add(end_entry(ending));
   });
@@ -266,15 +258,8 @@ void RunStore::finish(int64_t run_id, const std::vector<Json>& events, const Run
 }
 
 void RunStore::discard(int64_t run_id) {
-  impl_->write([&] {
-    const auto row = impl_->running_row(run_id);
-    if (!row) {
-      throw Error(ErrorKind::kInternal,
-                  fmt::format("run {} is not running, it cannot be taken back", run_id));
-    }
-    remove_run(impl_->db, row->uid);
-    impl_->journal.add(discard_entry(row->uid));
-  });
+  impl_->write(
+      [&] { impl_->apply(discard_entry(impl_->expect_running(run_id, "be taken back").uid)); });
   impl_->claims.erase(run_id);
 }
 
@@ -297,30 +282,19 @@ int64_t RunStore::recover() {
 }
 
 void RunStore::add_study(const Json& environment, const StudyRecord& study) {
-  impl_->write([&] {
-    const Stamp stamp{.uid = new_uid(), .utc = utc_now()};
-    write_study(impl_->db, stamp, environment, study);
-    impl_->journal.add(study_entry(stamp, environment, study));
-  });
+  impl_->write([&] { impl_->apply(study_entry(environment, study)); });
 }
 
 void RunStore::add_kernel_results(const Json& environment, const std::vector<Json>& rows,
                                   const std::string& experiment) {
-  impl_->write([&] {
-    const Stamp stamp{.uid = new_uid(), .utc = utc_now()};
-    write_kernel_results(impl_->db, stamp, environment, rows, experiment);
-    impl_->journal.add(kernels_entry(stamp, environment, rows, experiment));
-  });
+  impl_->write([&] { impl_->apply(kernels_entry(environment, rows, experiment)); });
 }
 
 bool RunStore::has_item_results(const std::string& experiment) const {
-  bool found = false;
-  for_each_row(
-      impl_->db,
-      "SELECT EXISTS(SELECT 1 FROM study_run WHERE experiment = ?1) OR "
-      "EXISTS(SELECT 1 FROM kernel_run WHERE experiment = ?1)",
-      [&](SQLite::Statement& row) { found = row.getColumn(0).getInt() != 0; }, experiment);
-  return found;
+  return has_row(impl_->db,
+                 "SELECT 1 FROM study_run WHERE experiment = ?1 UNION ALL "
+                 "SELECT 1 FROM kernel_run WHERE experiment = ?1",
+                 experiment);
 }
 
 }  // namespace approx
