@@ -2,30 +2,22 @@
 // labels. docs/reading-tables.md says when each is given.
 #pragma once
 
-#include <string_view>
+#include <array>
+
+#include "base/enum_text.h"
 
 namespace approx {
 
 enum class Verdict { kReproduced, kByConstruction, kDiffers, kNotComparable, kNotRun };
 
-inline constexpr Verdict kAllVerdicts[] = {Verdict::kReproduced, Verdict::kByConstruction,
-                                           Verdict::kDiffers, Verdict::kNotComparable,
-                                           Verdict::kNotRun};
-
-constexpr std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kReproduced:
-      return "REPRODUCED";
-    case Verdict::kByConstruction:
-      return "BY CONSTRUCTION";
-    case Verdict::kDiffers:
-      return "DIFFERS";
-    case Verdict::kNotComparable:
-      return "NOT COMPARABLE";
-    case Verdict::kNotRun:
-      return "NOT RUN";
-  }
-  return "";
+constexpr auto enum_texts(Verdict) {
+  return std::to_array<EnumText<Verdict>>({{Verdict::kReproduced, "REPRODUCED"},
+                                           {Verdict::kByConstruction, "BY CONSTRUCTION"},
+                                           {Verdict::kDiffers, "DIFFERS"},
+                                           {Verdict::kNotComparable, "NOT COMPARABLE"},
+                                           {Verdict::kNotRun, "NOT RUN"}});
 }
+
+inline constexpr auto kAllVerdicts = all_of_enum<Verdict>();
 
 }  // namespace approx
