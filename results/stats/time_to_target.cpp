@@ -127,26 +127,22 @@ Ratio product_of_ratios(const Ratio& first, const Ratio& second) {
 
 TargetSpeedup target_speedup(std::span<const TargetEffort> dense,
                              std::span<const TargetEffort> method, double confidence) {
-  struct Columns {
-    std::vector<double> steps, step_times, seconds;
-  };
-  const auto columns = [](std::span<const TargetEffort> efforts) {
-    Columns result;
+  for (const auto& efforts : {dense, method}) {
     for (const TargetEffort& effort : efforts) {
       check_positive(effort.steps);
       check_positive(effort.seconds);
-      result.steps.push_back(effort.steps);
-      result.step_times.push_back(effort.seconds / effort.steps);
-      result.seconds.push_back(effort.seconds);
     }
-    return result;
+  }
+  const auto ratio_of = [&](const auto& number) {
+    std::vector<double> numerator, denominator;
+    for (const TargetEffort& effort : dense) numerator.push_back(number(effort));
+    for (const TargetEffort& effort : method) denominator.push_back(number(effort));
+    return ratio_of_pairs(numerator, denominator, confidence);
   };
-  const Columns numerator = columns(dense), denominator = columns(method);
-  TargetSpeedup result;
-  result.steps = ratio_of_pairs(numerator.steps, denominator.steps, confidence);
-  result.step_time = ratio_of_pairs(numerator.step_times, denominator.step_times, confidence);
-  result.time = ratio_of_pairs(numerator.seconds, denominator.seconds, confidence);
-  return result;
+  return {.steps = ratio_of([](const TargetEffort& effort) { return effort.steps; }),
+          .step_time =
+              ratio_of([](const TargetEffort& effort) { return effort.seconds / effort.steps; }),
+          .time = ratio_of([](const TargetEffort& effort) { return effort.seconds; })};
 }
 
 }  // namespace approx
