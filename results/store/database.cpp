@@ -23,16 +23,8 @@
 
 namespace approx {
 
-extern const char* const kSchemaSql;   // results/store/schema.sql
-extern const char* const kSchema2Sql;  // results/store/schema2.sql
-extern const char* const kSchema3Sql;  // results/store/schema3.sql
-extern const char* const kSchema4Sql;  // results/store/schema4.sql
-extern const char* const kSchema5Sql;  // results/store/schema5.sql
-extern const char* const kSchema6Sql;  // results/store/schema6.sql
-extern const char* const kSchema7Sql;  // results/store/schema7.sql
-extern const char* const kSchema8Sql;  // results/store/schema8.sql
-extern const char* const kSchema9Sql;  // results/store/schema9.sql
-extern const char* const kViewsSql;    // results/store/views.sql
+extern const char* const kSchemaSql;  // results/store/schema.sql
+extern const char* const kViewsSql;   // results/store/views.sql
 
 namespace {
 
@@ -260,17 +252,20 @@ bool is_full(const std::string& path) {
 }  // namespace
 
 const std::vector<Migration>& store_migrations() {
-  static const std::vector<Migration> migrations = {
-      {1, kSchemaSql},  {2, kSchema2Sql}, {3, kSchema3Sql}, {4, kSchema4Sql}, {5, kSchema5Sql},
-      {6, kSchema6Sql}, {7, kSchema7Sql}, {8, kSchema8Sql}, {9, kSchema9Sql}};
+  static const auto migrations = [] {
+    constexpr std::string_view kHead = "\n-- Version ";  // of every part but the first
+    std::vector<Migration> parts;
+    for (std::string_view rest = kSchemaSql; !rest.empty();) {
+      const size_t end = std::min(rest.find(kHead), rest.size() - 1) + 1;
+      parts.push_back({static_cast<int64_t>(parts.size()) + 1, std::string(rest.substr(0, end))});
+      rest.remove_prefix(end);
+    }
+    return parts;
+  }();
   return migrations;
 }
 
-std::string schema_text() {
-  std::string text;
-  for (const auto& migration : store_migrations()) text += migration.sql + "\n";
-  return text + kViewsSql;
-}
+std::string schema_text() { return fmt::format("{}\n{}", kSchemaSql, kViewsSql); }
 
 SQLite::Database empty_store() {
   SQLite::Database db(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);

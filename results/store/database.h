@@ -23,6 +23,7 @@ struct Migration {
   std::string sql;
 };
 
+// The parts of schema.sql: a line "-- Version N: ..." begins each but the first.
 const std::vector<Migration>& store_migrations();
 
 struct StoreOptions {

@@ -15,9 +15,9 @@ namespace approx {
 std::string utc_of(int64_t ns);
 std::string utc_now();
 
-// The name of what begins now, which nothing else anywhere has (schema7.sql). It is above `last`,
-// the name of what went before it, also where the clock was set back: names are in the order of
-// time.
+// The name of what begins now, which nothing else anywhere has (schema.sql, version 7). It is above
+// `last`, the name of what went before it, also where the clock was set back: names are in the
+// order of time.
 std::string new_uid(std::string_view last = "");
 
 // A yes or no of the environment: of the engine's part, or of the whole.

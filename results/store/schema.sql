@@ -219,3 +219,95 @@ CREATE TABLE kernel_result(
   reason TEXT NOT NULL,
   PRIMARY KEY(kernel_run_id, kernel_case_id)
 ) STRICT, WITHOUT ROWID;
+
+-- Version 2: what `approxtrain study` computes is kept as well, and a study or a kernel benchmark
+-- knows the experiment that asked for it ('' where it was run by itself).
+CREATE TABLE study_run(
+  study_run_id INTEGER PRIMARY KEY,
+  experiment TEXT NOT NULL,
+  name TEXT NOT NULL,
+  params TEXT NOT NULL,   -- JSON object
+  methods TEXT NOT NULL,  -- JSON list
+  host_id INTEGER NOT NULL REFERENCES host,
+  build_id INTEGER NOT NULL REFERENCES build,
+  started_utc TEXT NOT NULL,
+  environment TEXT NOT NULL,  -- JSON
+  content TEXT NOT NULL       -- JSON: {"columns": [...], "rows": [[...]]}
+) STRICT;
+
+ALTER TABLE kernel_run ADD COLUMN experiment TEXT NOT NULL DEFAULT '';
+
+-- Version 3: a block of a timing run knows whether its threads had a physical core each, and how
+-- often it was done again because they had not.
+ALTER TABLE timing_block ADD COLUMN core_share REAL;  -- of a core, each; NULL where not probed
+ALTER TABLE timing_block ADD COLUMN repeats INTEGER NOT NULL DEFAULT 0;
+
+-- Version 4: a cell says which of the training images `train_examples` are (SubsetKind); those of
+-- earlier versions were one draw for all seeds.
+ALTER TABLE cell ADD COLUMN train_subset TEXT NOT NULL DEFAULT 'shared';
+
+-- Version 5: a kernel result says which exact path it is held against, whether a layer would take
+-- its variant, how much its plan kept and what the machine's cores could do at most. Of results of
+-- earlier versions none of it is known.
+ALTER TABLE kernel_result ADD COLUMN baseline_variant TEXT NOT NULL DEFAULT '';
+ALTER TABLE kernel_result ADD COLUMN chosen INTEGER CHECK(chosen IN (0, 1));
+ALTER TABLE kernel_result ADD COLUMN density REAL;  -- share of the exact product's multiply-adds
+ALTER TABLE kernel_result ADD COLUMN ceiling_gflops REAL;  -- of multiply-adds in registers
+
+-- Version 6: which variant computed each product of each layer, and how often, as the worker
+-- counted it. Of runs of earlier versions it is not known.
+CREATE TABLE layer_variant(
+  run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  layer TEXT NOT NULL,
+  product TEXT NOT NULL,
+  plan TEXT NOT NULL,     -- the kind of plan, "PrunedDY"
+  variant TEXT NOT NULL,  -- "sparse_rows"
+  calls INTEGER NOT NULL,
+  PRIMARY KEY(run_id, layer, product, plan, variant)
+) STRICT, WITHOUT ROWID;
+
+-- Version 7: what was computed has a name that no other machine gives: the moment it began, in
+-- nanoseconds since 1970 as 16 hexadecimal digits, then what tells it from others of that moment. In
+-- the order of these names is in that of time. Of earlier versions the name follows from the row, so
+-- that it is the same in every copy of a store.
+ALTER TABLE run ADD COLUMN uid TEXT NOT NULL DEFAULT '';
+UPDATE run SET uid = (
+  SELECT printf('%016x-%s%s', CAST(strftime('%s', run.started_utc) AS INTEGER) * 1000000000 + attempt,
+                substr(c.run_key, 1, 16), substr(h.fingerprint, 1, 16))
+    FROM cell c, host h WHERE c.cell_id = run.cell_id AND h.host_id = run.host_id);
+CREATE UNIQUE INDEX run_uid ON run(uid) WHERE uid <> '';
+
+ALTER TABLE kernel_run ADD COLUMN uid TEXT NOT NULL DEFAULT '';
+UPDATE kernel_run SET uid = (
+  SELECT printf('%016x-%s%s', CAST(strftime('%s', kernel_run.started_utc) AS INTEGER) * 1000000000 +
+                              kernel_run_id, substr(h.fingerprint, 1, 16), kernel_run.experiment)
+    FROM host h WHERE h.host_id = kernel_run.host_id);
+CREATE UNIQUE INDEX kernel_run_uid ON kernel_run(uid) WHERE uid <> '';
+
+ALTER TABLE study_run ADD COLUMN uid TEXT NOT NULL DEFAULT '';
+UPDATE study_run SET uid = (
+  SELECT printf('%016x-%s%s', CAST(strftime('%s', study_run.started_utc) AS INTEGER) * 1000000000 +
+                              study_run_id, substr(h.fingerprint, 1, 16), study_run.name)
+    FROM host h WHERE h.host_id = study_run.host_id);
+CREATE UNIQUE INDEX study_run_uid ON study_run(uid) WHERE uid <> '';
+
+-- Version 8: a cell says at which accuracy its training ends early (RunConfig::stop_at), a block at
+-- what clock it was timed, of the core on a CPU, of the multiprocessors on a GPU, and a kernel result
+-- how many bytes its plan has to move at least and what the memory does at most. Trainings of earlier
+-- versions go to their end; of them and of earlier results the rest is not known.
+ALTER TABLE cell ADD COLUMN stop_at REAL NOT NULL DEFAULT 0;
+ALTER TABLE timing_block ADD COLUMN clock_mhz REAL;
+ALTER TABLE kernel_result ADD COLUMN bytes REAL;
+ALTER TABLE kernel_result ADD COLUMN memory_gbs REAL;  -- of a copy, measured: read and written
+
+-- Version 9: how many bytes a rank sent of each layer where several train one network, the mean over
+-- the ranks, beside those that exact training would have sent in the same steps. Of runs of earlier
+-- versions it is not known; one rank sends nothing.
+CREATE TABLE layer_traffic(
+  run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  layer TEXT NOT NULL,     -- a module with parameters; '': what goes along with the gradients
+  calls INTEGER NOT NULL,  -- training steps
+  bytes INTEGER NOT NULL,
+  bytes_dense INTEGER NOT NULL,
+  PRIMARY KEY(run_id, layer)
+) STRICT, WITHOUT ROWID;

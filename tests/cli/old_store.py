@@ -1,6 +1,7 @@
 """Stores as older programs left them, and what is in one."""
 
 import os
+import re
 import sqlite3
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -9,10 +10,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 def make_old(db, schema, runs, epochs):
     """A store of finished runs, as a program of that schema left it."""
     connection = sqlite3.connect(db)
-    for version in range(1, schema + 1):
-        name = "schema.sql" if version == 1 else f"schema{version}.sql"
-        with open(os.path.join(ROOT, "results/store", name), encoding="utf-8") as sql:
-            connection.executescript(sql.read())
+    with open(os.path.join(ROOT, "results/store/schema.sql"), encoding="utf-8") as sql:
+        for part in re.split("^(?=-- Version )", sql.read(), flags=re.MULTILINE)[:schema]:
+            connection.executescript(part)
     connection.execute(f"PRAGMA user_version = {schema}")
     with connection:
         connection.execute("INSERT INTO host VALUES(1, 'f', 'box', 'cpu', 2, 3, '', '{}')")

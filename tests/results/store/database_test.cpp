@@ -26,6 +26,16 @@ TEST_F(StoreTest, ANewFileHasOurIdentityAndPragmas) {
   EXPECT_EQ(db.execAndGet("PRAGMA cell_size_check").getInt(), 1);
 }
 
+TEST(Migrations, EachPartOfTheSchemaHasItsNumber) {
+  const auto& parts = store_migrations();
+  ASSERT_GT(parts.size(), 8u);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_EQ(parts[i].version, static_cast<int64_t>(i) + 1);
+    const std::string head = fmt::format("-- Version {}: ", i + 1);
+    EXPECT_TRUE(i == 0 || parts[i].sql.starts_with(head)) << parts[i].sql;
+  }
+}
+
 TEST_F(StoreTest, FilesThatAreNotOursAreRefusedUntouched) {
   const auto text = folder_ / "notes.txt";
   std::ofstream(text) << std::string(5000, 'x');
