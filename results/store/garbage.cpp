@@ -269,7 +269,7 @@ void collect_garbage(const std::string& path, const GarbageOptions& options,
   const StoreOptions store;
   auto db = open_for_writing(path, store);
   Journal journal(path);
-  write_with_journal(db, path, store, journal, [&] {
+  journal.write(db, store, [&] {
     Finder finder(db, path, options);
     const GarbageFound found = finder.find();
     expect_no_sweep(db, path);

@@ -153,6 +153,22 @@ int64_t JournalFiles::last() const {
 
 Journal::Journal(std::string db) : db_path_(std::move(db)), files_(db_path_) {}
 
+void Journal::write(SQLite::Database& db, const StoreOptions& options,
+                    const std::function<void()>& work) {
+  with_retry(db_path_, options, [&] {
+    WriteTransaction transaction(db);
+    begin(db);
+    try {
+      work();
+      sync();
+      transaction.commit();
+    } catch (...) {
+      take_back();
+      throw;
+    }
+  });
+}
+
 void Journal::begin(SQLite::Database& db) {
   db_ = &db;
   changed_ = false;
@@ -258,22 +274,6 @@ void Journal::take_back() noexcept {
   const bool locked = sqlite3_get_autocommit(db_->getHandle()) == 0;
   if (!locked || ::ftruncate(file_.get(), begun_at_) != 0) number_ = 0;
   known_size_ = begun_at_;
-}
-
-void write_with_journal(SQLite::Database& db, const std::string& path, const StoreOptions& options,
-                        Journal& journal, const std::function<void()>& work) {
-  with_retry(path, options, [&] {
-    WriteTransaction transaction(db);
-    journal.begin(db);
-    try {
-      work();
-      journal.sync();
-      transaction.commit();
-    } catch (...) {
-      journal.take_back();
-      throw;
-    }
-  });
 }
 
 std::vector<int64_t> read_journal(const std::string& path,

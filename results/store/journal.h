@@ -41,29 +41,30 @@ class Journal {
  public:
   explicit Journal(std::string db);
 
-  // Inside a write transaction that has changed nothing yet: makes the journal that of the store as
-  // it is. A line whose transaction was never committed is marked as undone; where more than that
-  // differs, a new journal begins. Throws Error(kDatabase), as the functions below, where a file
-  // cannot be written.
-  void begin(SQLite::Database& db);
+  // Runs `work` in one transaction, waiting for other processes' locks; commits it when what `work`
+  // adds is on the disk. Throws Error(kDatabase), as the functions below, where a file cannot be
+  // written.
+  void write(SQLite::Database& db, const StoreOptions& options, const std::function<void()>& work);
 
-  // Adds a line, inside the transaction and after what it tells was done. `entry`: an object with
-  // "op" (results/store/journal_entries.h).
+  // Adds a line, inside `work` and after what it tells was done. `entry`: an object with "op"
+  // (results/store/journal_entries.h).
   void add(Json entry);
   // A line that belongs to the entry after it.
   void add_part(std::string_view line);
 
-  // To the disk; the transaction may then be committed.
-  void sync();
-
-  // Of a transaction that cannot be committed, before it is rolled back: its lines go.
-  void take_back() noexcept;
-
-  // Begins the next one, inside a write transaction that has changed nothing. The one before goes
-  // where it told all that was in the store.
+  // Begins the next one, inside a `work` that has changed nothing. The one before goes where it
+  // told all that was in the store.
   void begin_anew(SQLite::Database& db);
 
  private:
+  // Inside a transaction that has changed nothing yet: makes the journal that of the store as it
+  // is. A line whose transaction was never committed is marked as undone; where more than that
+  // differs, a new journal begins.
+  void begin(SQLite::Database& db);
+  // To the disk; the transaction may then be committed.
+  void sync();
+  // Of a transaction that cannot be committed, before it is rolled back: its lines go.
+  void take_back() noexcept;
   void find(SQLite::Database& db);
   void open(int64_t number);
   off_t size() const;
@@ -81,11 +82,6 @@ class Journal {
   std::string pending_;   // not written yet
   bool changed_ = false;  // by this transaction
 };
-
-// Runs `work` in one transaction, waiting for other processes' locks; commits it when what `work`
-// added to the journal is on the disk.
-void write_with_journal(SQLite::Database& db, const std::string& path, const StoreOptions& options,
-                        Journal& journal, const std::function<void()>& work);
 
 // A line of a journal that was not undone. Where the next one undoes it is known only then.
 struct JournalEntry {

@@ -291,27 +291,26 @@ class Union {
   void write_table(SQLite::Database& db, Name name) {
     const Table& table = tables()[name];
     const Rows& rows = rows_[name];
-    SQLite::Statement insert = inserting(db, table.name, rows.columns, table.number());
     int64_t number = 0;
     for (const auto& key : in_order(name)) {
-      numbers_[name][key] = ++number;
-      bind_value(insert, 1, number);
-      const Row& row = rows.by_key.at(key);
+      const Row& held = rows.by_key.at(key);
+      Json row;
+      row[table.number()] = numbers_[name][key] = ++number;
       for (size_t i = 0; i < rows.columns.size(); ++i) {
         const auto to = referred(rows.columns[i], table.number());
-        const bool refers = to && row.values[i].is_string();
-        bind_value(insert, static_cast<int>(i) + 2,
-                   refers ? Json(numbers_[*to].at(text_in(row, i))) : row.values[i]);
+        const bool refers = to && held.values[i].is_string();
+        row[rows.columns[i]] = refers ? Json(numbers_[*to].at(text_in(held, i))) : held.values[i];
       }
-      insert.exec();
-      insert.reset();
+      insert_row(db, "INSERT INTO " + table.name, row);
     }
   }
 
   // From the store that the run was taken from: they are many, and are not held.
   void write_parts(SQLite::Database& db, const std::string& part, Name of) {
     const auto columns = columns_of(part);
-    SQLite::Statement insert = inserting(db, part, columns, "");
+    const std::vector<const char*> places(columns.size(), "?");
+    SQLite::Statement insert(db, fmt::format("INSERT INTO {}({}) VALUES({})", part,
+                                             fmt::join(columns, ", "), fmt::join(places, ", ")));
     for (size_t source = 0; source < sources_.size(); ++source) {
       for_each_row(*sources_[source],
                    fmt::format("SELECT {} FROM {}", fmt::join(columns, ", "), part),
@@ -343,15 +342,6 @@ class Union {
     return true;
   }
 
-  // With the number first, where there is one.
-  static SQLite::Statement inserting(SQLite::Database& db, const std::string& table,
-                                     std::vector<std::string> columns, const std::string& number) {
-    if (!number.empty()) columns.insert(columns.begin(), number);
-    const std::vector<const char*> places(columns.size(), "?");
-    return {db, fmt::format("INSERT INTO {}({}) VALUES({})", table, fmt::join(columns, ", "),
-                            fmt::join(places, ", "))};
-  }
-
   std::array<Rows, kTables> rows_;
   std::array<std::map<std::string, int64_t>, kTables> numbers_;  // in the result
   std::vector<SQLite::Database*> sources_;
@@ -377,7 +367,7 @@ MergeCounts merge_stores(const std::string& into, const std::vector<std::string>
   const StoreOptions options;
   auto db = open_for_writing(into, options);
   Journal journal(into);
-  write_with_journal(db, into, options, journal, [&] {
+  journal.write(db, options, [&] {
     expect_no_sweep(db, into);
     auto own = open_snapshot(into);  // as it is, since nobody else writes to it now
     Union all;
@@ -389,7 +379,7 @@ MergeCounts merge_stores(const std::string& into, const std::vector<std::string>
     journal.add(rewritten_entry(from));
   });
   // The next journal begins with all of it.
-  write_with_journal(db, into, options, journal, [&] { journal.begin_anew(db); });
+  journal.write(db, options, [&] { journal.begin_anew(db); });
   return counts;
 }
 

@@ -57,7 +57,7 @@ struct RunStore::Impl {
   // is on the disk before it is committed.
   void write(const std::function<void()>& work) {
     expect_writing();
-    write_with_journal(db, path, options, journal, work);
+    journal.write(db, options, work);
   }
 
   // Does what an entry tells, inside such a transaction.
