@@ -29,7 +29,7 @@
 #include "cli/store.h"
 #include "cli/text.h"
 #include "core/config/dense.h"
-#include "results/rows/kernel_lines.h"
+#include "results/reports/kernels.h"
 
 namespace approx {
 namespace {

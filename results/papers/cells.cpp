@@ -29,6 +29,12 @@ std::string differing(const Cell& cell, const RunConfig& config) {
   return text;
 }
 
+// The last loss on the images that a run trained on.
+std::optional<double> train_loss(const RunMeasurements& measured) {
+  const auto found = measured.loss.find("train");
+  return found == measured.loss.end() ? std::nullopt : std::optional(found->second.back().value);
+}
+
 // How the runs of a row for one purpose ended.
 struct Ends {
   int64_t finished = 0, diverged = 0, failed = 0;
@@ -105,42 +111,14 @@ Measured of_realisation(const Row& row) {
   return measured;
 }
 
-// Of a number that is counted in every run.
-Measured of_counts(const std::vector<double>& values, const Row& row) {
+// Of a number that is counted in every training.
+template <typename Count>
+Measured of_counts(const Row& row, const Count& count) {
+  const auto values = values_of(accuracy_runs(row, /*diverged=*/false), count);
   Measured measured = of_summary(summarize(values), row);
   measured.same_in_all =
       values.size() > 1 && std::equal(values.begin() + 1, values.end(), values.begin());
   return measured;
-}
-
-// What `count` says of each training that finished; those of which it says nothing are left out.
-template <typename Count>
-std::vector<double> of_each_run(const Row& row, const Count& count) {
-  std::vector<double> values;
-  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const std::optional<double> value = count(*run);
-    if (value) values.push_back(*value);
-  }
-  return values;
-}
-
-// Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.3).
-std::vector<double> gradient_density(const Measurements& measured, const Row& row) {
-  std::vector<double> values;
-  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto found = measured.gradient_density.find(run->run_id);
-    if (found != measured.gradient_density.end()) values.push_back(found->second);
-  }
-  return values;
-}
-
-Summary train_loss(const Measurements& measured, const Row& row) {
-  std::vector<double> values;
-  for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto found = measured.loss.find({run->run_id, "train"});
-    if (found != measured.loss.end()) values.push_back(found->second.back().value);
-  }
-  return summarize(values);
 }
 
 }  // namespace
@@ -206,7 +184,6 @@ Measured PaperCells::measure(const ReportedValue& value, Place at) const {
 
 Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place at) const {
   const bool best = value.definition.measure == Measure::kBest;
-  const Measurements& measured = set_.measured();
   if (value.basis == Basis::kEstimated) return estimate(value, row);
   switch (value.quantity) {
     case PaperQuantity::kRealisation:
@@ -219,22 +196,19 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
     case PaperQuantity::kAccuracy:
       return of_summary(best ? row.best : row.accuracy, row);
     case PaperQuantity::kDensity:
-      return of_counts(gradient_density(measured, row), row);
+      // Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.3).
+      return of_counts(row, &RunMeasurements::gradient_density);
     case PaperQuantity::kLoss:
-      return of_summary(train_loss(measured, row), row);
+      return of_summary(summarize(values_of(accuracy_runs(row, /*diverged=*/false), train_loss)),
+                        row);
     case PaperQuantity::kTimeToTarget:
       return of_target(row.time_to_target, row);
-    case PaperQuantity::kComputeReduction: {
-      const bool approximated = is_of_approximated(value);
-      const auto count = [&](const Run& run) {
-        return compute_reduction(measured, run, approximated);
-      };
-      return of_counts(of_each_run(row, count), row);
-    }
-    case PaperQuantity::kCommunicationReduction: {
-      const auto count = [&](const Run& run) { return communication_reduction(measured, run); };
-      return of_counts(of_each_run(row, count), row);
-    }
+    case PaperQuantity::kComputeReduction:
+      return of_counts(row, [&](const RunMeasurements& measured) {
+        return measured.compute_reduction(is_of_approximated(value));
+      });
+    case PaperQuantity::kCommunicationReduction:
+      return of_counts(row, &RunMeasurements::communication_reduction);
     case PaperQuantity::kTime:
     case PaperQuantity::kError:
       break;  // of kernels and studies
@@ -247,7 +221,7 @@ Measured PaperCells::loss(const Row& row, Place at, bool best) const {
   const Row* dense = base ? find(*base) : nullptr;
   if (dense == nullptr) return {.why_none = "no dense run to compare with"};
   if (dense == &row) return {};
-  const auto difference = paired_difference(set_.losses(row, *dense, best));
+  const auto difference = paired_difference(losses(row, *dense, best));
   Measured measured = of_summary(difference, row);
   // Else it is shown and not judged (docs/statistics.md), and no test of the table's family.
   if (of_equal_settings(*row.first, *dense->first)) measured.p = difference.p;
@@ -269,13 +243,13 @@ Measured PaperCells::estimate(const ReportedValue& value, const Row& row) const 
   Measured measured;
   if (value.quantity == PaperQuantity::kTimeToTarget) {
     std::vector<double> dense_ns;
-    for (const auto& pairs : set_.block_pairs(row)) {
-      for (const auto& pair : pairs) dense_ns.push_back(pair.dense_ns);
+    for (const auto& [cell, run] : row.timings) {
+      for (const auto& pair : run->measured->blocks) dense_ns.push_back(pair.dense_ns);
     }
     if (dense_ns.empty()) return {.why_none = kNoShares};
     const double step_s = quantile(dense_ns, 0.5) / kNsPerSecond / *ours;
     std::vector<double> seconds;
-    for (const auto& [seed, steps] : set_.steps_to_target(row)) {
+    for (const auto& [seed, steps] : steps_to_target(row)) {
       seconds.push_back(static_cast<double>(steps) * step_s);
     }
     measured = of_target(summarize(seconds), row);
@@ -287,9 +261,9 @@ Measured PaperCells::estimate(const ReportedValue& value, const Row& row) const 
     }
     const auto theirs = estimated_speedup(*other);
     if (!theirs) return {.why_none = kNoShares};
-    const auto other_steps = set_.steps_to_target(*other);
+    const auto other_steps = steps_to_target(*other);
     std::vector<double> logs;
-    for (const auto& [seed, steps] : set_.steps_to_target(row)) {
+    for (const auto& [seed, steps] : steps_to_target(row)) {
       const auto found = other_steps.find(seed);
       if (found == other_steps.end()) continue;
       logs.push_back(std::log(static_cast<double>(found->second) / static_cast<double>(steps) *

@@ -1,123 +1,314 @@
 #include "results/records/contents.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/known_names.h"
-#include "results/records/cells.h"
+#include "core/config/run_key.h"
 #include "results/records/items.h"
 #include "results/records/sound_numbers.h"
 
 namespace approx {
 namespace {
 
-double number_at(SQLite::Statement& row, const char* column, int64_t run_id) {
-  return sound_number(row.getColumn(column), of_run(run_id));
-}
+// Which cells are read: those of an experiment ("": of all), and the members of an item beside
+// them, null where there is none.
+struct CellChoice {
+  std::string experiment;
+  const Experiment* item = nullptr;
+  const Members* members = nullptr;
+  const Catalogue* catalogue = nullptr;  // knows the versions of methods that count; may be null
+};
 
-Curves read_curves(SQLite::Database& db, const std::string& metric) {
-  const auto sound_value = metric == "accuracy" ? sound_share : sound_number;
-  Curves curves;
-  for_each_row(
-      db,
-      "SELECT run_id, split, step, train_ns, epoch, value FROM metric "
-      "WHERE name = ?1 AND value IS NOT NULL ORDER BY run_id, split, step",
-      [&](SQLite::Statement& row) {
-        const int64_t run_id = integer_at(row, "run_id");
-        curves[{run_id, text_at(row, "split")}].push_back(
-            {.step = integer_at(row, "step"),
-             .train_ns = sound_time(row.getColumn("train_ns"), of_run(run_id)),
-             .epoch = number_at(row, "epoch", run_id),
-             .value = sound_value(row.getColumn("value"), of_run(run_id))});
-      },
-      metric);
-  return curves;
-}
-
-// Pairs of blocks in their order; the query names the columns run_id, dense_ns and approx_ns.
-BlockPairs read_pairs(SQLite::Database& db, const std::string& sql) {
-  BlockPairs pairs;
-  for_each_row(db, sql, [&](SQLite::Statement& row) {
-    const int64_t run_id = integer_at(row, "run_id");
-    pairs[run_id].push_back({.dense_ns = number_at(row, "dense_ns", run_id),
-                             .approx_ns = number_at(row, "approx_ns", run_id)});
-  });
-  return pairs;
-}
-
-void read_metrics(SQLite::Database& db, Measurements& measured) {
-  measured.accuracy = read_curves(db, "accuracy");
-  measured.loss = read_curves(db, "loss");
-  for_each_row(db,
-               "SELECT run_id, avg(value) AS density FROM metric WHERE name = 'gradient_density' "
-               "AND value IS NOT NULL GROUP BY run_id",
-               [&](SQLite::Statement& row) {
-                 const int64_t run_id = integer_at(row, "run_id");
-                 measured.gradient_density[run_id] = number_at(row, "density", run_id);
-               });
-  for_each_row(db,
-               "SELECT run_id, step, sum(value) AS joules FROM metric WHERE name = 'energy' AND "
-               "value IS NOT NULL GROUP BY run_id, step",
-               [&](SQLite::Statement& row) {
-                 const int64_t run_id = integer_at(row, "run_id");
-                 measured.joules[run_id][integer_at(row, "step")] =
-                     number_at(row, "joules", run_id);
-               });
-  for_each_row(db,
-               "SELECT run_id, split, value FROM metric WHERE name = 'phase_share' AND "
-               "value IS NOT NULL",
-               [&](SQLite::Statement& row) {
-                 const int64_t run_id = integer_at(row, "run_id");
-                 measured.phases[run_id][text_at(row, "split")] = number_at(row, "value", run_id);
-               });
-}
-
-Product product_at(SQLite::Statement& row) {
-  try {
-    return parse_product(text_at(row, "product"));
-  } catch (const Error& error) {
-    throw database_error("run {}: {}", integer_at(row, "run_id"), error.what());
+// An item chooses its rates also where another's runs are its own.
+void see_tuned(const Experiment& item, const Members& members, std::map<int64_t, Cell>& cells) {
+  if (!item.tuning) return;
+  for (auto& [id, cell] : cells) {
+    const auto member = members.find(cell.run_key);
+    if (member != members.end()) cell.tuned |= member->second->tuned;
   }
 }
 
-void read_layers(SQLite::Database& db, Measurements& measured) {
-  for_each_row(db,
-               "SELECT run_id, layer, product, method, calls, exact_calls, macs_dense, macs_done, "
-               "density FROM layer_metric ORDER BY run_id, layer, product, method",
-               [&](SQLite::Statement& row) {
-                 const int64_t run_id = integer_at(row, "run_id");
-                 measured.layers[run_id].push_back(
-                     {.layer = text_at(row, "layer"),
-                      .product = product_at(row),
-                      .method = text_at(row, "method"),
-                      .calls = integer_at(row, "calls"),
-                      .exact_calls = integer_at(row, "exact_calls"),
-                      .macs_dense = integer_at(row, "macs_dense"),
-                      .macs_done = integer_at(row, "macs_done"),
-                      .density = sound_number_or_none(row.getColumn("density"), of_run(run_id))});
-               });
+// Gives a cell that an item plans the labels and the place that it has there.
+void place_in(const Experiment& item, const PlannedRun& run, Cell& cell) {
+  cell.planned = true;
+  cell.method_label = run.method_label, cell.schedule_label = run.schedule_label;
+  cell.network_label = run.network_label;
+  cell.order = {0, &run - item.runs().data()};
+  cell.target.reset();
+  if (item.target) cell.target = item.target->value;
+}
+
+// The rate of a tuned experiment belongs to the row, like its method: rows with rates of their own
+// are compared. That goes for all seeds of such a row, of whatever experiment.
+void state_settings(std::map<int64_t, Cell>& cells) {
+  using Trained = std::tuple<std::string, std::string, Settings, std::string, std::string>;
+  const auto trained = [](const Cell& cell) {
+    return Trained{cell.config.network, cell.config.dataset, cell.settings, cell.schedule,
+                   cell.method};
+  };
+  std::set<Trained> tuned;
+  for (const auto& [id, cell] : cells) {
+    if (cell.tuned) tuned.insert(trained(cell));
+  }
+  for (auto& [id, cell] : cells) {
+    cell.tuned = tuned.contains(trained(cell));
+    for (const auto& [key, value] : cell.settings) {
+      if (cell.must_equal(key)) cell.setting += key + "=" + value + ";";
+    }
+  }
+}
+
+// A cell as it stands in the row of a query, but for its runs.
+Cell cell_of(const Snapshot& snapshot, SQLite::Statement& row) {
+  Cell cell;
+  cell.cell_id = integer_at(row, "cell_id");
+  cell.run_key = text_at(row, "run_key");
+  cell.config = snapshot.config(cell.cell_id, text_at(row, "config"));
+  cell.method = without_signs_of_zeros(cell.config.method);
+  cell.schedule = schedule_text(cell.config.schedule);
+  cell.settings = settings_of(cell.config);
+  cell.method_label = text_at(row, "method_label");
+  cell.schedule_label = text_at(row, "schedule_label");
+  cell.network_label = text_at(row, "network_label");
+  cell.order = {integer_at(row, "experiment_id"), integer_at(row, "position")};
+  cell.target = optional_real(row.getColumn("target_value"));
+  return cell;
+}
+
+// By their ids. A cell of several experiments stands in a row for each: it is what the first says,
+// with the target of the last where no experiment was asked for.
+std::map<int64_t, Cell> read_cell_rows(const Snapshot& snapshot, const CellChoice& choice) {
+  Json keys = Json::array();
+  if (choice.members != nullptr) {
+    for (const auto& [key, run] : *choice.members) keys.push_back(key);
+  }
+  std::map<int64_t, Cell> cells;
   for_each_row(
-      db,
-      "SELECT run_id, layer, product, plan, variant, calls FROM layer_variant "
-      "ORDER BY run_id, layer, product, plan, variant",
+      snapshot.db(),
+      "SELECT c.cell_id, c.run_key, c.config, m.method_label, m.schedule_label, m.network_label, "
+      "e.experiment_id, m.position, e.target_value, "
+      "EXISTS(SELECT 1 FROM experiment t WHERE t.name = iif(?1 = '', e.name, ?1) || ':tune') "
+      "AS tuned "
+      "FROM cell c JOIN experiment_cell m USING(cell_id) JOIN experiment e USING(experiment_id) "
+      "WHERE (?1 = '' AND e.name NOT LIKE '%:tune') OR e.name = ?1 OR "
+      "c.run_key IN (SELECT value FROM json_each(?2)) ORDER BY e.name <> ?1, e.experiment_id",
       [&](SQLite::Statement& row) {
-        measured.variants[integer_at(row, "run_id")].push_back({.layer = text_at(row, "layer"),
-                                                                .product = product_at(row),
-                                                                .plan = text_at(row, "plan"),
-                                                                .variant = text_at(row, "variant"),
-                                                                .calls = integer_at(row, "calls")});
+        const auto [at, is_new] = cells.try_emplace(integer_at(row, "cell_id"));
+        Cell& cell = at->second;
+        if (is_new) cell = cell_of(snapshot, row);
+        cell.tuned |= flag_at(row, "tuned");
+        const auto target = optional_real(row.getColumn("target_value"));
+        if (target && choice.experiment.empty()) cell.target = target;
+      },
+      choice.experiment, keys.dump());
+  return cells;
+}
+
+// Gives the cells their attempts.
+void read_attempts(const Snapshot& snapshot, const Catalogue* catalogue,
+                   std::map<int64_t, Cell>& cells) {
+  const auto& measured = snapshot.measurements(catalogue);
+  for_each_row(
+      snapshot.db(),
+      "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0) AS dataset_id, "
+      "r.state, coalesce(d.lossy, 0) AS lossy, b.dirty, r.timing_valid, r.train_ns, "
+      "r.step_ns_median, r.taint <> '[]' AS tainted, h.hostname, h.cpu_model, b.git_sha, "
+      "r.started_utc, json_extract(r.environment, '$.batch_images') AS batch_images, "
+      "coalesce(json_extract(r.environment, '$.engine.library'), '') AS library, "
+      "coalesce(d.variant, '') AS variant, "
+      "coalesce(json_extract(r.environment, '$.engine.kernel_rules'), 1) AS kernel_rules, "
+      "json_extract(r.environment, '$.engine.device_time') IS NULL AS no_device_time "
+      "FROM run r JOIN build b USING(build_id) JOIN host h USING(host_id) "
+      "LEFT JOIN dataset d USING(dataset_id) ORDER BY r.cell_id, r.attempt",
+      [&](SQLite::Statement& row) {
+        const auto cell = cells.find(integer_at(row, "cell_id"));
+        if (cell == cells.end()) return;
+        const RunConfig& config = cell->second.config;
+        Run& run = cell->second.runs.emplace_back();
+        run.run_id = integer_at(row, "run_id");
+        const auto of_run_id = measured.find(run.run_id);
+        if (of_run_id != measured.end()) run.measured = of_run_id->second;
+        run.attempt = integer_at(row, "attempt");
+        run.host_id = integer_at(row, "host_id");
+        run.dataset_id = integer_at(row, "dataset_id");
+        run.state = stored_run_state(text_at(row, "state"));
+        run.lossy = flag_at(row, "lossy");
+        run.dirty = flag_at(row, "dirty");
+        run.timing_valid = flag_at(row, "timing_valid");
+        run.tainted = flag_at(row, "tainted");
+        const NumberOwner owner = of_run(run.run_id);
+        run.train_ns = sound_time_or_none(row.getColumn("train_ns"), owner);
+        run.step_ns_median = sound_number_or_none(row.getColumn("step_ns_median"), owner);
+        run.batch_images = sound_time_or_none(row.getColumn("batch_images"), owner);
+        run.host = text_at(row, "hostname");
+        run.cpu = text_at(row, "cpu_model");
+        run.git_sha = text_at(row, "git_sha");
+        run.started_utc = text_at(row, "started_utc");
+        run.library = text_at(row, "library");
+        run.data_variant = text_at(row, "variant");
+        run.earlier_rules = config.kernel_rules.empty() &&
+                            row.getColumn("kernel_rules").getInt64() < rules_version_of(config);
+        run.short_seconds = config.purpose == Purpose::kAccuracy &&
+                            config.device != DeviceKind::kCpu && flag_at(row, "no_device_time");
       });
-  for_each_row(db,
-               "SELECT run_id, layer, calls, bytes, bytes_dense FROM layer_traffic "
-               "ORDER BY run_id, layer",
-               [&](SQLite::Statement& row) {
-                 measured.traffic[integer_at(row, "run_id")].push_back(
-                     {.layer = text_at(row, "layer"),
-                      .calls = integer_at(row, "calls"),
-                      .bytes = integer_at(row, "bytes"),
-                      .bytes_dense = integer_at(row, "bytes_dense")});
-               });
+}
+
+std::vector<std::string> methods_with_such(const Catalogue& catalogue) {
+  std::vector<std::string> names;
+  for (const auto& method : catalogue.methods) {
+    if (method.rounding_since > 0 || method.half_rounding_since > 0) names.push_back(method.name);
+  }
+  return names;
+}
+
+// Whether its method, or that of one of its rules, is one of these.
+bool names_one(const RunConfig& config, const std::vector<std::string>& methods) {
+  const auto is_one = [&](const std::string& text) {
+    return !text.empty() && std::ranges::count(methods, parse_spec(text).name) > 0;
+  };
+  return is_one(config.method) || std::ranges::any_of(config.schedule, [&](const Rule& rule) {
+           return is_one(rule.method);
+         });
+}
+
+bool is_by_earlier_version(const Cell& cell, const std::string& dataset_sha256,
+                           const Catalogue& catalogue) {
+  const auto earlier = earlier_keys(cell.config, dataset_sha256, catalogue);
+  return std::ranges::any_of(earlier, [&](const EarlierKey& each) {
+    return each.other_version && each.key == cell.run_key;
+  });
+}
+
+std::map<int64_t, std::string> dataset_digests(SQLite::Database& db) {
+  std::map<int64_t, std::string> digests;
+  for_each_row(db, "SELECT dataset_id, sha256 FROM dataset", [&](SQLite::Statement& row) {
+    digests[integer_at(row, "dataset_id")] = text_at(row, "sha256");
+  });
+  return digests;
+}
+
+// Sets Run::earlier_version of the attempts: whether the key of the cell is one that its
+// configuration and its data had under such a version (earlier_keys).
+void mark_earlier_versions(SQLite::Database& db, const Catalogue& catalogue,
+                           std::map<int64_t, Cell>& cells) {
+  const auto methods = methods_with_such(catalogue);
+  if (methods.empty()) return;
+  auto digests = dataset_digests(db);
+  for (auto& [id, cell] : cells) {
+    if (!names_one(cell.config, methods)) continue;  // hashing takes longer
+    for (auto& run : cell.runs) {
+      run.earlier_version = is_by_earlier_version(cell, digests[run.dataset_id], catalogue);
+    }
+  }
+}
+
+// In the order of their places.
+std::vector<Cell> sorted(std::map<int64_t, Cell> cells, const CellChoice& choice) {
+  std::vector<Cell> sorted;
+  for (auto& [id, cell] : cells) {
+    if (choice.item != nullptr) {
+      // What is under the item's name and not planned stands behind what is.
+      cell.order = {1, cell.order.second};
+      const auto member = choice.members->find(cell.run_key);
+      if (member != choice.members->end()) place_in(*choice.item, *member->second, cell);
+    }
+    sorted.push_back(std::move(cell));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Cell& a, const Cell& b) { return a.order < b.order; });
+  return sorted;
+}
+
+// What is planned now is newer than what is not. Of that a result stays until there is a new one
+// (an earlier version may count, as by earlier kernel rules); then what was planned later.
+using Age = std::tuple<bool, bool, int64_t>;
+
+Age age_of(const Cell& cell) {
+  const Run* run = cell.run();
+  const bool has_result = run != nullptr && run->result();
+  return {cell.planned, cell.planned && has_result, cell.cell_id};
+}
+
+bool equally_written(const RunConfig& a, const RunConfig& b) {
+  return a.recipe == b.recipe && a.schedule == b.schedule && a.method == b.method;
+}
+
+// A cell planned again under another key with the same settings is of a later version of the
+// method, the network, the data or the kernel rules, or its settings were written differently: what
+// the earlier one measured is no further seed. Takes the earlier ones out; a line for each method
+// that had some.
+std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
+  const auto key_of = [](const Cell& cell) {
+    const RunConfig& config = cell.config;
+    return std::tuple{config.network,     config.dataset,       cell.setting,  cell.schedule,
+                      cell.method,        config.purpose,       config.seed,   config.blocks,
+                      config.block_steps, config.timed_against, config.stop_at};
+  };
+  using Key = decltype(key_of(cells.front()));
+  std::map<Key, const Cell*> newest;
+  for (const auto& cell : cells) {
+    auto& known = newest[key_of(cell)];
+    if (known == nullptr || age_of(*known) < age_of(cell)) known = &cell;
+  }
+  std::map<std::string, int64_t> dropped, doubled;  // by their methods
+  std::set<int64_t> kept;
+  for (const auto& [key, cell] : newest) kept.insert(cell->cell_id);
+  const auto is_old = [&](const Cell& cell) { return !kept.contains(cell.cell_id); };
+  for (const auto& cell : cells) {
+    if (!is_old(cell) || cell.runs.empty()) continue;
+    ++(equally_written(newest.at(key_of(cell))->config, cell.config) ? dropped
+                                                                     : doubled)[cell.method_label];
+  }
+  cells.erase(std::remove_if(cells.begin(), cells.end(), is_old), cells.end());
+  std::vector<std::string> lines;
+  const auto add = [&lines](const auto& counts, const char* why) {
+    for (const auto& [method, count] : counts) {
+      lines.push_back(fmt::format("left out: {} of {}, {}",
+                                  count == 1 ? "a run" : fmt::format("{} runs", count), method,
+                                  why));
+    }
+  };
+  add(dropped,
+      "measured with earlier data or an earlier version of method, network or kernel rules");
+  add(doubled, "stored a second time with settings that are written differently");
+  return lines;
+}
+
+// An experiment keeps what an earlier text of its file ran. Where that has the labels of what is
+// planned now but is something else, such as a schedule that was changed, its label says so.
+void mark_earlier(std::vector<Cell>& cells, bool of_item) {
+  struct Newest {
+    Age age;
+    std::string network, schedule, method;
+  };
+  using Key = std::tuple<int64_t, std::string, std::string, std::string, std::string, std::string>;
+  const auto key_of = [of_item](const Cell& cell) {
+    return Key{of_item ? 0 : cell.order.first,
+               cell.network_label,
+               cell.config.dataset,
+               cell.setting,
+               cell.schedule_label,
+               cell.method_label};
+  };
+  std::map<Key, Newest> newest;
+  for (const auto& cell : cells) {
+    auto& known = newest[key_of(cell)];
+    if (age_of(cell) > known.age) {
+      known = {age_of(cell), cell.config.network, cell.schedule, cell.method};
+    }
+  }
+  for (auto& cell : cells) {
+    const Newest& now = newest.at(key_of(cell));
+    std::string* label = cell.schedule != now.schedule        ? &cell.schedule_label
+                         : cell.method != now.method          ? &cell.method_label
+                         : cell.config.network != now.network ? &cell.network_label
+                                                              : nullptr;
+    if (label != nullptr) *label += " (earlier)";
+  }
 }
 
 // A line for each group of runs that an experiment leaves out.
@@ -142,71 +333,90 @@ std::vector<std::string> read_excluded(SQLite::Database& db, const std::string& 
   return lines;
 }
 
-// The layers of each network that read the images.
-std::map<std::string, std::set<std::string>> image_readers(const Catalogue& catalogue) {
-  std::map<std::string, std::set<std::string>> readers;
-  for (const auto& network : catalogue.networks) {
-    for (const auto& layer : network.layers) {
-      if (layer.reads_images) readers[network.name].insert(layer.name);
-    }
-  }
-  return readers;
-}
-
-// Takes out the data gradients of layers that read the images: nobody computes them, and to count
-// them as exact work makes every share of work too large. Runs are no longer recorded with them.
-void drop_gradients_of_images(SQLite::Database& db, const Catalogue& catalogue,
-                              Measurements& measured) {
-  const auto readers = image_readers(catalogue);
-  for_each_row(db, "SELECT r.run_id, c.network FROM run r JOIN cell c USING(cell_id)",
-               [&](SQLite::Statement& row) {
-                 const auto counts = measured.layers.find(integer_at(row, "run_id"));
-                 if (counts == measured.layers.end()) return;
-                 const auto of = readers.find(parse_spec(text_at(row, "network")).name);
-                 if (of == readers.end()) return;
-                 std::erase_if(counts->second, [&](const LayerCount& count) {
-                   return count.product == Product::kDataGradient &&
-                          of->second.contains(count.layer);
-                 });
-               });
-}
-
 Contents read_chosen(const Snapshot& snapshot, const CellChoice& choice) {
-  Contents contents;
-  auto stored = read_cells(snapshot, choice);
-  contents.cells = std::move(stored.cells);
-  contents.excluded = std::move(stored.left_out);
+  auto cells = read_cell_rows(snapshot, choice);
+  read_attempts(snapshot, choice.catalogue, cells);
+  if (choice.catalogue != nullptr) mark_earlier_versions(snapshot.db(), *choice.catalogue, cells);
+  if (choice.item != nullptr) see_tuned(*choice.item, *choice.members, cells);
+  state_settings(cells);
+  Contents contents{.cells = sorted(std::move(cells), choice), .excluded = {}};
+  contents.excluded = drop_superseded(contents.cells);
+  mark_earlier(contents.cells, choice.item != nullptr);
   for (auto& line : read_excluded(snapshot.db(), choice.experiment)) {
     contents.excluded.push_back(std::move(line));
   }
-  contents.measured = snapshot.measurements(choice.catalogue);
   return contents;
 }
 
 }  // namespace
 
-Measurements read_measurements(SQLite::Database& db, const Catalogue* catalogue) {
-  Measurements measured;
-  read_metrics(db, measured);
-  measured.blocks = read_pairs(db,
-                               "SELECT run_id, 1.0 * dense_ns / dense_steps AS dense_ns, "
-                               "1.0 * approx_ns / approx_steps AS approx_ns "
-                               "FROM v_timing ORDER BY run_id, pair");
-  measured.backward =
-      read_pairs(db,
-                 "SELECT run_id, d.value AS dense_ns, a.value AS approx_ns "
-                 "FROM metric d JOIN metric a USING(run_id, name, step) "
-                 "WHERE name = 'backward_ns' AND d.split = 'dense' AND a.split = 'approx' AND "
-                 "d.value > 0 AND a.value > 0 ORDER BY run_id, step");
-  read_layers(db, measured);
-  if (catalogue != nullptr) drop_gradients_of_images(db, *catalogue, measured);
-  return measured;
+std::string setting_of(const Settings& settings, std::string_view name) {
+  const auto found = std::ranges::find(settings, name, &Settings::value_type::first);
+  return found == settings.end() ? "" : found->second;
 }
 
-const CurvePoint* first_reaching(const std::vector<CurvePoint>& points, double share) {
-  const auto found = std::ranges::find_if(
-      points, [share](const CurvePoint& point) { return point.value >= share; });
-  return found == points.end() ? nullptr : &*found;
+std::string schedule_text(const std::vector<Rule>& rules) {
+  Json json = Json::array();
+  for (const auto& rule : rules) {
+    json.push_back(respelled(rule));
+    json.back()["method"] = without_signs_of_zeros(rule.method);
+  }
+  return json.dump();
+}
+
+Settings settings_of(const RunConfig& config) {
+  const auto text = [](auto value) { return std::string(name(value)); };
+  Settings settings = {{"split", text(config.split)},
+                       {"train_examples", std::to_string(config.train_examples)}};
+  if (config.train_examples != 0) {
+    settings.emplace_back("train_subset", text(config.train_subset));
+  }
+  settings.insert(settings.end(), {{"batch_size", std::to_string(config.batch_size)},
+                                   {"precision", text(config.precision)},
+                                   {"threads", std::to_string(config.threads)},
+                                   {"device", text(config.device)}});
+  if (config.ranks != 1) {
+    settings.emplace_back("ranks", std::to_string(config.ranks));
+    settings.emplace_back("norm_statistics", text(config.norm_statistics));
+  }
+  if (config.operators != OperatorSet::kBest) {
+    settings.emplace_back("operators", text(config.operators));
+  }
+  if (config.graphs == GraphUse::kOff && config.device == DeviceKind::kCuda) {
+    settings.emplace_back("graphs", text(config.graphs));
+  }
+  if (auto rules = kernel_rules_label(config.kernel_rules); !rules.empty()) {
+    settings.emplace_back("kernel_rules", std::move(rules));
+  }
+  const Json recipe = canonical(config.recipe);
+  for (const auto& [key, value] : recipe.items()) {
+    settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return settings;
+}
+
+const std::vector<CurvePoint>& Cell::judged() const {
+  const auto& holdout = run()->measured->evaluations("holdout");
+  return config.split == SplitKind::kHoldout && !holdout.empty()
+             ? holdout
+             : run()->measured->evaluations("test");
+}
+
+std::optional<double> Cell::final_accuracy() const {
+  const Run* run = this->run();
+  if (!is(Purpose::kAccuracy) || config.stop_at > 0) return std::nullopt;
+  if (run == nullptr || !run->finished()) return std::nullopt;
+  const auto& tests = run->measured->evaluations("test");
+  return tests.empty() ? std::nullopt : std::optional(100 * tests.back().value);
+}
+
+std::optional<double> Cell::best_accuracy() const {
+  if (!final_accuracy()) return std::nullopt;
+  const auto best = std::ranges::max_element(judged(), {}, &CurvePoint::value);
+  for (const auto& test : run()->measured->evaluations("test")) {
+    if (test.step == best->step) return 100 * test.value;
+  }
+  return std::nullopt;
 }
 
 std::string experiment_name(SQLite::Database& db, const std::string& given) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,8 +10,8 @@
 #include <vector>
 
 #include "core/experiment/experiment.h"
+#include "results/records/measurements.h"
 #include "results/records/snapshot.h"
-#include "results/store/counts.h"
 #include "results/store/run_state.h"
 
 namespace approx {
@@ -50,6 +49,7 @@ struct Run {
   // A training on a GPU by a program whose clock left out what the device had still to do whenever
   // its loss was read.
   bool short_seconds = false;
+  std::shared_ptr<const RunMeasurements> measured = std::make_shared<RunMeasurements>();
 
   bool result() const { return is_result(state); }
   bool finished() const { return state == RunState::kFinished; }
@@ -83,49 +83,29 @@ struct Cell {
     }
     return runs.empty() ? nullptr : &runs.back();
   }
+
+  // The evaluations that choices are made by, of the attempt that counts: those of the held-out
+  // part where there is one.
+  const std::vector<CurvePoint>& judged() const;
+
+  // The last test accuracy, percent. None unless it finished, and not at a target.
+  std::optional<double> final_accuracy() const;
+
+  // The test accuracy at the best evaluation of what judges, percent.
+  std::optional<double> best_accuracy() const;
 };
-
-// A metric after so many steps.
-struct CurvePoint {
-  int64_t step = 0, train_ns = 0;
-  double epoch = 0, value = 0;
-};
-
-// The first that is no lower than `share`; null where there is none.
-const CurvePoint* first_reaching(const std::vector<CurvePoint>& points, double share);
-
-using Curves = std::map<std::pair<int64_t, std::string>, std::vector<CurvePoint>>;  // run, split
-
-struct BlockPair {
-  double dense_ns = 0, approx_ns = 0;  // of a step
-};
-
-using BlockPairs = std::map<int64_t, std::vector<BlockPair>>;  // run
-
-// What all runs of a store measured.
-struct Measurements {
-  Curves accuracy, loss;
-  BlockPairs blocks, backward;                              // backward: convolutions' gradients
-  std::map<int64_t, std::vector<LayerCount>> layers;        // run
-  std::map<int64_t, std::vector<VariantCount>> variants;    // run; none of older runs
-  std::map<int64_t, std::vector<TrafficCount>> traffic;     // run; none of one rank
-  std::map<int64_t, double> gradient_density;               // run: mean over its epochs
-  std::map<int64_t, std::map<int64_t, double>> joules;      // run: by step, of training so far
-  std::map<int64_t, std::map<std::string, double>> phases;  // timing run: share of an exact step
-};
-
-// Snapshot::measurements reads it once.
-Measurements read_measurements(SQLite::Database& db, const Catalogue* catalogue);
 
 struct Contents {
-  std::vector<Cell> cells;
+  std::vector<Cell> cells;            // in the order of their experiments' files
   std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
-  std::shared_ptr<const Measurements> measured;
 };
 
 // Reads the cells of an experiment ("@" in front allowed), or of all (""). `catalogue` as in
-// ReportOptions. Throws Error(kUsage) for an unknown experiment, Error(kDatabase) for numbers that
-// nothing measures.
+// ReportOptions. Of cells that differ in nothing but a version of the method, the network, the data
+// or the kernel rules the newest one counts alone: what an earlier one measured is no further seed.
+// What stands under a label that means something else now has "(earlier)" behind it. Equal runs
+// count once however they were spelt when they were stored. Throws Error(kUsage) for an unknown
+// experiment, Error(kDatabase) for numbers that nothing measures.
 Contents read_contents(const Snapshot& snapshot, const std::string& experiment,
                        const Catalogue* catalogue);
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "results/records/contents.h"
 #include "results/records/items.h"
+#include "results/records/kernels.h"
 
 namespace approx {
 
@@ -30,6 +30,13 @@ const StoredItems& Snapshot::items() const {
   return *items_;
 }
 
+const std::vector<KernelLine>& Snapshot::kernels() const {
+  if (kernels_ == nullptr) {
+    kernels_ = std::make_unique<const std::vector<KernelLine>>(read_kernels(*db_));
+  }
+  return *kernels_;
+}
+
 const RunConfig& Snapshot::config(int64_t cell_id, const std::string& json) const {
   const auto [at, is_new] = configs_.try_emplace(cell_id);
   if (!is_new) return at->second;
@@ -46,12 +53,10 @@ const RunConfig& Snapshot::config(int64_t cell_id, const std::string& json) cons
   throw database_error("{}: {}: configuration of cell {}; see db check", path_, why, cell_id);
 }
 
-std::shared_ptr<const Measurements> Snapshot::measurements(const Catalogue* catalogue) const {
-  auto& known = measurements_[catalogue];
-  if (known == nullptr) {
-    known = std::make_shared<const Measurements>(read_measurements(*db_, catalogue));
-  }
-  return known;
+const Measurements& Snapshot::measurements(const Catalogue* catalogue) const {
+  const auto [at, is_new] = measurements_.try_emplace(catalogue);
+  if (is_new) at->second = read_measurements(*db_, catalogue);
+  return at->second;
 }
 
 }  // namespace approx

@@ -5,15 +5,17 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/config/catalogue.h"
 #include "core/config/run_config.h"
+#include "results/records/measurements.h"
 #include "results/store/database.h"
 
 namespace approx {
 
 class StoredItems;
-struct Measurements;
+struct KernelLine;
 
 // Copies what is committed into memory once. What is asked of it is read from the copy at the first
 // call and kept, so that all tables of a page are of one moment.
@@ -34,13 +36,16 @@ class Snapshot {
   // What it has of experiments (results/records/items.h). Throws Error(kDatabase).
   const StoredItems& items() const;
 
+  // All results of its kernel benchmarks (results/records/kernels.h). Throws Error(kDatabase).
+  const std::vector<KernelLine>& kernels() const;
+
   // What a cell runs, which the store has as `json`. Throws Error(kDatabase) where that is no
   // configuration of ours.
   const RunConfig& config(int64_t cell_id, const std::string& json) const;
 
-  // What its runs measured (results/records/contents.h). `catalogue`: knows which layers read the
-  // images; may be null. Throws Error(kDatabase) for numbers that nothing measures.
-  std::shared_ptr<const Measurements> measurements(const Catalogue* catalogue) const;
+  // What its runs measured. `catalogue`: knows which layers read the images; may be null. Throws
+  // Error(kDatabase) for numbers that nothing measures.
+  const Measurements& measurements(const Catalogue* catalogue) const;
 
  private:
   Snapshot(std::string path, SQLite::Database db);
@@ -48,8 +53,9 @@ class Snapshot {
   const std::string path_;
   std::unique_ptr<SQLite::Database> db_;
   mutable std::unique_ptr<StoredItems> items_;
+  mutable std::unique_ptr<const std::vector<KernelLine>> kernels_;
   mutable std::map<int64_t, RunConfig> configs_;  // by cell
-  mutable std::map<const Catalogue*, std::shared_ptr<const Measurements>> measurements_;
+  mutable std::map<const Catalogue*, Measurements> measurements_;
 };
 
 }  // namespace approx

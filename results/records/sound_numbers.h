@@ -32,8 +32,7 @@ double sound_share(const SQLite::Column& column, const NumberOwner& owner);
 int64_t sound_time(const SQLite::Column& column, const NumberOwner& owner);
 std::optional<int64_t> sound_time_or_none(const SQLite::Column& column, const NumberOwner& owner);
 
-// Above 0 and, where it has an interval, inside it. The columns lo and hi may be NULL.
-Ratio sound_ratio(int64_t n, const SQLite::Column& ratio, const SQLite::Column& lo,
-                  const SQLite::Column& hi, const NumberOwner& owner);
+// Above 0 and, where it has an interval, inside it.
+Ratio sound_ratio(const Ratio& read, const NumberOwner& owner);
 
 }  // namespace approx

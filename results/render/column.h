@@ -1,13 +1,16 @@
 // A column of a table, said once: its name and value for programs, its heading and text for people.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/enum_text.h"
 #include "results/render/table.h"
 
 namespace approx {
@@ -29,10 +32,45 @@ struct Column {
 template <typename Line>
 using Columns = std::vector<Column<Line>>;
 
-// The value of a member that may be missing.
-template <typename Line, typename T>
-auto maybe(std::optional<T> Line::*member) {
-  return [member](const Line& line) { return field(line.*member); };
+// A value as a program reads it: nothing where it is missing, 1 or 0 of what is or is not.
+template <typename T>
+requires NamedEnum<T> || std::convertible_to<T, Field> || std::integral<T> ||
+    std::convertible_to<T, std::string_view>
+        Field as_field(const T& value) {
+  if constexpr (NamedEnum<T>) {
+    return std::string(name(value));
+  } else if constexpr (std::integral<T>) {
+    return static_cast<int64_t>(value);
+  } else if constexpr (std::convertible_to<T, std::string_view>) {
+    return std::string(value);
+  } else {
+    return value;
+  }
+}
+
+template <typename T>
+Field as_field(const std::optional<T>& value) {
+  return value ? as_field(*value) : Field();
+}
+
+template <typename T, typename... Members>
+Field follow(const T& from, Members... members) {
+  if constexpr (sizeof...(members) == 0) {
+    return as_field(from);
+  } else if constexpr (requires { *from; }) {  // a pointer, or what may be missing
+    return from ? follow(*from, members...) : Field();
+  } else {
+    return [&](auto first, auto... rest) {
+      return follow(std::invoke(first, from), rest...);
+    }(members...);
+  }
+}
+
+// The value at the end of a path of members or functions, each of what stands at the one before;
+// nothing where one of those is missing: via(&Line::row, &Row::realisation, &Realisation::lo).
+template <typename... Members>
+auto via(Members... members) {
+  return [=](const auto& line) { return follow(line, members...); };
 }
 
 template <typename Line>
@@ -90,6 +128,13 @@ template <typename Line>
 void fill(Table& table, const Columns<Line>& columns, const std::vector<Line>& lines) {
   fill_values(table, columns, lines);
   fill_texts(table, columns, lines);
+}
+
+template <typename Line>
+Table table_of(std::string title, const Columns<Line>& columns, const std::vector<Line>& lines) {
+  Table table{.title = std::move(title)};
+  fill(table, columns, lines);
+  return table;
 }
 
 }  // namespace approx

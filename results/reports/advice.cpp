@@ -31,9 +31,7 @@ Origin origin_of(const Row& row, const Row* control) {
   std::set<int64_t> machines;  // ids: two may have one name
   for (const Row* part : {&row, row.dense, control}) {
     if (part == nullptr) continue;
-    for (const auto* cell : part->cells) {
-      const Run* run = cell->run();
-      if (run == nullptr || !run->result()) continue;
+    for (const auto& [cell, run] : runs_of(*part, std::nullopt, /*diverged=*/true)) {
       machines.insert(run->host_id);
       origin.machine = run->host;
       if (run->started_utc <= origin.since) continue;
@@ -47,16 +45,9 @@ Origin origin_of(const Row& row, const Row* control) {
 
 enum class Worth { kYes, kNo, kUndecided };
 
-std::string worth_text(Worth worth) {
-  switch (worth) {
-    case Worth::kYes:
-      return "yes";
-    case Worth::kNo:
-      return "no";
-    case Worth::kUndecided:
-      return "undecided";
-  }
-  return "";
+constexpr auto enum_texts(Worth) {
+  return std::to_array<EnumText<Worth>>(
+      {{Worth::kYes, "yes"}, {Worth::kNo, "no"}, {Worth::kUndecided, "undecided"}});
 }
 
 // One of the questions that a method has to pass.
@@ -179,7 +170,7 @@ struct AdviceLine {
 
 // Of the losses beyond the margin, which is a share of the same exact runs' error: taken for known,
 // it would be surpassed by chance more often than the test says. The bounds are of the losses.
-NonInferiorityTest loss_test(const std::vector<RowSet::PairedLoss>& pairs, const Margin& margin) {
+NonInferiorityTest loss_test(const std::vector<PairedLoss>& pairs, const Margin& margin) {
   std::vector<double> losses, beyond;
   for (const auto& pair : pairs) {
     losses.push_back(pair.points);
@@ -195,7 +186,7 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
   AdviceLine line{.row = &row, .notes = row.notes};
   if (row.dense != nullptr && row.dense->accuracy.n > 0) {
     line.margin = margin.points(100 - row.dense->accuracy.mean);
-    line.test = loss_test(set.paired_losses(row, *row.dense, /*best=*/false), margin);
+    line.test = loss_test(paired_losses(row, *row.dense), margin);
   }
   const auto target = std::find_if(targets.begin(), targets.end(),
                                    [&](const TargetRow& each) { return each.row == &row; });
@@ -244,97 +235,53 @@ std::string advice_target_text(const AdviceLine& line) {
 Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters) {
   using Line = AdviceLine;
   const auto what = row_columns<Line>(set);
-  Columns<Line> columns = {
-      what.network,
-      what.dataset,
-      what.setting,
-      what.tuned_rate,
-      {.name = "machine",
-       .header = "machine",
-       .value = [](const Line& line) { return line.origin.machine; }},
-      {.name = "schedule", .value = what.schedule.value},
-      {.name = "method",
-       .header = "method, schedule",
-       .value = what.method.value,
-       .text =
-           [&letters](const Line& line) {
-             return method_text(*line.row->first) + letters.marks(line.notes);
-           }},
-      {.name = "worth",
-       .header = "worth it?",
-       .value = [](const Line& line) { return worth_text(line.advice.worth); }},
-      {.name = "decided_by",
-       .header = "decided by",
-       .value = [](const Line& line) { return line.advice.decided_by; }},
-      {.name = "reason", .value = [](const Line& line) { return line.advice.reason; }}};
+  const auto method = [&letters](const Line& line) {
+    return method_text(*line.row->first) + letters.marks(line.notes);
+  };
+  Columns<Line> columns = {what.network,
+                           what.dataset,
+                           what.setting,
+                           what.tuned_rate,
+                           {"machine", "machine", via(&Line::origin, &Origin::machine)},
+                           {.name = "schedule", .value = what.schedule.value},
+                           {"method", "method, schedule", what.method.value, method},
+                           {"worth", "worth it?", via(&Line::advice, &Advice::worth)},
+                           {"decided_by", "decided by", via(&Line::advice, &Advice::decided_by)},
+                           {.name = "reason", .value = via(&Line::advice, &Advice::reason)}};
   append(columns, speedup_columns<Line>(set));
-  append(
-      columns,
-      {{.name = "loss_pp",
-        .header = "loss, pp",
-        .value = [](const Line& line) { return mean_field(line.row->loss); },
-        .text = advice_loss_text},
-       {.name = "loss_pp_lower", .value = [](const Line& line) { return field(line.test.lower); }},
-       {.name = "loss_pp_upper", .value = [](const Line& line) { return field(line.test.upper); }},
-       {.name = "n", .value = [](const Line& line) { return line.row->loss.n; }},
-       {.name = "loss_p", .value = [](const Line& line) { return field(line.row->loss.p); }},
-       {.name = "loss_p_holm",
-        .value = [](const Line& line) { return field(line.row->loss_p_holm); }},
-       {.name = "margin_pp",
-        .header = "margin, pp",
-        .value = [](const Line& line) { return field(line.margin); },
-        .text =
-            [](const Line& line) {
-              return line.margin ? fixed(*line.margin, 2) : std::string("–");
-            }},
-       {.name = "measured_utc",
-        .header = "measured",
-        .value = [](const Line& line) { return line.origin.since; },
-        .text = [](const Line& line) { return line.origin.since.substr(0, 10); }},
-       {.name = "commit", .value = [](const Line& line) { return line.origin.commit; }},
-       {.name = "iso_time_pp",
-        .header = "ahead of dense in the same time, pp",
-        .value = [](const Line& line) { return mean_field(line.control.advantage); },
-        .text = same_time_text},
-       {.name = "iso_time_pp_half",
-        .value = [](const Line& line) { return field(line.control.advantage.half); }},
-       {.name = "iso_time_p",
-        .value = [](const Line& line) { return field(line.control.advantage.p); }},
-       {.name = "iso_time_n", .value = [](const Line& line) { return line.control.advantage.n; }},
-       {.name = "iso_time_epochs",
-        .value =
-            [](const Line& line) {
-              return line.control.source == SameTimeSource::kNone ? Field()
-                                                                  : Field(line.control.epochs);
-            }},
-       {.name = "iso_time_trained",
-        .value =
-            [](const Line& line) {
-              return line.control.trained > 0 ? Field(line.control.trained) : Field();
-            }},
-       {.name = "iso_time_source",
-        .value = [](const Line& line) { return std::string(name(line.control.source)); }}});
+  const auto loss = [](auto... of) { return via(&Line::row, &Row::loss, of...); };
+  const auto lead = [](auto... of) { return via(&Line::control, &SameTime::advantage, of...); };
+  const auto control = [](auto of) { return via(&Line::control, of); };
+  const auto since = [](const Line& line) { return line.origin.since.substr(0, 10); };
+  const auto margin = [](const Line& line) { return line.margin ? fixed(*line.margin, 2) : "–"; };
+  append(columns, {{"loss_pp", "loss, pp", loss(), advice_loss_text},
+                   {.name = "loss_pp_lower", .value = via(&Line::test, &NonInferiorityTest::lower)},
+                   {.name = "loss_pp_upper", .value = via(&Line::test, &NonInferiorityTest::upper)},
+                   {.name = "n", .value = loss(&PairedDifference::n)},
+                   {.name = "loss_p", .value = loss(&PairedDifference::p)},
+                   {.name = "loss_p_holm", .value = via(&Line::row, &Row::loss_p_holm)},
+                   {"margin_pp", "margin, pp", via(&Line::margin), margin},
+                   {"measured_utc", "measured", via(&Line::origin, &Origin::since), since},
+                   {.name = "commit", .value = via(&Line::origin, &Origin::commit)},
+                   {"iso_time_pp", "ahead of dense in the same time, pp", lead(), same_time_text},
+                   {.name = "iso_time_pp_half", .value = lead(&PairedDifference::half)},
+                   {.name = "iso_time_p", .value = lead(&PairedDifference::p)},
+                   {.name = "iso_time_n", .value = lead(&PairedDifference::n)},
+                   {.name = "iso_time_epochs", .value = control(&SameTime::epochs_or_none)},
+                   {.name = "iso_time_trained", .value = control(&SameTime::trained_or_none)},
+                   {.name = "iso_time_source", .value = control(&SameTime::source)}});
   append(columns, ratio_columns<Line>("target_speedup", "", [](const Line& line) {
            return line.target == nullptr ? Ratio() : line.target->isolated_speedup();
          }));
-  const auto of_target = [](auto value) {
-    return [=](const Line& line) { return line.target == nullptr ? Field() : Field(value(line)); };
-  };
-  append(
-      columns,
-      {{.name = "target_pct",
-        .value = of_target([](const Line& line) { return shown_percent(line.target->target); })},
-       {.name = "target_reached",
-        .header = "time to target",
-        .value = of_target([](const Line& line) { return line.target->time.reached; }),
-        .text = advice_target_text},
-       {.name = "target_runs",
-        .value = of_target([](const Line& line) { return line.target->time.n; })},
-       {.name = "iso_time_reached", .value = [](const Line& line) { return line.control.reached; }},
-       {.name = "iso_time_runs", .value = [](const Line& line) { return line.control.tried; }},
-       {.name = "notes",
-        .value = [&letters](const Line& line) { return letters.names(line.notes); }},
-       {.header = "why", .text = [](const Line& line) { return line.advice.reason; }}});
+  const auto time = [](auto of) { return via(&Line::target, &TargetRow::time, of); };
+  append(columns,
+         {{.name = "target_pct", .value = via(&Line::target, &TargetRow::target, shown_percent)},
+          {"target_reached", "time to target", time(&TargetTime::reached), advice_target_text},
+          {.name = "target_runs", .value = time(&TargetTime::n)},
+          {.name = "iso_time_reached", .value = control(&SameTime::reached)},
+          {.name = "iso_time_runs", .value = control(&SameTime::tried)},
+          notes_column<Line>(letters),
+          {.header = "why", .text = [](const Line& line) { return line.advice.reason; }}});
   return columns;
 }
 
@@ -350,14 +297,9 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
     if (row.speedup.n == 0 && row.loss.n == 0) continue;
     lines.push_back(advice_line(set, row, margin, targets));
   }
-  Table table;
-  table.name = "advice";
-  table.title = options.experiment;
-  std::vector<Notes> noted;
-  for (const auto& line : lines) noted.push_back(line.notes);
   // Neither throughput nor seconds stand here.
-  const NoteLetters letters(noted, 'a', {kShared, kTimesElsewhere, kShortSeconds});
-  fill(table, advice_columns(set, letters), lines);
+  const auto letters = letters_of(lines, {kShared, kTimesElsewhere, kShortSeconds});
+  Table table = table_of(options.experiment, advice_columns(set, letters), lines);
   if (lines.empty()) return table;
   table.notes = {
       fmt::format("yes needs three things: speed, the 95 % interval of the speedup above 1; loss, "

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "core/config/catalogue.h"
+#include "results/records/kernels.h"
 #include "results/render/column.h"
 #include "results/reports/report.h"
-#include "results/rows/kernel_lines.h"
 #include "results/rows/rows.h"
 #include "results/rows/target_rows.h"
 
@@ -84,44 +84,30 @@ void add_row(Cards& cards, const Row& row) {
   }
 }
 
-std::string list_text(const std::set<std::string>& places) {
-  return places.empty() ? "–" : fmt::format("{}", fmt::join(places, "; "));
-}
-
-std::string needs_text(const Card& card) {
-  const auto needs = card.needs();
-  return needs.empty() ? "nothing" : fmt::format("{}", fmt::join(needs, "; "));
+template <typename Texts>
+std::string joined(const Texts& texts) {
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 Columns<Card> card_columns() {
-  const auto places = [](std::set<std::string> Card::*of) {
-    return [of](const Card& card) { return fmt::format("{}", fmt::join(card.*of, "; ")); };
+  const auto places = [](const char* name, const char* header, std::set<std::string> Card::*of) {
+    return Column<Card>{
+        name, header, [of](const Card& card) { return joined(card.*of); },
+        [of](const Card& card) { return (card.*of).empty() ? "–" : joined(card.*of); }};
   };
-  const auto text = [](std::set<std::string> Card::*of) {
-    return [of](const Card& card) { return list_text(card.*of); };
-  };
-  return {
-      {.name = "method", .header = "method", .value = &Card::method},
-      {.name = "paper", .header = "paper", .value = &Card::paper},
-      {.name = "faster",
-       .header = "its steps are faster",
-       .value = places(&Card::faster),
-       .text = text(&Card::faster)},
-      {.name = "slower",
-       .header = "slower",
-       .value = places(&Card::slower),
-       .text = text(&Card::slower)},
-      {.name = "no_change",
-       .header = "neither was shown",
-       .value = places(&Card::open),
-       .text = text(&Card::open)},
-      {.name = "shapes", .header = "shapes", .value = &Card::shapes},
-      {.name = "processes", .header = "processes", .value = &Card::processes},
-      {.name = "seeds", .header = "seeds", .value = &Card::seeds},
-      {.name = "needs",
-       .header = "its card needs",
-       .value = [](const Card& card) { return fmt::format("{}", fmt::join(card.needs(), "; ")); },
-       .text = needs_text}};
+  return {{.name = "method", .header = "method", .value = &Card::method},
+          {.name = "paper", .header = "paper", .value = &Card::paper},
+          places("faster", "its steps are faster", &Card::faster),
+          places("slower", "slower", &Card::slower),
+          places("no_change", "neither was shown", &Card::open),
+          {.name = "shapes", .header = "shapes", .value = &Card::shapes},
+          {.name = "processes", .header = "processes", .value = &Card::processes},
+          {.name = "seeds", .header = "seeds", .value = &Card::seeds},
+          {"needs", "its card needs", [](const Card& card) { return joined(card.needs()); },
+           [](const Card& card) {
+             const auto needs = card.needs();
+             return needs.empty() ? "nothing" : joined(needs);
+           }}};
 }
 
 // One row for each method of the store, and for those of options.catalogue that it has nothing
@@ -129,14 +115,14 @@ Columns<Card> card_columns() {
 // measured of it, and what is missing.
 Table report_cards(const Snapshot& snapshot, const ReportOptions& options) {
   Cards cards;
-  for_each_row(snapshot.db(),
-               fmt::format("SELECT method, count(DISTINCT shape) FROM v_kernel WHERE ratio IS NOT "
-                           "NULL AND method <> 'dense' AND {} GROUP BY method",
-                           kRandomOperands),
-               [&](SQLite::Statement& row) {
-                 int64_t& shapes = card_of(cards, text_at(row, 0)).shapes;
-                 shapes = std::max(shapes, row.getColumn(1).getInt64());
-               });
+  std::map<std::string, std::set<std::string>> shapes;  // by method, with its parameters
+  for (const auto& line : snapshot.kernels()) {
+    if (line.is_usual() && line.speedup()) shapes[line.method].insert(line.shape_text);
+  }
+  for (const auto& [method, benched] : shapes) {
+    Card& card = card_of(cards, method);
+    card.shapes = std::max(card.shapes, static_cast<int64_t>(benched.size()));
+  }
   const RowSet set(snapshot, options);
   for (const auto& row : set.rows()) {
     if (is_method(*row.first)) add_row(cards, row);
@@ -152,10 +138,7 @@ Table report_cards(const Snapshot& snapshot, const ReportOptions& options) {
   }
   std::vector<Card> lines;
   for (auto& [name, card] : cards) lines.push_back(std::move(card));
-  Table table;
-  table.name = "cards";
-  table.title = options.experiment;
-  fill(table, card_columns(), lines);
+  Table table = table_of(options.experiment, card_columns(), lines);
   if (lines.empty()) return table;
   table.notes = {fmt::format(
       "faster, slower: by timings of at least {} processes, from 2 % on; a card says where a "

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "results/records/sound_numbers.h"
+#include "results/records/kernels.h"
 #include "results/reports/report.h"
-#include "results/rows/kernel_lines.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/rows.h"
 #include "results/rows/target_rows.h"
@@ -19,14 +18,12 @@
 namespace approx {
 namespace {
 
-constexpr std::array kProducts = {"forward", "data_gradient", "weight_gradient"};
-
 // --- the products ---
 
 // What a product was benchmarked under.
 struct KernelPlace {
-  std::string op, method, device, precision, threads;
-  int64_t host_id = 0;
+  std::string op, method, device, precision;
+  int64_t threads = 1, host_id = 0;
 
   auto operator<=>(const KernelPlace&) const = default;
 };
@@ -34,12 +31,11 @@ struct KernelPlace {
 // A layer's product, batch aside: channels in and out, kernel, stride, padding, groups, map.
 using ShapeKey = std::array<int64_t, 7>;
 
-// All -1 for a text that is no such shape.
-ShapeKey key_of(const std::string& shape) {
-  const Json json = Json::parse(shape, nullptr, /*allow_exceptions=*/false);
+// All -1 where it is no such shape.
+ShapeKey key_of(const Json& shape) {
   const auto number = [&](const char* name) {
-    const bool has = json.is_object() && json.contains(name) && json[name].is_number_integer();
-    return has ? json[name].get<int64_t>() : -1;
+    const bool has = shape.is_object() && shape.contains(name) && shape[name].is_number_integer();
+    return has ? shape[name].get<int64_t>() : -1;
   };
   return {number("in_channels"), number("out_channels"), number("kernel"), number("stride"),
           number("padding"),     number("groups"),       number("size")};
@@ -50,31 +46,30 @@ ShapeKey key_of(const LayerInfo& layer) {
           layer.padding,     layer.groups,       layer.in_size};
 }
 
-// By shape: how many times as fast as the exact product its fastest variant was when it was last
-// benchmarked, of whatever batch.
-using ByShape = std::map<std::string, double>;
+// How many times as fast as the exact product the fastest variant was when it was last benchmarked.
+struct Fastest {
+  ShapeKey shape;
+  double ratio = 0;
+};
+
+// By the text of the shape, of whatever batch.
+using ByShape = std::map<std::string, Fastest>;
 using Kernels = std::map<KernelPlace, ByShape>;
 
-Kernels read_kernels(SQLite::Database& db) {
+Kernels fastest_kernels(const std::vector<KernelLine>& lines) {
   // By variant first: a later benchmark takes the place of an earlier one of the same.
-  std::map<KernelPlace, std::map<std::pair<std::string, std::string>, double>> last;
-  for_each_row(
-      db,
-      fmt::format("SELECT op, method, device, precision, threads, host_id, shape, variant, ratio, "
-                  "kernel_run_id FROM v_kernel WHERE ratio > 0 AND method <> 'dense' AND {} "
-                  "ORDER BY kernel_run_id",
-                  kRandomOperands),
-      [&](SQLite::Statement& row) {
-        const KernelPlace place{text_at(row, 0), text_at(row, 1), text_at(row, 2),
-                                text_at(row, 3), text_at(row, 4), row.getColumn(5).getInt64()};
-        last[place][{text_at(row, 6), text_at(row, 7)}] =
-            sound_number(row.getColumn(8), {"kernel run", row.getColumn(9).getInt64()});
-      });
+  std::map<KernelPlace, std::map<std::pair<std::string, std::string>, Fastest>> last;
+  for (const auto& line : lines) {
+    const auto speedup = line.is_usual() ? line.speedup() : std::nullopt;
+    if (!speedup) continue;
+    last[{line.op, line.method, line.device, line.precision, line.threads, line.host_id}]
+        [{line.shape_text, line.variant}] = {key_of(line.shape), speedup->ratio};
+  }
   Kernels kernels;
   for (const auto& [place, variants] : last) {
-    for (const auto& [at, ratio] : variants) {
-      double& best = kernels[place][at.first];
-      best = std::max(best, ratio);
+    for (const auto& [at, each] : variants) {
+      auto& best = kernels[place].emplace(at.first, each).first->second;
+      best.ratio = std::max(best.ratio, each.ratio);
     }
   }
   return kernels;
@@ -98,14 +93,10 @@ using Work = std::map<std::string, ProductWork>;
 
 // Of the row's runs that count it: those of timing runs and of accuracy runs alike, whose schedules
 // are the same.
-Work work_of(const Row& row, const Measurements& measured) {
+Work work_of(const Row& row) {
   Work work;
-  for (const auto* cell : row.cells) {
-    const Run* run = cell->run();
-    if (run == nullptr || !run->finished()) continue;
-    const auto counts = measured.layers.find(run->run_id);
-    if (counts == measured.layers.end()) continue;
-    for (const auto& count : counts->second) {
+  for (const auto& [cell, run] : runs_of(row, std::nullopt)) {
+    for (const auto& count : run->measured->layers) {
       ProductWork& product = work[std::string(name(count.product))];
       const auto macs = static_cast<double>(count.macs_dense);
       product.macs += macs;
@@ -117,18 +108,16 @@ Work work_of(const Row& row, const Measurements& measured) {
 
 // What share of an exact step each product takes, all layers together: the mean over the row's
 // timing runs that count.
-std::map<std::string, double> shares_of(const RowSet& set, const Row& row) {
-  std::map<std::string, std::vector<double>> found;
-  for (const Run* run : set.timings(row)) {
-    const auto phases = set.measured().phases.find(run->run_id);
-    if (phases == set.measured().phases.end()) continue;
-    for (const char* product : kProducts) {
-      const auto share = phases->second.find(product);
-      if (share != phases->second.end()) found[product].push_back(share->second);
-    }
-  }
+std::map<std::string, double> shares_of(const Row& row) {
   std::map<std::string, double> shares;
-  for (const auto& [product, values] : found) shares[product] = summarize(values).mean;
+  for (const Product product : kAllProducts) {
+    const std::string key(name(product));
+    const auto found = values_of(row.timings, [&](const RunMeasurements& measured) {
+      const auto share = measured.phases.find(key);
+      return share == measured.phases.end() ? std::nullopt : std::optional(share->second);
+    });
+    if (!found.empty()) shares[key] = summarize(found).mean;
+  }
   return shares;
 }
 
@@ -187,7 +176,7 @@ class Cascade {
   Cascade(const Snapshot& snapshot, const ReportOptions& options)
       : set_(snapshot, options),
         options_(options),
-        kernels_(read_kernels(snapshot.db())),
+        kernels_(fastest_kernels(snapshot.kernels())),
         db_(snapshot.db()),
         targets_(target_rows(set_, options)) {}
 
@@ -209,11 +198,11 @@ class Cascade {
     const auto target = std::find_if(targets_.begin(), targets_.end(),
                                      [&](const auto& each) { return each.row == &row; });
     if (target != targets_.end()) line.target = &*target;
-    const Work work = work_of(row, set_.measured());
+    const Work work = work_of(row);
     add_products(row, work, line);
     auto shares = studied_shares(db_, *row.first, options_.catalogue);
     line.layers_by = "layer-times study";
-    if (shares.empty()) shares = shares_of(set_, row), line.layers_by = "timing runs";
+    if (shares.empty()) shares = shares_of(row), line.layers_by = "timing runs";
     line.layers = layers_speedup(row, work, shares);
     if (!line.layers) line.layers_by.clear();
     return line;
@@ -239,22 +228,21 @@ class Cascade {
       weights += weight;
     };
     if (options_.catalogue == nullptr) {
-      for (const auto& [shape, ratio] : *kernels) {
-        products.ratios.push_back(ratio);
-        add(ratio, 1);
+      for (const auto& [text, fastest] : *kernels) {
+        products.ratios.push_back(fastest.ratio);
+        add(fastest.ratio, 1);
       }
     } else {
       const auto* layers = layers_of(row);
       if (layers == nullptr) return std::nullopt;
-      for (const auto& [shape, ratio] : *kernels) {
-        const ShapeKey key = key_of(shape);
+      for (const auto& [text, fastest] : *kernels) {
         bool any = false;
         for (const auto& layer : *layers) {
-          if (key_of(layer) != key) continue;
-          add(ratio, static_cast<double>(layer.macs));
+          if (key_of(layer) != fastest.shape) continue;
+          add(fastest.ratio, static_cast<double>(layer.macs));
           any = true;
         }
-        if (any) products.ratios.push_back(ratio);
+        if (any) products.ratios.push_back(fastest.ratio);
       }
     }
     if (weights <= 0) return std::nullopt;
@@ -273,14 +261,12 @@ class Cascade {
 
   // Whether the multiply-accumulates that the row's runs counted are those of these layers: of
   // other parameters or images they would be others.
-  bool counted_alike(const Row& row, const std::vector<LayerInfo>& layers) const {
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      if (run == nullptr || !run->finished()) continue;
-      const auto counts = set_.measured().layers.find(run->run_id);
-      if (counts == set_.measured().layers.end()) continue;
+  static bool counted_alike(const Row& row, const std::vector<LayerInfo>& layers) {
+    for (const auto& [cell, run] : runs_of(row, std::nullopt)) {
+      const auto& counts = run->measured->layers;
+      if (counts.empty()) continue;
       const int64_t images = run->batch_images.value_or(cell->config.batch_size);
-      return std::ranges::all_of(counts->second, [&](const LayerCount& count) {
+      return std::ranges::all_of(counts, [&](const LayerCount& count) {
         const auto layer = std::ranges::find(layers, count.layer, &LayerInfo::name);
         return layer != layers.end() && layer->macs * images * count.calls == count.macs_dense;
       });
@@ -295,8 +281,8 @@ class Cascade {
     for (const auto* each : row.cells) {
       if (each->run() == nullptr) continue;
       const auto found = kernels_.find({product, method, std::string(name(config.device)),
-                                        std::string(name(config.precision)),
-                                        std::to_string(config.threads), each->run()->host_id});
+                                        std::string(name(config.precision)), config.threads,
+                                        each->run()->host_id});
       if (found != kernels_.end()) return &found->second;
     }
     return nullptr;
@@ -371,16 +357,13 @@ std::string reduction_text(const CascadeLine& line) {
 Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& letters) {
   using Line = CascadeLine;
   auto columns = row_columns<Line>(set, &letters).all();
-  append(columns, {{.name = "product",
-                    .header = "its products",
-                    .value = maybe(&Line::product),
-                    .text = product_text},
-                   {.name = "product_least", .value = maybe(&Line::product_least)},
-                   {.name = "product_most", .value = maybe(&Line::product_most)},
+  append(columns, {{"product", "its products", via(&Line::product), product_text},
+                   {.name = "product_least", .value = via(&Line::product_least)},
+                   {.name = "product_most", .value = via(&Line::product_most)},
                    {.name = "product_shapes", .value = &Line::shapes},
                    {.name = "layers",
                     .header = "→ products of all layers (estimate)",
-                    .value = maybe(&Line::layers),
+                    .value = via(&Line::layers),
                     .text = layers_text,
                     .starred = true},
                    {.name = "layers_by", .value = &Line::layers_by}});
@@ -395,36 +378,15 @@ Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& lette
     return line.is_isolated() ? or_not_measured(speedup_text(*line.target)) : kNotMeasured;
   };
   append(columns, std::move(target));
-  append(columns,
-         {{.name = "compute_reduction_pct",
-           .header = "work saved",
-           .value = [](const Line& line) { return mean_field(line.row->compute_reduction); },
-           .text = reduction_text},
-          {.name = "realisation",
-           .header = "realised",
-           .value =
-               [](const Line& line) {
-                 const auto& realised = line.row->realisation;
-                 return realised ? Field(realised->value) : Field();
-               },
-           .text =
-               [](const Line& line) {
-                 return or_not_measured(realisation_text(line.row->realisation));
-               }},
-          {.name = "realisation_lo",
-           .value =
-               [](const Line& line) {
-                 const auto& realised = line.row->realisation;
-                 return realised ? field(realised->lo) : Field();
-               }},
-          {.name = "realisation_hi",
-           .value =
-               [](const Line& line) {
-                 const auto& realised = line.row->realisation;
-                 return realised ? field(realised->hi) : Field();
-               }},
-          {.name = "notes",
-           .value = [&letters](const Line& line) { return letters.names(line.row->notes); }}});
+  append(columns, {{"compute_reduction_pct", "work saved", via(&Line::row, &Row::compute_reduction),
+                    reduction_text}});
+  auto realised = realisation_columns<Line>();
+  realised.front().header = "realised";
+  realised.front().text = [](const Line& line) {
+    return or_not_measured(realisation_text(line.row->realisation));
+  };
+  append(columns, std::move(realised));
+  append(columns, {notes_column<Line>(letters)});
   return columns;
 }
 
@@ -434,14 +396,8 @@ Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& lette
 Table report_cascade(const Snapshot& snapshot, const ReportOptions& options) {
   Cascade cascade(snapshot, options);
   const auto lines = cascade.lines();
-  std::vector<const Row*> rows;
-  for (const auto& line : lines) rows.push_back(line.row);
-  const NoteLetters letters(notes_of(rows), 'a',
-                            {kShared, kUnpaired, kTimesElsewhere, kShortSeconds});
-  Table table;
-  table.name = "cascade";
-  table.title = options.experiment;
-  fill(table, cascade_columns(cascade.set(), letters), lines);
+  const auto letters = letters_of(lines, {kShared, kUnpaired, kTimesElsewhere, kShortSeconds});
+  Table table = table_of(options.experiment, cascade_columns(cascade.set(), letters), lines);
   if (lines.empty()) return table;
   table.notes = letters.lines();
   table.notes.emplace_back(

@@ -1,8 +1,8 @@
 #include "results/reports/compare.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,9 +11,8 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "results/records/contents.h"
-#include "results/records/sound_numbers.h"
+#include "results/records/kernels.h"
 #include "results/render/column.h"
-#include "results/rows/kernel_lines.h"
 #include "results/rows/rows.h"
 #include "results/stats/stats.h"
 
@@ -32,11 +31,10 @@ struct Outcomes {
   bool any() const { return !accuracies.empty() || !diverged.empty(); }
 };
 
-Outcomes outcomes_of(const RowSet& set, const Row& row) {
+Outcomes outcomes_of(const Row& row) {
   Outcomes outcomes;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-    if (const auto value = set.final_accuracy(*cell))
-      outcomes.accuracies[cell->config.seed] = *value;
+    if (const auto value = cell->final_accuracy()) outcomes.accuracies[cell->config.seed] = *value;
     if (!run->finished()) outcomes.diverged.insert(cell->config.seed);
   }
   return outcomes;
@@ -106,51 +104,27 @@ std::optional<Change> change_of_speed(const Ratio& ratio, double least) {
   return Change::kUndecided;
 }
 
-// A case of a kernel benchmark; all as text, which is also the order that its rows have.
-struct KernelKey {
-  std::string op, shape, method, variant, precision, threads, device;
+// A case of a kernel benchmark, in the order that its rows have.
+using KernelKey = std::array<std::string, 7>;
+using KernelCases = std::map<KernelKey, const KernelLine*>;
 
-  auto operator<=>(const KernelKey&) const = default;
-};
-
-struct KernelRatio {
-  std::string label;  // of its shape, "" for none
-  Ratio ratio;        // against the exact product
-};
-
-using KernelRatios = std::map<KernelKey, KernelRatio>;
-
-KernelRatios kernel_ratios(SQLite::Database& db) {
-  KernelRatios kernels;
-  for_each_row(
-      db,
-      "SELECT op, shape, method, variant, precision, threads, device, label, ratio, "
-      "ratio_lo, ratio_hi, n, kernel_run_id FROM v_kernel WHERE ratio IS NOT NULL AND method <> "
-      "'dense' "
-      "ORDER BY kernel_run_id",
-      [&](SQLite::Statement& row) {
-        const KernelKey key{text_at(row, 0), text_at(row, 1), text_at(row, 2), text_at(row, 3),
-                            text_at(row, 4), text_at(row, 5), text_at(row, 6)};
-        auto& kernel = kernels[key];  // the last run of a case counts
-        kernel.label = text_at(row, 7);
-        kernel.ratio = sound_ratio(row.getColumn(11).getInt64(), row.getColumn(8), row.getColumn(9),
-                                   row.getColumn(10), {"kernel run", row.getColumn(12).getInt64()});
-      });
+// Of each case the last result that has a speedup.
+KernelCases last_kernels(const std::vector<KernelLine>& lines) {
+  KernelCases kernels;
+  for (const auto& line : lines) {
+    if (!line.speedup()) continue;
+    kernels[{line.op, line.shape_text, line.method, line.variant, line.precision,
+             std::to_string(line.threads), line.device}] = &line;
+  }
   return kernels;
 }
 
-Json shape_of(const KernelKey& key) {
-  return Json::parse(key.shape, nullptr, /*allow_exceptions=*/false);
-}
-
 // What of its shape tells a case apart from others that have its name: " cold=true".
-std::string rest_of_shape(const KernelKey& key, const std::vector<KernelKey>& namesakes) {
+std::string rest_of_shape(const KernelLine& line, const std::vector<const KernelLine*>& namesakes) {
   std::string text;
-  const Json shape = shape_of(key);
-  for (const auto& [part, value] : shape.items()) {
-    const bool shared = std::ranges::all_of(namesakes, [&](const KernelKey& other) {
-      const Json theirs = shape_of(other);
-      return theirs.is_object() && theirs.contains(part) && theirs[part] == value;
+  for (const auto& [part, value] : line.shape.items()) {
+    const bool shared = std::ranges::all_of(namesakes, [&](const KernelLine* other) {
+      return other->shape.is_object() && other->shape.contains(part) && other->shape[part] == value;
     });
     if (!shared) text += fmt::format(" {}={}", part, value.dump());
   }
@@ -159,31 +133,28 @@ std::string rest_of_shape(const KernelKey& key, const std::vector<KernelKey>& na
 
 // The names of cases: product, shape and method, and of the rest of the key what differs between
 // them, so that no two are alike.
-std::map<KernelKey, std::string> kernel_names(const KernelRatios& kernels) {
-  const auto differs = [&](std::string KernelKey::*part) {
+std::map<KernelKey, std::string> kernel_names(const KernelCases& kernels) {
+  const auto differs = [&](auto KernelLine::*part) {
     return std::ranges::any_of(kernels, [&](const auto& kernel) {
-      return kernel.first.*part != kernels.begin()->first.*part;
+      return kernel.second->*part != kernels.begin()->second->*part;
     });
   };
-  const bool variants = differs(&KernelKey::variant), precisions = differs(&KernelKey::precision),
-             threads = differs(&KernelKey::threads), devices = differs(&KernelKey::device);
+  const bool variants = differs(&KernelLine::variant), precisions = differs(&KernelLine::precision),
+             threads = differs(&KernelLine::threads), devices = differs(&KernelLine::device);
   std::map<KernelKey, std::string> names;
-  std::map<std::string, std::vector<KernelKey>> named;
-  for (const auto& [key, kernel] : kernels) {
-    const Json shape = shape_of(key);
-    const bool bare = kernel.label.empty() && !shape.is_object();
-    std::string text = fmt::format(
-        "{} {} {}", key.op, bare ? key.shape : kernel_shape_text(kernel.label, shape), key.method);
-    if (variants) text += ", " + key.variant;
-    if (precisions) text += ", " + key.precision;
-    if (threads) text += fmt::format(", threads: {}", key.threads);
-    if (devices) text += ", " + key.device;
-    named[text].push_back(key);
+  std::map<std::string, std::vector<const KernelLine*>> named;
+  for (const auto& [key, line] : kernels) {
+    std::string text = fmt::format("{} {} {}", line->op, line->shape_name(), line->method);
+    if (variants) text += ", " + line->variant;
+    if (precisions) text += ", " + line->precision;
+    if (threads) text += fmt::format(", threads: {}", line->threads);
+    if (devices) text += ", " + line->device;
+    named[text].push_back(line);
     names[key] = std::move(text);
   }
   for (auto& [key, text] : names) {
     const auto& namesakes = named.at(text);
-    if (namesakes.size() > 1) text += rest_of_shape(key, namesakes);
+    if (namesakes.size() > 1) text += rest_of_shape(*kernels.at(key), namesakes);
   }
   return names;
 }
@@ -289,7 +260,7 @@ void compare_rows(const RowSet& before, const RowSet& after, const Margin& margi
       line.what = compared_text(after, row);
       comparison.lines.push_back(std::move(line));
     };
-    const auto a = outcomes_of(before, old), b = outcomes_of(after, row);
+    const auto a = outcomes_of(old), b = outcomes_of(row);
     if (a.any() && b.any()) {
       const bool exact = old.dense != nullptr && old.dense->accuracy.n > 0;
       add(accuracy_line(a, b, margin,
@@ -307,14 +278,15 @@ void compare_rows(const RowSet& before, const RowSet& after, const Margin& margi
 }
 
 void compare_kernels(const Snapshot& a, const Snapshot& b, Comparison& comparison) {
-  const auto before = kernel_ratios(a.db());
-  KernelRatios both = kernel_ratios(b.db());
+  const auto before = last_kernels(a.kernels());
+  KernelCases both = last_kernels(b.kernels());
   comparison.only_b += static_cast<int64_t>(
       std::erase_if(both, [&](const auto& kernel) { return !before.contains(kernel.first); }));
   comparison.only_a += static_cast<int64_t>(before.size() - both.size());
   const auto names = kernel_names(both);
   for (const auto& [key, kernel] : both) {
-    auto line = speed_line(before.at(key).ratio, kernel.ratio, kLeastEffectOfOneProcess);
+    auto line =
+        speed_line(*before.at(key)->speedup(), *kernel->speedup(), kLeastEffectOfOneProcess);
     line.what = names.at(key);
     line.quantity = "kernel_speedup", line.quantity_text = "kernel speedup";
     comparison.lines.push_back(std::move(line));
@@ -323,23 +295,19 @@ void compare_kernels(const Snapshot& a, const Snapshot& b, Comparison& compariso
 
 Columns<CompareLine> compare_columns() {
   using Line = CompareLine;
-  const auto change = [](const Line& line) {
-    return line.change ? std::string(name(*line.change)) : std::string();
-  };
   return {{.name = "what", .header = "what", .value = &Line::what},
-          {.name = "quantity",
-           .header = "quantity",
-           .value = &Line::quantity,
-           .text = &Line::quantity_text},
-          {.name = "a", .header = "A", .value = maybe(&Line::a), .text = &Line::a_text},
-          {.name = "b", .header = "B", .value = maybe(&Line::b), .text = &Line::b_text},
-          {.name = "change",
-           .header = "B against A",
-           .value = maybe(&Line::difference),
-           .text = &Line::difference_text},
-          {.name = "change_lo", .value = maybe(&Line::lo)},
-          {.name = "change_hi", .value = maybe(&Line::hi)},
-          {.name = "verdict", .header = "verdict", .value = change},
+          {"quantity", "quantity", &Line::quantity, &Line::quantity_text},
+          {"a", "A", via(&Line::a), &Line::a_text},
+          {"b", "B", via(&Line::b), &Line::b_text},
+          {"change", "B against A", via(&Line::difference), &Line::difference_text},
+          {.name = "change_lo", .value = via(&Line::lo)},
+          {.name = "change_hi", .value = via(&Line::hi)},
+          {.name = "verdict",
+           .header = "verdict",
+           .value =
+               [](const Line& line) {
+                 return line.change ? std::string(name(*line.change)) : std::string();
+               }},
           {.name = "n_a", .value = &Line::n_a},
           {.name = "n_b", .value = &Line::n_b},
           {.name = "diverged_a", .value = &Line::diverged_a},
@@ -347,26 +315,6 @@ Columns<CompareLine> compare_columns() {
 }
 
 }  // namespace
-
-std::string_view name(Change change) {
-  switch (change) {
-    case Change::kSame:
-      return "same";
-    case Change::kFaster:
-      return "faster";
-    case Change::kSlower:
-      return "slower";
-    case Change::kBetter:
-      return "better";
-    case Change::kInferior:
-      return "inferior";
-    case Change::kDiffers:
-      return "differs";
-    case Change::kUndecided:
-      return "undecided";
-  }
-  return "";
-}
 
 Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& options,
                      std::vector<Change>* losses) {
@@ -381,10 +329,8 @@ Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& 
       if (lost) losses->push_back(*line.change);
     }
   }
-  Table table;
+  Table table = table_of("B against A", compare_columns(), comparison.lines);
   table.name = "compare";
-  table.title = "B against A";
-  fill(table, compare_columns(), comparison.lines);
   table.notes = {
       fmt::format("speeds are compared through their own dense baselines, so A and B may come from "
                   "different machines; {} rows and kernels only in A, {} only in B",

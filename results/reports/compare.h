@@ -1,10 +1,9 @@
 // What is the same in two stores, and what changed from one to the other.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
+#include "base/enum_text.h"
 #include "results/records/snapshot.h"
 #include "results/render/table.h"
 #include "results/rows/options.h"
@@ -15,7 +14,15 @@ namespace approx {
 // should be equal.
 enum class Change { kSame, kFaster, kSlower, kBetter, kInferior, kDiffers, kUndecided };
 
-std::string_view name(Change change);  // "same", "faster" and so on
+constexpr auto enum_texts(Change) {
+  return std::to_array<EnumText<Change>>({{Change::kSame, "same"},
+                                          {Change::kFaster, "faster"},
+                                          {Change::kSlower, "slower"},
+                                          {Change::kBetter, "better"},
+                                          {Change::kInferior, "inferior"},
+                                          {Change::kDiffers, "differs"},
+                                          {Change::kUndecided, "undecided"}});
+}
 
 // Those that a gate may refuse.
 inline constexpr Change kLosses[] = {Change::kSlower, Change::kInferior, Change::kDiffers};

@@ -1,5 +1,4 @@
-#include "results/reports/curves.h"
-
+// Learning curves.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -25,22 +24,20 @@ struct PointValues {
   std::vector<double> list;
 };
 
-void add_lines_of(const Row& row, const Measurements& measured, std::vector<CurveLine>& lines) {
-  const std::pair<const char*, const Curves*> metrics[] = {{"accuracy", &measured.accuracy},
-                                                           {"loss", &measured.loss}};
+void add_lines_of(const Row& row, std::vector<CurveLine>& lines) {
   std::map<std::tuple<std::string, std::string, int64_t>, PointValues> values;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-    for (const auto& [metric, curves] : metrics) {
-      const auto first = curves->lower_bound({run->run_id, ""});
-      for (auto curve = first; curve != curves->end() && curve->first.first == run->run_id;
-           ++curve) {
-        for (const auto& point : curve->second) {
-          auto& [epoch, list] = values[{metric, curve->first.second, point.step}];
+    const auto add = [&](const std::string& metric, const Curves& curves) {
+      for (const auto& [split, points] : curves) {
+        for (const auto& point : points) {
+          auto& [epoch, list] = values[{metric, split, point.step}];
           epoch = point.epoch;
           list.push_back(point.value);
         }
       }
-    }
+    };
+    add("accuracy", run->measured->accuracy);
+    add("loss", run->measured->loss);
   }
   for (const auto& [key, value] : values) {
     const auto& [metric, split, step] = key;
@@ -61,34 +58,26 @@ Field end_of(const Summary& summary, int sign) {
   return summary.half ? Field(summary.mean + sign * *summary.half) : Field();
 }
 
-}  // namespace
-
-Table curves_table(const RowSet& set) {
-  std::vector<CurveLine> lines;
-  for (const auto& row : set.rows()) add_lines_of(row, set.measured(), lines);
-
-  auto columns = without_headers(row_columns<CurveLine>(set).all());
-  append(columns,
-         {{.name = "metric", .value = &CurveLine::metric},
-          {.name = "split", .value = &CurveLine::split},
-          {.name = "epoch", .value = &CurveLine::epoch},
-          {.name = "step", .value = &CurveLine::step},
-          {.name = "n", .value = [](const CurveLine& line) { return line.summary.n; }},
-          {.name = "mean", .value = [](const CurveLine& line) { return line.summary.mean; }},
-          {.name = "lo", .value = [](const CurveLine& line) { return end_of(line.summary, -1); }},
-          {.name = "hi", .value = [](const CurveLine& line) { return end_of(line.summary, 1); }},
-          {.name = "min", .value = &CurveLine::least},
-          {.name = "max", .value = &CurveLine::most}});
-  Table table;
-  table.name = "curves";
-  fill(table, columns, lines);
-  return table;
-}
-
+// Accuracy and loss over the epochs: one row for each (row of the store, metric, split, epoch),
+// the mean over the seeds with its t-interval, and the least and the largest.
 Table report_curves(const Snapshot& snapshot, const ReportOptions& options) {
-  Table table = curves_table(RowSet(snapshot, options, RowSet::Depth::kGrouped));
-  table.title = options.experiment;
-  return table;
+  using Line = CurveLine;
+  const RowSet set(snapshot, options, RowSet::Depth::kGrouped);
+  std::vector<Line> lines;
+  for (const auto& row : set.rows()) add_lines_of(row, lines);
+  auto columns = without_headers(row_columns<Line>(set).all());
+  append(columns,
+         {{.name = "metric", .value = &Line::metric},
+          {.name = "split", .value = &Line::split},
+          {.name = "epoch", .value = &Line::epoch},
+          {.name = "step", .value = &Line::step},
+          {.name = "n", .value = via(&Line::summary, &Summary::n)},
+          {.name = "mean", .value = via(&Line::summary, &Summary::mean)},
+          {.name = "lo", .value = [](const Line& line) { return end_of(line.summary, -1); }},
+          {.name = "hi", .value = [](const Line& line) { return end_of(line.summary, 1); }},
+          {.name = "min", .value = &Line::least},
+          {.name = "max", .value = &Line::most}});
+  return table_of(options.experiment, columns, lines);
 }
 
 REGISTER_REPORT("curves", report_curves)
@@ -97,4 +86,5 @@ REGISTER_REPORT("curves", report_curves)
     .made_of("accuracy runs (train, sweep)")
     .drawn_by("curves");
 
+}  // namespace
 }  // namespace approx

@@ -1,87 +1,214 @@
 // Kernel benchmarks: one product of one layer's shape at a time, exact against approximated.
+#include "results/reports/kernels.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
 #include "base/error.h"
-#include "base/numbers.h"
+#include "results/render/column.h"
 #include "results/reports/report.h"
-#include "results/rows/kernel_lines.h"
-#include "results/store/database.h"
 
 namespace approx {
 namespace {
 
-// The shape as an object, or the text of the column where that is none.
-std::string stored_shape_text(const std::string& label, const Json& shape,
-                              const std::string& text) {
-  return shape.is_object() || !label.empty() ? kernel_shape_text(label, shape) : text;
+using Number = std::optional<double>;
+
+// dividend / divisor, nothing where one of them is nothing.
+Number quotient(const Number& dividend, const Number& divisor, double unit = 1) {
+  return dividend && divisor && *divisor > 0 ? Number(unit * *dividend / *divisor) : Number();
 }
 
-KernelLine read_line(SQLite::Statement& row) {
-  const auto text = [&](const char* name) { return row.getColumn(name).getString(); };
-  // A number that is not finite is null in its column and named in `special`.
-  const Json special = Json::parse(text("special"), nullptr, /*allow_exceptions=*/false);
-  const auto real = [&](const char* name) {
-    if (const auto value = optional_real(row.getColumn(name))) return Field(*value);
-    if (!special.is_object() || !special.contains(name) || !special[name].is_string()) {
-      return Field();
-    }
-    return Field(special_value(special[name].get<std::string>()));
+// Of the exact path: flops in a nanosecond.
+Number baseline_gflops(const KernelLine& line) {
+  return quotient(line.dense_flops, line.baseline_ns);
+}
+
+Number ceiling_percent(const KernelLine& line) {
+  return quotient(line.gflops, line.ceiling_gflops, 100);
+}
+
+// Bytes in a nanosecond.
+Number gigabytes(const KernelLine& line) { return quotient(line.bytes, line.ns); }
+
+// Of the memory by which it is limited.
+Number limit_gigabytes(const KernelLine& line) {
+  const auto limit = line.memory_limit();
+  return limit ? Number(limit->gbs) : line.memory_gbs;
+}
+
+Number memory_percent(const KernelLine& line) {
+  return quotient(gigabytes(line), limit_gigabytes(line), 100);
+}
+
+// Which memory that is, where there is more than one.
+std::optional<MemoryLevel> memory_level(const KernelLine& line) {
+  const auto limit = line.memory_limit();
+  return limit && line.l2 ? std::optional(limit->level) : std::nullopt;
+}
+
+std::string memory_text(const KernelLine& line) {
+  const auto share = number_text(field(memory_percent(line)), "{:.0f} %");
+  const auto level = memory_level(line);
+  return level ? fmt::format("{} of {}", share, name(*level)) : share;
+}
+
+// Of what a product with so many multiply-adds and bytes could reach: the limit that it is nearer
+// to.
+Number roofline_percent(const KernelLine& line) {
+  const auto cores = ceiling_percent(line), memory = memory_percent(line);
+  return cores && memory ? std::max(cores, memory) : Number();
+}
+
+// A number of a line, a member or a function, for people.
+template <typename Value>
+auto number(Value value, const char* format) {
+  return [value, format](const KernelLine& line) {
+    return number_text(field(std::invoke(value, line)), format);
   };
-  const Json shape = Json::parse(text("shape"), nullptr, /*allow_exceptions=*/false);
-  KernelLine line{.op = text("op"),
-                  .shape = stored_shape_text(text("label"), shape, text("shape")),
-                  .method = text("method"),
-                  .variant = text("variant"),
-                  .device = text("device"),
-                  .precision = text("precision"),
-                  .verdict = text("verdict"),
-                  .reason = text("reason"),
-                  .host = text("hostname"),
-                  .baseline_variant = text("baseline_variant"),
-                  .threads = row.getColumn("threads").getInt64(),
-                  .n = row.getColumn("n").getInt64(),
-                  .ns = real("ns_median"),
-                  .baseline_ns = real("baseline_ns_median"),
-                  .gflops = real("gflops"),
-                  .ratio = real("ratio"),
-                  .ratio_lo = real("ratio_lo"),
-                  .ratio_hi = real("ratio_hi"),
-                  .plan_ns = real("plan_ns"),
-                  .max_abs_error = real("max_abs_error"),
-                  .max_rel_error = real("max_rel_error"),
-                  .dense_flops = real("dense_flops"),
-                  .density = real("density"),
-                  .ceiling_gflops = real("ceiling_gflops"),
-                  .bytes = real("bytes"),
-                  .memory_gbs = real("memory_gbs"),
-                  .chosen = field(optional_integer(row.getColumn("chosen"))),
-                  .run_key = {},
-                  .trained_by = {},
-                  .step = {},
-                  .epoch = {}};
-  line.take_origin(shape);
-  line.l2 = l2_of(Json::parse(text("environment"), nullptr, /*allow_exceptions=*/false));
-  return line;
 }
 
-// One row for each kernel case and machine: its last benchmark. The options have no meaning
-// here.
+auto microseconds(Number KernelLine::*ns) {
+  return number([ns](const KernelLine& line) { return quotient(line.*ns, 1e3); }, "{:.1f}");
+}
+
+std::string place_text(const KernelLine& line) {
+  std::string text = fmt::format("{}, {}, {} {}", line.device, line.precision, line.threads,
+                                 line.threads == 1 ? "thread" : "threads");
+  if (line.cold) text += ", cold";
+  if (line.launched) text += ", launched";
+  return line.host.empty() ? text : text + ", " + line.host;
+}
+
+bool is_recorded(const KernelLine& line) { return line.run_key.has_value(); }
+
+// Which recording, as `report runs` and the names of its files have it.
+std::string operands_text(const KernelLine& line) {
+  return line.run_key ? "recorded in " + line.run_key->substr(0, 12) : "random";
+}
+
+std::string chosen_text(const KernelLine& line) {
+  if (!line.chosen) return "–";
+  return *line.chosen ? "yes" : "no";
+}
+
+std::string speedup_text(const KernelLine& line) {
+  std::string text = number_text(field(line.ratio), "{:.2f}×");
+  if (line.ratio_lo && line.ratio_hi) {
+    text += fmt::format(" [{:.2f}, {:.2f}]", *line.ratio_lo, *line.ratio_hi);
+  }
+  return text;
+}
+
+std::string verdict_text(const KernelLine& line) {
+  std::vector<std::string> remarks;
+  if (line.is_baseline()) remarks.emplace_back("the fastest exact path");
+  if (line.loses()) remarks.emplace_back("chosen, but slower than dense by more than 2 %");
+  if (!line.reason.empty()) remarks.push_back(line.reason);
+  if (remarks.empty()) return line.verdict;
+  return fmt::format("{}: {}", line.verdict, fmt::join(remarks, "; "));
+}
+
+// Whether something is known of it in any line.
+template <typename Value>
+bool known_anywhere(const std::vector<KernelLine>& lines, Value value) {
+  return std::ranges::any_of(
+      lines, [&](const KernelLine& line) { return std::invoke(value, line).has_value(); });
+}
+
+Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
+  using Line = KernelLine;
+  const bool recorded = std::ranges::any_of(lines, is_recorded);
+  // A number that people see where something is known of it in any line.
+  const auto if_known = [&](const char* name, const char* header, auto value, auto text) {
+    return Column<Line>{name, header, via(value), text, known_anywhere(lines, value)};
+  };
+  const auto share = [&](const char* name, const char* header, auto value) {
+    return if_known(name, header, value, number(value, "{:.0f} %"));
+  };
+  return {
+      {.name = "op", .header = "product", .value = &Line::op},
+      {.name = "shape", .header = "shape", .value = &Line::shape_name},
+      {"operands", "operands",
+       [](const Line& line) { return is_recorded(line) ? "recorded" : "random"; }, operands_text,
+       recorded},
+      {"epoch", "epoch", via(&Line::epoch), number(&Line::epoch, "{:g}"), recorded},
+      {.name = "step", .value = via(&Line::step)},
+      {.name = "run_key", .value = via(&Line::run_key)},
+      {.name = "trained_by", .value = via(&Line::trained_by)},
+      {.name = "method", .header = "method", .value = &Line::method},
+      {.name = "variant", .header = "variant", .value = &Line::variant},
+      if_known("chosen", "chosen", &Line::chosen, chosen_text),
+      {.name = "device", .header = "on", .value = &Line::device, .text = place_text},
+      {.name = "precision", .value = &Line::precision},
+      {.name = "threads", .value = &Line::threads},
+      {.name = "caches", .value = [](const Line& line) { return line.cold ? "cold" : "warm"; }},
+      {.name = "n", .value = &Line::n},
+      if_known("density", "density", &Line::density, number(&Line::density, "{:.3f}")),
+      {"ns_median", "µs", via(&Line::ns), microseconds(&Line::ns)},
+      {"baseline_ns_median", "exact µs", via(&Line::baseline_ns), microseconds(&Line::baseline_ns)},
+      {.name = "baseline_variant", .value = &Line::baseline_variant},
+      if_known("plan_ns", "choosing µs", &Line::plan_ns, microseconds(&Line::plan_ns)),
+      {"gflops", "GFLOP/s", via(&Line::gflops), number(&Line::gflops, "{:.1f}")},
+      {.name = "ceiling_gflops", .value = via(&Line::ceiling_gflops)},
+      share("ceiling_pct", "of ceiling", ceiling_percent),
+      if_known("gb_per_s", "GB/s", gigabytes, number(gigabytes, "{:.1f}")),
+      {.name = "memory_gb_per_s", .value = via(limit_gigabytes)},
+      {.name = "memory_level", .value = via(memory_level)},
+      {"memory_pct", "of memory", via(memory_percent), memory_text,
+       known_anywhere(lines, memory_level)},
+      share("roofline_pct", "of roofline", roofline_percent),
+      if_known("baseline_gflops", "exact GFLOP/s", baseline_gflops,
+               number(baseline_gflops, "{:.1f}")),
+      {"speedup", "speedup", via(&Line::ratio), speedup_text},
+      {.name = "speedup_lo", .value = via(&Line::ratio_lo)},
+      {.name = "speedup_hi", .value = via(&Line::ratio_hi)},
+      {.name = "max_abs_error", .value = via(&Line::max_abs_error)},
+      {"max_rel_error", "max rel. error", via(&Line::max_rel_error),
+       number(&Line::max_rel_error, "{:.1e}")},
+      {.name = "verdict", .header = "verdict", .value = &Line::verdict, .text = verdict_text},
+      {.name = "chosen_loses", .value = via(&Line::loses)},
+      {.name = "reason", .value = &Line::reason},
+      {.name = "host", .value = &Line::host}};
+}
+
+// What the columns are, for people: of those that the table has.
+std::vector<std::string> kernel_notes(const std::vector<KernelLine>& lines) {
+  std::vector<std::string> notes;
+  if (known_anywhere(lines, ceiling_percent)) {
+    std::string note =
+        "of ceiling: the share of the rate of multiply-adds in registers of so many threads, on a "
+        "GPU of that of a large matrix product";
+    if (known_anywhere(lines, memory_level)) {
+      note += "; of memory: of the rate of a copy in the memory that limits it";
+    }
+    if (known_anywhere(lines, roofline_percent)) {
+      note += "; of roofline: the larger of the shares of the ceiling and of the rate of a copy";
+    }
+    notes.push_back(std::move(note));
+  }
+  if (known_anywhere(lines, &KernelLine::ratio_lo)) {
+    notes.emplace_back(
+        "[ ]: 95 % intervals, each of one process: they say nothing of the next one, and within 4 "
+        "% of 1 a speedup is no evidence");
+  }
+  return notes;
+}
+
+// One row for each kernel case and machine: its last benchmark. Recorded operands stand behind
+// random ones, in the order in which they were measured. The options have no meaning here.
 Table report_kernels(const Snapshot& snapshot, const ReportOptions& /*options*/) {
+  std::map<std::pair<int64_t, int64_t>, const KernelLine*> last;
+  for (const auto& line : snapshot.kernels()) last[{line.case_id, line.host_id}] = &line;
   std::vector<KernelLine> lines;
-  for_each_row(
-      snapshot.db(),
-      // Recorded operands behind random ones, in the order in which they were measured.
-      fmt::format(
-          "SELECT k.*, hostname, r.environment FROM v_kernel k JOIN host USING(host_id) "
-          "JOIN kernel_run r ON r.kernel_run_id = k.kernel_run_id "
-          "WHERE k.kernel_run_id = (SELECT max(kernel_run_id) FROM v_kernel x WHERE x.op = k.op "
-          "AND "
-          "x.method = k.method AND x.variant = k.variant AND x.shape = k.shape AND "
-          "x.precision = k.precision AND x.threads = k.threads AND x.device = k.device AND "
-          "x.host_id = k.host_id) "
-          "ORDER BY hostname, device, precision, threads, op, "
-          "CASE WHEN {} THEN NULL ELSE kernel_case_id END, shape, method <> 'dense', method, "
-          "variant",
-          kRandomOperands),
-      [&](SQLite::Statement& row) { lines.push_back(read_line(row)); });
+  for (const auto& [of, line] : last) lines.push_back(*line);
+  std::ranges::stable_sort(lines, {}, [](const KernelLine& line) {
+    return std::tuple(line.host, line.device, line.precision, line.threads, line.op,
+                      line.is_usual() ? 0 : line.case_id, line.shape_text, line.approximates(),
+                      line.method, line.variant);
+  });
   Table table = kernel_table(lines);
   table.notes = kernel_notes(lines);
   return table;
@@ -95,4 +222,11 @@ REGISTER_REPORT("kernels", report_kernels)
     .of_the_store();
 
 }  // namespace
+
+Table kernel_table(const std::vector<KernelLine>& lines) {
+  Table table = table_of("", kernel_columns(lines), lines);
+  table.name = "kernels";
+  return table;
+}
+
 }  // namespace approx

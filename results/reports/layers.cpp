@@ -18,9 +18,6 @@ struct LayerLine {
   int64_t with_density = 0;                // terms of `density`
   std::map<std::string, double> variants;  // calls
   std::set<int64_t> runs;
-
-  // The mean of one of the sums.
-  double per_run(double sum) const { return sum / static_cast<double>(runs.size()); }
 };
 
 // "sparse_rows 93 %, exact 7 %", the most frequent first; one alone by its name, "" where none is
@@ -43,14 +40,11 @@ std::string shares_of(const std::map<std::string, double>& calls) {
 }
 
 // The lines of a row, by their layers' positions.
-std::vector<LayerLine> lines_of(const Row& row, const Measurements& measured,
-                                const Catalogue* catalogue) {
+std::vector<LayerLine> lines_of(const Row& row, const Catalogue* catalogue) {
   std::map<std::pair<std::string, std::string>, LayerLine> sums;
   std::set<std::string> layers;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
-    const auto found = measured.layers.find(run->run_id);
-    if (found == measured.layers.end()) continue;
-    for (const auto& count : found->second) {
+    for (const auto& count : run->measured->layers) {
       layers.insert(count.layer);
       LayerLine& sum = sums[{count.layer, std::string(name(count.product))}];
       sum.runs.insert(run->run_id);
@@ -60,9 +54,7 @@ std::vector<LayerLine> lines_of(const Row& row, const Measurements& measured,
       sum.macs_done += static_cast<double>(count.macs_done);
       if (count.density) sum.density += *count.density, ++sum.with_density;
     }
-    const auto variants = measured.variants.find(run->run_id);
-    if (variants == measured.variants.end()) continue;
-    for (const auto& count : variants->second) {
+    for (const auto& count : run->measured->variants) {
       const auto sum = sums.find({count.layer, std::string(name(count.product))});
       if (sum == sums.end()) continue;
       sum->second.variants[count.variant] += static_cast<double>(count.calls);
@@ -103,44 +95,34 @@ std::map<std::string, int64_t> layer_positions(const std::set<std::string>& laye
 }
 
 Table report_layers(const Snapshot& snapshot, const ReportOptions& options) {
+  using Line = LayerLine;
   const RowSet set(snapshot, options, RowSet::Depth::kGrouped);
-  std::vector<LayerLine> lines;
+  std::vector<Line> lines;
   for (const auto& row : set.rows()) {
-    for (auto& line : lines_of(row, set.measured(), options.catalogue)) {
-      lines.push_back(std::move(line));
-    }
+    for (auto& line : lines_of(row, options.catalogue)) lines.push_back(std::move(line));
   }
-  const auto per_run = [](double LayerLine::*sum) {
-    return [sum](const LayerLine& line) { return line.per_run(line.*sum); };
+  const auto mean = [](double Line::*sum) {
+    return [sum](const Line& line) { return line.*sum / static_cast<double>(line.runs.size()); };
   };
-  auto columns = without_headers(row_columns<LayerLine>(set).all());
-  append(columns, {{.name = "layer_index", .value = &LayerLine::index},
-                   {.name = "layer", .value = &LayerLine::layer},
-                   {.name = "product", .value = &LayerLine::product},
-                   {.name = "calls", .value = per_run(&LayerLine::calls)},
-                   {.name = "exact_calls", .value = per_run(&LayerLine::exact_calls)},
-                   {.name = "macs_dense", .value = per_run(&LayerLine::macs_dense)},
-                   {.name = "macs_done", .value = per_run(&LayerLine::macs_done)},
-                   {.name = "density",
-                    .value =
-                        [](const LayerLine& line) {
-                          return line.with_density > 0
-                                     ? Field(line.density / static_cast<double>(line.with_density))
-                                     : Field();
-                        }},
-                   {.name = "variants",
-                    .value =
-                        [](const LayerLine& line) {
-                          return line.variants.empty() ? Field() : Field(shares_of(line.variants));
-                        }},
-                   {.name = "n", .value = [](const LayerLine& line) {
-                      return static_cast<int64_t>(line.runs.size());
-                    }}});
-  Table table;
-  table.name = "layers";
-  table.title = options.experiment;
-  fill(table, columns, lines);
-  return table;
+  const auto density = [](const Line& line) {
+    return line.with_density > 0 ? Field(line.density / static_cast<double>(line.with_density))
+                                 : Field();
+  };
+  const auto variants = [](const Line& line) {
+    return line.variants.empty() ? Field() : Field(shares_of(line.variants));
+  };
+  auto columns = without_headers(row_columns<Line>(set).all());
+  append(columns, {{.name = "layer_index", .value = &Line::index},
+                   {.name = "layer", .value = &Line::layer},
+                   {.name = "product", .value = &Line::product},
+                   {.name = "calls", .value = mean(&Line::calls)},
+                   {.name = "exact_calls", .value = mean(&Line::exact_calls)},
+                   {.name = "macs_dense", .value = mean(&Line::macs_dense)},
+                   {.name = "macs_done", .value = mean(&Line::macs_done)},
+                   {.name = "density", .value = density},
+                   {.name = "variants", .value = variants},
+                   {.name = "n", .value = via(&Line::runs, &std::set<int64_t>::size)}});
+  return table_of(options.experiment, columns, lines);
 }
 
 REGISTER_REPORT("layers", report_layers)

@@ -42,95 +42,67 @@ struct Shown {
   bool realised = false;  // a saving of work beside its speedup
 };
 
-Field as_field(double value) { return value; }
-Field as_field(const std::optional<double>& value) { return field(value); }
-
-// A part of the realisation, nothing without one.
-template <typename T>
-std::function<Field(const Row&)> of_realisation(T Realisation::*part) {
-  return [part](const Row& row) {
-    return row.realisation ? as_field((*row.realisation).*part) : Field();
-  };
-}
-
 Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const Shown& shown) {
   const auto what = row_columns<Row>(set, &letters);
   Columns<Row> columns = {what.network, what.dataset, what.schedule,
                           what.method,  what.setting, what.tuned_rate};
-  append(columns,
-         {{.name = "n", .header = "n", .value = [](const Row& row) { return row.accuracy.n; }}});
+  append(columns, {{"n", "n", via(&Row::accuracy, &Summary::n)}});
   append(columns, summary_columns<Row>("accuracy_pct", "accuracy %", &Row::accuracy));
-  append(columns, {{.name = "accuracy_pct_sd",
-                    .value = [](const Row& row) { return field(row.accuracy.sd); }}});
+  append(columns, {{.name = "accuracy_pct_sd", .value = via(&Row::accuracy, &Summary::sd)}});
   append(columns, summary_columns<Row>("best_accuracy_pct", "best %", &Row::best));
-  append(columns,
-         {{.name = "loss_pp",
-           .header = "loss vs dense, pp",
-           .value = [](const Row& row) { return mean_field(row.loss); },
-           .text = loss_text},
-          {.name = "loss_pp_half", .value = [](const Row& row) { return field(row.loss.half); }},
-          {.name = "loss_pairs", .value = [](const Row& row) { return row.loss.n; }},
-          {.name = "loss_p", .value = [](const Row& row) { return field(row.loss.p); }},
-          {.name = "loss_p_holm", .value = maybe(&Row::loss_p_holm)}});
+  append(columns, {{"loss_pp", "loss vs dense, pp", via(&Row::loss), loss_text},
+                   {.name = "loss_pp_half", .value = via(&Row::loss, &Summary::half)},
+                   {.name = "loss_pairs", .value = via(&Row::loss, &Summary::n)},
+                   {.name = "loss_p", .value = via(&Row::loss, &PairedDifference::p)},
+                   {.name = "loss_p_holm", .value = via(&Row::loss_p_holm)}});
   append(columns, speedup_columns<Row>(set));
-  append(columns,
-         {{.name = "speedup_block_pairs", .value = &Row::block_pairs},
-          {.name = "speedup_runs", .value = [](const Row& row) { return row.speedup.n; }},
-          {.header = "ceiling",
-           .text = [](const Row& row) { return row.ceiling ? fixed(*row.ceiling, 2) + "×" : "–"; },
-           .shown = shown.bounded},
-          {.header = "*estimated*",
-           .text =
-               [](const Row& row) {
-                 return row.estimate ? "*" + fixed(*row.estimate, 2) + "×*" : "–";
-               },
-           .shown = shown.bounded,
-           .starred = true},
-          {.header = "realised",
-           .text = [](const Row& row) { return realisation_text(row.realisation); },
-           .shown = shown.realised}});
+  const auto times = [](const std::optional<double>& speedup, const char* star) {
+    return speedup ? fmt::format("{}{}×{}", star, fixed(*speedup, 2), star) : "–";
+  };
+  append(columns, {{.name = "speedup_block_pairs", .value = &Row::block_pairs},
+                   {.name = "speedup_runs", .value = via(&Row::speedup, &Ratio::n)},
+                   {.header = "ceiling",
+                    .text = [=](const Row& row) { return times(row.ceiling, ""); },
+                    .shown = shown.bounded},
+                   {.header = "*estimated*",
+                    .text = [=](const Row& row) { return times(row.estimate, "*"); },
+                    .shown = shown.bounded,
+                    .starred = true},
+                   {.header = "realised",
+                    .text = [](const Row& row) { return realisation_text(row.realisation); },
+                    .shown = shown.realised}});
   append(columns, ratio_columns<Row>("speedup_not_isolated", "speedup (not isolated)",
                                      &Row::speedup_shared));
-  const auto if_target = [](auto value) {
-    return [=](const Row& row) { return row.target ? Field(value(row)) : Field(); };
+  const auto if_target = [](auto... of) {
+    return [=](const Row& row) { return row.target ? via(of...)(row) : Field(); };
   };
-  append(
-      columns,
-      {{.name = "target", .value = maybe(&Row::target)},
-       {.name = "time_to_target_s",
-        .header = "time to target",
-        .value = [](const Row& row) { return mean_field(row.time_to_target); },
-        .text = target_text},
-       {.name = "target_reached",
-        .value = if_target([](const Row& row) { return row.time_to_target.n; })},
-       {.name = "target_runs", .value = if_target([](const Row& row) { return row.target_runs; })},
-       {.name = "target_budget_s", .value = if_target([](const Row& row) {
-                                     return row.target_runs > 0 ? Field(row.target_budget)
-                                                                : Field();
-                                   })},
-       {.name = "images_per_s",
-        .header = "images/s",
-        .value = maybe(&Row::images_per_s),
-        .text =
-            [](const Row& row) { return row.images_per_s ? fixed(*row.images_per_s, 1) : "–"; }},
-       {.name = "images_per_s_isolated",
-        .value =
-            [](const Row& row) {
-              return row.images_per_s ? Field(int64_t{!row.notes[kShared]}) : Field();
-            }},
-       {.name = "planned", .value = &Row::planned},
-       {.name = "finished", .header = "runs", .value = &Row::finished, .text = runs_text},
-       {.name = "diverged", .value = &Row::diverged},
-       {.name = "failed", .value = &Row::failed},
-       {.name = "missing", .value = &Row::missing},
-       {.name = "notes", .value = [&letters](const Row& row) { return letters.names(row.notes); }},
-       {.name = "speedup_ceiling", .value = maybe(&Row::ceiling)},
-       {.name = "speedup_estimated", .value = maybe(&Row::estimate)},
-       {.name = "compute_reduction_pct",
-        .value = [](const Row& row) { return mean_field(row.compute_reduction); }},
-       {.name = "realisation", .value = of_realisation(&Realisation::value)},
-       {.name = "realisation_lo", .value = of_realisation(&Realisation::lo)},
-       {.name = "realisation_hi", .value = of_realisation(&Realisation::hi)}});
+  const auto budget = [](const Row& row) {
+    return row.target && row.target_runs > 0 ? Field(row.target_budget) : Field();
+  };
+  const auto images = [](const Row& row) {
+    return row.images_per_s ? fixed(*row.images_per_s, 1) : "–";
+  };
+  const auto isolated = [](const Row& row) {
+    return row.images_per_s ? Field(int64_t{!row.notes[kShared]}) : Field();
+  };
+  append(columns,
+         {{.name = "target", .value = via(&Row::target)},
+          {"time_to_target_s", "time to target", via(&Row::time_to_target), target_text},
+          {.name = "target_reached", .value = if_target(&Row::time_to_target, &Summary::n)},
+          {.name = "target_runs", .value = if_target(&Row::target_runs)},
+          {.name = "target_budget_s", .value = budget},
+          {"images_per_s", "images/s", via(&Row::images_per_s), images},
+          {.name = "images_per_s_isolated", .value = isolated},
+          {.name = "planned", .value = &Row::planned},
+          {"finished", "runs", &Row::finished, runs_text},
+          {.name = "diverged", .value = &Row::diverged},
+          {.name = "failed", .value = &Row::failed},
+          {.name = "missing", .value = &Row::missing},
+          notes_column<Row>(letters),
+          {.name = "speedup_ceiling", .value = via(&Row::ceiling)},
+          {.name = "speedup_estimated", .value = via(&Row::estimate)},
+          {.name = "compute_reduction_pct", .value = via(&Row::compute_reduction)}});
+  append(columns, realisation_columns<Row>());
   return columns;
 }
 
@@ -140,23 +112,19 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
 Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const auto& rows = set.rows();
-  std::vector<const Row*> all;
   std::set<double> targets;
   Shown shown;
   for (const auto& row : rows) {
-    all.push_back(&row);
     if (row.target) targets.insert(*row.target);
     shown.bounded |= row.ceiling.has_value();
     shown.realised |= row.realisation.has_value();
   }
   // Without a target no seconds stand here.
-  const NoteLetters letters(notes_of(all), 'a',
-                            targets.empty() ? std::set<Note>{kTimesElsewhere} : std::set<Note>());
-  Table table;
-  table.name = "table";
-  table.title =
-      options.experiment.starts_with("@") ? options.experiment.substr(1) : options.experiment;
-  fill(table, main_columns(set, letters, shown), rows);
+  const auto letters =
+      letters_of(rows, targets.empty() ? std::set<Note>{kTimesElsewhere} : std::set<Note>());
+  Table table = table_of(
+      options.experiment.starts_with("@") ? options.experiment.substr(1) : options.experiment,
+      main_columns(set, letters, shown), rows);
   table.notes = letters.lines();
   for (const double target : targets) {
     table.notes.push_back(

@@ -24,7 +24,7 @@ struct PairLine {
   std::optional<double> p_holm;
 };
 
-PairLine pair_line(const RowSet& set, const Row& row, const Row& exact) {
+PairLine pair_line(const Row& row, const Row& exact) {
   PairLine line{.row = &row, .exact = &exact, .notes = row.notes};
   // What the row's own notes say of its own exact training is not said of this one.
   line.notes[kUnpaired] = line.notes[kMixedBuilds] = line.notes[kPairsOfMachines] = false;
@@ -32,21 +32,21 @@ PairLine pair_line(const RowSet& set, const Row& row, const Row& exact) {
     line.notes[note] |= exact.notes[note];
   }
   std::vector<double> ahead;
-  for (const double loss : set.losses(row, exact, /*best=*/false)) {
+  for (const double loss : losses(row, exact)) {
     ahead.push_back(-loss);
     line.seeds_ahead += loss < 0 ? 1 : 0;
   }
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const Cell* other = partner(&exact, *cell, Machine::kAny);
-    if (other == nullptr || !set.final_accuracy(*cell) || !set.final_accuracy(*other)) continue;
+    if (other == nullptr || !cell->final_accuracy() || !other->final_accuracy()) continue;
     line.notes[kPairsOfMachines] |= run->host_id != other->run()->host_id;
     line.notes[kMixedBuilds] |= !same_build(*run, *other->run());
   }
   line.ahead = paired_difference(ahead);
   line.notes[kUnpaired] = line.ahead.n < row.accuracy.n;
   line.notes[kFew] = line.ahead.n < kFewSeeds;
-  line.epochs = trained_epochs(set, row).most;
-  line.exact_epochs = trained_epochs(set, exact).most;
+  line.epochs = trained_epochs(row).most;
+  line.exact_epochs = trained_epochs(exact).most;
   return line;
 }
 
@@ -56,7 +56,7 @@ std::vector<PairLine> pair_lines(const RowSet& set) {
     if (is_dense(*row.first)) continue;
     for (const auto& exact : set.rows()) {
       if (!is_dense(*exact.first) || !same_but_recipe(*row.first, *exact.first)) continue;
-      auto line = pair_line(set, row, exact);
+      auto line = pair_line(row, exact);
       if (line.ahead.n > 0) lines.push_back(line);
     }
   }
@@ -70,46 +70,30 @@ std::vector<PairLine> pair_lines(const RowSet& set) {
 std::string p_text(const std::optional<double>& p) { return p ? fmt::format("{:.2g}", *p) : "–"; }
 
 Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
-  const auto what = row_columns<PairLine>(set);
-  Columns<PairLine> columns = what.all();
-  columns.back().text = [&letters](const PairLine& line) {
-    return line.row->first->method_label + letters.marks(line.notes);
+  using Line = PairLine;
+  Columns<Line> columns = row_columns<Line>(set, &letters).all();
+  const auto epochs = [](const char* name, const char* header, double Line::*of) {
+    return Column<Line>{name, header, of, [of](const Line& line) { return fixed(line.*of, 2); }};
   };
-  append(columns, {{.name = "epochs",
-                    .header = "epochs",
-                    .value = &PairLine::epochs,
-                    .text = [](const PairLine& line) { return fixed(line.epochs, 2); }},
-                   {.name = "exact",
-                    .header = "against",
-                    .value = [](const PairLine& line) { return line.exact->first->method_label; }},
+  append(columns, {epochs("epochs", "epochs", &Line::epochs),
+                   {"exact", "against", via(&Line::exact, &Row::first, &Cell::method_label)},
                    {.name = "exact_setting",
                     .header = "its setting",
-                    .value = [&set](const PairLine& line) { return set.setting(*line.exact); },
+                    .value = [&set](const Line& line) { return set.setting(*line.exact); },
                     .shown = set.settings_differ()},
                    {.name = "exact_tuned_rate",
                     .header = "its tuned rate",
-                    .value = [](const PairLine& line) { return RowSet::tuned_rate(*line.exact); },
+                    .value = via(&Line::exact, RowSet::tuned_rate),
                     .shown = set.tuned_rates_differ()},
-                   {.name = "exact_epochs",
-                    .header = "its epochs",
-                    .value = &PairLine::exact_epochs,
-                    .text = [](const PairLine& line) { return fixed(line.exact_epochs, 2); }},
-                   {.name = "n", .header = "seeds", .value = [](const PairLine& line) {
-                      return line.ahead.n;
-                    }}});
-  append(columns, summary_columns<PairLine>("ahead_pp", "ahead, pp", &PairLine::ahead));
-  append(columns,
-         {{.name = "seeds_ahead", .header = "seeds ahead", .value = &PairLine::seeds_ahead},
-          {.name = "p",
-           .header = "p",
-           .value = [](const PairLine& line) { return field(line.ahead.p); },
-           .text = [](const PairLine& line) { return p_text(line.ahead.p); }},
-          {.name = "p_holm",
-           .header = "p, Holm",
-           .value = maybe(&PairLine::p_holm),
-           .text = [](const PairLine& line) { return p_text(line.p_holm); }},
-          {.name = "notes",
-           .value = [&letters](const PairLine& line) { return letters.names(line.notes); }}});
+                   epochs("exact_epochs", "its epochs", &Line::exact_epochs),
+                   {"n", "seeds", via(&Line::ahead, &PairedDifference::n)}});
+  append(columns, summary_columns<Line>("ahead_pp", "ahead, pp", &Line::ahead));
+  append(columns, {{.name = "seeds_ahead", .header = "seeds ahead", .value = &Line::seeds_ahead},
+                   {"p", "p", via(&Line::ahead, &PairedDifference::p),
+                    [](const Line& line) { return p_text(line.ahead.p); }},
+                   {"p_holm", "p, Holm", via(&Line::p_holm),
+                    [](const Line& line) { return p_text(line.p_holm); }},
+                   notes_column<Line>(letters)});
   return columns;
 }
 
@@ -122,17 +106,11 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
 Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const auto lines = pair_lines(set);
-  Table table;
-  table.name = "pairs";
-  table.title = options.experiment;
-  std::vector<Notes> noted;
-  for (const auto& line : lines) noted.push_back(line.notes);
   // Of accuracies alone.
-  const NoteLetters letters(
-      noted, 'a',
-      {kShared, kTainted, kOtherNetwork, kFewProcesses, kAboveCeiling, kStockBuild, kEarlierRules,
-       kTimedByBuilds, kTimesElsewhere, kShortSeconds});
-  fill(table, pair_columns(set, letters), lines);
+  const auto letters = letters_of(
+      lines, {kShared, kTainted, kOtherNetwork, kFewProcesses, kAboveCeiling, kStockBuild,
+              kEarlierRules, kTimedByBuilds, kTimesElsewhere, kShortSeconds});
+  Table table = table_of(options.experiment, pair_columns(set, letters), lines);
   if (lines.empty()) return table;
   table.notes = letters.lines();
   table.notes.emplace_back(

@@ -8,8 +8,7 @@
 #include "results/papers/kernels.h"
 #include "results/papers/table.h"
 #include "results/records/items.h"
-#include "results/reports/curves.h"
-#include "results/reports/pareto.h"
+#include "results/reports/report.h"
 #include "results/reports/schedule_picture.h"
 
 namespace approx {
@@ -41,13 +40,6 @@ Drawing study_drawing(const StudyItem& study, const Table& table) {
   const auto script = scripts.find(study.name);
   if (script == scripts.end() || table.rows.size() <= 1) return {};
   return {script->second, table};
-}
-
-// What the store has of the item's runs, whichever experiments asked for them.
-RowSet item_rows(const Snapshot& snapshot, const Experiment& item, const ReportOptions& options) {
-  Contents contents = read_item_contents(snapshot, item, options.catalogue);
-  std::erase_if(contents.cells, [](const Cell& cell) { return !cell.planned; });
-  return {std::move(contents), options.include_tainted};
 }
 
 // All schedules of a picture, one behind the other.
@@ -92,12 +84,14 @@ Drawing trainings_drawing(const Snapshot& snapshot, const PaperItem& item,
   const auto& kind = item.layout.paper.kind;
   if (kind == "heat") return {"heat", heat_table(item.table)};
   if (kind == "bars") return {"bars", bars_table(item)};
-  const RowSet rows = item_rows(snapshot, item.shown, options);
-  if (kind == "curves") return {"curves", curves_table(rows)};
-  auto front = pareto_table(rows);
+  const std::string report = kind == "curves" ? "curves" : "pareto";
+  Table table = Registry<Report>::instance().find(report).make(
+      snapshot, {.include_tainted = options.include_tainted,
+                 .catalogue = options.catalogue,
+                 .item = &item.shown});
   // Of what was not timed, the numbers themselves.
-  if (front.rows.size() < 2) return {"bars", bars_table(item)};
-  return {"pareto", std::move(front)};
+  if (report == "pareto" && table.rows.size() < 2) return {"bars", bars_table(item)};
+  return {report, std::move(table)};
 }
 
 }  // namespace

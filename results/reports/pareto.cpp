@@ -1,4 +1,5 @@
-#include "results/reports/pareto.h"
+// Speedup against loss.
+#include "results/stats/pareto.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +10,6 @@
 #include "results/reports/report.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/target_rows.h"
-#include "results/stats/pareto.h"
 
 namespace approx {
 namespace {
@@ -52,15 +52,15 @@ ParetoPoint point_of(const Row& row) {
 // The machines that timed a row, and their name for people.
 using Machines = std::set<int64_t>;
 
-Machines machines_of(const RowSet& set, const Row& row) {
+Machines machines_of(const Row& row) {
   Machines machines;
-  for (const Run* run : set.timings(row)) machines.insert(run->host_id);
+  for (const auto& [cell, run] : row.timings) machines.insert(run->host_id);
   return machines;
 }
 
-std::string name_of(const RowSet& set, const Row& row) {
+std::string name_of(const Row& row) {
   std::set<std::string> names;
-  for (const Run* run : set.timings(row)) names.insert(run->cpu);
+  for (const auto& [cell, run] : row.timings) names.insert(run->cpu);
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
@@ -100,7 +100,7 @@ std::vector<FrontLine> front_lines(const RowSet& set) {
     if (rows.size() == 1 && order.size() > 1 && is_baseline(*rows[0])) continue;
     std::vector<Machines> machines;
     for (const auto* row : rows) {
-      const auto timed_on = machines_of(set, *row);
+      const auto timed_on = machines_of(*row);
       if (is_baseline(*row)) continue;
       if (std::ranges::find(machines, timed_on) == machines.end()) machines.push_back(timed_on);
     }
@@ -113,9 +113,9 @@ std::vector<FrontLine> front_lines(const RowSet& set) {
       std::vector<const Row*> here;
       std::string name;
       for (const auto* row : rows) {
-        if (!is_baseline(*row) && machines_of(set, *row) != timed_on) continue;
+        if (!is_baseline(*row) && machines_of(*row) != timed_on) continue;
         here.push_back(row);
-        if (!is_baseline(*row)) name = name_of(set, *row);
+        if (!is_baseline(*row)) name = name_of(*row);
       }
       while (!names.insert(name).second) name += ", another";
       add(front(here, name));
@@ -128,14 +128,10 @@ std::vector<FrontLine> front_lines(const RowSet& set) {
 Columns<FrontLine> estimate_columns(const std::string& name, const std::string& header,
                                     Estimate ParetoPoint::*of,
                                     std::string (*text)(const FrontLine&)) {
-  return {{.name = name,
-           .header = header,
-           .value = [=](const FrontLine& line) { return (line.point.*of).mid; },
-           .text = text},
-          {.name = name + "_lo",
-           .value = [=](const FrontLine& line) { return field((line.point.*of).lo); }},
-          {.name = name + "_hi",
-           .value = [=](const FrontLine& line) { return field((line.point.*of).hi); }}};
+  const auto part = [of](auto end) { return via(&FrontLine::point, of, end); };
+  return {{name, header, part(&Estimate::mid), text},
+          {.name = name + "_lo", .value = part(&Estimate::lo)},
+          {.name = name + "_hi", .value = part(&Estimate::hi)}};
 }
 
 std::string front_speedup_text(const FrontLine& line) {
@@ -162,20 +158,19 @@ std::string halves(const RowSet& set, const char* what, bool (*is_half)(const Ro
                      more == 0 ? "" : fmt::format("; and {} more", more));
 }
 
-}  // namespace
-
-Table pareto_table(const RowSet& set) {
+// Speedup against loss: one row for each row of the store that has both, and whether it is on the
+// front of its network, data set and settings (results/stats/pareto.h).
+Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
+  const RowSet set(snapshot, options);
   const auto lines = front_lines(set);
   const bool several =
       std::ranges::any_of(lines, [](const FrontLine& line) { return !line.timed_on.empty(); });
-  std::vector<const Row*> rows;
-  for (const auto& line : lines) rows.push_back(line.row);
   // Neither throughput nor seconds stand here.
-  const NoteLetters letters(notes_of(rows), 'a', {kShared, kTimesElsewhere, kShortSeconds});
+  const auto letters = letters_of(lines, {kShared, kTimesElsewhere, kShortSeconds});
   auto columns = row_columns<FrontLine>(set, &letters).all();
   append(columns, {{.name = "timed_on",
                     .header = "timed on",
-                    .value = [](const FrontLine& line) { return line.timed_on; },
+                    .value = &FrontLine::timed_on,
                     .shown = several}});
   append(columns, estimate_columns("speedup", "speedup vs exact", &ParetoPoint::speedup,
                                    front_speedup_text));
@@ -183,12 +178,8 @@ Table pareto_table(const RowSet& set) {
   append(columns, estimate_columns("loss_pp", "loss, pp", &ParetoPoint::loss, front_loss_text));
   append(columns, {{.name = "n", .header = "n", .value = &FrontLine::n},
                    {.name = "front", .header = "on the front", .value = &FrontLine::front},
-                   {.name = "notes", .value = [&letters](const FrontLine& line) {
-                      return letters.names(line.row->notes);
-                    }}});
-  Table table;
-  table.name = "pareto";
-  fill(table, columns, lines);
+                   notes_column<FrontLine>(letters)});
+  Table table = table_of(options.experiment, columns, lines);
   table.notes = letters.lines();
   table.notes.emplace_back(
       "dense stands at speedup 1 and loss 0; front: by the means, perhaps where the intervals "
@@ -215,16 +206,11 @@ Table pareto_table(const RowSet& set) {
   return table;
 }
 
-Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
-  Table table = pareto_table(RowSet(snapshot, options));
-  table.title = options.experiment;
-  return table;
-}
-
 REGISTER_REPORT("pareto", report_pareto)
     .at(3)
     .about("Speedup against loss, and what is on the front")
     .made_of("accuracy and timing runs of methods and of dense")
     .drawn_by("pareto");
 
+}  // namespace
 }  // namespace approx

@@ -95,26 +95,18 @@ Profiled profiled(std::vector<TargetRow> rows) {
   return all;
 }
 
-// An end of a step's band.
-auto band_end(double Interval::*end) {
-  return [end](const ProfileLine& line) {
-    return line.step.band ? Field((*line.step.band).*end) : Field();
-  };
-}
-
-const Columns<ProfileLine>& profile_columns() {
-  static const Columns<ProfileLine> columns = {
-      {.name = "method", .value = &ProfileLine::label},
-      {.name = "tau", .value = [](const ProfileLine& line) { return line.step.tau; }},
-      {.name = "share", .value = [](const ProfileLine& line) { return line.step.rho; }},
-      {.name = "lo", .value = band_end(&Interval::lo)},
-      {.name = "hi", .value = band_end(&Interval::hi)},
-      {.name = "score", .value = &ProfileLine::score},
-      {.name = "workloads", .value = &ProfileLine::workloads},
-      {.name = "geometric_mean",
-       .value = [](const ProfileLine& line) { return field(line.mean.ratio); }},
-      {.name = "unreached", .value = [](const ProfileLine& line) { return line.mean.unreached; }}};
-  return columns;
+Columns<ProfileLine> profile_columns() {
+  using Line = ProfileLine;
+  const auto step = [](auto... of) { return via(&Line::step, of...); };
+  return {{.name = "method", .value = &Line::label},
+          {.name = "tau", .value = step(&ProfileStep::tau)},
+          {.name = "share", .value = step(&ProfileStep::rho)},
+          {.name = "lo", .value = step(&ProfileStep::band, &Interval::lo)},
+          {.name = "hi", .value = step(&ProfileStep::band, &Interval::hi)},
+          {.name = "score", .value = &Line::score},
+          {.name = "workloads", .value = &Line::workloads},
+          {.name = "geometric_mean", .value = via(&Line::mean, &RatioMean::ratio)},
+          {.name = "unreached", .value = via(&Line::mean, &RatioMean::unreached)}};
 }
 
 // Performance profiles over all networks, data sets and settings as workloads
@@ -123,10 +115,7 @@ const Columns<ProfileLine>& profile_columns() {
 Table report_profile(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const Profiled all = profiled(target_rows(set, options));
-  Table table;
-  table.name = "profile";
-  table.title = options.experiment;
-  table.notes = all.notes;
+  std::vector<std::string> notes = all.notes;
   std::vector<ProfileLine> lines;
   if (!all.times.empty()) {
     const auto profiles = performance_profiles(all.times);
@@ -136,7 +125,7 @@ Table report_profile(const Snapshot& snapshot, const ReportOptions& options) {
         workloads < kWorkloadsForABand
             ? fmt::format("no bands, which take {} workloads", kWorkloadsForABand)
             : "bands: resampled workloads";
-    table.notes.push_back(fmt::format(
+    notes.push_back(fmt::format(
         "{} {}; by the median time to target, infinite where fewer than half of the runs reached "
         "it; {}; score: mean of the profile over tau from 1 to 4",
         workloads, workloads == 1 ? "workload" : "workloads", bands));
@@ -146,14 +135,15 @@ Table report_profile(const Snapshot& snapshot, const ReportOptions& options) {
                          static_cast<int64_t>(all.workloads.size()), means[i]});
       }
       if (means[i].ratio && means[i].unreached > 0) {
-        table.notes.push_back(
+        notes.push_back(
             fmt::format("{}: geometric mean ≥ {:.2f}, with {} of {} workloads unreached",
                         all.labels[i], *means[i].ratio, means[i].unreached, means[i].workloads));
       }
     }
-    table.notes.emplace_back(kNotIsolated);
+    notes.emplace_back(kNotIsolated);
   }
-  fill(table, profile_columns(), lines);
+  Table table = table_of(options.experiment, profile_columns(), lines);
+  table.notes = std::move(notes);
   return table;
 }
 

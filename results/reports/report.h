@@ -40,10 +40,15 @@ struct Report {
 // All reports in the order of their places.
 std::vector<const Report*> reports();
 
+// The table gets the name of its report where it has none of its own.
 template <typename Make>
-Report& register_report(std::string name, Make make) {
-  auto& report = Registry<Report>::instance().add(std::move(name));
-  report.make = make;
+Report& register_report(const std::string& name, Make make) {
+  auto& report = Registry<Report>::instance().add(name);
+  report.make = [name, make](const Snapshot& snapshot, const ReportOptions& options) {
+    Table table = make(snapshot, options);
+    if (table.name.empty()) table.name = name;
+    return table;
+  };
   return report;
 }
 

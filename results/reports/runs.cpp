@@ -122,10 +122,7 @@ Table report_runs(const Snapshot& snapshot, const ReportOptions& options) {
                        .text = [at, &each](const Fields& fields) { return each.text(fields[at]); },
                        .shown = !each.setting || differ});
   }
-  Table table;
-  table.name = "runs";
-  fill(table, columns, lines);
-  return table;
+  return table_of("", columns, lines);
 }
 
 REGISTER_REPORT("runs", report_runs)

@@ -158,9 +158,8 @@ Table status_table(const std::vector<SweepStatus>& sweeps) {
        .header = "left, about",
        .value = [](const Line& line) { return line.left ? Field(line.left->count()) : Field(); },
        .text = [](const Line& line) { return line.left ? time_text(*line.left) : "–"; }}};
-  Table table;
+  Table table = table_of("", columns, sweeps);
   table.name = "sweeps";
-  fill(table, columns, sweeps);
   for (const auto& sweep : sweeps) {
     for (const auto& run : sweep.running) table.notes.push_back(line_of(run));
     for (size_t i = 0; i < std::min(sweep.failed.size(), kMostFailures); ++i) {

@@ -21,26 +21,21 @@ struct TrafficLine {
 };
 
 // Those of a row that counted what they sent: its trainings, or without any its timing runs.
-std::vector<const Run*> counted_runs(const Row& row, const Measurements& measured) {
-  std::vector<const Run*> runs;
+CellRuns counted_runs(const Row& row) {
+  CellRuns runs;
   for (const Purpose purpose : {Purpose::kAccuracy, Purpose::kTiming}) {
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      if (!cell->is(purpose) || run == nullptr || !run->result()) continue;
-      if (measured.traffic.contains(run->run_id)) runs.push_back(run);
-    }
-    if (!runs.empty()) break;
+    if (runs.empty()) runs = runs_of(row, purpose, /*diverged=*/true);
+    std::erase_if(runs, [](const CellRun& of) { return of.run->measured->traffic.empty(); });
   }
   return runs;
 }
 
 // The lines of a row, by their modules' positions.
-std::vector<TrafficLine> lines_of(const Row& row, const Measurements& measured,
-                                  const Catalogue* catalogue) {
+std::vector<TrafficLine> lines_of(const Row& row, const Catalogue* catalogue) {
   std::map<std::string, TrafficLine> sums;
   std::set<std::string> layers;
-  for (const Run* run : counted_runs(row, measured)) {
-    for (const auto& count : measured.traffic.at(run->run_id)) {
+  for (const auto& [cell, run] : counted_runs(row)) {
+    for (const auto& count : run->measured->traffic) {
       if (!count.layer.empty()) layers.insert(count.layer);
       TrafficLine& sum = sums[count.layer];
       sum.calls += static_cast<double>(count.calls);
@@ -107,11 +102,7 @@ Columns<TrafficLine> traffic_columns(const RowSet& set) {
 
 // How much less than in exact training all modules together sent.
 std::string whole_note(const Row& row, const RowSet& set) {
-  std::vector<double> reductions;
-  for (const Run* run : counted_runs(row, set.measured())) {
-    const auto value = communication_reduction(set.measured(), *run);
-    if (value) reductions.push_back(*value);
-  }
+  const auto reductions = values_of(counted_runs(row), &RunMeasurements::communication_reduction);
   const std::string setting = set.setting(row);
   return fmt::format("{} on {}{}: {}: % fewer bytes than exact training in all: {}",
                      row.first->network_label, row.first->config.dataset,
@@ -125,16 +116,15 @@ std::string whole_note(const Row& row, const RowSet& set) {
 Table report_traffic(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options, RowSet::Depth::kGrouped);
   std::vector<TrafficLine> lines;
-  Table table;
-  table.name = "traffic";
-  table.title = options.experiment;
+  std::vector<std::string> notes;
   for (const auto& row : set.rows()) {
-    auto of_row = lines_of(row, set.measured(), options.catalogue);
+    auto of_row = lines_of(row, options.catalogue);
     if (of_row.empty()) continue;
     for (auto& line : of_row) lines.push_back(std::move(line));
-    if (!is_dense(*row.first)) table.notes.push_back(whole_note(row, set));
+    if (!is_dense(*row.first)) notes.push_back(whole_note(row, set));
   }
-  fill(table, traffic_columns(set), lines);
+  Table table = table_of(options.experiment, traffic_columns(set), lines);
+  table.notes = std::move(notes);
   if (lines.empty()) return table;
   table.notes.emplace_back(
       "bytes that one rank sends in a step, over all training steps, the mean over the ranks");

@@ -69,75 +69,50 @@ struct StepLetters {
 
 Columns<TargetRow> target_columns(const RowSet& set, const StepLetters& steps,
                                   const NoteLetters& letters, bool has_joules) {
-  const auto of_time = [](auto member) {
-    return [=](const TargetRow& line) { return field(line.time.*member); };
+  using Line = TargetRow;
+  const auto time = [](auto... of) { return via(&Line::time, of...); };
+  const auto share = [&](auto end) { return time(&TargetTime::fraction_interval, end); };
+  // Seconds that may not be known.
+  const auto seconds = [&](const char* name, const char* header, auto of) {
+    return Column<Line>{name, header, time(of),
+                        [of](const Line& line) { return seconds_text(line.time.*of); }};
   };
-  auto columns = row_columns<TargetRow>(set, &letters).all();
-  append(
-      columns,
-      {{.name = "target_pct",
-        .header = "target",
-        .value = [](const TargetRow& line) { return shown_percent(line.target); },
-        .text = target_text_of},
-       {.name = "target_origin", .value = [](const TargetRow& line) { return line.target.origin; }},
-       {.name = "runs", .value = [](const TargetRow& line) { return line.time.n; }},
-       {.name = "reached",
-        .header = "reached",
-        .value = [](const TargetRow& line) { return line.time.reached; },
-        .text = reached_text},
-       {.name = "cut_off", .value = [](const TargetRow& line) { return line.efforts.cut_off; }},
-       {.name = "stopped_at_target",
-        .value = [](const TargetRow& line) { return line.efforts.stopped; }},
-       {.name = "fraction", .value = of_time(&TargetTime::fraction)},
-       {.name = "fraction_lo",
-        .value = [](const TargetRow& line) { return line.time.fraction_interval.lo; }},
-       {.name = "fraction_hi",
-        .value = [](const TargetRow& line) { return line.time.fraction_interval.hi; }},
-       {.name = "median_s",
-        .header = "median",
-        .value = of_time(&TargetTime::median),
-        .text = [](const TargetRow& line) { return seconds_text(line.time.median); }},
-       {.name = "restricted_mean_s",
-        .header = "restricted mean",
-        .value = of_time(&TargetTime::restricted_mean),
-        .text = restricted_mean_text},
-       {.name = "restricted_mean_se", .value = of_time(&TargetTime::restricted_error)},
-       {.name = "budget_s",
-        .value =
-            [](const TargetRow& line) {
-              return line.machines == 1 ? Field(line.budget) : Field();
-            }},
-       {.name = "restart_s",
-        .header = "with restarts",
-        .value = of_time(&TargetTime::expected_with_restarts),
-        .text = [](const TargetRow& line) {
-          return seconds_text(line.time.expected_with_restarts);
-        }}});
-  append(columns, ratio_columns<TargetRow>("steps_ratio", "steps ratio", &TargetRow::steps));
-  auto step_time =
-      ratio_columns<TargetRow>("step_time_ratio", "× step-time ratio", &TargetRow::step_time);
-  step_time.front().text = [steps](const TargetRow& line) { return steps.step_time_text(line); };
+  const auto budget = [](const Line& line) {
+    return line.machines == 1 ? Field(line.budget) : Field();
+  };
+  auto restricted = seconds("restricted_mean_s", "restricted mean", &TargetTime::restricted_mean);
+  restricted.text = restricted_mean_text;
+  auto columns = row_columns<Line>(set, &letters).all();
+  append(columns, {{"target_pct", "target", via(&Line::target, shown_percent), target_text_of},
+                   {.name = "target_origin", .value = via(&Line::target, &TargetChoice::origin)},
+                   {.name = "runs", .value = time(&TargetTime::n)},
+                   {"reached", "reached", time(&TargetTime::reached), reached_text},
+                   {.name = "cut_off", .value = via(&Line::efforts, &Efforts::cut_off)},
+                   {.name = "stopped_at_target", .value = via(&Line::efforts, &Efforts::stopped)},
+                   {.name = "fraction", .value = time(&TargetTime::fraction)},
+                   {.name = "fraction_lo", .value = share(&Interval::lo)},
+                   {.name = "fraction_hi", .value = share(&Interval::hi)},
+                   seconds("median_s", "median", &TargetTime::median),
+                   restricted,
+                   {.name = "restricted_mean_se", .value = time(&TargetTime::restricted_error)},
+                   {.name = "budget_s", .value = budget},
+                   seconds("restart_s", "with restarts", &TargetTime::expected_with_restarts)});
+  append(columns, ratio_columns<Line>("steps_ratio", "steps ratio", &Line::steps));
+  auto step_time = ratio_columns<Line>("step_time_ratio", "× step-time ratio", &Line::step_time);
+  step_time.front().text = [steps](const Line& line) { return steps.step_time_text(line); };
   append(columns, step_time);
   append(columns, {{.name = "step_time_source", .value = step_times_name}});
-  auto speedup = ratio_columns<TargetRow>("speedup", "= speedup", &TargetRow::speedup);
+  auto speedup = ratio_columns<Line>("speedup", "= speedup", &Line::speedup);
   speedup.front().text = speedup_text;
   append(columns, speedup);
-  append(columns, {{.name = "pairs", .value = &TargetRow::pairs},
-                   {.name = "pairs_arrived", .value = &TargetRow::arrived},
-                   {.name = "same_evaluation",
-                    .value = [](const TargetRow& line) { return int64_t{line.same_evaluation}; }}});
-  append(
-      columns,
-      {{.name = "joules_to_target",
-        .header = "energy to target",
-        .value = [](const TargetRow& line) { return mean_field(summarize(line.efforts.joules)); },
-        .text = joules_text,
-        .shown = has_joules},
-       {.name = "joules_runs",
-        .value =
-            [](const TargetRow& line) { return static_cast<int64_t>(line.efforts.joules.size()); }},
-       {.name = "notes",
-        .value = [&letters](const TargetRow& line) { return letters.names(line.row->notes); }}});
+  const auto joules = [](const Line& line) { return as_field(summarize(line.efforts.joules)); };
+  append(columns, {{.name = "pairs", .value = &Line::pairs},
+                   {.name = "pairs_arrived", .value = &Line::arrived},
+                   {.name = "same_evaluation", .value = via(&Line::same_evaluation)},
+                   {"joules_to_target", "energy to target", joules, joules_text, has_joules},
+                   {.name = "joules_runs",
+                    .value = via(&Line::efforts, &Efforts::joules, &std::vector<double>::size)},
+                   notes_column<Line>(letters)});
   return columns;
 }
 
@@ -212,18 +187,14 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
 Table report_tta(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const Lines lines = target_rows(set, options);
-  std::vector<const Row*> rows;
-  for (const auto& line : lines) rows.push_back(line.row);
   const StepLetters steps(lines);
   // Neither throughput nor differences of accuracies stand here.
-  const NoteLetters letters(notes_of(rows), steps.next, {kShared, kUnpaired});
+  const auto letters = letters_of(lines, {kShared, kUnpaired}, steps.next);
   const bool has_joules = std::any_of(lines.begin(), lines.end(), [](const TargetRow& line) {
     return !line.efforts.joules.empty();
   });
-  Table table;
-  table.name = "tta";
-  table.title = options.experiment;
-  fill(table, target_columns(set, steps, letters, has_joules), lines);
+  Table table =
+      table_of(options.experiment, target_columns(set, steps, letters, has_joules), lines);
   table.notes = target_notes(lines, steps, letters, has_joules);
   if (const int64_t below = stopped_below(set, options.target); below > 0) {
     table.notes.push_back(

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/config/catalogue.h"
+#include "core/experiment/experiment.h"
 #include "results/rows/margin.h"
 
 namespace approx {
@@ -25,6 +26,8 @@ struct ReportOptions {
   // which of them read the images and have no data gradient, whose work older runs counted all the
   // same.
   const Catalogue* catalogue = nullptr;
+  // In place of an experiment the planned runs of an item, whatever experiment asked for them.
+  const Experiment* item = nullptr;
 };
 
 }  // namespace approx

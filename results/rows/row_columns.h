@@ -2,7 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "results/render/column.h"
 #include "results/rows/rows.h"
@@ -10,10 +13,39 @@
 namespace approx {
 
 // The row that a line of a report is about, which the line has as `row` or is.
-inline const Row& row_of(const Row& row) { return row; }
 template <typename Line>
 const Row& row_of(const Line& line) {
-  return *line.row;
+  if constexpr (std::is_same_v<Line, Row>) {
+    return line;
+  } else {
+    return *line.row;
+  }
+}
+
+// What a line must be read with: its own notes, or those of its row.
+template <typename Line>
+const Notes& notes_of(const Line& line) {
+  if constexpr (requires { line.notes; }) {
+    return line.notes;
+  } else {
+    return line.row->notes;
+  }
+}
+
+// The letters of the notes of all lines of a table. `without`: notes that say nothing there.
+template <typename Line>
+NoteLetters letters_of(const std::vector<Line>& lines, const std::set<Note>& without = {},
+                       char first = 'a') {
+  std::vector<Notes> notes;
+  for (const auto& line : lines) notes.push_back(notes_of(line));
+  return {notes, first, without};
+}
+
+// The notes as programs read them. `letters` must outlive the column.
+template <typename Line>
+Column<Line> notes_column(const NoteLetters& letters) {
+  return {.name = "notes",
+          .value = [&letters](const Line& line) { return letters.names(notes_of(line)); }};
 }
 
 // What tells the rows of a table apart.
@@ -29,12 +61,8 @@ template <typename Line>
 RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nullptr) {
   const auto cell = [](const Line& line) -> const Cell& { return *row_of(line).first; };
   return {
-      .network = {.name = "network",
-                  .header = "network",
-                  .value = [=](const Line& line) { return cell(line).network_label; }},
-      .dataset = {.name = "dataset",
-                  .header = "data set",
-                  .value = [=](const Line& line) { return cell(line).config.dataset; }},
+      .network = {"network", "network", via(cell, &Cell::network_label)},
+      .dataset = {"dataset", "data set", via(cell, &Cell::config, &RunConfig::dataset)},
       .setting = {.name = "setting",
                   .header = "setting",
                   .value = [&set](const Line& line) { return set.setting(row_of(line)); },
@@ -43,17 +71,12 @@ RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nul
                      .header = "tuned rate",
                      .value = [](const Line& line) { return RowSet::tuned_rate(row_of(line)); },
                      .shown = set.tuned_rates_differ()},
-      .schedule = {.name = "schedule",
-                   .header = "schedule",
-                   .value = [=](const Line& line) { return cell(line).schedule_label; }},
-      .method = {.name = "method",
-                 .header = "method",
-                 .value = [=](const Line& line) { return cell(line).method_label; },
-                 .text =
-                     [=](const Line& line) {
-                       return cell(line).method_label +
-                              (letters != nullptr ? letters->marks(row_of(line).notes) : "");
-                     }},
+      .schedule = {"schedule", "schedule", via(cell, &Cell::schedule_label)},
+      .method = {"method", "method", via(cell, &Cell::method_label),
+                 [=](const Line& line) {
+                   return cell(line).method_label +
+                          (letters != nullptr ? letters->marks(notes_of(line)) : "");
+                 }},
   };
 }
 
@@ -61,26 +84,19 @@ RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nul
 // one column, with two decimals. `of`: the summary of a line, a member or a function.
 template <typename Line, typename Of>
 Columns<Line> summary_columns(const std::string& name, const std::string& header, Of of) {
-  return {{.name = name,
-           .header = header,
-           .value = [=](const Line& line) { return mean_field(std::invoke(of, line)); },
-           .text = [=](const Line& line) { return with_interval(std::invoke(of, line), 2); }},
-          {.name = name + "_half",
-           .value = [=](const Line& line) { return field(std::invoke(of, line).half); }}};
+  return {{name, header, via(of),
+           [=](const Line& line) { return with_interval(std::invoke(of, line), 2); }},
+          {.name = name + "_half", .value = via(of, &Summary::half)}};
 }
 
 // A ratio and its interval: NAME, NAME_lo, NAME_hi; for people one column. `of`: the ratio of a
 // line, a member or a function.
 template <typename Line, typename Of>
 Columns<Line> ratio_columns(const std::string& name, const std::string& header, Of of) {
-  return {{.name = name,
-           .header = header,
-           .value = [=](const Line& line) { return ratio_field(std::invoke(of, line)); },
-           .text = [=](const Line& line) { return ratio_text(std::invoke(of, line)); }},
-          {.name = name + "_lo",
-           .value = [=](const Line& line) { return field(std::invoke(of, line).lo); }},
-          {.name = name + "_hi",
-           .value = [=](const Line& line) { return field(std::invoke(of, line).hi); }}};
+  return {
+      {name, header, via(of), [=](const Line& line) { return ratio_text(std::invoke(of, line)); }},
+      {.name = name + "_lo", .value = via(of, &Ratio::lo)},
+      {.name = name + "_hi", .value = via(of, &Ratio::hi)}};
 }
 
 // The speedup over the stock step, to people where some row has it; for programs also why a row has
@@ -90,8 +106,8 @@ Columns<Line> stock_columns(const RowSet& set) {
   auto columns = ratio_columns<Line>("speedup_vs_stock", "speedup vs stock",
                                      [](const Line& line) { return row_of(line).vs_stock; });
   columns.front().shown = set.has_stock();
-  append(columns, {{.name = "speedup_vs_stock_missing",
-                    .value = [](const Line& line) { return row_of(line).no_vs_stock; }}});
+  columns.push_back(
+      {.name = "speedup_vs_stock_missing", .value = via(row_of<Line>, &Row::no_vs_stock)});
   return columns;
 }
 
@@ -102,6 +118,16 @@ Columns<Line> speedup_columns(const RowSet& set) {
                                      [](const Line& line) { return row_of(line).speedup; });
   append(columns, stock_columns<Line>(set));
   return columns;
+}
+
+// How much of a saving of work became one of time: REALISATION, REALISATION_lo, REALISATION_hi, for
+// programs.
+template <typename Line>
+Columns<Line> realisation_columns() {
+  const auto realisation = [](const Line& line) { return row_of(line).realisation; };
+  return {{.name = "realisation", .value = via(realisation, &Realisation::value)},
+          {.name = "realisation_lo", .value = via(realisation, &Realisation::lo)},
+          {.name = "realisation_hi", .value = via(realisation, &Realisation::hi)}};
 }
 
 }  // namespace approx

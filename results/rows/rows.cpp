@@ -9,11 +9,7 @@
 #include "results/store/run_store.h"
 
 namespace approx {
-
 namespace {
-
-// As events and the store name the plan of the exact product.
-constexpr std::string_view kExactPlan = "Dense";
 
 // Whether all settings but whether steps are graphs are alike, which decides nothing of a training.
 bool differ_in_graphs_alone(const Cell& a, const Cell& b) {
@@ -74,113 +70,65 @@ const Cell* partner(const Row* dense, const Cell& cell, Machine machine) {
   return machine == Machine::kAny ? elsewhere : nullptr;
 }
 
-std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged) {
-  std::vector<AccuracyRun> runs;
+CellRuns runs_of(const Row& row, std::optional<Purpose> purpose, bool diverged) {
+  CellRuns runs;
   for (const auto* cell : row.cells) {
     const Run* run = cell->run();
-    if (!cell->is(Purpose::kAccuracy) || run == nullptr) continue;
+    if (run == nullptr || (purpose && !cell->is(*purpose))) continue;
     if (run->finished() || (diverged && run->result())) runs.push_back({cell, run});
   }
   return runs;
 }
 
-std::optional<double> compute_reduction(const Measurements& measured, const Run& run,
-                                        bool approximated) {
-  const auto counts = measured.layers.find(run.run_id);
-  if (counts == measured.layers.end()) return std::nullopt;
-  double dense = 0, done = 0;
-  for (const auto& count : counts->second) {
-    if (approximated && is_dense(count.method)) continue;
-    dense += static_cast<double>(count.macs_dense);
-    done += static_cast<double>(count.macs_done);
-  }
-  return dense > 0 ? std::optional(100 * (1 - done / dense)) : std::nullopt;
-}
-
-bool approximated_nothing(const Measurements& measured, const Run& run) {
-  const auto counts = measured.layers.find(run.run_id);
-  if (counts == measured.layers.end()) return false;
-  // A sample of all channels leaves nothing out, but its scales may change every term.
-  const auto variants = measured.variants.find(run.run_id);
-  if (variants != measured.variants.end() &&
-      std::ranges::any_of(variants->second,
-                          [](const VariantCount& count) { return count.plan != kExactPlan; })) {
-    return false;
-  }
-  // A method that changes signs, adds noise or rounds leaves nothing out either: it has a density.
-  return std::ranges::none_of(counts->second, [](const LayerCount& count) {
-    return !is_dense(count.method) && (count.macs_done < count.macs_dense || count.density);
-  });
-}
-
-std::optional<double> communication_reduction(const Measurements& measured, const Run& run) {
-  const auto counts = measured.traffic.find(run.run_id);
-  if (counts == measured.traffic.end()) return std::nullopt;
-  double dense = 0, sent = 0;
-  for (const auto& count : counts->second) {
-    dense += static_cast<double>(count.bytes_dense);
-    sent += static_cast<double>(count.bytes);
-  }
-  return dense > 0 ? std::optional(100 * (1 - sent / dense)) : std::nullopt;
-}
-
-RowSet::RowSet(const Snapshot& snapshot, const ReportOptions& options, Depth depth)
-    : RowSet(read_contents(snapshot, options.experiment, options.catalogue),
-             options.include_tainted, options.target, depth) {}
-
-RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> target, Depth depth)
-    : contents_(std::move(contents)), include_tainted_(include_tainted), target_(target) {
-  group();
-  if (depth == Depth::kJudged) judge();
-  find_differing();
-}
-
-void RowSet::judge() {
-  for (auto& row : rows_) {
-    count(row);
-    judge_accuracy(row);
-    judge_loss(row);
-    judge_time(row);
-    judge_target(row);
-    judge_throughput(row);
-    judge_ceiling(row);
-    judge_realisation(row);
-  }
-  for (auto& row : rows_) judge_stock(row);
-  adjust_p();
-}
-
-void RowSet::group() {
-  std::map<RowKey, size_t> known;
-  for (const auto& cell : contents_.cells) {
-    const auto [at, added] = known.emplace(row_key(cell), rows_.size());
-    if (added) rows_.emplace_back().first = &cell;
-    Row& row = rows_[at->second];
-    (cell.config.stop_at > 0 ? row.stopped : row.cells).push_back(&cell);
-  }
-  for (auto& row : rows_) {
-    std::set<int64_t> whole;
-    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true))
-      whole.insert(cell->config.seed);
-    std::erase_if(row.stopped, [&](const Cell* cell) { return whole.contains(cell->config.seed); });
-  }
-  for (auto& row : rows_) {
-    const Row *at_its_rate = nullptr, *otherwise_timed = nullptr;
-    for (const auto& other : rows_) {
-      if (!is_dense(*other.first) || other.first->config.network != row.first->config.network ||
-          other.first->config.dataset != row.first->config.dataset)
-        continue;
-      if (other.first->setting == row.first->setting) row.dense = &other;
-      if (other.first->settings == row.first->settings) at_its_rate = &other;
-      if (differ_in_graphs_alone(*other.first, *row.first)) otherwise_timed = &other;
+CellRuns target_runs(const Row& row, double share) {
+  auto runs = accuracy_runs(row, /*diverged=*/true);
+  std::set<int64_t> seeds;
+  for (const auto& [cell, run] : runs) seeds.insert(cell->config.seed);
+  const auto add = [&](const std::vector<const Cell*>& cells, const auto& counts) {
+    for (const auto* cell : cells) {
+      const Run* run = cell->run();
+      if (!cell->is(Purpose::kAccuracy) || run == nullptr || !counts(run->state)) continue;
+      if (cell->config.stop_at > 0 && cell->config.stop_at < share) continue;
+      if (seeds.insert(cell->config.seed).second) runs.push_back({cell, run});
     }
-    // What was trained at one rate may share its exact training with a tuned experiment.
-    if (row.dense == nullptr) row.dense = at_its_rate;
-    if (row.dense == nullptr) row.dense = otherwise_timed;
-  }
+  };
+  add(row.stopped, is_result);
+  add(row.cells, is_cut_off);
+  add(row.stopped, is_cut_off);
+  return runs;
 }
 
-void RowSet::count(Row& row) const {
+std::map<int64_t, int64_t> steps_to_target(const Row& row) {
+  std::map<int64_t, int64_t> steps;
+  if (!row.target) return steps;
+  for (const auto& [cell, run] : target_runs(row, *row.target)) {
+    const auto* reached = first_reaching(cell->judged(), *row.target);
+    if (reached != nullptr) steps[cell->config.seed] = reached->step;
+  }
+  return steps;
+}
+
+std::vector<PairedLoss> paired_losses(const Row& row, const Row& dense, bool best) {
+  std::vector<PairedLoss> losses;
+  for (const auto* cell : row.cells) {
+    const Cell* other = partner(&dense, *cell, Machine::kAny);
+    if (other == nullptr) continue;
+    const auto ours = best ? cell->best_accuracy() : cell->final_accuracy();
+    const auto theirs = best ? other->best_accuracy() : other->final_accuracy();
+    if (ours && theirs) losses.push_back({.points = *theirs - *ours, .dense = *theirs});
+  }
+  return losses;
+}
+
+std::vector<double> losses(const Row& row, const Row& dense, bool best) {
+  std::vector<double> losses;
+  for (const auto& pair : paired_losses(row, dense, best)) losses.push_back(pair.points);
+  return losses;
+}
+
+namespace {
+
+void count(Row& row) {
   std::set<int64_t> hosts;
   std::vector<const Cell*> cells = row.cells;
   cells.insert(cells.end(), row.stopped.begin(), row.stopped.end());
@@ -203,8 +151,7 @@ void RowSet::count(Row& row) const {
     row.notes[kDiverged] |= cell->is(Purpose::kAccuracy) && !run->finished();
     // The counts of several ranks are those of one, and others may approximate.
     const bool alone = cell->config.ranks == 1;
-    row.notes[kIdle] |= alone && !is_dense(*cell) && approximated_nothing(measured(), *run);
-    row.notes[kOtherNetwork] |= run->finished() && !cell->config.timed_against.empty();
+    row.notes[kIdle] |= alone && !is_dense(*cell) && run->measured->approximated_nothing();
   }
   row.notes[kMixedHosts] = hosts.size() > 1;
   if (row.dense == nullptr || hosts.empty()) return;
@@ -215,75 +162,23 @@ void RowSet::count(Row& row) const {
                                });
 }
 
-const std::vector<CurvePoint>& RowSet::evaluations(const Run& run, const std::string& split) const {
-  static const std::vector<CurvePoint> none;
-  const auto it = measured().accuracy.find({run.run_id, split});
-  return it == measured().accuracy.end() ? none : it->second;
-}
-
-const std::vector<CurvePoint>& RowSet::judged(const Cell& cell, const Run& run) const {
-  const auto& holdout = evaluations(run, "holdout");
-  return cell.config.split == SplitKind::kHoldout && !holdout.empty() ? holdout
-                                                                      : evaluations(run, "test");
-}
-
-std::optional<double> RowSet::final_accuracy(const Cell& cell) const {
-  const Run* run = cell.run();
-  if (!cell.is(Purpose::kAccuracy) || cell.config.stop_at > 0) return std::nullopt;
-  if (run == nullptr || !run->finished()) return std::nullopt;
-  const auto& tests = evaluations(*run, "test");
-  return tests.empty() ? std::nullopt : std::optional(100 * tests.back().value);
-}
-
-std::optional<double> RowSet::best_accuracy(const Cell& cell) const {
-  if (!final_accuracy(cell)) return std::nullopt;
-  const Run& run = *cell.run();
-  const auto& by = judged(cell, run);
-  const auto best =
-      std::max_element(by.begin(), by.end(),
-                       [](const CurvePoint& a, const CurvePoint& b) { return a.value < b.value; });
-  for (const auto& test : evaluations(run, "test")) {
-    if (test.step == best->step) return 100 * test.value;
-  }
-  return std::nullopt;
-}
-
-void RowSet::judge_accuracy(Row& row) const {
+void judge_accuracy(Row& row) {
   std::vector<double> finals, bests;
   for (const auto* cell : row.cells) {
-    if (const auto value = final_accuracy(*cell)) finals.push_back(*value);
-    if (const auto value = best_accuracy(*cell)) bests.push_back(*value);
+    if (const auto value = cell->final_accuracy()) finals.push_back(*value);
+    if (const auto value = cell->best_accuracy()) bests.push_back(*value);
   }
   row.accuracy = summarize(finals);
   row.best = summarize(bests);
   row.notes[kFew] = row.accuracy.n > 0 && row.accuracy.n < kFewSeeds;
 }
 
-std::vector<RowSet::PairedLoss> RowSet::paired_losses(const Row& row, const Row& dense,
-                                                      bool best) const {
-  std::vector<PairedLoss> losses;
-  for (const auto* cell : row.cells) {
-    const Cell* other = partner(&dense, *cell, Machine::kAny);
-    if (other == nullptr) continue;
-    const auto ours = best ? best_accuracy(*cell) : final_accuracy(*cell);
-    const auto theirs = best ? best_accuracy(*other) : final_accuracy(*other);
-    if (ours && theirs) losses.push_back({.points = *theirs - *ours, .dense = *theirs});
-  }
-  return losses;
-}
-
-std::vector<double> RowSet::losses(const Row& row, const Row& dense, bool best) const {
-  std::vector<double> losses;
-  for (const auto& pair : paired_losses(row, dense, best)) losses.push_back(pair.points);
-  return losses;
-}
-
-void RowSet::judge_loss(Row& row) const {
+void judge_loss(Row& row) {
   if (row.dense == nullptr || row.dense == &row) return;
   std::vector<double> logs;
   for (const auto* cell : row.cells) {
     const Cell* dense = partner(row.dense, *cell, Machine::kAny);
-    if (dense == nullptr || !final_accuracy(*cell) || !final_accuracy(*dense)) continue;
+    if (dense == nullptr || !cell->final_accuracy() || !dense->final_accuracy()) continue;
     row.notes[kMixedBuilds] |= !same_build(*cell->run(), *dense->run());
     if (cell->run()->host_id != dense->run()->host_id) {
       row.notes[kPairsOfMachines] = true;
@@ -295,9 +190,177 @@ void RowSet::judge_loss(Row& row) const {
       logs.push_back(std::log(static_cast<double>(*theirs) / static_cast<double>(*ours)));
     }
   }
-  row.loss = paired_difference(losses(row, *row.dense, /*best=*/false));
+  row.loss = paired_difference(losses(row, *row.dense));
   row.speedup_shared = ratio_of_logs(logs);
   row.notes[kUnpaired] = row.loss.n < row.accuracy.n;
+}
+
+// The ratio of step times of a row's timing runs, of whole steps or of some of it.
+Ratio timed_ratio(const Row& row, std::vector<BlockPair> RunMeasurements::*pairs) {
+  std::vector<std::vector<double>> logs;
+  for (const auto& [cell, run] : row.timings) {
+    auto& group = logs.emplace_back();
+    for (const auto& pair : (*run->measured).*pairs) {
+      group.push_back(std::log(pair.dense_ns / pair.approx_ns));
+    }
+  }
+  return ratio_of_processes(logs);
+}
+
+void judge_time(Row& row) {
+  row.speedup = timed_ratio(row, &RunMeasurements::blocks);
+  row.backward = timed_ratio(row, &RunMeasurements::backward);
+  std::set<int64_t> hosts;
+  for (const auto& [cell, run] : row.timings) {
+    row.block_pairs += static_cast<int64_t>(run->measured->blocks.size());
+    hosts.insert(run->host_id);
+    row.notes[kEarlierRules] |= run->earlier_rules;
+    row.notes[kTimedByBuilds] |= !same_build(*run, *row.timings.front().run);
+  }
+  row.timed_on = static_cast<int64_t>(hosts.size());
+  row.notes[kFewProcesses] = row.speedup.n > 0 && row.speedup.n < kProcessesForATiming;
+}
+
+void judge_ceiling(Row& row) {
+  if (is_dense(*row.first)) return;
+  // Ranks gain by what they do not send, too, and each may approximate other layers.
+  if (row.first->config.ranks > 1) return;
+  std::vector<double> ceilings, estimates;
+  for (const auto& [cell, run] : row.timings) {
+    const auto& phases = run->measured->phases;
+    const auto& layers = run->measured->layers;
+    if (phases.empty() || layers.empty()) continue;
+    double touched = 0, saved = 0;
+    for (const Product product : kAllProducts) {
+      const auto share = phases.find(std::string(name(product)));
+      if (share == phases.end()) continue;
+      double dense = 0, approximated = 0, done = 0;
+      for (const auto& count : layers) {
+        if (count.product != product) continue;
+        dense += static_cast<double>(count.macs_dense);
+        done += static_cast<double>(count.macs_done);
+        if (!is_dense(count.method)) approximated += static_cast<double>(count.macs_dense);
+      }
+      if (dense <= 0) continue;
+      touched += share->second * approximated / dense;
+      saved += share->second * (1 - done / dense);
+    }
+    if (touched >= 1 || saved >= 1) continue;
+    ceilings.push_back(1 / (1 - touched));
+    estimates.push_back(1 / (1 - saved));
+  }
+  if (ceilings.empty()) return;
+  row.ceiling = quantile(ceilings, 0.5);
+  row.estimate = quantile(estimates, 0.5);
+  row.notes[kAboveCeiling] = row.speedup.lo && *row.speedup.lo > *row.ceiling;
+}
+
+void judge_realisation(Row& row) {
+  const auto reduction = [](const CellRuns& runs) {
+    return summarize(values_of(
+        runs, [](const RunMeasurements& measured) { return measured.compute_reduction(); }));
+  };
+  const Summary trained = reduction(runs_of(row, Purpose::kAccuracy));
+  row.compute_reduction = trained.n > 0 ? trained : reduction(runs_of(row, Purpose::kTiming));
+  // What a smaller network saves is another thing than what is left out of its products.
+  if (row.notes[kOtherNetwork]) return;
+  // Of the steps that were timed: at the beginning of a training less may be left out than later.
+  const Summary timed = reduction(row.timings);
+  row.realisation =
+      realisation(row.speedup, (timed.n > 0 ? timed : row.compute_reduction).mean / 100);
+}
+
+Contents contents_of(const Snapshot& snapshot, const ReportOptions& options) {
+  if (options.item == nullptr) {
+    return read_contents(snapshot, options.experiment, options.catalogue);
+  }
+  Contents contents = read_item_contents(snapshot, *options.item, options.catalogue);
+  std::erase_if(contents.cells, [](const Cell& cell) { return !cell.planned; });
+  return contents;
+}
+
+void judge_target(Row& row, const std::optional<double>& given) {
+  for (const auto* cells : {&row.cells, &row.stopped}) {
+    for (const auto* cell : *cells) {
+      if (cell->target) row.target = cell->target;
+    }
+  }
+  if (given) row.target = given;
+  if (!row.target) return;
+  std::vector<double> times;
+  for (const auto& [cell, run] : target_runs(row, *row.target)) {
+    const auto& evaluations = cell->judged();
+    if (!run->result() && evaluations.empty()) continue;
+    ++row.target_runs;
+    // Of one that was cut off no more is known than its evaluations say.
+    const int64_t ns = run->result() ? run->train_ns.value_or(0) : evaluations.back().train_ns;
+    row.target_budget = std::max(row.target_budget, static_cast<double>(ns) / kNsPerSecond);
+    const auto* reached = first_reaching(evaluations, *row.target);
+    if (reached != nullptr) times.push_back(static_cast<double>(reached->train_ns) / kNsPerSecond);
+  }
+  row.time_to_target = summarize(times);
+}
+
+}  // namespace
+
+RowSet::RowSet(const Snapshot& snapshot, const ReportOptions& options, Depth depth)
+    : RowSet(contents_of(snapshot, options), options.include_tainted, options.target, depth) {}
+
+RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> target, Depth depth)
+    : contents_(std::move(contents)), include_tainted_(include_tainted), target_(target) {
+  group();
+  find_dense();
+  for (auto& row : rows_) find_timings(row);
+  if (depth == Depth::kJudged) judge();
+  find_differing();
+}
+
+void RowSet::judge() {
+  for (auto& row : rows_) {
+    count(row);
+    judge_accuracy(row);
+    judge_loss(row);
+    judge_time(row);
+    judge_target(row, target_);
+    judge_throughput(row);
+    judge_ceiling(row);
+    judge_realisation(row);
+  }
+  for (auto& row : rows_) judge_stock(row);
+  adjust_p();
+}
+
+void RowSet::group() {
+  std::map<RowKey, size_t> known;
+  for (const auto& cell : contents_.cells) {
+    const auto [at, added] = known.emplace(row_key(cell), rows_.size());
+    if (added) rows_.emplace_back().first = &cell;
+    Row& row = rows_[at->second];
+    (cell.config.stop_at > 0 ? row.stopped : row.cells).push_back(&cell);
+  }
+  for (auto& row : rows_) {
+    std::set<int64_t> whole;
+    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true))
+      whole.insert(cell->config.seed);
+    std::erase_if(row.stopped, [&](const Cell* cell) { return whole.contains(cell->config.seed); });
+  }
+}
+
+void RowSet::find_dense() {
+  for (auto& row : rows_) {
+    const Row *at_its_rate = nullptr, *otherwise_timed = nullptr;
+    for (const auto& other : rows_) {
+      if (!is_dense(*other.first) || other.first->config.network != row.first->config.network ||
+          other.first->config.dataset != row.first->config.dataset)
+        continue;
+      if (other.first->setting == row.first->setting) row.dense = &other;
+      if (other.first->settings == row.first->settings) at_its_rate = &other;
+      if (differ_in_graphs_alone(*other.first, *row.first)) otherwise_timed = &other;
+    }
+    // What was trained at one rate may share its exact training with a tuned experiment.
+    if (row.dense == nullptr) row.dense = at_its_rate;
+    if (row.dense == nullptr) row.dense = otherwise_timed;
+  }
 }
 
 void RowSet::adjust_p() {
@@ -305,6 +368,24 @@ void RowSet::adjust_p() {
   for (const auto& row : rows_) p.push_back(row.loss.p);
   const auto adjusted = holm_of_known(p);
   for (size_t i = 0; i < rows_.size(); ++i) rows_[i].loss_p_holm = adjusted[i];
+}
+
+void RowSet::find_timings(Row& row) const {
+  for (const auto* cells : {&row.cells, &row.stopped}) {
+    row.notes[kOtherNetwork] |= std::ranges::any_of(*cells, [](const Cell* cell) {
+      return cell->run() != nullptr && cell->run()->finished() &&
+             !cell->config.timed_against.empty();
+    });
+  }
+  for (const auto& [cell, run] : runs_of(row, Purpose::kTiming)) {
+    // An exact training against itself says nothing beside one against another network.
+    if (row.notes[kOtherNetwork] && cell->config.timed_against.empty()) continue;
+    if (run->timing_valid || include_tainted_) {
+      row.timings.push_back({cell, run});
+    } else {
+      row.notes[kTainted] = true;
+    }
+  }
 }
 
 void RowSet::find_differing() {
@@ -350,117 +431,6 @@ bool RowSet::tuned_rates_differ() const {
   return rates.size() > 1;
 }
 
-std::vector<const Run*> RowSet::timings(const Row& row, bool* left_out) const {
-  std::vector<const Run*> runs;
-  for (const auto* cell : row.cells) {
-    const Run* run = cell->run();
-    if (!cell->is(Purpose::kTiming) || run == nullptr || !run->finished()) continue;
-    // An exact training against itself says nothing beside one against another network.
-    if (row.notes[kOtherNetwork] && cell->config.timed_against.empty()) continue;
-    if (run->timing_valid || include_tainted_) {
-      runs.push_back(run);
-    } else if (left_out != nullptr) {
-      *left_out = true;
-    }
-  }
-  return runs;
-}
-
-std::vector<std::vector<BlockPair>> RowSet::block_pairs(const Row& row, Timed timed,
-                                                        bool* left_out) const {
-  const auto& of_runs = timed == Timed::kSteps ? measured().blocks : measured().backward;
-  std::vector<std::vector<BlockPair>> groups;
-  for (const Run* run : timings(row, left_out)) {
-    const auto pairs = of_runs.find(run->run_id);
-    if (pairs != of_runs.end()) groups.push_back(pairs->second);
-  }
-  return groups;
-}
-
-void RowSet::judge_time(Row& row) const {
-  const auto ratio = [](const std::vector<std::vector<BlockPair>>& groups) {
-    std::vector<std::vector<double>> logs;
-    for (const auto& pairs : groups) {
-      auto& group = logs.emplace_back();
-      for (const auto& pair : pairs) group.push_back(std::log(pair.dense_ns / pair.approx_ns));
-    }
-    return ratio_of_processes(logs);
-  };
-  const auto steps = block_pairs(row, Timed::kSteps, &row.notes[kTainted]);
-  for (const auto& pairs : steps) row.block_pairs += static_cast<int64_t>(pairs.size());
-  row.speedup = ratio(steps);
-  row.backward = ratio(block_pairs(row, Timed::kBackward));
-  const auto timed = timings(row);
-  std::set<int64_t> hosts;
-  for (const Run* run : timed) {
-    hosts.insert(run->host_id);
-    row.notes[kEarlierRules] |= run->earlier_rules;
-    row.notes[kTimedByBuilds] |= !same_build(*run, *timed.front());
-  }
-  row.timed_on = static_cast<int64_t>(hosts.size());
-  row.notes[kFewProcesses] = row.speedup.n > 0 && row.speedup.n < kProcessesForATiming;
-}
-
-void RowSet::judge_ceiling(Row& row) const {
-  if (is_dense(*row.first)) return;
-  // Ranks gain by what they do not send, too, and each may approximate other layers.
-  if (row.first->config.ranks > 1) return;
-  std::vector<double> ceilings, estimates;
-  for (const Run* run : timings(row)) {
-    const auto phases = measured().phases.find(run->run_id);
-    const auto layers = measured().layers.find(run->run_id);
-    if (phases == measured().phases.end() || layers == measured().layers.end()) continue;
-    double touched = 0, saved = 0;
-    for (const Product product : kAllProducts) {
-      const auto share = phases->second.find(std::string(name(product)));
-      if (share == phases->second.end()) continue;
-      double dense = 0, approximated = 0, done = 0;
-      for (const auto& count : layers->second) {
-        if (count.product != product) continue;
-        dense += static_cast<double>(count.macs_dense);
-        done += static_cast<double>(count.macs_done);
-        if (!is_dense(count.method)) approximated += static_cast<double>(count.macs_dense);
-      }
-      if (dense <= 0) continue;
-      touched += share->second * approximated / dense;
-      saved += share->second * (1 - done / dense);
-    }
-    if (touched >= 1 || saved >= 1) continue;
-    ceilings.push_back(1 / (1 - touched));
-    estimates.push_back(1 / (1 - saved));
-  }
-  if (ceilings.empty()) return;
-  row.ceiling = quantile(ceilings, 0.5);
-  row.estimate = quantile(estimates, 0.5);
-  row.notes[kAboveCeiling] = row.speedup.lo && *row.speedup.lo > *row.ceiling;
-}
-
-void RowSet::judge_realisation(Row& row) const {
-  const auto reductions = [&](Purpose purpose) {
-    std::vector<double> values;
-    for (const auto* cell : row.cells) {
-      const Run* run = cell->run();
-      if (!cell->is(purpose) || run == nullptr || !run->finished()) continue;
-      if (const auto value = approx::compute_reduction(measured(), *run, /*approximated=*/false)) {
-        values.push_back(*value);
-      }
-    }
-    return summarize(values);
-  };
-  const Summary trained = reductions(Purpose::kAccuracy);
-  row.compute_reduction = trained.n > 0 ? trained : reductions(Purpose::kTiming);
-  // What a smaller network saves is another thing than what is left out of its products.
-  if (row.notes[kOtherNetwork]) return;
-  // Of the steps that were timed: at the beginning of a training less may be left out than later.
-  std::vector<double> timed;
-  for (const Run* run : timings(row)) {
-    const auto value = approx::compute_reduction(measured(), *run, /*approximated=*/false);
-    if (value) timed.push_back(*value);
-  }
-  const double saved = timed.empty() ? row.compute_reduction.mean : summarize(timed).mean;
-  row.realisation = realisation(row.speedup, saved / 100);
-}
-
 void RowSet::judge_throughput(Row& row) const {
   std::vector<double> speeds;
   const auto add = [&](const Run& run, double ns) {
@@ -468,10 +438,8 @@ void RowSet::judge_throughput(Row& row) const {
     speeds.push_back(static_cast<double>(images) * kNsPerSecond / ns);
   };
   const auto add_blocks = [&](const Row& timed, double BlockPair::*ns) {
-    for (const Run* run : timings(timed)) {
-      const auto pairs = measured().blocks.find(run->run_id);
-      if (pairs == measured().blocks.end()) continue;
-      for (const auto& pair : pairs->second) add(*run, pair.*ns);
+    for (const auto& [cell, run] : timed.timings) {
+      for (const auto& pair : run->measured->blocks) add(*run, pair.*ns);
     }
   };
   add_blocks(row, &BlockPair::approx_ns);
@@ -488,12 +456,6 @@ void RowSet::judge_throughput(Row& row) const {
     row.notes[kShared] = !speeds.empty();
   }
   if (!speeds.empty()) row.images_per_s = quantile(speeds, 0.5);
-}
-
-std::vector<Notes> notes_of(const std::vector<const Row*>& rows) {
-  std::vector<Notes> notes;
-  for (const auto* row : rows) notes.push_back(row->notes);
-  return notes;
 }
 
 }  // namespace approx

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,6 +27,13 @@ struct RowKey {
 
 RowKey row_key(const Cell& cell);
 
+// A run that counts, with its cell.
+struct CellRun {
+  const Cell* cell = nullptr;
+  const Run* run = nullptr;
+};
+using CellRuns = std::vector<CellRun>;
+
 // The cells of one key: its seeds, and what they add up to (docs/statistics.md).
 struct Row {
   const Cell* first = nullptr;
@@ -34,6 +42,7 @@ struct Row {
   // target alone (target_runs), so that nothing else can take them for runs to the end.
   std::vector<const Cell*> stopped;
   const Row* dense = nullptr;  // its baseline; itself for dense
+  CellRuns timings;            // its timing runs that count
 
   int64_t finished = 0, diverged = 0, failed = 0, missing = 0;
   Summary accuracy, best;  // percent
@@ -89,34 +98,43 @@ bool of_equal_settings(const Cell& a, const Cell& b);
 // Whether both were made by the same build of the program and its library.
 bool same_build(const Run& a, const Run& b);
 
-// An accuracy run that counts, with its cell.
-struct AccuracyRun {
-  const Cell* cell = nullptr;
-  const Run* run = nullptr;
-};
-
-// Those of a row that finished; with `diverged` also those that diverged.
-std::vector<AccuracyRun> accuracy_runs(const Row& row, bool diverged);
+// The runs of a row that finished, for one purpose or for any; with `diverged` also those that
+// diverged.
+CellRuns runs_of(const Row& row, std::optional<Purpose> purpose, bool diverged = false);
+inline CellRuns accuracy_runs(const Row& row, bool diverged) {
+  return runs_of(row, Purpose::kAccuracy, diverged);
+}
 
 // What a row knows of the way to an accuracy of `share`, one run a seed: its runs that finished or
 // diverged; those that stopped at a target no lower (a lower one leaves out just those that were
 // about to arrive); and those that were cut off, which are censored where they were.
-std::vector<AccuracyRun> target_runs(const Row& row, double share);
+CellRuns target_runs(const Row& row, double share);
 
-// Whether it is certain by a run's counts that every product was the exact one: none with fewer
-// multiply-accumulates, none with another gradient or result in place of its own (a density, which
-// may be 1), and of the plans, where the run counted them, none but Dense. False where it did not
-// count what its layers did.
-bool approximated_nothing(const Measurements& measured, const Run& run);
+// What `of` says of what each run measured; those of which it says nothing are left out.
+template <typename Of>
+std::vector<double> values_of(const CellRuns& runs, const Of& of) {
+  std::vector<double> values;
+  for (const auto& [cell, run] : runs) {
+    const std::optional<double> value = std::invoke(of, *run->measured);
+    if (value) values.push_back(*value);
+  }
+  return values;
+}
 
-// Percent of the multiply-accumulates that a run left out: of all layers and products, or of those
-// alone that are `approximated`. None where it did not count.
-std::optional<double> compute_reduction(const Measurements& measured, const Run& run,
-                                        bool approximated);
+// By seed, the steps of a training to the first evaluation that reaches the row's target; without
+// those that never did.
+std::map<int64_t, int64_t> steps_to_target(const Row& row);
 
-// Percent of the bytes of exact training that a run's ranks did not send: of all layers and of what
-// goes along with their gradients. None where it did not count, as of one rank.
-std::optional<double> communication_reduction(const Measurements& measured, const Run& run);
+// Accuracy of `dense` minus that of `row`, points, a pair for each seed that both have on the same
+// data, of one machine where there is such a pair; `best`: by their best evaluations rather than
+// their last.
+std::vector<double> losses(const Row& row, const Row& dense, bool best = false);
+
+// The same with the accuracy of the pair's exact run, percent.
+struct PairedLoss {
+  double points = 0, dense = 0;
+};
+std::vector<PairedLoss> paired_losses(const Row& row, const Row& dense, bool best = false);
 
 // All rows of a store's contents, in the order of their first cells: what a report begins with.
 class RowSet {
@@ -134,7 +152,6 @@ class RowSet {
 
   const std::vector<Row>& rows() const { return rows_; }
   const Contents& contents() const { return contents_; }
-  const Measurements& measured() const { return *contents_.measured; }
 
   // Whether rows differ in a setting that has no column of its own, and what a row has of those
   // that differ, "batch_size=128 epochs=4".
@@ -151,53 +168,13 @@ class RowSet {
   bool has_stock() const;
   std::string stock_note() const;
 
-  const std::vector<CurvePoint>& evaluations(const Run& run, const std::string& split) const;
-
-  // The evaluations that choices are made by: those of the held-out part where there is one.
-  const std::vector<CurvePoint>& judged(const Cell& cell, const Run& run) const;
-
-  // The last test accuracy of the cell, percent. None unless it finished, and not at a target.
-  std::optional<double> final_accuracy(const Cell& cell) const;
-
-  // The test accuracy at the best evaluation of what judges, percent.
-  std::optional<double> best_accuracy(const Cell& cell) const;
-
-  // By seed, the steps of a training to the first evaluation that reaches the row's target; without
-  // those that never did.
-  std::map<int64_t, int64_t> steps_to_target(const Row& row) const;
-
-  // Accuracy of `dense` minus that of `row`, points, a pair for each seed that both have on the
-  // same data, of one machine where there is such a pair; `best`: by their best evaluations rather
-  // than their last.
-  std::vector<double> losses(const Row& row, const Row& dense, bool best) const;
-
-  // The same with the accuracy of the pair's exact run, percent.
-  struct PairedLoss {
-    double points = 0, dense = 0;
-  };
-  std::vector<PairedLoss> paired_losses(const Row& row, const Row& dense, bool best) const;
-
-  // The block pairs of the row's timing runs that count, a group for each run: of whole steps, or
-  // of the convolutions' gradients alone.
-  enum class Timed { kSteps, kBackward };
-  std::vector<std::vector<BlockPair>> block_pairs(const Row& row, Timed timed = Timed::kSteps,
-                                                  bool* left_out = nullptr) const;
-
-  // The row's timing runs that count; `left_out`: whether disturbed ones do not.
-  std::vector<const Run*> timings(const Row& row, bool* left_out = nullptr) const;
-
  private:
   void group();
+  void find_dense();
+  void find_timings(Row& row) const;
   void judge();
-  void count(Row& row) const;
-  void judge_accuracy(Row& row) const;
-  void judge_loss(Row& row) const;
-  void judge_time(Row& row) const;
   void judge_stock(Row& row) const;
-  void judge_target(Row& row) const;
   void judge_throughput(Row& row) const;
-  void judge_ceiling(Row& row) const;
-  void judge_realisation(Row& row) const;
   void adjust_p();
   void find_differing();
 
@@ -207,9 +184,6 @@ class RowSet {
   std::vector<Row> rows_;
   std::set<std::string> differing_;  // names of settings
 };
-
-// The notes of rows, for NoteLetters.
-std::vector<Notes> notes_of(const std::vector<const Row*>& rows);
 
 // --- text of numbers, the same in every report ---
 
@@ -231,10 +205,10 @@ std::string holm_note(int64_t rows);
 // "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);
 
-// Nothing where nothing was measured.
-inline Field mean_field(const Summary& summary) {
+// For programs (results/render/column.h): nothing where nothing was measured.
+inline Field as_field(const Summary& summary) {
   return summary.n > 0 ? Field(summary.mean) : Field();
 }
-inline Field ratio_field(const Ratio& ratio) { return ratio.n > 0 ? Field(ratio.ratio) : Field(); }
+inline Field as_field(const Ratio& ratio) { return ratio.n > 0 ? Field(ratio.ratio) : Field(); }
 
 }  // namespace approx

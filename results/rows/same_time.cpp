@@ -32,7 +32,7 @@ std::vector<Control> controls_of(const RowSet& set, const Row& row, const Recipe
     }
     const Recipe& its = cell.config.recipe;
     if (shortened_like(recipe, its) != its) continue;
-    const auto trained = trained_epochs(set, other);
+    const auto trained = trained_epochs(other);
     controls.push_back({.row = &other, .epochs = trained.least, .longest = trained.most});
   }
   return controls;
@@ -96,15 +96,14 @@ struct Epochs {
 };
 
 // In the curves of the dense runs.
-SameTime in_curves(const RowSet& set, const Row& row, const Epochs& epochs,
-                   const std::optional<double>& target) {
+SameTime in_curves(const Row& row, const Epochs& epochs, const std::optional<double>& target) {
   SameTime result{.source = SameTimeSource::kCurves, .epochs = epochs.may_take, .enough = true};
   std::vector<double> advantages, sooner;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const Cell* dense = partner(row.dense, *cell, Machine::kAny);
-    const auto ours = set.final_accuracy(*cell);
-    if (dense == nullptr || !ours || !set.final_accuracy(*dense)) continue;
-    const auto& tests = set.evaluations(*dense->run(), "test");
+    const auto ours = cell->final_accuracy();
+    if (dense == nullptr || !ours || !dense->final_accuracy()) continue;
+    const auto& tests = dense->run()->measured->evaluations("test");
     if (const auto* within = evaluation_within(tests, epochs.surely_takes)) {
       result.sooner_trained = within->epoch;
       sooner.push_back(100 * within->value - *ours);
@@ -114,7 +113,7 @@ SameTime in_curves(const RowSet& set, const Row& row, const Epochs& epochs,
     result.trained = at->epoch;
     result.mark(*cell->run(), *dense->run());
     advantages.push_back(100 * at->value - *ours);
-    count_reached(set.judged(*dense, *dense->run()), epochs.may_take, target, result);
+    count_reached(dense->judged(), epochs.may_take, target, result);
   }
   result.advantage = paired_difference(advantages);
   result.sooner = paired_difference(sooner);
@@ -138,28 +137,16 @@ bool same_but_recipe(const Cell& a, const Cell& b) {
          others(a) == others(b);
 }
 
-TrainedEpochs trained_epochs(const RowSet& set, const Row& row) {
+TrainedEpochs trained_epochs(const Row& row) {
   TrainedEpochs trained;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto& tests = set.evaluations(*run, "test");
+    const auto& tests = run->measured->evaluations("test");
     if (tests.empty()) continue;
     const double epochs = tests.back().epoch;
     trained.least = trained.least == 0 ? epochs : std::min(trained.least, epochs);
     trained.most = std::max(trained.most, epochs);
   }
   return trained;
-}
-
-std::string_view name(SameTimeSource source) {
-  switch (source) {
-    case SameTimeSource::kCurves:
-      return "the dense runs' curves";
-    case SameTimeSource::kRuns:
-      return "runs of their own";
-    case SameTimeSource::kNone:
-      break;
-  }
-  return "";
 }
 
 void SameTime::mark(const Run& method, const Run& exact) {
@@ -176,7 +163,7 @@ SameTime same_time(const RowSet& set, const Row& row, std::optional<double> targ
   const bool is_sure = row.speedup.hi && speedup_obstacle(row).empty();
   const Epochs epochs{.may_take = length / least,
                       .surely_takes = is_sure ? length / *row.speedup.hi : 0};
-  if (is_prefix_of_longer(recipe)) return in_curves(set, row, epochs, target);
+  if (is_prefix_of_longer(recipe)) return in_curves(row, epochs, target);
   const auto controls = controls_of(set, row, recipe);
   const auto control = control_row(controls, recipe, epochs.may_take);
   if (control.row == nullptr) return {};
@@ -185,17 +172,17 @@ SameTime same_time(const RowSet& set, const Row& row, std::optional<double> targ
                   .epochs = epochs.may_take,
                   .trained = control.epochs,
                   .enough = control.enough};
-  result.advantage = paired_difference(set.losses(row, *control.row, /*best=*/false));
+  result.advantage = paired_difference(losses(row, *control.row));
   if (const auto* sooner = longest_within(controls, epochs.surely_takes)) {
     result.sooner_trained = sooner->longest;
-    result.sooner = paired_difference(set.losses(row, *sooner->row, /*best=*/false));
+    result.sooner = paired_difference(losses(row, *sooner->row));
   }
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
     const Cell* exact = partner(control.row, *cell, Machine::kAny);
     if (exact != nullptr) result.mark(*run, *exact->run());
   }
   for (const auto& [cell, run] : accuracy_runs(*control.row, /*diverged=*/false)) {
-    count_reached(set.judged(*cell, *run), control.epochs, target, result);
+    count_reached(cell->judged(), control.epochs, target, result);
   }
   return result;
 }

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <optional>
 
+#include "base/enum_text.h"
 #include "results/rows/rows.h"
 #include "results/stats/stats.h"
 
@@ -16,6 +17,13 @@ enum class SameTimeSource {
   kCurves,  // in the dense runs themselves, at the evaluation at which the method's time is up
   kRuns     // in runs of their own (sweep --controls iso-time)
 };
+
+constexpr auto enum_texts(SameTimeSource) {
+  return std::to_array<EnumText<SameTimeSource>>(
+      {{SameTimeSource::kNone, ""},
+       {SameTimeSource::kCurves, "the dense runs' curves"},
+       {SameTimeSource::kRuns, "runs of their own"}});
+}
 
 struct SameTime {
   SameTimeSource source = SameTimeSource::kNone;
@@ -34,10 +42,15 @@ struct SameTime {
   int64_t reached = 0, tried = 0;
 
   void mark(const Run& method, const Run& exact);  // a pair of it
-};
 
-// "the dense runs' curves", "runs of their own", "".
-std::string_view name(SameTimeSource source);
+  // For tables: none where there is no exact training.
+  std::optional<double> epochs_or_none() const {
+    return source == SameTimeSource::kNone ? std::nullopt : std::optional(epochs);
+  }
+  std::optional<double> trained_or_none() const {
+    return trained > 0 ? std::optional(trained) : std::nullopt;
+  }
+};
 
 // Of a row that timing runs show to be faster than its dense row; nothing where it may not be. The
 // method may take as long as the lower end of the interval of its speedup says. Between two
@@ -55,6 +68,6 @@ bool same_but_recipe(const Cell& a, const Cell& b);
 struct TrainedEpochs {
   double least = 0, most = 0;
 };
-TrainedEpochs trained_epochs(const RowSet& set, const Row& row);
+TrainedEpochs trained_epochs(const Row& row);
 
 }  // namespace approx

@@ -20,15 +20,11 @@ std::optional<double> share_left(const LayerCount& count) {
 }
 
 // Over the products that its runs approximated by the row's own method, weighted by their work.
-std::optional<double> density_of(const RowSet& set, const Row& row) {
+std::optional<double> density_of(const Row& row) {
   const std::string method = parse_spec(row.first->method).name;
   double kept = 0, all = 0;
-  for (const auto* cell : row.cells) {
-    const Run* run = cell->run();
-    if (run == nullptr || !run->finished()) continue;
-    const auto counts = set.measured().layers.find(run->run_id);
-    if (counts == set.measured().layers.end()) continue;
-    for (const auto& count : counts->second) {
+  for (const auto& [cell, run] : runs_of(row, std::nullopt)) {
+    for (const auto& count : run->measured->layers) {
       if (is_dense(count.method) || parse_spec(count.method).name != method) continue;
       const auto share = share_left(count);
       if (!share) continue;
@@ -40,9 +36,9 @@ std::optional<double> density_of(const RowSet& set, const Row& row) {
 }
 
 // As the last evaluation of one of its trainings counts them.
-std::optional<int64_t> steps_per_epoch(const RowSet& set, const Row& row) {
+std::optional<int64_t> steps_per_epoch(const Row& row) {
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-    const auto& tests = set.evaluations(*run, "test");
+    const auto& tests = run->measured->evaluations("test");
     if (tests.empty() || tests.back().epoch <= 0) continue;
     return std::llround(static_cast<double>(tests.back().step) / tests.back().epoch);
   }
@@ -61,8 +57,8 @@ StoredRows stored_rows(const Snapshot& snapshot, const std::string& experiment) 
     const LabelKey key{cell.method_label, cell.schedule_label, cell.network_label};
     if (row.speedup.n > 0) stored.speedups[key] = row.speedup.least();
     if (row.speedup.n == 0 && row.notes[kTainted]) stored.disturbed.insert(key);
-    if (const auto steps = steps_per_epoch(set, row)) stored.steps_per_epoch[key] = *steps;
-    if (const auto density = density_of(set, row)) stored.densities[key] = *density;
+    if (const auto steps = steps_per_epoch(row)) stored.steps_per_epoch[key] = *steps;
+    if (const auto density = density_of(row)) stored.densities[key] = *density;
   }
   return stored;
 }

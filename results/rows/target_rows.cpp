@@ -10,15 +10,14 @@ namespace approx {
 namespace {
 
 // The share that the runs of a group are to reach.
-std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
-                                          const ReportOptions& options) {
+std::optional<TargetChoice> choose_target(const Row& row, const ReportOptions& options) {
   if (options.target) return TargetChoice{*options.target, "given"};
   if (row.target) return TargetChoice{*row.target, "the experiment's"};
   if (row.dense == nullptr) return std::nullopt;
   std::vector<double> best;
   for (const auto& [cell, run] : accuracy_runs(*row.dense, /*diverged=*/false)) {
     double highest = 0;
-    for (const auto& evaluation : set.judged(*cell, *run)) {
+    for (const auto& evaluation : cell->judged()) {
       highest = std::max(highest, evaluation.value);
     }
     best.push_back(highest);
@@ -31,10 +30,10 @@ std::optional<TargetChoice> choose_target(const RowSet& set, const Row& row,
                                          best.size() == 1 ? "run" : "runs", margin.text())};
 }
 
-Efforts efforts_of(const RowSet& set, const Row& row, double share) {
+Efforts efforts_of(const Row& row, double share) {
   Efforts efforts;
   for (const auto& [cell, run] : target_runs(row, share)) {
-    const auto& evaluations = set.judged(*cell, *run);
+    const auto& evaluations = cell->judged();
     if (evaluations.empty()) {
       // One that diverged before its first evaluation never arrives, like any other that did.
       if (run->state != RunState::kDiverged) continue;
@@ -60,10 +59,8 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
       efforts.diverged.push_back(efforts.seconds.size());
     efforts.seconds.push_back({seconds, reached});
     if (reached) {
-      const auto counted = set.measured().joules.find(run->run_id);
-      if (counted != set.measured().joules.end() && counted->second.contains(at.step)) {
-        efforts.joules.push_back(counted->second.at(at.step));
-      }
+      const auto counted = run->measured->joules.find(at.step);
+      if (counted != run->measured->joules.end()) efforts.joules.push_back(counted->second);
     }
     auto& effort = efforts.of_cell[cell];
     if (reached && seconds > 0 && steps > 0) effort = {steps, seconds};
@@ -73,12 +70,12 @@ Efforts efforts_of(const RowSet& set, const Row& row, double share) {
 
 // The ratios of a row against dense: of steps wherever the runs were made, of seconds on one
 // machine.
-void compare_with_dense(const RowSet& set, TargetRow& next) {
+void compare_with_dense(TargetRow& next) {
   const Row* dense = next.row->dense;
   if (dense == nullptr || dense == next.row) return;
   const bool timed = next.row->speedup.n > 0;
   std::vector<TargetEffort> theirs, ours;
-  const auto reference = efforts_of(set, *dense, next.target.share);
+  const auto reference = efforts_of(*dense, next.target.share);
   for (const auto& [cell, effort] : next.efforts.of_cell) {
     const auto found =
         reference.of_cell.find(partner(dense, *cell, timed ? Machine::kAny : Machine::kSame));
@@ -141,9 +138,9 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
   for (const auto& row : set.rows()) {
     // The exact training of a method's time has that method's target (results/rows/same_time.h).
     if (row.first->method_label.starts_with(kIsoTimePrefix)) continue;
-    const auto target = choose_target(set, row, options);
+    const auto target = choose_target(row, options);
     if (!target) continue;
-    TargetRow next{.row = &row, .target = *target, .efforts = efforts_of(set, row, target->share)};
+    TargetRow next{.row = &row, .target = *target, .efforts = efforts_of(row, target->share)};
     if (next.efforts.seconds.empty()) continue;
     const Group group = group_of(row);
     for (const auto& each : target_runs(row, target->share)) hosts[group].insert(each.run->host_id);
@@ -169,7 +166,7 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
     next.time = time_to_target(next.efforts.seconds,
                                next.machines == 1 ? std::optional(next.budget) : std::nullopt);
     next.time.expected_with_restarts = restarts;
-    compare_with_dense(set, next);
+    compare_with_dense(next);
   }
   return rows;
 }

@@ -30,9 +30,9 @@ bool same_exact_step(const Row& row, const Row& stock) {
 // Whether LibTorch's own operators computed it.
 bool is_stock(const Row& row) { return row.first->config.operators == OperatorSet::kLibrary; }
 
-std::set<int64_t> hosts_of(const std::vector<const Run*>& runs) {
+std::set<int64_t> hosts_of(const CellRuns& runs) {
   std::set<int64_t> hosts;
-  for (const Run* run : runs) hosts.insert(run->host_id);
+  for (const auto& [cell, run] : runs) hosts.insert(run->host_id);
   return hosts;
 }
 
@@ -47,25 +47,21 @@ void RowSet::judge_stock(Row& row) const {
   }
   // The exact step stands at 1 over itself, whether or not that was timed.
   const bool is_exact = is_dense(*row.first) && !row.notes[kOtherNetwork];
-  auto runs = timings(row);
-  if (is_exact) {
-    runs.clear();
-    for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) runs.push_back(run);
-  } else if (row.speedup.n == 0) {
+  if (!is_exact && row.speedup.n == 0) {
     row.no_vs_stock = "its speed was not measured";
     return;
   }
+  const auto runs = is_exact ? accuracy_runs(row, /*diverged=*/true) : row.timings;
   const auto hosts = hosts_of(runs);
   for (const auto& stock : rows_) {
     if (!is_stock(stock) || stock.speedup.n == 0 || !same_exact_step(row, stock)) continue;
-    const auto stock_runs = timings(stock);
-    if (hosts.size() != 1 || hosts != hosts_of(stock_runs)) continue;
+    if (hosts.size() != 1 || hosts != hosts_of(stock.timings)) continue;
     const Ratio itself{stock.speedup.n, 1, 1.0, 1.0};
     row.vs_stock = ratio_of_ratios(is_exact ? itself : row.speedup, stock.speedup);
     if (is_exact) return;
-    for (const Run* run : runs) {
-      row.notes[kStockBuild] |=
-          std::ranges::any_of(stock_runs, [&](const Run* of) { return !same_build(*run, *of); });
+    for (const auto& [cell, run] : runs) {
+      row.notes[kStockBuild] |= std::ranges::any_of(
+          stock.timings, [&](const CellRun& of) { return !same_build(*run, *of.run); });
     }
     return;
   }

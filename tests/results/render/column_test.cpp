@@ -17,7 +17,7 @@ const std::vector<Pet> kPets = {{"cat", 4, 4.25}, {"parrot", 2, std::nullopt}};
 Columns<Pet> pet_columns(bool legs_shown) {
   return {{.name = "name", .header = "pet", .value = &Pet::name},
           {.name = "legs", .header = "legs", .value = &Pet::legs, .shown = legs_shown},
-          {.name = "weight_kg", .value = maybe(&Pet::weight)},
+          {.name = "weight_kg", .value = via(&Pet::weight)},
           {.header = "weight", .text = [](const Pet& pet) { return pet.weight ? "known" : "–"; }}};
 }
 

@@ -1,4 +1,6 @@
 
+#include "results/reports/kernels.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "results/reports/compare.h"
-#include "results/rows/kernel_lines.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
 #include "tests/results/reports/made.h"
@@ -194,10 +195,8 @@ TEST_F(KernelsTest, ColdCachesAndLaunchedCallsAreCasesOfTheirOwn) {
   const auto text = render(made("kernels", path_), "md");
   EXPECT_NE(text.find("1 thread, cold, box"), std::string::npos);
   EXPECT_NE(text.find("1 thread, launched, box"), std::string::npos);
-  SQLite::Database db(path_);
-  EXPECT_EQ(db.execAndGet(fmt::format("SELECT count(*) FROM v_kernel WHERE {}", kRandomOperands))
-                .getInt(),
-            1);
+  const Snapshot snapshot(path_);
+  EXPECT_EQ(std::ranges::count_if(snapshot.kernels(), &KernelLine::is_usual), 1);
 }
 
 // What a layer takes, not what lies beside it, and more than 2 %.
@@ -243,7 +242,7 @@ TEST_F(KernelsTest, OperandsOfATrainingAreCasesOfTheirOwn) {
   EXPECT_NE(render(made("kernels", path_), "md").find("| recorded in aaaaaaaaaaaa | 4"),
             std::string::npos);
   auto printed = kernel_line(recorded_row(4));
-  EXPECT_EQ(text_of(printed.epoch), "4");
+  EXPECT_EQ(printed.epoch, 4);
 }
 
 // A row of a comparison is of one case, which its name says; what one store alone has is counted.

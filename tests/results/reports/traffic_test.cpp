@@ -102,9 +102,8 @@ TEST_F(TrafficReport, IsWhatTheRanksSentStepByStep) {
                         "{:.2f} (n=1)",
                         reduction));
   const RowSet set(Snapshot(path_), {});
-  EXPECT_DOUBLE_EQ(
-      communication_reduction(set.measured(), *set.rows()[0].cells[0]->run()).value_or(-1),
-      reduction);
+  EXPECT_DOUBLE_EQ(set.rows()[0].cells[0]->run()->measured->communication_reduction().value_or(-1),
+                   reduction);
 }
 
 TEST_F(TrafficReport, ReadsAsATable) {
@@ -150,7 +149,7 @@ TEST_F(TrafficReport, OneRankSendsNothing) {
   EXPECT_TRUE(table.rows.empty());
   EXPECT_TRUE(table.notes.empty());
   const RowSet set(Snapshot(path_), {});
-  EXPECT_EQ(communication_reduction(set.measured(), *set.rows()[0].cells[0]->run()), std::nullopt);
+  EXPECT_EQ(set.rows()[0].cells[0]->run()->measured->communication_reduction(), std::nullopt);
 }
 
 // A layer that was never due has no share, and nothing is divided by it.

@@ -1,7 +1,7 @@
-#include "results/rows/memory_limit.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "results/records/kernels.h"
 
 namespace approx {
 namespace {
