@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "cli/bench/bench_kernel.h"
@@ -121,12 +123,26 @@ void sweep_on_cluster(const Experiment& experiment, const GlobalOptions& options
                 .dry_run = flags.dry_run});
 }
 
+// The store at one moment, copied when it is first asked for.
+class StoreThen {
+ public:
+  explicit StoreThen(const std::string& path) : path_(path) {}
+
+  const Snapshot& operator()() {
+    if (!snapshot_) snapshot_.emplace(Snapshot::or_empty(path_));
+    return *snapshot_;
+  }
+
+ private:
+  const std::string& path_;
+  std::optional<Snapshot> snapshot_;
+};
+
 // Takes the learning rates of a tuned experiment from the store; returns a line for each.
-std::vector<std::string> take_rates(Experiment& experiment, const std::string& db,
+std::vector<std::string> take_rates(Experiment& experiment, StoreThen& store,
                                     const DataChecksums& checksums) {
   if (!experiment.tuning) return {};
-  const auto stored = Snapshot::or_empty(db);
-  return take_tuned_rates(experiment, stored.items().held_out(), Catalogue::embedded(), checksums);
+  return take_tuned_rates(experiment, store().items().held_out(), Catalogue::embedded(), checksums);
 }
 
 // On stderr, which is no part of a plan.
@@ -167,7 +183,7 @@ void check_rates(const Experiment& experiment) {
 }
 
 // What the file and the flags ask for: controls are runs like others, so patterns choose last.
-Experiment planned(const SweepFlags& flags, const GlobalOptions& options,
+Experiment planned(const SweepFlags& flags, const GlobalOptions& options, StoreThen& store,
                    const DataChecksums& checksums) {
   Experiment experiment =
       load_experiment(flags.file, flags.overrides, Catalogue::embedded(), checksums);
@@ -175,12 +191,12 @@ Experiment planned(const SweepFlags& flags, const GlobalOptions& options,
   if (flags.tune) {
     experiment = tuning_of(experiment, checksums);
   } else {
-    rates = take_rates(experiment, options.db, checksums);
+    rates = take_rates(experiment, store, checksums);
   }
   if (!flags.controls.empty()) {
-    const auto left_out = add_controls(experiment, parse_controls(flags.controls),
-                                       stored_rows(Snapshot::or_empty(options.db), experiment.id),
-                                       Catalogue::embedded(), checksums);
+    const auto left_out =
+        add_controls(experiment, parse_controls(flags.controls),
+                     stored_rows(store(), experiment.id), Catalogue::embedded(), checksums);
     for (const auto& line : left_out) {
       std::fputs(fmt::format("no control for {}\n", line).c_str(), stderr);
     }
@@ -248,10 +264,11 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     if (flags->slurm.on) submitted = look_at_submissions(options.db, flags->dry_run);
     // A plan may be looked at without the data: those that the store's runs were made with stand
     // in.
+    auto store = std::make_unique<StoreThen>(options.db);
     const auto checksums = dataset_checksums(
-        options.data_dir,
-        flags->dry_run ? Snapshot::or_empty(options.db).items().checksums() : DataChecksums());
-    const Experiment experiment = planned(*flags, options, checksums);
+        options.data_dir, flags->dry_run ? (*store)().items().checksums() : DataChecksums());
+    const Experiment experiment = planned(*flags, options, *store, checksums);
+    store.reset();  // a sweep is long
     take_table(flags->slurm, experiment.slurm);
     // Where nothing can be done a plan is shown all the same: it has every reason.
     const bool only_plan = flags->dry_run && !flags->slurm.on && experiment.as<Trainings>();
@@ -264,7 +281,8 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     const int code = finish_sweep(experiment, result);
     if (flags->tune) {
       auto tuned = load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
-      say(tuned, take_rates(tuned, options.db, checksums));
+      StoreThen ended(options.db);
+      say(tuned, take_rates(tuned, ended, checksums));
     }
     if (code != 0) throw Exit{code};
   });
