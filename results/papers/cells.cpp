@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "results/papers/quantities.h"
 #include "results/stats/stats.h"
 
 namespace approx {

@@ -40,13 +40,13 @@ ReportedNumber PaperGrid::reported(const ReportedValue& value, Place at) {
 }
 
 template <typename C>
-bool PaperGrid::has_labels_of(const C& cell, Place at) const {
+bool PaperGrid::stands(const C& cell, Place at) const {
   return stands_along(layout_.paper.rows, cell, rows_, at.row) &&
          stands_along(layout_.paper.columns, cell, columns_, at.column);
 }
 
-bool PaperGrid::stands(const PlannedRun& run, Place at) const { return has_labels_of(run, at); }
-bool PaperGrid::stands(const Cell& cell, Place at) const { return has_labels_of(cell, at); }
+template bool PaperGrid::stands(const PlannedRun& run, Place at) const;
+template bool PaperGrid::stands(const Cell& cell, Place at) const;
 
 const PlannedRun* PaperGrid::planned(const Experiment& experiment, Place at) const {
   for (const auto& run : experiment.runs()) {

@@ -33,8 +33,9 @@ class PaperGrid {
   // What the paper prints there; nothing where its list is shorter.
   static ReportedNumber reported(const ReportedValue& value, Place at);
 
-  bool stands(const PlannedRun& run, Place at) const;
-  bool stands(const Cell& cell, Place at) const;
+  // Whether a cell of the store or a run that is planned has the labels of a place.
+  template <typename C>
+  bool stands(const C& cell, Place at) const;
 
   // The first run that is planned there, at full scale and at the scale shown; nullptr without one.
   const PlannedRun* planned_in_full(Place at) const { return planned(layout_, at); }
@@ -49,9 +50,6 @@ class PaperGrid {
   std::optional<Place> baseline(Place at) const;
 
  private:
-  template <typename C>
-  bool has_labels_of(const C& cell, Place at) const;
-
   const PlannedRun* planned(const Experiment& experiment, Place at) const;
 
   const Experiment& layout_;

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "results/papers/quantities.h"
 #include "results/stats/stats.h"
 
 namespace approx {

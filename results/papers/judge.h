@@ -10,6 +10,26 @@
 
 namespace approx {
 
+// --- what kind of thing the quantities of papers are (core/experiment/item.h lists them) ---
+
+// What timing runs measure: steps of a method against exact ones.
+inline bool is_speed(PaperQuantity quantity) {
+  return quantity == PaperQuantity::kSpeedup || quantity == PaperQuantity::kTimeSaved ||
+         quantity == PaperQuantity::kRealisation;
+}
+
+inline bool is_timing(PaperQuantity quantity) {
+  return is_speed(quantity) || quantity == PaperQuantity::kTime ||
+         quantity == PaperQuantity::kTimeToTarget;
+}
+
+// A number that stands on processes, each of which timed both sides. An estimate stands on seeds.
+inline bool is_of_processes(const ReportedValue& value) {
+  return is_speed(value.quantity) && value.basis != Basis::kEstimated;
+}
+
+// --- the verdict ---
+
 // What a verdict is made from.
 struct Measured {
   int64_t n = 0;  // seeds, or processes of a timing

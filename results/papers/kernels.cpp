@@ -1,4 +1,5 @@
-#include "results/papers/kernels.h"
+// A table or figure of a paper that kernel benchmarks answer.
+#include "results/records/kernels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "results/papers/footnotes.h"
 #include "results/papers/line.h"
-#include "results/records/kernels.h"
+#include "results/papers/table.h"
 #include "results/rows/rows.h"
 
 namespace approx {
@@ -154,21 +154,11 @@ Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, bool with_p
   return columns;
 }
 
-// The least and the largest of some shares.
-struct ShareRange {
-  std::optional<double> least, most;
-
-  void add(double share) {
-    least = std::min(least.value_or(share), share);
-    most = std::max(most.value_or(share), share);
-  }
-};
-
 // How the variants that layers take did in one precision, over all shapes.
 struct PrecisionSummary {
   int64_t shapes = 0, faster = 0, slower = 0;
   double log_ratios = 0;
-  std::map<MemoryLevel, ShareRange> memory;  // of what a copy does
+  std::map<MemoryLevel, std::vector<double>> memory;  // shares of what a copy does
 
   void add(const KernelLine& result) {
     ++shapes;
@@ -177,7 +167,7 @@ struct PrecisionSummary {
     log_ratios += std::log(*result.ratio);
     const auto limit = result.memory_limit();
     if (!limit || !result.ns) return;
-    memory[limit->level].add(share_of(*limit, *result.bytes, *result.ns));
+    memory[limit->level].push_back(share_of(*limit, *result.bytes, *result.ns));
   }
 
   std::string text(const std::string& precision) const {
@@ -187,10 +177,10 @@ struct PrecisionSummary {
         "{}; geometric mean {:.2f}×",
         precision, faster, shapes, slower, std::exp(log_ratios / static_cast<double>(shapes)));
     std::vector<std::string> shares;
-    for (const auto& [level, range] : memory) {
-      shares.push_back(fmt::format("{:.0f} to {:.0f} % of a copy's rate in {}", 100 * *range.least,
-                                   100 * *range.most,
-                                   level == MemoryLevel::kL2 ? "the L2" : "memory"));
+    for (const auto& [level, values] : memory) {
+      const auto [least, most] = std::ranges::minmax(values);
+      shares.push_back(fmt::format("{:.0f} to {:.0f} % of a copy's rate in {}", 100 * least,
+                                   100 * most, level == MemoryLevel::kL2 ? "the L2" : "memory"));
     }
     if (shares.empty()) return text;
     return fmt::format("{}; the bytes that it must move take {}", text, fmt::join(shares, " and "));

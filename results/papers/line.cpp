@@ -1,5 +1,6 @@
 #include "results/papers/line.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -8,12 +9,10 @@
 namespace approx {
 namespace {
 
-Field field_of(const std::string& text) { return text; }
-Field field_of(const Definition& definition) { return definition.text; }
-
-template <NamedEnum E>
-Field field_of(E value) {
-  return std::string(name(value));
+std::string letter_at(size_t index) {
+  std::string letters(1, static_cast<char>('a' + index % 26));
+  if (index >= 26) letters.insert(0, 1, static_cast<char>('a' + index / 26 - 1));
+  return letters;
 }
 
 }  // namespace
@@ -21,41 +20,36 @@ Field field_of(E value) {
 Columns<PaperLine> paper_columns() {
   using Line = PaperLine;
   // An item that prints no numbers has nothing here.
-  const auto of_number = [](auto value) {
-    return
-        [value](const Line& line) { return line.value == nullptr ? Field() : Field(value(line)); };
+  const auto of_value = [](auto... of) { return via(&Line::value, of...); };
+  const auto if_value = [](auto... of) {
+    return [=](const Line& line) { return line.value == nullptr ? Field() : via(of...)(line); };
   };
-  const auto of_value = [](auto ReportedValue::*member) {
-    return [member](const Line& line) {
-      return line.value == nullptr ? Field() : field_of(line.value->*member);
-    };
-  };
-  return {
-      {.name = "item", .value = &Line::item},
-      {.name = "scale", .value = [](const Line& line) { return std::string(name(line.scale)); }},
-      {.name = "row", .value = of_number([](const Line& line) { return line.row; })},
-      {.name = "column", .value = of_number([](const Line& line) { return line.column; })},
-      {.name = "quantity", .value = of_value(&ReportedValue::quantity)},
-      {.name = "definition", .value = of_value(&ReportedValue::definition)},
-      {.name = "unit", .value = of_value(&ReportedValue::unit)},
-      {.name = "basis", .value = of_value(&ReportedValue::basis)},
-      {.name = "hardware", .value = of_value(&ReportedValue::hardware)},
-      {.name = "printed", .value = of_number([](const Line& line) { return line.number.printed; })},
-      {.name = "reported", .value = [](const Line& line) { return field(line.number.value); }},
-      {.name = "measured",
-       .value =
-           [](const Line& line) {
-             return line.measured.n > 0 ? Field(line.measured.value) : Field();
-           }},
-      {.name = "measured_lo", .value = [](const Line& line) { return field(line.measured.lo); }},
-      {.name = "measured_hi", .value = [](const Line& line) { return field(line.measured.hi); }},
-      {.name = "n", .value = [](const Line& line) { return line.measured.n; }},
-      {.name = "verdict", .value = [](const Line& line) { return verdict_text(line.judgement); }},
-      {.name = "reason", .value = [](const Line& line) { return line.judgement.reason; }},
-      {.name = "notes", .value = of_number([](const Line& line) { return line.notes; })},
-      {.name = "paper_note", .value = of_value(&ReportedValue::note)},
-      {.name = "p", .value = [](const Line& line) { return field(line.measured.p); }},
-      {.name = "p_holm", .value = [](const Line& line) { return field(line.measured.p_holm); }}};
+  const auto measured = [](auto of) { return via(&Line::measured, of); };
+  return {{.name = "item", .value = &Line::item},
+          {.name = "scale", .value = via(&Line::scale)},
+          {.name = "row", .value = if_value(&Line::row)},
+          {.name = "column", .value = if_value(&Line::column)},
+          {.name = "quantity", .value = of_value(&ReportedValue::quantity)},
+          {.name = "definition", .value = of_value(&ReportedValue::definition, &Definition::text)},
+          {.name = "unit", .value = of_value(&ReportedValue::unit)},
+          {.name = "basis", .value = of_value(&ReportedValue::basis)},
+          {.name = "hardware", .value = of_value(&ReportedValue::hardware)},
+          {.name = "printed", .value = if_value(&Line::number, &ReportedNumber::printed)},
+          {.name = "reported", .value = via(&Line::number, &ReportedNumber::value)},
+          {.name = "measured",
+           .value =
+               [](const Line& line) {
+                 return line.measured.n > 0 ? Field(line.measured.value) : Field();
+               }},
+          {.name = "measured_lo", .value = measured(&Measured::lo)},
+          {.name = "measured_hi", .value = measured(&Measured::hi)},
+          {.name = "n", .value = measured(&Measured::n)},
+          {.name = "verdict", .value = via(&Line::judgement, verdict_text)},
+          {.name = "reason", .value = via(&Line::judgement, &Judgement::reason)},
+          {.name = "notes", .value = if_value(&Line::notes)},
+          {.name = "paper_note", .value = of_value(&ReportedValue::note)},
+          {.name = "p", .value = measured(&Measured::p)},
+          {.name = "p_holm", .value = measured(&Measured::p_holm)}};
 }
 
 std::string item_title(const Experiment& shown) {
@@ -77,6 +71,19 @@ Table paper_table(std::string title) {
   table.name = "paper";
   table.title = std::move(title);
   return table;
+}
+
+std::string Footnotes::letter(const std::string& text) {
+  const auto found = std::find(texts_.begin(), texts_.end(), text);
+  const auto index = static_cast<size_t>(found - texts_.begin());
+  if (found == texts_.end()) texts_.push_back(text);
+  return letter_at(index);
+}
+
+std::vector<std::string> Footnotes::lines() const {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < texts_.size(); ++i) lines.push_back(letter_at(i) + ": " + texts_[i]);
+  return lines;
 }
 
 void add_notes(Table& table, const std::vector<std::string>& notes) {

@@ -1,22 +1,94 @@
-#include "results/papers/runs.h"
-
+// A table or figure of a paper that is made of trainings.
+#include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "results/papers/cells.h"
-#include "results/papers/comparable.h"
-#include "results/papers/footnotes.h"
 #include "results/papers/line.h"
-#include "results/papers/quantities.h"
+#include "results/papers/table.h"
 #include "results/papers/values.h"
 #include "results/stats/stats.h"
 
 namespace approx {
 namespace {
+
+// --- whether a run of ours was made in the way that the paper made its own, as the item's file at
+// full scale says: without that, a loss against dense is that of another experiment ---
+
+std::string value_in(const Settings& settings, std::string_view name) {
+  const auto value = setting_of(settings, name);
+  return name == "train_examples" && value == "0" ? "all" : value;
+}
+
+void add_difference(std::string& text, std::string_view what, const std::string& ours,
+                    const std::string& paper) {
+  if (ours == paper) return;
+  text += fmt::format("{}{}={}, not {}", text.empty() ? "" : "; ", what, ours, paper);
+}
+
+void add_settings(std::string& text, const RunConfig& ours, const RunConfig& paper,
+                  std::initializer_list<std::string_view> names) {
+  const Settings mine = settings_of(ours), theirs = settings_of(paper);
+  for (const auto name : names)
+    add_difference(text, name, value_in(mine, name), value_in(theirs, name));
+}
+
+bool names(const std::vector<std::string>& labels, const std::string& label) {
+  return labels.empty() || std::count(labels.begin(), labels.end(), label) > 0;
+}
+
+// What a run approximates: "method=zero, not topk_position:k=1"; "" where network, method and
+// schedule agree.
+std::string other_method(const RunConfig& ours, const RunConfig& paper) {
+  std::string text;
+  add_difference(text, "network", ours.network, paper.network);
+  add_difference(text, "method", ours.method, paper.method);
+  if (schedule_text(ours.schedule) != schedule_text(paper.schedule)) {
+    text += fmt::format("{}another schedule", text.empty() ? "" : "; ");
+  }
+  return text;
+}
+
+// What decides a loss: the above, the optimizer with its settings, and the length of the training.
+// "optimizer=sgd, not adam; epochs=4, not 500"; "" where all agree. The learning rate is not in it:
+// papers tune it or leave it out, and so do we.
+std::string other_training(const RunConfig& ours, const RunConfig& paper) {
+  std::string text = other_method(ours, paper);
+  add_settings(text, ours, paper, {"optimizer"});
+  // The settings of another rule have no counterpart.
+  if (ours.recipe.optimizer == paper.recipe.optimizer) {
+    if (ours.recipe.optimizer == UpdateRule::kSgd) {
+      add_settings(text, ours, paper, {"momentum", "nesterov"});
+    } else {
+      add_settings(text, ours, paper, {"beta1", "beta2", "epsilon"});
+    }
+    add_settings(text, ours, paper, {"weight_decay", "decay_norm", "clip_norm", "ema"});
+  }
+  add_settings(text, ours, paper, {"batch_size", "epochs", "train_examples"});
+  return text;
+}
+
+// What the file itself says of a run at full scale that the paper's runs had otherwise ([[report.
+// departs]]); "" without such a remark.
+std::string stated_departure(const ItemReport& item, const PlannedRun& full) {
+  for (const auto& departure : item.departures) {
+    if (names(departure.methods, full.method_label) &&
+        names(departure.schedules, full.schedule_label) &&
+        names(departure.networks, full.network_label)) {
+      return departure.reason;
+    }
+  }
+  return "";
+}
+
+// --- the table ---
 
 // Adds `piece` behind what is there.
 void add_piece(std::string& text, const char* between, const std::string& piece) {
@@ -141,8 +213,10 @@ class RunsTable {
   // row that it names.
   bool is_reference(const ReportedValue& value, Place at) const {
     if (!value.against.empty()) return grid_.rows()[at.row] == value.against;
+    // A speed or an accuracy against that of the exact training is its own reference.
     return grid_.baseline(at) == at &&
-           (is_against_dense(value.quantity) || is_of_approximated(value));
+           (is_speed(value.quantity) || value.quantity == PaperQuantity::kAccuracyLoss ||
+            is_of_approximated(value));
   }
 
   // Why the runs there are not those of the item, or the dense ones that they are compared with.
@@ -177,8 +251,8 @@ class RunsTable {
       if (note == kShared) continue;  // no throughput here
       const bool of_seconds = note == kTimesElsewhere || note == kShortSeconds;
       if (of_seconds && shown.value.quantity != PaperQuantity::kTimeToTarget) continue;
-      add_piece(line.notes, "; ", kNoteNames[note]);
-      add_piece(marks, ",", footnotes_.letter(kNoteTexts[note]));
+      add_piece(line.notes, "; ", kNoteTexts[note].name);
+      add_piece(marks, ",", footnotes_.letter(kNoteTexts[note].text));
     }
     return marks;
   }
@@ -211,8 +285,11 @@ class RunsTable {
 
 }  // namespace
 
-Table paper_runs_table(const PaperGrid& grid, Contents contents, bool include_tainted) {
-  const PaperCells cells(grid, std::move(contents), include_tainted);
+Table paper_runs_table(const Snapshot& snapshot, const Experiment& layout, const Experiment& shown,
+                       const ReportOptions& options) {
+  const PaperGrid grid(layout, shown);
+  const PaperCells cells(grid, read_item_contents(snapshot, shown, options.catalogue),
+                         options.include_tainted);
   return RunsTable(grid, cells).make();
 }
 

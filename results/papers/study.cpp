@@ -1,14 +1,101 @@
-#include "results/papers/study.h"
-
+// A table or figure of a paper that a study computes.
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
-#include "results/papers/layer_time_numbers.h"
+#include "core/config/dense.h"
 #include "results/papers/line.h"
-#include "results/render/text_table.h"
+#include "results/papers/table.h"
 
 namespace approx {
 namespace {
+
+// A line of the study.
+struct LayerTime {
+  std::string layer, product, method;
+  double ms = 0;
+  std::optional<double> estimated_ms;
+};
+
+// The lines of its convolutions; none where the study is of a time before it knew methods.
+std::vector<LayerTime> convolution_times(const Json& content) {
+  std::map<std::string, size_t> at;
+  const Json columns = content.value("columns", Json::array());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].is_string()) at[columns[i].get<std::string>()] = i;
+  }
+  std::vector<LayerTime> times;
+  for (const char* needed : {"layer", "product", "method", "ms", "estimated_ms", "kind"}) {
+    if (!at.contains(needed)) return times;
+  }
+  for (const auto& row : content.value("rows", Json::array())) {
+    if (!row.is_array() || row.size() != columns.size()) continue;
+    const auto text = [&](const char* column) {
+      const Json& cell = row[at[column]];
+      return cell.is_string() ? cell.get<std::string>() : std::string();
+    };
+    if (!text("kind").starts_with("conv") || !row[at["ms"]].is_number()) continue;
+    // Another way to compute what the line before it has by the chosen one.
+    if (at.contains("variant") && !text("variant").empty()) continue;
+    LayerTime& time = times.emplace_back(
+        LayerTime{.layer = text("layer"), .product = text("product"), .method = text("method")});
+    time.ms = row[at["ms"]].get<double>();
+    const Json& estimated = row[at["estimated_ms"]];
+    if (estimated.is_number()) time.estimated_ms = estimated.get<double>();
+  }
+  return times;
+}
+
+// Its methods in their order, exact computation first.
+std::vector<std::string> methods_of(const std::vector<LayerTime>& times) {
+  std::vector<std::string> methods = {std::string(kDense)};
+  for (const auto& time : times) {
+    const bool known = std::ranges::find(methods, time.method) != methods.end();
+    if (!known) methods.push_back(time.method);
+  }
+  return methods;
+}
+
+// Ours of a number of McDanel et al. 2022, Figure 9, from the content of a layer-times study, over
+// its convolutions. `row`: 0 is exact training, then the study's methods in their order.
+//   time, %                       share of the data gradients in the time of all exact products
+//   time_saved, estimated         what is saved where the time of a product falls with its
+//                                 multiply-accumulates
+//   time_saved, measured-kernel   what the method's own products save, choosing included
+// Nothing measured (n = 0) where the study has none.
+Measured layer_time_number(const ReportedValue& value, size_t row, const Json& content) {
+  const auto times = convolution_times(content);
+  const auto methods = methods_of(times);
+  double total = 0, data_gradients = 0;
+  std::map<std::pair<std::string, std::string>, double> exact;  // ms, by layer and product
+  for (const auto& time : times) {
+    if (!is_dense(time.method)) continue;
+    total += time.ms;
+    if (time.product == name(Product::kDataGradient)) data_gradients += time.ms;
+    exact[{time.layer, time.product}] = time.ms;
+  }
+  Measured measured;
+  if (total <= 0 || row >= methods.size()) return measured;
+  const bool saved = value.quantity == PaperQuantity::kTimeSaved;
+  if (value.quantity == PaperQuantity::kTime && value.unit == "%" && row == 0) {
+    measured.n = 1;
+    measured.value = 100 * data_gradients / total;
+  } else if (saved && row > 0) {
+    const bool estimated = value.basis == Basis::kEstimated;
+    double left = 0, before = 0;
+    for (const auto& time : times) {
+      if (time.method != methods[row]) continue;
+      before += exact[{time.layer, time.product}];
+      left += estimated ? time.estimated_ms.value_or(0) : time.ms;
+    }
+    measured.n = 1;
+    measured.value = 100 * (before - left) / total;
+    measured.estimated = estimated;
+  }
+  return measured;
+}
 
 // Ours of a number of the paper, where the study makes one.
 Measured number_of_study(const std::string& study, const ReportedValue& value, size_t row,
@@ -62,20 +149,10 @@ std::vector<std::string> printed_notes(const Experiment& layout, const Experimen
   return notes;
 }
 
-void add_cell(const Json& cell, std::vector<Field>& values, std::vector<std::string>& texts) {
-  if (cell.is_number_integer() && holds_whole<int64_t>(cell)) {
-    values.emplace_back(cell.get<int64_t>());
-    texts.push_back(cell.dump());
-  } else if (cell.is_number()) {
-    values.emplace_back(cell.get<double>());
-    texts.push_back(rounded(cell.get<double>()));
-  } else if (cell.is_string()) {
-    values.emplace_back(cell.get<std::string>());
-    texts.push_back(cell.get<std::string>());
-  } else {
-    values.emplace_back();
-    texts.emplace_back("–");
-  }
+Field field_of(const Json& cell) {
+  if (cell.is_number_integer() && holds_whole<int64_t>(cell)) return cell.get<int64_t>();
+  if (cell.is_number()) return cell.get<double>();
+  return cell.is_string() ? Field(cell.get<std::string>()) : Field();
 }
 
 // Adds what a study computed: its columns are data, and told by nothing else.
@@ -83,20 +160,17 @@ void add_content(const Json& content, Table& table) {
   for (const auto& column : content.value("columns", Json::array())) {
     table.columns.push_back(column.is_string() ? column.get<std::string>() : column.dump());
   }
-  table.text_columns = table.columns;
   for (const auto& line : content.value("rows", Json::array())) {
     auto& values = table.rows.emplace_back();
-    auto& texts = table.text_rows.emplace_back();
-    for (const auto& cell : line) add_cell(cell, values, texts);
+    for (const auto& cell : line) values.push_back(field_of(cell));
   }
 }
 
 // Of a study that is not in the store.
 Columns<PaperLine> missing_columns() {
   return {{.name = "item", .value = &PaperLine::item},
-          {.name = "verdict",
-           .value = [](const PaperLine& line) { return verdict_text(line.judgement); }},
-          {.name = "reason", .value = [](const PaperLine& line) { return line.judgement.reason; }}};
+          {.name = "verdict", .value = via(&PaperLine::judgement, verdict_text)},
+          {.name = "reason", .value = via(&PaperLine::judgement, &Judgement::reason)}};
 }
 
 }  // namespace

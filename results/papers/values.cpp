@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "results/papers/quantities.h"
 #include "results/rows/rows.h"
 
 namespace approx {

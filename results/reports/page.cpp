@@ -9,7 +9,6 @@
 #include "results/records/items.h"
 #include "results/render/html.h"
 #include "results/reports/paper_figure.h"
-#include "results/reports/provenance.h"
 #include "results/reports/report.h"
 
 namespace approx {
@@ -18,24 +17,54 @@ namespace {
 // Takes out the rows of a study that its picture shows point by point, thousands of them.
 void leave_to_picture(Table& table) {
   const auto part = std::ranges::find(table.columns, "part");
-  if (part == table.columns.end() || table.text_rows.size() != table.rows.size()) return;
+  if (part == table.columns.end() || !table.text_columns.empty()) return;
   const auto column = static_cast<size_t>(part - table.columns.begin());
-  const size_t all = table.rows.size();
-  size_t kept = 0;
-  for (size_t i = 0; i < all; ++i) {
-    const auto* text = std::get_if<std::string>(&table.rows[i][column]);
-    if (text != nullptr && (*text == "histogram" || *text == "pixel")) continue;
-    if (kept != i) {
-      table.rows[kept] = std::move(table.rows[i]);
-      table.text_rows[kept] = std::move(table.text_rows[i]);
-    }
-    ++kept;
-  }
-  if (kept == all) return;
-  table.rows.resize(kept);
-  table.text_rows.resize(kept);
+  const size_t drawn = std::erase_if(table.rows, [&](const std::vector<Field>& row) {
+    const auto* text = std::get_if<std::string>(&row[column]);
+    return text != nullptr && (*text == "histogram" || *text == "pixel");
+  });
+  if (drawn == 0) return;
   table.notes.push_back(
-      fmt::format("{} rows more are drawn above, and in the picture's CSV", all - kept));
+      fmt::format("{} rows more are drawn above, and in the picture's CSV", drawn));
+}
+
+// Machines, builds, data sets and runs, a line each: what it is ("machine NAME"), and what is known
+// of it.
+std::vector<std::pair<std::string, std::string>> provenance_of(const Snapshot& snapshot) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  auto& db = snapshot.db();
+  const auto is_set = [](SQLite::Statement& row, int at) {
+    return row.getColumn(at).getInt() != 0;
+  };
+  for_each_row(db, "SELECT DISTINCT hostname, cpu_model, gpu_model, n_cores FROM host ORDER BY 1",
+               [&](SQLite::Statement& row) {
+                 const std::string gpu = text_at(row, 2);
+                 lines.emplace_back("machine " + text_at(row, 0),
+                                    fmt::format("{}, {} cores", text_at(row, 1), text_at(row, 3)) +
+                                        (gpu.empty() ? "" : ", " + gpu));
+               });
+  for_each_row(db,
+               "SELECT DISTINCT git_sha, dirty, compiler, torch FROM build WHERE build_id IN "
+               "(SELECT build_id FROM run UNION SELECT build_id FROM kernel_run UNION "
+               "SELECT build_id FROM study_run) ORDER BY build_id",
+               [&](SQLite::Statement& row) {
+                 lines.emplace_back(
+                     "build " + text_at(row, 0).substr(0, 12) +
+                         (is_set(row, 1) ? " with uncommitted changes" : ""),
+                     fmt::format("{}, LibTorch {}", text_at(row, 2), text_at(row, 3)));
+               });
+  for_each_row(db, "SELECT name, variant, sha256, lossy FROM dataset ORDER BY name, variant",
+               [&](SQLite::Statement& row) {
+                 lines.emplace_back(
+                     fmt::format("data {} {}", text_at(row, 0), text_at(row, 1)),
+                     text_at(row, 2).substr(0, 16) + (is_set(row, 3) ? ", went through JPEG" : ""));
+               });
+  for_each_row(db, "SELECT min(started_utc), max(started_utc), count(*) FROM run",
+               [&](SQLite::Statement& row) {
+                 lines.emplace_back("runs", fmt::format("{}, {} to {}", text_at(row, 2),
+                                                        text_at(row, 0), text_at(row, 1)));
+               });
+  return lines;
 }
 
 class PageMaker {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/experiment/files.h"
-#include "results/papers/kernels.h"
 #include "results/papers/table.h"
 #include "results/records/items.h"
 #include "results/reports/report.h"
@@ -114,9 +113,7 @@ PaperItem paper_item(const Snapshot& snapshot, const std::string& name, const st
   };
   item.shown = std::move(
       at_scale(scale.empty() ? stored.most_measured(item.layout, at_scale) : parse_scale(scale)));
-  item.table =
-      report_paper(snapshot, item.layout, item.shown,
-                   {.include_tainted = options.include_tainted, .catalogue = options.catalogue});
+  item.table = report_paper(snapshot, item.layout, item.shown, options);
   return item;
 }
 

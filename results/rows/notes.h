@@ -37,8 +37,11 @@ enum Note {
 
 using Notes = std::array<bool, kNotes>;
 
-extern const char* const kNoteNames[kNotes];  // "few seeds", for programs
-extern const char* const kNoteTexts[kNotes];  // a line each, for people
+struct NoteText {
+  const char* name;  // "few seeds", for programs
+  const char* text;  // a line, for people
+};
+extern const NoteText kNoteTexts[kNotes];
 
 // What is said of timings that do not count (kTainted).
 inline constexpr const char* kTimingsDisturbed =

@@ -29,8 +29,8 @@ def check(what, write):
 
 def check_footnotes():
     with open(os.path.join(DOCS, "../results/rows/notes.cpp"), encoding="utf-8") as source:
-        names = re.findall(r'"([^"]+)"', re.search(r"kNoteNames\[kNotes\] = \{(.*?)\};",
-                                                   source.read(), re.S)[1])
+        names = re.findall(r'\{"([^"]+)",', re.search(r"kNoteTexts\[kNotes\] = \{(.*?)\};",
+                                                     source.read(), re.S)[1])
     with open(os.path.join(DOCS, "reading-tables.md"), encoding="utf-8") as page:
         table = page.read().partition("## Footnotes")[2].partition("\n## ")[0]
     explained = re.findall(r"^\| ([a-z ]+) \| .+ \|$", table, re.M)[1:]  # behind the header

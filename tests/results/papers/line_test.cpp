@@ -1,4 +1,4 @@
-#include "results/papers/footnotes.h"
+#include "results/papers/line.h"
 
 #include <gtest/gtest.h>
 
