@@ -14,15 +14,6 @@
 namespace approx {
 namespace {
 
-// Which cells are read: those of an experiment ("": of all), and the members of an item beside
-// them, null where there is none.
-struct CellChoice {
-  std::string experiment;
-  const Experiment* item = nullptr;
-  const Members* members = nullptr;
-  const Catalogue* catalogue = nullptr;  // knows the versions of methods that count; may be null
-};
-
 // An item chooses its rates also where another's runs are its own.
 void see_tuned(const Experiment& item, const Members& members, std::map<int64_t, Cell>& cells) {
   if (!item.tuning) return;
@@ -79,13 +70,13 @@ Cell cell_of(const Snapshot& snapshot, SQLite::Statement& row) {
   return cell;
 }
 
-// By their ids. A cell of several experiments stands in a row for each: it is what the first says,
-// with the target of the last where no experiment was asked for.
-std::map<int64_t, Cell> read_cell_rows(const Snapshot& snapshot, const CellChoice& choice) {
+// Those of an experiment ("": of all), and members of an item beside them, by their ids. A cell of
+// several experiments stands in a row for each: it is what the first says, with the target of the
+// last where no experiment was asked for.
+std::map<int64_t, Cell> read_cell_rows(const Snapshot& snapshot, const std::string& experiment,
+                                       const Members& members) {
   Json keys = Json::array();
-  if (choice.members != nullptr) {
-    for (const auto& [key, run] : *choice.members) keys.push_back(key);
-  }
+  for (const auto& [key, run] : members) keys.push_back(key);
   std::map<int64_t, Cell> cells;
   for_each_row(
       snapshot.db(),
@@ -102,9 +93,9 @@ std::map<int64_t, Cell> read_cell_rows(const Snapshot& snapshot, const CellChoic
         if (is_new) cell = cell_of(snapshot, row);
         cell.tuned |= flag_at(row, "tuned");
         const auto target = optional_real(row.getColumn("target_value"));
-        if (target && choice.experiment.empty()) cell.target = target;
+        if (target && experiment.empty()) cell.target = target;
       },
-      choice.experiment, keys.dump());
+      experiment, keys.dump());
   return cells;
 }
 
@@ -157,69 +148,49 @@ void read_attempts(const Snapshot& snapshot, const Catalogue* catalogue,
       });
 }
 
-std::vector<std::string> methods_with_such(const Catalogue& catalogue) {
-  std::vector<std::string> names;
-  for (const auto& method : catalogue.methods) {
-    if (method.rounding_since > 0 || method.half_rounding_since > 0) names.push_back(method.name);
-  }
-  return names;
-}
-
-// Whether its method, or that of one of its rules, is one of these.
-bool names_one(const RunConfig& config, const std::vector<std::string>& methods) {
-  const auto is_one = [&](const std::string& text) {
-    return !text.empty() && std::ranges::count(methods, parse_spec(text).name) > 0;
-  };
-  return is_one(config.method) || std::ranges::any_of(config.schedule, [&](const Rule& rule) {
-           return is_one(rule.method);
-         });
-}
-
-bool is_by_earlier_version(const Cell& cell, const std::string& dataset_sha256,
-                           const Catalogue& catalogue) {
-  const auto earlier = earlier_keys(cell.config, dataset_sha256, catalogue);
-  return std::ranges::any_of(earlier, [&](const EarlierKey& each) {
-    return each.other_version && each.key == cell.run_key;
-  });
-}
-
-std::map<int64_t, std::string> dataset_digests(SQLite::Database& db) {
-  std::map<int64_t, std::string> digests;
-  for_each_row(db, "SELECT dataset_id, sha256 FROM dataset", [&](SQLite::Statement& row) {
-    digests[integer_at(row, "dataset_id")] = text_at(row, "sha256");
-  });
-  return digests;
-}
-
 // Sets Run::earlier_version of the attempts: whether the key of the cell is one that its
 // configuration and its data had under such a version (earlier_keys).
 void mark_earlier_versions(SQLite::Database& db, const Catalogue& catalogue,
                            std::map<int64_t, Cell>& cells) {
-  const auto methods = methods_with_such(catalogue);
+  std::set<std::string> methods;  // with such versions
+  for (const auto& method : catalogue.methods) {
+    if (method.rounding_since > 0 || method.half_rounding_since > 0) methods.insert(method.name);
+  }
   if (methods.empty()) return;
-  auto digests = dataset_digests(db);
+  std::map<int64_t, std::string> digests;
+  for_each_row(db, "SELECT dataset_id, sha256 FROM dataset", [&](SQLite::Statement& row) {
+    digests[integer_at(row, "dataset_id")] = text_at(row, "sha256");
+  });
+  const auto is_one = [&](const std::string& text) {
+    return !text.empty() && methods.contains(parse_spec(text).name);
+  };
   for (auto& [id, cell] : cells) {
-    if (!names_one(cell.config, methods)) continue;  // hashing takes longer
+    const bool any = is_one(cell.config.method) ||
+                     std::ranges::any_of(cell.config.schedule, is_one, &Rule::method);
+    if (!any) continue;  // hashing takes longer
     for (auto& run : cell.runs) {
-      run.earlier_version = is_by_earlier_version(cell, digests[run.dataset_id], catalogue);
+      const auto earlier = earlier_keys(cell.config, digests[run.dataset_id], catalogue);
+      run.earlier_version = std::ranges::any_of(earlier, [&](const EarlierKey& each) {
+        return each.other_version && each.key == cell.run_key;
+      });
     }
   }
 }
 
 // In the order of their places.
-std::vector<Cell> sorted(std::map<int64_t, Cell> cells, const CellChoice& choice) {
+std::vector<Cell> sorted(std::map<int64_t, Cell> cells, const Experiment* item,
+                         const Members& members) {
   std::vector<Cell> sorted;
   for (auto& [id, cell] : cells) {
-    if (choice.item != nullptr) {
+    if (item != nullptr) {
       // What is under the item's name and not planned stands behind what is.
       cell.order = {1, cell.order.second};
-      const auto member = choice.members->find(cell.run_key);
-      if (member != choice.members->end()) place_in(*choice.item, *member->second, cell);
+      const auto member = members.find(cell.run_key);
+      if (member != members.end()) place_in(*item, *member->second, cell);
     }
     sorted.push_back(std::move(cell));
   }
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Cell& a, const Cell& b) { return a.order < b.order; });
+  std::ranges::stable_sort(sorted, {}, &Cell::order);
   return sorted;
 }
 
@@ -231,6 +202,17 @@ Age age_of(const Cell& cell) {
   const Run* run = cell.run();
   const bool has_result = run != nullptr && run->result();
   return {cell.planned, cell.planned && has_result, cell.cell_id};
+}
+
+// Of the cells that have a key alike the newest one.
+template <typename KeyOf>
+auto newest_of(const std::vector<Cell>& cells, const KeyOf& key_of) {
+  std::map<decltype(key_of(cells.front())), const Cell*> newest;
+  for (const auto& cell : cells) {
+    const Cell*& known = newest[key_of(cell)];
+    if (known == nullptr || age_of(*known) < age_of(cell)) known = &cell;
+  }
+  return newest;
 }
 
 bool equally_written(const RunConfig& a, const RunConfig& b) {
@@ -248,12 +230,7 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
                       cell.method,        config.purpose,       config.seed,   config.blocks,
                       config.block_steps, config.timed_against, config.stop_at};
   };
-  using Key = decltype(key_of(cells.front()));
-  std::map<Key, const Cell*> newest;
-  for (const auto& cell : cells) {
-    auto& known = newest[key_of(cell)];
-    if (known == nullptr || age_of(*known) < age_of(cell)) known = &cell;
-  }
+  const auto newest = newest_of(cells, key_of);
   std::map<std::string, int64_t> dropped, doubled;  // by their methods
   std::set<int64_t> kept;
   for (const auto& [key, cell] : newest) kept.insert(cell->cell_id);
@@ -263,7 +240,7 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
     ++(equally_written(newest.at(key_of(cell))->config, cell.config) ? dropped
                                                                      : doubled)[cell.method_label];
   }
-  cells.erase(std::remove_if(cells.begin(), cells.end(), is_old), cells.end());
+  std::erase_if(cells, is_old);
   std::vector<std::string> lines;
   const auto add = [&lines](const auto& counts, const char* why) {
     for (const auto& [method, count] : counts) {
@@ -281,32 +258,21 @@ std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
 // An experiment keeps what an earlier text of its file ran. Where that has the labels of what is
 // planned now but is something else, such as a schedule that was changed, its label says so.
 void mark_earlier(std::vector<Cell>& cells, bool of_item) {
-  struct Newest {
-    Age age;
-    std::string network, schedule, method;
-  };
-  using Key = std::tuple<int64_t, std::string, std::string, std::string, std::string, std::string>;
   const auto key_of = [of_item](const Cell& cell) {
-    return Key{of_item ? 0 : cell.order.first,
-               cell.network_label,
-               cell.config.dataset,
-               cell.setting,
-               cell.schedule_label,
-               cell.method_label};
+    return std::tuple{of_item ? 0 : cell.order.first,
+                      cell.network_label,
+                      cell.config.dataset,
+                      cell.setting,
+                      cell.schedule_label,
+                      cell.method_label};
   };
-  std::map<Key, Newest> newest;
-  for (const auto& cell : cells) {
-    auto& known = newest[key_of(cell)];
-    if (age_of(cell) > known.age) {
-      known = {age_of(cell), cell.config.network, cell.schedule, cell.method};
-    }
-  }
+  const auto newest = newest_of(cells, key_of);
   for (auto& cell : cells) {
-    const Newest& now = newest.at(key_of(cell));
-    std::string* label = cell.schedule != now.schedule        ? &cell.schedule_label
-                         : cell.method != now.method          ? &cell.method_label
-                         : cell.config.network != now.network ? &cell.network_label
-                                                              : nullptr;
+    const Cell& now = *newest.at(key_of(cell));
+    std::string* label = cell.schedule != now.schedule               ? &cell.schedule_label
+                         : cell.method != now.method                 ? &cell.method_label
+                         : cell.config.network != now.config.network ? &cell.network_label
+                                                                     : nullptr;
     if (label != nullptr) *label += " (earlier)";
   }
 }
@@ -333,16 +299,20 @@ std::vector<std::string> read_excluded(SQLite::Database& db, const std::string& 
   return lines;
 }
 
-Contents read_chosen(const Snapshot& snapshot, const CellChoice& choice) {
-  auto cells = read_cell_rows(snapshot, choice);
-  read_attempts(snapshot, choice.catalogue, cells);
-  if (choice.catalogue != nullptr) mark_earlier_versions(snapshot.db(), *choice.catalogue, cells);
-  if (choice.item != nullptr) see_tuned(*choice.item, *choice.members, cells);
+// `item`: the experiment is its own; may be null. `catalogue`: knows the versions of methods that
+// count; may be null.
+Contents read_chosen(const Snapshot& snapshot, const std::string& experiment,
+                     const Experiment* item, const Catalogue* catalogue) {
+  const auto members = item != nullptr ? snapshot.items().members_of(*item, catalogue) : Members();
+  auto cells = read_cell_rows(snapshot, experiment, members);
+  read_attempts(snapshot, catalogue, cells);
+  if (catalogue != nullptr) mark_earlier_versions(snapshot.db(), *catalogue, cells);
+  if (item != nullptr) see_tuned(*item, members, cells);
   state_settings(cells);
-  Contents contents{.cells = sorted(std::move(cells), choice), .excluded = {}};
+  Contents contents{.cells = sorted(std::move(cells), item, members), .excluded = {}};
   contents.excluded = drop_superseded(contents.cells);
-  mark_earlier(contents.cells, choice.item != nullptr);
-  for (auto& line : read_excluded(snapshot.db(), choice.experiment)) {
+  mark_earlier(contents.cells, item != nullptr);
+  for (auto& line : read_excluded(snapshot.db(), experiment)) {
     contents.excluded.push_back(std::move(line));
   }
   return contents;
@@ -432,16 +402,12 @@ std::string experiment_name(SQLite::Database& db, const std::string& given) {
 
 Contents read_contents(const Snapshot& snapshot, const std::string& experiment,
                        const Catalogue* catalogue) {
-  return read_chosen(
-      snapshot, {.experiment = experiment_name(snapshot.db(), experiment), .catalogue = catalogue});
+  return read_chosen(snapshot, experiment_name(snapshot.db(), experiment), nullptr, catalogue);
 }
 
 Contents read_item_contents(const Snapshot& snapshot, const Experiment& item,
                             const Catalogue* catalogue) {
-  const auto members = snapshot.items().members_of(item, catalogue);
-  return read_chosen(
-      snapshot,
-      {.experiment = item.id, .item = &item, .members = &members, .catalogue = catalogue});
+  return read_chosen(snapshot, item.id, &item, catalogue);
 }
 
 }  // namespace approx

@@ -62,6 +62,16 @@ std::optional<double> special_in(const Json& special, const char* key) {
   return name ? std::optional(special_value(*name)) : std::nullopt;
 }
 
+// Takes what has the same names in an event and in the store: `text` and `number` give what stands
+// under a name.
+void take_named(const auto& text, const auto& number, const Json& special, KernelLine& line) {
+  for (const auto& [name, member] : kTexts) line.*member = text(name);
+  for (const auto& [name, member] : kNumbers) {
+    line.*member = number(name);
+    if (!(line.*member)) line.*member = special_in(special, name);
+  }
+}
+
 void take_shape(Json shape, KernelLine& line) {
   line.shape = std::move(shape);
   if (!line.shape.is_object()) return;
@@ -135,12 +145,9 @@ std::optional<Ratio> KernelLine::speedup() const {
 
 KernelLine kernel_line(const Json& row) {
   KernelLine line;
-  for (const auto& [key, member] : kTexts) line.*member = row.value(key, std::string());
-  const Json special = row.value("special", Json::object());
-  for (const auto& [key, member] : kNumbers) {
-    line.*member = value_in<double>(row, key);
-    if (!(line.*member)) line.*member = special_in(special, key);
-  }
+  take_named([&](const char* name) { return row.value(name, std::string()); },
+             [&](const char* name) { return value_in<double>(row, name); },
+             row.value("special", Json::object()), line);
   const auto median = [&](const char* key) -> std::optional<double> {
     auto times = row.value(key, std::vector<double>());
     return times.empty() ? std::nullopt : std::optional(quantile(std::move(times), 0.5));

@@ -50,9 +50,8 @@ constexpr auto enum_texts(Worth) {
       {{Worth::kYes, "yes"}, {Worth::kNo, "no"}, {Worth::kUndecided, "undecided"}});
 }
 
-// One of the questions that a method has to pass.
+// The answer to one of the questions that a method has to pass.
 struct Part {
-  const char* name = "";
   Worth worth = Worth::kUndecided;
   std::string reason;
 };
@@ -64,36 +63,34 @@ struct Advice {
 
 // Is a step faster?
 Part speed_part(const Row& row) {
-  Part part{.name = "speed"};
-  part.reason = speedup_obstacle(row);
-  if (!part.reason.empty()) return part;
-  if (*row.speedup.hi < 1) return {part.name, Worth::kNo, "slower than dense"};
-  if (*row.speedup.hi < 1 + kLeastEffect) return {part.name, Worth::kNo, "no gain of 2 % or more"};
-  if (*row.speedup.lo > 1) return {part.name, Worth::kYes, "faster"};
-  part.reason = "its speedup cannot be told from 1";
-  return part;
+  const std::string obstacle = speedup_obstacle(row);
+  if (!obstacle.empty()) return {Worth::kUndecided, obstacle};
+  if (*row.speedup.hi < 1) return {Worth::kNo, "slower than dense"};
+  if (*row.speedup.hi < 1 + kLeastEffect) return {Worth::kNo, "no gain of 2 % or more"};
+  if (*row.speedup.lo > 1) return {Worth::kYes, "faster"};
+  return {Worth::kUndecided, "its speedup cannot be told from 1"};
 }
 
 std::string seeds_text(int64_t n) { return fmt::format("{} {}", n, n == 1 ? "seed" : "seeds"); }
 
 // Does it lose no more than the margin?
 Part loss_part(const Row& row, const NonInferiorityTest& test, double points) {
-  Part part{.name = "loss"};
   const std::string margin = fixed(points, 2) + " points";
-  if (row.notes[kDiverged]) return {part.name, Worth::kNo, "runs diverged"};
-  if (row.loss.n == 0) {
-    part.reason = "its accuracy was not measured beside dense";
-  } else if (row.loss.n < kSeedsForAVerdict) {
-    part.reason =
-        fmt::format("{} cannot bound the loss, {} can", seeds_text(row.loss.n), kSeedsForAVerdict);
-  } else if (test.verdict == NonInferiority::kInferior) {
-    return {part.name, Worth::kNo, "loses more than " + margin};
-  } else if (test.verdict == NonInferiority::kNonInferior) {
-    return {part.name, Worth::kYes, "loses no more than " + margin};
-  } else {
-    part.reason = "the loss may be above " + margin;
+  if (row.notes[kDiverged]) return {Worth::kNo, "runs diverged"};
+  if (row.loss.n == 0) return {Worth::kUndecided, "its accuracy was not measured beside dense"};
+  if (row.loss.n < kSeedsForAVerdict) {
+    return {Worth::kUndecided, fmt::format("{} cannot bound the loss, {} can",
+                                           seeds_text(row.loss.n), kSeedsForAVerdict)};
   }
-  return part;
+  switch (test.verdict) {
+    case NonInferiority::kInferior:
+      return {Worth::kNo, "loses more than " + margin};
+    case NonInferiority::kNonInferior:
+      return {Worth::kYes, "loses no more than " + margin};
+    case NonInferiority::kInconclusive:
+      break;
+  }
+  return {Worth::kUndecided, "the loss may be above " + margin};
 }
 
 // The method minus the exact training, "1.10 ± 0.75".
@@ -105,54 +102,53 @@ std::string ahead_text(PairedDifference advantage, bool with_n = true) {
 
 // Does it beat the exact training of the same time?
 Part same_time_part(const Row& row, const SameTime& control) {
-  Part part{.name = "same time"};
   const auto& advantage = control.advantage;
   const auto& sooner = control.sooner;
   const std::string ahead =
       fmt::format("{} points ahead of dense in the same time", ahead_text(advantage));
+  const auto undecided = [](std::string reason) {
+    return Part{Worth::kUndecided, std::move(reason)};
+  };
   if (row.speedup.n > 0 && row.speedup.least() <= 1) {
-    part.reason = "perhaps not faster, so that no exact training is shorter";
-  } else if (sooner.n >= kSeedsForAVerdict && sooner.half && sooner.mean - *sooner.half > 0) {
-    return {part.name, Worth::kNo,
-            fmt::format("{} points ahead of dense in no more time, {:.2f} epochs",
-                        ahead_text(sooner), control.sooner_trained)};
-  } else if (control.source == SameTimeSource::kNone) {
-    part.reason = row.speedup.n > 0
-                      ? "no exact training of the same time (sweep --controls iso-time)"
-                      : "how long an exact training of the same time is takes its speed";
-  } else if (advantage.n < kSeedsForAVerdict || !advantage.half) {
-    part.reason = fmt::format("{} of the exact training of the same time say too little, {} do not",
-                              seeds_text(advantage.n), kSeedsForAVerdict);
-  } else if (advantage.mean - *advantage.half > 0) {
-    part.reason = fmt::format("{}, whose {:.2f} epochs may be longer", ahead, control.trained);
-  } else if (advantage.mean + *advantage.half >= 0) {
-    part.reason = ahead;
-  } else if (!control.enough) {
-    part.reason = fmt::format("{}, which had {:.2f} of the {:.2f} epochs that may fit", ahead,
-                              control.trained, control.epochs);
-  } else {
-    return {part.name, Worth::kYes, ahead};
+    return undecided("perhaps not faster, so that no exact training is shorter");
   }
-  return part;
+  if (sooner.n >= kSeedsForAVerdict && sooner.half && sooner.mean - *sooner.half > 0) {
+    return {Worth::kNo, fmt::format("{} points ahead of dense in no more time, {:.2f} epochs",
+                                    ahead_text(sooner), control.sooner_trained)};
+  }
+  if (control.source == SameTimeSource::kNone) {
+    return undecided(row.speedup.n > 0
+                         ? "no exact training of the same time (sweep --controls iso-time)"
+                         : "how long an exact training of the same time is takes its speed");
+  }
+  if (advantage.n < kSeedsForAVerdict || !advantage.half) {
+    return undecided(
+        fmt::format("{} of the exact training of the same time say too little, {} do not",
+                    seeds_text(advantage.n), kSeedsForAVerdict));
+  }
+  if (advantage.mean - *advantage.half > 0) {
+    return undecided(fmt::format("{}, whose {:.2f} epochs may be longer", ahead, control.trained));
+  }
+  if (advantage.mean + *advantage.half >= 0) return undecided(ahead);
+  if (control.enough) return {Worth::kYes, ahead};
+  return undecided(fmt::format("{}, which had {:.2f} of the {:.2f} epochs that may fit", ahead,
+                               control.trained, control.epochs));
 }
 
 // No, where one part says so; yes, where all do.
-Advice advise(const std::vector<Part>& parts) {
+Advice advise(const std::vector<std::pair<const char*, Part>>& parts) {
   Advice advice;
   const auto says = [&](Worth worth) {
-    return std::any_of(parts.begin(), parts.end(),
-                       [=](const Part& part) { return part.worth == worth; });
+    return std::ranges::any_of(parts, [=](const auto& part) { return part.second.worth == worth; });
   };
   advice.worth = says(Worth::kNo)          ? Worth::kNo
                  : says(Worth::kUndecided) ? Worth::kUndecided
                                            : Worth::kYes;
-  const auto add = [](std::string& text, const char* between, const std::string& piece) {
-    text += (text.empty() ? "" : between) + piece;
-  };
-  for (const auto& part : parts) {
+  for (const auto& [name, part] : parts) {
     if (part.worth != advice.worth) continue;
-    add(advice.decided_by, ", ", part.name);
-    add(advice.reason, "; ", part.reason);
+    const bool first = advice.decided_by.empty();
+    advice.decided_by += (first ? "" : ", ") + std::string(name);
+    advice.reason += (first ? "" : "; ") + part.reason;
   }
   return advice;
 }
@@ -188,16 +184,15 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
     line.margin = margin.points(100 - row.dense->accuracy.mean);
     line.test = loss_test(paired_losses(row, *row.dense), margin);
   }
-  const auto target = std::find_if(targets.begin(), targets.end(),
-                                   [&](const TargetRow& each) { return each.row == &row; });
-  if (target != targets.end()) line.target = &*target;
+  line.target = target_of(targets, row);
   line.control = same_time(
       set, row, line.target == nullptr ? std::nullopt : std::optional(line.target->target.share));
   line.origin = origin_of(row, line.control.row);
   line.notes[kPairsOfMachines] |= line.control.other_machines;
   line.notes[kMixedBuilds] |= line.control.other_builds;
-  line.advice = advise({speed_part(row), loss_part(row, line.test, line.margin.value_or(0)),
-                        same_time_part(row, line.control)});
+  line.advice = advise({{"speed", speed_part(row)},
+                        {"loss", loss_part(row, line.test, line.margin.value_or(0))},
+                        {"same time", same_time_part(row, line.control)}});
   return line;
 }
 
@@ -253,14 +248,13 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
   const auto lead = [](auto... of) { return via(&Line::control, &SameTime::advantage, of...); };
   const auto control = [](auto of) { return via(&Line::control, of); };
   const auto since = [](const Line& line) { return line.origin.since.substr(0, 10); };
-  const auto margin = [](const Line& line) { return line.margin ? fixed(*line.margin, 2) : "–"; };
   append(columns, {{"loss_pp", "loss, pp", loss(), advice_loss_text},
                    {.name = "loss_pp_lower", .value = via(&Line::test, &NonInferiorityTest::lower)},
                    {.name = "loss_pp_upper", .value = via(&Line::test, &NonInferiorityTest::upper)},
                    {.name = "n", .value = loss(&PairedDifference::n)},
                    {.name = "loss_p", .value = loss(&PairedDifference::p)},
                    {.name = "loss_p_holm", .value = via(&Line::row, &Row::loss_p_holm)},
-                   {"margin_pp", "margin, pp", via(&Line::margin), margin},
+                   number_column<Line>("margin_pp", "margin, pp", &Line::margin, "{:.2f}"),
                    {"measured_utc", "measured", via(&Line::origin, &Origin::since), since},
                    {.name = "commit", .value = via(&Line::origin, &Origin::commit)},
                    {"iso_time_pp", "ahead of dense in the same time, pp", lead(), same_time_text},

@@ -20,14 +20,6 @@ namespace {
 
 // --- the products ---
 
-// What a product was benchmarked under.
-struct KernelPlace {
-  std::string op, method, device, precision;
-  int64_t threads = 1, host_id = 0;
-
-  auto operator<=>(const KernelPlace&) const = default;
-};
-
 // A layer's product, batch aside: channels in and out, kernel, stride, padding, groups, map.
 using ShapeKey = std::array<int64_t, 7>;
 
@@ -46,34 +38,8 @@ ShapeKey key_of(const LayerInfo& layer) {
           layer.padding,     layer.groups,       layer.in_size};
 }
 
-// How many times as fast as the exact product the fastest variant was when it was last benchmarked.
-struct Fastest {
-  ShapeKey shape;
-  double ratio = 0;
-};
-
 // By the text of the shape, of whatever batch.
-using ByShape = std::map<std::string, Fastest>;
-using Kernels = std::map<KernelPlace, ByShape>;
-
-Kernels fastest_kernels(const std::vector<KernelLine>& lines) {
-  // By variant first: a later benchmark takes the place of an earlier one of the same.
-  std::map<KernelPlace, std::map<std::pair<std::string, std::string>, Fastest>> last;
-  for (const auto& line : lines) {
-    const auto speedup = line.is_usual() ? line.speedup() : std::nullopt;
-    if (!speedup) continue;
-    last[{line.op, line.method, line.device, line.precision, line.threads, line.host_id}]
-        [{line.shape_text, line.variant}] = {key_of(line.shape), speedup->ratio};
-  }
-  Kernels kernels;
-  for (const auto& [place, variants] : last) {
-    for (const auto& [at, each] : variants) {
-      auto& best = kernels[place].emplace(at.first, each).first->second;
-      best.ratio = std::max(best.ratio, each.ratio);
-    }
-  }
-  return kernels;
-}
+using ByShape = std::map<std::string, const KernelLine*>;
 
 double geometric_mean(const std::vector<double>& values) {
   double logs = 0;
@@ -176,7 +142,7 @@ class Cascade {
   Cascade(const Snapshot& snapshot, const ReportOptions& options)
       : set_(snapshot, options),
         options_(options),
-        kernels_(fastest_kernels(snapshot.kernels())),
+        kernels_(snapshot.kernels()),
         db_(snapshot.db()),
         targets_(target_rows(set_, options)) {}
 
@@ -195,9 +161,7 @@ class Cascade {
  private:
   CascadeLine line_of(const Row& row) {
     CascadeLine line{.row = &row};
-    const auto target = std::find_if(targets_.begin(), targets_.end(),
-                                     [&](const auto& each) { return each.row == &row; });
-    if (target != targets_.end()) line.target = &*target;
+    line.target = target_of(targets_, row);
     const Work work = work_of(row);
     add_products(row, work, line);
     auto shares = studied_shares(db_, *row.first, options_.catalogue);
@@ -219,8 +183,7 @@ class Cascade {
   // images than the catalogue has its layers of. Without a catalogue all shapes count alike.
   std::optional<Products> products_of(const Row& row, const std::string& product,
                                       const std::string& method) const {
-    const ByShape* kernels = kernels_of(row, product, method);
-    if (kernels == nullptr) return std::nullopt;
+    const ByShape kernels = kernels_of(row, product, method);
     Products products;
     double time = 0, weights = 0;
     const auto add = [&](double ratio, double weight) {
@@ -228,21 +191,21 @@ class Cascade {
       weights += weight;
     };
     if (options_.catalogue == nullptr) {
-      for (const auto& [text, fastest] : *kernels) {
-        products.ratios.push_back(fastest.ratio);
-        add(fastest.ratio, 1);
+      for (const auto& [text, line] : kernels) {
+        products.ratios.push_back(*line->ratio);
+        add(*line->ratio, 1);
       }
     } else {
       const auto* layers = layers_of(row);
       if (layers == nullptr) return std::nullopt;
-      for (const auto& [text, fastest] : *kernels) {
+      for (const auto& [text, line] : kernels) {
         bool any = false;
         for (const auto& layer : *layers) {
-          if (key_of(layer) != fastest.shape) continue;
-          add(fastest.ratio, static_cast<double>(layer.macs));
+          if (key_of(layer) != key_of(line->shape)) continue;
+          add(*line->ratio, static_cast<double>(layer.macs));
           any = true;
         }
-        if (any) products.ratios.push_back(fastest.ratio);
+        if (any) products.ratios.push_back(*line->ratio);
       }
     }
     if (weights <= 0) return std::nullopt;
@@ -274,18 +237,29 @@ class Cascade {
     return false;
   }
 
-  // Those of the row's machine and settings; nullptr where the product was not benchmarked so.
-  const ByShape* kernels_of(const Row& row, const std::string& product,
-                            const std::string& method) const {
+  // The fastest variant of each shape, when each was last benchmarked on the row's machine and
+  // with its settings. Empty where the product was not benchmarked so.
+  ByShape kernels_of(const Row& row, const std::string& product, const std::string& method) const {
     const RunConfig& config = row.first->config;
-    for (const auto* each : row.cells) {
-      if (each->run() == nullptr) continue;
-      const auto found = kernels_.find({product, method, std::string(name(config.device)),
-                                        std::string(name(config.precision)), config.threads,
-                                        each->run()->host_id});
-      if (found != kernels_.end()) return &found->second;
+    ByShape fastest;
+    for (const auto* cell : row.cells) {
+      if (cell->run() == nullptr) continue;
+      std::map<std::pair<std::string, std::string>, const KernelLine*> last;  // shape, variant
+      for (const auto& line : kernels_) {
+        const bool fits = line.host_id == cell->run()->host_id && line.threads == config.threads &&
+                          line.op == product && line.method == method &&
+                          line.device == name(config.device) &&
+                          line.precision == name(config.precision);
+        if (fits && line.is_usual() && line.speedup())
+          last[{line.shape_text, line.variant}] = &line;
+      }
+      for (const auto& [at, line] : last) {
+        const KernelLine*& best = fastest[at.first];
+        if (best == nullptr || *best->ratio < *line->ratio) best = line;
+      }
+      if (!fastest.empty()) break;
     }
-    return nullptr;
+    return fastest;
   }
 
   void add_products(const Row& row, const Work& work, CascadeLine& line) const {
@@ -328,7 +302,7 @@ class Cascade {
 
   const RowSet set_;
   const ReportOptions& options_;
-  const Kernels kernels_;
+  const std::vector<KernelLine>& kernels_;
   SQLite::Database& db_;
   const std::vector<TargetRow> targets_;
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "base/error.h"
@@ -41,9 +42,8 @@ Outcomes outcomes_of(const Row& row) {
 }
 
 std::vector<double> without_seeds(const BySeed& by_seed) {
-  std::vector<double> values;
-  for (const auto& [seed, value] : by_seed) values.push_back(value);
-  return values;
+  const auto values = std::views::values(by_seed);
+  return {values.begin(), values.end()};
 }
 
 // Equal runs give equal numbers: where there are too few for an interval's verdict, the seeds that

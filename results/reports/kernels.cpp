@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "results/render/column.h"
 #include "results/reports/report.h"
+#include "results/rows/row_columns.h"
 
 namespace approx {
 namespace {
@@ -62,18 +62,6 @@ Number roofline_percent(const KernelLine& line) {
   return cores && memory ? std::max(cores, memory) : Number();
 }
 
-// A number of a line, a member or a function, for people.
-template <typename Value>
-auto number(Value value, const char* format) {
-  return [value, format](const KernelLine& line) {
-    return number_text(field(std::invoke(value, line)), format);
-  };
-}
-
-auto microseconds(Number KernelLine::*ns) {
-  return number([ns](const KernelLine& line) { return quotient(line.*ns, 1e3); }, "{:.1f}");
-}
-
 std::string place_text(const KernelLine& line) {
   std::string text = fmt::format("{}, {}, {} {}", line.device, line.precision, line.threads,
                                  line.threads == 1 ? "thread" : "threads");
@@ -121,57 +109,59 @@ bool known_anywhere(const std::vector<KernelLine>& lines, Value value) {
 Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
   using Line = KernelLine;
   const bool recorded = std::ranges::any_of(lines, is_recorded);
-  // A number that people see where something is known of it in any line.
-  const auto if_known = [&](const char* name, const char* header, auto value, auto text) {
-    return Column<Line>{name, header, via(value), text, known_anywhere(lines, value)};
+  // Shown where something is known of it in any line.
+  const auto if_known = [&](Column<Line> column, auto of) {
+    column.shown = known_anywhere(lines, of);
+    return column;
   };
-  const auto share = [&](const char* name, const char* header, auto value) {
-    return if_known(name, header, value, number(value, "{:.0f} %"));
+  const auto known_number = [&](const char* name, const char* header, auto of, const char* format) {
+    return if_known(number_column<Line>(name, header, of, format), of);
   };
-  return {
-      {.name = "op", .header = "product", .value = &Line::op},
-      {.name = "shape", .header = "shape", .value = &Line::shape_name},
-      {"operands", "operands",
-       [](const Line& line) { return is_recorded(line) ? "recorded" : "random"; }, operands_text,
-       recorded},
-      {"epoch", "epoch", via(&Line::epoch), number(&Line::epoch, "{:g}"), recorded},
-      {.name = "step", .value = via(&Line::step)},
-      {.name = "run_key", .value = via(&Line::run_key)},
-      {.name = "trained_by", .value = via(&Line::trained_by)},
-      {.name = "method", .header = "method", .value = &Line::method},
-      {.name = "variant", .header = "variant", .value = &Line::variant},
-      if_known("chosen", "chosen", &Line::chosen, chosen_text),
-      {.name = "device", .header = "on", .value = &Line::device, .text = place_text},
-      {.name = "precision", .value = &Line::precision},
-      {.name = "threads", .value = &Line::threads},
-      {.name = "caches", .value = [](const Line& line) { return line.cold ? "cold" : "warm"; }},
-      {.name = "n", .value = &Line::n},
-      if_known("density", "density", &Line::density, number(&Line::density, "{:.3f}")),
-      {"ns_median", "µs", via(&Line::ns), microseconds(&Line::ns)},
-      {"baseline_ns_median", "exact µs", via(&Line::baseline_ns), microseconds(&Line::baseline_ns)},
-      {.name = "baseline_variant", .value = &Line::baseline_variant},
-      if_known("plan_ns", "choosing µs", &Line::plan_ns, microseconds(&Line::plan_ns)),
-      {"gflops", "GFLOP/s", via(&Line::gflops), number(&Line::gflops, "{:.1f}")},
-      {.name = "ceiling_gflops", .value = via(&Line::ceiling_gflops)},
-      share("ceiling_pct", "of ceiling", ceiling_percent),
-      if_known("gb_per_s", "GB/s", gigabytes, number(gigabytes, "{:.1f}")),
-      {.name = "memory_gb_per_s", .value = via(limit_gigabytes)},
-      {.name = "memory_level", .value = via(memory_level)},
-      {"memory_pct", "of memory", via(memory_percent), memory_text,
-       known_anywhere(lines, memory_level)},
-      share("roofline_pct", "of roofline", roofline_percent),
-      if_known("baseline_gflops", "exact GFLOP/s", baseline_gflops,
-               number(baseline_gflops, "{:.1f}")),
-      {"speedup", "speedup", via(&Line::ratio), speedup_text},
-      {.name = "speedup_lo", .value = via(&Line::ratio_lo)},
-      {.name = "speedup_hi", .value = via(&Line::ratio_hi)},
-      {.name = "max_abs_error", .value = via(&Line::max_abs_error)},
-      {"max_rel_error", "max rel. error", via(&Line::max_rel_error),
-       number(&Line::max_rel_error, "{:.1e}")},
-      {.name = "verdict", .header = "verdict", .value = &Line::verdict, .text = verdict_text},
-      {.name = "chosen_loses", .value = via(&Line::loses)},
-      {.name = "reason", .value = &Line::reason},
-      {.name = "host", .value = &Line::host}};
+  const auto time = [](const char* name, const char* header, Number Line::*ns) {
+    const auto us = [ns](const Line& line) { return quotient(line.*ns, 1e3); };
+    return Column<Line>{name, header, via(ns), number_column<Line>("", "", us, "{:.1f}").text};
+  };
+  const auto origin = [](const Line& line) { return is_recorded(line) ? "recorded" : "random"; };
+  auto epoch = number_column<Line>("epoch", "epoch", &Line::epoch, "{:g}");
+  epoch.shown = recorded;
+  return {{.name = "op", .header = "product", .value = &Line::op},
+          {.name = "shape", .header = "shape", .value = &Line::shape_name},
+          {"operands", "operands", origin, operands_text, recorded},
+          epoch,
+          {.name = "step", .value = via(&Line::step)},
+          {.name = "run_key", .value = via(&Line::run_key)},
+          {.name = "trained_by", .value = via(&Line::trained_by)},
+          {.name = "method", .header = "method", .value = &Line::method},
+          {.name = "variant", .header = "variant", .value = &Line::variant},
+          if_known({"chosen", "chosen", via(&Line::chosen), chosen_text}, &Line::chosen),
+          {.name = "device", .header = "on", .value = &Line::device, .text = place_text},
+          {.name = "precision", .value = &Line::precision},
+          {.name = "threads", .value = &Line::threads},
+          {.name = "caches", .value = [](const Line& line) { return line.cold ? "cold" : "warm"; }},
+          {.name = "n", .value = &Line::n},
+          known_number("density", "density", &Line::density, "{:.3f}"),
+          time("ns_median", "µs", &Line::ns),
+          time("baseline_ns_median", "exact µs", &Line::baseline_ns),
+          {.name = "baseline_variant", .value = &Line::baseline_variant},
+          if_known(time("plan_ns", "choosing µs", &Line::plan_ns), &Line::plan_ns),
+          number_column<Line>("gflops", "GFLOP/s", &Line::gflops, "{:.1f}"),
+          {.name = "ceiling_gflops", .value = via(&Line::ceiling_gflops)},
+          known_number("ceiling_pct", "of ceiling", ceiling_percent, "{:.0f} %"),
+          known_number("gb_per_s", "GB/s", gigabytes, "{:.1f}"),
+          {.name = "memory_gb_per_s", .value = via(limit_gigabytes)},
+          {.name = "memory_level", .value = via(memory_level)},
+          if_known({"memory_pct", "of memory", via(memory_percent), memory_text}, memory_level),
+          known_number("roofline_pct", "of roofline", roofline_percent, "{:.0f} %"),
+          known_number("baseline_gflops", "exact GFLOP/s", baseline_gflops, "{:.1f}"),
+          {"speedup", "speedup", via(&Line::ratio), speedup_text},
+          {.name = "speedup_lo", .value = via(&Line::ratio_lo)},
+          {.name = "speedup_hi", .value = via(&Line::ratio_hi)},
+          {.name = "max_abs_error", .value = via(&Line::max_abs_error)},
+          number_column<Line>("max_rel_error", "max rel. error", &Line::max_rel_error, "{:.1e}"),
+          {.name = "verdict", .header = "verdict", .value = &Line::verdict, .text = verdict_text},
+          {.name = "chosen_loses", .value = via(&Line::loses)},
+          {.name = "reason", .value = &Line::reason},
+          {.name = "host", .value = &Line::host}};
 }
 
 // What the columns are, for people: of those that the table has.

@@ -1,6 +1,6 @@
 #include "results/reports/layers.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "results/reports/report.h"
 #include "results/rows/row_columns.h"
@@ -42,10 +42,8 @@ std::string shares_of(const std::map<std::string, double>& calls) {
 // The lines of a row, by their layers' positions.
 std::vector<LayerLine> lines_of(const Row& row, const Catalogue* catalogue) {
   std::map<std::pair<std::string, std::string>, LayerLine> sums;
-  std::set<std::string> layers;
   for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/true)) {
     for (const auto& count : run->measured->layers) {
-      layers.insert(count.layer);
       LayerLine& sum = sums[{count.layer, std::string(name(count.product))}];
       sum.runs.insert(run->run_id);
       sum.calls += static_cast<double>(count.calls);
@@ -60,16 +58,13 @@ std::vector<LayerLine> lines_of(const Row& row, const Catalogue* catalogue) {
       sum->second.variants[count.variant] += static_cast<double>(count.calls);
     }
   }
-  const auto positions = layer_positions(layers, row.first->config.network, catalogue);
-  std::map<std::pair<int64_t, std::string>, LayerLine> ordered;
+  std::vector<LayerLine> lines;
   for (auto& [key, sum] : sums) {
     sum.row = &row;
     sum.layer = key.first, sum.product = key.second;
-    sum.index = positions.at(sum.layer);
-    ordered.emplace(std::pair(sum.index, sum.product), std::move(sum));
+    lines.push_back(std::move(sum));
   }
-  std::vector<LayerLine> lines;
-  for (auto& [place, line] : ordered) lines.push_back(std::move(line));
+  order_by_layer(lines, row.first->config.network, catalogue);
   return lines;
 }
 
@@ -89,8 +84,9 @@ std::map<std::string, int64_t> layer_positions(const std::set<std::string>& laye
     }
   }
   for (const auto& layer : layers) {
-    positions.emplace(layer, static_cast<int64_t>(positions.size()) + 1);
+    if (!layer.empty()) positions.emplace(layer, static_cast<int64_t>(positions.size()) + 1);
   }
+  positions.emplace("", static_cast<int64_t>(positions.size()) + 1);
   return positions;
 }
 

@@ -1,19 +1,32 @@
 // Where layers stand in their network.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/config/catalogue.h"
 
 namespace approx {
 
-// Positions of layers in a network, from 1: as the catalogue has them, further ones by name.
-// Without a catalogue all stand by name.
+// Positions of layers in a network, from 1: as the catalogue has them, further ones by name, and ""
+// behind all. Without a catalogue all stand by name.
 std::map<std::string, int64_t> layer_positions(const std::set<std::string>& layers,
                                                const std::string& network,
                                                const Catalogue* catalogue);
+
+// Gives lines the positions of their layers as `index`, and brings them into that order.
+template <typename Line>
+void order_by_layer(std::vector<Line>& lines, const std::string& network,
+                    const Catalogue* catalogue) {
+  std::set<std::string> layers;
+  for (const auto& line : lines) layers.insert(line.layer);
+  const auto positions = layer_positions(layers, network, catalogue);
+  for (auto& line : lines) line.index = positions.at(line.layer);
+  std::ranges::stable_sort(lines, {}, &Line::index);
+}
 
 }  // namespace approx

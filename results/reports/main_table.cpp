@@ -79,9 +79,6 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
   const auto budget = [](const Row& row) {
     return row.target && row.target_runs > 0 ? Field(row.target_budget) : Field();
   };
-  const auto images = [](const Row& row) {
-    return row.images_per_s ? fixed(*row.images_per_s, 1) : "–";
-  };
   const auto isolated = [](const Row& row) {
     return row.images_per_s ? Field(int64_t{!row.notes[kShared]}) : Field();
   };
@@ -91,7 +88,7 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
           {.name = "target_reached", .value = if_target(&Row::time_to_target, &Summary::n)},
           {.name = "target_runs", .value = if_target(&Row::target_runs)},
           {.name = "target_budget_s", .value = budget},
-          {"images_per_s", "images/s", via(&Row::images_per_s), images},
+          number_column<Row>("images_per_s", "images/s", &Row::images_per_s, "{:.1f}"),
           {.name = "images_per_s_isolated", .value = isolated},
           {.name = "planned", .value = &Row::planned},
           {"finished", "runs", &Row::finished, runs_text},

@@ -67,15 +67,10 @@ std::vector<PairLine> pair_lines(const RowSet& set) {
   return lines;
 }
 
-std::string p_text(const std::optional<double>& p) { return p ? fmt::format("{:.2g}", *p) : "–"; }
-
 Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
   using Line = PairLine;
   Columns<Line> columns = row_columns<Line>(set, &letters).all();
-  const auto epochs = [](const char* name, const char* header, double Line::*of) {
-    return Column<Line>{name, header, of, [of](const Line& line) { return fixed(line.*of, 2); }};
-  };
-  append(columns, {epochs("epochs", "epochs", &Line::epochs),
+  append(columns, {number_column<Line>("epochs", "epochs", &Line::epochs, "{:.2f}"),
                    {"exact", "against", via(&Line::exact, &Row::first, &Cell::method_label)},
                    {.name = "exact_setting",
                     .header = "its setting",
@@ -85,14 +80,12 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
                     .header = "its tuned rate",
                     .value = via(&Line::exact, RowSet::tuned_rate),
                     .shown = set.tuned_rates_differ()},
-                   epochs("exact_epochs", "its epochs", &Line::exact_epochs),
+                   number_column<Line>("exact_epochs", "its epochs", &Line::exact_epochs, "{:.2f}"),
                    {"n", "seeds", via(&Line::ahead, &PairedDifference::n)}});
   append(columns, summary_columns<Line>("ahead_pp", "ahead, pp", &Line::ahead));
   append(columns, {{.name = "seeds_ahead", .header = "seeds ahead", .value = &Line::seeds_ahead},
-                   {"p", "p", via(&Line::ahead, &PairedDifference::p),
-                    [](const Line& line) { return p_text(line.ahead.p); }},
-                   {"p_holm", "p, Holm", via(&Line::p_holm),
-                    [](const Line& line) { return p_text(line.p_holm); }},
+                   number_column<Line>("p", "p", via(&Line::ahead, &PairedDifference::p), "{:.2g}"),
+                   number_column<Line>("p_holm", "p, Holm", &Line::p_holm, "{:.2g}"),
                    notes_column<Line>(letters)});
   return columns;
 }

@@ -1,9 +1,30 @@
 #include "results/reports/run_details.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "results/render/table.h"
 
 namespace approx {
+namespace {
+
+// What a run has several of.
+struct RunList {
+  const char *key, *title, *columns, *rest;
+};
+
+constexpr RunList kLists[] = {
+    {"metrics", "Metrics", "name,split,step,epoch,train_ns,value,special",
+     "metric WHERE run_id = ? ORDER BY name, split, step"},
+    {"layers", "Layers", "layer,product,method,calls,exact_calls,macs_dense,macs_done,density",
+     "layer_metric WHERE run_id = ? ORDER BY layer, product"},
+    {"variants", "Variants", "layer,product,plan,variant,calls",
+     "layer_variant WHERE run_id = ? ORDER BY layer, product, calls DESC, plan, variant"},
+    {"traffic", "Traffic", "layer,calls,bytes,bytes_dense",
+     "layer_traffic WHERE run_id = ? ORDER BY layer"},
+    {"blocks", "Timing blocks", "pair,arm,block_order,steps,ns",
+     "timing_block WHERE run_id = ? ORDER BY pair, block_order"}};
+
+}  // namespace
 
 Json run_details(const Snapshot& snapshot, int64_t run_id) {
   auto& db = snapshot.db();
@@ -49,21 +70,14 @@ Json run_details(const Snapshot& snapshot, int64_t run_id) {
   Json run = runs[0];
   const Json config = take(run, "config"), environment = take(run, "environment");
   run["taint"] = take(run, "taint");
-  return {
-      {"schema", "approxtrain.run/1"},
-      {"run", run},
-      {"config", config},
-      {"environment", environment},
-      {"metrics", list("SELECT name, split, step, epoch, train_ns, value, special FROM metric "
-                       "WHERE run_id = ? ORDER BY name, split, step")},
-      {"layers", list("SELECT layer, product, method, calls, exact_calls, macs_dense, macs_done, "
-                      "density FROM layer_metric WHERE run_id = ? ORDER BY layer, product")},
-      {"variants", list("SELECT layer, product, plan, variant, calls FROM layer_variant "
-                        "WHERE run_id = ? ORDER BY layer, product, calls DESC, plan, variant")},
-      {"traffic", list("SELECT layer, calls, bytes, bytes_dense FROM layer_traffic "
-                       "WHERE run_id = ? ORDER BY layer")},
-      {"blocks", list("SELECT pair, arm, block_order, steps, ns FROM timing_block "
-                      "WHERE run_id = ? ORDER BY pair, block_order")}};
+  Json details = {{"schema", "approxtrain.run/1"},
+                  {"run", run},
+                  {"config", config},
+                  {"environment", environment}};
+  for (const auto& [key, title, columns, rest] : kLists) {
+    details[key] = list(fmt::format("SELECT {} FROM {}", columns, rest));
+  }
+  return details;
 }
 
 std::string render_run(const Json& details) {
@@ -83,33 +97,26 @@ std::string render_run(const Json& details) {
     }
     return render(table, "md") + "\n";
   };
-  const auto list = [&](const Json& rows, const std::string& title,
-                        const std::vector<std::string>& columns) {
-    if (rows.empty()) return std::string();
-    Table table;
-    table.title = title;
-    table.text_columns = columns;
+  std::string out =
+      pairs(details.at("run"), fmt::format("Run {}", text(details.at("run").at("run_id")))) +
+      pairs(details.at("config"), "Configuration") +
+      pairs(details.at("environment"), "Environment");
+  for (const auto& [key, title, columns, rest] : kLists) {
+    const Json& rows = details.at(key);
+    if (rows.empty()) continue;
+    Table table{.title = title};
+    for (const auto column : split(columns, ",")) {
+      if (column != "special") table.text_columns.emplace_back(column);  // in place of its value
+    }
     for (const auto& row : rows) {
       auto& texts = table.text_rows.emplace_back();
-      for (const auto& column : columns) {
+      for (const auto& column : table.text_columns) {
         const bool special = column == "value" && row.at(column).is_null();
         texts.push_back(text(row.at(special ? "special" : column)));
       }
     }
-    return render(table, "md") + "\n";
-  };
-  std::string out =
-      pairs(details.at("run"), fmt::format("Run {}", text(details.at("run").at("run_id")))) +
-      pairs(details.at("config"), "Configuration") +
-      pairs(details.at("environment"), "Environment") +
-      list(details.at("metrics"), "Metrics",
-           {"name", "split", "step", "epoch", "train_ns", "value"}) +
-      list(details.at("layers"), "Layers",
-           {"layer", "product", "method", "calls", "exact_calls", "macs_dense", "macs_done",
-            "density"}) +
-      list(details.at("variants"), "Variants", {"layer", "product", "plan", "variant", "calls"}) +
-      list(details.at("traffic"), "Traffic", {"layer", "calls", "bytes", "bytes_dense"}) +
-      list(details.at("blocks"), "Timing blocks", {"pair", "arm", "block_order", "steps", "ns"});
+    out += render(table, "md") + "\n";
+  }
   out.pop_back();  // one empty line between sections, none at the end
   return out;
 }

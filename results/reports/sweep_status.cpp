@@ -141,23 +141,15 @@ std::vector<SweepStatus> sweep_status(const Snapshot& snapshot, const std::strin
 Table status_table(const std::vector<SweepStatus>& sweeps) {
   using Line = SweepStatus;
   const Columns<Line> columns = {
-      {.name = "experiment", .header = "experiment", .value = &Line::experiment, .text = {}},
-      {.name = "runs", .header = "runs", .value = &Line::runs, .text = {}},
-      {.name = "finished", .header = "finished", .value = &Line::finished, .text = {}},
-      {.name = "diverged", .header = "diverged", .value = &Line::diverged, .text = {}},
-      {.name = "failed",
-       .header = "failed",
-       .value = [](const Line& line) { return static_cast<int64_t>(line.failed.size()); },
-       .text = {}},
-      {.name = "running",
-       .header = "running",
-       .value = [](const Line& line) { return static_cast<int64_t>(line.running.size()); },
-       .text = {}},
-      {.name = "to_do", .header = "to do", .value = &Line::to_do, .text = {}},
-      {.name = "left_s",
-       .header = "left, about",
-       .value = [](const Line& line) { return line.left ? Field(line.left->count()) : Field(); },
-       .text = [](const Line& line) { return line.left ? time_text(*line.left) : "–"; }}};
+      {.name = "experiment", .header = "experiment", .value = &Line::experiment},
+      {.name = "runs", .header = "runs", .value = &Line::runs},
+      {.name = "finished", .header = "finished", .value = &Line::finished},
+      {.name = "diverged", .header = "diverged", .value = &Line::diverged},
+      {"failed", "failed", via(&Line::failed, &std::vector<FailedRun>::size)},
+      {"running", "running", via(&Line::running, &std::vector<RunAtWork>::size)},
+      {.name = "to_do", .header = "to do", .value = &Line::to_do},
+      {"left_s", "left, about", via(&Line::left, &seconds::count),
+       [](const Line& line) { return line.left ? time_text(*line.left) : "–"; }}};
   Table table = table_of("", columns, sweeps);
   table.name = "sweeps";
   for (const auto& sweep : sweeps) {

@@ -1,6 +1,5 @@
 // What the ranks of trainings sent to each other.
 #include <map>
-#include <set>
 #include <vector>
 
 #include "results/reports/layers.h"
@@ -33,10 +32,8 @@ CellRuns counted_runs(const Row& row) {
 // The lines of a row, by their modules' positions.
 std::vector<TrafficLine> lines_of(const Row& row, const Catalogue* catalogue) {
   std::map<std::string, TrafficLine> sums;
-  std::set<std::string> layers;
   for (const auto& [cell, run] : counted_runs(row)) {
     for (const auto& count : run->measured->traffic) {
-      if (!count.layer.empty()) layers.insert(count.layer);
       TrafficLine& sum = sums[count.layer];
       sum.calls += static_cast<double>(count.calls);
       sum.bytes += static_cast<double>(count.bytes);
@@ -44,17 +41,13 @@ std::vector<TrafficLine> lines_of(const Row& row, const Catalogue* catalogue) {
       ++sum.runs;
     }
   }
-  auto positions = layer_positions(layers, row.first->config.network, catalogue);
-  positions.emplace("", static_cast<int64_t>(positions.size()) + 1);
-  std::map<int64_t, TrafficLine> ordered;
+  std::vector<TrafficLine> lines;
   for (auto& [layer, sum] : sums) {
     sum.row = &row;
     sum.layer = layer;
-    sum.index = positions.at(layer);
-    ordered.emplace(sum.index, std::move(sum));
+    lines.push_back(std::move(sum));
   }
-  std::vector<TrafficLine> lines;
-  for (auto& [index, line] : ordered) lines.push_back(std::move(line));
+  order_by_layer(lines, row.first->config.network, catalogue);
   return lines;
 }
 
@@ -73,30 +66,24 @@ std::string layer_text(const TrafficLine& line) {
   return line.layer.empty() ? "(beside gradients)" : line.layer;
 }
 
-// A number that reads with so many decimals.
-template <typename Value>
-Column<TrafficLine> number_column(const char* name, const char* header, Value value, int digits) {
-  const auto text = [=](const TrafficLine& line) {
-    return number_text(value(line), fmt::format("{{:.{}f}}", digits).c_str());
-  };
-  return {.name = name, .header = header, .value = value, .text = text};
-}
-
 Columns<TrafficLine> traffic_columns(const RowSet& set) {
   using Line = TrafficLine;
+  const auto whole = [](const char* name, const char* header, auto of) {
+    return number_column<Line>(name, header, of, "{:.0f}");
+  };
   Columns<Line> columns = row_columns<Line>(set).all();
-  append(columns, {{.name = "layer_index", .value = &Line::index},
-                   {.name = "layer", .header = "layer", .value = &Line::layer, .text = layer_text},
-                   number_column("calls", "steps", per_run(&Line::calls), 0),
-                   {.name = "bytes", .value = per_run(&Line::bytes)},
-                   {.name = "bytes_dense", .value = per_run(&Line::bytes_dense)},
-                   number_column("bytes_per_step", "sent, bytes a step",
-                                 quotient(&Line::bytes, &Line::calls), 0),
-                   number_column("bytes_dense_per_step", "exact, bytes a step",
-                                 quotient(&Line::bytes_dense, &Line::calls), 0),
-                   number_column("sent_pct", "of exact, %",
-                                 quotient(&Line::bytes, &Line::bytes_dense, 100), 1),
-                   {.name = "n", .header = "n", .value = &Line::runs}});
+  append(columns,
+         {{.name = "layer_index", .value = &Line::index},
+          {.name = "layer", .header = "layer", .value = &Line::layer, .text = layer_text},
+          whole("calls", "steps", per_run(&Line::calls)),
+          {.name = "bytes", .value = per_run(&Line::bytes)},
+          {.name = "bytes_dense", .value = per_run(&Line::bytes_dense)},
+          whole("bytes_per_step", "sent, bytes a step", quotient(&Line::bytes, &Line::calls)),
+          whole("bytes_dense_per_step", "exact, bytes a step",
+                quotient(&Line::bytes_dense, &Line::calls)),
+          number_column<Line>("sent_pct", "of exact, %",
+                              quotient(&Line::bytes, &Line::bytes_dense, 100), "{:.1f}"),
+          {.name = "n", .header = "n", .value = &Line::runs}});
   return columns;
 }
 

@@ -1,4 +1,4 @@
-#include "results/rows/margin.h"
+#include "results/rows/options.h"
 
 #include "base/error.h"
 #include "base/numbers.h"

@@ -80,6 +80,14 @@ RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nul
   };
 }
 
+// A number that people read by a format such as "{:.2f} s", or a dash. `of`: of a line, a member or
+// a function.
+template <typename Line, typename Of>
+Column<Line> number_column(const char* name, const char* header, Of of, const char* format) {
+  return {name, header, via(of),
+          [=](const Line& line) { return number_text(via(of)(line), format); }};
+}
+
 // The mean of a summary and the half width of its interval: NAME, NAME_half. For people both are
 // one column, with two decimals. `of`: the summary of a line, a member or a function.
 template <typename Line, typename Of>

@@ -106,14 +106,10 @@ void compare_with_dense(TargetRow& next) {
 
 }  // namespace
 
-const char* const kWhyNoSpeedup =
-    "no speedup to the target where a run of some pair did not arrive, since those that did alone "
-    "flatter who fails more often, nor where both runs of every pair arrived at the same "
-    "evaluation, between which nobody looks";
-
-const char* const kNotIsolated =
-    "seconds are those of the accuracy runs, which may have shared the machine; only the "
-    "step-time ratios of timing runs are isolated";
+const TargetRow* target_of(const std::vector<TargetRow>& rows, const Row& row) {
+  const auto found = std::ranges::find(rows, &row, &TargetRow::row);
+  return found == rows.end() ? nullptr : &*found;
+}
 
 double shown_percent(const TargetChoice& target) { return std::round(target.share * 1e12) / 1e10; }
 

@@ -72,10 +72,18 @@ std::string speedup_text(const TargetRow& line);
 // Those rows of a set that have a target and runs to judge by it, in their order.
 std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& options);
 
+// That of a row; nullptr where it has none.
+const TargetRow* target_of(const std::vector<TargetRow>& rows, const Row& row);
+
 // What is said below a table where a row has none.
-extern const char* const kWhyNoSpeedup;
+inline constexpr const char* kWhyNoSpeedup =
+    "no speedup to the target where a run of some pair did not arrive, since those that did alone "
+    "flatter who fails more often, nor where both runs of every pair arrived at the same "
+    "evaluation, between which nobody looks";
 
 // What must be said below every table of these times.
-extern const char* const kNotIsolated;
+inline constexpr const char* kNotIsolated =
+    "seconds are those of the accuracy runs, which may have shared the machine; only the "
+    "step-time ratios of timing runs are isolated";
 
 }  // namespace approx
