@@ -106,10 +106,6 @@ struct KernelTextLine {
   bool is_first() const { return result == nullptr || result == shape->results.front(); }
 };
 
-std::string kernel_ms_text(const std::optional<double>& ns) {
-  return ns ? fixed(*ns / 1e6, 3) : std::string("–");
-}
-
 std::string kernel_speedup_text(const KernelLine& result, Footnotes& footnotes) {
   const std::string mark = footnotes.mark(result.reason);
   if (!result.ratio || !result.ratio_lo) return result.verdict + mark;
@@ -145,10 +141,14 @@ Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, bool with_p
                                           with_precision ? ", " : "",
                                           with_precision ? result->precision : "");
                      }});
-  ours("exact, ms", [](const KernelLine& result) { return kernel_ms_text(result.baseline_ns); });
-  ours("approximated, ms", [](const KernelLine& result) { return kernel_ms_text(result.ns); });
-  ours("of it choosing, ms",
-       [](const KernelLine& result) { return kernel_ms_text(result.plan_ns); });
+  const auto ms = [&](const char* what, std::optional<double> KernelLine::*ns) {
+    ours(what, [ns](const KernelLine& result) {
+      return result.*ns ? fixed(*(result.*ns) / 1e6, 3) : std::string("–");
+    });
+  };
+  ms("exact, ms", &KernelLine::baseline_ns);
+  ms("approximated, ms", &KernelLine::ns);
+  ms("of it choosing, ms", &KernelLine::plan_ns);
   ours("speedup",
        [&footnotes](const KernelLine& result) { return kernel_speedup_text(result, footnotes); });
   return columns;

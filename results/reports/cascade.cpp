@@ -72,10 +72,12 @@ Work work_of(const Row& row) {
   return work;
 }
 
-// What share of an exact step each product takes, all layers together: the mean over the row's
-// timing runs that count.
-std::map<std::string, double> shares_of(const Row& row) {
-  std::map<std::string, double> shares;
+// What share of an exact step each product takes, all layers together.
+using Shares = std::map<std::string, double>;
+
+// The mean over the row's timing runs that count.
+Shares shares_of(const Row& row) {
+  Shares shares;
   for (const Product product : kAllProducts) {
     const std::string key(name(product));
     const auto found = values_of(row.timings, [&](const RunMeasurements& measured) {
@@ -87,9 +89,8 @@ std::map<std::string, double> shares_of(const Row& row) {
   return shares;
 }
 
-// The shares of a layer-times study of the network, whose sums stand in its last lines.
-std::map<std::string, double> studied_shares(SQLite::Database& db, const Cell& cell,
-                                             const Catalogue* catalogue) {
+// By network, the shares of its last layer-times study, whose sums stand in its last lines.
+std::map<std::string, Shares> studied_shares(SQLite::Database& db, const Catalogue* catalogue) {
   const auto full = [catalogue](const std::string& network) {
     try {
       return catalogue == nullptr ? network : catalogue->network_params(network).full_text();
@@ -97,19 +98,16 @@ std::map<std::string, double> studied_shares(SQLite::Database& db, const Cell& c
       return network;  // of another version of the program
     }
   };
-  std::map<std::string, double> shares;
+  std::map<std::string, Shares> studied;
   for_each_row(
-      db,
-      "SELECT params, content FROM v_study WHERE name = 'layer-times' "
-      "ORDER BY study_run_id",
+      db, "SELECT params, content FROM v_study WHERE name = 'layer-times' ORDER BY study_run_id",
       [&](SQLite::Statement& row) {
         const Json params = Json::parse(text_at(row, 0), nullptr, false);
         const Json content = Json::parse(text_at(row, 1), nullptr, false);
         if (!params.is_object() || !content.is_object()) return;
         const Json network = params.value("network", Json());
-        if (!network.is_string() || full(network.get<std::string>()) != cell.config.network) {
-          return;
-        }
+        if (!network.is_string()) return;
+        Shares& shares = studied[full(network.get<std::string>())];
         // layer_index, layer, product, ms, lo, hi, share: index 0 is all layers.
         for (const auto& line : content.value("rows", Json::array())) {
           if (line.size() > 6 && line[0] == 0 && line[2].is_string() && line[6].is_number()) {
@@ -117,7 +115,7 @@ std::map<std::string, double> studied_shares(SQLite::Database& db, const Cell& c
           }
         }
       });
-  return shares;
+  return studied;
 }
 
 // --- a line ---
@@ -143,7 +141,7 @@ class Cascade {
       : set_(snapshot, options),
         options_(options),
         kernels_(snapshot.kernels()),
-        db_(snapshot.db()),
+        studied_(studied_shares(snapshot.db(), options.catalogue)),
         targets_(target_rows(set_, options)) {}
 
   const RowSet& set() const { return set_; }
@@ -164,7 +162,7 @@ class Cascade {
     line.target = target_of(targets_, row);
     const Work work = work_of(row);
     add_products(row, work, line);
-    auto shares = studied_shares(db_, *row.first, options_.catalogue);
+    Shares shares = studied_[row.first->config.network];
     line.layers_by = "layer-times study";
     if (shares.empty()) shares = shares_of(row), line.layers_by = "timing runs";
     line.layers = layers_speedup(row, work, shares);
@@ -281,7 +279,7 @@ class Cascade {
   // What the three products take of a step when each approximated one is as many times as fast as
   // its benchmark. None where one of them has none, or where their times are not known.
   std::optional<double> layers_speedup(const Row& row, const Work& work,
-                                       const std::map<std::string, double>& shares) const {
+                                       const Shares& shares) const {
     double before = 0, after = 0;
     bool any = false;
     for (const auto& [product, share] : shares) {
@@ -303,7 +301,7 @@ class Cascade {
   const RowSet set_;
   const ReportOptions& options_;
   const std::vector<KernelLine>& kernels_;
-  SQLite::Database& db_;
+  std::map<std::string, Shares> studied_;
   const std::vector<TargetRow> targets_;
 };
 
