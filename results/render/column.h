@@ -53,6 +53,7 @@ Field as_field(const std::optional<T>& value) {
   return value ? as_field(*value) : Field();
 }
 
+// What stands at the end of a path that begins at `from`: see via().
 template <typename T, typename... Members>
 Field follow(const T& from, Members... members) {
   if constexpr (sizeof...(members) == 0) {

@@ -11,7 +11,7 @@
 namespace approx {
 
 // How much accuracy a method may lose: percentage points, or a share of what exact training gets
-// wrong: half a point is little of an error of 50 % and most of one of 0.7 %.
+// wrong. Half a point is little of an error of 50 % and most of one of 0.7 %.
 class Margin {
  public:
   constexpr Margin(double points) : value_(points) {}  // NOLINT(google-explicit-constructor)
