@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "results/render/column.h"
 #include "results/reports/report.h"
+#include "results/rows/best_exact.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/rows.h"
 #include "results/rows/same_time.h"
@@ -61,13 +62,21 @@ struct Advice {
   std::string decided_by, reason;  // by the parts that made it so: all three where it is yes
 };
 
-// Is a step faster?
-Part speed_part(const Row& row) {
+// Is a step faster than the best exact one, of the precision that `best` names?
+Part speed_part(const Row& row, const BestExact& best) {
   const std::string obstacle = speedup_obstacle(row);
   if (!obstacle.empty()) return {Worth::kUndecided, obstacle};
-  if (*row.speedup.hi < 1) return {Worth::kNo, "slower than dense"};
-  if (*row.speedup.hi < 1 + kLeastEffect) return {Worth::kNo, "no gain of 2 % or more"};
-  if (*row.speedup.lo > 1) return {Worth::kYes, "faster"};
+  const bool elsewhere = best.precision != row.first->config.precision;
+  const std::string than =
+      elsewhere ? fmt::format("exact training in {}", name(best.precision)) : "dense";
+  const Ratio speedup = speedup_over(best, row);
+  if (speedup.n < kProcessesForAVerdict) {
+    return {Worth::kUndecided, fmt::format("{} was timed in {} processes, a verdict needs {}", than,
+                                           speedup.n, kProcessesForAVerdict)};
+  }
+  if (speedup.most() < 1) return {Worth::kNo, "slower than " + than};
+  if (speedup.most() < 1 + kLeastEffect) return {Worth::kNo, "no gain of 2 % or more"};
+  if (speedup.least() > 1) return {Worth::kYes, "faster"};
   return {Worth::kUndecided, "its speedup cannot be told from 1"};
 }
 
@@ -159,6 +168,7 @@ struct AdviceLine {
   Origin origin;
   std::optional<double> margin;  // points; of an error that is measured
   NonInferiorityTest test;       // of its loss against dense
+  BestExact best;
   SameTime control;
   const TargetRow* target = nullptr;  // nullptr without one
   Advice advice;
@@ -190,9 +200,15 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
   line.origin = origin_of(row, line.control.row);
   line.notes[kPairsOfMachines] |= line.control.other_machines;
   line.notes[kMixedBuilds] |= line.control.other_builds;
-  line.advice = advise({{"speed", speed_part(row)},
+  line.best = best_exact(set, row, margin);
+  Part same_time = same_time_part(row, line.control);
+  if (line.best.precision != row.first->config.precision && same_time.worth == Worth::kYes) {
+    same_time = {Worth::kUndecided, fmt::format("no exact training in {} of the same time",
+                                                name(line.best.precision))};
+  }
+  line.advice = advise({{"speed", speed_part(row, line.best)},
                         {"loss", loss_part(row, line.test, line.margin.value_or(0))},
-                        {"same time", same_time_part(row, line.control)}});
+                        {"same time", same_time}});
   return line;
 }
 
@@ -227,7 +243,8 @@ std::string advice_target_text(const AdviceLine& line) {
   return text;
 }
 
-Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters) {
+// `across`: whether some line is held against an exact step of another precision.
+Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters, bool across) {
   using Line = AdviceLine;
   const auto what = row_columns<Line>(set);
   const auto method = [&letters](const Line& line) {
@@ -244,6 +261,12 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
                            {"decided_by", "decided by", via(&Line::advice, &Advice::decided_by)},
                            {.name = "reason", .value = via(&Line::advice, &Advice::reason)}};
   append(columns, speedup_columns<Line>(set));
+  auto best = ratio_columns<Line>("speedup_vs_best", "vs best exact", [](const Line& line) {
+    return speedup_over(line.best, *line.row);
+  });
+  best.push_back({"best_exact", "best exact", via(&Line::best, &BestExact::precision)});
+  best.front().shown = best.back().shown = across;
+  append(columns, best);
   const auto loss = [](auto... of) { return via(&Line::row, &Row::loss, of...); };
   const auto lead = [](auto... of) { return via(&Line::control, &SameTime::advantage, of...); };
   const auto control = [](auto of) { return via(&Line::control, of); };
@@ -279,6 +302,23 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
   return columns;
 }
 
+// What a reader must know first: in which precision the exact training is, and which faster ones do
+// not stand for it.
+std::vector<std::string> precision_notes(const std::vector<AdviceLine>& lines) {
+  std::vector<const Row*> rows;
+  std::set<std::string> left_out;
+  for (const auto& line : lines) {
+    rows.push_back(line.row);
+    left_out.insert(line.best.left_out.begin(), line.best.left_out.end());
+  }
+  std::vector<std::string> notes;
+  if (auto within = compared_within(rows); !within.empty()) notes.push_back(std::move(within));
+  for (const auto& other : left_out) {
+    notes.push_back("not compared with exact training in " + other);
+  }
+  return notes;
+}
+
 // One line for each (network, data set, setting, machine, method and schedule): whether it is
 // worth using, by how much, at what risk, and when that was measured.
 Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
@@ -291,9 +331,12 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
     if (row.speedup.n == 0 && row.loss.n == 0) continue;
     lines.push_back(advice_line(set, row, margin, targets));
   }
+  const bool across = std::ranges::any_of(lines, [](const AdviceLine& line) {
+    return line.best.precision != line.row->first->config.precision;
+  });
   // Neither throughput nor seconds stand here.
   const auto letters = letters_of(lines, {kShared, kTimesElsewhere, kShortSeconds});
-  Table table = table_of(options.experiment, advice_columns(set, letters), lines);
+  Table table = table_of(options.experiment, advice_columns(set, letters, across), lines);
   if (lines.empty()) return table;
   table.notes = {
       fmt::format("yes needs three things: speed, the 95 % interval of the speedup above 1; loss, "
@@ -315,6 +358,8 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
                                    [](const Row& row) { return row.loss_p_holm.has_value(); });
   if (tests > 0) table.notes.push_back(holm_note(tests));
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
+  const auto precisions = precision_notes(lines);
+  table.notes.insert(table.notes.begin(), precisions.begin(), precisions.end());
   return table;
 }
 

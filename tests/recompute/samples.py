@@ -60,6 +60,16 @@ def ratio_of_logs(logs):
     return math.exp(middle), math.exp(middle - reach), math.exp(middle + reach), len(logs)
 
 
+def ratio_of_ratios(a, b):
+    """(ratio, low, high) of a / b, measured apart: on logarithms half widths add as squares."""
+    middle = math.log(a[0] / b[0])
+    if a[1] is None or b[1] is None:
+        return math.exp(middle), None, None
+    down = math.hypot(math.log(a[0] / a[1]), math.log(b[2] / b[0]))
+    up = math.hypot(math.log(a[2] / a[0]), math.log(b[0] / b[1]))
+    return math.exp(middle), math.exp(middle - down), math.exp(middle + up)
+
+
 def ratio_of_pairs(numerators, denominators):
     return ratio_of_logs(numpy.log(numpy.array(numerators) / numpy.array(denominators))
                          if numerators else [])

@@ -9,7 +9,7 @@ import sqlite3
 
 import numpy
 
-from samples import holm, mean, ratio_of_logs, sign_flip_p
+from samples import holm, mean, ratio_of_logs, ratio_of_ratios, sign_flip_p
 
 RESULT = ("finished", "diverged")
 CUT_OFF = ("timeout", "oom", "interrupted", "lost")  # from outside
@@ -294,12 +294,7 @@ class Row:
                     or hosts != {cell.run.host_id for cell in stock.timings()}:
                 continue
             ours = (1.0, 1.0, 1.0) if is_exact else self.speedup()[:3]
-            middle = math.log(ours[0] / ratio)
-            if ours[1] is None or low is None:
-                return math.exp(middle), None, None
-            down = math.hypot(math.log(ours[0] / ours[1]), math.log(high / ratio))
-            up = math.hypot(math.log(ours[2] / ours[0]), math.log(ratio / low))
-            return math.exp(middle), math.exp(middle - down), math.exp(middle + up)
+            return ratio_of_ratios(ours, (ratio, low, high))
         return None, None, None
 
     def against(self):

@@ -5,7 +5,8 @@ import math
 import numpy
 import scipy.stats
 
-from samples import half_width, mean, one_sided_bounds, ratio_of_pairs, sign_flip_p
+from samples import (half_width, mean, one_sided_bounds, ratio_of_logs, ratio_of_pairs,
+                     ratio_of_ratios, sign_flip_p)
 from stored import SECOND, holm_over, holm_tests, in_state
 
 SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
@@ -234,29 +235,65 @@ def is_sound(row):
         (ceiling is None or low <= ceiling)
 
 
-def speed_word(row):
-    _, low, high, _ = row.speedup()
-    if not is_sound(row):
+def speed_word(row, over_best, processes):
+    _, low, high = over_best
+    if not is_sound(row) or low is None or processes < PROCESSES_FOR_A_WORD:
         return "undecided"
     return "no" if high < LEAST_GAIN else "yes" if low > 1 else "undecided"
 
 
-def loss_word(row, share_of_error):
-    losses = row.losses()
+def loss_word(row, share_of_error, against=None):
+    losses = row.losses(against)
     if in_state(row, "diverged", purpose="accuracy"):
         return "no"
     if len(losses) < SEEDS_FOR_A_WORD:
         return "undecided"
-    exact = [100 - row.final(other) for cell, other in row.pairs()
+    exact = [100 - row.final(other) for cell, other in row.pairs(against)
              if row.final(cell) is not None and row.final(other) is not None]
     low, high = one_sided_bounds([loss - share_of_error * error
                                   for loss, error in zip(losses, exact)])
     return "yes" if high < 0 else "no" if low > 0 else "undecided"
 
 
+def exact_step(rows, precision, host):
+    """In ns, over the processes that timed a method against it on a machine."""
+    return ratio_of_logs([
+        mean([math.log(pair["dense"]) for pair in blocks])
+        for row in rows if row.first.config["precision"] == precision and not row.against()
+        for cell in row.timings() if cell.run.host_id == host
+        for blocks in [[pair for pair in row.store.blocks[cell.run.run_id].values()
+                        if len(pair) == 2]] if blocks])
+
+
+def best_exact(row, rows, share_of_error):
+    """(its precision, the exact step of the row over it, how many processes timed both): of those
+    that train as well."""
+    own = row.first.config["precision"]
+    best = own, (1.0, 1.0, 1.0), PROCESSES_FOR_A_WORD
+    hosts = {cell.run.host_id for cell in row.timings()}
+    if row.dense is None or row.against() or len(hosts) != 1:
+        return best
+    settings = other_than(row.first.config, OF_PRECISION)
+    beside = [other for other in rows if other_than(other.first.config, OF_PRECISION) == settings]
+    step = exact_step(beside, own, *hosts)
+    for precision in ("fp32", "tf32", "bf16", "fp16"):
+        its = exact_step(beside, precision, *hosts)
+        exact = [other for other in beside
+                 if other.first.dense and other.first.config["precision"] == precision]
+        if precision == own or not its[3] or not exact or \
+                loss_word(exact[0], share_of_error, row.dense) != "yes":
+            continue
+        over = ratio_of_ratios(step[:3], its[:3])
+        if over[0] > best[1][0]:
+            best = precision, over, min(step[3], its[3])
+    return best
+
+
 CONTROL = "dense in the time of "
 # What cells of equal settings may differ in.
 OF_ROW = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps", "graphs")
+OF_PRECISION = ("precision", "method", "schedule", "seed", "purpose", "blocks", "block_steps",
+                "graphs")
 
 
 def other_than(config, keys):
@@ -359,12 +396,19 @@ def expected_advice(rows, share_of_error):
         control = same_time(row, rows, target.share if target else None)
         advantages, epochs, trained, reached, tried, source, enough, sooner = \
             control or (None, None, None, 0, 0, "", False, [])
-        worth, decided_by = by_three([("speed", speed_word(row)),
+        precision, over_own, processes = best_exact(row, rows, share_of_error)
+        elsewhere = precision != row.first.config["precision"]
+        over_best = ratio_of_ratios(speedup[:3], over_own) if elsewhere else speedup[:3]
+        in_same_time = same_time_word(advantages, enough, sooner)
+        if elsewhere and in_same_time == "yes":
+            in_same_time = "undecided"
+        worth, decided_by = by_three([("speed", speed_word(row, over_best, processes)),
                                       ("loss", loss_word(row, share_of_error)),
-                                      ("same time", same_time_word(advantages, enough, sooner))])
+                                      ("same time", in_same_time)])
         yield {
             **labels(row), "worth": worth, "decided_by": decided_by, **triple("speedup", speedup),
             **triple("speedup_vs_stock", row.speedup_vs_stock(rows)),
+            **triple("speedup_vs_best", over_best), "best_exact": precision,
             "loss_pp": mean(losses), "loss_pp_lower": low, "loss_pp_upper": high, "n": len(losses),
             "loss_p": p, "loss_p_holm": adjusted, "margin_pp": margin,
             "iso_time_pp": mean(advantages or []), "iso_time_pp_half": half_width(advantages or []),

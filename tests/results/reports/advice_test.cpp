@@ -88,6 +88,11 @@ class WorthTest : public ReportTest {
     fill(runs);
   }
 
+  static void in_bf16(Ran& run) {
+    run.plan.config.precision = Precision::kBf16;
+    run.plan.key += "/bf16";
+  }
+
   // "yes, by speed, loss, same time".
   std::string worth(const Case& given, const ReportOptions& options = {}) {
     fill_case(given);
@@ -110,6 +115,61 @@ TEST_F(WorthTest, YesNeedsThreeThings) {
   EXPECT_EQ(worth({.speedup = 0.9}), "no, by speed");
   EXPECT_EQ(worth({}, {.margin = 0.05}), "no, by loss") << "a margin of points";
   EXPECT_EQ(worth({}, {.margin = Margin::of_error(0.005)}), "no, by loss");
+}
+
+// Nobody who can train in bfloat16 compares with single precision: the exact step there is what a
+// method has to beat, if training loses nothing by it.
+TEST_F(WorthTest, AFasterExactStepOfAnotherPrecisionDecides) {
+  // zero at twice the exact step in fp32; in bf16 an exact step takes a `gain`th of that.
+  const auto told = [&](double gain, double loss, int64_t seeds = 6) {
+    std::vector<Ran> runs;
+    for (int64_t seed = 0; seed < 6; ++seed) {
+      const double end = 0.9 + 0.001 * static_cast<double>(seed);
+      runs.push_back(accuracy("dense", seed, {0.6, end - 0.05, end - 0.0004, end}));
+      runs.push_back(accuracy("zero", seed, {0.5, 0.6, 0.7, end - 0.001}));
+      if (seed >= seeds) continue;
+      runs.push_back(accuracy("dense", seed, {0.6, 0.7, 0.8, end - loss}));
+      in_bf16(runs.back());
+    }
+    for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+      runs.push_back(timing("zero", 2000, seed, 0));
+      runs.push_back(timing("zero", static_cast<int64_t>(2000 / gain), seed, 0));
+      in_bf16(runs.back());
+    }
+    for (auto& run : runs) {
+      run.plan.config.recipe.epochs = 4;
+      run.plan.config.recipe.lr_schedule = RateSchedule::kConstant;
+    }
+    std::filesystem::remove(path_);
+    fill(runs);
+    const Table table = made("advice", path_);
+    return fmt::format("{} {} {:.2f} {}", std::get<std::string>(at(table, "zero", "worth")),
+                       std::get<std::string>(at(table, "zero", "best_exact")),
+                       real(table, "zero", "speedup_vs_best"),
+                       std::get<std::string>(at(table, "zero", "reason")));
+  };
+  EXPECT_THAT(told(2.5, 0), testing::StartsWith("no bf16 0.80 slower than exact training in bf16"));
+  EXPECT_THAT(told(1.25, 0), testing::StartsWith(
+                                 "undecided bf16 1.60 no exact training in bf16 of the same time"));
+  EXPECT_THAT(told(0.8, 0), testing::StartsWith("yes fp32 2.00 "));
+  // What loses by it, or may, does not stand for exact training.
+  EXPECT_THAT(told(2.5, 0.05), testing::StartsWith("yes fp32 2.00 "));
+  EXPECT_THAT(
+      render(made("advice", path_), "md"),
+      testing::HasSubstr("not compared with exact training in bf16 (2.50×, but it loses more "
+                         "than 10 % of the dense error)"));
+  EXPECT_THAT(told(2.5, 0, 0), testing::StartsWith("yes fp32 2.00 "));
+  EXPECT_THAT(render(made("advice", path_), "md"),
+              testing::HasSubstr("its accuracy was not measured beside fp32"));
+}
+
+TEST_F(WorthTest, OnePrecisionIsSaidFirst) {
+  fill_case({});
+  const Table table = made("advice", path_);
+  ASSERT_FALSE(table.notes.empty());
+  EXPECT_EQ(table.notes.front(),
+            "compared within fp32: exact training in another precision was not timed here");
+  EXPECT_EQ(real(table, "zero", "speedup_vs_best"), real(table, "zero", "speedup"));
 }
 
 // Exact training that stops when the method is done is the method to beat.
