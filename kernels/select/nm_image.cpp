@@ -9,7 +9,7 @@ namespace approx {
 namespace {
 
 template <typename Number>
-int64_t nm_image(const NmArgs<Number>& args, int64_t plane, int64_t begin) {
+int64_t nm_image(const NmArgs<Number>& args, int64_t plane, int64_t begin, int64_t first_draw) {
   const int64_t image = plane * args.channels;
   const auto add_magnitudes = [&](const Number* from, std::vector<float>& sums) {
     plane_magnitude_simd(MagnitudeArgs<Number>{1, plane, args.channels, from, sums.data()}, 0, 1);
@@ -20,7 +20,7 @@ int64_t nm_image(const NmArgs<Number>& args, int64_t plane, int64_t begin) {
     for (auto& number : less) number = Number(static_cast<float>(number) * 0x1p-64F);
     add_magnitudes(less.data(), sums);
   };
-  const int64_t kept = nm_simd(args, begin, begin + image);
+  const int64_t kept = nm_simd(args, begin, begin + image, first_draw);
   const Number* whole = args.dy + begin;
   Number* own = args.pruned + begin;
   std::vector<float> all(static_cast<size_t>(args.channels)), factor(all.size());
@@ -45,11 +45,12 @@ int64_t nm_image(const NmArgs<Number>& args, int64_t plane, int64_t begin) {
 
 }  // namespace
 
-int64_t nm_image_simd(const NmArgs<float>& args, int64_t plane, int64_t begin) {
-  return nm_image(args, plane, begin);
+int64_t nm_image_simd(const NmArgs<float>& args, int64_t plane, int64_t begin, int64_t first_draw) {
+  return nm_image(args, plane, begin, first_draw);
 }
-int64_t nm_image_simd(const NmArgs<BFloat16>& args, int64_t plane, int64_t begin) {
-  return nm_image(args, plane, begin);
+int64_t nm_image_simd(const NmArgs<BFloat16>& args, int64_t plane, int64_t begin,
+                      int64_t first_draw) {
+  return nm_image(args, plane, begin, first_draw);
 }
 
 }  // namespace approx

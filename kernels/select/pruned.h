@@ -60,17 +60,18 @@ struct NmArgs {
   const Number* dy = nullptr;
   Number* pruned = nullptr;
   Rng rng;
-  int64_t first_draw = 0;  // that of dy[0], a multiple of 4; on a CPU alone
 };
 
-// Pixels [begin, end). Returns how many of their elements are not zero.
+// Pixels [begin, end). `first_draw`: the number of the draw for args.dy[0]. Returns how many of
+// their elements are not zero.
 template <typename Number>
-int64_t nm_reference(const NmArgs<Number>& args, int64_t begin, int64_t end);
+int64_t nm_reference(const NmArgs<Number>& args, int64_t begin, int64_t end,
+                     int64_t first_draw = 0);
 
 // The same bits where m divides the channels, for elements [begin, end); both multiples of m, begin
-// also of 4.
-int64_t nm_simd(const NmArgs<float>& args, int64_t begin, int64_t end);
-int64_t nm_simd(const NmArgs<BFloat16>& args, int64_t begin, int64_t end);
+// also of 4, and first_draw.
+int64_t nm_simd(const NmArgs<float>& args, int64_t begin, int64_t end, int64_t first_draw = 0);
+int64_t nm_simd(const NmArgs<BFloat16>& args, int64_t begin, int64_t end, int64_t first_draw = 0);
 
 // The same on a GPU.
 template <typename Number>

@@ -47,7 +47,7 @@ int64_t stochastic_reference(const StochasticArgs<Number>& a, int64_t begin, int
 }
 
 template <typename Number>
-int64_t nm_reference(const NmArgs<Number>& a, int64_t begin, int64_t end) {
+int64_t nm_reference(const NmArgs<Number>& a, int64_t begin, int64_t end, int64_t first_draw) {
   constexpr int64_t kMost = 32;
   Draws draw(a.rng);
   int64_t kept = 0;
@@ -58,7 +58,7 @@ int64_t nm_reference(const NmArgs<Number>& a, int64_t begin, int64_t end) {
       std::array<float, kMost> key;
       for (int64_t i = 0; i < size; ++i) {
         key[static_cast<size_t>(i)] =
-            a.random ? draw(a.first_draw + at + i) : std::fabs(static_cast<float>(a.dy[at + i]));
+            a.random ? draw(first_draw + at + i) : std::fabs(static_cast<float>(a.dy[at + i]));
       }
       float whole = 0, left = 0;
       for (int64_t i = 0; i < size; ++i) {
@@ -95,7 +95,7 @@ int64_t nm_reference(const NmArgs<Number>& a, int64_t begin, int64_t end) {
 
 #define APPROX_PRUNED_OF(Number)                                                          \
   template int64_t stochastic_reference(const StochasticArgs<Number>&, int64_t, int64_t); \
-  template int64_t nm_reference(const NmArgs<Number>&, int64_t, int64_t)
+  template int64_t nm_reference(const NmArgs<Number>&, int64_t, int64_t, int64_t)
 
 APPROX_PRUNED_OF(float);
 APPROX_PRUNED_OF(BFloat16);

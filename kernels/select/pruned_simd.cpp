@@ -77,10 +77,11 @@ HWY_INLINE size_t choose(const NmArgs<Number>& a, const GroupsOfLanes& lanes_of_
   return count_kept(rescaled);
 }
 
-// The keys of `count` entries from entry i on; behind them, where draws are keys, some more.
+// The keys of `count` entries from entry i on, whose draw is that of `draw`; behind them, where
+// draws are keys, some more.
 template <typename Number>
-HWY_INLINE void write_keys(const NmArgs<Number>& a, const Stream& stream, int64_t i, int64_t count,
-                           int32_t* keys) {
+HWY_INLINE void write_keys(const NmArgs<Number>& a, const Stream& stream, int64_t i, int64_t draw,
+                           int64_t count, int32_t* keys) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (!a.random) {
@@ -91,7 +92,7 @@ HWY_INLINE void write_keys(const NmArgs<Number>& a, const Stream& stream, int64_
   }
   for (int64_t at = 0; at < count; at += kVectors * lanes) {
     hn::Vec<hn::ScalableTag<uint32_t>> words[kVectors];
-    stream.words(static_cast<uint32_t>((a.first_draw + i + at) / 4), words);
+    stream.words(static_cast<uint32_t>((draw + at) / 4), words);
     for (int v = 0; v < kVectors; ++v) {
       hn::Store(ordered(uniform_of(words[v])), Ints(), keys + at + v * lanes);
     }
@@ -185,7 +186,7 @@ float factor_of_large(const Number* group, const Number* kept, int64_t m) {
 
 // Groups of whole vectors.
 template <int kM, typename Number>
-int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
+int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end, int64_t first_draw) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   TileOfGroups<kM> tile;
@@ -196,7 +197,7 @@ int64_t wide_groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   size_t kept = 0;
   for (int64_t i = begin; i < end; i += tile.numbers()) {
     const int64_t count = std::min(tile.numbers(), end - i), groups = count / kM;
-    write_keys(a, stream, i, count, keys);
+    write_keys(a, stream, i, first_draw + i, count, keys);
     tile.nth_largest(keys, a.n, nth);
     if (a.rescale_group) sums_of_magnitudes(tile, a.dy + i, count, whole);
     size_t chosen = 0;
@@ -273,7 +274,7 @@ int64_t few_by_magnitude(const NmArgs<BFloat16>& a, int64_t& begin, int64_t end)
 }
 
 template <typename Number>
-int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
+int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end, int64_t first_draw) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   size_t kept = 0;
@@ -284,14 +285,15 @@ int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
     }
   }
   if (a.m >= lanes) {
-    if (a.m == 8) return wide_groups<8>(a, begin, end);
-    if (a.m == 16) return wide_groups<16>(a, begin, end);
-    if (a.m == 32) return wide_groups<32>(a, begin, end);
+    if (a.m == 8) return wide_groups<8>(a, begin, end, first_draw);
+    if (a.m == 16) return wide_groups<16>(a, begin, end, first_draw);
+    if (a.m == 32) return wide_groups<32>(a, begin, end, first_draw);
   }
   if (lanes % a.m != 0) {
     NmArgs<Number> groups_as_pixels = a;
     groups_as_pixels.channels = a.m;
-    return nm_reference(groups_as_pixels, begin / a.m, end / a.m);
+    return static_cast<int64_t>(kept) +
+           nm_reference(groups_as_pixels, begin / a.m, end / a.m, first_draw);
   }
   if (begin == end) return static_cast<int64_t>(kept);
   const auto step = kVectors * lanes;
@@ -299,7 +301,7 @@ int64_t groups(const NmArgs<Number>& a, int64_t begin, int64_t end) {
   const Stream stream(a.rng);
   for (int64_t i = begin; i < end; i += step) {
     hn::Vec<hn::ScalableTag<uint32_t>> words[kVectors];
-    if (a.random) stream.words(static_cast<uint32_t>((a.first_draw + i) / 4), words);
+    if (a.random) stream.words(static_cast<uint32_t>((first_draw + i) / 4), words);
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = i + v * lanes;
       const auto left = static_cast<size_t>(std::clamp<int64_t>(end - at, 0, lanes));
@@ -375,8 +377,9 @@ void scale_channels(const ChannelFactors<Number>& a) {
   int64_t stochastic_##suffix(const StochasticArgs<Number>& a, int64_t begin, int64_t end) { \
     return stochastic(a, begin, end);                                                        \
   }                                                                                          \
-  int64_t groups_##suffix(const NmArgs<Number>& a, int64_t begin, int64_t end) {             \
-    return groups(a, begin, end);                                                            \
+  int64_t groups_##suffix(const NmArgs<Number>& a, int64_t begin, int64_t end,               \
+                          int64_t first_draw) {                                              \
+    return groups(a, begin, end, first_draw);                                                \
   }                                                                                          \
   void scale_channels_##suffix(const ChannelFactors<Number>& a) { scale_channels(a); }
 
@@ -392,18 +395,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace approx {
 
-#define APPROX_PRUNED_OF(Number, suffix)                                                    \
-  HWY_EXPORT(stochastic_##suffix);                                                          \
-  HWY_EXPORT(groups_##suffix);                                                              \
-  HWY_EXPORT(scale_channels_##suffix);                                                      \
-  int64_t stochastic_simd(const StochasticArgs<Number>& args, int64_t begin, int64_t end) { \
-    return HWY_DYNAMIC_DISPATCH(stochastic_##suffix)(args, begin, end);                     \
-  }                                                                                         \
-  int64_t nm_simd(const NmArgs<Number>& args, int64_t begin, int64_t end) {                 \
-    return HWY_DYNAMIC_DISPATCH(groups_##suffix)(args, begin, end);                         \
-  }                                                                                         \
-  void scale_channels_simd(const ChannelFactors<Number>& args) {                            \
-    HWY_DYNAMIC_DISPATCH(scale_channels_##suffix)(args);                                    \
+#define APPROX_PRUNED_OF(Number, suffix)                                                        \
+  HWY_EXPORT(stochastic_##suffix);                                                              \
+  HWY_EXPORT(groups_##suffix);                                                                  \
+  HWY_EXPORT(scale_channels_##suffix);                                                          \
+  int64_t stochastic_simd(const StochasticArgs<Number>& args, int64_t begin, int64_t end) {     \
+    return HWY_DYNAMIC_DISPATCH(stochastic_##suffix)(args, begin, end);                         \
+  }                                                                                             \
+  int64_t nm_simd(const NmArgs<Number>& args, int64_t begin, int64_t end, int64_t first_draw) { \
+    return HWY_DYNAMIC_DISPATCH(groups_##suffix)(args, begin, end, first_draw);                 \
+  }                                                                                             \
+  void scale_channels_simd(const ChannelFactors<Number>& args) {                                \
+    HWY_DYNAMIC_DISPATCH(scale_channels_##suffix)(args);                                        \
   }
 
 APPROX_PRUNED_OF(float, float)

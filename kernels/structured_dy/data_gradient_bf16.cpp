@@ -32,12 +32,11 @@ class ChosenImages final : public PairImages {
                                    .rescale_group = choice_.rescaling == Rescaling::kGroup,
                                    .dy = dy_ + begin,
                                    .pruned = pruned,
-                                   .rng = rng_,
-                                   .first_draw = begin};
+                                   .rng = rng_};
     if (choice_.rescaling == Rescaling::kPlane) {
-      nm_image_simd(args, plane_, 0);
+      nm_image_simd(args, plane_, 0, /*first_draw=*/begin);
     } else {
-      nm_simd(args, 0, this->room());
+      nm_simd(args, 0, this->room(), /*first_draw=*/begin);
     }
     return room;
   }
