@@ -71,9 +71,7 @@ bool has_numbers(const Problem& p) { return p.one_group() && p.n * p.ho * p.wo >
 
 // Measured in docs/performance.md.
 bool weight_taps_pay(const Problem& p) {
-  if (p.element != ElementType::kBFloat16 || p.kh * p.kw < 9 || std::min(p.ci, p.co) < 128) {
-    return false;
-  }
+  if (p.kh * p.kw < 9 || std::min(p.ci, p.co) < 128) return false;
   const int64_t pixels = p.ho * p.wo, weights = p.ci * p.co;
   return pixels <= 4 || (pixels <= 16 && weights >= 256 * 256) ||
          (pixels <= 64 && weights >= 512 * 512);
@@ -82,7 +80,7 @@ bool weight_taps_pay(const Problem& p) {
 REGISTER_KERNEL(Dense, "weight_taps", tap_weight_gradient)
     .computes({Product::kWeightGradient})
     .on({Hardware::kCpu})
-    .reads({ElementType::kFloat, ElementType::kBFloat16})
+    .reads({ElementType::kBFloat16})
     .where(has_numbers)
     .pays(weight_taps_pay)
     .rank(3);

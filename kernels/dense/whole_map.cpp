@@ -64,9 +64,7 @@ at::Tensor whole_map_product(const Dense& /*plan*/, const Operands& o) {
 // Measured in docs/performance.md: the matrix is written anew for each product, which few images
 // do not pay for.
 bool whole_map_pays(const Problem& p) {
-  if (p.element != ElementType::kBFloat16 || p.kh * p.kw < 9 || std::min(p.ci, p.co) < 256) {
-    return false;
-  }
+  if (p.kh * p.kw < 9 || std::min(p.ci, p.co) < 256) return false;
   const int64_t pixels = std::max(p.h * p.w, p.ho * p.wo);
   return pixels == 1 || (pixels <= 4 && p.n >= 64);
 }
@@ -74,7 +72,7 @@ bool whole_map_pays(const Problem& p) {
 REGISTER_KERNEL(Dense, "whole_map", whole_map_product)
     .computes({Product::kForward, Product::kDataGradient})
     .on({Hardware::kCpu})
-    .reads({ElementType::kFloat, ElementType::kBFloat16})
+    .reads({ElementType::kBFloat16})
     .where(sees_whole_map)
     .pays(whole_map_pays)
     .rank(3);
