@@ -329,9 +329,9 @@ HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> rounded_bits(hn::Vec<Floats> v) {
   return hn::IfThenElse(hn::RebindMask(d, hn::Eq(v, v)), rounded, hn::Set(d, 0x7FC00000));
 }
 
-// As many channels at a time as a vector of bfloat16 has, at all pixels: those of even number are
-// the lower halves of lanes of float, and their factors stay in registers. Returns the first
-// channel that is left to do.
+// Scales one vector of channels after the other, each at all pixels: its factors stay in registers.
+// Channels of even number are the lower halves of lanes of float. Returns the first channel that is
+// left to do.
 int64_t scale_vectors(const ChannelFactors<BFloat16>& a) {
   const Floats d;
   const hn::ScalableTag<uint32_t> du;

@@ -110,7 +110,7 @@ Measured of_realisation(const Row& row) {
   return measured;
 }
 
-// Of a number that is counted in every training.
+// The mean of a number that every training counts.
 template <typename Count>
 Measured of_counts(const Row& row, const Count& count) {
   const auto values = values_of(accuracy_runs(row, /*diverged=*/false), count);
@@ -195,7 +195,8 @@ Measured PaperCells::measure(const ReportedValue& value, const Row& row, Place a
     case PaperQuantity::kAccuracy:
       return of_summary(best ? row.best : row.accuracy, row);
     case PaperQuantity::kDensity:
-      // Of the entries of all convolutions' gradients, as Ye et al. 2020 count them (section 6.3).
+      // The share of all entries of the convolutions' gradients, as Ye et al. 2020 count
+      // (section 6.3).
       return of_counts(row, &RunMeasurements::gradient_density);
     case PaperQuantity::kLoss:
       return of_summary(summarize(values_of(accuracy_runs(row, /*diverged=*/false), train_loss)),

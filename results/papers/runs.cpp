@@ -115,7 +115,7 @@ std::optional<ReportedValue> derived_loss(const PaperGrid& grid, const ReportedV
       const auto dense = PaperGrid::reported(accuracy, *base).value;
       const auto own = PaperGrid::reported(accuracy, at).value;
       if (!dense || !own) continue;
-      // As many decimals as the paper prints.
+      // The difference has as many decimals as the paper prints.
       const double difference = std::round(1000 * (*dense - *own)) / 1000;
       loss.paper[row][column] = {fixed(difference, 2), difference};
       any = true;

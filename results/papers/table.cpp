@@ -33,7 +33,7 @@ Columns<PictureLine> picture_columns() {
           {.name = "until", .value = of_rule(&Rule::until)}};
 }
 
-// Those of every paper, and for people three.
+// The columns of every paper, and three that are for people alone.
 Columns<PaperLine> not_run_columns(const ItemReport& paper) {
   using Line = PaperLine;
   Columns<Line> columns = paper_columns();

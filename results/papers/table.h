@@ -18,16 +18,17 @@ Table report_paper(const Snapshot& snapshot, const Experiment& layout, const Exp
 
 // --- the kinds of items that are measured, of which report_paper takes one ---
 
-// Of trainings: one row for each (row, column, quantity); for people in the paper's layout.
+// The table of trainings: one row for each (row, column, quantity); for people in the paper's
+// layout.
 Table paper_runs_table(const Snapshot& snapshot, const Experiment& layout, const Experiment& shown,
                        const ReportOptions& options);
 
-// Of kernel benchmarks: the last stored one of the item, shape by shape, each time of the paper
-// beside ours.
+// The table of kernel benchmarks: the last stored one of the item, shape by shape, each time of the
+// paper beside ours.
 Table paper_kernels_table(const Snapshot& snapshot, const Experiment& layout,
                           const Experiment& shown);
 
-// Of a study: its last stored table, as it is, and what the paper prints as notes.
+// The table of a study: the last stored one, as it is, and what the paper prints as notes.
 Table paper_study_table(const Snapshot& snapshot, const Experiment& layout,
                         const Experiment& shown);
 

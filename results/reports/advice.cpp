@@ -174,15 +174,10 @@ struct AdviceLine {
   Advice advice;
 };
 
-// Of the losses beyond the margin, which is a share of the same exact runs' error: taken for known,
-// it would be surpassed by chance more often than the test says. The bounds are of the losses.
-NonInferiorityTest loss_test(const std::vector<PairedLoss>& pairs, const Margin& margin) {
-  std::vector<double> losses, beyond;
-  for (const auto& pair : pairs) {
-    losses.push_back(pair.points);
-    beyond.push_back(pair.points - margin.points(100 - pair.dense));
-  }
-  NonInferiorityTest test = non_inferiority(losses, /*margin=*/0);
+// The verdict is on the losses beyond the margin, the bounds are of the losses.
+NonInferiorityTest loss_test(const Row& row, const Margin& margin) {
+  NonInferiorityTest test = non_inferiority(losses(row, *row.dense), /*margin=*/0);
+  const auto beyond = losses_beyond(paired_losses(row, *row.dense), margin);
   test.verdict = non_inferiority(beyond, /*margin=*/0).verdict;
   return test;
 }
@@ -192,7 +187,7 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
   AdviceLine line{.row = &row, .notes = row.notes};
   if (row.dense != nullptr && row.dense->accuracy.n > 0) {
     line.margin = margin.points(100 - row.dense->accuracy.mean);
-    line.test = loss_test(paired_losses(row, *row.dense), margin);
+    line.test = loss_test(row, margin);
   }
   line.target = target_of(targets, row);
   line.control = same_time(
@@ -346,9 +341,8 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
                   margin.text(), kSeedsForAVerdict),
       "ahead of dense in the same time: the method's accuracy minus dense's in as many epochs as "
       "the least that the speedup's interval has leaves it: from the dense runs' own curves under "
-      "a "
-      "constant "
-      "learning rate (the next evaluation counts), else from runs of their own; p: exact sign-flip "
+      "a constant learning rate (the next evaluation counts), else from runs of their own; p: "
+      "exact sign-flip "
       "test of the pairs, not adjusted for how many methods there are (in CSV and JSON iso_time_pp "
       "is dense's lead, the other sign)",
       "for the networks, data, settings and machines in the lines alone"};

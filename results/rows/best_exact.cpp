@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <set>
 
 namespace approx {
@@ -24,13 +22,6 @@ bool alike_but_for_precision(const Cell& a, const Cell& b) {
   };
   return a.config.network == b.config.network && a.config.dataset == b.config.dataset &&
          others(a) == others(b);
-}
-
-// The machine of a row's timings; none where they are of several.
-std::optional<int64_t> timed_on(const Row& row) {
-  std::set<int64_t> hosts;
-  for (const auto& [cell, run] : row.timings) hosts.insert(run->host_id);
-  return hosts.size() == 1 ? std::optional(*hosts.begin()) : std::nullopt;
 }
 
 // The exact step in a precision beside a row, in nanoseconds: the mean of its logarithm over the
@@ -70,9 +61,7 @@ std::string accuracy_obstacle(const Row* other, const Row* own, Precision beside
                               const Margin& margin) {
   std::vector<double> beyond;
   if (other != nullptr && own != nullptr) {
-    for (const auto& pair : paired_losses(*other, *own)) {
-      beyond.push_back(pair.points - margin.points(100 - pair.dense));
-    }
+    beyond = losses_beyond(paired_losses(*other, *own), margin);
   }
   if (beyond.empty()) return fmt::format("its accuracy was not measured beside {}", name(beside));
   if (static_cast<int64_t>(beyond.size()) < kSeedsForAVerdict) {
@@ -94,12 +83,12 @@ std::string accuracy_obstacle(const Row* other, const Row* own, Precision beside
 BestExact best_exact(const RowSet& set, const Row& row, const Margin& margin) {
   const Precision own = row.first->config.precision;
   BestExact best{.precision = own};
-  const auto host = timed_on(row);
-  if (row.speedup.n == 0 || row.notes[kOtherNetwork] || !host) return best;
-  const Ratio own_step = exact_step(set, row, own, *host);
+  if (row.speedup.n == 0 || row.notes[kOtherNetwork] || row.timed_on != 1) return best;
+  const int64_t host = row.timings.front().run->host_id;
+  const Ratio own_step = exact_step(set, row, own, host);
   for (const auto& [precision, precision_name] : enum_texts(Precision())) {
     if (precision == own) continue;
-    const Ratio over_own = ratio_of_ratios(own_step, exact_step(set, row, precision, *host));
+    const Ratio over_own = ratio_of_ratios(own_step, exact_step(set, row, precision, host));
     if (over_own.n == 0 || over_own.ratio <= best.over_own.ratio) continue;
     const std::string obstacle =
         accuracy_obstacle(exact_row(set, row, precision), row.dense, own, margin);

@@ -120,6 +120,12 @@ std::vector<PairedLoss> paired_losses(const Row& row, const Row& dense, bool bes
   return losses;
 }
 
+std::vector<double> losses_beyond(const std::vector<PairedLoss>& pairs, const Margin& margin) {
+  std::vector<double> beyond;
+  for (const auto& pair : pairs) beyond.push_back(pair.points - margin.points(100 - pair.dense));
+  return beyond;
+}
+
 std::vector<double> losses(const Row& row, const Row& dense, bool best) {
   std::vector<double> losses;
   for (const auto& pair : paired_losses(row, dense, best)) losses.push_back(pair.points);

@@ -136,6 +136,11 @@ struct PairedLoss {
 };
 std::vector<PairedLoss> paired_losses(const Row& row, const Row& dense, bool best = false);
 
+// By how many points each loss surpasses a margin. A margin that is a share of the error goes by
+// the error of the same pair: taken for known, it would be surpassed by chance more often than a
+// test says.
+std::vector<double> losses_beyond(const std::vector<PairedLoss>& pairs, const Margin& margin);
+
 // All rows of a store's contents, in the order of their first cells: what a report begins with.
 class RowSet {
  public:
