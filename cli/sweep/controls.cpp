@@ -38,7 +38,7 @@ class ControlMaker {
   }
 
   void add_for(const PlannedRun& run) {
-    if (!run.excluded.empty()) return;
+    if (!run.excluded.empty() || run.is_control) return;
     if (is_dense(run.config.method)) {
       if (!controls_.smaller_net.empty()) add_smaller_net(run);
       return;
@@ -52,6 +52,7 @@ class ControlMaker {
 
  private:
   void add(PlannedRun run) {
+    run.is_control = true;
     set_keys(run, checksum_(run.config.dataset), catalogue_);
     if (keys_.insert(run.key).second) runs.push_back(std::move(run));
   }

@@ -17,6 +17,13 @@ struct Controls {
   bool iso_time = false;
   bool random = false;
   std::string smaller_net;  // a network, "" for none
+
+  bool any() const { return iso_time || random || !smaller_net.empty(); }
+
+  // Those that are rows of their own, whose learning rates are tuned like those of others; and the
+  // exact training in the same time, which has the rate of the exact row.
+  Controls own_rows() const { return {.random = random, .smaller_net = smaller_net}; }
+  Controls by_exact_rows() const { return {.iso_time = iso_time}; }
 };
 
 // "iso-time", "random", "smaller-net=NETWORK", or several with commas between. Throws
@@ -40,8 +47,8 @@ RandomTwin random_twin(const std::string& method, std::optional<double> density,
 // by the least that timing runs allow the speedup to be, with the learning rate of the exact row;
 // rows that may not be faster have none, nor have those under a constant learning rate, whose
 // control the dense runs contain. A row's random twin is a row of the same purposes and schedule;
-// rows whose rules choose by methods of their own have none. Returns a line for each row that got
-// no control, and why.
+// rows whose rules choose by methods of their own have none. Controls have no controls. Returns a
+// line for each row that got no control, and why.
 std::vector<std::string> add_controls(
     Experiment& experiment, const Controls& controls, const StoredRows& stored,
     const Catalogue& catalogue, const std::function<std::string(const std::string&)>& checksum);

@@ -160,13 +160,14 @@ void add_patterns(CLI::App& command, const char* flag, std::vector<std::string>&
       ->group("What to run");
 }
 
-// The runs that tune `experiment`.
-Experiment tuning_of(const Experiment& experiment, const DataChecksums& checksums) {
+// The runs that tune `experiment`, as far as the store says which are wanted.
+Experiment tuning_of(const Experiment& experiment, StoreThen& store,
+                     const DataChecksums& checksums) {
   if (!experiment.tuning) {
     throw usage_error("--tune: {} has no [tune] at {} scale, or a flag gives the learning rate",
                       experiment.id, name(experiment.scale));
   }
-  return tuning_runs(experiment, Catalogue::embedded(), checksums);
+  return tuning_runs(experiment, store().items().held_out(), Catalogue::embedded(), checksums);
 }
 
 // That there is a run with a learning rate: of some without one it is said at the end of the sweep.
@@ -182,24 +183,30 @@ void check_rates(const Experiment& experiment) {
       untuned, runs.size());
 }
 
+// Adds controls by what the store has of the experiment.
+void control(Experiment& experiment, const Controls& controls, StoreThen& store,
+             const DataChecksums& checksums) {
+  if (!controls.any()) return;
+  const auto left_out = add_controls(experiment, controls, stored_rows(store(), experiment.id),
+                                     Catalogue::embedded(), checksums);
+  for (const auto& line : left_out) {
+    std::fputs(fmt::format("no control for {}\n", line).c_str(), stderr);
+  }
+}
+
 // What the file and the flags ask for: controls are runs like others, so patterns choose last.
 Experiment planned(const SweepFlags& flags, const GlobalOptions& options, StoreThen& store,
                    const DataChecksums& checksums) {
   Experiment experiment =
       load_experiment(flags.file, flags.overrides, Catalogue::embedded(), checksums);
+  const auto controls = flags.controls.empty() ? Controls() : parse_controls(flags.controls);
+  control(experiment, controls.own_rows(), store, checksums);
   std::vector<std::string> rates;
   if (flags.tune) {
-    experiment = tuning_of(experiment, checksums);
+    experiment = tuning_of(experiment, store, checksums);
   } else {
     rates = take_rates(experiment, store, checksums);
-  }
-  if (!flags.controls.empty()) {
-    const auto left_out =
-        add_controls(experiment, parse_controls(flags.controls),
-                     stored_rows(store(), experiment.id), Catalogue::embedded(), checksums);
-    for (const auto& line : left_out) {
-      std::fputs(fmt::format("no control for {}\n", line).c_str(), stderr);
-    }
+    control(experiment, controls.by_exact_rows(), store, checksums);
   }
   choose_runs(experiment, flags.patterns);
   exclude_unserved(experiment);
@@ -210,6 +217,24 @@ Experiment planned(const SweepFlags& flags, const GlobalOptions& options, StoreT
     keep_stored_keys(trainings->runs, options.db);
   }
   return experiment;
+}
+
+// Goes on with the rates beyond those of `tuned`, whose sweep ended with `code`, as long as all
+// went well and an arm asks for more; then says which rate each arm has. Returns the last sweep's
+// code.
+int tune_further(const SweepFlags& flags, const GlobalOptions& options, const Experiment& tuned,
+                 int code, const DataChecksums& checksums) {
+  for (size_t known = tuned.runs().size(); code == 0;) {
+    StoreThen store(options.db);
+    const Experiment wider = planned(flags, options, store, checksums);
+    if (wider.runs().size() <= known) break;
+    known = wider.runs().size();
+    code = finish_sweep(wider, run_experiment(wider, options, flags.sweep));
+  }
+  auto experiment = load_experiment(flags.file, flags.overrides, Catalogue::embedded(), checksums);
+  StoreThen ended(options.db);
+  say(experiment, take_rates(experiment, ended, checksums));
+  return code;
 }
 
 }  // namespace
@@ -245,7 +270,8 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
       ->add_flag(
           "--tune", flags->tune,
           "run what the file's [tune] asks for: every candidate of the learning rate, for each "
-          "row, on held-out images; sweep without it then takes the best of each")
+          "row, on held-out images, and further ones, half or twice as high, until the best is "
+          "enclosed; sweep without it then takes the best of each")
       ->group("What to run");
   command
       ->add_flag(
@@ -278,12 +304,8 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     if (flags->slurm.on) return sweep_on_cluster(experiment, options, *flags, submitted, *command);
     if (!experiment.as<Trainings>()) return sweep_item(experiment, options, *flags);
     const SweepResult result = run_experiment(experiment, options, flags->sweep);
-    const int code = finish_sweep(experiment, result);
-    if (flags->tune) {
-      auto tuned = load_experiment(flags->file, flags->overrides, Catalogue::embedded(), checksums);
-      StoreThen ended(options.db);
-      say(tuned, take_rates(tuned, ended, checksums));
-    }
+    int code = finish_sweep(experiment, result);
+    if (flags->tune) code = tune_further(*flags, options, experiment, code, checksums);
     if (code != 0) throw Exit{code};
   });
 }

@@ -17,7 +17,7 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
   static const std::vector<Setting<R>> settings = {
       choice_setting("optimizer", &R::optimizer, "update rule"),
       number_setting("learning_rate", &R::learning_rate, "peak of the learning-rate schedule",
-                     1e-10, 1000),
+                     1e-10, kMostLearningRate),
       number_setting("momentum", &R::momentum, "sgd", 0, 0.99999),
       flag_setting("nesterov", &R::nesterov, "sgd: Nesterov's momentum"),
       number_setting("weight_decay", &R::weight_decay, "L2, added to the gradient", 0, 10),

@@ -57,6 +57,8 @@ constexpr auto enum_texts(CropKind) {
       {{CropKind::kPadded, "padded"}, {CropKind::kRandomResized, "random_resized"}});
 }
 
+inline constexpr double kMostLearningRate = 1000;
+
 // How a network is trained: data, read from experiments/recipes/*.toml. Defaults are those of a
 // missing key.
 struct Recipe {

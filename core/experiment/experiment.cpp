@@ -171,7 +171,7 @@ class ExperimentReader {
 
   Tuning read_tuning(const toml::node& node) const {
     const auto& table = source_.table(node, "tune");
-    source_.check_keys(table, "tune", {"learning_rate", "seeds"});
+    source_.check_keys(table, "tune", {"learning_rate", "seeds", "length"});
     if (grid_.blocks.empty()) throw source_.error(node, "tune", "only trainings are tuned");
     const auto present = [&](const char* key) -> const toml::node& {
       if (const auto* found = table.get(key)) return *found;
@@ -189,6 +189,14 @@ class ExperimentReader {
     std::sort(found.begin(), found.end());
     if (std::adjacent_find(found.begin(), found.end()) != found.end()) {
       throw source_.error(rates, "tune.learning_rate", "the same rate twice");
+    }
+    if (const auto* length = table.get("length")) {
+      const auto share = length->value<double>();
+      if (!share || !(*share > 0 && *share <= 1)) {
+        throw source_.error(*length, "tune.length",
+                            "expected a share of the training, above 0 and at most 1");
+      }
+      tuning.length = *share;
     }
     const auto& seeds = present("seeds");
     tuning.seeds = read_seeds(source_, seeds, "tune.seeds");

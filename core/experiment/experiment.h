@@ -29,6 +29,7 @@ std::optional<Target> parse_target(std::string_view text);
 struct Tuning {
   std::vector<double> learning_rates;  // rising
   std::vector<int64_t> seeds;          // none of those that are evaluated
+  double length = 1;                   // of a trial, as a share of the run that it tunes
 };
 
 // A grid of trainings: what a file describes unless it says otherwise.

@@ -89,7 +89,8 @@ struct PlannedRun {
   std::string excluded;  // the reason, where the file excludes it or it cannot run; else ""
   // Whether nothing says how many threads it has, so that they are those of the machine at hand.
   bool threads_of_machine = false;
-  bool tuned = true;  // where the experiment tunes its learning rates, this run's too
+  bool tuned = true;        // where the experiment tunes its learning rates, this run's too
+  bool is_control = false;  // a flag added it to control another run, so that it has none itself
   // Its place in the whole experiment, where a part of that is at hand; else its place in the list.
   std::optional<int64_t> position;
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "core/experiment/iso_time.h"
+#include "core/experiment/tuning.h"
 #include "tests/core/config/test_catalogue.h"
 
 namespace approx {
@@ -177,6 +178,36 @@ TEST(Controls, ARandomChoiceIsARowOfItsOwn) {
 }
 
 // A control replaces the method of the run alone; what a rule chooses by looking it would keep.
+// A control is held against nothing but what it controls.
+TEST(Controls, HaveNoControlsOfTheirOwn) {
+  auto experiment = grid();
+  const StoredRows stored{
+      .speedups = {{{"Zero", "S", "wang_cnn2"}, 1.25}, {{"random", "S", "wang_cnn2"}, 1.6}}};
+  add_controls(experiment, {.smaller_net = "small_cnn"}, stored, test_catalogue(),
+               controls_checksum);
+  const size_t with_smaller = experiment.runs().size();
+  add_controls(experiment, {.iso_time = true, .smaller_net = "wang_cnn2"}, stored, test_catalogue(),
+               controls_checksum);
+  for (size_t i = with_smaller; i < experiment.runs().size(); ++i) {
+    const auto& run = experiment.runs()[i];
+    EXPECT_TRUE(run.method_label.starts_with(kIsoTimePrefix)) << run.method_label;
+  }
+  EXPECT_EQ(experiment.runs().size(), with_smaller + 4);  // two rows, two seeds
+}
+
+// A choice at random may want another learning rate than what it is held against.
+TEST(Controls, AreTunedLikeOtherRows) {
+  auto experiment = grid();
+  experiment.tuning = {.learning_rates = {0.1, 0.2}, .seeds = {100, 101}};
+  add_controls(experiment, Controls{.iso_time = true, .smaller_net = "small_cnn"}.own_rows(), {},
+               test_catalogue(), controls_checksum);
+  const auto nothing = [](const std::string&) { return std::nullopt; };
+  const auto trials = tuning_runs(experiment, nothing, test_catalogue(), controls_checksum);
+  int64_t of_control = 0;
+  for (const auto& run : trials.runs()) of_control += run.network_label == "small_cnn";
+  EXPECT_EQ(of_control, 2 * 2);  // rates, seeds
+}
+
 TEST(Controls, NoRandomChoiceWhereRulesChooseThemselves) {
   const auto controlled = [](const std::string& method, const std::vector<Rule>& rules) {
     auto experiment = grid();
