@@ -48,6 +48,10 @@ def steps(store, columns="network"):
         cells = [by_name.get((method, column)) for column in names]
         name = method if " " in method else f"`{method}`"  # a label, or the text of a method
         rows.append([name, *("–" if row is None else speedup_cell(row) for row in cells)])
+    if "precision" in columns:  # what somebody can train with who approximates nothing
+        exact = {column: row["images_per_s"] / row["speedup"]
+                 for (_, column), row in by_name.items() if row["speedup"]}
+        rows.append(["exact, images/s", *(f"{exact[column]:.0f}" for column in names)])
     return "\n".join([*markdown(["method", *names], rows), "", store.provenance()]) + "\n"
 
 
