@@ -43,6 +43,16 @@ std::string speedup_obstacle(const Row& row) {
                      row.speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
 }
 
+int64_t timing_occasions(const Row& row) {
+  std::set<std::pair<std::string, std::string>> occasions;
+  for (const auto& [cell, run] : row.timings) {
+    constexpr size_t kDay = std::string_view("2026-01-31").size();
+    occasions.emplace(run->started_utc.substr(0, kDay),
+                      run->library.empty() ? run->git_sha : run->library);
+  }
+  return static_cast<int64_t>(occasions.size());
+}
+
 bool of_equal_settings(const Cell& a, const Cell& b) {
   return a.setting == b.setting || differ_in_graphs_alone(a, b);
 }

@@ -79,6 +79,10 @@ std::string unsound_speedup(const Row& row);
 // The same, of too few of them, too.
 std::string speedup_obstacle(const Row& row);
 inline constexpr int64_t kFewSeeds = 5;  // fewer are marked
+
+// On how many occasions the timings of a row were made: days (UTC), and builds of the library.
+int64_t timing_occasions(const Row& row);
+
 inline constexpr const char* kApproximatedNothing = "it approximated nothing";
 
 // Whether a cell trains exactly.

@@ -14,6 +14,9 @@ from samples import holm, mean, ratio_of_logs, ratio_of_ratios, sign_flip_p
 RESULT = ("finished", "diverged")
 CUT_OFF = ("timeout", "oom", "interrupted", "lost")  # from outside
 SECOND = 1e9  # ns
+# What a shorter training of the same recipe has otherwise.
+OF_LENGTH = ("epochs", "last_epoch", "eval_every", "decay", "decay_epochs", "milestones",
+             "peak_epoch", "warmup_epochs", "grow_from", "grow_until")
 PRODUCTS = ("forward", "data_gradient", "weight_gradient")
 
 
@@ -74,6 +77,32 @@ class Cell:
     @property
     def dense(self):
         return self.method == "dense"
+
+
+def arm_of(config):
+    """What the trials of its learning rate have in common with a run."""
+    arm = {key: value for key, value in config.items()
+           if key not in ("purpose", "split", "blocks", "block_steps", "timed_against", "stop_at",
+                          "seed")}
+    arm["recipe"] = {key: value for key, value in arm["recipe"].items()
+                     if key not in ("learning_rate", *OF_LENGTH)}
+    return json.dumps(arm, sort_keys=True)
+
+
+def encloses(trials, rate):
+    """Whether a rate is the best by the mean, with worse ones on both sides, and two seeds have
+    their own best inside, too. `trials`: by rate, by seed."""
+    if rate not in trials:
+        return False
+    rates = sorted(trials)
+    means = [mean(list(trials[each].values())) for each in rates]
+    best = int(numpy.argmax(means))  # the first, so the lowest, of equals
+    inside = 0
+    for seed in {seed for by_seed in trials.values() for seed in by_seed}:
+        tried = [each for each in rates if seed in trials[each]]
+        own = tried[int(numpy.argmax([trials[each][seed] for each in tried]))]
+        inside += rates[0] < own < rates[-1]
+    return rates[best] == rate and means[best] > 0 and 0 < best < len(rates) - 1 and inside >= 2
 
 
 def see_tuned(cells):
@@ -138,6 +167,20 @@ class Store:
         for row in db.execute("SELECT * FROM timing_block ORDER BY run_id, pair"):
             pair = self.blocks[row["run_id"]].setdefault(row["pair"], {})
             pair[row["arm"]] = row["ns"] / row["steps"]
+        self.trials = collections.defaultdict(lambda: collections.defaultdict(dict))
+        for row in db.execute(
+                "SELECT c.config, r.run_id, r.state FROM cell c JOIN run r USING(cell_id) "
+                "WHERE c.purpose = 'accuracy' AND r.state IN ('finished', 'diverged') AND "
+                "cell_id IN (SELECT cell_id FROM experiment_cell "
+                "JOIN experiment USING(experiment_id) WHERE name LIKE '%:tune') "
+                "ORDER BY r.attempt"):
+            held_out = self.curves[row["run_id"], "accuracy", "holdout"]
+            if row["state"] != "diverged" and not held_out:
+                continue
+            config = json.loads(row["config"])
+            by_seed = self.trials[arm_of(config)][config["recipe"]["learning_rate"]]
+            by_seed[config["seed"]] = \
+                0.0 if row["state"] == "diverged" else held_out[-1]["value"]
         self.layers = collections.defaultdict(list)
         for row in db.execute("SELECT * FROM layer_metric"):
             self.layers[row["run_id"]].append(row)
@@ -274,6 +317,19 @@ class Row:
 
     def machines_timed(self):
         return len({cell.run.host_id for cell in self.timings()})
+
+    def occasions(self):
+        """Days and builds of its timings."""
+        return len({(cell.run.started_utc[:10],
+                     (json.loads(cell.run.environment).get("engine") or {}).get("library") or
+                     cell.run.git_sha) for cell in self.timings()})
+
+    def rates_enclosed(self):
+        """Its learning rate and that of its exact training, where they were tuned."""
+        return all(not row.first.tuned or
+                   encloses(self.store.trials[arm_of(row.first.config)],
+                            row.first.config["recipe"]["learning_rate"])
+                   for row in (self, self.dense) if row is not None)
 
     def speedup(self):
         """Over processes: one number each, the mean over its pairs of blocks."""

@@ -7,10 +7,11 @@ import scipy.stats
 
 from samples import (half_width, mean, one_sided_bounds, ratio_of_logs, ratio_of_pairs,
                      ratio_of_ratios, sign_flip_p)
-from stored import SECOND, holm_over, holm_tests, in_state
+from stored import OF_LENGTH, SECOND, holm_over, holm_tests, in_state
 
 SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
 PROCESSES_FOR_A_WORD = 10
+PROCESSES_FOR_AN_EARLY_WORD = 5
 LEAST_GAIN = 1.02
 
 
@@ -228,17 +229,31 @@ def by_three(parts):
     return word, ", ".join(name for name, own in parts if own == word)
 
 
-def is_sound(row):
+def is_sound(row, early=False):
     _, low, _, processes = row.speedup()
     ceiling, _ = row.bounds()
-    return processes >= PROCESSES_FOR_A_WORD and row.machines_timed() == 1 and \
-        (ceiling is None or low <= ceiling)
+    enough = PROCESSES_FOR_AN_EARLY_WORD if early else PROCESSES_FOR_A_WORD
+    return processes >= enough and row.machines_timed() == 1 and \
+        (ceiling is None or low is None or low <= ceiling)
+
+
+def deciding_ends(ratio, low, high, processes, occasions):
+    """The interval that decides: by fewer than ten processes one of 99.9 %, of one day and build at
+    least 3 % to either side."""
+    early, usual = (scipy.stats.t.ppf((1 + confidence) / 2, processes - 1)
+                    for confidence in (0.999, 0.95))
+    wider = early / usual if processes < PROCESSES_FOR_A_WORD else 1
+    spread = math.log(1.03) if occasions < 2 else 0
+    return (ratio / math.exp(max(wider * math.log(ratio / low), spread)),
+            ratio * math.exp(max(wider * math.log(high / ratio), spread)))
 
 
 def speed_word(row, over_best, processes):
-    _, low, high = over_best
-    if not is_sound(row) or low is None or processes < PROCESSES_FOR_A_WORD:
+    ratio, low, high = over_best
+    if not is_sound(row, early=True) or low is None or processes < PROCESSES_FOR_AN_EARLY_WORD:
         return "undecided"
+    processes = min(processes, row.speedup()[3])
+    low, high = deciding_ends(ratio, low, high, processes, row.occasions())
     return "no" if high < LEAST_GAIN else "yes" if low > 1 else "undecided"
 
 
@@ -314,15 +329,13 @@ def in_runs_of_their_own(row, rows, epochs, surely, share):
     """As same_time, of the exact trainings, the recipe otherwise the same, that are the shortest of
     those with so many epochs, or else the longest of those with fewer; a fiftieth off at most."""
     config, exact = row.first.config, row.dense.first.config["recipe"]
-    of_length = ("epochs", "last_epoch", "eval_every", "decay", "decay_epochs", "milestones",
-                 "peak_epoch", "warmup_epochs", "grow_from", "grow_until")
     enough, less, within = [], [], []
     for control in rows:
         theirs = control.first.config
         if control.first.method_label.startswith(CONTROL) and control.finals() and \
                 other_than(theirs, OF_ROW) == other_than(config, OF_ROW) and \
-                other_than(theirs["recipe"], of_length) == \
-                other_than(exact, of_length):
+                other_than(theirs["recipe"], OF_LENGTH) == \
+                other_than(exact, OF_LENGTH):
             trained = min(row.store.accuracies(cell.run, "test")[-1]["epoch"]
                           for cell in control.trained())
             if trained <= surely + 1e-9:
@@ -402,9 +415,11 @@ def expected_advice(rows, share_of_error):
         in_same_time = same_time_word(advantages, enough, sooner)
         if elsewhere and in_same_time == "yes":
             in_same_time = "undecided"
+        loss = loss_word(row, share_of_error)
+        if not row.rates_enclosed():
+            loss = in_same_time = "undecided"
         worth, decided_by = by_three([("speed", speed_word(row, over_best, processes)),
-                                      ("loss", loss_word(row, share_of_error)),
-                                      ("same time", in_same_time)])
+                                      ("loss", loss), ("same time", in_same_time)])
         yield {
             **labels(row), "worth": worth, "decided_by": decided_by, **triple("speedup", speedup),
             **triple("speedup_vs_stock", row.speedup_vs_stock(rows)),
