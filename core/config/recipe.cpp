@@ -12,6 +12,16 @@
 namespace approx {
 namespace {
 
+// Corner points, which travel as a text such as "0:0,0.3:1,1:0".
+Setting<Recipe> points_setting(const char* name, std::vector<RatePoint> Recipe::*member,
+                               const char* help) {
+  return {{.name = name, .fallback = std::string(), .help = help, .choices = {}},
+          [member](const Recipe& recipe) { return Json(to_text(recipe.*member)); },
+          [member, name](Recipe& recipe, const Params& params) {
+            recipe.*member = parse_rate_points(params.text(name));
+          }};
+}
+
 const std::vector<Setting<Recipe>>& recipe_settings() {
   using R = Recipe;
   static const std::vector<Setting<R>> settings = {
@@ -37,6 +47,9 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
       number_setting("warmup", &R::warmup, "onecycle: share of the steps that rise", 0, 1),
       number_setting("warmup_epochs", &R::warmup_epochs, "epochs of a linear rise before", 0,
                      100'000),
+      points_setting("rate_points", &R::rate_points,
+                     "points: SHARE:FACTOR,..., linear between shares of all steps")
+          .late(),
 
       number_setting("epochs", &R::epochs, "passes over the training part", 1, 100'000),
       number_setting("last_epoch", &R::last_epoch, "share of the last epoch that is trained", 1e-6,
@@ -110,6 +123,12 @@ void check(const Recipe& recipe) {
     throw usage_error("milestones = \"{}\": epochs must rise from 1 on",
                       fmt::join(milestones, ","));
   }
+  const bool by_points = recipe.lr_schedule == RateSchedule::kPoints;
+  if (by_points == recipe.rate_points.empty()) {
+    throw usage_error(
+        "lr_schedule = \"points\" and rate_points = \"0:0.2,0.23:1,1:0.07\" go together");
+  }
+  if (by_points) check(recipe.rate_points);
 }
 
 std::vector<std::string> beyond_the_end(const Recipe& recipe) {
@@ -177,6 +196,7 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
       {"milestones", {under({kMilestones})}},
       {"peak_epoch", {under({kTriangular})}},
       {"warmup", {under({kOneCycle})}},
+      {"rate_points", {under({kPoints})}},
       // Their defaults are no choice: runs were stored before there was another.
       {"last_epoch", {{"last_epoch", [](const Recipe& r) { return r.last_epoch < 1; }}}},
       {"norm_examples", {{"norm_examples", [](const Recipe& r) { return r.norm_examples > 0; }}}},
@@ -240,6 +260,10 @@ Recipe canonical(const Recipe& recipe) {
 
 void to_json(Json& json, const Recipe& recipe) {
   json = settings_to_json(recipe, recipe_settings());
+}
+
+Json every_setting(const Recipe& recipe) {
+  return settings_to_json(recipe, recipe_settings(), /*late_too=*/true);
 }
 
 void from_json(const Json& json, Recipe& recipe) {

@@ -9,6 +9,7 @@
 
 #include "base/enum_text.h"
 #include "base/params.h"
+#include "core/config/rate_points.h"
 
 namespace approx {
 
@@ -28,7 +29,8 @@ enum class RateSchedule {
   kMilestones,
   kCosine,
   kOneCycle,
-  kTriangular
+  kTriangular,
+  kPoints
 };
 
 constexpr auto enum_texts(RateSchedule) {
@@ -38,7 +40,8 @@ constexpr auto enum_texts(RateSchedule) {
                                                 {RateSchedule::kMilestones, "milestones"},
                                                 {RateSchedule::kCosine, "cosine"},
                                                 {RateSchedule::kOneCycle, "onecycle"},
-                                                {RateSchedule::kTriangular, "triangular"}});
+                                                {RateSchedule::kTriangular, "triangular"},
+                                                {RateSchedule::kPoints, "points"}});
 }
 
 // What a random crop finds beyond the image.
@@ -80,6 +83,7 @@ struct Recipe {
   int64_t peak_epoch = 0;           // triangular
   double warmup = 0.3;              // onecycle: share of all steps
   int64_t warmup_epochs = 0;        // any: epochs of a linear rise from 0
+  std::vector<RatePoint> rate_points;  // points: corners of the course
 
   int64_t epochs = 1;
   double last_epoch = 1;   // share of the last one's steps that are made
@@ -150,5 +154,8 @@ Recipe canonical(const Recipe& recipe);
 // or a value out of range.
 void to_json(Json& json, const Recipe& recipe);
 void from_json(const Json& json, Recipe& recipe);
+
+// Every setting by name, those at their defaults too.
+Json every_setting(const Recipe& recipe);
 
 }  // namespace approx

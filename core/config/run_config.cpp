@@ -193,7 +193,7 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
     return true;
   });
   if (!is_dense(config.method)) found.emplace_back("schedule", rules_text(config.schedule));
-  add(recipe_specs(), Json(config.recipe),
+  add(recipe_specs(), every_setting(config.recipe),
       [&](std::string_view name) { return takes_part(config.recipe, name); });
   return found;
 }

@@ -43,6 +43,8 @@ double scheduled(const Recipe& recipe, int64_t step, int64_t steps_per_epoch) {
       const auto rise = static_cast<double>(recipe.peak_epoch * steps_per_epoch);
       return at < rise ? peak * at / rise : peak * (total - at) / (total - rise);
     }
+    case RateSchedule::kPoints:
+      return peak * factor_at(recipe.rate_points, at / total);
   }
   throw Error(ErrorKind::kInternal, "a learning-rate schedule without a formula");
 }

@@ -17,6 +17,7 @@ namespace approx {
 //   onecycle     linear from lr / 25 to lr at s = warmup, then half a cosine to lr / 1e4
 //   triangular   linear from 0 to lr at the start of peak_epoch, then linear to 0 at s = 1; a run
 //                that ends before its peak_epoch only rises
+//   points       lr * the factor of rate_points at s, linear between the points
 // Each is multiplied by (step + 1) / (steps of warmup_epochs) while that is below 1. Timing runs
 // may make more steps than the recipe has: these have the rate of its last one.
 double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch);

@@ -87,6 +87,9 @@ class AnyRecipes {
 
   Json value(const ParamSpec& spec) {
     if (spec.name == "milestones") return std::vector<std::string>{"", "3", "3,5"}[below(3)];
+    if (spec.name == "rate_points") {
+      return std::vector<std::string>{"", "0:1,1:0", "0:0,0.5:1,1:0"}[below(3)];
+    }
     if (!spec.choices.empty()) return spec.choices[below(spec.choices.size())];
     if (std::holds_alternative<bool>(spec.fallback)) return below(2) == 1;
     if (std::holds_alternative<int64_t>(spec.fallback)) {
@@ -108,15 +111,6 @@ class AnyRecipes {
  private:
   std::mt19937 rng_;
 };
-
-Json every_setting(const Recipe& recipe) {
-  Json json = recipe;
-  for (const auto& spec : recipe_specs()) {
-    if (json.contains(spec.name)) continue;  // came late, so that it is not written at its default
-    std::visit([&](const auto& fallback) { json[spec.name] = fallback; }, spec.fallback);
-  }
-  return json;
-}
 
 // One setting of a recipe is changed: the key changes if and only if it takes part in one of them.
 TEST(RunKey, HasTheSettingsOfARecipeThatTakePartAndNoOthers) {
@@ -145,7 +139,7 @@ TEST(RunKey, HasTheSettingsOfARecipeThatTakePartAndNoOthers) {
                                          "decay_norm", "decay", "decay_epochs", "milestones",
                                          "peak_epoch", "warmup", "crop_padding", "padding_mode",
                                          "crop_scale_min", "crop_scale_max", "crop_ratio_min",
-                                         "grow_from", "grow_until"}));
+                                         "grow_from", "grow_until", "rate_points"}));
 }
 
 TEST(EarlierRunKeys, HaveTheKeyOfBeforeWhereItWasAnother) {

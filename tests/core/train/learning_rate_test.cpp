@@ -87,6 +87,26 @@ TEST(LearningRate, TriangularIsLinearOnBothSidesOfItsPeak) {
   EXPECT_DOUBLE_EQ(learning_rate(recipe, 99, 10), 0.4 * 99 / 200) << "it ends before its peak";
 }
 
+// The published ramp of airbench94, and the one of a ResNet-9 in ten epochs.
+TEST(LearningRate, PointsAreCornersOfTheWholeCourse) {
+  auto recipe = ten_epochs("points");
+  recipe.rate_points = parse_rate_points("0:0.2,0.23:1,1:0.07");
+  const auto published = [](int64_t step) {
+    const auto at = static_cast<double>(step);
+    return 0.4 * (step < 23 ? 0.2 + 0.8 * at / 23 : 1 - 0.93 * (at - 23) / 77);
+  };
+  for (int64_t step = 0; step < 100; ++step) {
+    EXPECT_NEAR(learning_rate(recipe, step, 10), published(step), 1e-15) << step;
+  }
+  recipe.rate_points = parse_rate_points("0:0,0.2:1,0.8:0.1,1:0.1");
+  EXPECT_EQ(learning_rate(recipe, 0, 10), 0);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 10, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 20, 10), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 50, 10), 0.4 * 0.55);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 90, 10), 0.04);
+  EXPECT_DOUBLE_EQ(learning_rate(recipe, 1000, 10), 0.04) << "beyond the end";
+}
+
 // A timing run makes as many steps as it times, however short the recipe is.
 TEST(LearningRate, StaysWhereTheTrainingEnds) {
   for (const auto schedule : all_of_enum<RateSchedule>()) {
@@ -94,6 +114,7 @@ TEST(LearningRate, StaysWhereTheTrainingEnds) {
     recipe.decay = 0.5;
     recipe.decay_epochs = 5;
     recipe.milestones = {3, 10};
+    recipe.rate_points = parse_rate_points("0:0,0.2:1,1:0");
     recipe.peak_epoch = 2;
     const double last = learning_rate(recipe, 99, 10);
     EXPECT_GT(last, 0) << name(schedule);
@@ -107,8 +128,9 @@ TEST(LearningRate, StaysWhereTheTrainingEnds) {
 
 // The course is that of the steps that are made: it does not break off.
 TEST(LearningRate, ComesToItsEndWithinAnEpoch) {
-  for (const char* schedule : {"cosine", "onecycle", "triangular"}) {
+  for (const char* schedule : {"cosine", "onecycle", "triangular", "points"}) {
     auto recipe = ten_epochs(schedule);
+    recipe.rate_points = parse_rate_points("0:0.2,0.23:1,1:0.07");
     recipe.peak_epoch = 2;
     auto longer = recipe;
     recipe.epochs = 6;
