@@ -32,6 +32,12 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
       flag_setting("nesterov", &R::nesterov, "sgd: Nesterov's momentum"),
       number_setting("weight_decay", &R::weight_decay, "L2, added to the gradient", 0, 10),
       flag_setting("decay_norm", &R::decay_norm, "weight decay of biases and scales of norms too"),
+      choice_setting("decay_form", &R::decay_form,
+                     "sgd: weight_decay is of the gradient, or of a step at the peak rate")
+          .late(),
+      number_setting("norm_bias_rate", &R::norm_bias_rate,
+                     "learning rate of the biases of norms, in that of the others", 1e-6, 1e6)
+          .late(),
       number_setting("beta1", &R::beta1, "adam", 0, 0.99999),
       number_setting("beta2", &R::beta2, "adam", 0, 0.9999999),
       number_setting("epsilon", &R::epsilon, "adam", 1e-20, 1),
@@ -183,30 +189,35 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
                     return std::ranges::find(schedules, r.lr_schedule) != schedules.end();
                   }};
   };
+  // Whether a setting is not at its default, which is no choice: runs were stored before there was
+  // another.
+  const auto chosen = [](std::string_view name, auto Recipe::*member) {
+    return Demand{name, [member](const Recipe& r) { return r.*member != Recipe().*member; }};
+  };
   using enum RateSchedule;
-  return {
-      {"momentum", {sgd}},
-      {"nesterov", {sgd}},
-      {"beta1", {adam}},
-      {"beta2", {adam}},
-      {"epsilon", {adam}},
-      {"decay_norm", {decays}},
-      {"decay", {under({kExponential, kStep, kMilestones})}},
-      {"decay_epochs", {under({kStep})}},
-      {"milestones", {under({kMilestones})}},
-      {"peak_epoch", {under({kTriangular})}},
-      {"warmup", {under({kOneCycle})}},
-      {"rate_points", {under({kPoints})}},
-      // Their defaults are no choice: runs were stored before there was another.
-      {"last_epoch", {{"last_epoch", [](const Recipe& r) { return r.last_epoch < 1; }}}},
-      {"norm_examples", {{"norm_examples", [](const Recipe& r) { return r.norm_examples > 0; }}}},
-      {"crop_padding", {padded}},
-      {"padding_mode", {padded, pads}},
-      {"crop_scale_min", {random}},
-      {"crop_scale_max", {random}},
-      {"crop_ratio_min", {random}},
-      {"grow_from", {grows}},
-      {"grow_until", {grows}}};
+  return {{"momentum", {sgd}},
+          {"nesterov", {sgd}},
+          {"beta1", {adam}},
+          {"beta2", {adam}},
+          {"epsilon", {adam}},
+          {"decay_norm", {decays}},
+          {"decay_form", {sgd, decays, chosen("decay_form", &Recipe::decay_form)}},
+          {"norm_bias_rate", {chosen("norm_bias_rate", &Recipe::norm_bias_rate)}},
+          {"decay", {under({kExponential, kStep, kMilestones})}},
+          {"decay_epochs", {under({kStep})}},
+          {"milestones", {under({kMilestones})}},
+          {"peak_epoch", {under({kTriangular})}},
+          {"warmup", {under({kOneCycle})}},
+          {"rate_points", {under({kPoints})}},
+          {"last_epoch", {chosen("last_epoch", &Recipe::last_epoch)}},
+          {"norm_examples", {chosen("norm_examples", &Recipe::norm_examples)}},
+          {"crop_padding", {padded}},
+          {"padding_mode", {padded, pads}},
+          {"crop_scale_min", {random}},
+          {"crop_scale_max", {random}},
+          {"crop_ratio_min", {random}},
+          {"grow_from", {grows}},
+          {"grow_until", {grows}}};
 }
 
 // All demands of a setting must hold. A setting without demands always takes part.

@@ -21,6 +21,17 @@ constexpr auto enum_texts(UpdateRule) {
       {{UpdateRule::kSgd, "sgd"}, {UpdateRule::kAdam, "adam"}});
 }
 
+// What `weight_decay` = d is. kGradient: d w is added to the gradient, so a step decays a weight by
+// d times the rate of the step. kPerStep: (d / p) w is added, p the weight's rate at the recipe's
+// peak, so a step at the peak decays by d whatever the rate is. Either follows the rate's course
+// and goes through the momentum.
+enum class DecayForm { kGradient, kPerStep };
+
+constexpr auto enum_texts(DecayForm) {
+  return std::to_array<EnumText<DecayForm>>(
+      {{DecayForm::kGradient, "gradient"}, {DecayForm::kPerStep, "per_step"}});
+}
+
 // How the learning rate moves; each is defined in core/train/learning_rate.h.
 enum class RateSchedule {
   kConstant,
@@ -66,11 +77,13 @@ inline constexpr double kMostLearningRate = 1000;
 // missing key.
 struct Recipe {
   UpdateRule optimizer = UpdateRule::kSgd;
-  double learning_rate = 0.1;         // > 0, the peak of the schedule
-  double momentum = 0.9;              // sgd
-  bool nesterov = false;              // sgd
-  double weight_decay = 0;            // L2, as LibTorch's optimizers define it
-  bool decay_norm = true;             // false: none for biases and the scales of norms
+  double learning_rate = 0.1;                   // > 0, the peak of the schedule
+  double momentum = 0.9;                        // sgd
+  bool nesterov = false;                        // sgd
+  double weight_decay = 0;                      // L2, as LibTorch's optimizers define it
+  bool decay_norm = true;                       // false: none for biases and the scales of norms
+  DecayForm decay_form = DecayForm::kGradient;  // sgd
+  double norm_bias_rate = 1;          // learning rate of the biases of norms, in that of the others
   double beta1 = 0.9, beta2 = 0.999;  // adam
   double epsilon = 1e-8;              // adam
   double clip_norm = 0;               // largest norm of the whole gradient, 0: any

@@ -28,12 +28,21 @@ void clip(at::TensorList gradients, double largest) {
   at::_foreach_mul_(gradients, (largest / norm).clamp_max_(1));
 }
 
+// The rate of a group. Of one that stands on a device the product does, too, so that a captured
+// step computes it anew.
+StepRate times(const StepRate& learning_rate, double factor) {
+  if (factor == 1) return learning_rate;
+  return std::visit([factor](const auto& rate) -> StepRate { return rate * factor; },
+                    learning_rate);
+}
+
 // g = gradient + weight_decay w; m = momentum m + g; w -= lr m, or with Nesterov's momentum
 // w -= lr (g + momentum m). The first m is g, since m begins at zero.
 class Sgd final : public Optimizer {
  public:
-  Sgd(const Recipe& recipe, const std::vector<NamedTensor>& parameters)
-      : Optimizer(recipe, parameters,
+  Sgd(const Recipe& recipe, const std::vector<NamedTensor>& parameters,
+      const std::set<std::string>& norm_biases)
+      : Optimizer(recipe, parameters, norm_biases,
                   recipe.momentum > 0 ? std::vector<Memory>{{"momentum"}} : std::vector<Memory>{}) {
   }
 
@@ -55,8 +64,10 @@ class Sgd final : public Optimizer {
 // Kingma & Ba 2015, Algorithm 1, with the L2 term in the gradient.
 class Adam final : public Optimizer {
  public:
-  Adam(const Recipe& recipe, const std::vector<NamedTensor>& parameters)
-      : Optimizer(recipe, parameters, {{"mean"}, {"square"}, {"steps", /*is_number=*/true}}) {}
+  Adam(const Recipe& recipe, const std::vector<NamedTensor>& parameters,
+       const std::set<std::string>& norm_biases)
+      : Optimizer(recipe, parameters, norm_biases,
+                  {{"mean"}, {"square"}, {"steps", /*is_number=*/true}}) {}
 
  private:
   void update(Lists& lists, const StepRate& learning_rate, double weight_decay,
@@ -77,16 +88,14 @@ class Adam final : public Optimizer {
 }  // namespace
 
 Optimizer::Optimizer(const Recipe& recipe, const std::vector<NamedTensor>& parameters,
-                     const std::vector<Memory>& memories)
-    : recipe_(recipe), groups_(recipe.decay_norm ? 1 : 2) {
-  groups_[0].weight_decay = recipe.weight_decay;
-  for (auto& group : groups_) {
-    group.all.memories.resize(memories.size());
-    group.reached.memories.resize(memories.size());
-  }
+                     const std::set<std::string>& norm_biases, const std::vector<Memory>& memories)
+    : recipe_(recipe) {
+  group_of(1, /*decays=*/true);  // the first, whichever parameter is
   for (const auto& [name, parameter] : parameters) {
     // Biases and what a norm scales by have one dimension, everything else has more.
-    auto& lists = (recipe.decay_norm || parameter.dim() > 1 ? groups_.front() : groups_.back()).all;
+    const bool decays = recipe.decay_norm || parameter.dim() > 1;
+    auto& lists = group_of(norm_biases.contains(name) ? recipe.norm_bias_rate : 1, decays).all;
+    lists.memories.resize(memories.size());
     lists.parameters.push_back(parameter);
     for (size_t i = 0; i < memories.size(); ++i) {
       const auto& [what, is_number] = memories[i];
@@ -98,6 +107,17 @@ Optimizer::Optimizer(const Recipe& recipe, const std::vector<NamedTensor>& param
   }
 }
 
+Optimizer::Group& Optimizer::group_of(double rate, bool decays) {
+  double decay = decays ? recipe_.weight_decay : 0;
+  if (recipe_.decay_form == DecayForm::kPerStep && recipe_.optimizer == UpdateRule::kSgd) {
+    decay /= recipe_.learning_rate * rate;
+  }
+  for (auto& group : groups_) {
+    if (group.rate == rate && group.weight_decay == decay) return group;
+  }
+  return groups_.emplace_back(Group{.rate = rate, .weight_decay = decay, .all = {}, .reached = {}});
+}
+
 void Optimizer::zero_grad() {
   for (auto& group : groups_) {
     for (auto& parameter : group.all.parameters) parameter.mutable_grad().reset();
@@ -106,9 +126,11 @@ void Optimizer::zero_grad() {
 
 void Optimizer::gather() {
   gradients_.clear();
-  for (auto& [weight_decay, all, reached] : groups_) {
+  for (auto& group : groups_) {
+    auto &all = group.all, &reached = group.reached;
     reached.parameters.clear();
     reached.gradients.clear();
+    reached.memories.resize(all.memories.size());
     for (auto& memory : reached.memories) memory.clear();
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       const auto& parameter = all.parameters[i];
@@ -132,17 +154,18 @@ void Optimizer::step(const StepRate& learning_rate, LossScale* scale) {
   if (recipe_.clip_norm > 0) clip(gradients_, recipe_.clip_norm);
   for (auto& group : groups_) {
     if (group.reached.parameters.empty()) continue;
-    update(group.reached, learning_rate, group.weight_decay, skip);
+    update(group.reached, times(learning_rate, group.rate), group.weight_decay, skip);
   }
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe,
-                                          const std::vector<NamedTensor>& parameters) {
+                                          const std::vector<NamedTensor>& parameters,
+                                          const std::set<std::string>& norm_biases) {
   switch (recipe.optimizer) {
     case UpdateRule::kSgd:
-      return std::make_unique<Sgd>(recipe, parameters);
+      return std::make_unique<Sgd>(recipe, parameters, norm_biases);
     case UpdateRule::kAdam:
-      return std::make_unique<Adam>(recipe, parameters);
+      return std::make_unique<Adam>(recipe, parameters, norm_biases);
   }
   throw Error(ErrorKind::kInternal, "an update rule without an optimizer");
 }

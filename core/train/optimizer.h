@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -60,9 +61,10 @@ class Optimizer {
   };
 
   Optimizer(const Recipe& recipe, const std::vector<NamedTensor>& parameters,
-            const std::vector<Memory>& memories);
+            const std::set<std::string>& norm_biases, const std::vector<Memory>& memories);
 
-  // The rule itself. `skip`, if any, is a float [] on the device: where it is 1, nothing changes.
+  // The rule itself, on the parameters of one group: `learning_rate` and `weight_decay` are the
+  // group's own. `skip`, if any, is a float [] on the device: where it is 1, nothing changes.
   virtual void update(Lists& lists, const StepRate& learning_rate, double weight_decay,
                       const std::optional<at::Tensor>& skip) = 0;
 
@@ -72,17 +74,22 @@ class Optimizer {
   // Fills `reached` and `gradients_` by what the backward pass left.
   void gather();
   struct Group {
-    double weight_decay = 0;
+    double rate = 1;          // in the learning rate of the step
+    double weight_decay = 0;  // what is added to the gradient, in the parameter
     Lists all, reached;  // `reached` by the backward pass; a member so that it keeps its capacity
   };
+  // The group of that rate whose parameters decay, or do not.
+  Group& group_of(double rate, bool decays);
 
   std::vector<Group> groups_;
   std::vector<NamedTensor> state_;
   std::vector<at::Tensor> gradients_;  // of all groups
 };
 
-// The rule that the recipe names. `parameters` are updated in place.
+// The rule that the recipe names. `parameters` are updated in place. `norm_biases`: the names of
+// those that have the recipe's norm_bias_rate.
 std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe,
-                                          const std::vector<NamedTensor>& parameters);
+                                          const std::vector<NamedTensor>& parameters,
+                                          const std::set<std::string>& norm_biases = {});
 
 }  // namespace approx

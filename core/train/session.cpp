@@ -14,6 +14,7 @@
 #include "core/train/generators.h"
 #include "core/train/learning_rate.h"
 #include "core/train/optimizer.h"
+#include "core/train/parameter_roles.h"
 #include "core/train/precision.h"
 #include "core/train/scheduled_layers.h"
 #include "core/train/step_recorder.h"
@@ -76,7 +77,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
                                               static_cast<uint64_t>(config.seed), world());
   parameters_ = named(network_->named_parameters());
-  optimizer_ = make_optimizer(config.recipe, parameters_);
+  optimizer_ = make_optimizer(config.recipe, parameters_, norm_biases(*network_));
   if (config.recipe.ema > 0) {
     auto tensors = parameters_;
     for (auto& buffer : named(network_->named_buffers())) tensors.push_back(std::move(buffer));

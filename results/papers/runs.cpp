@@ -22,8 +22,14 @@ namespace {
 // --- whether a run of ours was made in the way that the paper made its own, as the item's file at
 // full scale says: without that, a loss against dense is that of another experiment ---
 
+// A recipe's settings that came later are not among a run's where they are at their defaults.
 std::string value_in(const Settings& settings, std::string_view name) {
-  const auto value = setting_of(settings, name);
+  static const Json defaults = every_setting(Recipe());
+  auto value = setting_of(settings, name);
+  if (value.empty() && defaults.contains(name)) {
+    const Json& fallback = defaults.at(name);
+    value = fallback.is_string() ? fallback.get<std::string>() : fallback.dump();
+  }
   return name == "train_examples" && value == "0" ? "all" : value;
 }
 
@@ -69,7 +75,9 @@ std::string other_training(const RunConfig& ours, const RunConfig& paper) {
     } else {
       add_settings(text, ours, paper, {"beta1", "beta2", "epsilon"});
     }
-    add_settings(text, ours, paper, {"weight_decay", "decay_norm", "clip_norm", "ema"});
+    add_settings(
+        text, ours, paper,
+        {"weight_decay", "decay_norm", "decay_form", "norm_bias_rate", "clip_norm", "ema"});
   }
   add_settings(text, ours, paper, {"batch_size", "epochs", "train_examples"});
   return text;

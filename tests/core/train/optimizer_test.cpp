@@ -71,9 +71,10 @@ TEST(Optimizer, ARateThatStandsInATensorGivesTheSameBits) {
     recipe.optimizer = rule;
     recipe.weight_decay = 1e-3;
     recipe.clip_norm = 3;
+    recipe.norm_bias_rate = 0.3;
     const auto plain = parameters(1), captured = parameters(1);
-    const auto by_number = make_optimizer(recipe, named(plain));
-    const auto by_tensor = make_optimizer(recipe, named(captured));
+    const auto by_number = make_optimizer(recipe, named(plain), {"p3"});
+    const auto by_tensor = make_optimizer(recipe, named(captured), {"p3"});
     const auto rate = at::zeros({}, rate_type(at::kCPU));
     for (uint64_t step = 0; step < 20; ++step) {
       const double now = 0.1 / static_cast<double>(3 + step);  // no float
@@ -157,6 +158,108 @@ TEST(Optimizer, BiasesAndNormsNeedNotDecay) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const double factor = tensors[i].dim() > 1 ? 1 - 0.1 * 0.5 : 1;
     EXPECT_TRUE(close(tensors[i], before[i] * factor, 1e-6)) << i;
+  }
+}
+
+// SGD in plain double precision on one number: the published loop of airbench94 on the sum of the
+// losses of 1,024 images, where `mean` is the gradient of their mean.
+class PlainSgd {
+ public:
+  PlainSgd(double value, double rate, double decay_a_step, double momentum)
+      : value_(value), rate_(rate), decay_(decay_a_step / rate), momentum_(momentum) {}
+
+  double step(double mean, double factor) {
+    const double gradient = 1024 * mean + decay_ * value_;
+    memory_ = momentum_ * memory_ + gradient;
+    value_ -= rate_ * factor * (gradient + momentum_ * memory_);
+    return value_;
+  }
+
+ private:
+  double value_, rate_, decay_, momentum_, memory_ = 0;
+};
+
+TEST(Optimizer, ARateAndADecayPerStepAreThoseOfThePublishedLoop) {
+  Recipe recipe;
+  recipe.momentum = 0.85;
+  recipe.nesterov = true;
+  recipe.learning_rate = 1.5;
+  recipe.weight_decay = 0.0153 / (1 + 1 / 0.15);
+  recipe.decay_form = DecayForm::kPerStep;
+  recipe.norm_bias_rate = 64;
+  const auto tensors = parameters(1);
+  // p3 is the bias of a norm, p4 another bias.
+  const auto optimizer = make_optimizer(recipe, named(tensors), {"p3"});
+  const double kilostep = 1024 * (1 + 1 / (1 - 0.85));
+  std::vector<std::vector<PlainSgd>> plain(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto values = tensors[i].detach().to(at::kDouble).flatten();
+    for (int64_t k = 0; k < values.numel(); ++k) {
+      plain[i].emplace_back(values[k].item<double>(), (i == 3 ? 64 : 1) * 11.5 / kilostep,
+                            0.0153 * 1024 / kilostep, 0.85);
+    }
+  }
+  for (uint64_t step = 0; step < 6; ++step) {
+    const double factor = 0.2 + 0.15 * static_cast<double>(step);
+    give_gradients(tensors, step);
+    for (const auto& tensor : tensors) tensor.mutable_grad().mul_(0.01);
+    optimizer->step(1.5 * factor);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const auto gradient = tensors[i].grad().to(at::kDouble).flatten();
+      const auto value = tensors[i].detach().to(at::kDouble).flatten();
+      for (size_t k = 0; k < plain[i].size(); ++k) {
+        const auto at = static_cast<int64_t>(k);
+        const double expected = plain[i][k].step(gradient[at].item<double>(), factor);
+        ASSERT_NEAR(value[at].item<double>(), expected, 2e-5 * (1 + std::abs(expected)))
+            << "step " << step << ", parameter " << i << ", " << k;
+      }
+    }
+  }
+}
+
+// At the peak, without a momentum or a gradient, a step takes the same share off all that decays.
+TEST(Optimizer, ADecayPerStepDoesNotGoWithTheRate) {
+  for (const double rate : {0.05, 2.0}) {
+    for (const bool decay_norm : {true, false}) {
+      Recipe recipe;
+      recipe.momentum = 0;
+      recipe.learning_rate = rate;
+      recipe.weight_decay = 0.125;
+      recipe.decay_form = DecayForm::kPerStep;
+      recipe.norm_bias_rate = 8;
+      recipe.decay_norm = decay_norm;
+      const auto tensors = parameters(1), before = parameters(1);
+      const auto optimizer = make_optimizer(recipe, named(tensors), {"p3"});
+      for (const auto& tensor : tensors) tensor.mutable_grad() = at::zeros_like(tensor.detach());
+      optimizer->step(rate);
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        const double left = decay_norm || tensors[i].dim() > 1 ? 1 - 0.125 : 1;
+        EXPECT_TRUE(close(tensors[i], before[i] * left, 1e-6)) << i;
+      }
+    }
+  }
+}
+
+TEST(Optimizer, BiasesOfNormsMayHaveARateOfTheirOwn) {
+  for (const auto rule : all_of_enum<UpdateRule>()) {
+    Recipe recipe;
+    recipe.optimizer = rule;
+    recipe.momentum = 0;
+    recipe.weight_decay = 0.5;
+    recipe.decay_form = rule == UpdateRule::kAdam ? DecayForm::kPerStep : DecayForm::kGradient;
+    const auto same = parameters(1), own = parameters(1), start = parameters(1);
+    const auto first = make_optimizer(recipe, named(same), {"p3"});
+    recipe.norm_bias_rate = 16;
+    const auto second = make_optimizer(recipe, named(own), {"p3"});
+    give_gradients(same, 5);
+    give_gradients(own, 5);
+    first->step(0.01);
+    second->step(0.01);
+    for (size_t i = 0; i < same.size(); ++i) {
+      const auto change = (same[i] - start[i]) * (i == 3 ? 16 : 1);
+      EXPECT_TRUE(close(own[i], start[i] + change, 1e-5)) << name(rule) << " " << i;
+      EXPECT_EQ(second->state()[i].first, first->state()[i].first);
+    }
   }
 }
 

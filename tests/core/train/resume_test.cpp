@@ -93,6 +93,12 @@ TEST(Resume, EveryUpdateRuleGoesOnBitForBit) {
       {"adam", {{"optimizer", "adam"}, {"learning_rate", 0.01}, {"weight_decay", 1e-3}}},
       {"nesterov", {{"nesterov", true}, {"weight_decay", 1e-3}, {"decay_norm", false}}},
       {"no momentum", {{"momentum", 0.0}, {"clip_norm", 0.5}}},
+      {"per step",
+       {{"weight_decay", 1e-3},
+        {"decay_form", "per_step"},
+        {"norm_bias_rate", 8.0},
+        {"lr_schedule", "points"},
+        {"rate_points", "0:0.2,0.5:1,1:0"}}},
       {"averaged", {{"ema", 0.9}}},
       {"augmented", {{"crop_padding", 1}, {"flip", true}, {"cutout", 2}}}};
   for (const auto& [what, recipe] : recipes) {

@@ -297,6 +297,7 @@ RunConfig captured_run(const std::string& method, UpdateRule optimizer) {
   config.recipe.flip = true;
   config.recipe.clip_norm = 1;
   config.recipe.ema = 0.9;
+  config.recipe.norm_bias_rate = 4;
   return config;
 }
 

@@ -27,6 +27,7 @@ RunConfig busy_config() {
   config.recipe.label_smoothing = 0.1;
   config.recipe.clip_norm = 1;
   config.recipe.ema = 0.9;
+  config.recipe.norm_bias_rate = 4;
   return config;
 }
 

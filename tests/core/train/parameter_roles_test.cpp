@@ -1,0 +1,26 @@
+#include "core/train/parameter_roles.h"
+
+#include <gtest/gtest.h>
+
+#include "core/networks/network.h"
+
+namespace approx {
+namespace {
+
+TEST(ParameterRoles, BiasesOfNormsAreThoseAndNoOthers) {
+  const auto network = make_network("small_cnn:width=4", {.channels = 1, .size = 8}, 0);
+  std::set<std::string> expected;
+  int64_t biases = 0;
+  for (const auto& item : network->named_parameters()) {
+    if (!item.key().ends_with("bias")) continue;
+    ++biases;
+    if (item.key().find("norm") != std::string::npos) expected.insert(item.key());
+  }
+  EXPECT_EQ(norm_biases(*network), expected);
+  EXPECT_EQ(expected.size(), 3u);
+  EXPECT_GT(biases, 3) << "the classifier has one";
+  EXPECT_TRUE(norm_biases(*make_network("mnist_mlp", {.channels = 1, .size = 14}, 0)).empty());
+}
+
+}  // namespace
+}  // namespace approx
