@@ -68,6 +68,9 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
                      64),
       choice_setting("padding_mode", &R::padding_mode, "random crop: what is added"),
       flag_setting("flip", &R::flip, "mirror half of the images"),
+      choice_setting("flip_order", &R::flip_order,
+                     "flip: drawn in each epoch, or each image in every second one")
+          .late(),
       number_setting("cutout", &R::cutout, "side of the square that is blanked, 0 for none", 0,
                      256),
 
@@ -211,6 +214,9 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
           {"rate_points", {under({kPoints})}},
           {"last_epoch", {chosen("last_epoch", &Recipe::last_epoch)}},
           {"norm_examples", {chosen("norm_examples", &Recipe::norm_examples)}},
+          {"flip_order",
+           {{"flip", [](const Recipe& r) { return r.flip; }},
+            chosen("flip_order", &Recipe::flip_order)}},
           {"crop_padding", {padded}},
           {"padding_mode", {padded, pads}},
           {"crop_scale_min", {random}},

@@ -63,6 +63,15 @@ constexpr auto enum_texts(PaddingMode) {
       {{PaddingMode::kZero, "zero"}, {PaddingMode::kReflect, "reflect"}});
 }
 
+// When an image is mirrored. kIndependent: half of the time, drawn in each epoch. kAlternating: in
+// every second epoch; with which of the two an image begins is drawn once.
+enum class FlipOrder { kIndependent, kAlternating };
+
+constexpr auto enum_texts(FlipOrder) {
+  return std::to_array<EnumText<FlipOrder>>(
+      {{FlipOrder::kIndependent, "independent"}, {FlipOrder::kAlternating, "alternating"}});
+}
+
 // How a training image is cut. kPadded: a photograph is cut out of its middle, as in evaluation.
 enum class CropKind { kPadded, kRandomResized };
 
@@ -106,7 +115,8 @@ struct Recipe {
   // Augmentation (core/train/batches.h).
   int64_t crop_padding = 0;  // random crop out of an image padded by this on each side
   PaddingMode padding_mode = PaddingMode::kZero;
-  bool flip = false;   // horizontal, probability 1/2
+  bool flip = false;  // horizontal, probability 1/2
+  FlipOrder flip_order = FlipOrder::kIndependent;
   int64_t cutout = 0;  // side of the square set to the mean, 0: none
   // Photographs (core/data/image_sizes.h, core/data/photo_view.h).
   CropKind crop = CropKind::kPadded;

@@ -83,6 +83,7 @@ void PhotoLoader::work() {
     const int64_t image = found->plan.images[i];
     PhotoView view = found->plan.view;
     view.index += static_cast<uint32_t>(i);
+    if (!found->plan.mirrored.empty()) view.mirrored = found->plan.mirrored[i];
     // The buffer stays where it is while slots move in the queue.
     uint8_t* pixels = found->pixels.data() + i * static_cast<size_t>(view.size * view.size * 3);
     lock.unlock();

@@ -19,6 +19,7 @@ namespace approx {
 struct PhotoBatchPlan {
   std::vector<int64_t> images;  // indices into the set; none: there is no such batch
   PhotoView view;
+  std::vector<bool> mirrored;  // of each image; none: as `view` says
 };
 
 // A batch is a function of its plan alone, whatever the number of threads and whichever batches

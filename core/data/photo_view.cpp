@@ -49,8 +49,8 @@ void PhotoViewer::render(Bytes file, const std::string& place, const PhotoView& 
   decode_photo(file, header, place, shrink, raster_);
   const auto by = static_cast<double>(shrink);
   box = {box.top / by, box.left / by, box.height / by, box.width / by};
-  const bool flip =
-      view.may_flip && (view.rng.block(kPhotoBlocks * view.index + kPhotoExtras)[0] & 1);
+  const bool flip = view.mirrored.value_or(
+      view.may_flip && (view.rng.block(kPhotoBlocks * view.index + kPhotoExtras)[0] & 1));
   resample_(raster_, box, view.size, view.size, flip, out);
 }
 

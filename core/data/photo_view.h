@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/data/photo.h"
@@ -18,12 +19,13 @@ struct CropRanges {
 
 // How one image of a batch is cut.
 struct PhotoView {
-  int64_t size = 0;       // side of the result
-  bool random = false;    // a random-resized crop, else the centre
-  CropRanges ranges;      // of random crops
-  bool may_flip = false;  // mirrors half of the images
-  Rng rng;                // of the batch (seed, step, kAugmentStream)
-  uint32_t index = 0;     // of the image in its batch, below 2^16
+  int64_t size = 0;              // side of the result
+  bool random = false;           // a random-resized crop, else the centre
+  CropRanges ranges;             // of random crops
+  bool may_flip = false;         // mirrors half of the images
+  std::optional<bool> mirrored;  // whether this image is mirrored, where nothing is to be drawn
+  Rng rng;                       // of the batch (seed, step, kAugmentStream)
+  uint32_t index = 0;            // of the image in its batch, below 2^16
 };
 
 // Each image of a batch has sixteen blocks of four random words: ten for the attempts at a crop,

@@ -56,6 +56,10 @@ constexpr int64_t kBatchesAhead = 2;
 // seed's training examples.
 constexpr uint32_t kSubsetLayer = 1;
 
+// The augmentation's stream numbers steps from 0; beside them, as of another layer, is the one draw
+// of the epochs in which images are mirrored.
+constexpr uint32_t kAlternationLayer = 1;
+
 DeviceImages pick_photos(const ImageSet& set, const at::Tensor& rows, const ImageSizes& sizes,
                          const RunConfig& config, at::Device device) {
   auto photos = std::make_shared<PhotoRows>();
@@ -192,10 +196,18 @@ const std::vector<int64_t>& order_of(Orders& orders, int64_t epoch, int64_t coun
 
 }  // namespace
 
-std::vector<int64_t> Batches::draws_of(int64_t epoch) const {
+bool Batches::mirrors(int64_t row, int64_t epoch) const {
+  const Rng rng{.seed = seed_, .layer = kAlternationLayer, .stream = kAugmentStream};
+  const auto words = rng.block(static_cast<uint32_t>(row / 4));
+  return ((words[static_cast<size_t>(row % 4)] ^ static_cast<uint32_t>(epoch)) & 1) != 0;
+}
+
+std::vector<int64_t> Batches::draws_of(int64_t epoch, const std::vector<int64_t>& order) const {
   const int64_t pixels = images_.pixels.size(1) * images_.pixels.size(2);
   const int64_t pad = recipe_.crop_padding;
   const auto shifts = static_cast<uint32_t>(2 * pad + 1);
+  const bool alternates = recipe_.flip_order == FlipOrder::kAlternating;
+  auto row = order.begin();
   std::vector<int64_t> draws;
   draws.reserve(static_cast<size_t>(4 * per_epoch_ * batch_size_));
   for (int64_t step = epoch * per_epoch_; step < (epoch + 1) * per_epoch_; ++step) {
@@ -204,7 +216,8 @@ std::vector<int64_t> Batches::draws_of(int64_t epoch) const {
       const auto words = rng.block(static_cast<uint32_t>(i));
       draws.push_back(pad == 0 ? 0 : Rng::below(shifts, words[0]) - pad);
       draws.push_back(pad == 0 ? 0 : Rng::below(shifts, words[1]) - pad);
-      draws.push_back(recipe_.flip ? words[2] & 1 : 0);
+      const bool mirrored = alternates ? mirrors(*row++, epoch) : (words[2] & 1) != 0;
+      draws.push_back(recipe_.flip && mirrored ? 1 : 0);
       draws.push_back(Rng::below(static_cast<uint32_t>(pixels), words[3]));
     }
   }
@@ -213,8 +226,11 @@ std::vector<int64_t> Batches::draws_of(int64_t epoch) const {
 
 void Batches::begin_epoch(int64_t epoch) {
   const auto device = images_.labels.device();
-  order_ = from_vector(order_of(orders_, epoch, images_.count(), seed_)).to(device);
-  if (!loader_ && augments(recipe_)) draws_ = from_vector(draws_of(epoch)).view({-1, 4}).to(device);
+  const auto& order = order_of(orders_, epoch, images_.count(), seed_);
+  order_ = from_vector(order).to(device);
+  if (!loader_ && augments(recipe_)) {
+    draws_ = from_vector(draws_of(epoch, order)).view({-1, 4}).to(device);
+  }
   epoch_ = epoch;
 }
 
@@ -238,6 +254,9 @@ PhotoBatchPlan Batches::plan(int64_t step) {
   const auto from = order.begin() + begin_of(step);
   for (auto row = from; row != from + share_; ++row) {
     plan.images.push_back(photos.rows[static_cast<size_t>(*row)]);
+    if (recipe_.flip && recipe_.flip_order == FlipOrder::kAlternating) {
+      plan.mirrored.push_back(mirrors(*row, epoch));
+    }
   }
   plan.view = {
       .size = photos.sizes.at_epoch(epoch),

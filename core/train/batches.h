@@ -84,7 +84,9 @@ class Batches {
  private:
   // Where this process's share of a step's batch begins in the epoch's order.
   int64_t begin_of(int64_t step) const { return step % per_epoch_ * batch_size_ + first_; }
-  std::vector<int64_t> draws_of(int64_t epoch) const;
+  // Whether the alternating order mirrors an image of the part in an epoch.
+  bool mirrors(int64_t row, int64_t epoch) const;
+  std::vector<int64_t> draws_of(int64_t epoch, const std::vector<int64_t>& order) const;
   void begin_epoch(int64_t epoch);
   at::Tensor indices(int64_t step);
   Batch fixed_size_batch(int64_t step);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -76,6 +77,7 @@ TEST(Batches, RanksTakeSharesOfWhatOneProcessSees) {
   auto config = toy_config();
   config.recipe.crop_padding = 2;
   config.recipe.flip = true;
+  config.recipe.flip_order = FlipOrder::kAlternating;
   config.recipe.cutout = 3;
   config.batch_size = 12;
   const auto split = split_dataset(dataset, config, at::kCPU);
@@ -199,6 +201,98 @@ TEST(Batches, CropsFlipsAndCutoutsAreThoseOfTheSource) {
   const auto holes = (batches.at(3).x != whole.at(3).x).sum({1, 2, 3});
   EXPECT_LE(holes.max().item<int64_t>(), 9);
   EXPECT_GT(holes.max().item<int64_t>(), 3);
+}
+
+// By row of the training part, whether its image is mirrored in an epoch of flips alone.
+std::map<int64_t, bool> mirrored_in(const RunConfig& config, const LoadedDataset& dataset,
+                                    int64_t epoch) {
+  const auto split = split_dataset(dataset, config, at::kCPU);
+  auto plain_config = config;
+  plain_config.recipe.flip = false;
+  Batches batches(split.train, dataset, config), plain(split.train, dataset, plain_config);
+  std::map<int64_t, bool> mirrored;
+  for (int64_t step = epoch * plain.per_epoch(); step < (epoch + 1) * plain.per_epoch(); ++step) {
+    const auto source = plain.at(step), seen = batches.at(step);
+    const auto rows = rows_of(source, dataset);
+    for (int64_t i = 0; i < source.x.size(0); ++i) {
+      const bool is_mirrored = at::equal(seen.x[i], source.x[i].flip({2}));
+      EXPECT_NE(is_mirrored, at::equal(seen.x[i], source.x[i]));
+      mirrored[rows[static_cast<size_t>(i)]] = is_mirrored;
+    }
+  }
+  return mirrored;
+}
+
+TEST(Batches, AlternatingFlipsMirrorEachImageInEverySecondEpoch) {
+  const auto dataset = toy_dataset(64, 4);
+  auto config = toy_config();
+  config.split = SplitKind::kPaper;
+  config.batch_size = 16;
+  config.recipe.flip = true;
+  config.recipe.flip_order = FlipOrder::kAlternating;
+  const auto first = mirrored_in(config, dataset, 0);
+  ASSERT_EQ(first.size(), 64u);
+  const auto count = std::ranges::count_if(first, [](const auto& row) { return row.second; });
+  EXPECT_GT(count, 20) << "half of 64, 4 the standard deviation";
+  EXPECT_LT(count, 44);
+  for (const int64_t epoch : {1, 2, 5}) {
+    for (const auto& [row, mirrored] : mirrored_in(config, dataset, epoch)) {
+      EXPECT_EQ(mirrored, first.at(row) != (epoch % 2 == 1)) << row << " in epoch " << epoch;
+    }
+  }
+  config.seed = 1;
+  EXPECT_NE(mirrored_in(config, dataset, 0), first);
+  config.seed = 0;
+  config.recipe.flip_order = FlipOrder::kIndependent;
+  const auto drawn = mirrored_in(config, dataset, 0), again = mirrored_in(config, dataset, 1);
+  int64_t same = 0;
+  for (const auto& [row, mirrored] : drawn) same += mirrored == again.at(row);
+  EXPECT_GT(same, 16);
+  // Crops and cutouts are those of independent flips.
+  config.recipe.cutout = 3;
+  config.recipe.crop_padding = 1;
+  const auto split = split_dataset(dataset, config, at::kCPU);
+  Batches independent(split.train, dataset, config);
+  config.recipe.flip_order = FlipOrder::kAlternating;
+  Batches alternating(split.train, dataset, config);
+  const auto a = independent.at(5).x, b = alternating.at(5).x;
+  int64_t equal = 0;
+  for (int64_t i = 0; i < a.size(0); ++i) equal += at::equal(a[i], b[i]);
+  EXPECT_GT(equal, 0);
+  EXPECT_LT(equal, a.size(0));
+}
+
+// Reflected by 2, as the CIFAR-10 speed records shift their images: every shift is as likely.
+TEST(Batches, EveryShiftOfAPaddedImageIsAsLikely) {
+  const auto dataset = toy_dataset(250, 4);
+  auto config = toy_config();
+  config.split = SplitKind::kPaper;
+  config.batch_size = 250;
+  config.recipe.crop_padding = 2;
+  config.recipe.padding_mode = PaddingMode::kReflect;
+  const auto split = split_dataset(dataset, config, at::kCPU);
+  Batches batches(split.train, dataset, config);
+  config.recipe.crop_padding = 0;
+  Batches plain(split.train, dataset, config);
+  std::map<std::pair<int64_t, int64_t>, int64_t> seen;
+  for (int64_t step = 0; step < 4; ++step) {
+    const auto x = batches.at(step).x;
+    const auto padded = at::reflection_pad2d(plain.at(step).x, {2, 2, 2, 2});
+    for (int64_t top = 0; top < 5; ++top) {
+      for (int64_t left = 0; left < 5; ++left) {
+        const auto crop = padded.slice(2, top, top + 8).slice(3, left, left + 8);
+        seen[{top, left}] += crop.eq(x).flatten(1).all(1).sum().item<int64_t>();
+      }
+    }
+  }
+  ASSERT_EQ(seen.size(), 25u);
+  int64_t all = 0;
+  for (const auto& [shift, count] : seen) {
+    EXPECT_GT(count, 15) << shift.first << "," << shift.second << ": 40, 6 the standard deviation";
+    EXPECT_LT(count, 70);
+    all += count;
+  }
+  EXPECT_EQ(all, 1000);
 }
 
 }  // namespace

@@ -216,6 +216,38 @@ TEST_F(PhotoBatches, RanksTakeSharesOfWhatOneProcessSees) {
   }
 }
 
+// What is cut out of their middles is the same in all epochs.
+TEST_F(PhotoBatches, AlternatingFlipsMirrorEachImageInEverySecondEpoch) {
+  auto config = photo_config();
+  config.split = SplitKind::kPaper;
+  config.recipe.crop = CropKind::kPadded;
+  config.recipe.flip_order = FlipOrder::kAlternating;
+  const auto split = split_dataset(dataset_, config, at::kCPU);
+  const auto epoch_of = [&](bool flips, int64_t epoch) {
+    config.recipe.flip = flips;
+    Batches batches(split.train, dataset_, config);
+    std::vector<at::Tensor> images;
+    for (int64_t step = 0; step < batches.per_epoch(); ++step) {
+      images.push_back(batches.at(epoch * batches.per_epoch() + step).x);
+    }
+    return at::cat(images);  // [30,3,32,32]
+  };
+  const auto first = epoch_of(true, 0), second = epoch_of(true, 1), third = epoch_of(true, 2);
+  const auto is_in = [](const at::Tensor& image, const at::Tensor& images) {
+    return images.eq(image).flatten(1).all(1).any().item<bool>();
+  };
+  int64_t mirrored = 0;
+  const auto plain = epoch_of(false, 0);
+  for (int64_t i = 0; i < first.size(0); ++i) {
+    EXPECT_TRUE(is_in(first[i].flip({2}), second)) << i;
+    EXPECT_FALSE(is_in(first[i], second)) << i;
+    EXPECT_TRUE(is_in(first[i], third)) << i;
+    mirrored += !at::equal(first[i], plain[i]);
+  }
+  EXPECT_GT(mirrored, 5) << "half of 30";
+  EXPECT_LT(mirrored, 25);
+}
+
 TEST_F(PhotoBatches, GrowWithTheEpochs) {
   auto config = photo_config();
   config.recipe.start_size = 32;

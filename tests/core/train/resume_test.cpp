@@ -100,7 +100,8 @@ TEST(Resume, EveryUpdateRuleGoesOnBitForBit) {
         {"lr_schedule", "points"},
         {"rate_points", "0:0.2,0.5:1,1:0"}}},
       {"averaged", {{"ema", 0.9}}},
-      {"augmented", {{"crop_padding", 1}, {"flip", true}, {"cutout", 2}}}};
+      {"augmented", {{"crop_padding", 1}, {"flip", true}, {"cutout", 2}}},
+      {"alternating", {{"flip", true}, {"flip_order", "alternating"}}}};
   for (const auto& [what, recipe] : recipes) {
     SCOPED_TRACE(what);
     auto config = resumed_config("zero");
