@@ -43,6 +43,12 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
       number_setting("epsilon", &R::epsilon, "adam", 1e-20, 1),
       number_setting("clip_norm", &R::clip_norm, "largest norm of the gradient, 0 for any", 0, 1e9),
       number_setting("ema", &R::ema, "decay of averaged weights a step, 0 for none", 0, 0.9999999),
+      number_setting("lookahead_every", &R::lookahead_every,
+                     "steps between two returns to slow weights, 0 for none", 0, 1'000'000)
+          .late(),
+      number_setting("lookahead_decay", &R::lookahead_decay,
+                     "lookahead: share of the slow weights that a step leaves", 0, 1)
+          .late(),
 
       choice_setting("lr_schedule", &R::lr_schedule, "how the learning rate moves"),
       number_setting("decay", &R::decay, "exponential, step, milestones: factor", 1e-6, 1),
@@ -121,6 +127,9 @@ std::vector<ParamSpec> recipe_specs() { return specs_of(recipe_settings()); }
 void check(const Recipe& recipe) {
   if (recipe.nesterov && (recipe.optimizer != UpdateRule::kSgd || recipe.momentum == 0)) {
     throw usage_error("nesterov = true needs optimizer = \"sgd\" and a momentum above 0");
+  }
+  if (recipe.ema > 0 && recipe.lookahead_every > 0) {
+    throw usage_error("ema and lookahead_every both average the weights; set one of them to 0");
   }
   const auto& milestones = recipe.milestones;
   const bool by_milestones = recipe.lr_schedule == RateSchedule::kMilestones;
@@ -206,6 +215,8 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
           {"decay_norm", {decays}},
           {"decay_form", {sgd, decays, chosen("decay_form", &Recipe::decay_form)}},
           {"norm_bias_rate", {chosen("norm_bias_rate", &Recipe::norm_bias_rate)}},
+          {"lookahead_every", {chosen("lookahead_every", &Recipe::lookahead_every)}},
+          {"lookahead_decay", {chosen("lookahead_every", &Recipe::lookahead_every)}},
           {"decay", {under({kExponential, kStep, kMilestones})}},
           {"decay_epochs", {under({kStep})}},
           {"milestones", {under({kMilestones})}},

@@ -97,6 +97,8 @@ struct Recipe {
   double epsilon = 1e-8;              // adam
   double clip_norm = 0;               // largest norm of the whole gradient, 0: any
   double ema = 0;                     // decay of the averaged weights a step, 0: no average
+  int64_t lookahead_every = 0;        // steps between two returns to the slow weights, 0: none
+  double lookahead_decay = 0.95;      // of the slow weights a step
 
   RateSchedule lr_schedule = RateSchedule::kConstant;
   double decay = 1;                 // exponential, step, milestones

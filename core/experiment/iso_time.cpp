@@ -14,7 +14,7 @@ int64_t scaled(int64_t epochs, double factor) {
 
 bool is_prefix_of_longer(const Recipe& recipe) {
   return recipe.lr_schedule == RateSchedule::kConstant && recipe.warmup_epochs == 0 &&
-         recipe.start_size == 0;
+         recipe.start_size == 0 && recipe.lookahead_every == 0;
 }
 
 Recipe shortened(const Recipe& recipe, double share, int64_t steps_per_epoch) {

@@ -13,6 +13,7 @@
 #include "core/train/device.h"
 #include "core/train/generators.h"
 #include "core/train/learning_rate.h"
+#include "core/train/lookahead.h"
 #include "core/train/optimizer.h"
 #include "core/train/parameter_roles.h"
 #include "core/train/precision.h"
@@ -78,11 +79,12 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
                                               static_cast<uint64_t>(config.seed), world());
   parameters_ = named(network_->named_parameters());
   optimizer_ = make_optimizer(config.recipe, parameters_, norm_biases(*network_));
+  auto averaged = parameters_;
+  for (auto& buffer : named(network_->named_buffers())) averaged.push_back(std::move(buffer));
   if (config.recipe.ema > 0) {
-    auto tensors = parameters_;
-    for (auto& buffer : named(network_->named_buffers())) tensors.push_back(std::move(buffer));
-    average_ = std::make_unique<WeightAverage>(tensors, config.recipe.ema);
+    average_ = std::make_unique<WeightAverage>(averaged, config.recipe.ema);
   }
+  if (config.recipe.lookahead_every > 0) open_lookahead(averaged);
   if (config.precision == Precision::kFp16) loss_scale_ = std::make_unique<LossScale>(device_);
   loss_sum_ = at::zeros({}, at::TensorOptions().device(device_));
   if (ranks_ != nullptr) step_loss_ = at::zeros_like(loss_sum_);
@@ -93,6 +95,17 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
     open_graphs(by_others);
   }
   network_->train();
+}
+
+void Session::open_lookahead(const std::vector<NamedTensor>& tensors) {
+  const auto& recipe = config_.recipe;
+  if (recipe.lookahead_every > total_steps()) {
+    throw usage_error(
+        "recipe.lookahead_every = {}: the training has {} steps, so its slow weights would stay as "
+        "they began; use fewer",
+        recipe.lookahead_every, total_steps());
+  }
+  lookahead_ = std::make_unique<Lookahead>(tensors, recipe.lookahead_every, recipe.lookahead_decay);
 }
 
 std::unique_ptr<GradientReduction> Session::make_reduction() const {
@@ -176,6 +189,7 @@ void Session::step(StepObserver* observer) {
     compute(batch, rate, observer);
   }
   if (average_ != nullptr) average_->update(step_);
+  if (lookahead_ != nullptr) lookahead_->update(step_ + 1, total_steps());
   if (ranks_ != nullptr) ranks_->watch();
   ++loss_steps_;
   ++own_steps_;
@@ -240,6 +254,7 @@ std::vector<NamedTensor> Session::state() const {
   add("buffer:", named(network_->named_buffers()));
   add("optimizer:", optimizer_->state());
   if (average_ != nullptr) add("average:", average_->state());
+  if (lookahead_ != nullptr) add("lookahead:", lookahead_->state());
   add("", {{"loss_sum", loss_sum_}});
   if (loss_scale_ != nullptr) {
     add("loss_scale:",

@@ -20,6 +20,7 @@
 
 namespace approx {
 
+class Lookahead;
 class LossScale;
 class Network;
 class ScheduledLayers;
@@ -109,6 +110,7 @@ class Session {
   std::vector<std::pair<std::string, double>> take_densities();
 
  private:
+  void open_lookahead(const std::vector<NamedTensor>& tensors);
   std::unique_ptr<GradientReduction> make_reduction() const;
   void open_graphs(bool reduced_by_others);
   Batch next_batch();
@@ -133,6 +135,7 @@ class Session {
   std::unique_ptr<GradientReduction> reduction_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;  // null: none
+  std::unique_ptr<Lookahead> lookahead_;    // null: none
   std::unique_ptr<LossScale> loss_scale_;   // null: none
   std::unique_ptr<StepGraphs> graphs_;      // null: none
   std::string no_graphs_;                   // why there are none, where there might be

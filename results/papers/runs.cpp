@@ -75,9 +75,9 @@ std::string other_training(const RunConfig& ours, const RunConfig& paper) {
     } else {
       add_settings(text, ours, paper, {"beta1", "beta2", "epsilon"});
     }
-    add_settings(
-        text, ours, paper,
-        {"weight_decay", "decay_norm", "decay_form", "norm_bias_rate", "clip_norm", "ema"});
+    add_settings(text, ours, paper,
+                 {"weight_decay", "decay_norm", "decay_form", "norm_bias_rate", "clip_norm", "ema",
+                  "lookahead_every", "lookahead_decay"});
   }
   add_settings(text, ours, paper, {"batch_size", "epochs", "train_examples"});
   return text;

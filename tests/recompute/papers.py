@@ -276,7 +276,9 @@ def other_training(ours, paper):
     mine, theirs = ours["recipe"], paper["recipe"]
     rule = ("optimizer",) + OPTIMIZER[mine["optimizer"]]
     rule += ("weight_decay", "decay_norm", "clip_norm", "ema", "epochs")
-    return any(mine[key] != theirs[key] for key in rule) or any(
+    # Settings that came later are not written at their defaults.
+    rule += ("decay_form", "norm_bias_rate", "lookahead_every", "lookahead_decay")
+    return any(mine.get(key) != theirs.get(key) for key in rule) or any(
         ours[key] != paper[key] for key in ("batch_size", "train_examples"))
 
 

@@ -365,7 +365,8 @@ def same_time(row, rows, share):
         return None
     epochs = length_of(recipe) / least
     surely = length_of(recipe) / high if high is not None and is_sound(row) else 0
-    if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"]:
+    if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"] or \
+            recipe.get("lookahead_every"):
         return in_runs_of_their_own(row, rows, epochs, surely, share)
     advantages, sooner, trained, reached, tried = [], [], 0, 0, 0
     for cell, dense in row.pairs():

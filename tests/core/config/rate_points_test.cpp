@@ -82,6 +82,7 @@ TEST(Recipe, RatePointsAreNotChangedByTheLength) {
   Recipe recipe;
   from_json({{"lr_schedule", "points"}, {"rate_points", "0:1,1:1"}, {"epochs", 10}}, recipe);
   EXPECT_FALSE(is_prefix_of_longer(recipe));
+  EXPECT_TRUE(is_prefix_of_longer(Recipe()));
   EXPECT_EQ(shortened(recipe, 0.5, 0).rate_points, recipe.rate_points);
 }
 

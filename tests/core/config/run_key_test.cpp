@@ -135,13 +135,13 @@ TEST(RunKey, HasTheSettingsOfARecipeThatTakePartAndNoOthers) {
   std::set<std::string> all;
   for (const auto& spec : recipe_specs()) all.insert(spec.name);
   EXPECT_EQ(in_effect, all);
-  EXPECT_EQ(idle, (std::set<std::string>{"momentum",       "nesterov",       "beta1",
-                                         "beta2",          "epsilon",        "decay_norm",
-                                         "decay",          "decay_epochs",   "milestones",
-                                         "peak_epoch",     "warmup",         "crop_padding",
-                                         "padding_mode",   "crop_scale_min", "crop_scale_max",
-                                         "crop_ratio_min", "grow_from",      "grow_until",
-                                         "rate_points",    "decay_form",     "flip_order"}));
+  EXPECT_EQ(idle, (std::set<std::string>{
+                      "momentum",     "nesterov",       "beta1",          "beta2",
+                      "epsilon",      "decay_norm",     "decay",          "decay_epochs",
+                      "milestones",   "peak_epoch",     "warmup",         "crop_padding",
+                      "padding_mode", "crop_scale_min", "crop_scale_max", "crop_ratio_min",
+                      "grow_from",    "grow_until",     "rate_points",    "decay_form",
+                      "flip_order",   "lookahead_decay"}));
 }
 
 TEST(EarlierRunKeys, HaveTheKeyOfBeforeWhereItWasAnother) {
