@@ -81,6 +81,9 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
                      256),
 
       flag_setting("test_flip", &R::test_flip, "evaluation: average over the mirror image"),
+      number_setting("test_shift", &R::test_shift,
+                     "evaluation: average over crops shifted by so many pixels, 0 for none", 0, 64)
+          .late(),
       number_setting("norm_examples", &R::norm_examples,
                      "evaluation: training images of batch norms, 0: as trained", 0, 100'000'000)
           .late(),
@@ -224,6 +227,7 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
           {"warmup", {under({kOneCycle})}},
           {"rate_points", {under({kPoints})}},
           {"last_epoch", {chosen("last_epoch", &Recipe::last_epoch)}},
+          {"test_shift", {chosen("test_shift", &Recipe::test_shift)}},
           {"norm_examples", {chosen("norm_examples", &Recipe::norm_examples)}},
           {"flip_order",
            {{"flip", [](const Recipe& r) { return r.flip; }},

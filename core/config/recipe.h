@@ -131,6 +131,8 @@ struct Recipe {
 
   // Evaluation.
   bool test_flip = false;  // the mean of the logits of an image and of its mirror image
+  int64_t test_shift =
+      0;  // also of two crops shifted by so many pixels down and right, up and left
   // Training images by which the statistics of batch norms are taken anew, 0: those of training.
   int64_t norm_examples = 0;
 

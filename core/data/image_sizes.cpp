@@ -8,6 +8,16 @@ namespace {
 
 constexpr int64_t kGrowthStep = 32;
 
+// Pixels reflected at a border are of the image.
+void check_reflection(const char* setting, int64_t pixels, int64_t height, int64_t width,
+                      const std::string& dataset, const char* otherwise) {
+  const int64_t shorter = std::min(height, width);
+  if (pixels < shorter) return;
+  throw usage_error(
+      "recipe.{} = {}: an image of {}, {}x{}, has {} pixels beside its border to reflect; set {}",
+      setting, pixels, dataset, height, width, shorter - 1, otherwise);
+}
+
 // Images of one size are trained on as they are: to change their size is to make another data set.
 ImageSizes fixed_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
   const auto refuse = [&](const char* key, const std::string& value) {
@@ -23,13 +33,12 @@ ImageSizes fixed_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
   if (!own(recipe.eval_size)) throw refuse("eval_size", std::to_string(recipe.eval_size));
   if (recipe.start_size != 0) throw refuse("start_size", std::to_string(recipe.start_size));
   if (recipe.crop != CropKind::kPadded) throw refuse("crop", std::string(name(recipe.crop)));
-  const int64_t shorter = std::min(dataset.shape.height, dataset.shape.width);
-  if (recipe.padding_mode == PaddingMode::kReflect && recipe.crop_padding >= shorter) {
-    throw usage_error(
-        "recipe.crop_padding = {}: an image of {}, {}x{}, has {} pixels beside its border to "
-        "reflect; set padding_mode = zero or a smaller padding",
-        recipe.crop_padding, dataset.name, dataset.shape.height, dataset.shape.width, shorter - 1);
+  if (recipe.padding_mode == PaddingMode::kReflect) {
+    check_reflection("crop_padding", recipe.crop_padding, dataset.shape.height, dataset.shape.width,
+                     dataset.name, "padding_mode = zero or a smaller padding");
   }
+  check_reflection("test_shift", recipe.test_shift, dataset.shape.height, dataset.shape.width,
+                   dataset.name, "a smaller one");
   return {.height = dataset.shape.height, .width = dataset.shape.width};
 }
 
@@ -69,6 +78,8 @@ ImageSizes image_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
   ImageSizes sizes;
   sizes.height = sizes.width = recipe.image_size != 0 ? recipe.image_size : dataset.shape.height;
   sizes.eval = recipe.eval_size != 0 ? recipe.eval_size : sizes.height;
+  check_reflection("test_shift", recipe.test_shift, sizes.eval, sizes.eval, dataset.name,
+                   "a smaller one");
   if (recipe.start_size != 0) {
     if (recipe.grow_until < recipe.grow_from) {
       throw usage_error("recipe.grow_until = {} is before grow_from = {}", recipe.grow_until,

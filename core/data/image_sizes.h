@@ -23,7 +23,7 @@ struct ImageSizes {
   std::vector<int64_t> all() const;
 };
 
-// Error(kUsage) for a recipe that wants sizes or crops of images of one size, or more of them
+// Error(kUsage) for a recipe that wants sizes or crops of images of one size, or more of an image
 // reflected than there is, or contradicts itself.
 ImageSizes image_sizes(const Recipe& recipe, const DatasetOutline& dataset);
 

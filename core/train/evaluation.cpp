@@ -18,12 +18,24 @@ Evaluation::Evaluation(const RunConfig& config, const LoadedDataset& dataset, Se
   std::tie(mean_, scale_) = pixel_statistics(dataset, open_device(config.device));
 }
 
-at::Tensor Evaluation::logits(const at::Tensor& x) {
+at::Tensor Evaluation::flipped_logits(const at::Tensor& x) {
   auto& network = session_.network();
   auto logits = network.forward(x).to(at::kFloat);
   if (!config_.recipe.test_flip) return logits;
   const auto mirrored = x.flip(3).contiguous(at::MemoryFormat::ChannelsLast);
   return (logits + network.forward(mirrored).to(at::kFloat)) / 2;
+}
+
+at::Tensor Evaluation::logits(const at::Tensor& x) {
+  auto logits = flipped_logits(x);
+  const int64_t shift = config_.recipe.test_shift;
+  if (shift == 0) return logits;
+  const auto padded = at::reflection_pad2d(x, {shift, shift, shift, shift});
+  const auto of_crop = [&](int64_t from) {
+    const auto crop = padded.narrow(2, from, x.size(2)).narrow(3, from, x.size(3));
+    return flipped_logits(crop.contiguous(at::MemoryFormat::ChannelsLast));
+  };
+  return logits / 2 + (of_crop(0) + of_crop(2 * shift)) / 4;
 }
 
 // Takes the statistics from exact forward passes, which an evaluation makes too: a method may have

@@ -28,7 +28,8 @@ const Json& record_settings() {
                                 {"lookahead_every", 5},
                                 {"weight_decay", 0.002},
                                 {"lr_schedule", "points"},
-                                {"rate_points", "0:0.2,0.23:1,1:0.07"}};
+                                {"rate_points", "0:0.2,0.23:1,1:0.07"},
+                                {"test_shift", 1}};
   return settings;
 }
 
@@ -46,8 +47,8 @@ TEST(RecordRecipe, SettingsAreReadAndWritten) {
   RunConfig config;
   std::vector<std::string> shown;
   for (const auto& [name, text] : settings_in_effect(config)) shown.push_back(name);
-  for (const char* name : {"flip_order", "lookahead_every", "lookahead_decay", "decay_form",
-                           "norm_bias_rate", "rate_points"}) {
+  for (const char* name : {"test_shift", "flip_order", "lookahead_every", "lookahead_decay",
+                           "decay_form", "norm_bias_rate", "rate_points"}) {
     EXPECT_EQ(std::ranges::count(shown, name), 0) << name;
   }
   config.recipe = recipe;
@@ -78,8 +79,9 @@ TEST(RecordRecipe, IsRefusedWithOneLine) {
             "ema and lookahead_every both average the weights; set one of them to 0");
   EXPECT_EQ(refusal_of_recipe({{"flip_order", "odd"}}),
             "recipe: flip_order=odd: expected one of independent, alternating");
-  for (const Json& wrong : {Json{{"lookahead_every", -1}}, Json{{"lookahead_decay", 1.5}},
-                            Json{{"norm_bias_rate", 0.0}}, Json{{"decay_form", "decoupled"}}}) {
+  for (const Json& wrong :
+       {Json{{"lookahead_every", -1}}, Json{{"lookahead_decay", 1.5}}, Json{{"test_shift", -1}},
+        Json{{"norm_bias_rate", 0.0}}, Json{{"decay_form", "decoupled"}}}) {
     EXPECT_NE(refusal_of_recipe(wrong), "") << wrong.dump();
   }
 }

@@ -60,6 +60,17 @@ TEST(ImageSizes, NoMoreIsReflectedThanThereIs) {
   }
   recipe.padding_mode = PaddingMode::kZero;
   EXPECT_EQ(sizes_refusal(recipe, wide), "");
+  recipe.test_shift = 31;
+  EXPECT_EQ(sizes_refusal(recipe, wide), "");
+  recipe.test_shift = 32;
+  EXPECT_EQ(sizes_refusal(recipe, wide),
+            "recipe.test_shift = 32: an image of small, 32x40, has 31 pixels beside its border to "
+            "reflect; set a smaller one");
+  recipe = {.eval_size = 48, .test_shift = 47};
+  EXPECT_EQ(sizes_refusal(recipe, photographs()), "");
+  recipe.test_shift = 48;
+  EXPECT_CONTAINS(sizes_refusal(recipe, photographs()),
+                  "recipe.test_shift = 48: an image of photos, 48x48");
 }
 
 TEST(ImageSizes, PhotographsHaveTheirOwnUnlessTheRecipeSaysOther) {

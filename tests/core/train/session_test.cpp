@@ -106,6 +106,53 @@ TEST(Session, FlippingAtTestTimeSeesBothSides) {
   EXPECT_GT(std::abs(plain.score(test).loss - plain.score(mirrored).loss), 1e-5);
 }
 
+// The published weights of the views, in plain loops over images: 1/4 for the image and its mirror
+// image, 1/8 for each of the two crops and of theirs.
+TEST(Session, ShiftingAtTestTimeSeesThreeCrops) {
+  const auto dataset = toy_dataset();
+  for (const bool flips : {false, true}) {
+    auto config = toy_config();
+    config.recipe.test_flip = flips;
+    config.recipe.test_shift = 2;
+    Session session(config, dataset);
+    for (int i = 0; i < 6; ++i) session.step();
+    const auto& test = session.split().test;
+    const auto score = Evaluation(config, dataset, session).score(test);
+
+    const at::NoGradGuard no_grad;
+    const auto [mean, scale] = pixel_statistics(dataset, at::kCPU);
+    const auto x = normalised(test.pixels, mean, scale);
+    const int64_t count = x.size(0), side = x.size(2);
+    auto& network = session.network();
+    network.eval();
+    const auto view = [&](int64_t shift, bool mirrored) {
+      const auto moved = at::empty_like(x);
+      const auto from = [&](int64_t at) {
+        return at < 0 ? -at : at < side ? at : 2 * side - 2 - at;
+      };
+      for (int64_t i = 0; i < side; ++i) {
+        for (int64_t j = 0; j < side; ++j) {
+          moved.select(2, i)
+              .select(2, mirrored ? side - 1 - j : j)
+              .copy_(x.select(2, from(i + shift)).select(2, from(j + shift)));
+        }
+      }
+      return network.forward(moved).to(at::kDouble);
+    };
+    at::Tensor logits = at::zeros({count, dataset.classes}, at::kDouble);
+    for (const bool mirrored : {false, true}) {
+      if (mirrored && !flips) continue;
+      const double share = flips ? 0.5 : 1;
+      logits += share * (view(0, mirrored) / 2 + (view(-2, mirrored) + view(2, mirrored)) / 4);
+    }
+    EXPECT_NEAR(score.loss, at::cross_entropy_loss(logits, test.labels).item<double>(), 1e-5);
+    EXPECT_EQ(score.accuracy,
+              logits.argmax(1).eq(test.labels).to(at::kDouble).mean().item<double>());
+    const double centre = at::cross_entropy_loss(view(0, false), test.labels).item<double>();
+    EXPECT_GT(std::abs(score.loss - centre), 1e-4) << "the test could not fail";
+  }
+}
+
 // What each call saw: the gradients, undefined ones included.
 class RecordingReduction final : public GradientReduction {
  public:
