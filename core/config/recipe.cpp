@@ -25,6 +25,7 @@ Setting<Recipe> points_setting(const char* name, std::vector<RatePoint> Recipe::
 const std::vector<Setting<Recipe>>& recipe_settings() {
   using R = Recipe;
   static const std::vector<Setting<R>> settings = {
+      choice_setting("init", &R::init, "how the weights of convolutions start").late(),
       choice_setting("optimizer", &R::optimizer, "update rule"),
       number_setting("learning_rate", &R::learning_rate, "peak of the learning-rate schedule",
                      1e-10, kMostLearningRate),
@@ -210,7 +211,8 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
     return Demand{name, [member](const Recipe& r) { return r.*member != Recipe().*member; }};
   };
   using enum RateSchedule;
-  return {{"momentum", {sgd}},
+  return {{"init", {chosen("init", &Recipe::init)}},
+          {"momentum", {sgd}},
           {"nesterov", {sgd}},
           {"beta1", {adam}},
           {"beta2", {adam}},

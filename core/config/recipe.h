@@ -21,6 +21,16 @@ constexpr auto enum_texts(UpdateRule) {
       {{UpdateRule::kSgd, "sgd"}, {UpdateRule::kAdam, "adam"}});
 }
 
+// How convolutions start. kFanOut: normal with variance 2 / (output channels x kernel area), He et
+// al. 2015 over the fan out, as torchvision's ResNets; biases zero. kPytorch: uniform within
+// 1 / sqrt(input channels of a group x kernel area), biases too, as torch.nn.Conv2d draws them.
+enum class WeightStart { kFanOut, kPytorch };
+
+constexpr auto enum_texts(WeightStart) {
+  return std::to_array<EnumText<WeightStart>>(
+      {{WeightStart::kFanOut, "fan_out"}, {WeightStart::kPytorch, "pytorch"}});
+}
+
 // What `weight_decay` = d is. kGradient: d w is added to the gradient, so a step decays a weight by
 // d times the rate of the step. kPerStep: (d / p) w is added, p the weight's rate at the recipe's
 // peak, so a step at the peak decays by d whatever the rate is. Either follows the rate's course
@@ -85,6 +95,7 @@ inline constexpr double kMostLearningRate = 1000;
 // How a network is trained: data, read from experiments/recipes/*.toml. Defaults are those of a
 // missing key.
 struct Recipe {
+  WeightStart init = WeightStart::kFanOut;
   UpdateRule optimizer = UpdateRule::kSgd;
   double learning_rate = 0.1;                   // > 0, the peak of the schedule
   double momentum = 0.9;                        // sgd

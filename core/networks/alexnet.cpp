@@ -10,6 +10,9 @@
 //             pooling, so it is AlexNet's. It rounds up, as in Caffe, in which they measured: a map
 //             of 32 becomes 34 -> 17 -> 19 -> 9 -> 4, and the 256 channels of 4x4 are the 4096
 //             inputs of FC-1. Rounded down it would end as 3x3.
+//
+// Ye et al. do not say how weights start: as in all networks here (init = "fan_out"). torchvision's
+// AlexNet has PyTorch's own start (init = "pytorch").
 #include <ATen/ATen.h>
 
 #include "base/error.h"

@@ -4,7 +4,8 @@
 // TensorFlow's early MNIST tutorial, which has the same convolutions: padding 2 (28 -> 14 -> 7),
 // 2x2 max-pooling after each convolution and 1024 hidden units; and after PyTorch's MNIST example,
 // which has the same two kinds of dropout: channels are left out right behind the second
-// convolution, units behind the ReLU of the hidden layer.
+// convolution, units behind the ReLU of the hidden layer. How weights start is not stated: as in
+// all networks here (init = "fan_out"); PyTorch's example has PyTorch's own (init = "pytorch").
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"

@@ -1,6 +1,6 @@
 // mnist_mlp: the three-layer perceptron that Adelman et al. 2021 train on MNIST (Table 1, Figure
 // 4). Their text says no more than that. From the code they published: hidden layers of 500 units,
-// dropout 0.1. Chosen here: ReLU, and the dropout after it.
+// dropout 0.1. Chosen here: ReLU, the dropout after it, and PyTorch's start of linear layers.
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"

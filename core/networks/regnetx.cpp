@@ -2,7 +2,8 @@
 // 2022 train it. A 3x3 stem of stride 2 with 32 channels, four stages of bottlenecks without a
 // bottleneck (ratio 1), each stage of stride 2, with 3x3 convolutions in groups of 16 channels.
 // Depths and widths below are what the paper's rule (its section 3.3) makes of d = 22, w_0 = 24,
-// w_a = 24.48 and w_m = 2.54. For `blurpool` see ConvNorm in blocks.h.
+// w_a = 24.48 and w_m = 2.54. For `blurpool` see ConvNorm in blocks.h. Convolutions start as
+// torchvision's do (init = "fan_out"); the classifier, which is normal of 0.01 there, as PyTorch's.
 #include <ATen/ATen.h>
 
 #include "core/networks/blocks.h"

@@ -10,7 +10,8 @@
 //             32x32 image to end as 4x4 the max-pooling must go, which they do not say. The last
 //             pooling is over the whole map here, in both forms.
 //
-// Any image size will do in either. For `blurpool` see ConvNorm in blocks.h.
+// Any image size will do in either. For `blurpool` see ConvNorm in blocks.h. Weights start as
+// torchvision's do: He et al. 2015 over the fan out (init = "fan_out").
 #include <ATen/ATen.h>
 
 #include "core/networks/blocks.h"

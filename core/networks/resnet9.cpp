@@ -1,8 +1,8 @@
 // resnet9: the CIFAR-10 network of McDanel et al. 2022, which is that of the FFCV library's CIFAR
 // training: eight convolutions, each with batch norm and ReLU, four of them in two residual blocks
 // whose addition no ReLU follows; 2x2 and in the end global max-pooling; a linear layer without
-// bias, whose logits are multiplied by 0.2. Weights start as in all networks here, not from
-// PyTorch's defaults.
+// bias, whose logits are multiplied by 0.2. FFCV's training starts from PyTorch's
+// weights, which a recipe has by init = "pytorch"; the default is fan_out, as in all networks here.
 #include <ATen/ATen.h>
 
 #include "core/networks/blocks.h"

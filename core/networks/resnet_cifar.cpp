@@ -1,7 +1,8 @@
 // resnet20 and resnet14: the residual networks for 32x32 images of He et al. 2016 (section 4.2),
 // 6n+2 layers in three stages of 16, 32 and 64 channels, with parameter-free shortcuts: identity,
 // and where the map halves, every second pixel with zeros for the new channels (their option A). So
-// 19 and 13 convolutions.
+// 19 and 13 convolutions. They start by the rule of He et al. 2015, as the paper says; over the fan
+// out (init = "fan_out"), as torchvision's ResNets do.
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"

@@ -1,5 +1,6 @@
 // small_cnn: three 3x3 convolutions for small grey images (14x14 and 28x28), each with batch norm
-// and ReLU, the first two followed by 2x2 max-pooling; one linear layer.
+// and ReLU, the first two followed by 2x2 max-pooling; one linear layer. It is nobody's published
+// network, and starts as all here (init = "fan_out").
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"

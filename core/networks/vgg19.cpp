@@ -1,6 +1,7 @@
 // vgg19: the 16 convolutions of VGG-19 (Simonyan & Zisserman 2015, configuration E) with batch norm
 // for 32x32 images. Wang et al. do not say which classifier they put on top; here one linear layer
-// after the last pooling, or with hidden > 0 one hidden layer of that many units before it.
+// after the last pooling, or with hidden > 0 one hidden layer of that many units before it. Nor do
+// they say how weights start: convolutions as torchvision's VGGs do (init = "fan_out").
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"

@@ -1,6 +1,7 @@
 // wang_cnn2: the 2-layer CNN of Wang, Nelaturu & Amarasinghe 2019, section 3: Krizhevsky's two
 // 5x5x64 convolutions with local response normalisation replaced by batch norm, each followed by
-// ReLU and 3x3 max-pooling of stride 2; fully connected 384, 192, classes.
+// ReLU and 3x3 max-pooling of stride 2; fully connected 384, 192, classes. How its weights start is
+// not stated: as in all networks here (init = "fan_out").
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"

@@ -2,7 +2,8 @@
 // of 16 channels and three stages of (depth - 4) / 6 blocks of 16, 32 and 64 times `width`
 // channels. Norm and ReLU come before each convolution; where a block changes a size, its shortcut
 // is a 1x1 convolution of the normalised input, without a norm of its own. Dropout, off by default,
-// between a block's convolutions. Adelman et al. 2021 train WRN-28-10.
+// between a block's convolutions. Adelman et al. 2021 train WRN-28-10. Convolutions start over the
+// fan out, as those of other ResNets (init = "fan_out").
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"

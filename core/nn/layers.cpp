@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "core/nn/layer_number.h"
 #include "core/nn/phases.h"
+#include "core/nn/weight_start.h"
 #include "kernels/kernel.h"
 
 namespace approx {
@@ -79,12 +80,12 @@ ConvImpl::ConvImpl(const ConvOptions& o) : geometry_{o.stride, o.padding, 1, o.g
   weight = register_parameter(
       "weight", at::empty({o.out_channels, o.in_channels / o.groups, o.kernel, o.kernel})
                     .contiguous(at::MemoryFormat::ChannelsLast));
+  if (o.bias) bias = register_parameter("bias", at::zeros({o.out_channels}));
   if (zero_weights) {
     torch::nn::init::zeros_(weight);
   } else {
-    torch::nn::init::kaiming_normal_(weight, 0, torch::kFanOut, torch::kReLU);
+    start_convolution(weight, bias);
   }
-  if (o.bias) bias = register_parameter("bias", at::zeros({o.out_channels}));
   info.kind = conv_kind(o.kernel);
   info.in_channels = o.in_channels;
   info.out_channels = o.out_channels;

@@ -55,7 +55,7 @@ class ConvImpl : public torch::nn::Module, public Layer {
 
   Operands probed() const override;
 
-  at::Tensor weight;  // [Co,Ci/groups,K,K], channels last in memory; He normal over the fan out
+  at::Tensor weight;  // [Co,Ci/groups,K,K], channels last in memory; starts by start_convolution
   at::Tensor bias;    // [Co] or undefined
 
  private:

@@ -9,6 +9,7 @@
 #include "core/nn/norm.h"
 #include "core/nn/operator_choice.h"
 #include "core/nn/phases.h"
+#include "core/nn/weight_start.h"
 #include "core/train/bucketed_reduction.h"
 #include "core/train/device.h"
 #include "core/train/generators.h"
@@ -53,6 +54,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   set_float_products(device_, config.precision);
   const auto sizes = image_sizes(config.recipe, outline_of(dataset));
   const auto input = input_of(dataset, sizes);
+  const WeightStartScope start(config.recipe.init);
   network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
   choose_operators(*network_, config.operators);
   if (config.norm_statistics == NormScope::kSynchronised) synchronise_norms(*network_, ranks_);

@@ -29,7 +29,8 @@ const Json& record_settings() {
                                 {"weight_decay", 0.002},
                                 {"lr_schedule", "points"},
                                 {"rate_points", "0:0.2,0.23:1,1:0.07"},
-                                {"test_shift", 1}};
+                                {"test_shift", 1},
+                                {"init", "pytorch"}};
   return settings;
 }
 
@@ -47,7 +48,7 @@ TEST(RecordRecipe, SettingsAreReadAndWritten) {
   RunConfig config;
   std::vector<std::string> shown;
   for (const auto& [name, text] : settings_in_effect(config)) shown.push_back(name);
-  for (const char* name : {"test_shift", "flip_order", "lookahead_every", "lookahead_decay",
+  for (const char* name : {"init", "test_shift", "flip_order", "lookahead_every", "lookahead_decay",
                            "decay_form", "norm_bias_rate", "rate_points"}) {
     EXPECT_EQ(std::ranges::count(shown, name), 0) << name;
   }
