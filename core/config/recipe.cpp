@@ -39,6 +39,10 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
       number_setting("norm_bias_rate", &R::norm_bias_rate,
                      "learning rate of the biases of norms, in that of the others", 1e-6, 1e6)
           .late(),
+      number_setting("first_bias_epochs", &R::first_bias_epochs,
+                     "epochs in which the bias of the first convolution trains, 0 for all", 0,
+                     100'000)
+          .late(),
       number_setting("beta1", &R::beta1, "adam", 0, 0.99999),
       number_setting("beta2", &R::beta2, "adam", 0, 0.9999999),
       number_setting("epsilon", &R::epsilon, "adam", 1e-20, 1),
@@ -178,6 +182,10 @@ std::vector<std::string> beyond_the_end(const Recipe& recipe) {
     add(fmt::format("warmup_epochs = {}", recipe.warmup_epochs),
         "while the learning rate still rises");
   }
+  if (recipe.first_bias_epochs >= epochs) {
+    add(fmt::format("first_bias_epochs = {}", recipe.first_bias_epochs),
+        "while that bias still trains");
+  }
   if (takes_part(recipe, "grow_from") && recipe.grow_from >= epochs) {
     add(fmt::format("grow_from = {}", recipe.grow_from), "with images of start_size alone");
   }
@@ -219,6 +227,7 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
           {"epsilon", {adam}},
           {"decay_norm", {decays}},
           {"decay_form", {sgd, decays, chosen("decay_form", &Recipe::decay_form)}},
+          {"first_bias_epochs", {chosen("first_bias_epochs", &Recipe::first_bias_epochs)}},
           {"norm_bias_rate", {chosen("norm_bias_rate", &Recipe::norm_bias_rate)}},
           {"lookahead_every", {chosen("lookahead_every", &Recipe::lookahead_every)}},
           {"lookahead_decay", {chosen("lookahead_every", &Recipe::lookahead_every)}},

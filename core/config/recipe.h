@@ -103,6 +103,7 @@ struct Recipe {
   double weight_decay = 0;                      // L2, as LibTorch's optimizers define it
   bool decay_norm = true;                       // false: none for biases and the scales of norms
   DecayForm decay_form = DecayForm::kGradient;  // sgd
+  int64_t first_bias_epochs = 0;      // in which the first convolution's bias trains, 0: all
   double norm_bias_rate = 1;          // learning rate of the biases of norms, in that of the others
   double beta1 = 0.9, beta2 = 0.999;  // adam
   double epsilon = 1e-8;              // adam

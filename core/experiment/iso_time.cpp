@@ -14,7 +14,7 @@ int64_t scaled(int64_t epochs, double factor) {
 
 bool is_prefix_of_longer(const Recipe& recipe) {
   return recipe.lr_schedule == RateSchedule::kConstant && recipe.warmup_epochs == 0 &&
-         recipe.start_size == 0 && recipe.lookahead_every == 0;
+         recipe.start_size == 0 && recipe.lookahead_every == 0 && recipe.first_bias_epochs == 0;
 }
 
 Recipe shortened(const Recipe& recipe, double share, int64_t steps_per_epoch) {
@@ -58,6 +58,9 @@ Recipe shortened_like(const Recipe& recipe, const Recipe& length) {
     shorter.peak_epoch = std::clamp(scaled(recipe.peak_epoch, factor), least, epochs);
   }
   shorter.warmup_epochs = scaled(recipe.warmup_epochs, factor);
+  // 0 is the whole training, and stays it.
+  shorter.first_bias_epochs = std::max(std::min<int64_t>(recipe.first_bias_epochs, 1),
+                                       scaled(recipe.first_bias_epochs, factor));
   shorter.grow_from = scaled(recipe.grow_from, factor);
   shorter.grow_until = scaled(recipe.grow_until, factor);
   return shorter;

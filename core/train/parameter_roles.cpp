@@ -1,5 +1,7 @@
 #include "core/train/parameter_roles.h"
 
+#include "core/networks/network.h"
+#include "core/nn/layers.h"
 #include "core/nn/norm.h"
 
 namespace approx {
@@ -12,6 +14,13 @@ std::set<std::string> norm_biases(const torch::nn::Module& network) {
     }
   }
   return names;
+}
+
+at::Tensor first_convolution_bias(Network& network) {
+  for (auto* layer : network.layers()) {
+    if (const auto* conv = dynamic_cast<const ConvImpl*>(layer)) return conv->bias;
+  }
+  return {};
 }
 
 }  // namespace approx

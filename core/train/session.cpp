@@ -81,6 +81,14 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
                                               static_cast<uint64_t>(config.seed), world());
   parameters_ = named(network_->named_parameters());
   optimizer_ = make_optimizer(config.recipe, parameters_, norm_biases(*network_));
+  if (config.recipe.first_bias_epochs > 0) {
+    first_bias_ = first_convolution_bias(*network_);
+    if (!first_bias_.defined()) {
+      throw usage_error(
+          "recipe.first_bias_epochs = {}: the first convolution of {} has no bias; set it to 0",
+          config.recipe.first_bias_epochs, config.network);
+    }
+  }
   auto averaged = parameters_;
   for (auto& buffer : named(network_->named_buffers())) averaged.push_back(std::move(buffer));
   if (config.recipe.ema > 0) {
@@ -178,10 +186,15 @@ Batch Session::next_batch() {
 
 at::Tensor Session::next_loss() { return loss_of(batches_.at(step_)); }
 
+bool Session::holds_first_bias() const {
+  return first_bias_.defined() && step_ / steps_per_epoch() >= config_.recipe.first_bias_epochs;
+}
+
 void Session::step(StepObserver* observer) {
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
   const double rate = learning_rate(config_.recipe, step_, steps_per_epoch());
+  if (first_bias_.defined()) optimizer_->hold(first_bias_, holds_first_bias());
   const auto batch = next_batch();
   if (graphs_ != nullptr) {
     captured_step(batch, rate, observer);
@@ -207,7 +220,9 @@ void Session::captured_step(const Batch& batch, double rate, StepObserver* obser
   if (counts_gradients_) why_not = "its gradients are counted";
   graphs_->begin_step(step_, rate);
   const auto placed = graphs_->placed(batch);
-  graphs_->run({layers_->row(), placed.x.sizes().vec()}, why_not,
+  auto decisions = layers_->row();
+  if (first_bias_.defined()) decisions.push_back(holds_first_bias());
+  graphs_->run({std::move(decisions), placed.x.sizes().vec()}, why_not,
                [this, placed, observer] { compute(placed, graphs_->learning_rate(), observer); });
 }
 

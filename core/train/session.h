@@ -110,6 +110,8 @@ class Session {
   std::vector<std::pair<std::string, double>> take_densities();
 
  private:
+  // Whether the next step is behind the epochs in which the first convolution's bias trains.
+  bool holds_first_bias() const;
   void open_lookahead(const std::vector<NamedTensor>& tensors);
   std::unique_ptr<GradientReduction> make_reduction() const;
   void open_graphs(bool reduced_by_others);
@@ -142,6 +144,7 @@ class Session {
   at::Tensor learning_rate_;                // on a device that is not the host; else undefined
   at::Tensor loss_sum_;                     // on the device, read by take_mean_loss
   at::Tensor step_loss_;                    // of several ranks: their mean
+  at::Tensor first_bias_;                   // of which the recipe ends the training; else undefined
   int64_t loss_steps_ = 0;
   int64_t step_ = 0;
   int64_t period_ = 1;

@@ -16,7 +16,7 @@ CUT_OFF = ("timeout", "oom", "interrupted", "lost")  # from outside
 SECOND = 1e9  # ns
 # What a shorter training of the same recipe has otherwise.
 OF_LENGTH = ("epochs", "last_epoch", "eval_every", "decay", "decay_epochs", "milestones",
-             "peak_epoch", "warmup_epochs", "grow_from", "grow_until")
+             "peak_epoch", "warmup_epochs", "first_bias_epochs", "grow_from", "grow_until")
 PRODUCTS = ("forward", "data_gradient", "weight_gradient")
 
 

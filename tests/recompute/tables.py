@@ -366,7 +366,7 @@ def same_time(row, rows, share):
     epochs = length_of(recipe) / least
     surely = length_of(recipe) / high if high is not None and is_sound(row) else 0
     if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"] or \
-            recipe.get("lookahead_every"):
+            recipe.get("lookahead_every") or recipe.get("first_bias_epochs"):
         return in_runs_of_their_own(row, rows, epochs, surely, share)
     advantages, sooner, trained, reached, tried = [], [], 0, 0, 0
     for cell, dense in row.pairs():

@@ -315,11 +315,14 @@ TEST(Shortened, TakesTheLearningRateThroughTheSameCourse) {
   recipe.lr_schedule = RateSchedule::kTriangular;
   recipe.peak_epoch = 20;
   recipe.warmup_epochs = 10;
+  recipe.first_bias_epochs = 8;
   recipe.eval_every = 80;
   const auto quarter = shortened(recipe, 0.25, 0);
   EXPECT_EQ(quarter.peak_epoch, 5);
   EXPECT_EQ(shortened(recipe, 0.01, 0).peak_epoch, 1);
   EXPECT_EQ(quarter.warmup_epochs, 3);
+  EXPECT_EQ(quarter.first_bias_epochs, 2);
+  EXPECT_EQ(shortened(recipe, 0.01, 0).first_bias_epochs, 1) << "0 would be all epochs";
   EXPECT_EQ(quarter.eval_every, 25);
   EXPECT_EQ(shortened(recipe, 1, 0), recipe);
   recipe.peak_epoch = 0;  // it begins at its peak

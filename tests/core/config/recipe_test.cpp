@@ -30,7 +30,8 @@ const Json& record_settings() {
                                 {"lr_schedule", "points"},
                                 {"rate_points", "0:0.2,0.23:1,1:0.07"},
                                 {"test_shift", 1},
-                                {"init", "pytorch"}};
+                                {"init", "pytorch"},
+                                {"first_bias_epochs", 3}};
   return settings;
 }
 
@@ -48,8 +49,9 @@ TEST(RecordRecipe, SettingsAreReadAndWritten) {
   RunConfig config;
   std::vector<std::string> shown;
   for (const auto& [name, text] : settings_in_effect(config)) shown.push_back(name);
-  for (const char* name : {"init", "test_shift", "flip_order", "lookahead_every", "lookahead_decay",
-                           "decay_form", "norm_bias_rate", "rate_points"}) {
+  for (const char* name :
+       {"init", "first_bias_epochs", "test_shift", "flip_order", "lookahead_every",
+        "lookahead_decay", "decay_form", "norm_bias_rate", "rate_points"}) {
     EXPECT_EQ(std::ranges::count(shown, name), 0) << name;
   }
   config.recipe = recipe;
@@ -94,6 +96,9 @@ TEST(RecordRecipe, ATrainingThatLooksAheadIsNoBeginningOfALongerOne) {
   recipe.flip_order = FlipOrder::kAlternating;
   EXPECT_TRUE(is_prefix_of_longer(recipe));
   recipe.lookahead_every = 5;
+  EXPECT_FALSE(is_prefix_of_longer(recipe));
+  recipe.lookahead_every = 0;
+  recipe.first_bias_epochs = 3;  // of a shorter training fewer
   EXPECT_FALSE(is_prefix_of_longer(recipe));
 }
 

@@ -72,6 +72,10 @@ TEST(Recipes, WhatLiesBehindTheEndIsSaid) {
   EXPECT_TRUE(beyond_the_end(recipe).empty());
   recipe = {.lr_schedule = RateSchedule::kStep, .decay_epochs = 8, .warmup_epochs = 9, .epochs = 8};
   EXPECT_EQ(beyond_the_end(recipe).size(), 2u);
+  recipe = {.first_bias_epochs = 8, .epochs = 8};
+  EXPECT_EQ(beyond_the_end(recipe),
+            std::vector<std::string>{"first_bias_epochs = 8: the training ends after 8 epochs, "
+                                     "while that bias still trains"});
   recipe = {.epochs = 8, .start_size = 0, .grow_from = 9};
   EXPECT_TRUE(beyond_the_end(recipe).empty()) << "nothing grows";
   recipe.start_size = 16;

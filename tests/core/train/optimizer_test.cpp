@@ -263,6 +263,31 @@ TEST(Optimizer, BiasesOfNormsMayHaveARateOfTheirOwn) {
   }
 }
 
+TEST(Optimizer, LeavesAHeldParameterAndItsStateAlone) {
+  for (const auto rule : all_of_enum<UpdateRule>()) {
+    Recipe recipe;
+    recipe.optimizer = rule;
+    recipe.weight_decay = 0.1;
+    const auto held = parameters(1), lacking = parameters(1);
+    const auto first = make_optimizer(recipe, named(held));
+    const auto second = make_optimizer(recipe, named(lacking));
+    for (uint64_t step = 0; step < 6; ++step) {
+      const bool holds = step >= 2 && step < 4;
+      first->hold(held[3], holds);
+      give_gradients(held, step);
+      give_gradients(lacking, step);
+      if (holds) lacking[3].mutable_grad() = at::Tensor();
+      const auto before = held[3].detach().clone();
+      first->step(0.1);
+      second->step(0.1);
+      EXPECT_EQ(at::equal(held[3], before), holds) << name(rule) << " step " << step;
+      for (size_t i = 0; i < held.size(); ++i) {
+        ASSERT_TRUE(at::equal(held[i], lacking[i])) << name(rule) << " step " << step;
+      }
+    }
+  }
+}
+
 TEST(Optimizer, ClipsTheNormOfTheWholeGradient) {
   Recipe recipe;
   recipe.momentum = 0;

@@ -22,5 +22,14 @@ TEST(ParameterRoles, BiasesOfNormsAreThoseAndNoOthers) {
   EXPECT_TRUE(norm_biases(*make_network("mnist_mlp", {.channels = 1, .size = 14}, 0)).empty());
 }
 
+TEST(ParameterRoles, TheFirstConvolutionMayHaveABias) {
+  const auto cnn = make_network("mnist_cnn", {.channels = 1, .size = 28}, 0);
+  EXPECT_TRUE(first_convolution_bias(*cnn).is_same(cnn->named_parameters()["conv1.bias"]));
+  const auto without = make_network("small_cnn:width=4", {.channels = 1, .size = 8}, 0);
+  EXPECT_FALSE(first_convolution_bias(*without).defined());
+  const auto linear = make_network("mnist_mlp", {.channels = 1, .size = 14}, 0);
+  EXPECT_FALSE(first_convolution_bias(*linear).defined());
+}
+
 }  // namespace
 }  // namespace approx

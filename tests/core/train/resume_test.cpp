@@ -111,6 +111,14 @@ TEST(Resume, EveryUpdateRuleGoesOnBitForBit) {
   }
 }
 
+// Stopped before and behind the end of the first epoch, which has 14 steps.
+TEST(Resume, ABiasThatStoppedTrainingGoesOnBitForBit) {
+  auto config = resumed_config("dense");
+  config.network = "mnist_cnn:dropout=0";
+  config.recipe.first_bias_epochs = 1;
+  expect_same_end(config);
+}
+
 TEST(Resume, AScheduleThatWaitsForAPlateauGoesOn) {
   auto config = resumed_config("zero");
   config.schedule[0].until = "plateau:patience=1,delta=1";

@@ -153,6 +153,47 @@ TEST(Session, ShiftingAtTestTimeSeesThreeCrops) {
   }
 }
 
+// On 8x8 images; the convolutions of this network have biases.
+RunConfig biased_config() {
+  auto config = toy_config();
+  config.network = "mnist_cnn:dropout=0";
+  config.recipe.weight_decay = 0.01;
+  config.recipe.first_bias_epochs = 1;
+  return config;
+}
+
+TEST(Session, TheFirstBiasTrainsInTheFirstEpochsAlone) {
+  const auto dataset = toy_dataset();
+  const auto config = biased_config();
+  Session session(config, dataset);
+  auto all = config;
+  all.recipe.first_bias_epochs = 0;
+  Session whole(all, dataset);
+  const auto parameters = session.network().named_parameters();
+  const auto& bias = parameters["conv1.bias"];
+  for (int64_t step = 0; step < session.steps_per_epoch() + 4; ++step) {
+    const auto before = bias.detach().clone();
+    const auto weight = parameters["conv1.weight"].detach().clone();
+    session.step();
+    whole.step();
+    const bool trains = step < session.steps_per_epoch();
+    EXPECT_NE(at::equal(bias, before), trains) << step;
+    EXPECT_FALSE(at::equal(parameters["conv1.weight"], weight)) << step;
+    EXPECT_EQ(at::equal(bias, whole.network().named_parameters()["conv1.bias"]), trains) << step;
+  }
+  auto without = config;
+  without.network = "small_cnn:width=4";
+  try {
+    Session(without, dataset);
+    FAIL() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "recipe.first_bias_epochs = 1: the first convolution of small_cnn:width=4 has no "
+                 "bias; set it to 0");
+  }
+}
+
 // What each call saw: the gradients, undefined ones included.
 class RecordingReduction final : public GradientReduction {
  public:

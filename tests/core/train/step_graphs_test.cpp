@@ -373,6 +373,41 @@ TEST(StepGraphs, AResidualNetworkTrainsAsAnyAndRepeatsItself) {
   EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
 }
 
+// What is outside of captured steps, and a bias that no longer trains from the second epoch on: a
+// row of its own. 14 steps an epoch.
+TEST(StepGraphs, ARecipeOfTheSpeedRecordsTrainsAsAnyAndRepeatsItself) {
+  const auto dataset = toy_dataset();
+  auto config = toy_run("dense", "", 2);
+  config.network = "mnist_cnn:dropout=0";
+  from_json({{"learning_rate", 0.02},
+             {"nesterov", true},
+             {"weight_decay", 0.002},
+             {"decay_form", "per_step"},
+             {"norm_bias_rate", 64.0},
+             {"lr_schedule", "points"},
+             {"rate_points", "0:0.2,0.23:1,1:0.07"},
+             {"crop_padding", 2},
+             {"padding_mode", "reflect"},
+             {"flip", true},
+             {"flip_order", "alternating"},
+             {"lookahead_every", 5},
+             {"label_smoothing", 0.2},
+             {"first_bias_epochs", 1}},
+            config.recipe);
+  Session plain(config, dataset), captured(config, dataset);
+  Repetitions seen;
+  captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
+  for (int64_t i = 0; i < plain.total_steps(); ++i) {
+    plain.step();
+    captured.step();
+  }
+  expect_same(plain, captured);
+  expect_no_waits(seen.calls);
+  EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
+  EXPECT_EQ(seen.recorded, 2);
+  EXPECT_EQ(captured.graph_report()->rows, 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, CapturedStep, ::testing::ValuesIn(method_texts()),
                          [](const auto& info) { return test_name(info.param); });
 
