@@ -22,7 +22,7 @@ purpose = ["accuracy", "timing"]
 exclude = { method = "random", network = "resnet20", reason = "too long" }
 )";
 
-Experiment experiment_of(const std::string& text) {
+Experiment experiment_of_text(const std::string& text) {
   return parse_experiment(text, "x.toml", {}, test_catalogue(),
                           [](const std::string&) { return "sha"; });
 }
@@ -33,7 +33,7 @@ std::string identity(const PlannedRun& run) {
 }
 
 std::vector<std::string> chosen(const RunPatterns& patterns) {
-  Experiment experiment = experiment_of(kChoiceGrid);
+  Experiment experiment = experiment_of_text(kChoiceGrid);
   choose_runs(experiment, patterns);
   std::vector<std::string> runs;
   for (const auto& run : experiment.runs()) runs.push_back(identity(run));
@@ -42,7 +42,7 @@ std::vector<std::string> chosen(const RunPatterns& patterns) {
 
 std::string choice_message(const RunPatterns& patterns, const std::string& text = kChoiceGrid) {
   try {
-    Experiment experiment = experiment_of(text);
+    Experiment experiment = experiment_of_text(text);
     choose_runs(experiment, patterns);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
@@ -52,7 +52,7 @@ std::string choice_message(const RunPatterns& patterns, const std::string& text 
 }
 
 TEST(RunChoice, NamesSayTheLabelsOfTheAxes) {
-  const auto names = run_names(experiment_of(kChoiceGrid).runs());
+  const auto names = run_names(experiment_of_text(kChoiceGrid).runs());
   EXPECT_EQ(names[0], "method=dense network=small_cnn dataset=mnist14 purpose=accuracy seed=0");
   EXPECT_EQ(names[1],
             "method=Zero gradient schedule=wang2019_s1 network=small_cnn dataset=mnist14 "
@@ -61,7 +61,7 @@ TEST(RunChoice, NamesSayTheLabelsOfTheAxes) {
 }
 
 TEST(RunChoice, NamesSayInWhichSettingsRunsDiffer) {
-  const auto experiment = experiment_of(R"(
+  const auto experiment = experiment_of_text(R"(
 network = "small_cnn"
 dataset = "mnist14"
 method = "zero"
@@ -80,7 +80,7 @@ threads = [1, 2]
 // By another engine of regular expressions: what is left is what some `only` and no `skip` matches,
 // in its order.
 TEST(RunChoice, LeavesWhatIsAskedFor) {
-  const auto all = experiment_of(kChoiceGrid).runs();
+  const auto all = experiment_of_text(kChoiceGrid).runs();
   const auto names = run_names(all);
   const std::vector<RunPatterns> cases = {{{}, {}},
                                           {{"resnet20"}, {}},
@@ -136,7 +136,7 @@ TEST(RunChoice, LongLabelsAreMatched) {
       "network = \"small_cnn\"\ndataset = \"mnist14\"\nmethod = [\"dense\", {{label = \"{}\", "
       "method = \"zero\"}}]\n",
       label);
-  Experiment experiment = experiment_of(text);
+  Experiment experiment = experiment_of_text(text);
   choose_runs(experiment, {{"(x|y)*x seed|method=(x|y)*x "}, {}});
   ASSERT_EQ(experiment.runs().size(), 1u);
   EXPECT_EQ(experiment.runs()[0].method_label, label);
