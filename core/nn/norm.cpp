@@ -48,7 +48,7 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
 
   torch::autograd::SavedVariable x, y, weight, bias;
   NormStatistics statistics;
-  NormTail tail = NormTail::kNone;
+  ShapedTail tail = NormTail::kNone;
   std::shared_ptr<Collectives> ranks;  // null: none
 };
 
@@ -101,7 +101,7 @@ void RenewedStatistics::expect(int64_t images) {
 }
 
 BatchNormImpl::BatchNormImpl(const BatchNormOptions& o)
-    : epsilon_(o.epsilon), momentum_(o.momentum) {
+    : epsilon_(o.epsilon), momentum_(o.momentum), celu_alpha_(o.celu_alpha) {
   weight = register_parameter("weight",
                               o.zero_weight ? at::zeros({o.channels}) : at::ones({o.channels}));
   bias = register_parameter("bias", at::zeros({o.channels}));
@@ -113,11 +113,18 @@ at::Tensor BatchNormImpl::forward(const at::Tensor& x) { return run(x, NormTail:
 
 at::Tensor BatchNormImpl::relu(const at::Tensor& x) { return run(x, NormTail::kRelu, {}); }
 
+at::Tensor BatchNormImpl::gelu(const at::Tensor& x) { return run(x, NormTail::kGelu, {}); }
+
+at::Tensor BatchNormImpl::celu(const at::Tensor& x) {
+  return run(x, {NormTail::kCelu, celu_alpha_}, {});
+}
+
 at::Tensor BatchNormImpl::add_relu(const at::Tensor& x, const at::Tensor& residual) {
   return run(x, NormTail::kAddRelu, residual);
 }
 
-at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tensor& residual) {
+at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
+                              const at::Tensor& residual) {
   NormInputs::note(x);
   // Evaluation with a graph is left to LibTorch.
   const bool fits = !library_alone() && fused_norm_fits(x) && weight.scalar_type() == at::kFloat &&
@@ -161,21 +168,26 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, NormTail tail, const at::Tens
   node->tail = tail;
   node->ranks = ranks;
   torch::autograd::set_history(y, node);
-  if (tail == NormTail::kAddRelu) node->y = torch::autograd::SavedVariable(y, /*is_output=*/true);
+  if (tail.kind == NormTail::kAddRelu)
+    node->y = torch::autograd::SavedVariable(y, /*is_output=*/true);
   return y;
 }
 
-at::Tensor BatchNormImpl::composed(const at::Tensor& x, NormTail tail,
+at::Tensor BatchNormImpl::composed(const at::Tensor& x, const ShapedTail& tail,
                                    const at::Tensor& residual) const {
   auto y = at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(), momentum_,
                           epsilon_, /*cudnn_enabled=*/true);
-  switch (tail) {
+  switch (tail.kind) {
     case NormTail::kNone:
       return y;
     case NormTail::kRelu:
       return y.relu_();
     case NormTail::kAddRelu:
       return y.add_(residual).relu_();
+    case NormTail::kGelu:
+      return at::gelu(y);
+    case NormTail::kCelu:
+      return at::celu(y, tail.alpha);
   }
   return y;
 }

@@ -167,18 +167,20 @@ struct Affine {
 };
 
 template <typename Number>
-at::Tensor forward_of(const at::Tensor& x, const Rows& rows, const Affine& affine, NormTail tail,
-                      const at::Tensor& residual, std::string_view variant) {
+at::Tensor forward_of(const at::Tensor& x, const Rows& rows, const Affine& affine,
+                      const ShapedTail& tail, const at::Tensor& residual,
+                      std::string_view variant) {
   const auto& passes = variant_of(variant).passes<Number>();
-  const auto added = tail == NormTail::kAddRelu ? in_channels_last(residual) : at::Tensor();
+  const auto added = tail.kind == NormTail::kAddRelu ? in_channels_last(residual) : at::Tensor();
   auto y = at::empty_like(x);
   const NormApply<Number> args{.channels = rows.width(),
-                               .tail = tail,
+                               .tail = tail.kind,
                                .x = numbers_of<Number>(x),
                                .scale = affine.scale.data(),
                                .offset = affine.offset.data(),
                                .residual = added.defined() ? numbers_of<Number>(added) : nullptr,
-                               .y = mutable_numbers_of<Number>(y)};
+                               .y = mutable_numbers_of<Number>(y),
+                               .alpha = tail.alpha};
   rows.for_blocks([&](int64_t, int64_t begin, int64_t end) { passes.apply(args, begin, end); });
   return y;
 }
@@ -198,10 +200,10 @@ template <typename Number>
 NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
                            const at::Tensor& weight, const at::Tensor& mean,
                            const at::Tensor& inverse_deviation, const Rows& rows,
-                           const Affine& affine, NormTail tail, GradientVisitor* visitor,
+                           const Affine& affine, const ShapedTail& tail, GradientVisitor* visitor,
                            std::string_view variant, const MeanOfParts& mean_of_parts) {
   const auto& passes = variant_of(variant).passes<Number>();
-  const bool adds = tail == NormTail::kAddRelu;
+  const bool adds = tail.kind == NormTail::kAddRelu;
   const auto dy = in_channels_last(gradient);
   const auto m = to_vector(mean), inverse = to_vector(inverse_deviation), w = to_vector(weight);
   const auto wide_mean = rows.repeated(m);
@@ -210,14 +212,15 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
   if (adds) result.dresidual = at::empty_like(x);
   const NormSums<Number> sums{
       .channels = rows.width(),
-      .tail = tail,
+      .tail = tail.kind,
       .dy = numbers_of<Number>(dy),
       .x = numbers_of<Number>(x),
       .y = adds ? numbers_of<Number>(y) : nullptr,
       .scale = affine.scale.data(),
       .offset = affine.offset.data(),
       .mean = wide_mean.data(),
-      .dresidual = adds ? mutable_numbers_of<Number>(result.dresidual) : nullptr};
+      .dresidual = adds ? mutable_numbers_of<Number>(result.dresidual) : nullptr,
+      .alpha = tail.alpha};
   auto [sum, product] = rows.sums(
       [&](int64_t begin, int64_t end, float* s, float* q) { passes.sums(sums, begin, end, s, q); });
 
@@ -246,7 +249,7 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
 
   result.dx = at::empty_like(x);
   const NormGradient<Number> args{.channels = rows.width(),
-                                  .relu = tail == NormTail::kRelu,
+                                  .relu = tail.kind == NormTail::kRelu,
                                   .dy = adds ? numbers_of<Number>(result.dresidual) : sums.dy,
                                   .x = sums.x,
                                   .scale = sums.scale,
@@ -254,7 +257,9 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
                                   .a = a.data(),
                                   .b = b.data(),
                                   .d = d.data(),
-                                  .dx = mutable_numbers_of<Number>(result.dx)};
+                                  .dx = mutable_numbers_of<Number>(result.dx),
+                                  .smooth = is_smooth(tail.kind) ? tail.kind : NormTail::kNone,
+                                  .alpha = tail.alpha};
   if (visitor != nullptr) visitor->begin(result.dx, rows.blocks());
   rows.for_blocks([&](int64_t block, int64_t begin, int64_t end) {
     passes.gradient(args, begin, end);
@@ -266,8 +271,9 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
 }  // namespace
 
 at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                        const at::Tensor& mean, const at::Tensor& inverse_deviation, NormTail tail,
-                        const at::Tensor& residual, std::string_view variant) {
+                        const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                        const ShapedTail& tail, const at::Tensor& residual,
+                        std::string_view variant) {
   if (x.is_cuda()) {
     return norm_forward_on_gpu(x, weight, bias, mean, inverse_deviation, tail, residual);
   }
@@ -283,8 +289,8 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
 NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                            NormTail tail, GradientVisitor* visitor, std::string_view variant,
-                            const MeanOfParts& mean_of_parts) {
+                            const ShapedTail& tail, GradientVisitor* visitor,
+                            std::string_view variant, const MeanOfParts& mean_of_parts) {
   if (x.is_cuda()) {
     return norm_backward_on_gpu(dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor,
                                 mean_of_parts);

@@ -25,10 +25,20 @@ struct NormStatistics {
 };
 NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_view variant = {});
 
+// A tail, and alpha of kCelu.
+struct ShapedTail {
+  ShapedTail(NormTail of_kind, double of_alpha = 1)  // NOLINT(google-explicit-constructor)
+      : kind(of_kind), alpha(static_cast<float>(of_alpha)) {}
+
+  NormTail kind;
+  float alpha;
+};
+
 // tail(weight * (x - mean) * inverse_deviation + bias). `residual` only with kAddRelu, shaped as x.
 at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                        const at::Tensor& mean, const at::Tensor& inverse_deviation, NormTail tail,
-                        const at::Tensor& residual, std::string_view variant = {});
+                        const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                        const ShapedTail& tail, const at::Tensor& residual,
+                        std::string_view variant = {});
 
 // The gradients of `norm_forward` where mean and deviation are those of the batch (Ioffe & Szegedy
 // 2015, section 3). y, the forward result, is read with kAddRelu only; `dresidual` is defined then.
@@ -46,7 +56,7 @@ using MeanOfParts = std::function<void(const at::Tensor& sums)>;
 NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                            NormTail tail, GradientVisitor* visitor = nullptr,
+                            const ShapedTail& tail, GradientVisitor* visitor = nullptr,
                             std::string_view variant = {}, const MeanOfParts& mean_of_parts = {});
 
 }  // namespace approx

@@ -47,20 +47,21 @@ NormStatistics statistics_of(const at::Tensor& x, double epsilon) {
 }
 
 template <typename Number>
-at::Tensor forward_of(const at::Tensor& x, const AffineOnGpu& affine, NormTail tail,
+at::Tensor forward_of(const at::Tensor& x, const AffineOnGpu& affine, const ShapedTail& tail,
                       const at::Tensor& residual) {
-  const auto added = tail == NormTail::kAddRelu
+  const auto added = tail.kind == NormTail::kAddRelu
                          ? residual.contiguous(at::MemoryFormat::ChannelsLast)
                          : at::Tensor();
   auto y = at::empty_like(x);
   start<NormApplyOnGpu<Number>>({pixels_of(x),
                                  {.channels = x.size(1),
-                                  .tail = tail,
+                                  .tail = tail.kind,
                                   .x = numbers_of<Number>(x),
                                   .scale = in_of(affine.scale),
                                   .offset = in_of(affine.offset),
                                   .residual = added.defined() ? numbers_of<Number>(added) : nullptr,
-                                  .y = mutable_numbers_of<Number>(y)}},
+                                  .y = mutable_numbers_of<Number>(y),
+                                  .alpha = tail.alpha}},
                                 x.device());
   return y;
 }
@@ -69,25 +70,26 @@ template <typename Number>
 NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
                            const at::Tensor& weight, const at::Tensor& mean,
                            const at::Tensor& inverse_deviation, const AffineOnGpu& affine,
-                           NormTail tail, GradientVisitor* visitor,
+                           const ShapedTail& tail, GradientVisitor* visitor,
                            const MeanOfParts& mean_of_parts) {
   const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
   NormGradients result{at::empty_like(x), like_channels(x), like_channels(x), {}};
-  const bool adds = tail == NormTail::kAddRelu;
+  const bool adds = tail.kind == NormTail::kAddRelu;
   if (adds) result.dresidual = at::empty_like(x);
   const auto partial = room_for_sums(x);
   auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
   start<NormSumsOnGpu<Number>>(
       {.rows = pixels_of(x),
        .pass = {.channels = x.size(1),
-                .tail = tail,
+                .tail = tail.kind,
                 .dy = numbers_of<Number>(dy),
                 .x = numbers_of<Number>(x),
                 .y = adds ? numbers_of<Number>(y) : nullptr,
                 .scale = in_of(affine.scale),
                 .offset = in_of(affine.offset),
                 .mean = in_of(mean),
-                .dresidual = adds ? mutable_numbers_of<Number>(result.dresidual) : nullptr},
+                .dresidual = adds ? mutable_numbers_of<Number>(result.dresidual) : nullptr,
+                .alpha = tail.alpha},
        .weight = in_of(weight),
        .inverse_deviation = in_of(inverse_deviation),
        .partial = out_of(partial),
@@ -112,7 +114,7 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
   start<NormGradientOnGpu<Number>>(
       {pixels_of(x),
        {.channels = x.size(1),
-        .relu = tail == NormTail::kRelu,
+        .relu = tail.kind == NormTail::kRelu,
         .dy = adds ? numbers_of<Number>(result.dresidual) : numbers_of<Number>(dy),
         .x = numbers_of<Number>(x),
         .scale = in_of(affine.scale),
@@ -120,7 +122,9 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
         .a = in_of(a),
         .b = in_of(b),
         .d = in_of(d),
-        .dx = mutable_numbers_of<Number>(result.dx)},
+        .dx = mutable_numbers_of<Number>(result.dx),
+        .smooth = is_smooth(tail.kind) ? tail.kind : NormTail::kNone,
+        .alpha = tail.alpha},
        visitor == nullptr ? GradientLook() : visitor->look(result.dx),
        visitor == nullptr ? nullptr : magnitudes.mutable_data_ptr<double>()},
       x.device());
@@ -158,7 +162,7 @@ NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon) {
 
 at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& bias, const at::Tensor& mean,
-                               const at::Tensor& inverse_deviation, NormTail tail,
+                               const at::Tensor& inverse_deviation, const ShapedTail& tail,
                                const at::Tensor& residual) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
   at::Tensor y;
@@ -171,7 +175,7 @@ at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
 NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                                    const at::Tensor& weight, const at::Tensor& bias,
                                    const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                                   NormTail tail, GradientVisitor* visitor,
+                                   const ShapedTail& tail, GradientVisitor* visitor,
                                    const MeanOfParts& mean_of_parts) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
   NormGradients result;

@@ -12,14 +12,14 @@ NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon);
 
 at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& bias, const at::Tensor& mean,
-                               const at::Tensor& inverse_deviation, NormTail tail,
+                               const at::Tensor& inverse_deviation, const ShapedTail& tail,
                                const at::Tensor& residual);
 
 // A `visitor` is asked what to do to dx (GradientVisitor::look).
 NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
                                    const at::Tensor& weight, const at::Tensor& bias,
                                    const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                                   NormTail tail, GradientVisitor* visitor,
+                                   const ShapedTail& tail, GradientVisitor* visitor,
                                    const MeanOfParts& mean_of_parts);
 
 // dx = a g + b x + d by channel, where `sums` [2,C] double are those over `count` pixels, of the

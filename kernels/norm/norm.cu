@@ -1,6 +1,7 @@
 #include "kernels/float16.h"
 #include "kernels/gpu/launch.cuh"
 #include "kernels/norm/norm_gpu.h"
+#include "kernels/norm/smooth_norm_gpu.h"
 
 namespace approx {
 namespace {
@@ -25,16 +26,26 @@ void launch_statistics(const NormStatisticsOnGpu<Number>& on, void* stream) {
 template <typename Number>
 void launch_apply(const NormApplyOnGpu<Number>& on, void* stream) {
   const auto& a = on.pass;
-  if (fours(a.channels, a.x, a.scale, a.offset, a.residual, a.y)) {
-    return launch(NormApplyGpu<Number, 4>{on}, stream);
+  const bool by_fours = fours(a.channels, a.x, a.scale, a.offset, a.residual, a.y);
+  if (is_smooth(a.tail)) {
+    if (by_fours) return launch(SmoothNormApplyGpu<Number, 4>{on}, stream);
+    return launch(SmoothNormApplyGpu<Number, 1>{on}, stream);
   }
+  if (by_fours) return launch(NormApplyGpu<Number, 4>{on}, stream);
   launch(NormApplyGpu<Number, 1>{on}, stream);
 }
 
 template <typename Number>
 void launch_sums(const NormSumsOnGpu<Number>& on, void* stream) {
   const auto& a = on.pass;
-  if (fours(a.channels, a.dy, a.x, a.y, a.scale, a.offset, a.mean, a.dresidual)) {
+  const bool by_fours = fours(a.channels, a.dy, a.x, a.y, a.scale, a.offset, a.mean, a.dresidual);
+  if (is_smooth(a.tail)) {
+    if (by_fours) {
+      launch(SmoothNormSumsGpu<Number, 4>{on}, stream);
+    } else {
+      launch(SmoothNormSumsGpu<Number, 1>{on}, stream);
+    }
+  } else if (by_fours) {
     launch(NormSumsGpu<Number, 4>{on}, stream);
   } else {
     launch(NormSumsGpu<Number, 1>{on}, stream);
@@ -42,14 +53,12 @@ void launch_sums(const NormSumsOnGpu<Number>& on, void* stream) {
   launch(NormSumsEnd<Number>{on}, stream);
 }
 
-template <typename Number, int kWidth>
+template <template <typename, int, Looking> typename Gradient, typename Number, int kWidth>
 void launch_gradient_by(const NormGradientOnGpu<Number>& on, void* stream) {
-  using Adding = NormGradientGpu<Number, kWidth, Looking::kAdding>;
-  if (on.partial == nullptr) {
-    return launch(NormGradientGpu<Number, kWidth, Looking::kNot>{on}, stream);
-  }
+  using Adding = Gradient<Number, kWidth, Looking::kAdding>;
+  if (on.partial == nullptr) return launch(Gradient<Number, kWidth, Looking::kNot>{on}, stream);
   if (on.look.tau != nullptr) {
-    launch(NormGradientGpu<Number, kWidth, Looking::kPruning>{on}, stream);
+    launch(Gradient<Number, kWidth, Looking::kPruning>{on}, stream);
   } else {
     launch(Adding{on}, stream);
   }
@@ -61,10 +70,13 @@ void launch_gradient_by(const NormGradientOnGpu<Number>& on, void* stream) {
 template <typename Number>
 void launch_gradient(const NormGradientOnGpu<Number>& on, void* stream) {
   const auto& p = on.pass;
-  if (fours(p.channels, p.dy, p.x, p.scale, p.offset, p.a, p.b, p.d, p.dx)) {
-    return launch_gradient_by<Number, 4>(on, stream);
+  const bool by_fours = fours(p.channels, p.dy, p.x, p.scale, p.offset, p.a, p.b, p.d, p.dx);
+  if (is_smooth(p.smooth)) {
+    if (by_fours) return launch_gradient_by<SmoothNormGradientGpu, Number, 4>(on, stream);
+    return launch_gradient_by<SmoothNormGradientGpu, Number, 1>(on, stream);
   }
-  launch_gradient_by<Number, 1>(on, stream);
+  if (by_fours) return launch_gradient_by<NormGradientGpu, Number, 4>(on, stream);
+  launch_gradient_by<NormGradientGpu, Number, 1>(on, stream);
 }
 
 REGISTER_LAUNCH(NormStatisticsOnGpu<float>, launch_statistics<float>);

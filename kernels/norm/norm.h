@@ -1,5 +1,5 @@
-// Batch normalisation, the addition and the ReLU after it, forward and backward in two passes over
-// memory each, on plain pointers.
+// Batch normalisation with the addition and the ReLU after it, or a GELU or CELU, forward and
+// backward in two passes over memory each, on plain pointers.
 //
 // A tensor with its channels last is [rows, channels]: one row per pixel. Few channels make short
 // rows, which waste vectors; the caller then reads `fold` pixels as one row of fold * channels
@@ -19,8 +19,16 @@
 
 namespace approx {
 
-// What follows the normalisation: nothing, y = max(0, norm(x)), or y = max(0, norm(x) + residual).
-enum class NormTail { kNone, kRelu, kAddRelu };
+// What follows the normalisation z: nothing, y = max(0, z), y = max(0, z + residual), or one of
+// those of kernels/norm/smooth_tails.h: GELU(z) = z Phi(z), where Phi is the normal distribution
+// (Hendrycks & Gimpel 2016), CELU(z) = max(0, z) + min(0, alpha (exp(z / alpha) - 1)) (Barron
+// 2017).
+enum class NormTail { kNone, kRelu, kAddRelu, kGelu, kCelu };
+
+// Whether the gradient behind the tail is dy times a slope.
+constexpr bool is_smooth(NormTail tail) {
+  return tail == NormTail::kGelu || tail == NormTail::kCelu;
+}
 
 // sum[c] = sum over rows of x - shift[c], square[c] = that of its square. A shift near the mean
 // keeps the variance from cancelling. Overwrites sum and square.
@@ -40,11 +48,13 @@ struct NormApply {
   const float *scale = nullptr, *offset = nullptr;  // [channels]
   const Number* residual = nullptr;                 // [rows,channels], kAddRelu only
   Number* y = nullptr;                              // [rows,channels]
+  float alpha = 1;                                  // kCelu only, above 0
 };
 
-// The gradient behind the tail is g = dy where the result y was not cut off, zero elsewhere. After
-// kRelu the sign of y is computed from x again, by the same operations: that costs nothing beside
-// reading y. After kAddRelu y is read.
+// The gradient behind the tail is g = dy where the result y was not cut off, zero elsewhere; behind
+// a smooth tail it is dy times the slope at z. After kRelu, kGelu and kCelu z = scale x + offset is
+// computed from x again, by the same operations: that costs less than reading it. After kAddRelu y
+// is read.
 //   sum[c] = sum over rows of g, product[c] = sum over rows of g * (x - mean[c]),
 // overwriting them; g itself goes to dresidual with kAddRelu.
 template <typename Number>
@@ -53,21 +63,24 @@ struct NormSums {
   NormTail tail = NormTail::kNone;
   const Number *dy = nullptr, *x = nullptr;         // [rows,channels]
   const Number* y = nullptr;                        // [rows,channels], kAddRelu only
-  const float *scale = nullptr, *offset = nullptr;  // [channels] of the forward pass, kRelu only
+  const float *scale = nullptr, *offset = nullptr;  // [channels] of the forward pass, where z is
   const float* mean = nullptr;                      // [channels]
   Number* dresidual = nullptr;                      // [rows,channels], kAddRelu only
+  float alpha = 1;                                  // kCelu only
 };
 
 // dx = a[c] * g + b[c] * x + d[c]. After kAddRelu the caller passes what went to dresidual as dy,
-// and no relu.
+// and no relu. After kGelu and kCelu `smooth` is that tail, kNone otherwise.
 template <typename Number>
 struct NormGradient {
   int64_t channels = 0;
   bool relu = false;
   const Number *dy = nullptr, *x = nullptr;              // [rows,channels]
-  const float *scale = nullptr, *offset = nullptr;       // [channels], with relu only
+  const float *scale = nullptr, *offset = nullptr;       // [channels], with relu or a smooth tail
   const float *a = nullptr, *b = nullptr, *d = nullptr;  // [channels]
   Number* dx = nullptr;                                  // [rows,channels]
+  NormTail smooth = NormTail::kNone;
+  float alpha = 1;  // kCelu only
 };
 
 // One way to compute the four, for rows [begin, end); registered in a file of its own as

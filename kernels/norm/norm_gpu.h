@@ -196,7 +196,7 @@ struct NormGradientGpu {
     if constexpr (kLooking != Looking::kNot) leave(thread, seen);
   }
 
- private:
+ protected:
   struct Seen {
     double magnitude = 0;
     int64_t kept = 0;

@@ -1,5 +1,6 @@
 // The definition in plain loops and double precision.
-#include <vector>
+#include <cmath>
+#include <numbers>
 
 #include "kernels/norm/norm.h"
 
@@ -36,6 +37,21 @@ double affine(Number x, float scale, float offset) {
   return scale * wide(x) + offset;
 }
 
+double normal_distribution(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
+
+// The smooth tail of z and its slope; their limits at the infinities.
+double smooth_tail(NormTail tail, double alpha, double z) {
+  if (tail == NormTail::kCelu) return z > 0 ? z : alpha * std::expm1(z / alpha);
+  return std::isinf(z) && z < 0 ? -0.0 : z * normal_distribution(z);
+}
+double smooth_slope(NormTail tail, double alpha, double z) {
+  if (tail == NormTail::kCelu) return z > 0 ? 1 : std::exp(z / alpha);
+  if (std::isinf(z)) return z > 0 ? 1 : 0;
+  const double density =
+      std::exp(-z * z / 2) / (std::numbers::sqrt2 / std::numbers::inv_sqrtpi);  // sqrt(2 pi)
+  return normal_distribution(z) + z * density;
+}
+
 template <typename Number>
 void moments(const NormMoments<Number>& a, int64_t begin, int64_t end, float* sum, float* square) {
   two_sums(a.channels, begin, end, sum, square, [&](int64_t i, int64_t c, double& s, double& q) {
@@ -50,7 +66,11 @@ void apply(const NormApply<Number>& a, int64_t begin, int64_t end) {
   for_numbers(a.channels, begin, end, [&](int64_t i, int64_t c) {
     double value = affine(a.x[i], a.scale[c], a.offset[c]);
     if (a.tail == NormTail::kAddRelu) value += wide(a.residual[i]);
-    if (a.tail != NormTail::kNone && value < 0) value = 0;
+    if (is_smooth(a.tail)) {
+      value = smooth_tail(a.tail, a.alpha, value);
+    } else if (a.tail != NormTail::kNone && value < 0) {
+      value = 0;
+    }
     a.y[i] = Number(static_cast<float>(value));
   });
 }
@@ -60,6 +80,9 @@ void sums(const NormSums<Number>& a, int64_t begin, int64_t end, float* sum, flo
   two_sums(a.channels, begin, end, sum, product, [&](int64_t i, int64_t c, double& s, double& q) {
     double g = wide(a.dy[i]);
     if (a.tail == NormTail::kRelu && affine(a.x[i], a.scale[c], a.offset[c]) <= 0) g = 0;
+    if (is_smooth(a.tail)) {
+      g *= smooth_slope(a.tail, a.alpha, affine(a.x[i], a.scale[c], a.offset[c]));
+    }
     if (a.tail == NormTail::kAddRelu) {
       if (wide(a.y[i]) <= 0) g = 0;
       a.dresidual[i] = Number(static_cast<float>(g));
@@ -74,6 +97,9 @@ void gradient(const NormGradient<Number>& a, int64_t begin, int64_t end) {
   for_numbers(a.channels, begin, end, [&](int64_t i, int64_t c) {
     double g = wide(a.dy[i]);
     if (a.relu && affine(a.x[i], a.scale[c], a.offset[c]) <= 0) g = 0;
+    if (is_smooth(a.smooth)) {
+      g *= smooth_slope(a.smooth, a.alpha, affine(a.x[i], a.scale[c], a.offset[c]));
+    }
     a.dx[i] = Number(static_cast<float>(a.a[c] * g + a.b[c] * wide(a.x[i]) + a.d[c]));
   });
 }

@@ -1,4 +1,5 @@
-// All four passes are bound by memory: a handful of instructions per number, kept simple. Sums go
+// The passes are bound by memory, with a handful of instructions per number, kept simple; a GELU or
+// CELU adds some forty, which is about what the memory takes. Sums go
 // through four rows at a time, so that the accumulators, which lie in the first-level cache, are
 // read and written once for every four rows.
 #undef HWY_TARGET_INCLUDE
@@ -8,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/bfloat16-inl.h"
+#include "kernels/norm/smooth_tails-inl.h"
 // clang-format on
 
 #include <algorithm>
@@ -68,7 +70,9 @@ HWY_INLINE void apply_rows(const NormApply<Number>& a, int64_t begin, int64_t en
         value = hn::Add(value, load_numbers(d, a.residual + at + c));
       }
       // Compared rather than maximised: a value that is not a number stays one.
-      if constexpr (kTail != NormTail::kNone) {
+      if constexpr (is_smooth(kTail)) {
+        value = smooth_tail<kTail>(d, value, a.alpha);
+      } else if constexpr (kTail != NormTail::kNone) {
         value = hn::IfThenZeroElse(hn::Lt(value, hn::Zero(d)), value);
       }
       store_rounded(d, value, a.y + at + c);
@@ -85,6 +89,10 @@ void apply(const NormApply<Number>& a, int64_t begin, int64_t end) {
       return apply_rows<NormTail::kRelu>(a, begin, end);
     case NormTail::kAddRelu:
       return apply_rows<NormTail::kAddRelu>(a, begin, end);
+    case NormTail::kGelu:
+      return apply_rows<NormTail::kGelu>(a, begin, end);
+    case NormTail::kCelu:
+      return apply_rows<NormTail::kCelu>(a, begin, end);
   }
 }
 
@@ -92,6 +100,13 @@ void apply(const NormApply<Number>& a, int64_t begin, int64_t end) {
 template <typename D>
 HWY_INLINE hn::Vec<D> behind_relu(D d, hn::Vec<D> g, hn::Vec<D> y) {
   return hn::IfThenZeroElse(hn::Le(y, hn::Zero(d)), g);
+}
+
+// The gradient behind a tail that gave a result of z alone.
+template <NormTail kTail, typename D>
+HWY_INLINE hn::Vec<D> behind(D d, hn::Vec<D> g, hn::Vec<D> z, float alpha) {
+  if constexpr (is_smooth(kTail)) return hn::Mul(g, smooth_slope<kTail>(d, z, alpha));
+  return behind_relu(d, g, z);
 }
 
 template <NormTail kTail, int kRows, typename Number>
@@ -105,8 +120,9 @@ HWY_INLINE void add_sums(const NormSums<Number>& a, int64_t row, float* HWY_REST
       const int64_t i = at + r * a.channels + c;
       const auto x = load_numbers(d, a.x + i);
       auto g = load_numbers(d, a.dy + i);
-      if constexpr (kTail == NormTail::kRelu) {
-        g = behind_relu(d, g, hn::MulAdd(x, hn::LoadU(d, a.scale + c), hn::LoadU(d, a.offset + c)));
+      if constexpr (kTail == NormTail::kRelu || is_smooth(kTail)) {
+        const auto z = hn::MulAdd(x, hn::LoadU(d, a.scale + c), hn::LoadU(d, a.offset + c));
+        g = behind<kTail>(d, g, z, a.alpha);
       }
       if constexpr (kTail == NormTail::kAddRelu) {
         g = behind_relu(d, g, load_numbers(d, a.y + i));
@@ -139,10 +155,14 @@ void sums(const NormSums<Number>& a, int64_t begin, int64_t end, float* sum, flo
       return sum_rows<NormTail::kRelu>(a, begin, end, sum, product);
     case NormTail::kAddRelu:
       return sum_rows<NormTail::kAddRelu>(a, begin, end, sum, product);
+    case NormTail::kGelu:
+      return sum_rows<NormTail::kGelu>(a, begin, end, sum, product);
+    case NormTail::kCelu:
+      return sum_rows<NormTail::kCelu>(a, begin, end, sum, product);
   }
 }
 
-template <bool kRelu, typename Number>
+template <NormTail kTail, typename Number>
 HWY_INLINE void gradient_rows(const NormGradient<Number>& a, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     const int64_t at = row * a.channels;
@@ -150,8 +170,9 @@ HWY_INLINE void gradient_rows(const NormGradient<Number>& a, int64_t begin, int6
       const int64_t i = at + c;
       const auto x = load_numbers(d, a.x + i);
       auto g = load_numbers(d, a.dy + i);
-      if constexpr (kRelu) {
-        g = behind_relu(d, g, hn::MulAdd(x, hn::LoadU(d, a.scale + c), hn::LoadU(d, a.offset + c)));
+      if constexpr (kTail != NormTail::kNone) {
+        const auto z = hn::MulAdd(x, hn::LoadU(d, a.scale + c), hn::LoadU(d, a.offset + c));
+        g = behind<kTail>(d, g, z, a.alpha);
       }
       const auto of_x = hn::MulAdd(x, hn::LoadU(d, a.b + c), hn::LoadU(d, a.d + c));
       store_rounded(d, hn::MulAdd(g, hn::LoadU(d, a.a + c), of_x), a.dx + i);
@@ -161,7 +182,15 @@ HWY_INLINE void gradient_rows(const NormGradient<Number>& a, int64_t begin, int6
 
 template <typename Number>
 void gradient(const NormGradient<Number>& a, int64_t begin, int64_t end) {
-  a.relu ? gradient_rows<true>(a, begin, end) : gradient_rows<false>(a, begin, end);
+  switch (a.smooth) {
+    case NormTail::kGelu:
+      return gradient_rows<NormTail::kGelu>(a, begin, end);
+    case NormTail::kCelu:
+      return gradient_rows<NormTail::kCelu>(a, begin, end);
+    default:
+      return a.relu ? gradient_rows<NormTail::kRelu>(a, begin, end)
+                    : gradient_rows<NormTail::kNone>(a, begin, end);
+  }
 }
 
 // What is chosen at run time has no overloads.

@@ -557,7 +557,8 @@ TEST(Cuda, StoredSamplesAreReadThroughTheirList) {
 TEST(Cuda, ABatchNormIsTheCpus) {
   SKIP_WITHOUT_CUDA();
   for (const int64_t channels : {3, 64}) {
-    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+    for (const auto tail :
+         {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu}) {
       for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf}) {
         SCOPED_TRACE(testing::Message()
                      << channels << " channels, tail " << int(tail) << ", " << toString(type));

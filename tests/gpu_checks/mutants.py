@@ -25,6 +25,7 @@ SLICES, ROWS_OF_PIXELS = "kernels/gpu/weight_slices.h", "kernels/gpu/pixel_rows.
 GRADIENT_ROWS, ROWS, TILES, LISTS = (f"kernels/pruned_dy/{name}_gpu.h" for name in
                                      ("gradient_rows", "rows", "tiles", "lists"))
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
+SMOOTH = "kernels/norm/smooth_norm_gpu.h"
 SQUARES, STREAM = "kernels/select/squares_gpu.h", "kernels/rng.h"
 PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
 MAGNITUDES = "kernels/select/magnitude_gpu.h"
@@ -38,7 +39,8 @@ CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHAN
             GRADIENT_ROWS: "pruned_rows", ROWS: "pruned_rows", TILES: "pruned_tiles",
             LISTS: "pruned_lists", PEAKS: "peaks", LARGEST: "peaks", STORED: "two_of_four",
             SPARSE: "two_of_four", PROBES: "tensor_cores", COPIES: "copy_rounds",
-            MATRIX_TILES: "fused_gather", FUSED: "fused_gather", MAGNITUDES: "magnitudes"}
+            MATRIX_TILES: "fused_gather", FUSED: "fused_gather", MAGNITUDES: "magnitudes",
+            SMOOTH: "smooth_norm"}
 CASES = "12"  # of each check
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
@@ -50,7 +52,7 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           LARGEST: "the largest", STORED: "two of four: stored", SPARSE: "two of four: data",
           PROBES: "tensor cores", COPIES: "copies", STREAM: "uniform",
           MATRIX_TILES: "fused gather", FUSED: "fused gather",
-          MAGNITUDES: "magnitudes"}
+          MAGNITUDES: "magnitudes", SMOOTH: "smooth norm"}
 
 # Of faults that other checks than those of their file find.
 PREFIX_OF_FAULT = {"a number too many": "mean", "the order of a sum by where it lies": "mean",
@@ -378,6 +380,14 @@ FAULTS = [
     ("terms of the next pixel", FUSED, "pixel + row < on.pixels && term < on.terms",
      "pixel + row < on.pixels"),
     ("the step of the launch", STREAM, "step_at == nullptr ? step : *step_at", "step"),
+    ("the slope of the other tail", SMOOTH, "smooth_slope_on_gpu(p.smooth, p.alpha, z)",
+     "smooth_slope_on_gpu(NormTail::kGelu, p.alpha, z)"),
+    ("sums without the slope", SMOOTH, "dy.v[i] * smooth_slope_on_gpu(a.tail, a.alpha, z)",
+     "dy.v[i]"),
+    ("a CELU without alpha", SMOOTH, "alpha * std::expm1(z / alpha)", "std::expm1(z)"),
+    ("the lower half of the normal law alone", SMOOTH, "z < 0 ? tail : 1 - tail", "tail"),
+    ("channels beyond the last behind a smooth tail", SMOOTH,
+     "if (at.vector >= blocks().vectors) return;", "if (at.vector > blocks().vectors) return;"),
 ]
 
 

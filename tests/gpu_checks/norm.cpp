@@ -1,76 +1,15 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <span>
 
-#include "kernels/float16.h"
-#include "kernels/norm/norm_gpu.h"
-#include "tests/gpu_checks/checks.h"
+#include "tests/gpu_checks/norm_maps.h"
 
 namespace approx {
 namespace {
 
-// Numbers of few bits: the sign of what stands before a ReLU is the same in any precision.
-std::vector<float> eighths(Draws& draw, int64_t count) {
-  std::vector<float> values(static_cast<size_t>(count));
-  for (auto& value : values) value = static_cast<float>(draw.below(33) - 16) / 8;
-  return values;
-}
-
-// Maps of numbers that are a Number each, in float, as the definition takes them.
-template <typename Number>
-struct Maps {
-  Maps(Draws& draw, int width)
-      : rows(1 + draw.below(draw.below(2) == 0 ? 9 : 300)),
-        channels(width * (draw.below(3) == 0 ? 33 : 1 + draw.below(6))),
-        tail(static_cast<NormTail>(draw.below(3))),
-        x(eighths(draw, rows * channels)),
-        dy(eighths(draw, rows * channels)),
-        residual(eighths(draw, rows * channels)),
-        scale(eighths(draw, channels)),
-        offset(eighths(draw, channels)),
-        weight(eighths(draw, channels)),
-        mean(eighths(draw, channels)),
-        inverse(eighths(draw, channels)) {
-    for (auto& value : x) value += 100;  // far from zero, which cancels variances
-    x = rounded<Number>(x);
-    for (auto& value : mean) value += 100;
-    for (size_t c = 0; c < offset.size(); ++c) offset[c] -= 100 * scale[c];
-  }
-
-  std::string described() const {
-    return fmt::format("{} rows of {}, tail {}", rows, channels, static_cast<int>(tail));
-  }
-
-  int64_t rows, channels;
-  NormTail tail;
-  std::vector<float> x, dy, residual, scale, offset, weight, mean, inverse;
-};
-
-const NormPasses<float>& definition() {
-  return Registry<NormVariant>::instance().find("reference").of_float;
-}
-
-// What is wrong with `got`, of which `wanted` and what a sum of so large numbers may be off.
-std::string off(const char* what, std::span<const float> got, std::span<const double> wanted,
-                double tolerance) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!(std::abs(got[i] - wanted[i]) <= tolerance * (1 + std::abs(wanted[i])))) {
-      return fmt::format("{} {} is {} and not {}", what, i, got[i], wanted[i]);
-    }
-  }
-  return {};
-}
-
-std::vector<double> in_double(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
-}
-
 template <typename Number, int kWidth>
 std::string statistics_agree(uint64_t seed) {
   Draws draw(seed);
-  const Maps<Number> maps(draw, kWidth);
+  const NormMaps<Number> maps(draw, kWidth);
   constexpr double kEpsilon = 1e-3;
   const int64_t channels = maps.channels;
   std::vector<double> wanted(static_cast<size_t>(3 * channels));
@@ -113,16 +52,16 @@ std::string statistics_agree(uint64_t seed) {
 template <typename Number, int kWidth>
 std::string forward_agrees(uint64_t seed) {
   Draws draw(seed);
-  const Maps<Number> maps(draw, kWidth);
+  const NormMaps<Number> maps(draw, kWidth);
   std::vector<float> wanted(maps.x.size()), got;
-  definition().apply({.channels = maps.channels,
-                      .tail = maps.tail,
-                      .x = maps.x.data(),
-                      .scale = maps.scale.data(),
-                      .offset = maps.offset.data(),
-                      .residual = maps.residual.data(),
-                      .y = wanted.data()},
-                     0, maps.rows);
+  norm_definition().apply({.channels = maps.channels,
+                           .tail = maps.tail,
+                           .x = maps.x.data(),
+                           .scale = maps.scale.data(),
+                           .offset = maps.offset.data(),
+                           .residual = maps.residual.data(),
+                           .y = wanted.data()},
+                          0, maps.rows);
   const GpuArray<Number> x(as_numbers<Number>(maps.x)), residual(as_numbers<Number>(maps.residual));
   const GpuArray<float> scale(maps.scale), offset(maps.offset);
   std::string wrong = in_all_orders<std::vector<float>>(
@@ -149,15 +88,15 @@ std::string forward_agrees(uint64_t seed) {
 template <typename Number, int kWidth>
 std::string backward_agrees(uint64_t seed) {
   Draws draw(seed);
-  const Maps<Number> maps(draw, kWidth);
+  const NormMaps<Number> maps(draw, kWidth);
   const int64_t channels = maps.channels, count = maps.rows * channels;
   const bool adds = maps.tail == NormTail::kAddRelu;
   const auto in_channel = static_cast<size_t>(channels);
   // The definition: y, the two sums, what follows from them, dx.
   std::vector<float> y(maps.x.size()), dresidual(maps.x.size()), dx(maps.x.size());
-  definition().apply({channels, maps.tail, maps.x.data(), maps.scale.data(), maps.offset.data(),
-                      maps.residual.data(), y.data()},
-                     0, maps.rows);
+  norm_definition().apply({channels, maps.tail, maps.x.data(), maps.scale.data(),
+                           maps.offset.data(), maps.residual.data(), y.data()},
+                          0, maps.rows);
   y = rounded<Number>(y);
   std::vector<float> sum(in_channel), product(in_channel), a(in_channel), b(in_channel),
       d(in_channel);
@@ -170,7 +109,7 @@ std::string backward_agrees(uint64_t seed) {
                              .offset = maps.offset.data(),
                              .mean = maps.mean.data(),
                              .dresidual = dresidual.data()};
-  definition().sums(sums, 0, maps.rows, sum.data(), product.data());
+  norm_definition().sums(sums, 0, maps.rows, sum.data(), product.data());
   std::vector<double> wanted;
   for (size_t c = 0; c < in_channel; ++c) {
     const double inverse = maps.inverse[c], rows = static_cast<double>(maps.rows);
@@ -194,7 +133,7 @@ std::string backward_agrees(uint64_t seed) {
                                      .b = b.data(),
                                      .d = d.data(),
                                      .dx = dx.data()};
-  definition().gradient(gradient, 0, maps.rows);
+  norm_definition().gradient(gradient, 0, maps.rows);
   wanted.insert(wanted.end(), dx.begin(), dx.end());
 
   const GpuArray<Number> there_dy(as_numbers<Number>(maps.dy)), there_x(as_numbers<Number>(maps.x)),
@@ -262,34 +201,10 @@ std::string backward_agrees(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
 }
 
-// What a look at dx must find: dx as it is without one, its mean magnitude, and what is left of it.
-template <typename Number>
-struct Looked {
-  std::vector<Number> dx;
-  double mean = 0;
-  int64_t kept = 0;
-};
-
-template <typename Number>
-Looked<Number> looked_at(std::vector<Number> dx, const Rng& rng, const float* tau) {
-  Looked<Number> looked;
-  for (const Number value : dx) looked.mean += std::abs(static_cast<float>(value));
-  looked.mean /= static_cast<double>(dx.size());
-  looked.dx = dx;
-  if (tau == nullptr) return looked;
-  const StochasticArgs<Number> args{.count = static_cast<int64_t>(dx.size()),
-                                    .dy = dx.data(),
-                                    .pruned = looked.dx.data(),
-                                    .tau = *tau,
-                                    .rng = rng};
-  looked.kept = stochastic_reference(args, 0, args.count);
-  return looked;
-}
-
 template <typename Number, int kWidth, Looking kLooking>
 std::string looks_agree(uint64_t seed) {
   Draws draw(seed);
-  const Maps<Number> maps(draw, kWidth);
+  const NormMaps<Number> maps(draw, kWidth);
   const int64_t count = maps.rows * maps.channels;
   const Rng rng{.seed = seed, .layer = 3, .step = (uint64_t{1} << 40) + seed, .rank = 2};
   // Of numbers that are mostly below 2, some of which are no numbers.

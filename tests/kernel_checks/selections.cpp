@@ -241,9 +241,12 @@ std::string norm_agrees(uint64_t seed) {
   std::string wrong = agrees([&](const NormPasses<Number>& by, Results& to) {
     by.moments({channels, x.data(), shift.data()}, 0, rows, to.sum.data(), to.square.data());
   });
-  for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+  constexpr float kAlpha = 0.5;
+  for (const auto tail :
+       {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu}) {
     const auto forward = [&](const NormPasses<Number>& by, Results& to) {
-      by.apply({channels, tail, x.data(), scale.data(), shift.data(), other.data(), to.map.data()},
+      by.apply({channels, tail, x.data(), scale.data(), shift.data(), other.data(), to.map.data(),
+                kAlpha},
                0, rows);
     };
     if (wrong.empty()) wrong = agrees(forward);
@@ -258,15 +261,16 @@ std::string norm_agrees(uint64_t seed) {
                .scale = scale.data(),
                .offset = shift.data(),
                .mean = shift.data(),
-               .dresidual = to.map.data()},
+               .dresidual = to.map.data(),
+               .alpha = kAlpha},
               0, rows, to.sum.data(), to.square.data());
     };
     if (wrong.empty()) wrong = agrees(sums);
   }
-  for (const bool relu : {false, true}) {
+  for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kGelu, NormTail::kCelu}) {
     const auto gradient = [&](const NormPasses<Number>& by, Results& to) {
       by.gradient({.channels = channels,
-                   .relu = relu,
+                   .relu = tail == NormTail::kRelu,
                    .dy = other.data(),
                    .x = x.data(),
                    .scale = scale.data(),
@@ -274,7 +278,9 @@ std::string norm_agrees(uint64_t seed) {
                    .a = scale.data(),
                    .b = shift.data(),
                    .d = scale.data(),
-                   .dx = to.map.data()},
+                   .dx = to.map.data(),
+                   .smooth = is_smooth(tail) ? tail : NormTail::kNone,
+                   .alpha = kAlpha},
                   0, rows);
     };
     if (wrong.empty()) wrong = agrees(gradient);

@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <torch/torch.h>
 
+#include <array>
+
 #include "kernels/norm/fused_norm_gpu.h"
 #include "tests/testing.h"
 
@@ -22,13 +24,28 @@ const std::vector<NormShape> kShapes = {{2, 1, 1, 1},    {2, 3, 5, 7},   {3, 16,
                                         {5, 24, 3, 3},   {4, 64, 9, 5},  {1, 100, 4, 4},
                                         {8, 16, 32, 32}, {2, 513, 3, 1}, {64, 20, 8, 8}};
 
+constexpr std::array kTails = {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu,
+                               NormTail::kGelu, NormTail::kCelu};
+constexpr double kAlpha = 0.3;  // of the CELU
+
 struct Outcome {
   at::Tensor y, dx, dresidual, dweight, dbias, running_mean, running_variance;
 };
 
 at::Tensor with_tail(const at::Tensor& normalised, NormTail tail, const at::Tensor& residual) {
-  if (tail == NormTail::kNone) return normalised;
-  return (tail == NormTail::kAddRelu ? normalised + residual : normalised).relu();
+  switch (tail) {
+    case NormTail::kNone:
+      return normalised;
+    case NormTail::kRelu:
+      return normalised.relu();
+    case NormTail::kAddRelu:
+      return (normalised + residual).relu();
+    case NormTail::kGelu:
+      return at::gelu(normalised);
+    case NormTail::kCelu:
+      return at::celu(normalised, kAlpha);
+  }
+  return {};
 }
 
 struct NormProblem {
@@ -44,17 +61,32 @@ NormProblem random_problem(const NormShape& s, at::ScalarType type = at::kFloat)
           at::randn({s.c})};
 }
 
+at::Tensor with_tail(BatchNormImpl& norm, const at::Tensor& x, NormTail tail,
+                     const at::Tensor& residual) {
+  switch (tail) {
+    case NormTail::kNone:
+      return norm.forward(x);
+    case NormTail::kRelu:
+      return norm.relu(x);
+    case NormTail::kAddRelu:
+      return norm.add_relu(x, residual);
+    case NormTail::kGelu:
+      return norm.gelu(x);
+    case NormTail::kCelu:
+      return norm.celu(x);
+  }
+  return {};
+}
+
 Outcome by_module(const NormProblem& p, NormTail tail) {
-  BatchNorm norm(p.x.size(1));
+  BatchNorm norm(BatchNormOptions{.channels = p.x.size(1), .celu_alpha = kAlpha});
   {
     const at::NoGradGuard no_grad;
     norm->weight.copy_(p.weight);
     norm->bias.copy_(p.bias);
   }
   const auto x = p.x.clone().requires_grad_(), residual = p.residual.clone().requires_grad_();
-  const auto y = tail == NormTail::kNone   ? norm(x)
-                 : tail == NormTail::kRelu ? norm->relu(x)
-                                           : norm->add_relu(x, residual);
+  const auto y = with_tail(*norm, x, tail, residual);
   EXPECT_EQ(y.grad_fn()->name(), "FusedBatchNormBackward");
   y.backward(p.dy);
   return {y.detach(),        x.grad(),           residual.grad(),       norm->weight.grad(),
@@ -75,7 +107,7 @@ Outcome by_libtorch_in_double(const NormProblem& p, NormTail tail) {
 
 TEST(BatchNorm, ForwardAndBackwardAreLibTorchsInDoublePrecision) {
   for (const auto& shape : kShapes) {
-    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+    for (const auto tail : kTails) {
       SCOPED_TRACE(::testing::PrintToString(shape) + " tail " +
                    std::to_string(static_cast<int>(tail)));
       const auto problem = random_problem(shape);
@@ -102,7 +134,7 @@ TEST(BatchNorm, ForwardAndBackwardAreLibTorchsInDoublePrecision) {
 TEST(BatchNorm, InBfloat16OnlyWhatIsStoredIsRounded) {
   constexpr double kRounding = 1.0 / 256;
   for (const auto& shape : kShapes) {
-    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+    for (const auto tail : kTails) {
       SCOPED_TRACE(::testing::PrintToString(shape) + " tail " +
                    std::to_string(static_cast<int>(tail)));
       const auto problem = random_problem(shape, at::kBFloat16);
@@ -126,19 +158,19 @@ TEST(BatchNorm, InBfloat16OnlyWhatIsStoredIsRounded) {
 
 TEST(BatchNorm, EveryVariantAgreesWithTheDefinition) {
   for (const auto& shape : kShapes) {
-    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu}) {
+    for (const auto tail : kTails) {
       SCOPED_TRACE(::testing::PrintToString(shape) + " tail " +
                    std::to_string(static_cast<int>(tail)));
       const auto p = random_problem(shape);
       const auto truth = norm_statistics(p.x, 1e-5, "reference");
       const auto forward = [&](std::string_view variant) {
-        return norm_forward(p.x, p.weight, p.bias, truth.mean, truth.inverse_deviation, tail,
-                            p.residual, variant);
+        return norm_forward(p.x, p.weight, p.bias, truth.mean, truth.inverse_deviation,
+                            {tail, kAlpha}, p.residual, variant);
       };
       const auto y = forward("reference");
       const auto backward = [&](std::string_view variant) {
         return norm_backward(p.dy, y, p.x, p.weight, p.bias, truth.mean, truth.inverse_deviation,
-                             tail, /*visitor=*/nullptr, variant);
+                             {tail, kAlpha}, /*visitor=*/nullptr, variant);
       };
       const auto expected = backward("reference");
       for (const auto& variant : Registry<NormVariant>::instance().entries()) {
@@ -226,16 +258,19 @@ TEST(BatchNorm, AGradientFollowsFromTheMeansOfItsSums) {
 TEST(BatchNorm, TheSameOnAnyNumberOfThreads) {
   const auto problem = random_problem({16, 20, 16, 16});
   const int before = at::get_num_threads();
-  std::vector<Outcome> outcomes;
-  for (const int threads : {1, 2, 3}) {
-    at::set_num_threads(threads);
-    outcomes.push_back(by_module(problem, NormTail::kAddRelu));
-  }
-  at::set_num_threads(before);
-  for (const auto& outcome : outcomes) {
-    EXPECT_TRUE(at::equal(outcome.y, outcomes[0].y));
-    EXPECT_TRUE(at::equal(outcome.dx, outcomes[0].dx));
-    EXPECT_TRUE(at::equal(outcome.dweight, outcomes[0].dweight));
+  for (const auto tail : {NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu}) {
+    SCOPED_TRACE(static_cast<int>(tail));
+    std::vector<Outcome> outcomes;
+    for (const int threads : {1, 2, 3}) {
+      at::set_num_threads(threads);
+      outcomes.push_back(by_module(problem, tail));
+    }
+    at::set_num_threads(before);
+    for (const auto& outcome : outcomes) {
+      EXPECT_TRUE(at::equal(outcome.y, outcomes[0].y));
+      EXPECT_TRUE(at::equal(outcome.dx, outcomes[0].dx));
+      EXPECT_TRUE(at::equal(outcome.dweight, outcomes[0].dweight));
+    }
   }
 }
 
@@ -257,28 +292,31 @@ TEST(BatchNorm, AConstantChannelHasNoVariance) {
 
 TEST(BatchNorm, WhatIsNotANumberStaysSo) {
   for (const float bad : {NAN, INFINITY}) {
-    auto problem = random_problem({2, 16, 8, 8});
-    problem.x[0][3][2][2] = bad;
-    const auto got = by_module(problem, NormTail::kAddRelu);
-    EXPECT_TRUE(got.y.select(1, 3).isnan().any().item<bool>());
-    EXPECT_TRUE(got.dx.select(1, 3).isnan().any().item<bool>());
-    EXPECT_TRUE(got.y.select(1, 4).isfinite().all().item<bool>());
-    EXPECT_TRUE(got.running_mean[3].isfinite().logical_not().item<bool>());
+    for (const auto tail : {NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu}) {
+      auto problem = random_problem({2, 16, 8, 8});
+      problem.x[0][3][2][2] = bad;
+      const auto got = by_module(problem, tail);
+      EXPECT_TRUE(got.y.select(1, 3).isnan().any().item<bool>());
+      EXPECT_TRUE(got.dx.select(1, 3).isnan().any().item<bool>());
+      EXPECT_TRUE(got.y.select(1, 4).isfinite().all().item<bool>());
+      EXPECT_TRUE(got.running_mean[3].isfinite().logical_not().item<bool>());
+    }
   }
 }
 
 TEST(BatchNorm, EvaluationUsesTheRunningStatistics) {
   const auto problem = random_problem({4, 24, 6, 6});
-  BatchNorm norm(24);
+  BatchNorm norm(BatchNormOptions{.channels = 24, .celu_alpha = kAlpha});
   norm->relu(problem.x);
   norm->eval();
   const at::NoGradGuard no_grad;
   const auto expected = at::batch_norm(problem.x, norm->weight, norm->bias, norm->running_mean,
                                        norm->running_variance, false, 0.1, 1e-5, false);
-  EXPECT_TRUE(at::allclose(norm(problem.x), expected, 1e-4, 1e-5));
-  EXPECT_TRUE(at::allclose(norm->relu(problem.x), expected.relu(), 1e-4, 1e-5));
-  EXPECT_TRUE(at::allclose(norm->add_relu(problem.x, problem.residual),
-                           (expected + problem.residual).relu(), 1e-4, 1e-5));
+  for (const auto tail : kTails) {
+    EXPECT_TRUE(at::allclose(with_tail(*norm, problem.x, tail, problem.residual),
+                             with_tail(expected, tail, problem.residual), 1e-4, 1e-5))
+        << static_cast<int>(tail);
+  }
 }
 
 // The mean over what passes through, however many batches that is, and nothing of before.
@@ -311,11 +349,14 @@ TEST(BatchNorm, StatisticsAreTakenAnewInEvaluation) {
 
 TEST(BatchNorm, OtherLayoutsAndPrecisionsGoThroughLibTorch) {
   const auto problem = random_problem({4, 24, 6, 6});
-  BatchNorm norm(24);
-  const auto fused = norm->relu(problem.x);
-  const auto first = norm->relu(problem.x.contiguous());
-  EXPECT_NE(first.grad_fn()->name(), "FusedBatchNormBackward");
-  EXPECT_TRUE(at::allclose(first, fused, 1e-4, 1e-5));
+  BatchNorm norm(BatchNormOptions{.channels = 24, .celu_alpha = kAlpha});
+  for (const auto tail : kTails) {
+    const auto fused = with_tail(*norm, problem.x, tail, problem.residual);
+    const auto first =
+        with_tail(*norm, problem.x.contiguous(), tail, problem.residual.contiguous());
+    EXPECT_NE(first.grad_fn()->name(), "FusedBatchNormBackward");
+    EXPECT_TRUE(at::allclose(first, fused, 1e-4, 1e-5)) << static_cast<int>(tail);
+  }
   const auto half = norm->relu(problem.x.to(at::kHalf));
   EXPECT_NE(half.grad_fn()->name(), "FusedBatchNormBackward");
 }
