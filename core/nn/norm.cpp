@@ -102,8 +102,9 @@ void RenewedStatistics::expect(int64_t images) {
 
 BatchNormImpl::BatchNormImpl(const BatchNormOptions& o)
     : epsilon_(o.epsilon), momentum_(o.momentum), celu_alpha_(o.celu_alpha) {
-  weight = register_parameter("weight",
-                              o.zero_weight ? at::zeros({o.channels}) : at::ones({o.channels}));
+  weight = o.scale ? register_parameter(
+                         "weight", o.zero_weight ? at::zeros({o.channels}) : at::ones({o.channels}))
+                   : register_buffer("weight", at::ones({o.channels}));
   bias = register_parameter("bias", at::zeros({o.channels}));
   running_mean = register_buffer("running_mean", at::zeros({o.channels}));
   running_variance = register_buffer("running_variance", at::ones({o.channels}));

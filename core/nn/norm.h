@@ -46,6 +46,7 @@ struct BatchNormOptions {
   double epsilon = 1e-5;
   double momentum = 0.1;     // the share of a new batch in the running statistics
   bool zero_weight = false;  // gamma starts at 0: a residual block starts as the identity
+  bool scale = true;         // false: gamma is 1 and no parameter, whatever zero_weight says
   double celu_alpha = 1;     // of celu(), above 0
 };
 
@@ -80,7 +81,7 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   // with as many images each; null: over those of this process.
   std::shared_ptr<Collectives> ranks;
 
-  at::Tensor weight, bias;                    // gamma, beta: [C], parameters
+  at::Tensor weight, bias;  // gamma, beta: [C], parameters; gamma a buffer where it is fixed
   at::Tensor running_mean, running_variance;  // [C], buffers
 
  private:

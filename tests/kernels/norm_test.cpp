@@ -361,6 +361,27 @@ TEST(BatchNorm, OtherLayoutsAndPrecisionsGoThroughLibTorch) {
   EXPECT_NE(half.grad_fn()->name(), "FusedBatchNormBackward");
 }
 
+TEST(BatchNorm, WithoutAScaleItIsThatOfOneAndHasNoSuchParameter) {
+  const auto problem = random_problem({4, 24, 6, 6});
+  const BatchNormOptions with{.channels = 24, .epsilon = 1e-12, .momentum = 0.4};
+  auto without = with;
+  without.scale = false;
+  BatchNorm scaled(with), fixed(without);
+  EXPECT_EQ(scaled->parameters().size(), 2u);
+  ASSERT_EQ(fixed->parameters().size(), 1u);
+  EXPECT_TRUE(at::equal(fixed->weight, at::ones({24})));
+  const auto x = problem.x.clone().requires_grad_(), other = problem.x.clone().requires_grad_();
+  const auto y = fixed->gelu(x), wanted = scaled->gelu(other);
+  EXPECT_EQ(y.grad_fn()->name(), "FusedBatchNormBackward");
+  EXPECT_TRUE(at::equal(y, wanted));
+  y.backward(problem.dy);
+  wanted.backward(problem.dy);
+  EXPECT_TRUE(at::equal(x.grad(), other.grad()));
+  EXPECT_TRUE(at::equal(fixed->bias.grad(), scaled->bias.grad()));
+  EXPECT_FALSE(fixed->weight.grad().defined());
+  EXPECT_TRUE(close(fixed->running_mean, 0.4 * problem.x.mean({0, 2, 3}), 1e-5));
+}
+
 TEST(BatchNorm, RefusesASecondDerivative) {
   const auto problem = random_problem({2, 16, 4, 4});
   BatchNorm norm(16);
