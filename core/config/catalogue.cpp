@@ -51,6 +51,7 @@ void each_field(AnyLayerInfo& layer, Use use) {
   use("macs", layer.macs);
   use("norm_follows", layer.norm_follows);
   use("reads_images", layer.reads_images);
+  use("frozen", layer.frozen);
 }
 
 }  // namespace

@@ -78,7 +78,14 @@ struct LayerInfo {
   int64_t macs = 0;                   // multiply-accumulates of one product for one example
   bool norm_follows = false;          // its output goes into a batch norm, as it is or in a sum
   bool reads_images = false;          // its input has no gradient: no data gradient is computed
+  bool frozen = false;  // its weight does not train: no weight gradient, and exact in all products
   bool is_conv() const { return kind != "linear"; }
+
+  // Whether a training step computes that product at all.
+  bool computes(Product product) const {
+    if (product == Product::kDataGradient) return !reads_images;
+    return product != Product::kWeightGradient || !frozen;
+  }
 };
 
 struct NetworkInfo : EntryInfo {

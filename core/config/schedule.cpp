@@ -28,7 +28,9 @@ std::vector<bool> exact_layers(const std::string& method, const std::vector<Laye
   if (is_dense(method)) return exact;
   const int64_t least =
       catalogue.method(parse_spec(method).name).least_channels(catalogue.method_params(method));
-  for (size_t i = 0; i < layers.size(); ++i) exact[i] = layers[i].in_channels < least;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    exact[i] = layers[i].in_channels < least || layers[i].frozen;
+  }
   return exact;
 }
 
@@ -106,7 +108,7 @@ Decision Schedule::computed_at(size_t layer, int64_t step, int64_t rank) const {
 }
 
 bool Schedule::computes(size_t layer, Product product) const {
-  return product != Product::kDataGradient || !layers_[layer].reads_images;
+  return layers_[layer].computes(product);
 }
 
 Schedule::Plateau& Schedule::plateau_of(const Position& position) {

@@ -84,7 +84,8 @@ class Schedule {
   struct Compiled {
     std::string text;  // of its layers, for messages
     std::vector<bool> layers;
-    std::vector<bool> exact;  // which layers its method leaves exact (MethodInfo::least_channels)
+    std::vector<bool>
+        exact;  // which layers stay exact (MethodInfo::least_channels, LayerInfo::frozen)
     Slice steps, ranks;
     int64_t from, until;
     std::vector<Product> products;

@@ -4,6 +4,7 @@
 #include <ATen/autocast_mode.h>
 #include <torch/nn/init.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -38,7 +39,8 @@ bool takes_libtorch(const Layer& layer, const LayerSlot& used) {
 
 // Counts what LibTorch's own node computes: the forward product now, the gradients when a backward
 // pass comes by, as it does after every forward pass of a training step.
-void count_libtorch(const LayerSlot& slot, const at::Tensor& x, const at::Tensor& y) {
+void count_libtorch(const LayerSlot& slot, const at::Tensor& x, const at::Tensor& weight,
+                    const at::Tensor& y) {
   if (slot.counts.variants == nullptr) return;
   const auto count = [&](Product product) {
     slot.counts.variants->of(product).add(PlanTraits<Dense>::kName, kLibTorch);
@@ -46,7 +48,7 @@ void count_libtorch(const LayerSlot& slot, const at::Tensor& x, const at::Tensor
   count(Product::kForward);
   if (!y.requires_grad()) return;
   if (x.requires_grad()) count(Product::kDataGradient);
-  count(Product::kWeightGradient);
+  if (weight.requires_grad()) count(Product::kWeightGradient);
 }
 
 // The three products have the same count.
@@ -67,6 +69,21 @@ std::string conv_kind(int64_t kernel) { return fmt::format("conv{0}x{0}", kernel
 
 thread_local bool zero_weights = false;
 
+// The weight of a convolution, and its bias where that is defined.
+void start(const at::Tensor& weight, const at::Tensor& bias, ConvStart how) {
+  const at::NoGradGuard no_grad;
+  if (!zero_weights && how == ConvStart::kByRecipe) return start_convolution(weight, bias);
+  if (bias.defined()) torch::nn::init::zeros_(bias);
+  if (zero_weights) {
+    torch::nn::init::zeros_(weight);
+    return;
+  }
+  draw_uniform(weight, weight);
+  if (how != ConvStart::kDirac) return;
+  const int64_t filters = std::min(weight.size(0), weight.size(1));
+  torch::nn::init::dirac_(weight.narrow(0, 0, filters));
+}
+
 }  // namespace
 
 uint32_t draws_number(const LayerInfo& info) {
@@ -80,12 +97,9 @@ ConvImpl::ConvImpl(const ConvOptions& o) : geometry_{o.stride, o.padding, 1, o.g
   weight = register_parameter(
       "weight", at::empty({o.out_channels, o.in_channels / o.groups, o.kernel, o.kernel})
                     .contiguous(at::MemoryFormat::ChannelsLast));
-  if (o.bias) bias = register_parameter("bias", at::zeros({o.out_channels}));
-  if (zero_weights) {
-    torch::nn::init::zeros_(weight);
-  } else {
-    start_convolution(weight, bias);
-  }
+  if (o.bias) bias = register_parameter("bias", at::empty({o.out_channels}));
+  start(weight, bias, o.start);
+  weight.set_requires_grad(!o.frozen);
   info.kind = conv_kind(o.kernel);
   info.in_channels = o.in_channels;
   info.out_channels = o.out_channels;
@@ -94,6 +108,7 @@ ConvImpl::ConvImpl(const ConvOptions& o) : geometry_{o.stride, o.padding, 1, o.g
   info.padding = o.padding;
   info.groups = o.groups;
   info.parameters = weight.numel() + (o.bias ? o.out_channels : 0);
+  info.frozen = o.frozen;
 }
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) {
@@ -106,9 +121,9 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
   auto y = libtorch ? at::conv2d(x, weight, bias, g.stride.both(), g.padding.both(),
                                  g.dilation.both(), g.groups)
                     : approximated_conv(x, weight, bias, g, used, draws_number(info));
-  if (libtorch) count_libtorch(used, x, y);
+  if (libtorch) count_libtorch(used, x, weight, y);
   if (probing) watch(x, y, *this);
-  if (used.counts.gradient != nullptr && y.requires_grad()) {
+  if (used.counts.gradient != nullptr && y.requires_grad() && !info.frozen) {
     y.register_hook([count = used.counts.gradient](const at::Tensor& dy) { count->count(dy); });
   }
   if (probing || is_training()) {  // photographs are evaluated at a size of their own
@@ -163,7 +178,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
                                         weight.unsqueeze(-1).unsqueeze(-1), bias, Geometry{}, used,
                                         draws_number(info))
                           .flatten(1);
-  if (libtorch) count_libtorch(used, x, y);
+  if (libtorch) count_libtorch(used, x, weight, y);
   add_dense_macs(used, static_cast<double>(info.macs * x.size(0)));
   if (probing) watch(x, y, *this);
   return y;

@@ -41,9 +41,18 @@ class Layer : public OperatorChoice {
 // convolutions.
 uint32_t draws_number(const LayerInfo& info);
 
+// How a convolution's weight starts.
+enum class ConvStart {
+  kByRecipe,  // as its `init` says (core/nn/weight_start.h)
+  kUniform,   // uniform within 1 / sqrt(fan in), as PyTorch's own, and no bias
+  kDirac,     // likewise, but the first Ci filters pass on their channel
+};
+
 struct ConvOptions {
   int64_t in_channels = 1, out_channels = 1, kernel = 3, stride = 1, padding = 0, groups = 1;
   bool bias = false;
+  ConvStart start = ConvStart::kByRecipe;  // kDirac: of one group
+  bool frozen = false;               // the weight does not train; the bias does
 };
 
 class ConvImpl : public torch::nn::Module, public Layer {
@@ -55,7 +64,7 @@ class ConvImpl : public torch::nn::Module, public Layer {
 
   Operands probed() const override;
 
-  at::Tensor weight;  // [Co,Ci/groups,K,K], channels last in memory; starts by start_convolution
+  at::Tensor weight;  // [Co,Ci/groups,K,K], channels last in memory
   at::Tensor bias;    // [Co] or undefined
 
  private:

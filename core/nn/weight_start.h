@@ -24,4 +24,8 @@ class WeightStartScope {
 // from LibTorch's generator, as the scope of the thread says.
 void start_convolution(const at::Tensor& weight, const at::Tensor& bias);
 
+// Draws `target` uniformly within 1 / sqrt(fan in) of the weight [Co,Ci/groups,K,K] of a
+// convolution: as torch.nn.Conv2d starts its weight and its bias.
+void draw_uniform(const at::Tensor& target, const at::Tensor& weight);
+
 }  // namespace approx

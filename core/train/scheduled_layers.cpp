@@ -56,8 +56,7 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       const int index = decision.of(product);
       row_.push_back(index);
       if (index == Decision::kDense) {
-        // Images have no gradient.
-        const bool computed = product != Product::kDataGradient || !entry.layer->info.reads_images;
+        const bool computed = entry.layer->info.computes(product);
         orders.methods[p] = nullptr;
         orders.kept[p] = nullptr;
         counts.use[p] = nullptr;
