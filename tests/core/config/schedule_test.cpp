@@ -229,6 +229,20 @@ TEST(Schedule, ShareCountsConvolutionsAndSteps) {
   EXPECT_EQ(make({{.layers = "kind=linear"}}).approximated_share(10), 0);
 }
 
+// A frozen weight has no gradient, and a method would change what it was frozen for.
+TEST(Schedule, AFrozenLayerIsExactInAllProducts) {
+  auto layers = test_catalogue().network("resnet20").layers;
+  layers[0].frozen = true;
+  Rule every;
+  every.layers = "name=*";
+  const Schedule schedule({every}, layers, "meprop", test_catalogue(), 10, 100);
+  EXPECT_TRUE(schedule.at(0, 0).dense());
+  EXPECT_FALSE(schedule.at(1, 0).dense());
+  EXPECT_FALSE(layers[0].computes(Product::kWeightGradient));
+  EXPECT_TRUE(layers[0].computes(Product::kForward));
+  EXPECT_TRUE(layers[1].computes(Product::kWeightGradient));
+}
+
 TEST(Schedule, DenseIsExactWhateverTheRules) {
   const auto schedule = make({{.layers = "1::1"}}, "resnet20", "dense");
   EXPECT_TRUE(schedule.methods().empty());
