@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/registry.h"
 #include "core/config/catalogue.h"
 #include "core/nn/layers.h"
+#include "core/nn/whitening.h"
 
 namespace approx {
 
@@ -23,10 +25,20 @@ struct NetworkInput {
   int64_t channels = 3, size = 32, classes = 10;
 };
 
+// A frozen convolution that whitens the images.
+struct WhitenedLayer {
+  Conv layer;
+  WhiteningOptions options;
+};
+
 class Network : public torch::nn::Module {
  public:
   // x [N,C,H,W] (channels last in memory) -> logits [N,classes]
   virtual at::Tensor forward(at::Tensor x) = 0;
+
+  // The layer whose weight follows from the training images, which a training sets before its first
+  // step (core/train/whitening.h); nothing: there is none.
+  virtual std::optional<WhitenedLayer> whitened() const { return std::nullopt; }
 
   // Its convolutions and linear layers in the order in which they were built, which is that of the
   // forward pass, with names and indices filled in.

@@ -21,6 +21,7 @@
 #include "core/train/scheduled_layers.h"
 #include "core/train/step_recorder.h"
 #include "core/train/weight_average.h"
+#include "core/train/whitening.h"
 
 namespace approx {
 namespace {
@@ -45,6 +46,7 @@ NetworkInput input_of(const LoadedDataset& dataset, const ImageSizes& sizes) {
 Session::Session(const RunConfig& config, const LoadedDataset& dataset,
                  std::shared_ptr<Collectives> ranks, std::unique_ptr<GradientReduction> reduction)
     : config_(config),
+      dataset_(dataset),
       ranks_(std::move(ranks)),
       device_(open_device(config.device)),
       split_(split_dataset(dataset, config, device_)),
@@ -59,6 +61,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   choose_operators(*network_, config.operators);
   if (config.norm_statistics == NormScope::kSynchronised) synchronise_norms(*network_, ranks_);
   check_sizes(*network_, input, sizes.all());
+  check_whitening(*network_, split_.train);
   const auto infos = layer_infos(*network_, input);
   network_->to(device_);
 
@@ -80,6 +83,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
                                               static_cast<uint64_t>(config.seed), world());
   parameters_ = named(network_->named_parameters());
+  std::erase_if(parameters_, [](const auto& item) { return !item.second.requires_grad(); });
   optimizer_ = make_optimizer(config.recipe, parameters_, norm_biases(*network_));
   if (config.recipe.first_bias_epochs > 0) {
     first_bias_ = first_convolution_bias(*network_);
@@ -184,13 +188,23 @@ Batch Session::next_batch() {
   return batches_.at(step_);
 }
 
-at::Tensor Session::next_loss() { return loss_of(batches_.at(step_)); }
+at::Tensor Session::next_loss() {
+  whiten_first();
+  return loss_of(batches_.at(step_));
+}
+
+void Session::whiten_first() {
+  if (is_whitened_) return;
+  whiten(*network_, split_.train, dataset_, ranks_.get());
+  is_whitened_ = true;
+}
 
 bool Session::holds_first_bias() const {
   return first_bias_.defined() && step_ / steps_per_epoch() >= config_.recipe.first_bias_epochs;
 }
 
 void Session::step(StepObserver* observer) {
+  whiten_first();
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
   const double rate = learning_rate(config_.recipe, step_, steps_per_epoch());
@@ -267,7 +281,7 @@ std::vector<NamedTensor> Session::state() const {
   const auto add = [&](const char* prefix, const std::vector<NamedTensor>& list) {
     for (const auto& [name, tensor] : list) tensors.emplace_back(prefix + name, tensor);
   };
-  add("parameter:", parameters_);
+  add("parameter:", named(network_->named_parameters()));
   add("buffer:", named(network_->named_buffers()));
   add("optimizer:", optimizer_->state());
   if (average_ != nullptr) add("average:", average_->state());
@@ -303,6 +317,7 @@ void Session::restore(const Checkpoint& checkpoint) {
       generator.set_state(checkpoint.tensor(name));
     }
     checkpoint.state.at("step").get_to(step_);
+    is_whitened_ = step_ > 0;
     checkpoint.state.at("loss_steps").get_to(loss_steps_);
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::kData, fmt::format("the checkpoint does not fit: {}", error.what()));

@@ -45,10 +45,11 @@ class Session {
           std::unique_ptr<GradientReduction> reduction = nullptr);
   ~Session();
 
-  // One training step. Nothing of it waits for the device and its shapes are always the same, but
-  // under methods that look how large their sample is (crs and bernoulli_crs of the size drawn, a
-  // `share`). On a GPU it is the replay of a captured one (core/train/step_graphs.h), as far as the
-  // configuration and the methods allow. `observer`, where it is not null, sees the layers.
+  // One training step. The first, or next_loss() before it, sets the weight of a whitening
+  // convolution; then nothing of a step waits for the device and its shapes are always the same,
+  // but under methods that look how large their sample is (crs and bernoulli_crs of the size drawn,
+  // a `share`). On a GPU it is the replay of a captured one (core/train/step_graphs.h), as far as
+  // the configuration and the methods allow. `observer`, where it is not null, sees the layers.
   void step(StepObserver* observer = nullptr);
 
   // What all ranks wish to happen (GradientReduction::agree).
@@ -121,19 +122,22 @@ class Session {
   // losses.
   void compute(const Batch& batch, const StepRate& learning_rate, StepObserver* observer);
   at::Tensor loss_of(const Batch& batch);
+  // Sets the weight of a whitening convolution, once in a training: not where one goes on.
+  void whiten_first();
   // The tensors that steps change in place, named.
   std::vector<NamedTensor> state() const;
 
   World world() const { return ranks_ == nullptr ? World() : ranks_->world(); }
 
   RunConfig config_;
+  const LoadedDataset& dataset_;
   std::shared_ptr<Collectives> ranks_;  // null: none
   at::Device device_;
   Split split_;
   Batches batches_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<ScheduledLayers> layers_;
-  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> parameters_;  // those that train
   std::unique_ptr<GradientReduction> reduction_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;  // null: none
@@ -151,6 +155,7 @@ class Session {
   double approximated_share_ = 0;
   int64_t own_steps_ = 0;  // of those, by this object
   bool counts_gradients_ = false;
+  bool is_whitened_ = false;
 };
 
 }  // namespace approx
