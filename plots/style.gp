@@ -90,9 +90,10 @@ maybe(name_) = has_column(name_) ? text(name_) : ""
 plain(s) = strstrt(s, "_") ? s[:strstrt(s, "_") - 1] . " " . plain(s[strstrt(s, "_") + 1:]) : s
 joined(a, b) = a eq "" ? b : b eq "" ? a : a . ", " . b
 series(r) = joined(text("method"), text("schedule"))
-# An exact training that is shorter than the others (sweep --controls iso-time): `report advice` holds
-# it against them; in a figure it would be a panel of its own.
-shorter(r) = strstrt(text("method"), "dense in the time of ") == 1
+# An exact training that is shorter than the others (sweep --controls iso-time, exact_lengths):
+# `report advice` and `breakeven` hold it against them; in a figure it would be a panel of its own.
+shorter(r) = strstrt(text("method"), "dense in the time of ") == 1 || \
+  strstrt(text("method"), "dense for ") == 1
 layer(r) = text("layer_index") . " " . text("layer")
 group(r) = joined(joined(text("network"), text("dataset")), text("setting"))
 

@@ -40,6 +40,7 @@ class ControlMaker {
   void add_for(const PlannedRun& run) {
     if (!run.excluded.empty() || run.is_control) return;
     if (is_dense(run.config.method)) {
+      if (run.shortened_from) return;  // a smaller network stands beside the whole training alone
       if (!controls_.smaller_net.empty()) add_smaller_net(run);
       return;
     }

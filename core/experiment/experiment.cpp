@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "core/experiment/axes_reader.h"
+#include "core/experiment/exact_lengths.h"
 #include "core/experiment/files.h"
 #include "core/experiment/seeds_reader.h"
 #include "core/experiment/toml_source.h"
@@ -22,8 +23,9 @@ constexpr int64_t kMaxRuns = 100'000;
 
 const Names& top_keys() {
   static const Names keys = [] {
-    Names names = {"id",    "title",   "target",  "exclude", "extra", "report", "scale",
-                   "study", "kernels", "not_run", "picture", "tune",  "zip",    "slurm"};
+    Names names = {"id",      "title", "target", "exclude", "extra",
+                   "report",  "scale", "study",  "kernels", "not_run",
+                   "picture", "tune",  "zip",    "slurm",   "exact_lengths"};
     names.insert(names.end(), axis_keys().begin(), axis_keys().end());
     return names;
   }();
@@ -72,7 +74,9 @@ class ExperimentReader {
   Work read_work(const ItemReport& paper) {
     const std::string_view key = chosen_key();
     if (key.empty()) return read_trainings(paper);
-    for (const auto& axis : axis_keys()) {
+    Names of_trainings = axis_keys();
+    of_trainings.emplace_back("exact_lengths");
+    for (const auto& axis : of_trainings) {
       if (key == "picture" && (axis == "network" || axis == "schedule")) continue;
       const auto* node = source_.root().get(axis);
       if (node != nullptr) throw source_.error(*node, axis, "has no meaning beside {}", key);
@@ -122,7 +126,46 @@ class ExperimentReader {
     if (stop_at_target_) stop_at_target();
     for (const auto& block : grid_.blocks) read_checksums(block);
     if (const auto* node = root.get("exclude")) read_exclusions(*node);
-    return {expand_grid(paper)};
+    auto runs = expand_grid(paper);
+    if (const auto* node = root.get("exact_lengths")) add_lengths(*node, runs);
+    return {std::move(runs)};
+  }
+
+  void add_lengths(const toml::node& node, std::vector<PlannedRun>& runs) const {
+    const std::string key = "exact_lengths";
+    if (source_.root().contains("report")) {
+      throw source_.error(node, key,
+                          "has no place beside report: its trainings are no rows of an item");
+    }
+    std::vector<double> shares;
+    source_.each(node, key, [&](const toml::node& item, const std::string& at) {
+      const auto share = item.value<double>();
+      if (!share || item.is_boolean()) {
+        throw source_.error(item, at, "expected a share such as 0.8, got {}", type_name(item));
+      }
+      if (!(*share > 0 && *share <= 1)) {
+        throw source_.error(item, at, "{}: a share of the recipe's length is above 0 and at most 1",
+                            *share);
+      }
+      if (std::find(shares.begin(), shares.end(), *share) != shares.end()) {
+        throw source_.error(item, at, "{} is given twice", *share);
+      }
+      shares.push_back(*share);
+    });
+    const auto exact = std::count_if(runs.begin(), runs.end(), [](const PlannedRun& run) {
+      return is_dense(run.config.method);
+    });
+    // A flag may leave exact training out of what is run this time.
+    if (exact == 0 && overridden_.keys.empty()) {
+      throw source_.error(node, key, "no method is exact; add \"dense\" to method");
+    }
+    const size_t most = runs.size() + static_cast<size_t>(exact) * shares.size();
+    if (most > static_cast<size_t>(kMaxRuns)) {
+      throw source_.error(node, key, "{} runs with these; at most {} are expanded, so split it",
+                          most, kMaxRuns);
+    }
+    const auto checksum = [this](const std::string& name) { return grid_.checksums.at(name); };
+    add_exact_lengths(runs, shares, checksum, catalogue_);
   }
 
   void stop_at_target() {

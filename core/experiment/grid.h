@@ -91,6 +91,9 @@ struct PlannedRun {
   bool threads_of_machine = false;
   bool tuned = true;        // where the experiment tunes its learning rates, this run's too
   bool is_control = false;  // a flag added it to control another run, so that it has none itself
+  // The recipe that an exact training of `exact_lengths` is shorter than: its learning rate is the
+  // one that is tuned for that. None of any other run.
+  std::optional<Recipe> shortened_from;
   // Its place in the whole experiment, where a part of that is at hand; else its place in the list.
   std::optional<int64_t> position;
 

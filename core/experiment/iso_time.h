@@ -1,4 +1,4 @@
-// The exact training that a faster method must beat: one that is as short as the method is fast.
+// Exact trainings that are shorter than the recipe: what a faster method must beat.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,16 @@ namespace approx {
 // What the method label of a dense control begins with, which is trained only for the time that
 // the row named behind it takes.
 inline constexpr std::string_view kIsoTimePrefix = "dense in the time of ";
+
+// What the method label of an exact training begins with that an experiment's `exact_lengths` adds;
+// its length follows: "dense for 4.2 epochs" (core/experiment/exact_lengths.h).
+inline constexpr std::string_view kLengthPrefix = "dense for ";
+
+// Whether a method label is that of an exact training made to hold methods against, which is no
+// method of its own in a report.
+constexpr bool is_exact_control(std::string_view method_label) {
+  return method_label.starts_with(kIsoTimePrefix) || method_label.starts_with(kLengthPrefix);
+}
 
 // Whether a training of fewer epochs is the beginning of a longer one, so that its result can be
 // read there and no control need be run: nothing in the recipe looks at the number of epochs.

@@ -14,7 +14,8 @@ namespace {
 // What a scale may replace: all that decides what is run.
 const Names& scale_keys() {
   static const Names keys = [] {
-    Names names = {"tune", "target", "exclude", "extra", "zip", "study", "kernels"};
+    Names names = {"tune", "target", "exclude", "extra",
+                   "zip",  "study",  "kernels", "exact_lengths"};
     names.insert(names.end(), axis_keys().begin(), axis_keys().end());
     return names;
   }();

@@ -246,7 +246,7 @@ Experiment tuning_runs(const Experiment& experiment, const HeldOutAccuracy& accu
   std::set<std::string> keys;
   for (const auto seed : tuning.seeds) {
     for (const auto& run : experiment.runs()) {
-      if (!run.tuned) continue;
+      if (!run.tuned || run.shortened_from) continue;  // it takes the rate of the whole training
       const RunConfig arm = trial_of(run.config, tuning);
       // What cannot run is listed once for each candidate of the file, as it would be run.
       const auto& rates = run.excluded.empty() ? rates_of(arm) : tuning.learning_rates;
@@ -277,7 +277,9 @@ std::vector<std::string> take_tuned_rates(
   std::map<std::string, Search> known;  // by arm
   for (auto& run : trainings->runs) {
     if (!run.excluded.empty() || !run.tuned) continue;
-    const RunConfig arm = trial_of(run.config, tuning);
+    RunConfig whole = run.config;
+    if (run.shortened_from) whole.recipe = *run.shortened_from;
+    const RunConfig arm = trial_of(whole, tuning);
     const auto [at, is_new] = known.try_emplace(Json(arm).dump());
     Search& found = at->second;
     if (is_new) {

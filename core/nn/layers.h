@@ -52,7 +52,7 @@ struct ConvOptions {
   int64_t in_channels = 1, out_channels = 1, kernel = 3, stride = 1, padding = 0, groups = 1;
   bool bias = false;
   ConvStart start = ConvStart::kByRecipe;  // kDirac: of one group
-  bool frozen = false;               // the weight does not train; the bias does
+  bool frozen = false;                     // the weight does not train; the bias does
 };
 
 class ConvImpl : public torch::nn::Module, public Layer {

@@ -132,8 +132,9 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
   std::map<Group, double> budgets, longest;
   std::map<Group, std::set<int64_t>> hosts;
   for (const auto& row : set.rows()) {
-    // The exact training of a method's time has that method's target (results/rows/same_time.h).
-    if (row.first->method_label.starts_with(kIsoTimePrefix)) continue;
+    // The exact training of a method's time has that method's target (results/rows/same_time.h),
+    // and one of another length is no method.
+    if (is_exact_control(row.first->method_label)) continue;
     const auto target = choose_target(row, options);
     if (!target) continue;
     TargetRow next{.row = &row, .target = *target, .efforts = efforts_of(row, target->share)};

@@ -85,9 +85,9 @@ TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
       ASSERT_EQ(message.find("x.toml:"), 0u) << message;
     }
   };
-  std::vector<std::string> top = {"id",      "title", "target", "exclude", "extra",
-                                  "report",  "scale", "study",  "kernels", "not_run",
-                                  "picture", "tune",  "zip"};
+  std::vector<std::string> top = {"id",      "title", "target", "exclude",      "extra",
+                                  "report",  "scale", "study",  "kernels",      "not_run",
+                                  "picture", "tune",  "zip",    "exact_lengths"};
   top.insert(top.end(), axis_keys().begin(), axis_keys().end());
   check("", top, " = 1");
   std::vector<std::string> recipe = {"base", "when"};
