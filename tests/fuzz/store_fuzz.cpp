@@ -166,7 +166,12 @@ const std::vector<Reader>& readers() {
       made.emplace_back([report](const std::string& path) {
         ReportOptions options;
         options.catalogue = &test_catalogue();
-        render_all(report->make(Snapshot(path), options));
+        try {
+          render_all(report->make(Snapshot(path), options));
+        } catch (const Error& error) {
+          // Exact training of one length alone is sound, and no store for this report.
+          if (report->name != "breakeven" || error.kind() != ErrorKind::kUsage) throw;
+        }
       });
     }
     return made;

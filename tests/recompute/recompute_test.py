@@ -2,9 +2,9 @@
 
 Reads the tables of the databases themselves (no view, no code of the program), computes with NumPy
 and SciPy what docs/statistics.md says, and compares with the CSV of `report table`, `tta`,
-`advice`, `pairs` and `paper`, cell by cell. A column that this script does not know is an error, so
-that none is added without a second computation; those that only repeat what is stored are named at
-each table.
+`advice`, `pairs`, `breakeven` and `paper`, cell by cell. A column that this script does not know is
+an error, so that none is added without a second computation; those that only repeat what is stored
+are named at each table.
 
   recompute_test.py PROGRAM FOLDER|DATABASE...
   recompute_test.py PROGRAM --smoke ITEM...
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 
+from breakeven import expected_breakeven
 from papers import ROOT, Item, expected_paper
 from stored import Store, rows_of
 from tables import expected_advice, expected_pairs, expected_table, expected_tta
@@ -89,8 +90,22 @@ def compare_database(comparison, path):
     comparison.rows(f"{name}: pairs", comparison.csv("report", "pairs", "--db", path),
                     expected_pairs(rows),
                     (*SETTINGS, "exact_setting", "exact_tuned_rate", "notes"))
+    compare_breakeven(comparison, path, rows)
     for item, scale in items_with_runs(comparison.program, path):
         compare_item(comparison, path, item, scale)
+
+
+def compare_breakeven(comparison, path, rows):
+    """Without a curve beside any method the report is an error."""
+    expected, what = expected_breakeven(rows), f"{os.path.basename(path)}: breakeven"
+    if expected is not None:
+        comparison.rows(what, comparison.csv("report", "breakeven", "--db", path), expected,
+                        (*SETTINGS, "machine", "cpu", "reason", "notes"))
+        return
+    done = subprocess.run([comparison.program, "report", "breakeven", "--db", path],
+                          capture_output=True, text=True, cwd=ROOT, check=False)
+    if done.returncode != 2 or "exact_lengths" not in done.stderr:
+        comparison.problems.append(f"{what}: ended with {done.returncode}, there is no curve")
 
 
 def compare_item(comparison, path, item, scale, *flags):

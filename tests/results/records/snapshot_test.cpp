@@ -50,7 +50,11 @@ TEST_F(SnapshotTest, EveryReportReadsTheStoreOnce) {
     const int64_t before = snapshots_opened();
     const Snapshot snapshot(path_);
     fs::rename(path_, path_ + ".away");  // nothing but the snapshot is read
-    EXPECT_NO_THROW(report->make(snapshot, options_)) << report->name;
+    if (report->name == "breakeven") {  // of exact trainings of several lengths, which are not here
+      EXPECT_THROW(report->make(snapshot, options_), Error);
+    } else {
+      EXPECT_NO_THROW(report->make(snapshot, options_)) << report->name;
+    }
     fs::rename(path_ + ".away", path_);
     EXPECT_EQ(snapshots_opened() - before, 1) << report->name;
   }

@@ -46,7 +46,7 @@ TEST(ReportRegistry, StandsInTheOrderOfItsPlaces) {
   }
   EXPECT_EQ(names, (std::vector<std::string>{"table", "tta", "pareto", "profile", "curves",
                                              "layers", "advice", "runs", "kernels", "cascade",
-                                             "cards", "traffic", "pairs", "words"}));
+                                             "cards", "traffic", "pairs", "breakeven", "words"}));
 }
 
 }  // namespace
