@@ -115,6 +115,9 @@ def section(store, items, figures):
     advice = store.text("advice")
     if advice.strip() and "|" in advice and advice.count("\n|") > 2:
         parts += ["**Is it worth using?**", without_title(advice)]
+    breakeven = store.text_if_any("breakeven")
+    if breakeven.count("\n|") > 2:
+        parts += ["**Is it faster than break-even?**", without_title(breakeven)]
     for report in ("table", "kernels"):
         table = store.text(report)
         if len(parts) == 2 and table.count("\n") > 2:

@@ -17,10 +17,15 @@ MEASURED = os.path.join(ROOT, "results", "measured")
 
 
 @functools.cache  # pages ask for the same
+def run_of(*arguments):
+    """What `approxtrain ARGUMENTS` came to."""
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=ROOT,
+                          check=False)
+
+
 def program(*arguments):
     """What `approxtrain ARGUMENTS` prints. Ends this program where that one fails."""
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=ROOT,
-                          check=False)
+    done = run_of(*arguments)
     if done.returncode:
         sys.exit(f"{os.path.basename(sys.argv[0])}: approxtrain {' '.join(arguments)} ended with "
                  f"{done.returncode}: {done.stderr.strip()}")
@@ -38,6 +43,13 @@ class Store:
     def text(self, *report, form="md"):
         """A report as it is printed: ("table", EXPERIMENT), ("paper", ITEM, "--scale", "full")."""
         return program("report", *report, "--db", self.path, "--format", form)
+
+    def text_if_any(self, *report):
+        """The report as it is printed, "" where the database has exact trainings of too few
+        lengths for it."""
+        done = run_of("report", *report, "--db", self.path, "--format", "md")
+        too_few = done.returncode == 2 and "exact_lengths" in done.stderr
+        return "" if too_few else self.text(*report)
 
     def rows(self, *report):
         return json.loads(self.text(*report, form="json"))["rows"]
