@@ -72,11 +72,11 @@ inline constexpr const char* kDivergesEverywhere =
     "it diverges at every learning rate that was tried";
 
 // Gives every run of `experiment` the rate that was best for its arm, of two alike the lower one,
-// and the key that follows; a training of `exact_lengths` has that of the whole training. Excluded,
-// with the reason, are runs of arms that lack a trial of the file's candidates, and of arms whose
-// every trial diverged. Returns a line for each arm: which rate it has, how good it and the next
-// best were, and where it is not enclosed why, with the rate that `sweep --tune` tries next. An
-// experiment without tuning is left as it is.
+// and the key that follows; a training of `exact_lengths` has that of the whole training.
+// Excluded, with the reason, are runs of arms that lack a trial of the file's candidates, and of
+// arms whose every trial diverged. Returns a line for each arm: which rate it has, how good it and
+// the next best were, and where it is not enclosed why, with the rate that `sweep --tune` tries
+// next. An experiment without tuning is left as it is.
 std::vector<std::string> take_tuned_rates(
     Experiment& experiment, const HeldOutAccuracy& accuracy, const Catalogue& catalogue,
     const std::function<std::string(const std::string&)>& checksum);
