@@ -177,7 +177,8 @@ TEST(Networks, GiveLogitsForImagesOfOtherSizes) {
   const ZeroWeights shapes_only;
   for (const std::string name :
        {"resnet18", "resnet50", "resnet18:form=cifar", "alexnet", "alexnet:form=cifar",
-        "regnetx_400mf", "resnet9", "wide_resnet:depth=10,width=1", "mnist_mlp", "mnist_cnn"}) {
+        "regnetx_400mf", "resnet9", "resnet9_celu", "airbench", "airbench:form=96",
+        "wide_resnet:depth=10,width=1", "mnist_mlp", "mnist_cnn"}) {
     SCOPED_TRACE(name);
     const NetworkInput input{2, 67, 7};
     const auto network = make_network(name, input, 0);
@@ -287,8 +288,8 @@ TEST(Networks, RefuseImagesThatTheirPoolingWouldSwallow) {
   }
   const at::NoGradGuard no_grad;
   const ZeroWeights shapes_only;
-  for (const std::string name :
-       {"resnet9", "vgg19", "mnist_cnn", "small_cnn", "alexnet:form=cifar"}) {
+  for (const std::string name : {"resnet9", "resnet9_celu", "airbench", "vgg19", "mnist_cnn",
+                                 "small_cnn", "alexnet:form=cifar"}) {
     const auto side = Registry<NetworkEntry>::instance().find(parse_spec(name).name).smallest;
     const auto smallest = make_network(name, {1, side, 10}, 0);
     EXPECT_EQ(smallest->forward(at::zeros({2, 1, side, side})).size(1), 10) << name;
