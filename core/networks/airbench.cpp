@@ -11,10 +11,16 @@
 //   95    128, 384, 384  0.4
 //   96    128, 384, 512  0.1
 //
+// `width` multiplies the widths, which become multiples of 8: a narrower network to hold methods
+// against.
+//
 // Departures: the images that whiten are the first of the training part, in its order; the last
 // pooling is over the whole map, so that images of other sizes fit, which for 32 pixels is the
 // same.
 #include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "core/networks/network.h"
 #include "core/nn/norm.h"
@@ -84,7 +90,12 @@ class AirbenchGroup final : public torch::nn::Module {
 class Airbench final : public Network {
  public:
   Airbench(const Params& params, const NetworkInput& input) {
-    const auto shape = shape_of(params.choice<AirbenchForm>("form"));
+    auto shape = shape_of(params.choice<AirbenchForm>("form"));
+    for (auto& width : shape.widths) {
+      constexpr int64_t kMultiple = 8;
+      const double wanted = params.real("width") * static_cast<double>(width);
+      width = kMultiple * std::max<int64_t>(1, std::llround(wanted / kMultiple));
+    }
     constexpr int64_t kKernel = 2;
     int64_t channels = whitening_filters(input.channels, kKernel, whitening_);
     whiten_ = register_module("whiten", Conv(ConvOptions{.in_channels = input.channels,
@@ -125,6 +136,11 @@ REGISTER_NETWORK("airbench", Airbench)
             .fallback = std::string("94"),
             .help = "the published script: widths, and in 96 a residual of two convolutions",
             .choices = names_of_enum<AirbenchForm>()})
+    .param({.name = "width",
+            .fallback = 1.0,
+            .help = "of the published widths, in multiples of 8 channels",
+            .min = 0.01,
+            .max = 16.0})
     .smallest_image(9)
     .described_for({});
 
