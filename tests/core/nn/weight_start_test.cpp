@@ -47,14 +47,16 @@ TEST(WeightStart, OfTheFanOutIsTheDefault) {
 }
 
 TEST(WeightStart, EndsWithItsScope) {
+  const auto uniform = started_by(WeightStart::kPytorch)->weight,
+             normal = started_by(WeightStart::kFanOut)->weight;
   {
     const WeightStartScope outer(WeightStart::kPytorch);
     { const WeightStartScope inner(WeightStart::kFanOut); }
     at::manual_seed(5);
-    EXPECT_TRUE(at::equal(Conv(kGrouped)->weight, started_by(WeightStart::kPytorch)->weight));
+    EXPECT_TRUE(at::equal(Conv(kGrouped)->weight, uniform));
   }
   at::manual_seed(5);
-  EXPECT_TRUE(at::equal(Conv(kGrouped)->weight, started_by(WeightStart::kFanOut)->weight));
+  EXPECT_TRUE(at::equal(Conv(kGrouped)->weight, normal));
 }
 
 TEST(WeightStart, IsTheRecipes) {

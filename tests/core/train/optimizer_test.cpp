@@ -244,7 +244,6 @@ TEST(Optimizer, BiasesOfNormsMayHaveARateOfTheirOwn) {
   for (const auto rule : all_of_enum<UpdateRule>()) {
     Recipe recipe;
     recipe.optimizer = rule;
-    recipe.momentum = 0;
     recipe.weight_decay = 0.5;
     recipe.decay_form = rule == UpdateRule::kAdam ? DecayForm::kPerStep : DecayForm::kGradient;
     const auto same = parameters(1), own = parameters(1), start = parameters(1);
