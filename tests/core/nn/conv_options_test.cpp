@@ -1,6 +1,7 @@
 // How a convolution's weight starts, and one that does not train.
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/nn/layers.h"
@@ -12,7 +13,7 @@ namespace {
 TEST(ConvOptions, TheFirstFiltersOfADiracStartPassOnTheirChannel) {
   for (const auto& [inputs, outputs] : {std::pair<int64_t, int64_t>{6, 10}, {10, 6}}) {
     at::manual_seed(1);
-    const Conv conv(ConvOptions{
+    Conv conv(ConvOptions{
         .in_channels = inputs, .out_channels = outputs, .padding = 1, .start = ConvStart::kDirac});
     const int64_t passed = std::min(inputs, outputs);
     const auto x = at::randn({2, inputs, 5, 5});
