@@ -213,6 +213,39 @@ INSTANTIATE_TEST_SUITE_P(
                     Coverage{"OtherSeeds", {0.7, 0.8, 0.9, 1}, 0.9, 15, 1, false, 0}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
+TEST(Breakeven, TheGapIsThatOfTwoMeasurementsMadeApart) {
+  const EquivalentLength equivalent{.length = 8, .lo = 5, .hi = 10};
+  const Bounded even = breakeven_speedup(10, equivalent);
+  EXPECT_EQ(even.value, 1.25);
+  EXPECT_EQ(even.lo, 1.0);
+  EXPECT_EQ(even.hi, 2.0);
+  // On logarithms: up by 1.2 of the speedup and by 1.25 / 1 of break-even, down by 1.5 and 1.6.
+  const Bounded gap = percent_above({.n = 10, .ratio = 1.5, .lo = 1.0, .hi = 1.8}, even);
+  EXPECT_NEAR(*gap.value, 20, 1e-9);
+  EXPECT_NEAR(*gap.hi, 100 * (1.2 * std::exp(std::hypot(std::log(1.2), std::log(1.25))) - 1), 1e-9);
+  EXPECT_NEAR(*gap.lo, 100 * (1.2 * std::exp(-std::hypot(std::log(1.5), std::log(1.6))) - 1), 1e-9);
+  const Bounded of_nothing = percent_above({}, even);
+  EXPECT_FALSE(of_nothing.value || of_nothing.lo || of_nothing.hi);
+  const Bounded of_one = percent_above({.n = 1, .ratio = 1.5}, even);
+  EXPECT_TRUE(of_one.value && !of_one.lo && !of_one.hi);
+}
+
+TEST(Breakeven, ABoundStandsForABreakEvenBeyondTheTrainedLengths) {
+  const Ratio speedup{.n = 10, .ratio = 1.5, .lo = 1.2, .hi = 1.8};
+  const Bounded at_least = breakeven_speedup(10, {.hi = 5.0});
+  EXPECT_EQ(at_least.lo, 2.0);
+  EXPECT_FALSE(at_least.value || at_least.hi);
+  const Bounded below = percent_above(speedup, at_least);
+  EXPECT_FALSE(below.value || below.lo);
+  EXPECT_NEAR(*below.hi, -10, 1e-9);
+  const Bounded above = percent_above(speedup, breakeven_speedup(10, {.lo = 10.0}));
+  EXPECT_FALSE(above.value || above.hi);
+  EXPECT_NEAR(*above.lo, 20, 1e-9);
+  // Of a break-even speedup that may be below what was trained the lower end is not known.
+  const Bounded open = percent_above(speedup, breakeven_speedup(10, {.length = 8.0, .lo = 5.0}));
+  EXPECT_TRUE(open.value && open.lo && !open.hi);
+}
+
 TEST(Breakeven, RefusesWhatIsNoTraining) {
   const auto method = method_of({60, 61});
   auto exact = trainings_of({4, 5, 6}, parabola);
