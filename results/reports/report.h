@@ -27,7 +27,8 @@ struct Report {
   bool of_experiment = true;
   int place = std::numeric_limits<int>::max();  // in --help, from 1; equal ones stand by name
   // The table of a store. Throws Error(kDatabase) for a store that nothing of ours wrote, Error
-  // (kUsage) for options that do not fit it.
+  // (kUsage) for options that do not fit it, and for one whose rows lack what they would be held
+  // against.
   std::function<Table(const Snapshot& snapshot, const ReportOptions& options)> make;
 
   Report& about(std::string text) { return summary = std::move(text), *this; }

@@ -257,6 +257,17 @@ TEST(Controls, ASmallerNetworkIsTimedAgainstTheLargerOne) {
   EXPECT_EQ(experiment.runs().back().config.timed_against, larger);
 }
 
+// An exact training of another length is on the curve of this network alone.
+TEST(Controls, ASmallerNetworkStandsBesideTheWholeTrainingAlone) {
+  auto experiment = grid();
+  for (auto& run : std::get<Trainings>(experiment.work).runs) {
+    run.shortened_from = run.config.recipe;
+  }
+  const size_t before = experiment.runs().size();
+  add_controls(experiment, {.smaller_net = "small_cnn"}, {}, test_catalogue(), controls_checksum);
+  EXPECT_EQ(experiment.runs().size(), before);
+}
+
 // What a row saves is more often a part of an epoch than a whole one.
 TEST(Shortened, BreaksTheLastEpochOff) {
   Recipe recipe;
