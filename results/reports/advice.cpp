@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
-#include "results/records/trials.h"
 #include "results/render/column.h"
 #include "results/reports/report.h"
 #include "results/rows/best_exact.h"
+#include "results/rows/open_rate.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/rows.h"
 #include "results/rows/same_time.h"
@@ -96,19 +96,6 @@ Part speed_part(const Row& row, const BestExact& best) {
 }
 
 std::string seeds_text(int64_t n) { return fmt::format("{} {}", n, n == 1 ? "seed" : "seeds"); }
-
-// Why no accuracy of a row says what its method loses: "its learning rate is not enclosed: 0.4 is
-// the highest that was tried". "" where the rate is enclosed, or was given and not tuned.
-std::string rate_obstacle(const Row& row, const ArmTrials& trials) {
-  const auto open = [&](const Row* part) {
-    return part != nullptr && part->first->tuned ? why_rate_open(part->first->config, trials) : "";
-  };
-  if (auto own = open(&row); !own.empty()) return "its learning rate is not enclosed: " + own;
-  if (auto exact = open(row.dense); !exact.empty()) {
-    return "the learning rate of exact training is not enclosed: " + exact;
-  }
-  return "";
-}
 
 // A verdict on accuracy stands only where no rate is in its way.
 Part unless(const std::string& obstacle, Part part) {

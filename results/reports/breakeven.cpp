@@ -13,6 +13,7 @@
 #include "results/reports/report.h"
 #include "results/rows/best_exact.h"
 #include "results/rows/exact_curve.h"
+#include "results/rows/open_rate.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/rows.h"
 #include "results/stats/stats.h"
@@ -53,7 +54,7 @@ std::string timing_obstacle(const Row& row, const Ratio& speedup) {
                      speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
 }
 
-void decide(BreakevenLine& line) {
+void decide(BreakevenLine& line, const std::string& open_rate) {
   const auto say = [&](Pays pays, std::string reason) {
     line.pays = pays;
     line.reason = std::move(reason);
@@ -67,6 +68,7 @@ void decide(BreakevenLine& line) {
                fmt::format("{} {} a side, a verdict needs {}", line.equivalent.seeds,
                            line.equivalent.seeds == 1 ? "seed" : "seeds", kSeedsForAVerdict));
   }
+  if (!open_rate.empty()) return say(Pays::kUndecided, open_rate);
   if (line.gap.lo && *line.gap.lo > 0) return say(Pays::kYes, "faster than break-even");
   if (line.gap.hi && *line.gap.hi < 0) return say(Pays::kNo, "slower than break-even");
   say(Pays::kUndecided, "its speedup cannot be told from break-even");
@@ -74,7 +76,7 @@ void decide(BreakevenLine& line) {
 
 // A line for each machine that timed the row, one without any.
 void add_lines(const Row& row, const ExactCurve& curve, const EquivalentLength& equivalent,
-               std::vector<BreakevenLine>& lines) {
+               const ArmTrials& trials, std::vector<BreakevenLine>& lines) {
   BreakevenLine line{.row = &row,
                      .notes = row.notes,
                      .epochs = curve.epochs,
@@ -90,7 +92,7 @@ void add_lines(const Row& row, const ExactCurve& curve, const EquivalentLength& 
     line.gap = percent_above(line.timed.speedup, line.breakeven);
     line.notes[kFewProcesses] =
         line.timed.speedup.n > 0 && line.timed.speedup.n < kProcessesForATiming;
-    decide(line);
+    decide(line, rate_obstacle(row, trials));
     lines.push_back(line);
   }
 }
@@ -183,6 +185,7 @@ Columns<BreakevenLine> breakeven_columns(const RowSet& set, const NoteLetters& l
 // below. Throws Error(kUsage) where there are rows of methods and none has a curve.
 Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
+  const auto trials = read_trials(snapshot);
   std::vector<BreakevenLine> lines;
   std::vector<std::string> left_out;
   std::vector<const Row*> shown;
@@ -192,7 +195,7 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
     const ExactCurve curve = exact_curve(set, row);
     const EquivalentLength equivalent = equivalent_length(curve.exact, curve.method);
     if (equivalent.place != CurvePlace::kNoCurve) {
-      add_lines(row, curve, equivalent, lines);
+      add_lines(row, curve, equivalent, trials, lines);
       shown.push_back(&row);
       continue;
     }
@@ -229,7 +232,7 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
         "its 95 % interval over seeds; < and >: beyond the lengths that were trained",
         "gap: the measured speedup over break-even, less 1. Pays: yes where all of its 95 % "
         "interval is above 0, no where all is below, by ten processes of one machine and six "
-        "seeds; no where runs diverged; else undecided"}) {
+        "seeds, where tuned learning rates are enclosed; no where runs diverged; else undecided"}) {
     table.notes.emplace_back(note);
   }
   return table;

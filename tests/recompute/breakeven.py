@@ -160,7 +160,7 @@ def pays(row, speedup, seeds, gap):
     if in_state(row, "diverged", purpose="accuracy"):
         return "no"
     if speedup[3] < PROCESSES_FOR_A_WORD or seeds < SEEDS_FOR_A_WORD or \
-            ceiling is not None and speedup[1] > ceiling:
+            ceiling is not None and speedup[1] > ceiling or not row.rates_enclosed():
         return "undecided"
     return "yes" if gap[1] is not None and gap[1] > 0 else \
         "no" if gap[2] is not None and gap[2] < 0 else "undecided"
