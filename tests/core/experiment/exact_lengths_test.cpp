@@ -115,16 +115,19 @@ TEST(ExactLengths, HaveTheTunedRateOfTheWholeTraining) {
   auto experiment = parse(with(std::string(kCosineLines) +
                                "exact_lengths = [0.8]\n"
                                "tune = {learning_rate = [0.1, 0.2], seeds = \"100\"}\n"));
-  const auto trials = tuning_runs(experiment, test_catalogue(), checksum);
+  const auto nothing = [](const std::string&) { return std::nullopt; };
+  const auto trials = tuning_runs(experiment, nothing, test_catalogue(), checksum);
   EXPECT_EQ(trials.runs().size(), 2U * 2U) << "rates and arms";
   std::map<std::string, double> reached;
   for (const auto& trial : trials.runs()) {
     const double rate = trial.config.recipe.learning_rate;
     reached[trial.key] = trial.method_label == "dense" ? rate : 1 - rate;
   }
-  const auto lines = take_tuned_rates(
-      experiment, [&](const std::string& key) { return reached.at(key); }, test_catalogue(),
-      checksum);
+  const HeldOutAccuracy held_out = [&](const std::string& key) {
+    const auto found = reached.find(key);
+    return found == reached.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto lines = take_tuned_rates(experiment, held_out, test_catalogue(), checksum);
   EXPECT_EQ(lines.size(), 2U);
   for (const auto& run : experiment.runs()) {
     EXPECT_EQ(run.config.recipe.learning_rate, run.method_label == "zero" ? 0.1 : 0.2);
