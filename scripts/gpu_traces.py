@@ -10,7 +10,7 @@ LONGEST = 1.5
 
 # Our own kernels, by the struct that a launch names.
 OWN = {
-    "norm": r"Norm\w*",
+    "norm": r"(?:Smooth)?Norm\w*",
     "choosing": r"PlanePeaks?|PlaneMagnitudes|LargestScores|NmPrune\w*|StochasticPrune|"
                 r"PartialMagnitudes|MeanOfPartials|CompressTwoOfFour|ColumnSquaresGpu|"
                 r"ColumnNormsEnd|RowNormsGpu",
