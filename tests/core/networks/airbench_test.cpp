@@ -82,6 +82,20 @@ at::Tensor by_operators(const std::map<std::string, at::Tensor>& of, const Publi
   return at::linear(at::max_pool2d(x, 3).flatten(1), of.at("linear.weight")) / 9;
 }
 
+// Of 64, 256 and 256 channels, in whole eights.
+TEST(Airbench, MayBeNarrower) {
+  const auto widths = [](const char* text) {
+    const auto network = make_network(text, {}, 0);
+    const auto infos = layer_infos(*network, {});
+    std::vector<int64_t> found;
+    for (size_t i = 1; i + 1 < infos.size(); i += 2) found.push_back(infos[i].out_channels);
+    return found;
+  };
+  EXPECT_EQ(widths("airbench:width=0.75"), (std::vector<int64_t>{48, 192, 192}));
+  EXPECT_EQ(widths("airbench:width=0.7"), (std::vector<int64_t>{48, 176, 176}));
+  EXPECT_EQ(widths("airbench:width=0.01"), (std::vector<int64_t>{8, 8, 8}));
+}
+
 TEST(Airbench, ForwardAndBackwardAreThoseOfThePublishedNetwork) {
   for (const auto& form : kForms) {
     SCOPED_TRACE(form.text);
