@@ -78,9 +78,8 @@ Part speed_part(const Row& row, const BestExact& best) {
   const int64_t occasions = timing_occasions(row);
   const Ratio speedup = deciding(measured, occasions);
   if (!speedup.lo) {
-    return undecided(fmt::format("{} timed in {} {}, a verdict needs {}",
-                                 elsewhere ? than + " was" : "its speed was", measured.n,
-                                 measured.n == 1 ? "process" : "processes", kProcessesForATiming));
+    return undecided(fmt::format("{} was {}", elsewhere ? than : "its speed",
+                                 timed_in_few(measured.n, kProcessesForATiming)));
   }
   if (speedup.most() < 1) return {Worth::kNo, "slower than " + than};
   if (speedup.most() < 1 + kLeastEffect) return {Worth::kNo, "no gain of 2 % or more"};

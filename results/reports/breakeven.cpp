@@ -50,8 +50,7 @@ std::string timing_obstacle(const Row& row, const Ratio& speedup) {
     return "its speedup lies above its own ceiling";
   }
   if (speedup.n >= kProcessesForAVerdict) return "";
-  return fmt::format("its speed was timed in {} {}, a verdict needs {}", speedup.n,
-                     speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
+  return "its speed was " + timed_in_few(speedup.n, kProcessesForAVerdict);
 }
 
 void decide(BreakevenLine& line, const std::string& open_rate) {
@@ -211,7 +210,7 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
         "again",
         most_lengths, most_lengths == 1 ? "length" : "lengths", kLengthsForACurve);
   }
-  // Of the curve there are no pairs, and neither throughput nor seconds stand here.
+  // A curve has no pairs, and neither throughput nor seconds stand here.
   const auto letters = letters_of(lines, {kShared, kUnpaired, kStockBuild, kMixedHosts,
                                           kTimesElsewhere, kShortSeconds, kStopped});
   std::set<int64_t> machines;

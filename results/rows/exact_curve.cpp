@@ -1,7 +1,6 @@
 #include "results/rows/exact_curve.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "core/experiment/iso_time.h"
@@ -83,23 +82,19 @@ ExactCurve exact_curve(const RowSet& set, const Row& row) {
 
 std::vector<MachineSpeedup> speedups_by_machine(const Row& row) {
   std::vector<MachineSpeedup> machines;
-  std::vector<std::vector<std::vector<double>>> logs;  // by machine and process
-  for (const auto& [cell, run] : row.timings) {
-    auto at = std::ranges::find(machines, run->host_id, &MachineSpeedup::host_id);
+  std::vector<CellRuns> timings;  // by machine
+  for (const auto& timing : row.timings) {
+    const Run& run = *timing.run;
+    auto at = std::ranges::find(machines, run.host_id, &MachineSpeedup::host_id);
     if (at == machines.end()) {
       machines.push_back(
-          {.host_id = run->host_id, .machine = run->host, .cpu = run->cpu, .speedup = {}});
-      logs.emplace_back();
+          {.host_id = run.host_id, .machine = run.host, .cpu = run.cpu, .speedup = {}});
+      timings.emplace_back();
       at = std::prev(machines.end());
     }
-    auto& process = logs[static_cast<size_t>(at - machines.begin())].emplace_back();
-    for (const auto& pair : run->measured->blocks) {
-      process.push_back(std::log(pair.dense_ns / pair.approx_ns));
-    }
+    timings[static_cast<size_t>(at - machines.begin())].push_back(timing);
   }
-  for (size_t i = 0; i < machines.size(); ++i) {
-    machines[i].speedup = ratio_of_processes(logs[i]);
-  }
+  for (size_t i = 0; i < machines.size(); ++i) machines[i].speedup = timed_ratio(timings[i]);
   return machines;
 }
 

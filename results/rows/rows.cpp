@@ -39,8 +39,23 @@ std::string speedup_obstacle(const Row& row) {
   }
   if (auto unsound = unsound_speedup(row); !unsound.empty()) return unsound;
   if (row.speedup.n >= kProcessesForAVerdict) return "";
-  return fmt::format("its speed was timed in {} {}, a verdict needs {}", row.speedup.n,
-                     row.speedup.n == 1 ? "process" : "processes", kProcessesForAVerdict);
+  return "its speed was " + timed_in_few(row.speedup.n, kProcessesForAVerdict);
+}
+
+std::string timed_in_few(int64_t processes, int64_t needed) {
+  return fmt::format("timed in {} {}, a verdict needs {}", processes,
+                     processes == 1 ? "process" : "processes", needed);
+}
+
+Ratio timed_ratio(const CellRuns& timings, std::vector<BlockPair> RunMeasurements::*pairs) {
+  std::vector<std::vector<double>> logs;
+  for (const auto& [cell, run] : timings) {
+    auto& group = logs.emplace_back();
+    for (const auto& pair : (*run->measured).*pairs) {
+      group.push_back(std::log(pair.dense_ns / pair.approx_ns));
+    }
+  }
+  return ratio_of_processes(logs);
 }
 
 int64_t timing_occasions(const Row& row) {
@@ -211,21 +226,9 @@ void judge_loss(Row& row) {
   row.notes[kUnpaired] = row.loss.n < row.accuracy.n;
 }
 
-// The ratio of step times of a row's timing runs, of whole steps or of some of it.
-Ratio timed_ratio(const Row& row, std::vector<BlockPair> RunMeasurements::*pairs) {
-  std::vector<std::vector<double>> logs;
-  for (const auto& [cell, run] : row.timings) {
-    auto& group = logs.emplace_back();
-    for (const auto& pair : (*run->measured).*pairs) {
-      group.push_back(std::log(pair.dense_ns / pair.approx_ns));
-    }
-  }
-  return ratio_of_processes(logs);
-}
-
 void judge_time(Row& row) {
-  row.speedup = timed_ratio(row, &RunMeasurements::blocks);
-  row.backward = timed_ratio(row, &RunMeasurements::backward);
+  row.speedup = timed_ratio(row.timings);
+  row.backward = timed_ratio(row.timings, &RunMeasurements::backward);
   std::set<int64_t> hosts;
   for (const auto& [cell, run] : row.timings) {
     row.block_pairs += static_cast<int64_t>(run->measured->blocks.size());

@@ -78,6 +78,9 @@ struct Row {
 std::string unsound_speedup(const Row& row);
 // The same, of too few of them, too.
 std::string speedup_obstacle(const Row& row);
+
+// "timed in 4 processes, a verdict needs 10".
+std::string timed_in_few(int64_t processes, int64_t needed);
 inline constexpr int64_t kFewSeeds = 5;  // fewer are marked
 
 // On how many occasions the timings of a row were made: days (UTC), and builds of the library.
@@ -113,6 +116,10 @@ inline CellRuns accuracy_runs(const Row& row, bool diverged) {
 // diverged; those that stopped at a target no lower (a lower one leaves out just those that were
 // about to arrive); and those that were cut off, which are censored where they were.
 CellRuns target_runs(const Row& row, double share);
+
+// The ratio of step times of timing runs, over their processes: of whole steps or of some of it.
+Ratio timed_ratio(const CellRuns& timings,
+                  std::vector<BlockPair> RunMeasurements::*pairs = &RunMeasurements::blocks);
 
 // What `of` says of what each run measured; those of which it says nothing are left out.
 template <typename Of>
