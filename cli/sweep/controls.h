@@ -20,9 +20,9 @@ struct Controls {
 
   bool any() const { return iso_time || random || !smaller_net.empty(); }
 
-  // Those that are rows of their own, whose learning rates are tuned like those of others; and the
-  // exact training in the same time, which has the rate of the exact row.
+  // Controls that are rows of their own, whose learning rates are tuned like those of other rows.
   Controls own_rows() const { return {.random = random, .smaller_net = smaller_net}; }
+  // The exact training in the same time, which has the learning rate of the exact row.
   Controls by_exact_rows() const { return {.iso_time = iso_time}; }
 };
 

@@ -23,7 +23,7 @@ int64_t whitening_filters(int64_t channels, int64_t kernel, const WhiteningOptio
 // has numbers.
 void check_whitening(int64_t count, int64_t channels, int64_t size, int64_t kernel);
 
-// Of the normalised images [N,C,H,W], the filters [whitening_filters,C,kernel,kernel], in float on
+// The filters [whitening_filters,C,kernel,kernel] that whiten normalised images [N,C,H,W], float on
 // the CPU: that of the largest eigenvalue first. In double precision; a filter's number of largest
 // magnitude is positive, so that the weight does not depend on the solver's signs. Patches lie
 // within the images. Throws as check_whitening() does.

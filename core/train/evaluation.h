@@ -31,7 +31,7 @@ class Evaluation {
   // The logits [B,classes] by which images x [B,C,H,W] are judged: half of it those of the image,
   // half the mean of those of its two shifted crops, as far as the recipe has them.
   at::Tensor logits(const at::Tensor& x);
-  // Those of x, or their mean with those of its mirror image.
+  // The logits of x, or the mean of these and of those of its mirror image.
   at::Tensor flipped_logits(const at::Tensor& x);
   void renew_statistics();  // unless they are of the weights of now
 

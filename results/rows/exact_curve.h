@@ -17,10 +17,10 @@ struct ExactCurve {
   Notes notes = {};                    // of the exact trainings and of both sides together
 };
 
-// Of trainings of half to twice the row's own length, made on the row's data. Under a constant
-// learning rate every evaluation of the row's exact trainings is one of that length, else their
-// last evaluations count and those of every other row of exact training. Empty without an exact
-// training beside the row.
+// The curve of trainings of half to twice the row's own length, made on the row's data. Under a
+// constant learning rate every evaluation of the row's exact trainings is one of that length, else
+// their last evaluations count and those of every other row of exact training. Empty without an
+// exact training beside the row.
 ExactCurve exact_curve(const RowSet& set, const Row& row);
 
 // The speedup of a row on one of the machines that timed it.

@@ -191,7 +191,7 @@ class Difference {
     least_reach_ = t_quantile(all_degrees, confidence);
   }
 
-  // Of the side that has fewer.
+  // How many seeds the side with fewer has.
   int64_t seeds() const { return static_cast<int64_t>(seeds_); }
 
   bool has_error() const {

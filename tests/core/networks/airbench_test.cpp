@@ -82,7 +82,7 @@ at::Tensor by_operators(const std::map<std::string, at::Tensor>& of, const Publi
   return at::linear(at::max_pool2d(x, 3).flatten(1), of.at("linear.weight")) / 9;
 }
 
-// Of 64, 256 and 256 channels, in whole eights.
+// Its groups of 64, 256 and 256 channels shrink to multiples of 8.
 TEST(Airbench, MayBeNarrower) {
   const auto widths = [](const char* text) {
     const auto network = make_network(text, {}, 0);

@@ -100,7 +100,7 @@ TEST(Breakeven, TakesThreeLengths) {
   EXPECT_EQ(equivalent_length(trainings_of({4, 6, 6 + 1e-9}, parabola), method).lengths, 2);
 }
 
-// Of as many trainings of every seed at every length the interval is that of the t-test of the
+// Where every seed was trained at every length, the interval is that of the t-test of the
 // differences by seed, each of the seed's own curve: here the parabola through its three points.
 TEST(Breakeven, ItsEndsAreWhereTheTTestOfPairsBegins) {
   const std::vector<double> lengths = {4, 5, 6};
