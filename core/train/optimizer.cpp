@@ -124,14 +124,6 @@ void Optimizer::zero_grad() {
   }
 }
 
-void Optimizer::hold(const at::Tensor& parameter, bool held) {
-  if (held) {
-    held_.insert(parameter.unsafeGetTensorImpl());
-  } else {
-    held_.erase(parameter.unsafeGetTensorImpl());
-  }
-}
-
 void Optimizer::gather() {
   gradients_.clear();
   for (auto& group : groups_) {
@@ -142,7 +134,7 @@ void Optimizer::gather() {
     for (auto& memory : reached.memories) memory.clear();
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       const auto& parameter = all.parameters[i];
-      if (!parameter.grad().defined() || held_.contains(parameter.unsafeGetTensorImpl())) continue;
+      if (!parameter.grad().defined()) continue;
       reached.parameters.push_back(parameter);
       reached.gradients.push_back(laid_out_like(parameter, parameter.grad()));
       for (size_t m = 0; m < all.memories.size(); ++m) {

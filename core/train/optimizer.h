@@ -37,11 +37,7 @@ class Optimizer {
   // Lets the gradients go: a parameter that the next backward pass does not reach has none.
   void zero_grad();
 
-  // From now on steps leave `parameter` and its state alone, whatever gradient it has, or no
-  // longer.
-  void hold(const at::Tensor& parameter, bool held);
-
-  // Updates every parameter that has a gradient and is not held. Those without one keep their value
+  // Updates every parameter that has a gradient. Those without one keep their value
   // and their state, whatever momentum and weight decay there are. The gradients are first clipped
   // to the recipe's norm over all of them. With `scale` they are first divided by it, and where one
   // of them is not finite nothing is updated. Nothing waits for the device.
@@ -86,7 +82,6 @@ class Optimizer {
   Group& group_of(double rate, bool decays);
 
   std::vector<Group> groups_;
-  std::set<const at::TensorImpl*> held_;
   std::vector<NamedTensor> state_;
   std::vector<at::Tensor> gradients_;  // of all groups
 };

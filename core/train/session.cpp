@@ -208,7 +208,9 @@ void Session::step(StepObserver* observer) {
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
   const double rate = learning_rate(config_.recipe, step_, steps_per_epoch());
-  if (first_bias_.defined()) optimizer_->hold(first_bias_, holds_first_bias());
+  // Without a gradient nothing updates it, and none is computed down to it: behind a frozen first
+  // convolution the second needs no data gradient.
+  if (first_bias_.defined()) first_bias_.set_requires_grad(!holds_first_bias());
   const auto batch = next_batch();
   if (graphs_ != nullptr) {
     captured_step(batch, rate, observer);

@@ -178,6 +178,7 @@ TEST(Session, TheFirstBiasTrainsInTheFirstEpochsAlone) {
     whole.step();
     const bool trains = step < session.steps_per_epoch();
     EXPECT_NE(at::equal(bias, before), trains) << step;
+    EXPECT_EQ(bias.grad().defined(), trains) << step << ": a gradient that nobody needs";
     EXPECT_FALSE(at::equal(parameters["conv1.weight"], weight)) << step;
     EXPECT_EQ(at::equal(bias, whole.network().named_parameters()["conv1.bias"]), trains) << step;
   }
