@@ -268,7 +268,11 @@ class RunsTable {
       add_notes(table, {"±, [ ]: 95 % intervals. REPRODUCED: all of the interval lies within the "
                         "tolerance of the paper's number; DIFFERS: none of it does"});
     }
-    if (losses_ > 0) add_notes(table, {holm_note(losses_)});
+    if (losses_ > 0) {
+      add_notes(table, {holm_note(losses_ == 1 ? "the one loss of the table"
+                                               : fmt::format("the {} losses of the table", losses_),
+                                  losses_)});
+    }
     add_notes(table, cells_.excluded());
     return table;
   }

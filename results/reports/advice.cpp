@@ -75,7 +75,7 @@ Part speed_part(const Row& row, const BestExact& best) {
   const std::string than =
       elsewhere ? fmt::format("exact training in {}", name(best.precision)) : "dense";
   const Ratio measured = speedup_over(best, row);
-  const int64_t occasions = timing_occasions(row);
+  const int64_t occasions = timing_occasions(row.timings);
   const Ratio speedup = deciding(measured, occasions);
   if (!speedup.lo) {
     return undecided(fmt::format("{} was {}", elsewhere ? than : "its speed",
@@ -380,9 +380,7 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
       "for the networks, data, settings and machines in the lines alone"};
   const auto lettered = letters.lines();
   table.notes.insert(table.notes.begin(), lettered.begin(), lettered.end());
-  const auto tests = std::count_if(set.rows().begin(), set.rows().end(),
-                                   [](const Row& row) { return row.loss_p_holm.has_value(); });
-  if (tests > 0) table.notes.push_back(holm_note(tests));
+  if (const auto note = set.holm_note(); !note.empty()) table.notes.push_back(note);
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   const auto precisions = precision_notes(lines);
   table.notes.insert(table.notes.begin(), precisions.begin(), precisions.end());

@@ -130,9 +130,7 @@ Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
   if (!rows.empty()) {
     table.notes.emplace_back("±, [ ]: 95 % intervals");
   }
-  const auto tests = std::count_if(rows.begin(), rows.end(),
-                                   [](const Row& row) { return row.loss_p_holm.has_value(); });
-  if (tests > 0) table.notes.push_back(holm_note(tests));
+  if (const auto note = set.holm_note(); !note.empty()) table.notes.push_back(note);
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   if (shown.realised) {
     table.notes.emplace_back(

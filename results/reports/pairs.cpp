@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,20 +51,34 @@ PairLine pair_line(const Row& row, const Row& exact) {
   return line;
 }
 
+// Whether both were declared with accuracy runs of one seed.
+bool share_a_seed(const Row& row, const Row& exact) {
+  std::set<int64_t> seeds;
+  for (const Cell* cell : row.cells) {
+    if (cell->is(Purpose::kAccuracy)) seeds.insert(cell->config.seed);
+  }
+  return std::ranges::any_of(exact.cells, [&](const Cell* cell) {
+    return cell->is(Purpose::kAccuracy) && seeds.contains(cell->config.seed);
+  });
+}
+
+// Of all pairs of rows that were declared, those that are there. The others count in the
+// adjustment of p.
 std::vector<PairLine> pair_lines(const RowSet& set) {
   std::vector<PairLine> lines;
+  std::vector<std::optional<double>> p;
   for (const auto& row : set.rows()) {
     if (is_dense(*row.first)) continue;
     for (const auto& exact : set.rows()) {
       if (!is_dense(*exact.first) || !same_but_recipe(*row.first, *exact.first)) continue;
-      auto line = pair_line(row, exact);
-      if (line.ahead.n > 0) lines.push_back(line);
+      if (!share_a_seed(row, exact)) continue;
+      lines.push_back(pair_line(row, exact));
+      p.push_back(lines.back().ahead.p);
     }
   }
-  std::vector<std::optional<double>> p;
-  for (const auto& line : lines) p.push_back(line.ahead.p);
-  const auto adjusted = holm_of_known(p);
+  const auto adjusted = holm_of_declared(p);
   for (size_t i = 0; i < lines.size(); ++i) lines[i].p_holm = adjusted[i];
+  std::erase_if(lines, [](const PairLine& line) { return line.ahead.n == 0; });
   return lines;
 }
 
@@ -94,8 +109,8 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
 // and settings but for the recipe, and at least one seed: the method's test accuracy minus the
 // exact training's in points, paired by seed (paired_difference, docs/statistics.md), the number
 // of seeds in which the method is ahead, and the p of the sign-flip test, also adjusted by Holm
-// over all lines. Whoever declares an exact training of another length as a row of an experiment
-// reads here how a method fares against it.
+// over all that were declared. Whoever declares an exact training of another length as a row of an
+// experiment reads here how a method fares against it.
 Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const auto lines = pair_lines(set);
@@ -108,7 +123,8 @@ Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
   table.notes = letters.lines();
   table.notes.emplace_back(
       "ahead: the method's test accuracy minus the exact training's, paired by seed, with its 95 % "
-      "interval; p: exact sign-flip test, adjusted by Holm over all lines beside it");
+      "interval; p: exact sign-flip test, adjusted by Holm beside it over all such pairs that were "
+      "declared");
   return table;
 }
 

@@ -94,7 +94,10 @@ std::vector<MachineSpeedup> speedups_by_machine(const Row& row) {
     }
     timings[static_cast<size_t>(at - machines.begin())].push_back(timing);
   }
-  for (size_t i = 0; i < machines.size(); ++i) machines[i].speedup = timed_ratio(timings[i]);
+  for (size_t i = 0; i < machines.size(); ++i) {
+    machines[i].speedup = timed_ratio(timings[i]);
+    machines[i].occasions = timing_occasions(timings[i]);
+  }
   return machines;
 }
 

@@ -27,7 +27,8 @@ ExactCurve exact_curve(const RowSet& set, const Row& row);
 struct MachineSpeedup {
   int64_t host_id = 0;
   std::string machine, cpu;
-  Ratio speedup;  // over processes
+  Ratio speedup;          // over processes
+  int64_t occasions = 0;  // of timing (timing_occasions in results/rows/rows.h)
 };
 
 // In the order of the row's timings.

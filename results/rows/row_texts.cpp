@@ -1,4 +1,6 @@
 // The numbers of rows as texts.
+#include <algorithm>
+
 #include "results/rows/rows.h"
 
 namespace approx {
@@ -33,11 +35,24 @@ std::string realisation_text(const std::optional<Realisation>& realisation) {
   return fmt::format("{} [{}, {}]", value, fixed(*realisation->lo, 2), fixed(*realisation->hi, 2));
 }
 
-std::string holm_note(int64_t rows) {
+std::string holm_note(const std::string& over, int64_t tests) {
   return fmt::format(
-      "p: exact sign-flip test against no difference from dense, Holm-adjusted over {} of the "
-      "table, which takes {} seeds before any can be below 0.05",
-      rows == 1 ? "the one loss" : fmt::format("the {} losses", rows), pairs_for_holm(rows));
+      "p: exact sign-flip test against no difference from dense, Holm-adjusted over {}, which "
+      "takes "
+      "{} seeds before any can be below 0.05",
+      over, pairs_for_holm(tests));
+}
+
+std::string RowSet::holm_note() const {
+  const auto tests =
+      std::ranges::count_if(rows_, [](const Row& row) { return row.loss_p_holm.has_value(); });
+  if (tests == 0) return "";
+  const std::string declared =
+      declared_losses_ == 1 ? "the one loss that was declared"
+                            : fmt::format("the {} losses that were declared", declared_losses_);
+  return approx::holm_note(
+      tests == declared_losses_ ? declared : fmt::format("{} ({} are here)", declared, tests),
+      declared_losses_);
 }
 
 std::string method_text(const Cell& cell) {

@@ -58,9 +58,9 @@ Ratio timed_ratio(const CellRuns& timings, std::vector<BlockPair> RunMeasurement
   return ratio_of_processes(logs);
 }
 
-int64_t timing_occasions(const Row& row) {
+int64_t timing_occasions(const CellRuns& timings) {
   std::set<std::pair<std::string, std::string>> occasions;
-  for (const auto& [cell, run] : row.timings) {
+  for (const auto& [cell, run] : timings) {
     constexpr size_t kDay = std::string_view("2026-01-31").size();
     occasions.emplace(run->started_utc.substr(0, kDay),
                       run->library.empty() ? run->git_sha : run->library);
@@ -383,10 +383,20 @@ void RowSet::find_dense() {
 }
 
 void RowSet::adjust_p() {
+  std::vector<Row*> declared;
   std::vector<std::optional<double>> p;
-  for (const auto& row : rows_) p.push_back(row.loss.p);
-  const auto adjusted = holm_of_known(p);
-  for (size_t i = 0; i < rows_.size(); ++i) rows_[i].loss_p_holm = adjusted[i];
+  for (auto& row : rows_) {
+    const bool is_arm =
+        !is_dense(*row.first) && std::ranges::any_of(row.cells, [](const Cell* cell) {
+          return cell->is(Purpose::kAccuracy);
+        });
+    if (!is_arm && !row.loss.p) continue;
+    declared.push_back(&row);
+    p.push_back(row.loss.p);
+  }
+  const auto adjusted = holm_of_declared(p);
+  for (size_t i = 0; i < declared.size(); ++i) declared[i]->loss_p_holm = adjusted[i];
+  declared_losses_ = static_cast<int64_t>(declared.size());
 }
 
 void RowSet::find_timings(Row& row) const {

@@ -83,9 +83,6 @@ std::string speedup_obstacle(const Row& row);
 std::string timed_in_few(int64_t processes, int64_t needed);
 inline constexpr int64_t kFewSeeds = 5;  // fewer are marked
 
-// On how many occasions the timings of a row were made: days (UTC), and builds of the library.
-int64_t timing_occasions(const Row& row);
-
 inline constexpr const char* kApproximatedNothing = "it approximated nothing";
 
 // Whether a cell trains exactly.
@@ -120,6 +117,9 @@ CellRuns target_runs(const Row& row, double share);
 // The ratio of step times of timing runs, over their processes: of whole steps or of some of it.
 Ratio timed_ratio(const CellRuns& timings,
                   std::vector<BlockPair> RunMeasurements::*pairs = &RunMeasurements::blocks);
+
+// On how many occasions timing runs were made: days (UTC), and builds of the library.
+int64_t timing_occasions(const CellRuns& timings);
 
 // What `of` says of what each run measured; those of which it says nothing are left out.
 template <typename Of>
@@ -169,6 +169,11 @@ class RowSet {
   const std::vector<Row>& rows() const { return rows_; }
   const Contents& contents() const { return contents_; }
 
+  // What stands below a table with p-values: over how many losses they are adjusted, those of all
+  // rows for which accuracy runs were declared, whether they are there or not; "" where no loss has
+  // one.
+  std::string holm_note() const;
+
   // Whether rows differ in a setting that has no column of its own, and what a row has of those
   // that differ, "batch_size=128 epochs=4".
   bool settings_differ() const { return !differing_.empty(); }
@@ -199,6 +204,7 @@ class RowSet {
   const std::optional<double> target_;
   std::vector<Row> rows_;
   std::set<std::string> differing_;  // names of settings
+  int64_t declared_losses_ = 0;
 };
 
 // --- text of numbers, the same in every report ---
@@ -215,8 +221,8 @@ std::string ratio_text(const Ratio& ratio);
 // "0.31 [0.25, 0.37]", "0.31 (n=1)", "–".
 std::string realisation_text(const std::optional<Realisation>& realisation);
 
-// What stands below a table with p-values of so many rows.
-std::string holm_note(int64_t rows);
+// What stands below a table with p-values: `over` is "the 5 losses of the table", so many `tests`.
+std::string holm_note(const std::string& over, int64_t tests);
 
 // "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);

@@ -107,16 +107,13 @@ std::vector<double> holm(const std::vector<double>& p) {
   return adjusted;
 }
 
-std::vector<std::optional<double>> holm_of_known(const std::vector<std::optional<double>>& p) {
-  std::vector<double> known;
-  for (const auto& each : p) {
-    if (each) known.push_back(*each);
-  }
-  const auto adjusted = holm(known);
+std::vector<std::optional<double>> holm_of_declared(const std::vector<std::optional<double>>& p) {
+  std::vector<double> filled;
+  for (const auto& each : p) filled.push_back(each.value_or(1));
+  const auto adjusted = holm(filled);
   std::vector<std::optional<double>> all(p.size());
-  size_t at = 0;
   for (size_t i = 0; i < p.size(); ++i) {
-    if (p[i]) all[i] = adjusted[at++];
+    if (p[i]) all[i] = adjusted[i];
   }
   return all;
 }

@@ -45,8 +45,9 @@ PairedDifference paired_difference(std::span<const double> differences,
 // compared with the level of the whole family.
 std::vector<double> holm(const std::vector<double>& p);
 
-// The same of a family in which some have none, which stay without and do not count.
-std::vector<std::optional<double>> holm_of_known(const std::vector<std::optional<double>>& p);
+// The same of a family in which some have none, because they were declared and not made: these stay
+// without, and count as 1. Else a family would be the stricter the more of it is finished.
+std::vector<std::optional<double>> holm_of_declared(const std::vector<std::optional<double>>& p);
 
 // How many pairs the sign-flip test needs so that the smallest p of a family of `tests` can be
 // below `level` after Holm's adjustment: the smallest n with tests * 2 / 2^n < level. 0 for no

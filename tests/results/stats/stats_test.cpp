@@ -107,8 +107,9 @@ TEST(Stats, HolmIsThatOfR) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(adjusted[i], expected[i], 1e-12);
   EXPECT_EQ(holm({0.9, 0.8}), (std::vector<double>{1, 1}));
   EXPECT_TRUE(holm({}).empty());
-  EXPECT_EQ(holm_of_known({0.01, std::nullopt, 0.5}),
-            (std::vector<std::optional<double>>{0.02, std::nullopt, 0.5}));
+  EXPECT_EQ(holm_of_declared({0.01, std::nullopt, 0.25}),
+            (std::vector<std::optional<double>>{0.03, std::nullopt, 0.5}))
+      << "a test that was declared and not made counts";
 }
 
 // 2 / 2^6 = 0.031 and 2 / 2^5 = 0.063; of twelve rows 24 / 2^9 = 0.047 and 24 / 2^8 = 0.094.
