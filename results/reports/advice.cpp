@@ -10,7 +10,9 @@
 #include "base/numbers.h"
 #include "results/render/column.h"
 #include "results/reports/report.h"
+#include "results/rows/answer.h"
 #include "results/rows/best_exact.h"
+#include "results/rows/break_even.h"
 #include "results/rows/open_rate.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/rows.h"
@@ -46,29 +48,13 @@ Origin origin_of(const Row& row, const Row* control) {
   return origin;
 }
 
-enum class Worth { kYes, kNo, kUndecided };
-
-constexpr auto enum_texts(Worth) {
-  return std::to_array<EnumText<Worth>>(
-      {{Worth::kYes, "yes"}, {Worth::kNo, "no"}, {Worth::kUndecided, "undecided"}});
-}
-
-// The answer to one of the questions that a method has to pass.
-struct Part {
-  Worth worth = Worth::kUndecided;
-  std::string reason;
-};
-
 struct Advice {
-  Worth worth = Worth::kUndecided;
+  Answer worth = Answer::kUndecided;
   std::string decided_by, reason;  // by the parts that made it so: all three where it is yes
 };
 
 // Is a step faster than the best exact one, of the precision that `best` names?
-Part speed_part(const Row& row, const BestExact& best) {
-  const auto undecided = [](std::string reason) {
-    return Part{Worth::kUndecided, std::move(reason)};
-  };
+Reasoned speed_part(const Row& row, const BestExact& best) {
   if (row.speedup.n == 0) return undecided(speedup_obstacle(row));
   if (auto unsound = unsound_speedup(row); !unsound.empty()) return undecided(std::move(unsound));
   const bool elsewhere = best.precision != row.first->config.precision;
@@ -81,9 +67,9 @@ Part speed_part(const Row& row, const BestExact& best) {
     return undecided(fmt::format("{} was {}", elsewhere ? than : "its speed",
                                  timed_in_few(measured.n, kProcessesForATiming)));
   }
-  if (speedup.most() < 1) return {Worth::kNo, "slower than " + than};
-  if (speedup.most() < 1 + kLeastEffect) return {Worth::kNo, "no gain of 2 % or more"};
-  if (speedup.least() > 1) return {Worth::kYes, "faster"};
+  if (speedup.most() < 1) return {Answer::kNo, "slower than " + than};
+  if (speedup.most() < 1 + kLeastEffect) return {Answer::kNo, "no gain of 2 % or more"};
+  if (speedup.least() > 1) return {Answer::kYes, "faster"};
   if (measured.least() <= 1) return undecided("its speedup cannot be told from 1");
   if (measured.n < kProcessesForAVerdict) {
     return undecided(fmt::format("its speedup cannot be told from 1 by {} processes, {} may do",
@@ -96,30 +82,24 @@ Part speed_part(const Row& row, const BestExact& best) {
 
 std::string seeds_text(int64_t n) { return fmt::format("{} {}", n, n == 1 ? "seed" : "seeds"); }
 
-// A verdict on accuracy stands only where no rate is in its way.
-Part unless(const std::string& obstacle, Part part) {
-  if (part.worth == Worth::kUndecided || obstacle.empty()) return part;
-  return {Worth::kUndecided, fmt::format("{}, but {}", part.reason, obstacle)};
-}
-
 // Does it lose no more than the margin?
-Part loss_part(const Row& row, const NonInferiorityTest& test, double points) {
+Reasoned loss_part(const Row& row, const NonInferiorityTest& test, double points) {
   const std::string margin = fixed(points, 2) + " points";
-  if (row.notes[kDiverged]) return {Worth::kNo, "runs diverged"};
-  if (row.loss.n == 0) return {Worth::kUndecided, "its accuracy was not measured beside dense"};
+  if (row.notes[kDiverged]) return {Answer::kNo, "runs diverged"};
+  if (row.loss.n == 0) return undecided("its accuracy was not measured beside dense");
   if (row.loss.n < kSeedsForAVerdict) {
-    return {Worth::kUndecided, fmt::format("{} cannot bound the loss, {} can",
-                                           seeds_text(row.loss.n), kSeedsForAVerdict)};
+    return undecided(
+        fmt::format("{} cannot bound the loss, {} can", seeds_text(row.loss.n), kSeedsForAVerdict));
   }
   switch (test.verdict) {
     case NonInferiority::kInferior:
-      return {Worth::kNo, "loses more than " + margin};
+      return {Answer::kNo, "loses more than " + margin};
     case NonInferiority::kNonInferior:
-      return {Worth::kYes, "loses no more than " + margin};
+      return {Answer::kYes, "loses no more than " + margin};
     case NonInferiority::kInconclusive:
       break;
   }
-  return {Worth::kUndecided, "the loss may be above " + margin};
+  return undecided("the loss may be above " + margin);
 }
 
 // The method minus the exact training, "1.10 ± 0.75".
@@ -130,20 +110,17 @@ std::string ahead_text(PairedDifference advantage, bool with_n = true) {
 }
 
 // Does it beat the exact training of the same time?
-Part same_time_part(const Row& row, const SameTime& control) {
+Reasoned same_time_part(const Row& row, const SameTime& control) {
   const auto& advantage = control.advantage;
   const auto& sooner = control.sooner;
   const std::string ahead =
       fmt::format("{} points ahead of dense in the same time", ahead_text(advantage));
-  const auto undecided = [](std::string reason) {
-    return Part{Worth::kUndecided, std::move(reason)};
-  };
   if (row.speedup.n > 0 && row.speedup.least() <= 1) {
     return undecided("perhaps not faster, so that no exact training is shorter");
   }
   if (sooner.n >= kSeedsForAVerdict && sooner.half && sooner.mean - *sooner.half > 0) {
-    return {Worth::kNo, fmt::format("{} points ahead of dense in no more time, {:.2f} epochs",
-                                    ahead_text(sooner), control.sooner_trained)};
+    return {Answer::kNo, fmt::format("{} points ahead of dense in no more time, {:.2f} epochs",
+                                     ahead_text(sooner), control.sooner_trained)};
   }
   if (control.source == SameTimeSource::kNone) {
     return undecided(row.speedup.n > 0
@@ -159,22 +136,38 @@ Part same_time_part(const Row& row, const SameTime& control) {
     return undecided(fmt::format("{}, whose {:.2f} epochs may be longer", ahead, control.trained));
   }
   if (advantage.mean + *advantage.half >= 0) return undecided(ahead);
-  if (control.enough) return {Worth::kYes, ahead};
+  if (control.enough) return {Answer::kYes, ahead};
   return undecided(fmt::format("{}, which had {:.2f} of the {:.2f} epochs that may fit", ahead,
                                control.trained, control.epochs));
 }
 
+// A curve of few seeds says less than pairs with an exact training of the same time.
+bool curve_decides(const BreakEven& needed) {
+  return needed.has_curve() && needed.equivalent.seeds >= kSeedsForAVerdict;
+}
+
+// Is it faster than exact training that is as accurate?
+Reasoned break_even_part(const Row& row, const BestExact& best, const BreakEven& needed) {
+  if (auto unsound = unsound_speedup(row); row.speedup.n > 0 && !unsound.empty()) {
+    return undecided(std::move(unsound));
+  }
+  Reasoned found = pays(row, needed, speedup_over(best, row), timing_occasions(row.timings));
+  if (found.answer != Answer::kUndecided) found.reason += ", " + breakeven_text(needed);
+  return found;
+}
+
 // No, where one part says so; yes, where all do.
-Advice advise(const std::vector<std::pair<const char*, Part>>& parts) {
+Advice advise(const std::vector<std::pair<const char*, Reasoned>>& parts) {
   Advice advice;
-  const auto says = [&](Worth worth) {
-    return std::ranges::any_of(parts, [=](const auto& part) { return part.second.worth == worth; });
+  const auto says = [&](Answer answer) {
+    return std::ranges::any_of(parts,
+                               [=](const auto& part) { return part.second.answer == answer; });
   };
-  advice.worth = says(Worth::kNo)          ? Worth::kNo
-                 : says(Worth::kUndecided) ? Worth::kUndecided
-                                           : Worth::kYes;
+  advice.worth = says(Answer::kNo)          ? Answer::kNo
+                 : says(Answer::kUndecided) ? Answer::kUndecided
+                                            : Answer::kYes;
   for (const auto& [name, part] : parts) {
-    if (part.worth != advice.worth) continue;
+    if (part.answer != advice.worth) continue;
     const bool first = advice.decided_by.empty();
     advice.decided_by += (first ? "" : ", ") + std::string(name);
     advice.reason += (first ? "" : "; ") + part.reason;
@@ -190,6 +183,7 @@ struct AdviceLine {
   NonInferiorityTest test;       // of its loss against dense
   BestExact best;
   SameTime control;
+  BreakEven needed;
   const TargetRow* target = nullptr;  // nullptr without one
   Advice advice;
 };
@@ -216,15 +210,18 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
   line.notes[kPairsOfMachines] |= line.control.other_machines;
   line.notes[kMixedBuilds] |= line.control.other_builds;
   line.best = best_exact(set, row, margin);
-  Part same_time = same_time_part(row, line.control);
-  if (line.best.precision != row.first->config.precision && same_time.worth == Worth::kYes) {
-    same_time = {Worth::kUndecided, fmt::format("no exact training in {} of the same time",
-                                                name(line.best.precision))};
+  line.needed = break_even(set, row);
+  const bool by_curve = curve_decides(line.needed);
+  Reasoned shorter =
+      by_curve ? break_even_part(row, line.best, line.needed) : same_time_part(row, line.control);
+  if (line.best.precision != row.first->config.precision && shorter.answer == Answer::kYes) {
+    shorter = undecided(fmt::format("no exact training in {} of {}", name(line.best.precision),
+                                    by_curve ? "several lengths" : "the same time"));
   }
   const std::string rate = rate_obstacle(row, trials);
   line.advice = advise({{"speed", speed_part(row, line.best)},
                         {"loss", unless(rate, loss_part(row, line.test, line.margin.value_or(0)))},
-                        {"same time", unless(rate, same_time)}});
+                        {by_curve ? "break-even" : "same time", unless(rate, shorter)}});
   return line;
 }
 
@@ -259,8 +256,10 @@ std::string advice_target_text(const AdviceLine& line) {
   return text;
 }
 
-// `across`: whether some line is held against an exact step of another precision.
-Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters, bool across) {
+// `across`: whether some line is held against an exact step of another precision. `curves`: whether
+// some has exact trainings of several lengths.
+Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters, bool across,
+                                   bool curves) {
   using Line = AdviceLine;
   const auto what = row_columns<Line>(set);
   const auto method = [&letters](const Line& line) {
@@ -303,6 +302,11 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
                    {.name = "iso_time_epochs", .value = control(&SameTime::epochs_or_none)},
                    {.name = "iso_time_trained", .value = control(&SameTime::trained_or_none)},
                    {.name = "iso_time_source", .value = control(&SameTime::source)}});
+  append(columns,
+         bounded_columns<Line>(
+             "breakeven", "break-even", [](const Line& line) { return line.needed.speedup; },
+             [](const Line& line) { return breakeven_text(line.needed); }));
+  std::prev(columns.end(), 3)->shown = curves;
   append(columns, ratio_columns<Line>("target_speedup", "", [](const Line& line) {
            return line.target == nullptr ? Ratio() : line.target->isolated_speedup();
          }));
@@ -358,16 +362,20 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
   const bool across = std::ranges::any_of(lines, [](const AdviceLine& line) {
     return line.best.precision != line.row->first->config.precision;
   });
+  const bool curves =
+      std::ranges::any_of(lines, [](const AdviceLine& line) { return line.needed.has_curve(); });
   // Neither throughput nor seconds stand here.
   const auto letters = letters_of(lines, {kShared, kTimesElsewhere, kShortSeconds});
-  Table table = table_of(options.experiment, advice_columns(set, letters, across), lines);
+  Table table = table_of(options.experiment, advice_columns(set, letters, across, curves), lines);
   if (lines.empty()) return table;
   table.notes = {
       fmt::format(
           "yes needs three things: speed, the 95 % interval of the speedup above 1; loss, "
           "its one-sided 95 % bound below {} by at least {} seeds; same time, better than "
           "the exact training that takes no longer. No: slower, no gain of 2 %, surely a "
-          "larger loss, or surely no better than that training. Else undecided. A speedup "
+          "larger loss, or surely no better than that training. Else undecided. Where exact "
+          "training has three lengths and six seeds, break-even stands in place of the same time: "
+          "faster than the exact training that is as accurate. A speedup "
           "of one day and build is taken for 3 % off, and accuracies decide where the tuned "
           "learning rates are enclosed",
           margin.text(), kSeedsForAVerdict),
@@ -380,6 +388,11 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
       "for the networks, data, settings and machines in the lines alone"};
   const auto lettered = letters.lines();
   table.notes.insert(table.notes.begin(), lettered.begin(), lettered.end());
+  if (curves) {
+    table.notes.emplace_back(
+        "break-even: the speedup at which the method takes as long as the exact training that is "
+        "as accurate (report breakeven)");
+  }
   if (const auto note = set.holm_note(); !note.empty()) table.notes.push_back(note);
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   const auto precisions = precision_notes(lines);

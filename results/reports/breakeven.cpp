@@ -3,15 +3,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "results/render/column.h"
 #include "results/reports/report.h"
+#include "results/rows/answer.h"
 #include "results/rows/best_exact.h"
+#include "results/rows/break_even.h"
 #include "results/rows/exact_curve.h"
 #include "results/rows/open_rate.h"
 #include "results/rows/row_columns.h"
@@ -21,106 +26,68 @@
 namespace approx {
 namespace {
 
-enum class Pays { kYes, kNo, kUndecided };
+// What a line is of. The picture draws all of them; people read the methods' lines.
+enum class LinePart { kMethod, kExact, kCurve };
 
-constexpr auto enum_texts(Pays) {
-  return std::to_array<EnumText<Pays>>(
-      {{Pays::kYes, "yes"}, {Pays::kNo, "no"}, {Pays::kUndecided, "undecided"}});
+constexpr auto enum_texts(LinePart) {
+  return std::to_array<EnumText<LinePart>>(
+      {{LinePart::kMethod, "method"}, {LinePart::kExact, "exact"}, {LinePart::kCurve, "curve"}});
 }
 
 struct BreakevenLine {
+  LinePart part = LinePart::kMethod;
   const Row* row = nullptr;
   Notes notes = {};
-  double epochs = 0;  // of the method
-  EquivalentLength equivalent;
-  Bounded breakeven;     // ratio
-  MachineSpeedup timed;  // none where the row was not timed
-  Bounded gap;           // percent
-  Pays pays = Pays::kUndecided;
-  std::string reason;
+  double epochs = 0;
+  Summary accuracy;                     // percent
+  std::optional<int64_t> n;             // trainings
+  std::optional<BreakEven> needed;      // of a method
+  std::optional<MachineSpeedup> timed;  // of a method that was timed
+  Bounded gap;                          // percent
+  std::optional<Reasoned> pays;         // of a method
 };
 
-// Why no verdict rests on the speedup of a row on one machine; "" where one may.
-std::string timing_obstacle(const Row& row, const Ratio& speedup) {
-  if (speedup.n == 0) {
-    return row.notes[kTainted] ? kTimingsDisturbed : "its speed was not measured";
-  }
-  if (row.notes[kIdle]) return kApproximatedNothing;
-  if (row.ceiling && speedup.lo && *speedup.lo > *row.ceiling) {
-    return "its speedup lies above its own ceiling";
-  }
-  if (speedup.n >= kProcessesForAVerdict) return "";
-  return "its speed was " + timed_in_few(speedup.n, kProcessesForAVerdict);
-}
-
-void decide(BreakevenLine& line, const std::string& open_rate) {
-  const auto say = [&](Pays pays, std::string reason) {
-    line.pays = pays;
-    line.reason = std::move(reason);
-  };
-  if (line.row->notes[kDiverged]) return say(Pays::kNo, "runs diverged");
-  if (auto obstacle = timing_obstacle(*line.row, line.timed.speedup); !obstacle.empty()) {
-    return say(Pays::kUndecided, std::move(obstacle));
-  }
-  if (line.equivalent.seeds < kSeedsForAVerdict) {
-    return say(Pays::kUndecided,
-               fmt::format("{} {} a side, a verdict needs {}", line.equivalent.seeds,
-                           line.equivalent.seeds == 1 ? "seed" : "seeds", kSeedsForAVerdict));
-  }
-  if (!open_rate.empty()) return say(Pays::kUndecided, open_rate);
-  if (line.gap.lo && *line.gap.lo > 0) return say(Pays::kYes, "faster than break-even");
-  if (line.gap.hi && *line.gap.hi < 0) return say(Pays::kNo, "slower than break-even");
-  say(Pays::kUndecided, "its speedup cannot be told from break-even");
-}
-
 // A line for each machine that timed the row, one without any.
-void add_lines(const Row& row, const ExactCurve& curve, const EquivalentLength& equivalent,
-               const ArmTrials& trials, std::vector<BreakevenLine>& lines) {
-  BreakevenLine line{.row = &row,
-                     .notes = row.notes,
-                     .epochs = curve.epochs,
-                     .equivalent = equivalent,
-                     .breakeven = breakeven_speedup(curve.epochs, equivalent)};
+void add_lines(const Row& row, const BreakEven& needed, const ArmTrials& trials,
+               std::vector<BreakevenLine>& lines) {
+  BreakevenLine line{.row = &row, .notes = row.notes, .epochs = needed.epochs};
+  line.accuracy = row.accuracy;
+  line.n = needed.equivalent.n;
+  line.needed = needed;
   // What the row's own notes say of pairs with its exact training is not said of the curve.
   line.notes[kUnpaired] = line.notes[kMixedBuilds] = line.notes[kPairsOfMachines] = false;
-  for (size_t note = 0; note < line.notes.size(); ++note) line.notes[note] |= curve.notes[note];
-  auto machines = speedups_by_machine(row);
-  if (machines.empty()) machines.emplace_back();
+  for (size_t note = 0; note < line.notes.size(); ++note) line.notes[note] |= needed.notes[note];
+  const auto add = [&](const Ratio& speedup, int64_t occasions) {
+    line.gap = percent_above(speedup, needed.speedup);
+    line.notes[kFewProcesses] = speedup.n > 0 && speedup.n < kProcessesForATiming;
+    line.pays = unless(rate_obstacle(row, trials), pays(row, needed, speedup, occasions));
+    lines.push_back(line);
+  };
+  const auto machines = speedups_by_machine(row);
+  if (machines.empty()) add(Ratio(), 0);
   for (const auto& machine : machines) {
     line.timed = machine;
-    line.gap = percent_above(line.timed.speedup, line.breakeven);
-    line.notes[kFewProcesses] =
-        line.timed.speedup.n > 0 && line.timed.speedup.n < kProcessesForATiming;
-    decide(line, rate_obstacle(row, trials));
-    lines.push_back(line);
+    add(machine.speedup, machine.occasions);
   }
 }
 
-// "5.86 [5.81, >6.00]", "<4.20 [–, 4.31]": an end that is not known lies beyond the trained
-// lengths.
-std::string length_text(const BreakevenLine& line) {
-  const auto& found = line.equivalent;
-  const std::string below = fmt::format("<{:.2f}", found.shortest);
-  const std::string above = fmt::format(">{:.2f}", found.longest);
-  const std::string value = found.length                           ? fixed(*found.length, 2)
-                            : found.place == CurvePlace::kBelowAll ? below
-                                                                   : above;
-  if (found.seeds < 2) return value;
-  return fmt::format("{} [{}, {}]", value, found.lo ? fixed(*found.lo, 2) : below,
-                     found.hi ? fixed(*found.hi, 2) : above);
-}
-
-// "1.02× [<1.00, 1.03]".
-std::string breakeven_text(const BreakevenLine& line) {
-  const auto& found = line.equivalent;
-  const std::string below = fmt::format("<{:.2f}", line.epochs / found.longest);
-  const std::string above = fmt::format(">{:.2f}", line.epochs / found.shortest);
-  const auto& [value, lo, hi] = line.breakeven;
-  const std::string text = value                                  ? fixed(*value, 2)
-                           : found.place == CurvePlace::kBelowAll ? above
-                                                                  : below;
-  if (found.seeds < 2) return text + "×";
-  return fmt::format("{}× [{}, {}]", text, lo ? fixed(*lo, 2) : below, hi ? fixed(*hi, 2) : above);
+// The exact trainings that a curve is fitted to, a line a length, and the curve at some lengths.
+void add_curve(const Row& dense, const BreakEven& needed, std::vector<BreakevenLine>& lines) {
+  std::map<double, std::vector<double>> by_length;
+  for (const auto& training : needed.exact) {
+    by_length[training.length].push_back(training.accuracy);
+  }
+  for (const auto& [length, accuracies] : by_length) {
+    BreakevenLine line{.part = LinePart::kExact, .row = &dense, .epochs = length};
+    line.accuracy = summarize(accuracies);
+    line.n = line.accuracy.n;
+    lines.push_back(line);
+  }
+  for (const auto& [length, accuracy] : fitted_curve(needed.exact)) {
+    BreakevenLine line{.part = LinePart::kCurve, .row = &dense, .epochs = length};
+    line.accuracy = summarize(std::vector<double>{accuracy});
+    lines.push_back(line);
+  }
 }
 
 // "-2.1 [-4.0, -0.2]", "[–, -0.2]".
@@ -133,75 +100,76 @@ std::string gap_text(const BreakevenLine& line) {
   return fmt::format("{}[{}, {}]", value ? fixed(*value, 1) + " " : "", text(lo), text(hi));
 }
 
-Columns<BreakevenLine> bounded_columns(const std::string& name, const std::string& header,
-                                       Bounded BreakevenLine::*bounded,
-                                       std::string (*text)(const BreakevenLine&)) {
-  return {{name, header, via(bounded, &Bounded::value), text},
-          {.name = name + "_lo", .value = via(bounded, &Bounded::lo)},
-          {.name = name + "_hi", .value = via(bounded, &Bounded::hi)}};
-}
-
 // `several_machines`: whether machines must be told apart, whose names may be alike.
 Columns<BreakevenLine> breakeven_columns(const RowSet& set, const NoteLetters& letters,
                                          bool several_machines) {
   using Line = BreakevenLine;
   Columns<Line> columns = row_columns<Line>(set, &letters).all();
-  const auto equivalent = [](auto of) { return via(&Line::equivalent, of); };
-  append(columns, summary_columns<Line>("accuracy_pct", "accuracy, %",
-                                        [](const Line& line) { return line.row->accuracy; }));
-  append(columns, {{"n", "seeds", equivalent(&EquivalentLength::n)},
-                   number_column<Line>("epochs", "epochs", &Line::epochs, "{:.2f}"),
-                   {.name = "exact_runs", .value = equivalent(&EquivalentLength::runs)},
-                   {.name = "exact_lengths", .value = equivalent(&EquivalentLength::lengths)},
-                   {.name = "exact_shortest", .value = equivalent(&EquivalentLength::shortest)},
-                   {.name = "exact_longest", .value = equivalent(&EquivalentLength::longest)},
-                   {.name = "equivalent_place", .value = equivalent(&EquivalentLength::place)},
-                   {"equivalent_epochs", "exact epochs as accurate",
-                    equivalent(&EquivalentLength::length), length_text},
-                   {.name = "equivalent_epochs_lo", .value = equivalent(&EquivalentLength::lo)},
-                   {.name = "equivalent_epochs_hi", .value = equivalent(&EquivalentLength::hi)}});
-  append(columns, bounded_columns("breakeven", "break-even", &Line::breakeven, breakeven_text));
+  const auto needed = [](auto... of) { return via(&Line::needed, of...); };
+  const auto equivalent = [&](auto of) { return needed(&BreakEven::equivalent, of); };
+  columns.insert(columns.begin(), Column<Line>{.name = "part", .value = via(&Line::part)});
+  append(columns, summary_columns<Line>("accuracy_pct", "accuracy, %", &Line::accuracy));
+  append(columns,
+         {{"n", "seeds", via(&Line::n)},
+          number_column<Line>("epochs", "epochs", &Line::epochs, "{:.2f}"),
+          {.name = "exact_runs", .value = equivalent(&EquivalentLength::runs)},
+          {.name = "exact_lengths", .value = equivalent(&EquivalentLength::lengths)},
+          {.name = "exact_shortest", .value = equivalent(&EquivalentLength::shortest)},
+          {.name = "exact_longest", .value = equivalent(&EquivalentLength::longest)},
+          {.name = "equivalent_place", .value = equivalent(&EquivalentLength::place)},
+          {"equivalent_epochs", "exact epochs as accurate", equivalent(&EquivalentLength::length),
+           [](const Line& line) { return equivalent_text(*line.needed); }},
+          {.name = "equivalent_epochs_lo", .value = equivalent(&EquivalentLength::lo)},
+          {.name = "equivalent_epochs_hi", .value = equivalent(&EquivalentLength::hi)}});
+  append(columns,
+         bounded_columns<Line>(
+             "breakeven", "break-even",
+             [](const Line& line) { return line.needed ? line.needed->speedup : Bounded(); },
+             [](const Line& line) { return breakeven_text(*line.needed); }));
   const auto timed = [](auto... of) { return via(&Line::timed, of...); };
   append(columns, {{"machine", "machine", timed(&MachineSpeedup::machine)},
                    {.name = "cpu",
                     .header = "processor",
                     .value = timed(&MachineSpeedup::cpu),
                     .shown = several_machines}});
-  append(columns, ratio_columns<Line>("speedup", "speedup vs exact",
-                                      [](const Line& line) { return line.timed.speedup; }));
+  append(columns, ratio_columns<Line>("speedup", "speedup vs exact", [](const Line& line) {
+           return line.timed ? line.timed->speedup : Ratio();
+         }));
   columns.push_back({.name = "speedup_runs", .value = timed(&MachineSpeedup::speedup, &Ratio::n)});
-  append(columns, bounded_columns("gap_pct", "gap, %", &Line::gap, gap_text));
-  append(columns, {{"pays", "pays?", via(&Line::pays)},
-                   {"reason", "why", &Line::reason},
+  append(columns, bounded_columns<Line>("gap_pct", "gap, %", &Line::gap, gap_text));
+  append(columns, {{"pays", "pays?", via(&Line::pays, &Reasoned::answer)},
+                   {"reason", "why", via(&Line::pays, &Reasoned::reason)},
                    notes_column<Line>(letters)});
   return columns;
 }
 
 // A line for each row of a method and each machine that timed it: the length of exact training
-// that is as accurate as the method (equivalent_length in results/stats/breakeven.h, by the exact
-// trainings of exact_curve in results/rows/exact_curve.h), the row's own length over that as the
-// break-even speedup, and whether the measured speedup is above it. Rows without a curve are named
-// below. Throws Error(kUsage) where there are rows of methods and none has a curve.
+// that is as accurate as the method, the row's own length over that as the break-even speedup, and
+// whether the measured speedup is above it (results/rows/break_even.h). Rows without a curve are
+// named below. For programs also the exact trainings, and the curve. Throws Error(kUsage) where
+// there are rows of methods and none has a curve.
 Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const auto trials = read_trials(snapshot);
-  std::vector<BreakevenLine> lines;
+  std::vector<BreakevenLine> lines, curves;
+  std::set<std::pair<const Row*, double>> drawn;  // exact rows and lengths of a method
   std::vector<std::string> left_out;
   std::vector<const Row*> shown;
   int64_t most_lengths = 0;
   for (const auto& row : set.rows()) {
     if (is_dense(*row.first) || row.accuracy.n == 0) continue;
-    const ExactCurve curve = exact_curve(set, row);
-    const EquivalentLength equivalent = equivalent_length(curve.exact, curve.method);
-    if (equivalent.place != CurvePlace::kNoCurve) {
-      add_lines(row, curve, equivalent, trials, lines);
+    const BreakEven needed = break_even(set, row);
+    if (needed.has_curve()) {
+      add_lines(row, needed, trials, lines);
       shown.push_back(&row);
+      if (drawn.emplace(row.dense, needed.epochs).second) add_curve(*row.dense, needed, curves);
       continue;
     }
-    most_lengths = std::max(most_lengths, equivalent.lengths);
+    const int64_t lengths = needed.equivalent.lengths;
+    most_lengths = std::max(most_lengths, lengths);
     left_out.push_back(fmt::format("left out: {} on {}, with exact training of {} of {} lengths",
-                                   method_text(*row.first), row.first->network_label,
-                                   equivalent.lengths, kLengthsForACurve));
+                                   method_text(*row.first), row.first->network_label, lengths,
+                                   kLengthsForACurve));
   }
   if (lines.empty() && !left_out.empty()) {
     throw usage_error(
@@ -215,11 +183,14 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
                                           kTimesElsewhere, kShortSeconds, kStopped});
   std::set<int64_t> machines;
   for (const auto& line : lines) {
-    if (line.timed.speedup.n > 0) machines.insert(line.timed.host_id);
+    if (line.timed && line.timed->speedup.n > 0) machines.insert(line.timed->host_id);
   }
-  Table table =
-      table_of(options.experiment, breakeven_columns(set, letters, machines.size() > 1), lines);
+  const auto columns = breakeven_columns(set, letters, machines.size() > 1);
+  Table table = table_of(options.experiment, columns, lines);
   if (lines.empty()) return table;
+  std::ranges::copy(curves, std::back_inserter(lines));
+  table.rows.clear();
+  fill_values(table, columns, lines);
   table.notes = letters.lines();
   table.notes.insert(table.notes.end(), left_out.begin(), left_out.end());
   if (auto within = compared_within(shown); !within.empty()) table.notes.push_back(within);
@@ -229,9 +200,11 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
         "exact epochs as accurate: read from a curve through all exact trainings of half to twice "
         "the method's length, a parabola in the logarithm of the length that does not fall, with "
         "its 95 % interval over seeds; < and >: beyond the lengths that were trained",
-        "gap: the measured speedup over break-even, less 1. Pays: yes where all of its 95 % "
-        "interval is above 0, no where all is below, by ten processes of one machine and six "
-        "seeds, where tuned learning rates are enclosed; no where runs diverged; else undecided"}) {
+        "gap: the measured speedup over break-even, less 1. Pays: yes where all of its interval is "
+        "above 0, no where all is below, by six seeds and by ten processes of one machine, or "
+        "five where the speedup's interval of 99.9 % is enough; no where runs diverged; else "
+        "undecided. A speedup of one day and build is taken for 3 % off, and tuned learning rates "
+        "must be enclosed"}) {
     table.notes.emplace_back(note);
   }
   return table;
@@ -240,6 +213,7 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
 REGISTER_REPORT("breakeven", report_breakeven)
     .at(14)
     .about("How fast each method must be to pay, by exact trainings of several lengths")
+    .drawn_by("breakeven")
     .made_of("accuracy runs of methods and of dense");
 
 }  // namespace

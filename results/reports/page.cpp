@@ -84,6 +84,7 @@ class PageMaker {
         "page was made from; nothing on it was typed.";
     add_report("advice", "Is it worth using?",
                "Each method against dense training on the same seeds and data.");
+    add_breakeven();
     add_report("pareto", "Speed against accuracy", "");
     add_report("tta", "Time to target", "");
     add_papers();
@@ -121,6 +122,17 @@ class PageMaker {
     if (!report.script.empty()) add_figure(section, title, {report.script, table});
     add_table(section, std::move(table));
     page_.sections.push_back(std::move(section));
+  }
+
+  // Of stores that have exact trainings of several lengths; of others the report is an error.
+  void add_breakeven() {
+    try {
+      add_report("breakeven", "How fast must a method be to pay?",
+                 "A method pays where its speedup is above break-even: where it is above the black "
+                 "curve, which exact trainings of several lengths make.");
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUsage) throw;
+    }
   }
 
   static void add_table(HtmlSection& section, Table table) {

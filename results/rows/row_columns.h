@@ -9,6 +9,7 @@
 
 #include "results/render/column.h"
 #include "results/rows/rows.h"
+#include "results/stats/breakeven.h"
 
 namespace approx {
 
@@ -105,6 +106,16 @@ Columns<Line> ratio_columns(const std::string& name, const std::string& header, 
       {name, header, via(of), [=](const Line& line) { return ratio_text(std::invoke(of, line)); }},
       {.name = name + "_lo", .value = via(of, &Ratio::lo)},
       {.name = name + "_hi", .value = via(of, &Ratio::hi)}};
+}
+
+// What may be known by bounds alone: NAME, NAME_lo, NAME_hi; for people one column, `text` of a
+// line. `of`: the bounded number of a line, a member or a function.
+template <typename Line, typename Of, typename Text>
+Columns<Line> bounded_columns(const std::string& name, const std::string& header, Of of,
+                              Text text) {
+  return {{name, header, via(of, &Bounded::value), text},
+          {.name = name + "_lo", .value = via(of, &Bounded::lo)},
+          {.name = name + "_hi", .value = via(of, &Bounded::hi)}};
 }
 
 // The speedup over the stock step, to people where some row has it; for programs also why a row has

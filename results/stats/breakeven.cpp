@@ -14,6 +14,7 @@ namespace {
 constexpr double kSameLength = 1e-6;  // relative
 constexpr int kSteps = 256;           // of the search along the curve
 constexpr int kHalvings = 60;
+constexpr int kDrawn = 16;  // parts of a curve that is drawn
 
 // A polynomial of degree two.
 struct Quadratic {
@@ -120,6 +121,27 @@ Quadratic rising_fit(const Quadratic& free, const std::vector<Point>& points) {
     if (rises(fit) && sum < least) best = fit, least = sum;
   }
   return best;
+}
+
+struct Fit {
+  Axis axis;
+  std::vector<Point> points;
+  Quadratic free, rising;  // rising: nowhere falls
+};
+
+// None where the trainings are of fewer than three lengths.
+std::optional<Fit> fit_of(std::span<const ExactTraining> exact, double shortest, double longest) {
+  const Axis axis(shortest, longest);
+  std::vector<Point> points;
+  Sums sums;
+  for (const auto& training : exact) {
+    points.push_back({training.seed, axis.place(training.length), training.accuracy});
+    sums.add(points.back());
+  }
+  const auto free = solved(sums);
+  if (!free) return std::nullopt;
+  const Quadratic rising = rising_fit(*free, points);
+  return Fit{axis, std::move(points), *free, rising};
 }
 
 double mean_accuracy(std::span<const MethodTraining> method) {
@@ -299,16 +321,9 @@ EquivalentLength equivalent_length(std::span<const ExactTraining> exact,
   }
   if (method.empty() || result.lengths < kLengthsForACurve) return result;
 
-  const Axis axis(result.shortest, result.longest);
-  std::vector<Point> points;
-  Sums sums;
-  for (const auto& training : exact) {
-    points.push_back({training.seed, axis.place(training.length), training.accuracy});
-    sums.add(points.back());
-  }
-  const auto fit = solved(sums);
-  if (!fit) return result;
-  const Quadratic rising = rising_fit(*fit, points);
+  const auto found = fit_of(exact, result.shortest, result.longest);
+  if (!found) return result;
+  const auto& [axis, points, free, rising] = *found;
   const double accuracy = mean_accuracy(method);
   if (accuracy < rising(-1)) {
     result.place = CurvePlace::kBelowAll;
@@ -318,10 +333,23 @@ EquivalentLength equivalent_length(std::span<const ExactTraining> exact,
     result.place = CurvePlace::kWithin;
     result.length = axis.length(border(-1, 1, [&](double u) { return rising(u) <= accuracy; }));
   }
-  const Difference difference(*fit, points, method, confidence);
+  const Difference difference(free, points, method, confidence);
   result.seeds = difference.seeds();
   if (difference.has_error()) set_interval(difference, axis, result);
   return result;
+}
+
+std::vector<CurveAt> fitted_curve(std::span<const ExactTraining> exact) {
+  if (count_lengths(exact) < kLengthsForACurve) return {};
+  const auto [shortest, longest] = std::ranges::minmax(exact, {}, &ExactTraining::length);
+  const auto found = fit_of(exact, shortest.length, longest.length);
+  if (!found) return {};
+  std::vector<CurveAt> curve;
+  for (int step = 0; step <= kDrawn; ++step) {
+    const double u = -1 + 2.0 * step / kDrawn;
+    curve.push_back({found->axis.length(u), found->rising(u)});
+  }
+  return curve;
 }
 
 Bounded breakeven_speedup(double length, const EquivalentLength& equivalent) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/enum_text.h"
 #include "results/stats/stats.h"
@@ -64,6 +65,13 @@ struct EquivalentLength {
 EquivalentLength equivalent_length(std::span<const ExactTraining> exact,
                                    std::span<const MethodTraining> method,
                                    double confidence = kConfidence);
+
+// The fitted curve that equivalent_length() reads, at lengths that divide the logarithm evenly,
+// from the shortest to the longest; nothing without a curve.
+struct CurveAt {
+  double length = 0, accuracy = 0;
+};
+std::vector<CurveAt> fitted_curve(std::span<const ExactTraining> exact);
 
 // A number and the ends of its interval, each where it is known.
 struct Bounded {

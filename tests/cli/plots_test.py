@@ -16,8 +16,18 @@ LONG = ("optimizer=adam learning_rate=0.001 label_smoothing=0.1 weight_decay=0.0
         "padding_mode=reflect")
 PARETO = ["network,dataset,setting,schedule,method,timed_on,speedup,speedup_lo,speedup_hi,loss_pp,"
           "loss_pp_lo,loss_pp_hi,n,front"]
+BREAKEVEN = ["part,network,dataset,setting,schedule,method,accuracy_pct,accuracy_pct_half,epochs,"
+             "machine,speedup,speedup_lo,speedup_hi"]
 CURVES = ["network,dataset,setting,schedule,method,metric,split,epoch,mean,lo,hi,min,max"]
 for network, setting in [("MLP", f"{COMMON} {LONG}"), ("CNN", f"{COMMON} optimizer=sgd")]:
+    for epochs in (3, 3.5, 4):
+        for part, half in [("exact", 0.2), ("curve", "")]:
+            BREAKEVEN.append(f"{part},{network},mnist,{setting},,dense,{80 + epochs},{half},"
+                             f"{epochs},,,,")
+    for method, speedup in [("zero", 1.2), ("crs", ""), ("sdgp", 1.1)]:
+        ends = (speedup - .05, speedup + .05) if speedup else ("", "")
+        BREAKEVEN.append(f"method,{network},mnist,{setting},,{method},83,0.1,4,box,{speedup},"
+                         f"{ends[0]},{ends[1]}")
     for method, speedup in [("dense", 1), ("zero", 1.3)]:
         PARETO.append(f"{network},mnist,{setting},,{method},,{speedup},{speedup - .1},"
                       f"{speedup + .1},0.5,0.3,0.7,6,yes")
@@ -111,6 +121,12 @@ def main():
     check("pareto", PARETO, ["speedup of a step over dense, times",
                              "accuracy lost against dense, percentage points"])
     check("curves", CURVES, ["epoch", "accuracy on test images, %", "loss on training images"])
+    check("breakeven", BREAKEVEN, ["time, in epochs of exact training",
+                                   "accuracy on test images, %"])
+    texts, _ = texts_of("breakeven", BREAKEVEN)
+    expect("exact training" in texts and "zero" in texts and "sdgp" in texts,
+           f"breakeven: a name is missing: {texts}")
+    expect("crs" not in texts, f"breakeven: a method that was not timed is drawn: {texts}")
     # One panel needs no title of its own: all of it is common.
     texts, _ = texts_of("pareto", PARETO[:3])
     expect(any(text.startswith("MLP, mnist, ") for text in texts), f"one panel: {texts}")

@@ -7,12 +7,11 @@ import scipy.optimize
 import scipy.stats
 
 from samples import half_width, mean, ratio_of_logs
-from stored import in_state
-from tables import OF_ROW, PROCESSES_FOR_A_WORD, SEEDS_FOR_A_WORD, labels, other_than, triple
+from stored import OF_LENGTH, in_state, occasion_of
+from tables import (OF_ROW, PROCESSES_FOR_AN_EARLY_WORD, SEEDS_FOR_A_WORD, deciding_ends, labels,
+                    other_than, triple)
 
 LENGTHS_FOR_A_CURVE = 3
-OF_LENGTH = ("epochs", "last_epoch", "eval_every", "decay", "decay_epochs", "milestones",
-             "peak_epoch", "warmup_epochs", "grow_from", "grow_until")
 
 
 def last_epoch(row, cell):
@@ -74,8 +73,9 @@ class Equivalent:
                             places / 2 + places ** 2 / 4], 1)
         constant, left, right = scipy.optimize.lsq_linear(
             ends, values, ([-numpy.inf, 0, 0], numpy.inf), method="bvls", tol=1e-14).x
-        rising = numpy.polynomial.Polynomial(
-            [constant - ours.mean(), (left + right) / 2, (right - left) / 4])
+        self.curve = numpy.polynomial.Polynomial(
+            [constant, (left + right) / 2, (right - left) / 4])
+        rising = self.curve - ours.mean()
         self.place = "below the shortest" if rising(-1) > 0 else \
             "above the longest" if rising(1) < 0 else "within"
         if self.place == "within":
@@ -155,54 +155,101 @@ def gap_of(speedup, breakeven):
     return percent(middle), down, up
 
 
-def pays(row, speedup, seeds, gap):
+class BreakEven:
+    """The curve beside a row, and the speedup that it asks for."""
+
+    def __init__(self, row, rows):
+        self.dense = row.dense
+        self.epochs = max(last_epoch(row, cell) for cell in row.trained())
+        self.method = [(cell.seed, row.final(cell)) for cell in row.trained()
+                       if row.final(cell) is not None]
+        self.points = exact_points(row, rows, self.epochs)
+        self.found = Equivalent(self.points, self.method)
+        self.speedup = tuple(None if length is None else self.epochs / length
+                             for length in (self.found.length, self.found.high, self.found.low))
+
+
+def break_even(row, rows):
+    """None without a curve."""
+    if row.first.dense or not row.finals():
+        return None
+    needed = BreakEven(row, rows)
+    return needed if needed.found.place else None
+
+
+def pays(row, speedup, occasions, needed):
+    """By a speedup (ratio, low, high, processes)."""
+    ratio, low, high, processes = speedup
     ceiling, _ = row.bounds()
     if in_state(row, "diverged", purpose="accuracy"):
         return "no"
-    if speedup[3] < PROCESSES_FOR_A_WORD or seeds < SEEDS_FOR_A_WORD or \
-            ceiling is not None and speedup[1] > ceiling or not row.rates_enclosed():
+    if processes < PROCESSES_FOR_AN_EARLY_WORD or low is None or \
+            needed.found.seeds < SEEDS_FOR_A_WORD or ceiling is not None and low > ceiling:
         return "undecided"
-    return "yes" if gap[1] is not None and gap[1] > 0 else \
-        "no" if gap[2] is not None and gap[2] < 0 else "undecided"
+    ends = deciding_ends(ratio, low, high, processes, occasions)
+    _, least, most = gap_of((ratio, *ends, processes), needed.speedup)
+    return "yes" if least is not None and least > 0 else \
+        "no" if most is not None and most < 0 else "undecided"
 
 
 def speedups_by_machine(row):
-    """Of each machine in the order of the timings; one of nothing without any."""
-    logs = {}
+    """(speedup, occasions) of each machine in the order of the timings; one of nothing without
+    any."""
+    logs, occasions = {}, {}
     for cell in row.timings():
         pairs = [math.log(pair["dense"] / pair["approx"])
                  for pair in row.store.blocks[cell.run.run_id].values() if len(pair) == 2]
         logs.setdefault(cell.run.host_id, []).extend([mean(pairs)] if pairs else [])
-    return [ratio_of_logs(each) for each in logs.values()] or [ratio_of_logs([])]
+        occasions.setdefault(cell.run.host_id, set()).add(occasion_of(cell))
+    return [(ratio_of_logs(each), len(occasions[host])) for host, each in logs.items()] or \
+        [(ratio_of_logs([]), 0)]
 
 
 def expected_breakeven(rows):
     """None where methods were trained and none has a curve: the report is then an error."""
-    lines, trained = [], False
+    lines, curves, trained = [], {}, False
     for row in rows:
         finals = row.finals()
         if row.first.dense or not finals:
             continue
         trained = True
-        epochs = max(last_epoch(row, cell) for cell in row.trained())
-        method = [(cell.seed, row.final(cell)) for cell in row.trained()
-                  if row.final(cell) is not None]
-        found = Equivalent(exact_points(row, rows, epochs), method)
-        if not found.place:
+        needed = break_even(row, rows)
+        if needed is None:
             continue
-        breakeven = tuple(None if length is None else epochs / length
-                          for length in (found.length, found.high, found.low))
-        for speedup in speedups_by_machine(row):
-            gap = gap_of(speedup, breakeven)
+        found = needed.found
+        curves.setdefault((id(row.dense), needed.epochs), needed)
+        for speedup, occasions in speedups_by_machine(row):
+            word = pays(row, speedup, occasions, needed)
             lines.append({
-                **labels(row), "accuracy_pct": mean(finals),
-                "accuracy_pct_half": half_width(finals), "n": len(method), "epochs": epochs,
+                **labels(row), "part": "method", "accuracy_pct": mean(finals),
+                "accuracy_pct_half": half_width(finals), "n": len(needed.method),
+                "epochs": needed.epochs,
                 "exact_runs": found.runs, "exact_lengths": found.distinct,
                 "exact_shortest": found.shortest, "exact_longest": found.longest,
                 "equivalent_place": found.place, "equivalent_epochs": found.length,
                 "equivalent_epochs_lo": found.low, "equivalent_epochs_hi": found.high,
-                **triple("breakeven", breakeven), **triple("speedup", speedup),
-                "speedup_runs": speedup[3], **triple("gap_pct", gap),
-                "pays": pays(row, speedup, found.seeds, gap),
+                **triple("breakeven", needed.speedup), **triple("speedup", speedup),
+                "speedup_runs": speedup[3] or None,
+                **triple("gap_pct", gap_of(speedup, needed.speedup)),
+                "pays": word if row.rates_enclosed() else "undecided",
             })
+    for needed in curves.values():
+        lines.extend(lines_of_curve(needed))
     return lines if lines or not trained else None
+
+
+def lines_of_curve(needed):
+    """Exact trainings, a line a length, and the curve at seventeen lengths."""
+    nothing = dict.fromkeys((
+        "exact_runs", "exact_lengths", "exact_shortest", "exact_longest", "equivalent_place",
+        "equivalent_epochs", "equivalent_epochs_lo", "equivalent_epochs_hi", "breakeven",
+        "breakeven_lo", "breakeven_hi", "speedup", "speedup_lo", "speedup_hi", "speedup_runs",
+        "gap_pct", "gap_pct_lo", "gap_pct_hi", "pays"))
+    for length in sorted({length for _, length, _ in needed.points}):
+        values = [value for _, its, value in needed.points if its == length]
+        yield {**labels(needed.dense), **nothing, "part": "exact", "epochs": length,
+               "accuracy_pct": mean(values), "accuracy_pct_half": half_width(values),
+               "n": len(values)}
+    for place in numpy.linspace(-1, 1, 17):
+        yield {**labels(needed.dense), **nothing, "part": "curve", "epochs": needed.found.at(place),
+               "accuracy_pct": needed.found.curve(place), "accuracy_pct_half": None, "n": None}

@@ -24,10 +24,11 @@ import subprocess
 import sys
 import tempfile
 
+from advice import expected_advice
 from breakeven import expected_breakeven
 from papers import ROOT, Item, expected_paper
 from stored import Store, rows_of
-from tables import expected_advice, expected_pairs, expected_table, expected_tta
+from tables import expected_pairs, expected_table, expected_tta
 
 SETTINGS = ("setting", "tuned_rate")  # texts
 

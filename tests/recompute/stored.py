@@ -79,6 +79,12 @@ class Cell:
         return self.method == "dense"
 
 
+def occasion_of(cell):
+    """Day and build of a timing."""
+    engine = json.loads(cell.run.environment).get("engine") or {}
+    return cell.run.started_utc[:10], engine.get("library") or cell.run.git_sha
+
+
 def arm_of(config):
     """What the trials of its learning rate have in common with a run."""
     arm = {key: value for key, value in config.items()
@@ -320,9 +326,7 @@ class Row:
 
     def occasions(self):
         """Days and builds of its timings."""
-        return len({(cell.run.started_utc[:10],
-                     (json.loads(cell.run.environment).get("engine") or {}).get("library") or
-                     cell.run.git_sha) for cell in self.timings()})
+        return len({occasion_of(cell) for cell in self.timings()})
 
     def rates_enclosed(self):
         """Its learning rate and that of its exact training, where they were tuned."""
@@ -504,15 +508,19 @@ def rows_of(store, cells=None):
 
 
 def holm_over(rows):
-    """Each row's (p, adjusted p)."""
-    return holm_tests([row.losses() for row in rows])
+    """Each row's (p, adjusted p); adjusted over all rows that were declared with accuracies."""
+    p = [sign_flip_p(row.losses()) for row in rows]
+    declared = [value is not None or not row.first.dense and
+                any(cell.purpose == "accuracy" for cell in row.cells)
+                for row, value in zip(rows, p)]
+    adjusted = iter(holm_of_declared([value for value, is_one in zip(p, declared) if is_one]))
+    return [(value, next(adjusted) if is_one else None) for value, is_one in zip(p, declared)]
 
 
-def holm_tests(differences):
-    """(p, adjusted p) of each list of differences; None where a list has no p."""
-    p = list(map(sign_flip_p, differences))
-    known = iter(holm([value for value in p if value is not None]))
-    return [(value, None if value is None else next(known)) for value in p]
+def holm_of_declared(p):
+    """A test that was not made counts as 1."""
+    adjusted = holm([1 if value is None else value for value in p])
+    return [None if value is None else its for value, its in zip(p, adjusted)]
 
 
 def in_state(row, *states, purpose=None):

@@ -1,4 +1,4 @@
-"""What `report table`, `tta`, `advice` and `pairs` should say: a dictionary a row."""
+"""What `report table`, `tta` and `pairs` should say: a dictionary a row."""
 
 import math
 
@@ -7,7 +7,7 @@ import scipy.stats
 
 from samples import (half_width, mean, one_sided_bounds, ratio_of_logs, ratio_of_pairs,
                      ratio_of_ratios, sign_flip_p)
-from stored import OF_LENGTH, SECOND, holm_over, holm_tests, in_state
+from stored import OF_LENGTH, SECOND, holm_of_declared, holm_over, in_state
 
 SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
 PROCESSES_FOR_A_WORD = 10
@@ -222,19 +222,16 @@ def expected_tta(rows, points):
         }
 
 
-def by_three(parts):
-    """(word, names of the parts that decided): no by one, yes by all."""
-    words = [word for _, word in parts]
-    word = "no" if "no" in words else "undecided" if "undecided" in words else "yes"
-    return word, ", ".join(name for name, own in parts if own == word)
+def is_unsound(row):
+    """However many processes timed it."""
+    _, low, _, _ = row.speedup()
+    ceiling, _ = row.bounds()
+    return row.machines_timed() > 1 or ceiling is not None and low is not None and low > ceiling
 
 
 def is_sound(row, early=False):
-    _, low, _, processes = row.speedup()
-    ceiling, _ = row.bounds()
     enough = PROCESSES_FOR_AN_EARLY_WORD if early else PROCESSES_FOR_A_WORD
-    return processes >= enough and row.machines_timed() == 1 and \
-        (ceiling is None or low is None or low <= ceiling)
+    return row.speedup()[3] >= enough and not is_unsound(row)
 
 
 def deciding_ends(ratio, low, high, processes, occasions):
@@ -387,68 +384,19 @@ def same_time(row, rows, share):
     return advantages, epochs, trained, reached, tried, "the dense runs' curves", True, sooner
 
 
-def same_time_word(advantages, enough, sooner):
-    if len(sooner) >= SEEDS_FOR_A_WORD and mean(sooner) - half_width(sooner) > 0:
-        return "no"
-    if advantages is None or len(advantages) < SEEDS_FOR_A_WORD:
-        return "undecided"
-    middle, reach = mean(advantages), half_width(advantages)
-    return "yes" if middle + reach < 0 and enough else "undecided"
-
-
-def expected_advice(rows, share_of_error):
-    tests = holm_over(rows)
-    targets = {id(line.row): line for line in target_rows(rows, lambda row: 0.5)}
-    for row, (p, adjusted) in zip(rows, tests):
-        speedup, losses = row.speedup(), row.losses()
-        if row.first.dense or speedup[3] == 0 and not losses:
-            continue
-        target = targets.get(id(row))
-        dense = row.dense.finals() if row.dense else []
-        margin = share_of_error * (100 - mean(dense)) if dense else None
-        low, high = one_sided_bounds(losses)
-        control = same_time(row, rows, target.share if target else None)
-        advantages, epochs, trained, reached, tried, source, enough, sooner = \
-            control or (None, None, None, 0, 0, "", False, [])
-        precision, over_own, processes = best_exact(row, rows, share_of_error)
-        elsewhere = precision != row.first.config["precision"]
-        over_best = ratio_of_ratios(speedup[:3], over_own) if elsewhere else speedup[:3]
-        in_same_time = same_time_word(advantages, enough, sooner)
-        if elsewhere and in_same_time == "yes":
-            in_same_time = "undecided"
-        loss = loss_word(row, share_of_error)
-        if not row.rates_enclosed():
-            loss = in_same_time = "undecided"
-        worth, decided_by = by_three([("speed", speed_word(row, over_best, processes)),
-                                      ("loss", loss), ("same time", in_same_time)])
-        yield {
-            **labels(row), "worth": worth, "decided_by": decided_by, **triple("speedup", speedup),
-            **triple("speedup_vs_stock", row.speedup_vs_stock(rows)),
-            **triple("speedup_vs_best", over_best), "best_exact": precision,
-            "loss_pp": mean(losses), "loss_pp_lower": low, "loss_pp_upper": high, "n": len(losses),
-            "loss_p": p, "loss_p_holm": adjusted, "margin_pp": margin,
-            "iso_time_pp": mean(advantages or []), "iso_time_pp_half": half_width(advantages or []),
-            "iso_time_p": sign_flip_p(advantages or []),
-            "iso_time_n": len(advantages or []), "iso_time_epochs": epochs,
-            "iso_time_trained": trained or None, "iso_time_source": source,
-            **triple("target_speedup", target.speedup if target else (None, None, None)),
-            "target_pct": 100 * target.share if target else None,
-            "target_reached": sum(target.arrived) if target else None,
-            "target_runs": len(target.times) if target else None,
-            "iso_time_reached": reached, "iso_time_runs": tried,
-        }
-
-
 def expected_pairs(rows):
     def longest(row):
         return max(row.store.accuracies(cell.run, "test")[-1]["epoch"] for cell in row.trained())
+    def seeds(row):
+        return {cell.seed for cell in row.cells if cell.purpose == "accuracy"}
     compared = [(row, exact, [-loss for loss in row.losses(exact)])
                 for row in rows if not row.first.dense
-                for exact in rows if exact.first.dense and other_than(
+                for exact in rows if exact.first.dense and seeds(row) & seeds(exact) and other_than(
                     exact.first.config, OF_ROW) == other_than(row.first.config, OF_ROW)]
-    compared = [line for line in compared if line[2]]
-    tests = holm_tests([ahead for _, _, ahead in compared])
-    for (row, exact, ahead), (p, p_holm) in zip(compared, tests):
+    tests = [sign_flip_p(ahead) for _, _, ahead in compared]
+    for (row, exact, ahead), p, p_holm in zip(compared, tests, holm_of_declared(tests)):
+        if not ahead:
+            continue
         yield {
             **labels(row), "epochs": longest(row), "exact": exact.first.method_label,
             "exact_epochs": longest(exact), "n": len(ahead), "ahead_pp": mean(ahead),

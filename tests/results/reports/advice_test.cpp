@@ -58,15 +58,16 @@ TEST_F(ReportTest, AdviceSaysWhereItsPairsAreFrom) {
             std::string::npos);
 }
 
-// Dense and zero for four epochs, evaluated after each, and zero timed at `speedup` times as fast.
-// Zero ends a tenth of a point below dense, give or take a hundredth; `dense_at_two`: how far below
-// its own end dense is after two epochs.
+// Dense and zero for four epochs, evaluated after each but the third, and zero timed at `speedup`
+// times as fast. Zero ends a tenth of a point below dense, give or take a hundredth;
+// `dense_at_two`: how far below its own end dense is after two epochs.
 class WorthTest : public ReportTest {
  protected:
   struct Case {
     int64_t seeds = 6, processes = kProcessesForAVerdict;
     double dense_at_two = 0.05, loss = 0.001, speedup = 2;
     RateSchedule rate = RateSchedule::kConstant;
+    bool curve = false;  // evaluated after the third epoch too: exact training of three lengths
   };
 
   void fill_case(const Case& given) {
@@ -76,6 +77,9 @@ class WorthTest : public ReportTest {
       const double ours = end - given.loss + 0.0002 * static_cast<double>(seed % 2);
       runs.push_back(accuracy("dense", seed, {0.6, end - given.dense_at_two, end - 0.0004, end}));
       runs.push_back(accuracy("zero", seed, {0.5, 0.6, 0.7, ours}));
+    }
+    if (!given.curve) {
+      for (auto& run : runs) run.events.erase(run.events.begin() + 2);
     }
     for (int64_t seed = 0; seed < given.processes; ++seed) {
       runs.push_back(timing("zero", static_cast<int64_t>(1000 * given.speedup), seed, 0));
@@ -117,6 +121,26 @@ TEST_F(WorthTest, YesNeedsThreeThings) {
   EXPECT_EQ(worth({}, {.margin = Margin::of_error(0.005)}), "no, by loss");
 }
 
+TEST_F(WorthTest, BreakEvenDecidesWhereExactTrainingHasThreeLengths) {
+  EXPECT_EQ(worth({.curve = true}), "yes, by speed, loss, break-even");
+  const Table table = made("advice", path_);
+  const double breakeven = real(table, "zero", "breakeven");
+  EXPECT_GT(breakeven, 4 / 4.0);
+  EXPECT_LT(breakeven, 4 / 2.5) << "within a point of the end after three epochs";
+  EXPECT_THAT(std::get<std::string>(at(table, "zero", "reason")),
+              testing::HasSubstr("faster than break-even, 1."));
+  EXPECT_THAT(table.text_columns, testing::Contains("break-even"));
+  EXPECT_EQ(worth({.processes = 5, .curve = true}), "yes, by speed, loss, break-even");
+  EXPECT_EQ(worth({.processes = 4, .curve = true}), "undecided, by speed, break-even");
+  // Two epochs of exact training are better than the method: it would have to be twice as fast.
+  EXPECT_EQ(worth({.dense_at_two = 0.0008, .loss = 0.002, .speedup = 1.5, .curve = true}),
+            "no, by break-even");
+  // A curve of few seeds leaves the question to the exact training of the same time.
+  EXPECT_EQ(worth({.seeds = 5, .curve = true}), "undecided, by loss, same time");
+  worth({});
+  EXPECT_THAT(made("advice", path_).text_columns, testing::Not(testing::Contains("break-even")));
+}
+
 // Nobody who can train in bfloat16 compares with single precision: the exact step there is what a
 // method has to beat, if training loses nothing by it.
 TEST_F(WorthTest, AFasterExactStepOfAnotherPrecisionDecides) {
@@ -149,8 +173,9 @@ TEST_F(WorthTest, AFasterExactStepOfAnotherPrecisionDecides) {
                        std::get<std::string>(at(table, "zero", "reason")));
   };
   EXPECT_THAT(told(2.5, 0), testing::StartsWith("no bf16 0.80 slower than exact training in bf16"));
-  EXPECT_THAT(told(1.25, 0), testing::StartsWith(
-                                 "undecided bf16 1.60 no exact training in bf16 of the same time"));
+  EXPECT_THAT(
+      told(1.25, 0),
+      testing::StartsWith("undecided bf16 1.60 no exact training in bf16 of several lengths"));
   EXPECT_THAT(told(0.8, 0), testing::StartsWith("yes fp32 2.00 "));
   // What loses by it, or may, does not stand for exact training.
   EXPECT_THAT(told(2.5, 0.05), testing::StartsWith("yes fp32 2.00 "));
@@ -178,12 +203,12 @@ TEST_F(WorthTest, AnExactTrainingOfTheSameTimeDecides) {
   // How long the method surely takes few processes do not know.
   EXPECT_EQ(worth({.processes = 9, .dense_at_two = 0}), "undecided, by same time");
   EXPECT_EQ(worth({.dense_at_two = 0.0009}), "undecided, by same time");
-  // Two and a half epochs fit: the evaluation after three counts, which gives dense the more time,
+  // Two and a half epochs fit: the evaluation after four counts, which gives dense the more time,
   // so that it is not beaten by it and does not beat by it either.
   EXPECT_EQ(worth({.speedup = 1.6}), "undecided, by same time");
   EXPECT_THAT(std::get<std::string>(at(made("advice", path_), "zero", "reason")),
-              testing::HasSubstr("whose 3.00 epochs may be longer"));
-  EXPECT_NEAR(real(made("advice", path_), "zero", "iso_time_pp"), -0.04 + 0.1 - 0.01, 1e-9);
+              testing::HasSubstr("whose 4.00 epochs may be longer"));
+  EXPECT_NEAR(real(made("advice", path_), "zero", "iso_time_pp"), 0.1 - 0.01, 1e-9);
   // Half of a decaying learning rate is no training of half the time.
   EXPECT_EQ(worth({.rate = RateSchedule::kCosine}), "undecided, by same time");
   EXPECT_EQ(std::get<std::string>(at(made("advice", path_), "zero", "reason")),

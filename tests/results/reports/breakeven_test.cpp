@@ -83,7 +83,15 @@ class BreakevenTest : public ReportTest {
     return made("breakeven", path_);
   }
 
-  Json lines() { return Json::parse(render(report(), "json"))["rows"]; }
+  // Of one part: "method", "exact" or "curve".
+  Json lines(const std::string& part = "method") {
+    const Json all = Json::parse(render(report(), "json"));
+    Json found = Json::array();
+    for (const auto& row : all["rows"]) {
+      if (row["part"] == part) found.push_back(row);
+    }
+    return found;
+  }
 
   std::string error() {
     try {
@@ -225,7 +233,7 @@ TEST_F(BreakevenTest, NamesTheMethodsWithoutACurve) {
   add_exact({1, 0.8}, "other");
   add_method("zero", 3.4, "other");
   const Table table = report();
-  EXPECT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.text_rows.size(), 1U);
   EXPECT_THAT(table.notes,
               testing::Contains("left out: zero, all on other, with exact training of 2 of 3 "
                                 "lengths"));
@@ -286,25 +294,96 @@ TEST_F(BreakevenTest, UnderAConstantRateTheCurveIsInTheExactRunsThemselves) {
   EXPECT_NEAR(real(table, "zero", "breakeven"), 4 / 3.3, 1e-6);
 }
 
-TEST_F(BreakevenTest, AVerdictTakesTenProcessesSixSeedsAndRunsThatDidNotDiverge) {
+TEST_F(BreakevenTest, AVerdictTakesProcessesSixSeedsAndRunsThatDidNotDiverge) {
   add_exact({1, 0.7, 0.85});
   add_method("zero", 3.4);
   add_timings("zero", 1.3, "box", 0);
   fill(runs_);
-  const auto told = [&](const std::string& change, const std::string& purpose) {
+  const auto told = [&](const std::string& change, const std::string& purpose,
+                        const std::string& seeds) {
     SQLite::Database(path_, SQLite::OPEN_READWRITE)
-        .exec(fmt::format("UPDATE run SET {} WHERE cell_id = (SELECT cell_id FROM cell WHERE "
-                          "purpose = '{}' AND method = 'zero' AND seed = 3)",
-                          change, purpose));
+        .exec(fmt::format("UPDATE run SET {} WHERE cell_id IN (SELECT cell_id FROM cell WHERE "
+                          "purpose = '{}' AND method = 'zero' AND seed {})",
+                          change, purpose, seeds));
     const Table table = made("breakeven", path_);
     return std::get<std::string>(at(table, "zero", "pays")) + ": " +
            std::get<std::string>(at(table, "zero", "reason"));
   };
-  EXPECT_EQ(told("timing_valid = 1", "timing"), "yes: faster than break-even");
-  EXPECT_EQ(told("state = 'failed'", "accuracy"), "undecided: 5 seeds a side, a verdict needs 6");
-  EXPECT_EQ(told("timing_valid = 0", "timing"),
-            "undecided: its speed was timed in 9 processes, a verdict needs 10");
-  EXPECT_EQ(told("state = 'diverged'", "accuracy"), "no: runs diverged");
+  EXPECT_EQ(told("timing_valid = 1", "timing", "= 0"), "yes: faster than break-even");
+  EXPECT_EQ(told("timing_valid = 0", "timing", ">= 5"), "yes: faster than break-even")
+      << "five processes say what is obvious";
+  EXPECT_EQ(told("state = 'failed'", "accuracy", "= 3"),
+            "undecided: 5 seeds a side, a verdict needs 6");
+  EXPECT_EQ(told("timing_valid = 0", "timing", "= 4"),
+            "undecided: its speed was timed in 4 processes, a verdict needs 5");
+  EXPECT_EQ(told("state = 'diverged'", "accuracy", "= 3"), "no: runs diverged");
+}
+
+// A method at break-even by a speedup of 4 / 3.4, and so many timings, two of them on another day.
+class BreakevenTimings : public BreakevenTest {
+ protected:
+  std::string told(double speedup, int64_t processes, double spread, bool two_days) {
+    runs_.clear();
+    add_exact({1, 0.7, 0.85});
+    add_method("zero", 3.4);
+    for (int64_t seed = 0; seed < processes; ++seed) {
+      const double off = seed % 2 == 0 ? spread : -spread;
+      runs_.push_back(timing("zero", static_cast<int64_t>(1000 * speedup * (1 + off)), seed, 0));
+      runs_.back().plan.config.recipe = whole_recipe();
+    }
+    std::filesystem::remove(path_);
+    fill(runs_);
+    if (two_days) {
+      SQLite::Database(path_, SQLite::OPEN_READWRITE)
+          .exec(
+              "UPDATE run SET started_utc = '2031-01-01T00:00:00Z' WHERE cell_id IN (SELECT "
+              "cell_id FROM cell WHERE purpose = 'timing' AND seed < 2)");
+    }
+    const Table table = made("breakeven", path_);
+    return std::get<std::string>(at(table, "zero", "pays")) + ": " +
+           std::get<std::string>(at(table, "zero", "reason"));
+  }
+
+  static constexpr double kBreakeven = 4 / 3.4;
+};
+
+TEST_F(BreakevenTimings, WhatIsNearBreakEvenTakesTwoOccasions) {
+  EXPECT_EQ(
+      told(1.02 * kBreakeven, 10, 0.001, false),
+      "undecided: its speedup is within 3 % of break-even, and was timed on one occasion: time "
+      "it again on another day");
+  EXPECT_EQ(told(1.02 * kBreakeven, 10, 0.001, true), "yes: faster than break-even");
+  EXPECT_EQ(told(1.05 * kBreakeven, 10, 0.001, false), "yes: faster than break-even");
+}
+
+TEST_F(BreakevenTimings, FewProcessesDecideWhatIsObviousAlone) {
+  // Five processes leave 4 % to either side at 95 %, and 13 % at 99.9 %.
+  EXPECT_EQ(told(1.06 * kBreakeven, 5, 0.03, true),
+            "undecided: its speedup cannot be told from break-even by 5 processes, 10 may do");
+  EXPECT_EQ(told(1.06 * kBreakeven, 10, 0.03, true), "yes: faster than break-even");
+  EXPECT_EQ(told(1.2 * kBreakeven, 5, 0.03, true), "yes: faster than break-even");
+}
+
+// What the picture draws beside the methods.
+TEST_F(BreakevenTest, ProgramsSeeTheExactTrainingsAndTheCurve) {
+  add_exact({1, 0.7, 0.85});
+  add_method("zero", 3.4);
+  add_method("worse", 2);
+  const Json exact = lines("exact");
+  ASSERT_EQ(exact.size(), 3U) << "once, for both methods";
+  EXPECT_NEAR(exact[0]["epochs"], 2.8, 1e-9);
+  EXPECT_NEAR(exact[0]["accuracy_pct"], curve(2.8), 1e-9);
+  EXPECT_EQ(exact[0]["n"], 6);
+  EXPECT_EQ(exact[0]["method"], "dense");
+  EXPECT_TRUE(exact[0]["pays"].is_null() && exact[0]["breakeven"].is_null());
+  EXPECT_NEAR(exact[2]["epochs"], 4, 1e-9);
+  const Json drawn = lines("curve");
+  ASSERT_EQ(drawn.size(), 17U);
+  EXPECT_NEAR(drawn[0]["epochs"], 2.8, 1e-9);
+  EXPECT_NEAR(drawn[0]["accuracy_pct"], curve(2.8), 1e-6) << "a parabola is fitted exactly";
+  EXPECT_NEAR(drawn[8]["epochs"], std::sqrt(2.8 * 4), 1e-9);
+  EXPECT_NEAR(drawn[8]["accuracy_pct"], curve(std::sqrt(2.8 * 4)), 1e-6);
+  EXPECT_NEAR(drawn[16]["epochs"], 4, 1e-9);
 }
 
 }  // namespace
