@@ -167,12 +167,10 @@ struct Affine {
 };
 
 template <typename Number>
-at::Tensor forward_of(const at::Tensor& x, const Rows& rows, const Affine& affine,
-                      const ShapedTail& tail, const at::Tensor& residual,
-                      std::string_view variant) {
+void write_forward(const at::Tensor& y, const at::Tensor& x, const Rows& rows, const Affine& affine,
+                   const ShapedTail& tail, const at::Tensor& residual, std::string_view variant) {
   const auto& passes = variant_of(variant).passes<Number>();
   const auto added = tail.kind == NormTail::kAddRelu ? in_channels_last(residual) : at::Tensor();
-  auto y = at::empty_like(x);
   const NormApply<Number> args{.channels = rows.width(),
                                .tail = tail.kind,
                                .x = numbers_of<Number>(x),
@@ -182,7 +180,6 @@ at::Tensor forward_of(const at::Tensor& x, const Rows& rows, const Affine& affin
                                .y = mutable_numbers_of<Number>(y),
                                .alpha = tail.alpha};
   rows.for_blocks([&](int64_t, int64_t begin, int64_t end) { passes.apply(args, begin, end); });
-  return y;
 }
 
 void take_means(const MeanOfParts& mean_of_parts, std::vector<double>& sum,
@@ -197,19 +194,17 @@ void take_means(const MeanOfParts& mean_of_parts, std::vector<double>& sum,
 }
 
 template <typename Number>
-NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
-                           const at::Tensor& weight, const at::Tensor& mean,
-                           const at::Tensor& inverse_deviation, const Rows& rows,
-                           const Affine& affine, const ShapedTail& tail, GradientVisitor* visitor,
-                           std::string_view variant, const MeanOfParts& mean_of_parts) {
+void write_gradients(NormGradients& result, const at::Tensor& gradient, const at::Tensor& y,
+                     const at::Tensor& x, const at::Tensor& weight, const at::Tensor& mean,
+                     const at::Tensor& inverse_deviation, const Rows& rows, const Affine& affine,
+                     const ShapedTail& tail, GradientVisitor* visitor, std::string_view variant,
+                     const MeanOfParts& mean_of_parts) {
   const auto& passes = variant_of(variant).passes<Number>();
   const bool adds = tail.kind == NormTail::kAddRelu;
   const auto dy = in_channels_last(gradient);
   const auto m = to_vector(mean), inverse = to_vector(inverse_deviation), w = to_vector(weight);
   const auto wide_mean = rows.repeated(m);
 
-  NormGradients result;
-  if (adds) result.dresidual = at::empty_like(x);
   const NormSums<Number> sums{
       .channels = rows.width(),
       .tail = tail.kind,
@@ -247,7 +242,6 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
   b = rows.repeated(b);
   d = rows.repeated(d);
 
-  result.dx = at::empty_like(x);
   const NormGradient<Number> args{.channels = rows.width(),
                                   .relu = tail.kind == NormTail::kRelu,
                                   .dy = adds ? numbers_of<Number>(result.dresidual) : sums.dy,
@@ -265,7 +259,6 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
     passes.gradient(args, begin, end);
     if (visitor != nullptr) visitor->visit(block, begin * rows.width(), end * rows.width());
   });
-  return result;
 }
 
 }  // namespace
@@ -274,16 +267,24 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
                         const at::Tensor& mean, const at::Tensor& inverse_deviation,
                         const ShapedTail& tail, const at::Tensor& residual,
                         std::string_view variant) {
+  auto y = at::empty_like(x);
+  norm_forward_into(y, x, weight, bias, mean, inverse_deviation, tail, residual, variant);
+  return y;
+}
+
+void norm_forward_into(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
+                       const at::Tensor& bias, const at::Tensor& mean,
+                       const at::Tensor& inverse_deviation, const ShapedTail& tail,
+                       const at::Tensor& residual, std::string_view variant) {
   if (x.is_cuda()) {
-    return norm_forward_on_gpu(x, weight, bias, mean, inverse_deviation, tail, residual);
+    norm_forward_on_gpu(y, x, weight, bias, mean, inverse_deviation, tail, residual);
+    return;
   }
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
-  at::Tensor y;
   of_two_types(x.scalar_type(), [&]<typename Number>(Number) {
-    y = forward_of<Number>(x, rows, affine, tail, residual, variant);
+    write_forward<Number>(y, x, rows, affine, tail, residual, variant);
   });
-  return y;
 }
 
 NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
@@ -291,18 +292,30 @@ NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at:
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
                             const ShapedTail& tail, GradientVisitor* visitor,
                             std::string_view variant, const MeanOfParts& mean_of_parts) {
+  NormGradients result;
+  result.dx = at::empty_like(x);
+  if (tail.kind == NormTail::kAddRelu) result.dresidual = at::empty_like(x);
+  norm_backward_into(result, dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor,
+                     variant, mean_of_parts);
+  return result;
+}
+
+void norm_backward_into(NormGradients& into, const at::Tensor& dy, const at::Tensor& y,
+                        const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                        const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                        const ShapedTail& tail, GradientVisitor* visitor, std::string_view variant,
+                        const MeanOfParts& mean_of_parts) {
   if (x.is_cuda()) {
-    return norm_backward_on_gpu(dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor,
-                                mean_of_parts);
+    norm_backward_on_gpu(into, dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor,
+                         mean_of_parts);
+    return;
   }
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
-  NormGradients result;
   of_two_types(x.scalar_type(), [&]<typename Number>(Number) {
-    result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, rows, affine, tail,
-                                  visitor, variant, mean_of_parts);
+    write_gradients<Number>(into, dy, y, x, weight, mean, inverse_deviation, rows, affine, tail,
+                            visitor, variant, mean_of_parts);
   });
-  return result;
 }
 
 }  // namespace approx

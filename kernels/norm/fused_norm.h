@@ -40,6 +40,12 @@ at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at:
                         const ShapedTail& tail, const at::Tensor& residual,
                         std::string_view variant = {});
 
+// norm_forward() into y, which is shaped and laid out as x: for images of a larger tensor.
+void norm_forward_into(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
+                       const at::Tensor& bias, const at::Tensor& mean,
+                       const at::Tensor& inverse_deviation, const ShapedTail& tail,
+                       const at::Tensor& residual, std::string_view variant = {});
+
 // The gradients of `norm_forward` where mean and deviation are those of the batch (Ioffe & Szegedy
 // 2015, section 3). y, the forward result, is read with kAddRelu only; `dresidual` is defined then.
 // A `visitor` sees dx.
@@ -58,5 +64,13 @@ NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at:
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
                             const ShapedTail& tail, GradientVisitor* visitor = nullptr,
                             std::string_view variant = {}, const MeanOfParts& mean_of_parts = {});
+
+// norm_backward() into the dx of `into`, and into its dresidual where the tail has one. Both are
+// shaped and laid out as x. Sets dweight and dbias.
+void norm_backward_into(NormGradients& into, const at::Tensor& dy, const at::Tensor& y,
+                        const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                        const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                        const ShapedTail& tail, GradientVisitor* visitor = nullptr,
+                        std::string_view variant = {}, const MeanOfParts& mean_of_parts = {});
 
 }  // namespace approx

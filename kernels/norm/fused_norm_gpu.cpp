@@ -47,12 +47,11 @@ NormStatistics statistics_of(const at::Tensor& x, double epsilon) {
 }
 
 template <typename Number>
-at::Tensor forward_of(const at::Tensor& x, const AffineOnGpu& affine, const ShapedTail& tail,
-                      const at::Tensor& residual) {
+void write_forward(const at::Tensor& y, const at::Tensor& x, const AffineOnGpu& affine,
+                   const ShapedTail& tail, const at::Tensor& residual) {
   const auto added = tail.kind == NormTail::kAddRelu
                          ? residual.contiguous(at::MemoryFormat::ChannelsLast)
                          : at::Tensor();
-  auto y = at::empty_like(x);
   start<NormApplyOnGpu<Number>>({pixels_of(x),
                                  {.channels = x.size(1),
                                   .tail = tail.kind,
@@ -63,19 +62,18 @@ at::Tensor forward_of(const at::Tensor& x, const AffineOnGpu& affine, const Shap
                                   .y = mutable_numbers_of<Number>(y),
                                   .alpha = tail.alpha}},
                                 x.device());
-  return y;
 }
 
 template <typename Number>
-NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& x,
-                           const at::Tensor& weight, const at::Tensor& mean,
-                           const at::Tensor& inverse_deviation, const AffineOnGpu& affine,
-                           const ShapedTail& tail, GradientVisitor* visitor,
-                           const MeanOfParts& mean_of_parts) {
+void write_gradients(NormGradients& result, const at::Tensor& gradient, const at::Tensor& y,
+                     const at::Tensor& x, const at::Tensor& weight, const at::Tensor& mean,
+                     const at::Tensor& inverse_deviation, const AffineOnGpu& affine,
+                     const ShapedTail& tail, GradientVisitor* visitor,
+                     const MeanOfParts& mean_of_parts) {
   const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
-  NormGradients result{at::empty_like(x), like_channels(x), like_channels(x), {}};
+  result.dweight = like_channels(x);
+  result.dbias = like_channels(x);
   const bool adds = tail.kind == NormTail::kAddRelu;
-  if (adds) result.dresidual = at::empty_like(x);
   const auto partial = room_for_sums(x);
   auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
   start<NormSumsOnGpu<Number>>(
@@ -128,7 +126,6 @@ NormGradients gradients_of(const at::Tensor& gradient, const at::Tensor& y, cons
        visitor == nullptr ? GradientLook() : visitor->look(result.dx),
        visitor == nullptr ? nullptr : magnitudes.mutable_data_ptr<double>()},
       x.device());
-  return result;
 }
 
 }  // namespace
@@ -160,30 +157,26 @@ NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon) {
   return result;
 }
 
-at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
-                               const at::Tensor& bias, const at::Tensor& mean,
-                               const at::Tensor& inverse_deviation, const ShapedTail& tail,
-                               const at::Tensor& residual) {
+void norm_forward_on_gpu(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
+                         const at::Tensor& bias, const at::Tensor& mean,
+                         const at::Tensor& inverse_deviation, const ShapedTail& tail,
+                         const at::Tensor& residual) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
-  at::Tensor y;
   of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
-    y = forward_of<Number>(x, affine, tail, residual);
+    write_forward<Number>(y, x, affine, tail, residual);
   });
-  return y;
 }
 
-NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
-                                   const at::Tensor& weight, const at::Tensor& bias,
-                                   const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                                   const ShapedTail& tail, GradientVisitor* visitor,
-                                   const MeanOfParts& mean_of_parts) {
+void norm_backward_on_gpu(NormGradients& into, const at::Tensor& dy, const at::Tensor& y,
+                          const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                          const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                          const ShapedTail& tail, GradientVisitor* visitor,
+                          const MeanOfParts& mean_of_parts) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
-  NormGradients result;
   of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
-    result = gradients_of<Number>(dy, y, x, weight, mean, inverse_deviation, affine, tail, visitor,
-                                  mean_of_parts);
+    write_gradients<Number>(into, dy, y, x, weight, mean, inverse_deviation, affine, tail, visitor,
+                            mean_of_parts);
   });
-  return result;
 }
 
 }  // namespace approx

@@ -1,4 +1,5 @@
-// The functions of kernels/norm/fused_norm.h for tensors on a GPU whose kernels are open.
+// The functions of kernels/norm/fused_norm.h, those that write into tensors, for tensors on a GPU
+// whose kernels are open.
 #pragma once
 
 #include "kernels/norm/fused_norm.h"
@@ -10,17 +11,17 @@ bool has_norm_on_gpu(const at::Tensor& x);
 
 NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon);
 
-at::Tensor norm_forward_on_gpu(const at::Tensor& x, const at::Tensor& weight,
-                               const at::Tensor& bias, const at::Tensor& mean,
-                               const at::Tensor& inverse_deviation, const ShapedTail& tail,
-                               const at::Tensor& residual);
+void norm_forward_on_gpu(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
+                         const at::Tensor& bias, const at::Tensor& mean,
+                         const at::Tensor& inverse_deviation, const ShapedTail& tail,
+                         const at::Tensor& residual);
 
 // A `visitor` is asked what to do to dx (GradientVisitor::look).
-NormGradients norm_backward_on_gpu(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
-                                   const at::Tensor& weight, const at::Tensor& bias,
-                                   const at::Tensor& mean, const at::Tensor& inverse_deviation,
-                                   const ShapedTail& tail, GradientVisitor* visitor,
-                                   const MeanOfParts& mean_of_parts);
+void norm_backward_on_gpu(NormGradients& into, const at::Tensor& dy, const at::Tensor& y,
+                          const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                          const at::Tensor& mean, const at::Tensor& inverse_deviation,
+                          const ShapedTail& tail, GradientVisitor* visitor,
+                          const MeanOfParts& mean_of_parts);
 
 // dx = a g + b x + d by channel, where `sums` [2,C] double are those over `count` pixels, of the
 // gradient g behind the tail and of g (x - mean), or their means over equal parts of so many. [C]
