@@ -11,6 +11,13 @@
 namespace approx {
 namespace {
 
+// A batch in `count` parts of so many images, the last of fewer; of an undefined tensor as many
+// undefined ones.
+std::vector<at::Tensor> in_parts(const at::Tensor& batch, int64_t images, size_t count) {
+  if (count == 1 || !batch.defined()) return std::vector<at::Tensor>(count, batch);
+  return batch.split(images);
+}
+
 class FusedBatchNormBackward final : public torch::autograd::Node {
  public:
   std::string name() const override { return "FusedBatchNormBackward"; }
@@ -25,16 +32,8 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
                   "without create_graph");
     }
     const PhaseScope phase(Phase::kNormalisation);
-    // The layer before, if it is one that looks at its gradient.
-    auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
-    const auto found = norm_backward(
-        gradients[0], y.unpack(shared_from_this()), x.unpack(), weight.unpack(), bias.unpack(),
-        statistics.mean, statistics.inverse_deviation, tail,
-        reader == nullptr ? nullptr : reader->visitor(*this), /*variant=*/{},
-        ranks == nullptr ? MeanOfParts() : [this](const at::Tensor& sums) {
-          ranks->sum(sums);
-          sums.div_(static_cast<double>(ranks->world().size));
-        });
+    const auto found =
+        statistics.size() == 1 ? of_one_part(gradients[0]) : of_several_parts(gradients[0]);
     result = {found.dx, found.dweight, found.dbias, found.dresidual};
     return result;
   }
@@ -47,10 +46,58 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
   }
 
   torch::autograd::SavedVariable x, y, weight, bias;
-  NormStatistics statistics;
+  std::vector<NormStatistics> statistics;  // of each part of the batch
+  int64_t part_images = 0;                 // of all parts but the last
   ShapedTail tail = NormTail::kNone;
   std::shared_ptr<Collectives> ranks;  // null: none
+
+ private:
+  NormGradients of_one_part(const at::Tensor& dy) {
+    // The layer before, if it is one that looks at its gradient.
+    auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
+    const auto& [mean, variance, inverse_deviation] = statistics.front();
+    return norm_backward(
+        dy, y.unpack(shared_from_this()), x.unpack(), weight.unpack(), bias.unpack(), mean,
+        inverse_deviation, tail, reader == nullptr ? nullptr : reader->visitor(*this),
+        /*variant=*/{}, ranks == nullptr ? MeanOfParts() : [this](const at::Tensor& sums) {
+          ranks->sum(sums);
+          sums.div_(static_cast<double>(ranks->world().size));
+        });
+  }
+
+  // The layer before is not shown its gradient. A visitor sees one gradient from beginning to end;
+  // here each part is written by a pass of its own. The layer looks at the whole one afterwards.
+  NormGradients of_several_parts(const at::Tensor& gradient) {
+    const auto parts_of = [this](const at::Tensor& batch) {
+      return in_parts(batch, part_images, statistics.size());
+    };
+    const auto all_x = x.unpack(), gamma = weight.unpack(), beta = bias.unpack();
+    NormGradients whole{at::empty_like(all_x), at::zeros_like(gamma), at::zeros_like(beta), {}};
+    if (tail.kind == NormTail::kAddRelu) whole.dresidual = at::empty_like(all_x);
+    const auto dy = parts_of(gradient.contiguous(at::MemoryFormat::ChannelsLast));
+    const auto of_y = parts_of(y.unpack(shared_from_this())), of_x = parts_of(all_x);
+    const auto dx = parts_of(whole.dx), dresidual = parts_of(whole.dresidual);
+    for (size_t i = 0; i < statistics.size(); ++i) {
+      NormGradients part{dx[i], {}, {}, dresidual[i]};
+      norm_backward_into(part, dy[i], of_y[i], of_x[i], gamma, beta, statistics[i].mean,
+                         statistics[i].inverse_deviation, tail);
+      whole.dweight.add_(part.dweight);
+      whole.dbias.add_(part.dbias);
+    }
+    return whole;
+  }
 };
+
+// The sum of what parts have, [C] each, all but the last times `each`.
+at::Tensor weighted_sum(const std::vector<at::Tensor>& of_parts, double each, double last) {
+  const auto all = at::stack(of_parts).to(at::kDouble);
+  return (all.sum(0) * each + all[-1] * (last - each)).to(at::kFloat);
+}
+
+// What makes the biased variance of so many numbers unbiased.
+double unbiasing(int64_t count) {
+  return static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, count - 1));
+}
 
 // The statistics of all images, from those of equal parts: the variance is the mean of the parts'
 // variances plus the variance of their means.
@@ -75,6 +122,17 @@ void synchronise_norms(const torch::nn::Module& network,
   for (const auto& module : network.modules()) {
     if (auto* norm = dynamic_cast<BatchNormImpl*>(module.get())) norm->ranks = ranks;
   }
+}
+
+bool set_ghost_batch(const torch::nn::Module& network, int64_t images) {
+  bool any = false;
+  for (const auto& module : network.modules()) {
+    auto* norm = dynamic_cast<BatchNormImpl*>(module.get());
+    if (norm == nullptr) continue;
+    norm->ghost_batch = images;
+    any = true;
+  }
+  return any;
 }
 
 RenewedStatistics::RenewedStatistics(const torch::nn::Module& network) {
@@ -140,20 +198,26 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
                         residual);
   }
 
-  NormStatistics statistics;
+  std::vector<NormStatistics> statistics;
   at::Tensor y;
+  int64_t part_images = 0;
   {
     const at::NoGradGuard no_grad;
     const PhaseScope phase(Phase::kNormalisation);
-    statistics = norm_statistics(x, epsilon_);
-    int64_t count = x.numel() / x.size(1);
-    if (ranks != nullptr) {
-      statistics = over_all(statistics, epsilon_, *ranks);
-      count *= ranks->world().size;
+    const auto parts = parts_of(x);
+    part_images = parts[0].size(0);
+    for (const auto& part : parts) {
+      statistics.push_back(norm_statistics(part, epsilon_));
+      if (ranks != nullptr) statistics.back() = over_all(statistics.back(), epsilon_, *ranks);
     }
-    update_running(statistics, count);
-    y = norm_forward(x, weight, bias, statistics.mean, statistics.inverse_deviation, tail,
-                     residual);
+    update_running(statistics, x);
+    y = at::empty_like(x);
+    const auto of_y = in_parts(y, part_images, parts.size());
+    const auto added = in_parts(residual, part_images, parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      norm_forward_into(of_y[i], parts[i], weight, bias, statistics[i].mean,
+                        statistics[i].inverse_deviation, tail, added[i]);
+    }
   }
   if (!at::GradMode::is_enabled() ||
       !torch::autograd::any_variable_requires_grad({x, weight, bias, residual})) {
@@ -166,6 +230,7 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
   node->weight = torch::autograd::SavedVariable(weight, /*is_output=*/false);
   node->bias = torch::autograd::SavedVariable(bias, /*is_output=*/false);
   node->statistics = std::move(statistics);
+  node->part_images = part_images;
   node->tail = tail;
   node->ranks = ranks;
   torch::autograd::set_history(y, node);
@@ -174,10 +239,25 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
   return y;
 }
 
+std::vector<at::Tensor> BatchNormImpl::parts_of(const at::Tensor& x) const {
+  const int64_t images = x.size(0);
+  if (ghost_batch == 0 || ghost_batch >= images) return {x};
+  auto parts = x.split(ghost_batch);
+  if (parts.back().numel() == x.size(1)) {
+    throw usage_error(
+        "ghost_batch = {} leaves a part of one pixel of a batch of {} on maps of {}x{}, which has "
+        "no variance: set it to a divisor of the batch above 1",
+        ghost_batch, images, x.size(2), x.size(3));
+  }
+  return parts;
+}
+
 at::Tensor BatchNormImpl::composed(const at::Tensor& x, const ShapedTail& tail,
-                                   const at::Tensor& residual) const {
-  auto y = at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(), momentum_,
-                          epsilon_, /*cudnn_enabled=*/true);
+                                   const at::Tensor& residual) {
+  const bool divided = is_training() && ghost_batch > 0 && ghost_batch < x.size(0);
+  auto y = divided ? composed_in_parts(x)
+                   : at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(),
+                                    momentum_, epsilon_, /*cudnn_enabled=*/true);
   switch (tail.kind) {
     case NormTail::kNone:
       return y;
@@ -193,22 +273,64 @@ at::Tensor BatchNormImpl::composed(const at::Tensor& x, const ShapedTail& tail,
   return y;
 }
 
-void BatchNormImpl::update_running(const NormStatistics& batch, int64_t count) {
-  const double unbiased =
-      static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, count - 1));
-  const auto move = [&](at::Tensor& running, const at::Tensor& now, double factor) {
+at::Tensor BatchNormImpl::composed_in_parts(const at::Tensor& x) {
+  const auto parts = parts_of(x);
+  std::vector<at::Tensor> normalised, means, variances;
+  for (const auto& part : parts) {
+    means.push_back(at::zeros_like(running_mean));
+    variances.push_back(at::zeros_like(running_variance));
+    // With a momentum of 1 the running statistics are those of the part.
+    normalised.push_back(at::batch_norm(part, weight, bias, means.back(), variances.back(),
+                                        /*training=*/true, /*momentum=*/1, epsilon_,
+                                        /*cudnn_enabled=*/true));
+  }
+  {
+    const at::NoGradGuard no_grad;
+    const auto images = static_cast<double>(x.size(0));
+    const double each = static_cast<double>(ghost_batch) / images,
+                 last = static_cast<double>(parts.back().size(0)) / images;
+    move_running(weighted_sum(means, each, last), weighted_sum(variances, each, last));
+  }
+  return at::cat(normalised);
+}
+
+void BatchNormImpl::update_running(const std::vector<NormStatistics>& parts, const at::Tensor& x) {
+  const int64_t images = x.size(0), plane = x.size(2) * x.size(3);
+  if (parts.size() == 1) {
+    const int64_t count = images * plane * (ranks == nullptr ? 1 : ranks->world().size);
+    move_running(parts[0].mean, parts[0].variance, unbiasing(count));
+    return;
+  }
+  const auto whole = static_cast<int64_t>(parts.size()) - 1;
+  const int64_t rest = images - whole * ghost_batch;
+  const auto share = [&](int64_t of) {
+    return static_cast<double>(of) / static_cast<double>(images);
+  };
+  std::vector<at::Tensor> means, variances;
+  for (const auto& part : parts) {
+    means.push_back(part.mean);
+    variances.push_back(part.variance);
+  }
+  move_running(weighted_sum(means, share(ghost_batch), share(rest)),
+               weighted_sum(variances, share(ghost_batch) * unbiasing(ghost_batch * plane),
+                            share(rest) * unbiasing(rest * plane)));
+}
+
+void BatchNormImpl::move_running(const at::Tensor& mean, const at::Tensor& variance,
+                                 double factor) {
+  const auto move = [&](at::Tensor& running, const at::Tensor& now, double of_now) {
     if (!now.is_cpu()) {
-      running.mul_(1 - momentum_).add_(now, momentum_ * factor);
+      running.mul_(1 - momentum_).add_(now, momentum_ * of_now);
       return;
     }
     auto* to = running.mutable_data_ptr<float>();
     const auto* from = now.const_data_ptr<float>();
     for (int64_t c = 0; c < now.numel(); ++c) {
-      to[c] = static_cast<float>((1 - momentum_) * to[c] + momentum_ * factor * from[c]);
+      to[c] = static_cast<float>((1 - momentum_) * to[c] + momentum_ * of_now * from[c]);
     }
   };
-  move(running_mean, batch.mean, 1);
-  move(running_variance, batch.variance, unbiased);
+  move(running_mean, mean, 1);
+  move(running_variance, variance, factor);
 }
 
 }  // namespace approx

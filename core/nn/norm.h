@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "core/nn/operator_choice.h"
 #include "core/parallel/collectives.h"
@@ -81,6 +82,14 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   // with as many images each; null: over those of this process.
   std::shared_ptr<Collectives> ranks;
 
+  // "Ghost batch norm" (Hoffer, Hubara & Soudry 2017, Algorithm 1): a training batch is normalised
+  // in parts of so many consecutive images, each by its own mean and variance. A last part may be
+  // smaller. The running statistics move once a batch, by the mean over its images of the parts'
+  // means and unbiased variances; Hoffer et al. move them once for each part. 0, or no fewer than
+  // the batch has: the whole batch is one part. Not with `ranks`. Throws Error(kUsage) where a part
+  // of several has a single pixel.
+  int64_t ghost_batch = 0;
+
   at::Tensor weight, bias;  // gamma, beta: [C], parameters; gamma a buffer where it is fixed
   at::Tensor running_mean, running_variance;  // [C], buffers
 
@@ -88,9 +97,14 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   at::Tensor run(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual);
   // The same by LibTorch's operators: where they are wanted (OperatorChoice), and for what the
   // fused kernel does not take.
-  at::Tensor composed(const at::Tensor& x, const ShapedTail& tail,
-                      const at::Tensor& residual) const;
-  void update_running(const NormStatistics& batch, int64_t count);
+  at::Tensor composed(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual);
+  at::Tensor composed_in_parts(const at::Tensor& x);
+  // x in parts of `ghost_batch` images.
+  std::vector<at::Tensor> parts_of(const at::Tensor& x) const;
+  // Of all parts of x, in their order.
+  void update_running(const std::vector<NormStatistics>& parts, const at::Tensor& x);
+  // Towards a mean and a variance that is still to be multiplied.
+  void move_running(const at::Tensor& mean, const at::Tensor& variance, double factor = 1);
 
   double epsilon_, momentum_, celu_alpha_;
 };
@@ -122,5 +136,8 @@ class RenewedStatistics {
 
 // Gives the batch norms of a network the ranks that they take their statistics over.
 void synchronise_norms(const torch::nn::Module& network, const std::shared_ptr<Collectives>& ranks);
+
+// Sets `ghost_batch` of the batch norms of a network. Returns whether it has any.
+bool set_ghost_batch(const torch::nn::Module& network, int64_t images);
 
 }  // namespace approx

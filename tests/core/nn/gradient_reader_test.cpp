@@ -40,7 +40,7 @@ struct Pair {
   Gradients step(uint64_t number, Readers readers = Readers::kNorm) {
     slot.orders.step = number;
     auto x = o.x.clone().requires_grad_(), w = o.w.clone().requires_grad_();
-    send_back(approximated_conv(x, w, {}, o.geometry, slot, 3), number, readers);
+    send_back(approximated_conv(x, w, {}, o.geometry, slot, 3), number, readers, ghost_batch);
     return {x.grad(), w.grad()};
   }
 
@@ -48,7 +48,7 @@ struct Pair {
   at::Tensor whole_gradient(uint64_t number, Readers readers = Readers::kNorm) const {
     auto y =
         at::conv2d(o.x, o.w, {}, 1, 1).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
-    send_back(y, number, readers);
+    send_back(y, number, readers, ghost_batch);
     return y.grad();
   }
 
@@ -66,8 +66,10 @@ struct Pair {
   }
 
   // A gradient through the norm behind the layer's output, drawn from the step's number.
-  static void send_back(const at::Tensor& y, uint64_t number, Readers readers = Readers::kNorm) {
+  static void send_back(const at::Tensor& y, uint64_t number, Readers readers = Readers::kNorm,
+                        int64_t ghost_batch = 0) {
     BatchNorm norm(32);
+    norm->ghost_batch = ghost_batch;
     const auto out = readers == Readers::kNorm         ? norm->relu(y)
                      : readers == Readers::kAnotherToo ? norm->relu(y) + y
                                                        : norm->add_relu(y, y);
@@ -80,6 +82,7 @@ struct Pair {
   std::unique_ptr<Method> method;
   LayerSlot slot;
   Operands o;
+  int64_t ghost_batch = 0;  // of the norm
 };
 
 // Phi^-1(0.95) sqrt(pi / 2), of p = 0.9.
@@ -118,6 +121,28 @@ TEST_P(PrunedByReader, PrunesWhileTheNormWritesByTheLastMean) {
     expect_about(found.dw, expected.dw);
     mean = mean_of(pair.whole_gradient(step));
     EXPECT_NEAR(pair.method->memory()->item<double>(), mean, 1e-5 * mean);
+  }
+}
+
+// Then the norm writes its gradient in parts: of three images and of one.
+TEST_P(PrunedByReader, PrunesAlikeWhatANormWroteInParts) {
+  for (const bool previous : {false, true}) {
+    Pair pair(
+        previous ? "stochastic_pruning:p=0.9,statistics=previous" : "stochastic_pruning:p=0.9",
+        GetParam());
+    pair.ghost_batch = 3;
+    double mean = mean_of(pair.whole_gradient(1));
+    for (const uint64_t step : {1, 2, 3}) {
+      SCOPED_TRACE(step);
+      const double own = mean_of(pair.whole_gradient(step));
+      const auto found = pair.step(step);
+      const auto expected = pair.expected(step, kTauOfMean * (previous ? mean : own));
+      expect_about(found.dx, expected.dx);
+      expect_about(found.dw, expected.dw);
+      mean = own;
+      if (!previous) continue;
+      EXPECT_NEAR(pair.method->memory()->item<double>(), mean, 1e-5 * mean);
+    }
   }
 }
 
