@@ -39,6 +39,10 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
       number_setting("norm_bias_rate", &R::norm_bias_rate,
                      "learning rate of the biases of norms, in that of the others", 1e-6, 1e6)
           .late(),
+      number_setting("ghost_batch", &R::ghost_batch,
+                     "images whose statistics a batch norm takes together, 0 for the whole batch",
+                     0, 65536)
+          .late(),
       number_setting("first_bias_epochs", &R::first_bias_epochs,
                      "epochs in which the bias of the first convolution trains, 0 for all", 0,
                      100'000)
@@ -229,6 +233,7 @@ std::map<std::string_view, std::vector<Demand>> make_demands() {
           {"decay_form", {sgd, decays, chosen("decay_form", &Recipe::decay_form)}},
           {"first_bias_epochs", {chosen("first_bias_epochs", &Recipe::first_bias_epochs)}},
           {"norm_bias_rate", {chosen("norm_bias_rate", &Recipe::norm_bias_rate)}},
+          {"ghost_batch", {chosen("ghost_batch", &Recipe::ghost_batch)}},
           {"lookahead_every", {chosen("lookahead_every", &Recipe::lookahead_every)}},
           {"lookahead_decay", {chosen("lookahead_every", &Recipe::lookahead_every)}},
           {"decay", {under({kExponential, kStep, kMilestones})}},

@@ -105,6 +105,7 @@ struct Recipe {
   DecayForm decay_form = DecayForm::kGradient;  // sgd
   int64_t first_bias_epochs = 0;      // in which the first convolution's bias trains, 0: all
   double norm_bias_rate = 1;          // learning rate of the biases of norms, in that of the others
+  int64_t ghost_batch = 0;            // images whose statistics a norm takes together, 0: a batch
   double beta1 = 0.9, beta2 = 0.999;  // adam
   double epsilon = 1e-8;              // adam
   double clip_norm = 0;               // largest norm of the whole gradient, 0: any

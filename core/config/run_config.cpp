@@ -140,6 +140,22 @@ void check(const RunConfig& config) {
         "norm_statistics = synchronised is not LibTorch's own: set operators = best or "
         "norm_statistics = local");
   }
+  if (const int64_t ghost = config.recipe.ghost_batch; ghost > 0) {
+    const int64_t own = config.batch_size / config.ranks;
+    if (ghost >= own) {
+      throw usage_error(
+          "recipe.ghost_batch = {} is no part of the {} images that a norm sees in a step "
+          "(batch_size "
+          "/ ranks): set it below, or to 0 for all of them",
+          ghost, own);
+    }
+    if (config.ranks > 1 && config.norm_statistics == NormScope::kSynchronised) {
+      throw usage_error(
+          "norm_statistics = synchronised takes the images of all ranks together, "
+          "recipe.ghost_batch = {} parts of them: set norm_statistics = local or ghost_batch = 0",
+          ghost);
+    }
+  }
   if (config.graphs == GraphUse::kOn && config.device == DeviceKind::kCpu) {
     throw usage_error("graphs = on needs device = cuda: steps on a cpu are not captured");
   }

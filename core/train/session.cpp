@@ -63,6 +63,11 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   check_sizes(*network_, input, sizes.all());
   check_whitening(*network_, split_.train);
   const auto infos = layer_infos(*network_, input);
+  if (const int64_t images = config.recipe.ghost_batch;
+      images > 0 && !set_ghost_batch(*network_, images)) {
+    throw usage_error("recipe.ghost_batch = {}: {} has no batch norm; set it to 0", images,
+                      config.network);
+  }
   network_->to(device_);
 
   // A timing makes as many steps as it needs, whatever the length of the recipe.

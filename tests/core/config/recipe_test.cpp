@@ -23,6 +23,7 @@ std::string refusal_of_recipe(const Json& settings) {
 const Json& record_settings() {
   static const Json settings = {{"decay_form", "per_step"},
                                 {"norm_bias_rate", 64.0},
+                                {"ghost_batch", 32},
                                 {"flip", true},
                                 {"flip_order", "alternating"},
                                 {"lookahead_every", 5},
@@ -44,6 +45,7 @@ TEST(RecordRecipe, SettingsAreReadAndWritten) {
   for (const auto& [name, value] : record_settings().items()) EXPECT_EQ(written.at(name), value);
   EXPECT_FALSE(plain.contains("flip_order")) << "the keys of stored runs";
   EXPECT_FALSE(plain.contains("lookahead_every"));
+  EXPECT_FALSE(plain.contains("ghost_batch"));
   EXPECT_FALSE(written.contains("lookahead_decay")) << "at its default";
   // What is shown of a run has it, and nothing that the recipe does not use.
   RunConfig config;
@@ -51,7 +53,7 @@ TEST(RecordRecipe, SettingsAreReadAndWritten) {
   for (const auto& [name, text] : settings_in_effect(config)) shown.push_back(name);
   for (const char* name :
        {"init", "first_bias_epochs", "test_shift", "flip_order", "lookahead_every",
-        "lookahead_decay", "decay_form", "norm_bias_rate", "rate_points"}) {
+        "lookahead_decay", "decay_form", "norm_bias_rate", "ghost_batch", "rate_points"}) {
     EXPECT_EQ(std::ranges::count(shown, name), 0) << name;
   }
   config.recipe = recipe;
@@ -82,9 +84,9 @@ TEST(RecordRecipe, IsRefusedWithOneLine) {
             "ema and lookahead_every both average the weights; set one of them to 0");
   EXPECT_EQ(refusal_of_recipe({{"flip_order", "odd"}}),
             "recipe: flip_order=odd: expected one of independent, alternating");
-  for (const Json& wrong :
-       {Json{{"lookahead_every", -1}}, Json{{"lookahead_decay", 1.5}}, Json{{"test_shift", -1}},
-        Json{{"norm_bias_rate", 0.0}}, Json{{"decay_form", "decoupled"}}}) {
+  for (const Json& wrong : {Json{{"lookahead_every", -1}}, Json{{"lookahead_decay", 1.5}},
+                            Json{{"test_shift", -1}}, Json{{"norm_bias_rate", 0.0}},
+                            Json{{"decay_form", "decoupled"}}, Json{{"ghost_batch", -1}}}) {
     EXPECT_NE(refusal_of_recipe(wrong), "") << wrong.dump();
   }
 }

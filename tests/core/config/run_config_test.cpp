@@ -271,6 +271,39 @@ TEST(RunConfig, RefusesRanksThatDoNotShareABatchEqually) {
   EXPECT_NO_THROW(check(config));
 }
 
+// A part that is all that a norm sees would be the run without parts under another key.
+TEST(RunConfig, RefusesAGhostBatchThatIsNoPart) {
+  const auto refusal = [](const RunConfig& config) -> std::string {
+    try {
+      check(config);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      return error.what();
+    }
+    return "";
+  };
+  RunConfig config;
+  config.batch_size = 128;
+  config.recipe.ghost_batch = 127;
+  EXPECT_EQ(refusal(config), "");
+  config.recipe.ghost_batch = 128;
+  EXPECT_EQ(refusal(config),
+            "recipe.ghost_batch = 128 is no part of the 128 images that a norm sees in a step "
+            "(batch_size / ranks): set it below, or to 0 for all of them");
+  config.ranks = 2;
+  config.recipe.ghost_batch = 64;
+  EXPECT_EQ(refusal(config),
+            "recipe.ghost_batch = 64 is no part of the 64 images that a norm sees in a step "
+            "(batch_size / ranks): set it below, or to 0 for all of them");
+  config.recipe.ghost_batch = 32;
+  EXPECT_EQ(refusal(config), "");
+  config.norm_statistics = NormScope::kSynchronised;
+  EXPECT_EQ(refusal(config),
+            "norm_statistics = synchronised takes the images of all ranks together, "
+            "recipe.ghost_batch = 32 parts of them: set norm_statistics = local or "
+            "ghost_batch = 0");
+}
+
 TEST(RunKey, IsOneForDenseUnderEverySchedule) {
   auto config = example();
   config.method = "dense";

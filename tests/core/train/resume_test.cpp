@@ -100,6 +100,7 @@ TEST(Resume, EveryUpdateRuleGoesOnBitForBit) {
         {"lr_schedule", "points"},
         {"rate_points", "0:0.2,0.5:1,1:0"}}},
       {"averaged", {{"ema", 0.9}}},
+      {"ghost batches", {{"ghost_batch", 6}}},
       {"looking ahead", {{"lookahead_every", 3}, {"lookahead_decay", 0.9}}},
       {"augmented", {{"crop_padding", 1}, {"flip", true}, {"cutout", 2}}},
       {"alternating", {{"flip", true}, {"flip_order", "alternating"}}}};

@@ -80,6 +80,27 @@ TEST(Session, LocalNormsSeeTheirShareAlone) {
   });
 }
 
+// Each of two ranks normalises its half of the batch by itself.
+TEST(Session, PartsOfABatchTrainAsRanksWithNormsOfTheirOwn) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  const auto of_two = config;
+  config.recipe.ghost_batch = config.batch_size / 2;
+  for (const auto operators : {OperatorSet::kBest, OperatorSet::kLibrary}) {
+    config.operators = operators;
+    Session alone(config, dataset);
+    for (int step = 0; step < 20; ++step) alone.step();
+    const auto score = Evaluation(config, dataset, alone).score(alone.split().test);
+    as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+      const auto own = session_of(of_two, dataset, ranks);
+      for (int step = 0; step < 20; ++step) own->step();
+      EXPECT_TRUE(close(weights_of(*own), weights_of(alone), 1e-4));
+      const auto found = Evaluation(of_two, dataset, *own).score(own->split().test);
+      EXPECT_NEAR(found.loss, score.loss, 1e-3) << "running statistics";
+    });
+  }
+}
+
 // Whatever the number of ranks a method leaves out the same share, and ranks together do what one
 // does.
 TEST(Session, RanksCountTheProductsOfTheirShare) {

@@ -195,6 +195,22 @@ TEST(Session, TheFirstBiasTrainsInTheFirstEpochsAlone) {
   }
 }
 
+TEST(Session, RefusesAGhostBatchOfANetworkWithoutBatchNorms) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.network = "mnist_mlp:hidden=8,dropout=0";
+  config.recipe.ghost_batch = 4;
+  try {
+    Session(config, dataset);
+    FAIL() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "recipe.ghost_batch = 4: mnist_mlp:hidden=8,dropout=0 has no batch norm; set it "
+                 "to 0");
+  }
+}
+
 // What each call saw: the gradients, undefined ones included.
 class RecordingReduction final : public GradientReduction {
  public:

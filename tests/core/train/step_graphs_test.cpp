@@ -355,22 +355,27 @@ TEST_P(CapturedStep, TrainsAsAnyAndRepeatsItself) {
   }
 }
 
-// Batch norms with what follows them, and a visitor of dY.
+// Batch norms with what follows them, of whole batches, whose dY has a visitor, and of parts.
 TEST(StepGraphs, AResidualNetworkTrainsAsAnyAndRepeatsItself) {
   const auto dataset = toy_dataset();
   auto config = captured_run("stochastic_pruning", UpdateRule::kSgd);
   config.network = "resnet14";
   config.batch_size = 8;
-  Session plain(config, dataset), captured(config, dataset);
-  Repetitions seen;
-  captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
-  for (int i = 0; i < 7; ++i) {
-    plain.step();
-    captured.step();
+  for (const int64_t ghost_batch : {0, 3}) {
+    SCOPED_TRACE(ghost_batch);
+    config.recipe.ghost_batch = ghost_batch;
+    Session plain(config, dataset), captured(config, dataset);
+    Repetitions seen;
+    captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
+    for (int i = 0; i < 7; ++i) {
+      plain.step();
+      captured.step();
+    }
+    expect_same(plain, captured);
+    EXPECT_EQ(seen.recorded, 2);
+    expect_no_waits(seen.calls);
+    EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
   }
-  expect_same(plain, captured);
-  EXPECT_EQ(seen.recorded, 2);
-  EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
 }
 
 // What is outside of captured steps, and a bias that no longer trains from the second epoch on: a
