@@ -6,8 +6,10 @@
 // follows; max-pooling of the whole map; a linear layer without bias, whose logits are divided
 // by 16. Norms have no scale, CELU has alpha = 0.3, and convolutions start as PyTorch's.
 //
-// Departures: norms take their statistics over the whole batch, where Page has 16 parts of it
-// ("ghost batch norm"); the images that whiten are the first of the training part, in its order.
+// Page's norms take the statistics of 16 parts of a batch, which is a setting of the recipe here
+// (`ghost_batch`).
+//
+// Departure: the images that whiten are the first of the training part, in its order.
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"
