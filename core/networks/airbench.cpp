@@ -79,7 +79,7 @@ class AirbenchGroup final : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) {
     const auto first = norm1_->gelu(at::max_pool2d(conv1_(x), 2));
     const auto second = norm2_->gelu(conv2_(first));
-    return conv3_ ? at::gelu(norm3_(conv3_(second)) + first) : second;
+    return conv3_ ? norm3_->add_gelu(conv3_(second), first) : second;
   }
 
  private:

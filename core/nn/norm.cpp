@@ -40,12 +40,13 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
 
   void release_variables() override {
     x.reset_data();
-    y.reset_data();
+    kept.reset_data();
     weight.reset_data();
     bias.reset_data();
   }
 
-  torch::autograd::SavedVariable x, y, weight, bias;
+  torch::autograd::SavedVariable x, weight, bias;
+  torch::autograd::SavedVariable kept;     // of a tail that adds a residual (norm_backward())
   std::vector<NormStatistics> statistics;  // of each part of the batch
   int64_t part_images = 0;                 // of all parts but the last
   ShapedTail tail = NormTail::kNone;
@@ -57,7 +58,7 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
     auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
     const auto& [mean, variance, inverse_deviation] = statistics.front();
     return norm_backward(
-        dy, y.unpack(shared_from_this()), x.unpack(), weight.unpack(), bias.unpack(), mean,
+        dy, kept.unpack(shared_from_this()), x.unpack(), weight.unpack(), bias.unpack(), mean,
         inverse_deviation, tail, reader == nullptr ? nullptr : reader->visitor(*this),
         /*variant=*/{}, ranks == nullptr ? MeanOfParts() : [this](const at::Tensor& sums) {
           ranks->sum(sums);
@@ -73,13 +74,13 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
     };
     const auto all_x = x.unpack(), gamma = weight.unpack(), beta = bias.unpack();
     NormGradients whole{at::empty_like(all_x), at::zeros_like(gamma), at::zeros_like(beta), {}};
-    if (tail.kind == NormTail::kAddRelu) whole.dresidual = at::empty_like(all_x);
+    if (adds_residual(tail.kind)) whole.dresidual = at::empty_like(all_x);
     const auto dy = parts_of(gradient.contiguous(at::MemoryFormat::ChannelsLast));
-    const auto of_y = parts_of(y.unpack(shared_from_this())), of_x = parts_of(all_x);
+    const auto of_kept = parts_of(kept.unpack(shared_from_this())), of_x = parts_of(all_x);
     const auto dx = parts_of(whole.dx), dresidual = parts_of(whole.dresidual);
     for (size_t i = 0; i < statistics.size(); ++i) {
       NormGradients part{dx[i], {}, {}, dresidual[i]};
-      norm_backward_into(part, dy[i], of_y[i], of_x[i], gamma, beta, statistics[i].mean,
+      norm_backward_into(part, dy[i], of_kept[i], of_x[i], gamma, beta, statistics[i].mean,
                          statistics[i].inverse_deviation, tail);
       whole.dweight.add_(part.dweight);
       whole.dbias.add_(part.dbias);
@@ -182,6 +183,10 @@ at::Tensor BatchNormImpl::add_relu(const at::Tensor& x, const at::Tensor& residu
   return run(x, NormTail::kAddRelu, residual);
 }
 
+at::Tensor BatchNormImpl::add_gelu(const at::Tensor& x, const at::Tensor& residual) {
+  return run(x, NormTail::kAddGelu, residual);
+}
+
 at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
                               const at::Tensor& residual) {
   NormInputs::note(x);
@@ -234,8 +239,11 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
   node->tail = tail;
   node->ranks = ranks;
   torch::autograd::set_history(y, node);
-  if (tail.kind == NormTail::kAddRelu)
-    node->y = torch::autograd::SavedVariable(y, /*is_output=*/true);
+  if (tail.kind == NormTail::kAddRelu) {
+    node->kept = torch::autograd::SavedVariable(y, /*is_output=*/true);
+  } else if (tail.kind == NormTail::kAddGelu) {
+    node->kept = torch::autograd::SavedVariable(residual, /*is_output=*/false);
+  }
   return y;
 }
 
@@ -269,6 +277,8 @@ at::Tensor BatchNormImpl::composed(const at::Tensor& x, const ShapedTail& tail,
       return at::gelu(y);
     case NormTail::kCelu:
       return at::celu(y, tail.alpha);
+    case NormTail::kAddGelu:
+      return at::gelu(y.add_(residual));
   }
   return y;
 }

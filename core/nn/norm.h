@@ -75,6 +75,9 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   // max(0, norm(x) + residual), `residual` shaped as x
   at::Tensor add_relu(const at::Tensor& x, const at::Tensor& residual);
 
+  // GELU(norm(x) + residual), `residual` shaped as x
+  at::Tensor add_gelu(const at::Tensor& x, const at::Tensor& residual);
+
   void set_momentum(double momentum) { momentum_ = momentum; }
   double momentum() const { return momentum_; }
 

@@ -170,7 +170,7 @@ template <typename Number>
 void write_forward(const at::Tensor& y, const at::Tensor& x, const Rows& rows, const Affine& affine,
                    const ShapedTail& tail, const at::Tensor& residual, std::string_view variant) {
   const auto& passes = variant_of(variant).passes<Number>();
-  const auto added = tail.kind == NormTail::kAddRelu ? in_channels_last(residual) : at::Tensor();
+  const auto added = adds_residual(tail.kind) ? in_channels_last(residual) : at::Tensor();
   const NormApply<Number> args{.channels = rows.width(),
                                .tail = tail.kind,
                                .x = numbers_of<Number>(x),
@@ -194,14 +194,15 @@ void take_means(const MeanOfParts& mean_of_parts, std::vector<double>& sum,
 }
 
 template <typename Number>
-void write_gradients(NormGradients& result, const at::Tensor& gradient, const at::Tensor& y,
+void write_gradients(NormGradients& result, const at::Tensor& gradient, const at::Tensor& forward,
                      const at::Tensor& x, const at::Tensor& weight, const at::Tensor& mean,
                      const at::Tensor& inverse_deviation, const Rows& rows, const Affine& affine,
                      const ShapedTail& tail, GradientVisitor* visitor, std::string_view variant,
                      const MeanOfParts& mean_of_parts) {
   const auto& passes = variant_of(variant).passes<Number>();
-  const bool adds = tail.kind == NormTail::kAddRelu;
+  const bool adds = adds_residual(tail.kind);
   const auto dy = in_channels_last(gradient);
+  const auto kept = adds ? in_channels_last(forward) : at::Tensor();
   const auto m = to_vector(mean), inverse = to_vector(inverse_deviation), w = to_vector(weight);
   const auto wide_mean = rows.repeated(m);
 
@@ -210,7 +211,8 @@ void write_gradients(NormGradients& result, const at::Tensor& gradient, const at
       .tail = tail.kind,
       .dy = numbers_of<Number>(dy),
       .x = numbers_of<Number>(x),
-      .y = adds ? numbers_of<Number>(y) : nullptr,
+      .y = tail.kind == NormTail::kAddRelu ? numbers_of<Number>(kept) : nullptr,
+      .residual = tail.kind == NormTail::kAddGelu ? numbers_of<Number>(kept) : nullptr,
       .scale = affine.scale.data(),
       .offset = affine.offset.data(),
       .mean = wide_mean.data(),
@@ -252,7 +254,7 @@ void write_gradients(NormGradients& result, const at::Tensor& gradient, const at
                                   .b = b.data(),
                                   .d = d.data(),
                                   .dx = mutable_numbers_of<Number>(result.dx),
-                                  .smooth = is_smooth(tail.kind) ? tail.kind : NormTail::kNone,
+                                  .smooth = smooth_without_residual(tail.kind),
                                   .alpha = tail.alpha};
   if (visitor != nullptr) visitor->begin(result.dx, rows.blocks());
   rows.for_blocks([&](int64_t block, int64_t begin, int64_t end) {
@@ -287,33 +289,33 @@ void norm_forward_into(const at::Tensor& y, const at::Tensor& x, const at::Tenso
   });
 }
 
-NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
+NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& kept, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
                             const ShapedTail& tail, GradientVisitor* visitor,
                             std::string_view variant, const MeanOfParts& mean_of_parts) {
   NormGradients result;
   result.dx = at::empty_like(x);
-  if (tail.kind == NormTail::kAddRelu) result.dresidual = at::empty_like(x);
-  norm_backward_into(result, dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor,
+  if (adds_residual(tail.kind)) result.dresidual = at::empty_like(x);
+  norm_backward_into(result, dy, kept, x, weight, bias, mean, inverse_deviation, tail, visitor,
                      variant, mean_of_parts);
   return result;
 }
 
-void norm_backward_into(NormGradients& into, const at::Tensor& dy, const at::Tensor& y,
+void norm_backward_into(NormGradients& into, const at::Tensor& dy, const at::Tensor& kept,
                         const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                         const at::Tensor& mean, const at::Tensor& inverse_deviation,
                         const ShapedTail& tail, GradientVisitor* visitor, std::string_view variant,
                         const MeanOfParts& mean_of_parts) {
   if (x.is_cuda()) {
-    norm_backward_on_gpu(into, dy, y, x, weight, bias, mean, inverse_deviation, tail, visitor,
+    norm_backward_on_gpu(into, dy, kept, x, weight, bias, mean, inverse_deviation, tail, visitor,
                          mean_of_parts);
     return;
   }
   const Rows rows(x);
   const Affine affine(rows, weight, bias, mean, inverse_deviation);
   of_two_types(x.scalar_type(), [&]<typename Number>(Number) {
-    write_gradients<Number>(into, dy, y, x, weight, mean, inverse_deviation, rows, affine, tail,
+    write_gradients<Number>(into, dy, kept, x, weight, mean, inverse_deviation, rows, affine, tail,
                             visitor, variant, mean_of_parts);
   });
 }

@@ -34,7 +34,8 @@ struct ShapedTail {
   float alpha;
 };
 
-// tail(weight * (x - mean) * inverse_deviation + bias). `residual` only with kAddRelu, shaped as x.
+// tail(weight * (x - mean) * inverse_deviation + bias). `residual` only of a tail that adds it,
+// shaped as x.
 at::Tensor norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                         const at::Tensor& mean, const at::Tensor& inverse_deviation,
                         const ShapedTail& tail, const at::Tensor& residual,
@@ -47,8 +48,9 @@ void norm_forward_into(const at::Tensor& y, const at::Tensor& x, const at::Tenso
                        const at::Tensor& residual, std::string_view variant = {});
 
 // The gradients of `norm_forward` where mean and deviation are those of the batch (Ioffe & Szegedy
-// 2015, section 3). y, the forward result, is read with kAddRelu only; `dresidual` is defined then.
-// A `visitor` sees dx.
+// 2015, section 3). `kept` is read after a tail that adds a residual, for which `dresidual` is
+// defined: after kAddRelu it is the forward result y, after kAddGelu the residual. A `visitor` sees
+// dx.
 struct NormGradients {
   at::Tensor dx, dweight, dbias, dresidual;
 };
@@ -59,7 +61,7 @@ struct NormGradients {
 // this part's own. The sums lie where x does, and nobody waits for a device.
 using MeanOfParts = std::function<void(const at::Tensor& sums)>;
 
-NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at::Tensor& x,
+NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& kept, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& mean, const at::Tensor& inverse_deviation,
                             const ShapedTail& tail, GradientVisitor* visitor = nullptr,
@@ -67,7 +69,7 @@ NormGradients norm_backward(const at::Tensor& dy, const at::Tensor& y, const at:
 
 // norm_backward() into the dx of `into`, and into its dresidual where the tail has one. Both are
 // shaped and laid out as x. Sets dweight and dbias.
-void norm_backward_into(NormGradients& into, const at::Tensor& dy, const at::Tensor& y,
+void norm_backward_into(NormGradients& into, const at::Tensor& dy, const at::Tensor& kept,
                         const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                         const at::Tensor& mean, const at::Tensor& inverse_deviation,
                         const ShapedTail& tail, GradientVisitor* visitor = nullptr,

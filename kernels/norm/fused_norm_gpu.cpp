@@ -49,9 +49,8 @@ NormStatistics statistics_of(const at::Tensor& x, double epsilon) {
 template <typename Number>
 void write_forward(const at::Tensor& y, const at::Tensor& x, const AffineOnGpu& affine,
                    const ShapedTail& tail, const at::Tensor& residual) {
-  const auto added = tail.kind == NormTail::kAddRelu
-                         ? residual.contiguous(at::MemoryFormat::ChannelsLast)
-                         : at::Tensor();
+  const auto added =
+      adds_residual(tail.kind) ? residual.contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor();
   start<NormApplyOnGpu<Number>>({pixels_of(x),
                                  {.channels = x.size(1),
                                   .tail = tail.kind,
@@ -65,7 +64,7 @@ void write_forward(const at::Tensor& y, const at::Tensor& x, const AffineOnGpu& 
 }
 
 template <typename Number>
-void write_gradients(NormGradients& result, const at::Tensor& gradient, const at::Tensor& y,
+void write_gradients(NormGradients& result, const at::Tensor& gradient, const at::Tensor& forward,
                      const at::Tensor& x, const at::Tensor& weight, const at::Tensor& mean,
                      const at::Tensor& inverse_deviation, const AffineOnGpu& affine,
                      const ShapedTail& tail, GradientVisitor* visitor,
@@ -73,7 +72,8 @@ void write_gradients(NormGradients& result, const at::Tensor& gradient, const at
   const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
   result.dweight = like_channels(x);
   result.dbias = like_channels(x);
-  const bool adds = tail.kind == NormTail::kAddRelu;
+  const bool adds = adds_residual(tail.kind);
+  const auto kept = adds ? forward.contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor();
   const auto partial = room_for_sums(x);
   auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
   start<NormSumsOnGpu<Number>>(
@@ -82,7 +82,8 @@ void write_gradients(NormGradients& result, const at::Tensor& gradient, const at
                 .tail = tail.kind,
                 .dy = numbers_of<Number>(dy),
                 .x = numbers_of<Number>(x),
-                .y = adds ? numbers_of<Number>(y) : nullptr,
+                .y = tail.kind == NormTail::kAddRelu ? numbers_of<Number>(kept) : nullptr,
+                .residual = tail.kind == NormTail::kAddGelu ? numbers_of<Number>(kept) : nullptr,
                 .scale = in_of(affine.scale),
                 .offset = in_of(affine.offset),
                 .mean = in_of(mean),
@@ -121,7 +122,7 @@ void write_gradients(NormGradients& result, const at::Tensor& gradient, const at
         .b = in_of(b),
         .d = in_of(d),
         .dx = mutable_numbers_of<Number>(result.dx),
-        .smooth = is_smooth(tail.kind) ? tail.kind : NormTail::kNone,
+        .smooth = smooth_without_residual(tail.kind),
         .alpha = tail.alpha},
        visitor == nullptr ? GradientLook() : visitor->look(result.dx),
        visitor == nullptr ? nullptr : magnitudes.mutable_data_ptr<double>()},
@@ -167,15 +168,15 @@ void norm_forward_on_gpu(const at::Tensor& y, const at::Tensor& x, const at::Ten
   });
 }
 
-void norm_backward_on_gpu(NormGradients& into, const at::Tensor& dy, const at::Tensor& y,
+void norm_backward_on_gpu(NormGradients& into, const at::Tensor& dy, const at::Tensor& kept,
                           const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                           const at::Tensor& mean, const at::Tensor& inverse_deviation,
                           const ShapedTail& tail, GradientVisitor* visitor,
                           const MeanOfParts& mean_of_parts) {
   const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
   of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
-    write_gradients<Number>(into, dy, y, x, weight, mean, inverse_deviation, affine, tail, visitor,
-                            mean_of_parts);
+    write_gradients<Number>(into, dy, kept, x, weight, mean, inverse_deviation, affine, tail,
+                            visitor, mean_of_parts);
   });
 }
 

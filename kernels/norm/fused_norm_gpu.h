@@ -17,7 +17,7 @@ void norm_forward_on_gpu(const at::Tensor& y, const at::Tensor& x, const at::Ten
                          const at::Tensor& residual);
 
 // A `visitor` is asked what to do to dx (GradientVisitor::look).
-void norm_backward_on_gpu(NormGradients& into, const at::Tensor& dy, const at::Tensor& y,
+void norm_backward_on_gpu(NormGradients& into, const at::Tensor& dy, const at::Tensor& kept,
                           const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                           const at::Tensor& mean, const at::Tensor& inverse_deviation,
                           const ShapedTail& tail, GradientVisitor* visitor,

@@ -38,7 +38,8 @@ void launch_apply(const NormApplyOnGpu<Number>& on, void* stream) {
 template <typename Number>
 void launch_sums(const NormSumsOnGpu<Number>& on, void* stream) {
   const auto& a = on.pass;
-  const bool by_fours = fours(a.channels, a.dy, a.x, a.y, a.scale, a.offset, a.mean, a.dresidual);
+  const bool by_fours =
+      fours(a.channels, a.dy, a.x, a.y, a.residual, a.scale, a.offset, a.mean, a.dresidual);
   if (is_smooth(a.tail)) {
     if (by_fours) {
       launch(SmoothNormSumsGpu<Number, 4>{on}, stream);

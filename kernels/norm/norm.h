@@ -1,5 +1,5 @@
-// Batch normalisation with the addition and the ReLU after it, or a GELU or CELU, forward and
-// backward in two passes over memory each, on plain pointers.
+// Batch normalisation with the ReLU, GELU or CELU after it, and an addition before the ReLU or
+// GELU, forward and backward in two passes over memory each, on plain pointers.
 //
 // A tensor with its channels last is [rows, channels]: one row per pixel. Few channels make short
 // rows, which waste vectors; the caller then reads `fold` pixels as one row of fold * channels
@@ -22,12 +22,22 @@ namespace approx {
 // What follows the normalisation z: nothing, y = max(0, z), y = max(0, z + residual), or one of
 // those of kernels/norm/smooth_tails.h: GELU(z) = z Phi(z), where Phi is the normal distribution
 // (Hendrycks & Gimpel 2016), CELU(z) = max(0, z) + min(0, alpha (exp(z / alpha) - 1)) (Barron
-// 2017).
-enum class NormTail { kNone, kRelu, kAddRelu, kGelu, kCelu };
+// 2017), GELU(z + residual).
+enum class NormTail { kNone, kRelu, kAddRelu, kGelu, kCelu, kAddGelu };
 
 // Whether the gradient behind the tail is dy times a slope.
 constexpr bool is_smooth(NormTail tail) {
-  return tail == NormTail::kGelu || tail == NormTail::kCelu;
+  return tail == NormTail::kGelu || tail == NormTail::kCelu || tail == NormTail::kAddGelu;
+}
+
+// Whether the tail adds a residual to z before anything else.
+constexpr bool adds_residual(NormTail tail) {
+  return tail == NormTail::kAddRelu || tail == NormTail::kAddGelu;
+}
+
+// The tail as NormGradient has it in `smooth`.
+constexpr NormTail smooth_without_residual(NormTail tail) {
+  return is_smooth(tail) && !adds_residual(tail) ? tail : NormTail::kNone;
 }
 
 // sum[c] = sum over rows of x - shift[c], square[c] = that of its square. A shift near the mean
@@ -46,31 +56,34 @@ struct NormApply {
   NormTail tail = NormTail::kNone;
   const Number* x = nullptr;                        // [rows,channels]
   const float *scale = nullptr, *offset = nullptr;  // [channels]
-  const Number* residual = nullptr;                 // [rows,channels], kAddRelu only
+  const Number* residual = nullptr;                 // [rows,channels], of a tail that adds it
   Number* y = nullptr;                              // [rows,channels]
   float alpha = 1;                                  // kCelu only, above 0
 };
 
 // The gradient behind the tail is g = dy where the result y was not cut off, zero elsewhere; behind
-// a smooth tail it is dy times the slope at z. After kRelu, kGelu and kCelu z = scale x + offset is
-// computed from x again, by the same operations: that costs less than reading it. After kAddRelu y
-// is read.
+// a smooth tail it is dy times the slope at z, after kAddGelu at z + residual. After all but
+// kAddRelu z = scale x + offset is computed from x again, by the same operations: that costs less
+// than reading it. After kAddRelu y is read. After kAddGelu the residual is: it lies in memory
+// anyway, where z + residual would have to be written first, to be read just as often.
 //   sum[c] = sum over rows of g, product[c] = sum over rows of g * (x - mean[c]),
-// overwriting them; g itself goes to dresidual with kAddRelu.
+// overwriting them, where g is not rounded; a tail that adds a residual has g go to dresidual.
 template <typename Number>
 struct NormSums {
   int64_t channels = 0;
   NormTail tail = NormTail::kNone;
   const Number *dy = nullptr, *x = nullptr;         // [rows,channels]
   const Number* y = nullptr;                        // [rows,channels], kAddRelu only
+  const Number* residual = nullptr;                 // [rows,channels], kAddGelu only
   const float *scale = nullptr, *offset = nullptr;  // [channels] of the forward pass, where z is
   const float* mean = nullptr;                      // [channels]
-  Number* dresidual = nullptr;                      // [rows,channels], kAddRelu only
+  Number* dresidual = nullptr;                      // [rows,channels], of a tail that adds
   float alpha = 1;                                  // kCelu only
 };
 
-// dx = a[c] * g + b[c] * x + d[c]. After kAddRelu the caller passes what went to dresidual as dy,
-// and no relu. After kGelu and kCelu `smooth` is that tail, kNone otherwise.
+// dx = a[c] * g + b[c] * x + d[c]. After a tail that adds a residual the caller passes what went to
+// dresidual as dy, no relu and nothing smooth. After kGelu and kCelu `smooth` is that tail, kNone
+// otherwise.
 template <typename Number>
 struct NormGradient {
   int64_t channels = 0;

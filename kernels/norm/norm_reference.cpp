@@ -65,7 +65,7 @@ template <typename Number>
 void apply(const NormApply<Number>& a, int64_t begin, int64_t end) {
   for_numbers(a.channels, begin, end, [&](int64_t i, int64_t c) {
     double value = affine(a.x[i], a.scale[c], a.offset[c]);
-    if (a.tail == NormTail::kAddRelu) value += wide(a.residual[i]);
+    if (adds_residual(a.tail)) value += wide(a.residual[i]);
     if (is_smooth(a.tail)) {
       value = smooth_tail(a.tail, a.alpha, value);
     } else if (a.tail != NormTail::kNone && value < 0) {
@@ -81,12 +81,12 @@ void sums(const NormSums<Number>& a, int64_t begin, int64_t end, float* sum, flo
     double g = wide(a.dy[i]);
     if (a.tail == NormTail::kRelu && affine(a.x[i], a.scale[c], a.offset[c]) <= 0) g = 0;
     if (is_smooth(a.tail)) {
-      g *= smooth_slope(a.tail, a.alpha, affine(a.x[i], a.scale[c], a.offset[c]));
+      double z = affine(a.x[i], a.scale[c], a.offset[c]);
+      if (adds_residual(a.tail)) z += wide(a.residual[i]);
+      g *= smooth_slope(a.tail, a.alpha, z);
     }
-    if (a.tail == NormTail::kAddRelu) {
-      if (wide(a.y[i]) <= 0) g = 0;
-      a.dresidual[i] = Number(static_cast<float>(g));
-    }
+    if (a.tail == NormTail::kAddRelu && wide(a.y[i]) <= 0) g = 0;
+    if (adds_residual(a.tail)) a.dresidual[i] = Number(static_cast<float>(g));
     s += g;
     q += g * (wide(a.x[i]) - a.mean[c]);
   });

@@ -66,7 +66,7 @@ HWY_INLINE void apply_rows(const NormApply<Number>& a, int64_t begin, int64_t en
     for_channels(a.channels, [&](auto d, int64_t c) HWY_ATTR {
       auto value = hn::MulAdd(load_numbers(d, a.x + at + c), hn::LoadU(d, a.scale + c),
                               hn::LoadU(d, a.offset + c));
-      if constexpr (kTail == NormTail::kAddRelu) {
+      if constexpr (adds_residual(kTail)) {
         value = hn::Add(value, load_numbers(d, a.residual + at + c));
       }
       // Compared rather than maximised: a value that is not a number stays one.
@@ -93,6 +93,8 @@ void apply(const NormApply<Number>& a, int64_t begin, int64_t end) {
       return apply_rows<NormTail::kGelu>(a, begin, end);
     case NormTail::kCelu:
       return apply_rows<NormTail::kCelu>(a, begin, end);
+    case NormTail::kAddGelu:
+      return apply_rows<NormTail::kAddGelu>(a, begin, end);
   }
 }
 
@@ -121,8 +123,10 @@ HWY_INLINE void add_sums(const NormSums<Number>& a, int64_t row, float* HWY_REST
       const auto x = load_numbers(d, a.x + i);
       auto g = load_numbers(d, a.dy + i);
       if constexpr (kTail == NormTail::kRelu || is_smooth(kTail)) {
-        const auto z = hn::MulAdd(x, hn::LoadU(d, a.scale + c), hn::LoadU(d, a.offset + c));
+        auto z = hn::MulAdd(x, hn::LoadU(d, a.scale + c), hn::LoadU(d, a.offset + c));
+        if constexpr (adds_residual(kTail)) z = hn::Add(z, load_numbers(d, a.residual + i));
         g = behind<kTail>(d, g, z, a.alpha);
+        if constexpr (adds_residual(kTail)) store_rounded(d, g, a.dresidual + i);
       }
       if constexpr (kTail == NormTail::kAddRelu) {
         g = behind_relu(d, g, load_numbers(d, a.y + i));
@@ -159,6 +163,8 @@ void sums(const NormSums<Number>& a, int64_t begin, int64_t end, float* sum, flo
       return sum_rows<NormTail::kGelu>(a, begin, end, sum, product);
     case NormTail::kCelu:
       return sum_rows<NormTail::kCelu>(a, begin, end, sum, product);
+    case NormTail::kAddGelu:
+      return sum_rows<NormTail::kAddGelu>(a, begin, end, sum, product);
   }
 }
 

@@ -1,5 +1,5 @@
-// The passes of a batch norm with a GELU or CELU behind it on a GPU, kernels of their own: in those
-// of norm_gpu.h they would take registers from the other tails.
+// The passes of a batch norm with a GELU or CELU behind it, or an addition and a GELU, on a GPU;
+// kernels of their own: in those of norm_gpu.h they would take registers from the other tails.
 #pragma once
 
 #include <cmath>
@@ -34,7 +34,8 @@ APPROX_GPU NormalLawOnGpu normal_law_on_gpu(float z) {
   return {z < 0 ? tail : 1 - tail, e * kDensityAtZero};
 }
 
-// The smooth tail of z, and its slope there; alpha of kCelu. (A NaN stays.)
+// The smooth tail of z, to which a residual has been added where it is one that adds, and its slope
+// there; alpha of kCelu. (A NaN stays.)
 APPROX_GPU float smooth_tail_on_gpu(NormTail tail, float alpha, float z) {
   if (tail == NormTail::kCelu) return z > 0 ? z : alpha * std::expm1(z / alpha);
   const float low = z < -kFarthestNormal ? -kFarthestNormal : z;
@@ -68,10 +69,12 @@ struct SmoothNormApplyGpu {
     for_own_rows(thread, blocks(), at, on.rows, [&](int64_t row) {
       const int64_t index = row * a.channels + at.vector * kWidth;
       Floats<kWidth> y = load_constant<kWidth>(a.x + index);
-      for (int i = 0; i < kWidth; ++i) {
-        const float z = norm_affine(y.v[i], scale.v[i], offset.v[i]);
-        y.v[i] = smooth_tail_on_gpu(a.tail, a.alpha, z);
+      for (int i = 0; i < kWidth; ++i) y.v[i] = norm_affine(y.v[i], scale.v[i], offset.v[i]);
+      if (adds_residual(a.tail)) {
+        const auto residual = load_constant<kWidth>(a.residual + index);
+        for (int i = 0; i < kWidth; ++i) y.v[i] += residual.v[i];
       }
+      for (int i = 0; i < kWidth; ++i) y.v[i] = smooth_tail_on_gpu(a.tail, a.alpha, y.v[i]);
       store<kWidth>(a.y + index, y);
     });
   }
@@ -92,16 +95,22 @@ struct SmoothNormSumsGpu {
     sums_of_rows<TwoSums<float, kWidth>>(
         thread, on.rows, a.channels, on.partial,
         [&](int64_t index, int64_t channel, TwoSums<float, kWidth>& sums) {
-          const auto dy = load_constant<kWidth>(a.dy + index);
+          Floats<kWidth> g = load_constant<kWidth>(a.dy + index);
           const auto x = load_constant<kWidth>(a.x + index);
           const auto scale = load_constant<kWidth>(a.scale + channel);
           const auto offset = load_constant<kWidth>(a.offset + channel);
+          Floats<kWidth> z;
+          for (int i = 0; i < kWidth; ++i) z.v[i] = norm_affine(x.v[i], scale.v[i], offset.v[i]);
+          if (adds_residual(a.tail)) {
+            const auto residual = load_constant<kWidth>(a.residual + index);
+            for (int i = 0; i < kWidth; ++i) z.v[i] += residual.v[i];
+          }
+          for (int i = 0; i < kWidth; ++i) g.v[i] *= smooth_slope_on_gpu(a.tail, a.alpha, z.v[i]);
+          if (adds_residual(a.tail)) store<kWidth>(a.dresidual + index, g);
           const auto mean = load_constant<kWidth>(a.mean + channel);
           for (int i = 0; i < kWidth; ++i) {
-            const float z = norm_affine(x.v[i], scale.v[i], offset.v[i]);
-            const float g = dy.v[i] * smooth_slope_on_gpu(a.tail, a.alpha, z);
-            sums.first[i] += g;
-            sums.second[i] += g * (x.v[i] - mean.v[i]);
+            sums.first[i] += g.v[i];
+            sums.second[i] += g.v[i] * (x.v[i] - mean.v[i]);
           }
         });
   }

@@ -68,10 +68,11 @@ HWY_INLINE hn::Vec<D> at_most(D d, hn::Vec<D> z, float bound) {
   return hn::IfThenElse(hn::Gt(z, most), most, z);
 }
 
-// The tail of z, kGelu or kCelu, alpha of the latter.
+// The smooth tail of z, to which a residual has been added where it is one that adds. alpha is of
+// kCelu.
 template <NormTail kTail, typename D>
 HWY_INLINE hn::Vec<D> smooth_tail(D d, hn::Vec<D> z, float alpha) {
-  if constexpr (kTail == NormTail::kGelu) {
+  if constexpr (kTail != NormTail::kCelu) {
     const auto low = at_least(d, z, -kFarthestNormal);
     return hn::Mul(low, normal_law(d, at_most(d, low, kFarthestNormal)).distribution);
   } else {
@@ -83,7 +84,7 @@ HWY_INLINE hn::Vec<D> smooth_tail(D d, hn::Vec<D> z, float alpha) {
 // Its slope at z.
 template <NormTail kTail, typename D>
 HWY_INLINE hn::Vec<D> smooth_slope(D d, hn::Vec<D> z, float alpha) {
-  if constexpr (kTail == NormTail::kGelu) {
+  if constexpr (kTail != NormTail::kCelu) {
     const auto near = at_most(d, at_least(d, z, -kFarthestNormal), kFarthestNormal);
     const auto law = normal_law(d, near);
     return hn::MulAdd(near, law.density, law.distribution);

@@ -557,8 +557,8 @@ TEST(Cuda, StoredSamplesAreReadThroughTheirList) {
 TEST(Cuda, ABatchNormIsTheCpus) {
   SKIP_WITHOUT_CUDA();
   for (const int64_t channels : {3, 64}) {
-    for (const auto tail :
-         {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu}) {
+    for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu, NormTail::kGelu,
+                            NormTail::kCelu, NormTail::kAddGelu}) {
       for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf}) {
         SCOPED_TRACE(testing::Message()
                      << channels << " channels, tail " << int(tail) << ", " << toString(type));
@@ -585,15 +585,20 @@ TEST(Cuda, ABatchNormIsTheCpus) {
         const auto far_y = norm_forward(stored(x), there(weight), there(bias), there(near.mean),
                                         there(near.inverse_deviation), tail, stored(residual));
         EXPECT_TRUE(close(as_float(far_y), y, 1e-5 + rounding));
+        const auto& kept = tail == NormTail::kAddGelu ? residual : y;
         const auto wanted =
-            norm_backward(dy, y, x, weight, bias, near.mean, near.inverse_deviation, tail);
-        const auto got = norm_backward(stored(dy), stored(y), stored(x), there(weight), there(bias),
-                                       there(near.mean), there(near.inverse_deviation), tail);
+            norm_backward(dy, kept, x, weight, bias, near.mean, near.inverse_deviation, tail);
+        const auto got =
+            norm_backward(stored(dy), stored(kept), stored(x), there(weight), there(bias),
+                          there(near.mean), there(near.inverse_deviation), tail);
         EXPECT_TRUE(close(as_float(got.dx), wanted.dx, 1e-4 + rounding));
         EXPECT_TRUE(close(got.dweight, wanted.dweight, 1e-4));
         EXPECT_TRUE(close(got.dbias, wanted.dbias, 1e-4));
         if (tail == NormTail::kAddRelu) {
           EXPECT_TRUE(at::equal(as_float(got.dresidual).cpu(), wanted.dresidual));
+        }
+        if (tail == NormTail::kAddGelu) {
+          EXPECT_TRUE(close(as_float(got.dresidual), wanted.dresidual, 1e-5 + rounding));
         }
       }
     }

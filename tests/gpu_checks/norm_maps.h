@@ -28,8 +28,7 @@ struct NormMaps {
   NormMaps(Draws& draw, int width, bool is_smooth_tail = false)
       : rows(1 + draw.below(draw.below(2) == 0 ? 9 : 300)),
         channels(width * (draw.below(3) == 0 ? 33 : 1 + draw.below(6))),
-        tail(is_smooth_tail ? (draw.below(2) == 0 ? NormTail::kGelu : NormTail::kCelu)
-                            : static_cast<NormTail>(draw.below(3))),
+        tail(static_cast<NormTail>((is_smooth_tail ? 3 : 0) + draw.below(3))),
         x(eighths(draw, rows * channels)),
         dy(eighths(draw, rows * channels)),
         residual(eighths(draw, rows * channels)),
@@ -52,6 +51,9 @@ struct NormMaps {
   NormTail tail;
   std::vector<float> x, dy, residual, scale, offset, weight, mean, inverse;
 };
+
+static_assert(is_smooth(static_cast<NormTail>(3)) && is_smooth(static_cast<NormTail>(4)) &&
+              is_smooth(static_cast<NormTail>(5)));
 
 inline const NormPasses<float>& norm_definition() {
   return Registry<NormVariant>::instance().find("reference").of_float;

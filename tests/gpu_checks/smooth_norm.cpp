@@ -19,21 +19,24 @@ std::string forward_agrees(uint64_t seed) {
                            .x = maps.x.data(),
                            .scale = maps.scale.data(),
                            .offset = maps.offset.data(),
+                           .residual = maps.residual.data(),
                            .y = wanted.data(),
                            .alpha = kAlpha},
                           0, maps.rows);
-  const GpuArray<Number> x(as_numbers<Number>(maps.x));
+  const GpuArray<Number> x(as_numbers<Number>(maps.x)), residual(as_numbers<Number>(maps.residual));
   const GpuArray<float> scale(maps.scale), offset(maps.offset);
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
         GpuArray<Number> y(maps.rows * maps.channels);
-        const NormApply<Number> pass{.channels = maps.channels,
-                                     .tail = maps.tail,
-                                     .x = x.data(),
-                                     .scale = scale.data(),
-                                     .offset = offset.data(),
-                                     .y = y.data(),
-                                     .alpha = kAlpha};
+        const NormApply<Number> pass{
+            .channels = maps.channels,
+            .tail = maps.tail,
+            .x = x.data(),
+            .scale = scale.data(),
+            .offset = offset.data(),
+            .residual = adds_residual(maps.tail) ? residual.data() : nullptr,
+            .y = y.data(),
+            .alpha = kAlpha};
         std::string failed = emulate(SmoothNormApplyGpu<Number, kWidth>{{maps.rows, pass}}, order);
         if (!y.intact()) failed = "it wrote elsewhere";
         results = joined(y);
@@ -44,51 +47,64 @@ std::string forward_agrees(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
 }
 
-// The sums of each block, added up.
+// The sums of each block, added up, and the residual's gradient.
 template <typename Number, int kWidth>
 std::string sums_agree(uint64_t seed) {
   Draws draw(seed);
   const NormMaps<Number> maps(draw, kWidth, /*is_smooth_tail=*/true);
   const auto channels = static_cast<size_t>(maps.channels);
-  std::vector<float> sum(channels), product(channels);
+  const bool adds = adds_residual(maps.tail);
+  std::vector<float> sum(channels), product(channels), dresidual(adds ? maps.x.size() : 0);
   norm_definition().sums({.channels = maps.channels,
                           .tail = maps.tail,
                           .dy = maps.dy.data(),
                           .x = maps.x.data(),
+                          .residual = maps.residual.data(),
                           .scale = maps.scale.data(),
                           .offset = maps.offset.data(),
                           .mean = maps.mean.data(),
+                          .dresidual = dresidual.data(),
                           .alpha = kAlpha},
                          0, maps.rows, sum.data(), product.data());
   auto wanted = in_double(sum);
   wanted.insert(wanted.end(), product.begin(), product.end());
-  const GpuArray<Number> dy(as_numbers<Number>(maps.dy)), x(as_numbers<Number>(maps.x));
+  const GpuArray<Number> dy(as_numbers<Number>(maps.dy)), x(as_numbers<Number>(maps.x)),
+      residual(as_numbers<Number>(maps.residual));
   const GpuArray<float> scale(maps.scale), offset(maps.offset), mean(maps.mean);
   std::vector<float> got;
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
         const int64_t blocks = row_blocks(maps.rows);
         GpuArray<float> partial(blocks * 2 * maps.channels);
+        GpuArray<Number> of_residual(adds ? maps.rows * maps.channels : 0);
         NormSumsOnGpu<Number> on;
         on.rows = maps.rows;
         on.pass = {.channels = maps.channels,
                    .tail = maps.tail,
                    .dy = dy.data(),
                    .x = x.data(),
+                   .residual = adds ? residual.data() : nullptr,
                    .scale = scale.data(),
                    .offset = offset.data(),
                    .mean = mean.data(),
+                   .dresidual = adds ? of_residual.data() : nullptr,
                    .alpha = kAlpha};
         on.partial = partial.data();
         std::string failed = emulate(SmoothNormSumsGpu<Number, kWidth>{on}, order);
-        if (!partial.intact()) failed = "it wrote elsewhere";
+        if (!partial.intact() || !of_residual.intact()) failed = "it wrote elsewhere";
         const auto parts = joined(partial);
         results.assign(2 * channels, 0);
         for (size_t i = 0; i < parts.size(); ++i) results[i % (2 * channels)] += parts[i];
+        const auto written = joined(of_residual);
+        results.insert(results.end(), written.begin(), written.end());
         return failed;
       },
       got);
-  if (wrong.empty()) wrong = off("sum", got, wanted, 1e-4);
+  if (wrong.empty()) wrong = off("sum", std::span(got).first(wanted.size()), wanted, 1e-4);
+  if (wrong.empty()) {
+    wrong = off("dresidual", std::span(got).subspan(wanted.size()), in_double(dresidual),
+                2e-6 + kRounding<Number>);
+  }
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
 }
 
@@ -97,6 +113,8 @@ std::string gradient_agrees(uint64_t seed) {
   Draws draw(seed);
   const NormMaps<Number> maps(draw, kWidth, /*is_smooth_tail=*/true);
   const int64_t count = maps.rows * maps.channels;
+  // What is behind an addition has no slope in this pass.
+  const auto smooth = adds_residual(maps.tail) ? NormTail::kGelu : maps.tail;
   const Rng rng{.seed = seed, .layer = 3, .step = seed, .rank = 2};
   const float tau = static_cast<float>(Number(0.7F * static_cast<float>(draw.below(4))));
   const GpuArray<Number> dy(as_numbers<Number>(maps.dy)), x(as_numbers<Number>(maps.x));
@@ -113,7 +131,7 @@ std::string gradient_agrees(uint64_t seed) {
                                               .b = b.data(),
                                               .d = d.data(),
                                               .dx = dx,
-                                              .smooth = maps.tail,
+                                              .smooth = smooth,
                                               .alpha = kAlpha},
                                      .look = {},
                                      .partial = nullptr};
@@ -128,7 +146,7 @@ std::string gradient_agrees(uint64_t seed) {
                               .b = maps.inverse.data(),
                               .d = maps.mean.data(),
                               .dx = wanted.data(),
-                              .smooth = maps.tail,
+                              .smooth = smooth,
                               .alpha = kAlpha},
                              0, maps.rows);
   GpuArray<Number> plain(count);

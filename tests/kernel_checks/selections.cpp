@@ -242,8 +242,8 @@ std::string norm_agrees(uint64_t seed) {
     by.moments({channels, x.data(), shift.data()}, 0, rows, to.sum.data(), to.square.data());
   });
   constexpr float kAlpha = 0.5;
-  for (const auto tail :
-       {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu}) {
+  for (const auto tail : {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu, NormTail::kGelu,
+                          NormTail::kCelu, NormTail::kAddGelu}) {
     const auto forward = [&](const NormPasses<Number>& by, Results& to) {
       by.apply({channels, tail, x.data(), scale.data(), shift.data(), other.data(), to.map.data(),
                 kAlpha},
@@ -258,6 +258,7 @@ std::string norm_agrees(uint64_t seed) {
                .dy = other.data(),
                .x = x.data(),
                .y = y.map.data(),
+               .residual = other.data(),
                .scale = scale.data(),
                .offset = shift.data(),
                .mean = shift.data(),

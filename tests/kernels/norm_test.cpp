@@ -25,7 +25,7 @@ const std::vector<NormShape> kShapes = {{2, 1, 1, 1},    {2, 3, 5, 7},   {3, 16,
                                         {8, 16, 32, 32}, {2, 513, 3, 1}, {64, 20, 8, 8}};
 
 constexpr std::array kTails = {NormTail::kNone, NormTail::kRelu, NormTail::kAddRelu,
-                               NormTail::kGelu, NormTail::kCelu};
+                               NormTail::kGelu, NormTail::kCelu, NormTail::kAddGelu};
 constexpr double kAlpha = 0.3;  // of the CELU
 
 struct Outcome {
@@ -44,6 +44,8 @@ at::Tensor with_tail(const at::Tensor& normalised, NormTail tail, const at::Tens
       return at::gelu(normalised);
     case NormTail::kCelu:
       return at::celu(normalised, kAlpha);
+    case NormTail::kAddGelu:
+      return at::gelu(normalised + residual);
   }
   return {};
 }
@@ -74,6 +76,8 @@ at::Tensor with_tail(BatchNormImpl& norm, const at::Tensor& x, NormTail tail,
       return norm.gelu(x);
     case NormTail::kCelu:
       return norm.celu(x);
+    case NormTail::kAddGelu:
+      return norm.add_gelu(x, residual);
   }
   return {};
 }
@@ -142,13 +146,21 @@ TEST(BatchNorm, InBfloat16OnlyWhatIsStoredIsRounded) {
       const auto expected = by_libtorch_in_double(problem, tail);
       EXPECT_EQ(got.y.scalar_type(), at::kBFloat16);
       EXPECT_EQ(got.dx.scalar_type(), at::kBFloat16);
-      const auto within = [](const at::Tensor& a, const at::Tensor& b, double relative) {
-        EXPECT_TRUE(at::allclose(a.to(at::kDouble), b, relative, 1e-4))
+      const auto within = [](const at::Tensor& a, const at::Tensor& b, double relative,
+                             double absolute = 1e-4) {
+        EXPECT_TRUE(at::allclose(a.to(at::kDouble), b, relative, absolute))
             << (a.to(at::kDouble) - b).abs().max().item<double>();
       };
       within(got.y, expected.y, kRounding);
-      within(got.dx, expected.dx, kRounding);
       if (tail == NormTail::kAddRelu) within(got.dresidual, expected.dresidual, 0);
+      if (tail == NormTail::kAddGelu) {
+        // dx follows from what was stored of the residual's gradient, and is rounded once more.
+        within(got.dresidual, expected.dresidual, kRounding);
+        within(got.dx, expected.dx, kRounding,
+               1e-4 + kRounding * expected.dx.abs().max().item<double>());
+      } else {
+        within(got.dx, expected.dx, kRounding);
+      }
       within(got.dweight, expected.dweight, 1e-4);
       within(got.dbias, expected.dbias, 1e-4);
       within(got.running_mean, expected.running_mean, 1e-5);
@@ -169,8 +181,9 @@ TEST(BatchNorm, EveryVariantAgreesWithTheDefinition) {
       };
       const auto y = forward("reference");
       const auto backward = [&](std::string_view variant) {
-        return norm_backward(p.dy, y, p.x, p.weight, p.bias, truth.mean, truth.inverse_deviation,
-                             {tail, kAlpha}, /*visitor=*/nullptr, variant);
+        return norm_backward(p.dy, tail == NormTail::kAddGelu ? p.residual : y, p.x, p.weight,
+                             p.bias, truth.mean, truth.inverse_deviation, {tail, kAlpha},
+                             /*visitor=*/nullptr, variant);
       };
       const auto expected = backward("reference");
       for (const auto& variant : Registry<NormVariant>::instance().entries()) {
@@ -184,6 +197,10 @@ TEST(BatchNorm, EveryVariantAgreesWithTheDefinition) {
         EXPECT_TRUE(at::allclose(found.dweight, expected.dweight, 1e-3, 1e-3));
         EXPECT_TRUE(at::allclose(found.dbias, expected.dbias, 1e-3, 1e-3));
         EXPECT_TRUE(at::allclose(found.dx, expected.dx, 1e-3, 1e-3));
+        ASSERT_EQ(found.dresidual.defined(), adds_residual(tail));
+        if (tail == NormTail::kAddGelu) {
+          EXPECT_CLOSE(found.dresidual, expected.dresidual);
+        }
       }
     }
   }
@@ -258,7 +275,8 @@ TEST(BatchNorm, AGradientFollowsFromTheMeansOfItsSums) {
 TEST(BatchNorm, TheSameOnAnyNumberOfThreads) {
   const auto problem = random_problem({16, 20, 16, 16});
   const int before = at::get_num_threads();
-  for (const auto tail : {NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu}) {
+  for (const auto tail :
+       {NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu, NormTail::kAddGelu}) {
     SCOPED_TRACE(static_cast<int>(tail));
     std::vector<Outcome> outcomes;
     for (const int threads : {1, 2, 3}) {
@@ -292,7 +310,8 @@ TEST(BatchNorm, AConstantChannelHasNoVariance) {
 
 TEST(BatchNorm, WhatIsNotANumberStaysSo) {
   for (const float bad : {NAN, INFINITY}) {
-    for (const auto tail : {NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu}) {
+    for (const auto tail :
+         {NormTail::kAddRelu, NormTail::kGelu, NormTail::kCelu, NormTail::kAddGelu}) {
       auto problem = random_problem({2, 16, 8, 8});
       problem.x[0][3][2][2] = bad;
       const auto got = by_module(problem, tail);
@@ -345,6 +364,27 @@ TEST(BatchNorm, StatisticsAreTakenAnewInEvaluation) {
   const auto before = norm.running_mean.clone();
   network->forward(few);
   EXPECT_TRUE(at::equal(norm.running_mean, before)) << "evaluation as ever";
+}
+
+// Its slope is at norm(x) + residual, which is computed again from a residual that lies otherwise.
+TEST(BatchNorm, AResidualOfAnotherLayoutIsAddedBeforeAGelu) {
+  auto problem = random_problem({3, 16, 8, 8});
+  const auto wanted = by_module(problem, NormTail::kAddGelu);
+  problem.residual = problem.residual.contiguous();
+  const auto got = by_module(problem, NormTail::kAddGelu);
+  EXPECT_TRUE(at::equal(got.y, wanted.y));
+  EXPECT_TRUE(at::equal(got.dx, wanted.dx));
+  EXPECT_TRUE(at::equal(got.dresidual, wanted.dresidual));
+}
+
+// What a norm keeps for its backward pass may not change before that.
+TEST(BatchNorm, AResidualThatChangedBeforeTheBackwardPassIsNoticed) {
+  const auto problem = random_problem({3, 16, 8, 8});
+  BatchNorm norm(16);
+  auto residual = problem.residual.clone();
+  const auto y = norm->add_gelu(problem.x, residual);
+  residual.add_(1);
+  EXPECT_THROW(y.backward(problem.dy), c10::Error);
 }
 
 TEST(BatchNorm, OtherLayoutsAndPrecisionsGoThroughLibTorch) {
