@@ -34,7 +34,8 @@ def fixed(value, digits):
 
 def shown(row, column, digits, unit=""):
     """A cell of a report: a text as it is, a number with its interval: "1.08 [1.07, 1.09]",
-    "67.05 ± 0.43", "–". An interval without length is left out: all runs counted alike.
+    "67.05 ± 0.43", "–", "[1.33, –]" of a bound. An interval without length is left out: all runs
+    counted alike.
 
     `-` before the column turns the sign. Throws BadText where the report has no such column.
     """
@@ -42,14 +43,19 @@ def shown(row, column, digits, unit=""):
     if column not in row:
         raise BadText(f"there is no column {column}")
     value = row[column]
-    if value is None or value == "":
-        return "–"
-    if isinstance(value, str):
+    if isinstance(value, str) and value:
         return value
-    text = fixed(sign * value, digits) + unit
     before = "" if column == "mean" else column + "_"  # of curves
     half, low, high = (row.get(before + end) for end in ("half", "lo", "hi"))
-    if half == 0 or low is not None and math.isclose(low, high, rel_tol=1e-9):
+    known = value is not None and value != ""
+    text = fixed(sign * value, digits) + unit if known else "–"
+    if (low is None) != (high is None):  # a bound, of what lies beyond what was measured
+        low, high = (None if end is None else sign * end for end in (low, high))
+        if sign < 0:
+            low, high = high, low
+        ends = ("–" if end is None else fixed(end, digits) for end in (low, high))
+        return f"{text} [{', '.join(ends)}]" if known else f"[{', '.join(ends)}]"
+    if not known or half == 0 or low is not None and math.isclose(low, high, rel_tol=1e-9):
         return text
     if half is not None:
         return f"{text} ± {half:.{digits}f}"

@@ -61,6 +61,12 @@ def main():
         assert cells.shown({"cut": 49.2, "cut_lo": 49.2, "cut_hi": 49.2 * (1 + 1e-15)},
                               "cut", 0, " %") == "49 %"
         assert cells.shown({"cut": 49.2, "cut_half": 0.0}, "cut", 1) == "49.2"
+        # A bound: beyond what was measured an end is not known, nor is a value there.
+        below = {"cut": None, "cut_lo": 1.333, "cut_hi": None}
+        assert cells.shown(below, "cut", 2) == "[1.33, –]"
+        assert cells.shown(below, "-cut", 2) == "[–, -1.33]"
+        within = {"cut": 1.02, "cut_lo": None, "cut_hi": 1.06}
+        assert cells.shown(within, "cut", 2) == "1.02 [–, 1.06]"
         text, _ = filled(
             folder, "{{table one; n=6; method as what is done; loss as points:2; speed:1}}")
         assert text == ("| what is done | points | speed |\n|---|---|---|\n| Exact | – | 1.0 |\n"
