@@ -38,8 +38,7 @@ std::string realisation_text(const std::optional<Realisation>& realisation) {
 std::string holm_note(const std::string& over, int64_t tests) {
   return fmt::format(
       "p: exact sign-flip test against no difference from dense, Holm-adjusted over {}, which "
-      "takes "
-      "{} seeds before any can be below 0.05",
+      "takes {} seeds before any can be below 0.05",
       over, pairs_for_holm(tests));
 }
 
@@ -47,12 +46,13 @@ std::string RowSet::holm_note() const {
   const auto tests =
       std::ranges::count_if(rows_, [](const Row& row) { return row.loss_p_holm.has_value(); });
   if (tests == 0) return "";
-  const std::string declared =
-      declared_losses_ == 1 ? "the one loss that was declared"
-                            : fmt::format("the {} losses that were declared", declared_losses_);
-  return approx::holm_note(
-      tests == declared_losses_ ? declared : fmt::format("{} ({} are here)", declared, tests),
-      declared_losses_);
+  std::string over = declared_losses_ == 1
+                         ? "the one loss that was declared"
+                         : fmt::format("the {} losses that were declared", declared_losses_);
+  if (tests < declared_losses_) {
+    over += tests == 1 ? ", of which one is here" : fmt::format(", of which {} are here", tests);
+  }
+  return approx::holm_note(over, declared_losses_);
 }
 
 std::string method_text(const Cell& cell) {

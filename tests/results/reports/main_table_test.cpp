@@ -86,7 +86,7 @@ TEST_F(ThreeSeeds, Markdown) {
 - b: its speedup was timed in fewer than 5 processes; one process has no interval
 - target: 80 % accuracy
 - ±, [ ]: 95 % intervals
-- p: exact sign-flip test against no difference from dense, Holm-adjusted over the one loss of the table, which takes 6 seeds before any can be below 0.05
+- p: exact sign-flip test against no difference from dense, Holm-adjusted over the one loss that was declared, which takes 6 seeds before any can be below 0.05
 - speedup vs exact: over this program's best exact step, which has kernels of its own; vs stock: no timing with operators = library of this step on this machine
 )");
 }
@@ -382,6 +382,26 @@ TEST_F(ReportTest, TheHeldOutPartChoosesTheBestEvaluation) {
   EXPECT_DOUBLE_EQ(real(table, "zero", "accuracy_pct"), 37.5);
   EXPECT_DOUBLE_EQ(real(table, "zero", "best_accuracy_pct"), 25) << "not the best on the test set";
   EXPECT_DOUBLE_EQ(real(table, "zero", "time_to_target_s"), 1);
+}
+
+// What was declared and not run counts in the family: two of these three arms are not there.
+TEST_F(ReportTest, PIsAdjustedOverTheLossesThatWereDeclared) {
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    runs.push_back(accuracy("dense", seed, {0.75}));
+    runs.push_back(accuracy("zero", seed, {0.5}));
+    for (const char* missing : {"crs", "sdgp"}) {
+      runs.push_back(accuracy(missing, seed, {}));
+      runs.back().events.clear();
+    }
+  }
+  fill(runs);
+  const Table table = made("table", path_);
+  EXPECT_NEAR(real(table, "zero", "loss_p"), 2.0 / 64, 1e-9);
+  EXPECT_NEAR(real(table, "zero", "loss_p_holm"), 3 * 2.0 / 64, 1e-9);
+  EXPECT_NE(
+      render(table, "md").find("over the 3 losses that were declared, of which one is here, "),
+      std::string::npos);
 }
 
 }  // namespace
