@@ -145,8 +145,8 @@ void check(const RunConfig& config) {
     if (ghost >= own) {
       throw usage_error(
           "recipe.ghost_batch = {} is no part of the {} images that a norm sees in a step "
-          "(batch_size "
-          "/ ranks): set it below, or to 0 for all of them",
+          ""
+          "(batch_size / ranks): set it below, or to 0 for all of them",
           ghost, own);
     }
     if (config.ranks > 1 && config.norm_statistics == NormScope::kSynchronised) {

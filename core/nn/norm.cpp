@@ -11,6 +11,14 @@
 namespace approx {
 namespace {
 
+std::vector<BatchNormImpl*> norms_of(const torch::nn::Module& network) {
+  std::vector<BatchNormImpl*> norms;
+  for (const auto& module : network.modules()) {
+    if (auto* norm = dynamic_cast<BatchNormImpl*>(module.get())) norms.push_back(norm);
+  }
+  return norms;
+}
+
 // A batch in `count` parts of so many images, the last of fewer; of an undefined tensor as many
 // undefined ones.
 std::vector<at::Tensor> in_parts(const at::Tensor& batch, int64_t images, size_t count) {
@@ -120,26 +128,17 @@ void NormInputs::add(const std::shared_ptr<torch::autograd::Node>& node) {
 
 void synchronise_norms(const torch::nn::Module& network,
                        const std::shared_ptr<Collectives>& ranks) {
-  for (const auto& module : network.modules()) {
-    if (auto* norm = dynamic_cast<BatchNormImpl*>(module.get())) norm->ranks = ranks;
-  }
+  for (auto* norm : norms_of(network)) norm->ranks = ranks;
 }
 
 bool set_ghost_batch(const torch::nn::Module& network, int64_t images) {
-  bool any = false;
-  for (const auto& module : network.modules()) {
-    auto* norm = dynamic_cast<BatchNormImpl*>(module.get());
-    if (norm == nullptr) continue;
-    norm->ghost_batch = images;
-    any = true;
-  }
-  return any;
+  const auto norms = norms_of(network);
+  for (auto* norm : norms) norm->ghost_batch = images;
+  return !norms.empty();
 }
 
 RenewedStatistics::RenewedStatistics(const torch::nn::Module& network) {
-  for (const auto& module : network.modules()) {
-    auto* norm = dynamic_cast<BatchNormImpl*>(module.get());
-    if (norm == nullptr) continue;
+  for (auto* norm : norms_of(network)) {
     norms_.push_back({norm, norm->momentum()});
     norm->train();
   }
@@ -262,10 +261,11 @@ std::vector<at::Tensor> BatchNormImpl::parts_of(const at::Tensor& x) const {
 
 at::Tensor BatchNormImpl::composed(const at::Tensor& x, const ShapedTail& tail,
                                    const at::Tensor& residual) {
-  const bool divided = is_training() && ghost_batch > 0 && ghost_batch < x.size(0);
-  auto y = divided ? composed_in_parts(x)
-                   : at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(),
-                                    momentum_, epsilon_, /*cudnn_enabled=*/true);
+  const auto parts = is_training() ? parts_of(x) : std::vector<at::Tensor>{x};
+  auto y = parts.size() > 1
+               ? composed_in_parts(parts, x.size(0))
+               : at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(),
+                                momentum_, epsilon_, /*cudnn_enabled=*/true);
   switch (tail.kind) {
     case NormTail::kNone:
       return y;
@@ -283,8 +283,7 @@ at::Tensor BatchNormImpl::composed(const at::Tensor& x, const ShapedTail& tail,
   return y;
 }
 
-at::Tensor BatchNormImpl::composed_in_parts(const at::Tensor& x) {
-  const auto parts = parts_of(x);
+at::Tensor BatchNormImpl::composed_in_parts(const std::vector<at::Tensor>& parts, int64_t images) {
   std::vector<at::Tensor> normalised, means, variances;
   for (const auto& part : parts) {
     means.push_back(at::zeros_like(running_mean));
@@ -296,9 +295,9 @@ at::Tensor BatchNormImpl::composed_in_parts(const at::Tensor& x) {
   }
   {
     const at::NoGradGuard no_grad;
-    const auto images = static_cast<double>(x.size(0));
-    const double each = static_cast<double>(ghost_batch) / images,
-                 last = static_cast<double>(parts.back().size(0)) / images;
+    const auto all = static_cast<double>(images);
+    const double each = static_cast<double>(ghost_batch) / all,
+                 last = static_cast<double>(parts.back().size(0)) / all;
     move_running(weighted_sum(means, each, last), weighted_sum(variances, each, last));
   }
   return at::cat(normalised);

@@ -101,10 +101,10 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   // The same by LibTorch's operators: where they are wanted (OperatorChoice), and for what the
   // fused kernel does not take.
   at::Tensor composed(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual);
-  at::Tensor composed_in_parts(const at::Tensor& x);
+  at::Tensor composed_in_parts(const std::vector<at::Tensor>& parts, int64_t images);
   // x in parts of `ghost_batch` images.
   std::vector<at::Tensor> parts_of(const at::Tensor& x) const;
-  // Of all parts of x, in their order.
+  // Moves the running statistics by those of all parts of x, in their order.
   void update_running(const std::vector<NormStatistics>& parts, const at::Tensor& x);
   // Towards a mean and a variance that is still to be multiplied.
   void move_running(const at::Tensor& mean, const at::Tensor& variance, double factor = 1);

@@ -37,10 +37,10 @@ class Optimizer {
   // Lets the gradients go: a parameter that the next backward pass does not reach has none.
   void zero_grad();
 
-  // Updates every parameter that has a gradient. Those without one keep their value
-  // and their state, whatever momentum and weight decay there are. The gradients are first clipped
-  // to the recipe's norm over all of them. With `scale` they are first divided by it, and where one
-  // of them is not finite nothing is updated. Nothing waits for the device.
+  // Updates every parameter that has a gradient. Those without one keep their value and their
+  // state, whatever momentum and weight decay there are. The gradients are first clipped to the
+  // recipe's norm over all of them. With `scale` they are first divided by it, and where one of
+  // them is not finite nothing is updated. Nothing waits for the device.
   void step(const StepRate& learning_rate, LossScale* scale = nullptr);
 
   // What the rule remembers, "<parameter>:<what>" and the tensor itself, to be read or overwritten.

@@ -80,8 +80,6 @@ Reasoned speed_part(const Row& row, const BestExact& best) {
       "another day");
 }
 
-std::string seeds_text(int64_t n) { return fmt::format("{} {}", n, n == 1 ? "seed" : "seeds"); }
-
 // Does it lose no more than the margin?
 Reasoned loss_part(const Row& row, const NonInferiorityTest& test, double points) {
   const std::string margin = fixed(points, 2) + " points";
@@ -302,11 +300,11 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
                    {.name = "iso_time_epochs", .value = control(&SameTime::epochs_or_none)},
                    {.name = "iso_time_trained", .value = control(&SameTime::trained_or_none)},
                    {.name = "iso_time_source", .value = control(&SameTime::source)}});
-  append(columns,
-         bounded_columns<Line>(
-             "breakeven", "break-even", [](const Line& line) { return line.needed.speedup; },
-             [](const Line& line) { return breakeven_text(line.needed); }));
-  std::prev(columns.end(), 3)->shown = curves;
+  auto needed = bounded_columns<Line>(
+      "breakeven", "break-even", [](const Line& line) { return line.needed.speedup; },
+      [](const Line& line) { return breakeven_text(line.needed); });
+  needed.front().shown = curves;
+  append(columns, needed);
   append(columns, ratio_columns<Line>("target_speedup", "", [](const Line& line) {
            return line.target == nullptr ? Ratio() : line.target->isolated_speedup();
          }));

@@ -50,13 +50,14 @@ struct BreakevenLine {
 // A line for each machine that timed the row, one without any.
 void add_lines(const Row& row, const BreakEven& needed, const ArmTrials& trials,
                std::vector<BreakevenLine>& lines) {
-  BreakevenLine line{.row = &row, .notes = row.notes, .epochs = needed.epochs};
+  BreakevenLine line{.row = &row, .notes = row.notes, .epochs = needed.curve.epochs};
   line.accuracy = row.accuracy;
   line.n = needed.equivalent.n;
   line.needed = needed;
   // What the row's own notes say of pairs with its exact training is not said of the curve.
   line.notes[kUnpaired] = line.notes[kMixedBuilds] = line.notes[kPairsOfMachines] = false;
-  for (size_t note = 0; note < line.notes.size(); ++note) line.notes[note] |= needed.notes[note];
+  for (size_t note = 0; note < line.notes.size(); ++note)
+    line.notes[note] |= needed.curve.notes[note];
   const auto add = [&](const Ratio& speedup, int64_t occasions) {
     line.gap = percent_above(speedup, needed.speedup);
     line.notes[kFewProcesses] = speedup.n > 0 && speedup.n < kProcessesForATiming;
@@ -74,7 +75,7 @@ void add_lines(const Row& row, const BreakEven& needed, const ArmTrials& trials,
 // The exact trainings that a curve is fitted to, a line a length, and the curve at some lengths.
 void add_curve(const Row& dense, const BreakEven& needed, std::vector<BreakevenLine>& lines) {
   std::map<double, std::vector<double>> by_length;
-  for (const auto& training : needed.exact) {
+  for (const auto& training : needed.curve.exact) {
     by_length[training.length].push_back(training.accuracy);
   }
   for (const auto& [length, accuracies] : by_length) {
@@ -83,7 +84,7 @@ void add_curve(const Row& dense, const BreakEven& needed, std::vector<BreakevenL
     line.n = line.accuracy.n;
     lines.push_back(line);
   }
-  for (const auto& [length, accuracy] : fitted_curve(needed.exact)) {
+  for (const auto& [length, accuracy] : fitted_curve(needed.curve.exact)) {
     BreakevenLine line{.part = LinePart::kCurve, .row = &dense, .epochs = length};
     line.accuracy = summarize(std::vector<double>{accuracy});
     lines.push_back(line);
@@ -162,7 +163,8 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
     if (needed.has_curve()) {
       add_lines(row, needed, trials, lines);
       shown.push_back(&row);
-      if (drawn.emplace(row.dense, needed.epochs).second) add_curve(*row.dense, needed, curves);
+      if (drawn.emplace(row.dense, needed.curve.epochs).second)
+        add_curve(*row.dense, needed, curves);
       continue;
     }
     const int64_t lengths = needed.equivalent.lengths;

@@ -124,7 +124,7 @@ class PageMaker {
     page_.sections.push_back(std::move(section));
   }
 
-  // Of stores that have exact trainings of several lengths; of others the report is an error.
+  // The report is an error where a store has no exact trainings of several lengths.
   void add_breakeven() {
     try {
       add_report("breakeven", "How fast must a method be to pay?",

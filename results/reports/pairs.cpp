@@ -62,7 +62,7 @@ bool share_a_seed(const Row& row, const Row& exact) {
   });
 }
 
-// Of all pairs of rows that were declared, those that are there. The others count in the
+// The pairs of rows that have results. Pairs that were declared and have none count in the
 // adjustment of p.
 std::vector<PairLine> pair_lines(const RowSet& set) {
   std::vector<PairLine> lines;

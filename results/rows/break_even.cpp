@@ -1,9 +1,7 @@
 #include "results/rows/break_even.h"
 
 #include <optional>
-#include <utility>
 
-#include "results/rows/exact_curve.h"
 #include "results/stats/deciding.h"
 
 namespace approx {
@@ -20,14 +18,9 @@ std::string end_text(const std::optional<double>& end, const std::string& beyond
 }  // namespace
 
 BreakEven break_even(const RowSet& set, const Row& row) {
-  ExactCurve curve = exact_curve(set, row);
-  BreakEven found{.epochs = curve.epochs,
-                  .equivalent = equivalent_length(curve.exact, curve.method),
-                  .speedup = {},
-                  .exact = {},
-                  .notes = curve.notes};
-  found.exact = std::move(curve.exact);
-  found.speedup = breakeven_speedup(found.epochs, found.equivalent);
+  BreakEven found{.curve = exact_curve(set, row), .equivalent = {}, .speedup = {}};
+  found.equivalent = equivalent_length(found.curve.exact, found.curve.method);
+  found.speedup = breakeven_speedup(found.curve.epochs, found.equivalent);
   return found;
 }
 
@@ -45,9 +38,8 @@ Reasoned pays(const Row& row, const BreakEven& needed, const Ratio& measured, in
     return undecided("its speed was " + timed_in_few(measured.n, kProcessesForATiming));
   }
   if (needed.equivalent.seeds < kSeedsForAVerdict) {
-    return undecided(fmt::format("{} {} a side, a verdict needs {}", needed.equivalent.seeds,
-                                 needed.equivalent.seeds == 1 ? "seed" : "seeds",
-                                 kSeedsForAVerdict));
+    return undecided(fmt::format("{} a side, a verdict needs {}",
+                                 seeds_text(needed.equivalent.seeds), kSeedsForAVerdict));
   }
   const Bounded gap = percent_above(decides, needed.speedup);
   if (is_above(gap)) return {Answer::kYes, "faster than break-even"};
@@ -79,8 +71,8 @@ std::string equivalent_text(const BreakEven& needed) {
 std::string breakeven_text(const BreakEven& needed) {
   if (!needed.has_curve()) return "–";
   const auto& found = needed.equivalent;
-  const std::string below = fmt::format("<{:.2f}", needed.epochs / found.longest);
-  const std::string above = fmt::format(">{:.2f}", needed.epochs / found.shortest);
+  const std::string below = fmt::format("<{:.2f}", needed.curve.epochs / found.longest);
+  const std::string above = fmt::format(">{:.2f}", needed.curve.epochs / found.shortest);
   const auto& [value, lo, hi] = needed.speedup;
   const std::string text =
       end_text(value, found.place == CurvePlace::kBelowAll ? above : below) + "×";

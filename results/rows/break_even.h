@@ -4,25 +4,23 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "results/rows/answer.h"
+#include "results/rows/exact_curve.h"
 #include "results/rows/rows.h"
 #include "results/stats/breakeven.h"
 
 namespace approx {
 
 struct BreakEven {
-  double epochs = 0;                 // that the row was trained
-  EquivalentLength equivalent;       // of exact training, in epochs
-  Bounded speedup;                   // at which the row takes as long as that training
-  std::vector<ExactTraining> exact;  // lengths in epochs, accuracies in percent
-  Notes notes = {};                  // of the exact trainings and of both sides together
+  ExactCurve curve;
+  EquivalentLength equivalent;  // of exact training, in epochs
+  Bounded speedup;              // at which the row takes as long as that training
 
   bool has_curve() const { return equivalent.place != CurvePlace::kNoCurve; }
 };
 
-// By the exact trainings of exact_curve() (results/rows/exact_curve.h).
+// By the exact trainings of exact_curve().
 BreakEven break_even(const RowSet& set, const Row& row);
 
 // Whether a row with a curve saves time at equal accuracy, at a speedup that was measured on so

@@ -35,6 +35,8 @@ std::string realisation_text(const std::optional<Realisation>& realisation) {
   return fmt::format("{} [{}, {}]", value, fixed(*realisation->lo, 2), fixed(*realisation->hi, 2));
 }
 
+std::string seeds_text(int64_t n) { return fmt::format("{} {}", n, n == 1 ? "seed" : "seeds"); }
+
 std::string holm_note(const std::string& over, int64_t tests) {
   return fmt::format(
       "p: exact sign-flip test against no difference from dense, Holm-adjusted over {}, which "

@@ -221,6 +221,9 @@ std::string ratio_text(const Ratio& ratio);
 // "0.31 [0.25, 0.37]", "0.31 (n=1)", "–".
 std::string realisation_text(const std::optional<Realisation>& realisation);
 
+// "1 seed", "6 seeds".
+std::string seeds_text(int64_t n);
+
 // What stands below a table with p-values: `over` is "the 5 losses of the table", so many `tests`.
 std::string holm_note(const std::string& over, int64_t tests);
 

@@ -45,8 +45,8 @@ PairedDifference paired_difference(std::span<const double> differences,
 // compared with the level of the whole family.
 std::vector<double> holm(const std::vector<double>& p);
 
-// The same of a family in which some have none, because they were declared and not made: these stay
-// without, and count as 1. Else a family would be the stricter the more of it is finished.
+// Holm's adjustment where some tests of the family were declared and not made. These have no p: it
+// counts as 1, so that the adjustment does not get stricter as more of the family is finished.
 std::vector<std::optional<double>> holm_of_declared(const std::vector<std::optional<double>>& p);
 
 // How many pairs the sign-flip test needs so that the smallest p of a family of `tests` can be

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "kernels/norm/fused_norm_gpu.h"
+#include "tests/core/nn/with_tail.h"
 #include "tests/testing.h"
 
 namespace approx {
@@ -61,25 +62,6 @@ NormProblem random_problem(const NormShape& s, at::ScalarType type = at::kFloat)
   };
   return {(map() * 3 + 20).to(type), map().to(type), map().to(type), at::randn({s.c}),
           at::randn({s.c})};
-}
-
-at::Tensor with_tail(BatchNormImpl& norm, const at::Tensor& x, NormTail tail,
-                     const at::Tensor& residual) {
-  switch (tail) {
-    case NormTail::kNone:
-      return norm.forward(x);
-    case NormTail::kRelu:
-      return norm.relu(x);
-    case NormTail::kAddRelu:
-      return norm.add_relu(x, residual);
-    case NormTail::kGelu:
-      return norm.gelu(x);
-    case NormTail::kCelu:
-      return norm.celu(x);
-    case NormTail::kAddGelu:
-      return norm.add_gelu(x, residual);
-  }
-  return {};
 }
 
 Outcome by_module(const NormProblem& p, NormTail tail) {

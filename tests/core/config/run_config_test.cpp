@@ -15,6 +15,17 @@
 namespace approx {
 namespace {
 
+// Why a configuration is refused, "" where it is not.
+std::string why_refused(const RunConfig& config) {
+  try {
+    check(config);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
 std::string key_of(const RunConfig& config, std::string_view sha = "abc") {
   return run_key(config, sha, test_catalogue());
 }
@@ -273,32 +284,23 @@ TEST(RunConfig, RefusesRanksThatDoNotShareABatchEqually) {
 
 // A part that is all that a norm sees would be the run without parts under another key.
 TEST(RunConfig, RefusesAGhostBatchThatIsNoPart) {
-  const auto refusal = [](const RunConfig& config) -> std::string {
-    try {
-      check(config);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      return error.what();
-    }
-    return "";
-  };
   RunConfig config;
   config.batch_size = 128;
   config.recipe.ghost_batch = 127;
-  EXPECT_EQ(refusal(config), "");
+  EXPECT_EQ(why_refused(config), "");
   config.recipe.ghost_batch = 128;
-  EXPECT_EQ(refusal(config),
+  EXPECT_EQ(why_refused(config),
             "recipe.ghost_batch = 128 is no part of the 128 images that a norm sees in a step "
             "(batch_size / ranks): set it below, or to 0 for all of them");
   config.ranks = 2;
   config.recipe.ghost_batch = 64;
-  EXPECT_EQ(refusal(config),
+  EXPECT_EQ(why_refused(config),
             "recipe.ghost_batch = 64 is no part of the 64 images that a norm sees in a step "
             "(batch_size / ranks): set it below, or to 0 for all of them");
   config.recipe.ghost_batch = 32;
-  EXPECT_EQ(refusal(config), "");
+  EXPECT_EQ(why_refused(config), "");
   config.norm_statistics = NormScope::kSynchronised;
-  EXPECT_EQ(refusal(config),
+  EXPECT_EQ(why_refused(config),
             "norm_statistics = synchronised takes the images of all ranks together, "
             "recipe.ghost_batch = 32 parts of them: set norm_statistics = local or "
             "ghost_batch = 0");
@@ -404,17 +406,6 @@ TEST(RunKey, TheLibrarysOperatorsAreAnotherRun) {
     EXPECT_EQ(std::ranges::count(settings, SettingText("operators", "library")), 1);
     for (const auto& [name, text] : settings_in_effect(config)) EXPECT_NE(name, "operators");
   }
-}
-
-// Why a configuration is refused, "" where it is not.
-std::string why_refused(const RunConfig& config) {
-  try {
-    check(config);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "";
 }
 
 TEST(RunConfig, TheLibrarysOperatorsComputeNoMethod) {

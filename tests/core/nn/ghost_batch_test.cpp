@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core/nn/norm.h"
+#include "tests/core/nn/with_tail.h"
 #include "tests/testing.h"
 
 namespace approx {
@@ -50,25 +51,6 @@ struct GhostOutcome {
   }
 };
 
-at::Tensor ghost_forward(BatchNormImpl& norm, const at::Tensor& x, NormTail tail,
-                         const at::Tensor& residual) {
-  switch (tail) {
-    case NormTail::kNone:
-      return norm.forward(x);
-    case NormTail::kRelu:
-      return norm.relu(x);
-    case NormTail::kAddRelu:
-      return norm.add_relu(x, residual);
-    case NormTail::kGelu:
-      return norm.gelu(x);
-    case NormTail::kCelu:
-      return norm.celu(x);
-    case NormTail::kAddGelu:
-      return norm.add_gelu(x, residual);
-  }
-  return {};
-}
-
 GhostOutcome by_norm(const GhostProblem& p, NormTail tail, int64_t ghost_batch) {
   BatchNorm norm(BatchNormOptions{.channels = p.x.size(1), .celu_alpha = kGhostAlpha});
   norm->ghost_batch = ghost_batch;
@@ -79,7 +61,7 @@ GhostOutcome by_norm(const GhostProblem& p, NormTail tail, int64_t ghost_batch) 
     norm->running_mean.fill_(-2);
   }
   const auto x = p.x.clone().requires_grad_(), residual = p.residual.clone().requires_grad_();
-  const auto y = ghost_forward(*norm, x, tail, residual);
+  const auto y = with_tail(*norm, x, tail, residual);
   const bool fused = p.x.is_contiguous(at::MemoryFormat::ChannelsLast);
   EXPECT_EQ(y.grad_fn()->name() == "FusedBatchNormBackward", fused);
   y.backward(p.dy);

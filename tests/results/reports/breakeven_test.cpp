@@ -83,7 +83,7 @@ class BreakevenTest : public ReportTest {
     return made("breakeven", path_);
   }
 
-  // Of one part: "method", "exact" or "curve".
+  // The rows of one part: "method", "exact" or "curve".
   Json lines(const std::string& part = "method") {
     const Json all = Json::parse(render(report(), "json"));
     Json found = Json::array();
