@@ -1,4 +1,5 @@
-# Single kernels of a GPU, timed on one (docs/gpu.md). Compiled where there is a compiler for CUDA.
+# Single kernels of a GPU, timed on one (docs/internals/gpu.md). Compiled where there is a compiler
+# for CUDA.
 if(APPROX_CUDA_FOUND)
   add_executable(gpu_lab EXCLUDE_FROM_ALL
     gpu_lab/lab.cu gpu_lab/norms.cu gpu_lab/positions.cu gpu_lab/selections.cu

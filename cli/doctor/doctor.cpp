@@ -115,7 +115,7 @@ Finding store(const std::string& db) {
             .what = "database",
             .found = fmt::format("{}: {} violations, the first: {}", printable(db),
                                  violations.size(), violations.front()),
-            .fix = "approxtrain db check shows all; docs/store.md says what they mean"};
+            .fix = "approxtrain db check shows all; docs/internals/store.md says what they mean"};
   } catch (const Error& failure) {
     return {.severity = Severity::kFault,
             .what = "database",

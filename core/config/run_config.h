@@ -125,7 +125,7 @@ struct RunConfig {
 
   // Accuracy runs only: a share of the images that judge (the held-out ones, of split = paper those
   // of the test); training ends at the first evaluation with so many of them right. 0: never. What
-  // ended so has no accuracy of its own, only a time (docs/statistics.md).
+  // ended so has no accuracy of its own, only a time (docs/internals/statistics.md).
   double stop_at = 0;
 
   // The text of the table by which approximated variants are chosen (products/rules.h); "": the

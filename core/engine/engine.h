@@ -32,8 +32,8 @@ class LostRank : public Error {
   explicit LostRank(const std::string& message) : Error(ErrorKind::kInternal, message) {}
 };
 
-// What a running computation reports: one JSON object per event, fields in docs/events.md. Called
-// from the computing thread.
+// What a running computation reports: one JSON object per event, fields in
+// docs/internals/events.md. Called from the computing thread.
 using EventSink = std::function<void(const Json& event)>;
 
 // Where and how often an accuracy run saves what it would go on from (core/train/checkpoint.h), and

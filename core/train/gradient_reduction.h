@@ -49,7 +49,7 @@ class GradientReduction {
   // What steps count here on the host; as long as this object lives.
   virtual HostCounts host_counts() { return {}; }
 
-  // What was sent in all steps: "traffic" events (docs/events.md).
+  // What was sent in all steps: "traffic" events (docs/internals/events.md).
   virtual std::vector<Json> events() const { return {}; }
 
   // What steps change here. A checkpoint of a training by one process has nothing of it.

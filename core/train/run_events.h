@@ -1,4 +1,4 @@
-// What the events of both kinds of runs have in common (docs/events.md).
+// What the events of both kinds of runs have in common (docs/internals/events.md).
 #pragma once
 
 #include <array>

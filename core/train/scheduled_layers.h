@@ -67,9 +67,9 @@ class ScheduledLayers {
   // nothing where there are none. Waits for the device.
   std::optional<double> take_gradient_density();
 
-  // One "layer" event (docs/events.md) per layer, product and method that was used, and one per
-  // layer and product for its exact calls; one "variant" event per layer, product and variant that
-  // computed it.
+  // One "layer" event (docs/internals/events.md) per layer, product and method that was used, and
+  // one per layer and product for its exact calls; one "variant" event per layer, product and
+  // variant that computed it.
   std::vector<Json> events() const;
 
   // Everything that steps change here: the counts, which are this rank's, the accuracies that the

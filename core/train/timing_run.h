@@ -26,9 +26,9 @@ namespace approx {
 // `probe`, where there is one, is asked between blocks how the machine is: a block that was
 // disturbed is done again (BlockTimer), and a run that could not be timed undisturbed, or whose
 // networks were not timed alike (captured_unlike), taints itself. Speed only: nothing is evaluated.
-// Events as docs/events.md says. Several `ranks` time the same blocks, which begin on all at once;
-// the clock is rank 0's, and a block that was disturbed on one is done again on all. Throws
-// Error(kUsage) for a schedule that it does not come by (why_untimed).
+// Events as docs/internals/events.md says. Several `ranks` time the same blocks, which begin on all
+// at once; the clock is rank 0's, and a block that was disturbed on one is done again on all.
+// Throws Error(kUsage) for a schedule that it does not come by (why_untimed).
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
                 const std::atomic<bool>& stop, MachineProbe probe = {},
                 std::shared_ptr<Collectives> ranks = nullptr);

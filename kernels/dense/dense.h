@@ -14,7 +14,7 @@ struct Arguments<Dense, Real> : Arrays<Real> {
 };
 
 // Whether `direct` is faster on maps of few pixels than matrix products for each tap, and than the
-// library's convolution: in AVX-512's width, of enough images. Measured in docs/performance.md.
+// library's convolution: in AVX-512's width, of enough images (docs/internals/performance.md).
 inline bool direct_pays_on_small_maps(const Problem& p) {
   constexpr int64_t kPixels = 16, kChannels = 128;
   if (float_lanes() <= kAvx2Lanes || p.geometry.stride != Spatial(1)) return false;

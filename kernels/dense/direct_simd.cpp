@@ -389,9 +389,9 @@ HWY_AFTER_NAMESPACE();
 namespace approx {
 namespace {
 
-// Measured in docs/performance.md. Panels must be full of images, and vectors of channels. Under a
-// stride the library's data gradient multiplies what meets no pixel; without one it is slower than
-// this on maps of few pixels, and in AVX2's width on others that are not large.
+// Measured in docs/internals/performance.md. Panels must be full of images, and vectors of
+// channels. Under a stride the library's data gradient multiplies what meets no pixel; without one
+// it is slower than this on maps of few pixels, and in AVX2's width on others that are not large.
 bool direct_pays(const Problem& p) {
   if (direct_pays_on_small_maps(p)) return true;
   constexpr int64_t kImages = 64, kChannels = 16, kSmallMap = 256;

@@ -72,9 +72,9 @@ std::pair<at::Tensor, at::Tensor> libtorch_gradients(const Operands& o, bool dat
   }
   const auto stride = g.stride.both(), padding = g.padding.both(), dilation = g.dilation.both();
   if (data && !weight && !(o.x.defined() && o.x.sizes() == o.input_sizes)) {
-    // The transposed convolution is the same product (and as fast: docs/first-results.md) and needs
-    // nothing of x but its sizes, which the output padding restores where the stride does not
-    // divide them.
+    // The transposed convolution is the same product (and as fast: docs/history/first-results.md)
+    // and needs nothing of x but its sizes, which the output padding restores where the stride does
+    // not divide them.
     std::array<int64_t, 2> output_padding{};
     for (size_t d = 0; d < 2; ++d) {
       const auto dim = static_cast<int64_t>(d) + 2;

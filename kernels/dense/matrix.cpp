@@ -5,7 +5,7 @@
 // oneDNN's convolutions take 1.2 to six times as long for linear layers, and in AVX2's width on
 // 2x2, 7x7 and 8x8 maps 1.1 to 1.3 times for the three products of a layer together. On wider
 // vectors maps are theirs: the matrix product behind LibTorch may leave half of each unused
-// (docs/performance.md).
+// (docs/internals/performance.md).
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
@@ -31,7 +31,7 @@ bool is_matrix_product(const Problem& p) {
 constexpr int64_t kSmallMap = 64;  // pixels
 
 // In bfloat16 on a CPU: where oneDNN's weight gradient of many weights takes 1.1 to 1.9 times as
-// long, and the other products of the smallest maps 1.05 to 1.4 times (docs/performance.md).
+// long, and other products of the smallest maps 1.05 to 1.4 times (docs/internals/performance.md).
 bool matrix_pays_in_bf16(const Problem& p) {
   constexpr int64_t kTinyMap = 4, kChannels = 128;
   if (std::min(p.ci, p.co) < kChannels) return false;

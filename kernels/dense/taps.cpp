@@ -123,7 +123,7 @@ bool keeps_the_map(const Problem& p) {
          p.kh % 2 == 1 && p.kh > 1 && g.padding == Spatial(p.kh / 2) && p.n > 0;
 }
 
-// Measured in docs/performance.md.
+// Measured in docs/internals/performance.md.
 bool taps_pay(const Problem& p) {
   const int64_t pixels = p.h * p.w, channels = std::min(p.co, p.ci);
   constexpr int64_t kManyRows = 64;  // images times the pixels of a row: matrices worth a BLAS

@@ -304,8 +304,8 @@ HWY_AFTER_NAMESPACE();
 namespace approx {
 namespace {
 
-// Measured in docs/performance.md. Packing must be paid for by many multiplications of what is
-// packed, and vectors must be full.
+// Measured in docs/internals/performance.md. Packing must be paid for by many multiplications of
+// what is packed, and vectors must be full.
 bool packing_pays(const Problem& p) { return p.kh * p.kw >= 9 && p.ci >= 32 && p.co >= 16; }
 
 REGISTER_SIMD_KERNEL(Dense, "packed", packed_weight_gradient)

@@ -3,7 +3,7 @@
 // A tap joins as many pixels of x as of dY, whatever the stride: their product over all images and
 // pixels is the tap's slice of dW. In bfloat16 it is summed in float and rounded once. oneDNN's
 // bf16 weight gradients of many channels take 1.2 to five times as long on maps of a few pixels
-// (docs/performance.md).
+// (docs/internals/performance.md).
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
@@ -69,7 +69,7 @@ at::Tensor tap_weight_gradient(const Dense& /*plan*/, const Operands& o) {
 
 bool has_numbers(const Problem& p) { return p.one_group() && p.n * p.ho * p.wo > 0; }
 
-// Measured in docs/performance.md.
+// Measured in docs/internals/performance.md.
 bool weight_taps_pay(const Problem& p) {
   if (p.kh * p.kw < 9 || std::min(p.ci, p.co) < 128) return false;
   const int64_t pixels = p.ho * p.wo, weights = p.ci * p.co;

@@ -61,8 +61,8 @@ at::Tensor whole_map_product(const Dense& /*plan*/, const Operands& o) {
   return result;
 }
 
-// Measured in docs/performance.md: the matrix is written anew for each product, which few images
-// do not pay for.
+// Measured in docs/internals/performance.md: the matrix is written anew for each product, which few
+// images do not pay for.
 bool whole_map_pays(const Problem& p) {
   if (p.kh * p.kw < 9 || std::min(p.ci, p.co) < 256) return false;
   const int64_t pixels = std::max(p.h * p.w, p.ho * p.wo);

@@ -61,10 +61,10 @@ void weight_gradient(const Arguments<PrunedDY, Number>& args, void* stream) {
 }
 
 // The built-in table of rules has no rows of these: one is taken where another table says so, or by
-// its name. On an H200 (docs/gpu.md) those in 16 bits are slower than the exact product nearly
-// everywhere; those in float are faster on some layers where a tenth of dY is left, on most where a
-// hundredth is. A tile is of no use among independent entries: all of its 64 (in lists eight) are
-// zero with (1 - density)^64 ((1 - density)^8).
+// its name. On an H200 (docs/internals/gpu.md) those in 16 bits are slower than the exact product
+// nearly everywhere; those in float are faster on some layers where a tenth of dY is left, on most
+// where a hundredth is. A tile is of no use among independent entries: all of its 64 (in lists
+// eight) are zero with (1 - density)^64 ((1 - density)^8).
 #define APPROX_VARIANT(NAME, FUNCTION, PRODUCT, ELEMENT, RANK) \
   REGISTER_KERNEL(PrunedDY, NAME, FUNCTION)                    \
       .computes({Product::PRODUCT})                            \

@@ -178,7 +178,7 @@ class PrunedEntries {
   const float* dy_;
   // Whether lists side by side are worth dealing entries out one by one: those of many channels
   // with gaps between them would not stay in the first-level cache, and of squares little is kept.
-  // Windows of one pixel read a list too seldom for that. Measured in docs/performance.md.
+  // Windows of one pixel read a list too seldom for that (docs/internals/performance.md).
   bool few_;
 };
 

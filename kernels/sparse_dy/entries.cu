@@ -13,8 +13,8 @@ void weight_gradient_of_entries(const Arguments<SparseDY, Number>& args, void* s
   launch(EntriesWeightGradient<Number, 1>{args}, stream);
 }
 
-// Against the exact product of the entries written out. On an H200 (docs/gpu.md), one entry a plane
-// of 128 images, entries are faster up to this share, by 1.1 (64 channels on 8x8 maps, bf16) to 6
+// Against the exact product of entries written out. On an H200 (docs/internals/gpu.md), an entry
+// a plane of 128 images, they are faster up to this share: 1.1 (64 channels on 8x8 maps, bf16) to 6
 // (64 channels on 32x32 maps, float); at a share of 1/16 they lose in 16 bits and TensorFloat-32.
 bool pays(const Problem& p) {
   constexpr double kMostEntries = 1.0 / 64;

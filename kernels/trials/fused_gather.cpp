@@ -115,8 +115,8 @@ bool fused_gather_fits(const Problem& p) {
   return launch_of<SampleSum<BFloat16>>() != nullptr && takes_fused_gather(p);
 }
 
-// On an H200 (docs/gpu.md) slower than the exact product on every layer but the data gradient of
-// one, so the built-in table of rules has no rows of these.
+// On an H200 (docs/internals/gpu.md) slower than the exact product on every layer but the data
+// gradient of one, so the built-in table of rules has no rows of these.
 REGISTER_KERNEL(Sampled, "fused_gather_bf16", gathered_in_loads<BFloat16>)
     .computes({Product::kForward, Product::kDataGradient})
     .on({Hardware::kCuda})

@@ -41,7 +41,7 @@ bool cusparselt_fits(const Problem& p) {
                                 p.element == ElementType::kHalf ? at::kHalf : at::kBFloat16);
 }
 
-// Slower than the exact product on all layers of ResNet-18 and ResNet-50 on an H200 (docs/gpu.md).
+// On an H200 slower than the exact product on all layers of two networks (docs/internals/gpu.md).
 REGISTER_KERNEL(StructuredDY, "cusparselt", by_cusparselt)
     .computes({Product::kDataGradient})
     .on({Hardware::kCuda})

@@ -72,7 +72,7 @@ bool two_of_four_fits(const Problem& p) {
   return launches && takes_two_of_four(p);
 }
 
-// Slower than the exact product on all layers of ResNet-18 and ResNet-50 on an H200 (docs/gpu.md).
+// On an H200 slower than the exact product on all layers of two networks (docs/internals/gpu.md).
 REGISTER_KERNEL(StructuredDY, "mma_sp", by_tensor_cores)
     .computes({Product::kDataGradient})
     .on({Hardware::kCuda})

@@ -223,7 +223,7 @@ Measured PaperCells::loss(const Row& row, Place at, bool best) const {
   if (dense == &row) return {};
   const auto difference = paired_difference(losses(row, *dense, best));
   Measured measured = of_summary(difference, row);
-  // Else it is shown and not judged (docs/statistics.md), and no test of the table's family.
+  // Else it is shown and not judged (docs/internals/statistics.md): no test of the table's family.
   if (of_equal_settings(*row.first, *dense->first)) measured.p = difference.p;
   return measured;
 }

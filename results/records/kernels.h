@@ -91,7 +91,7 @@ struct KernelLine {
   std::optional<Ratio> speedup() const;
 };
 
-// Of a row as docs/events.md says ("kernel").
+// Of a row as docs/internals/events.md says ("kernel").
 KernelLine kernel_line(const Json& row);
 
 // All results of a store, by their cases, of each case the earliest first. Snapshot::kernels reads

@@ -105,7 +105,7 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
 
 // One row for each (network, data set, schedule, method) with equal settings: accuracy, its loss
 // against dense paired by seed, speedup, time to the experiment's target, throughput, and what
-// became of the runs. docs/statistics.md says how each number is made.
+// became of the runs. docs/internals/statistics.md says how each number is made.
 Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const auto& rows = set.rows();

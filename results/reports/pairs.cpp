@@ -107,10 +107,10 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
 
 // A line for each row of a method and each row of exact training that share network, data set
 // and settings but for the recipe, and at least one seed: the method's test accuracy minus the
-// exact training's in points, paired by seed (paired_difference, docs/statistics.md), the number
-// of seeds in which the method is ahead, and the p of the sign-flip test, also adjusted by Holm
-// over all that were declared. Whoever declares an exact training of another length as a row of an
-// experiment reads here how a method fares against it.
+// exact training's in points, paired by seed (paired_difference, docs/internals/statistics.md), the
+// number of seeds in which the method is ahead, and the p of the sign-flip test, also adjusted by
+// Holm over all that were declared. Whoever declares an exact training of another length as a row
+// of an experiment reads here how a method fares against it.
 Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const auto lines = pair_lines(set);

@@ -1,5 +1,5 @@
 // How fast a row has to be to pay, and whether it is: by exact trainings of several lengths
-// (docs/statistics.md, "Break-even").
+// (docs/internals/statistics.md, "Break-even").
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ struct CellRun {
 };
 using CellRuns = std::vector<CellRun>;
 
-// The cells of one key: its seeds, and what they add up to (docs/statistics.md).
+// The cells of one key: its seeds, and what they add up to (docs/internals/statistics.md).
 struct Row {
   const Cell* first = nullptr;
   std::vector<const Cell*> cells;

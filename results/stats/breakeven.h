@@ -1,5 +1,5 @@
 // How long exact training takes to be as accurate as a method: what the method's speedup has to
-// beat (docs/statistics.md, "Break-even").
+// beat (docs/internals/statistics.md, "Break-even").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// By which interval a speedup is called faster or slower (docs/statistics.md, "Is it worth
-// using?").
+// By which interval a speedup is called faster or slower (docs/internals/statistics.md, "Is it
+// worth using?").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The statistics behind every table (docs/statistics.md says which answers what question, and why).
-// Plain functions of samples; intervals are two-sided 95 % unless said otherwise.
+// The statistics behind every table (docs/internals/statistics.md says which answers what question,
+// and why). Plain functions of samples; intervals are two-sided 95 % unless said otherwise.
 #pragma once
 
 #include <cstdint>
@@ -107,7 +107,7 @@ struct Realisation {
 std::optional<Realisation> realisation(const Ratio& speedup, double saved);
 
 // Smaller effects on time are not worth a verdict; those of ratios from one process each are no
-// evidence, whatever their intervals say (docs/statistics.md).
+// evidence, whatever their intervals say (docs/internals/statistics.md).
 inline constexpr double kLeastEffect = 0.02;
 inline constexpr double kLeastEffectOfOneProcess = 0.04;
 

@@ -1,4 +1,4 @@
-// The events of a run as lines of JSON (docs/events.md), from a pipe or a file.
+// The events of a run as lines of JSON (docs/internals/events.md), from a pipe or a file.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What was done to a store, as text beside it (docs/store.md, "The journal"): a line for each
-// transaction, in the order of their commits, on the disk before the transaction is committed. With
-// the logs of the runs it is all that a store is made of, and `db rebuild` makes it anew from that.
+// What was done to a store, as text beside it (docs/internals/store.md, "The journal"): a line for
+// each transaction, in the order of their commits, on the disk before the transaction is committed.
+// With the logs of the runs a store is made of nothing else: `db rebuild` makes it anew from that.
 //
 // A journal has a number. It begins with an empty store or with a copy of the store as it was then,
 // its base, and goes on until something changes rows in a way that no line tells (a merge, a

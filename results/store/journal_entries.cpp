@@ -127,7 +127,7 @@ void write_study(SQLite::Database& db, const Json& study) {
   insert_row(db, "INSERT INTO study_run", row);
 }
 
-// Fields of a row: docs/events.md ("kernel").
+// Fields of a row: docs/internals/events.md ("kernel").
 void write_kernel_results(SQLite::Database& db, const Json& results) {
   insert_row(db, "INSERT INTO kernel_run", item_row(db, results));
   const int64_t kernel_run_id = db.getLastInsertRowid();

@@ -11,9 +11,9 @@
 
 namespace approx {
 
-// The rows of a run, taken out of its events (docs/events.md). A worker may write anything: an
-// event with a field missing or of another type is counted and left out, and the others still
-// count.
+// The rows of a run, taken out of its events (docs/internals/events.md). A worker may write
+// anything: an event with a field missing or of another type is counted and left out, and the
+// others still count.
 struct Outcome {
   // A row of a table of details, but for the number of its run.
   struct Detail {

@@ -1,7 +1,7 @@
 // The store: every run, in one SQLite file. Journal TRUNCATE, synchronous FULL: a result that was
 // acknowledged survives a power cut, and the versions of SQLite in use have a known fault in WAL
-// mode (docs/store.md). A row appears when a run starts; everything else of it is written in the
-// one transaction that ends it.
+// mode (docs/internals/store.md). A row appears when a run starts; everything else of it is written
+// in the one transaction that ends it.
 #pragma once
 
 #include <chrono>
@@ -106,8 +106,8 @@ class RunStore {
   // has ended as that says. Returns how many rows were settled.
   int64_t recover();
 
-  // One kernel-benchmark row set; fields in docs/events.md ("kernel"). `experiment`: the id of the
-  // one that asked for it, or "".
+  // One kernel-benchmark row set; fields in docs/internals/events.md ("kernel"). `experiment`: the
+  // id of the one that asked for it, or "".
   void add_kernel_results(const Json& environment, const std::vector<Json>& rows,
                           const std::string& experiment = "");
 

@@ -16,7 +16,7 @@ HEAD = """# Measured results
 
 Written by `scripts/make-results` from the databases in `results/measured/`; edit those, not this
 page. How to read a paper's table: [reading-tables.md](reading-tables.md). What the numbers of the
-other tables mean: [statistics.md](statistics.md). A folder is one machine, but for
+other tables mean: [statistics.md](internals/statistics.md). A folder is one machine, but for
 `several-machines`: long trainings go on there wherever there is time. Times are never compared
 between machines."""
 
@@ -104,7 +104,8 @@ def index(shown):
 def section(store, items, figures):
     heading = f"### `{store.name}.db`"
     if store.has_products_alone:
-        return f"{heading}\n\nProducts of single layers: [performance.md](performance.md)."
+        return (f"{heading}\n\n"
+                "Products of single layers: [performance.md](internals/performance.md).")
     parts = [heading, store.provenance()]
     for item, scale, title in items:
         report = store.text("paper", item, "--scale", scale)

@@ -43,7 +43,7 @@ def read():
 def filled_pages(parts):
     """The text of every page that has parts, by its path. Throws pages.NoPart."""
     texts = {}
-    parallel = pages.Page(os.path.join(ROOT, "docs", "parallel.md"))
+    parallel = pages.Page(os.path.join(ROOT, "docs", "internals", "parallel.md"))
     texts[parallel.path] = parallel.put("rank-bandwidth", bandwidth_model())
     for part in parts:
         settings = dict(part)

@@ -30,10 +30,10 @@ PICTURE = "<!-- rooms -->\n```\n 1  base\n```\n<!-- /rooms -->\n"
 # What is changed of the files and of the table, and what is found then; None: nothing.
 CASES = [
     ("as it is", {}, [], None),
-    ("a picture of other rooms", {"docs/architecture.md": PICTURE}, [],
-     "docs/architecture.md:1: not the rooms of ARROWS"),
-    ("no picture", {"docs/architecture.md": ""}, [],
-     "docs/architecture.md:1: no picture of the rooms"),
+    ("a picture of other rooms", {"docs/internals/architecture.md": PICTURE}, [],
+     "docs/internals/architecture.md:1: not the rooms of ARROWS"),
+    ("no picture", {"docs/internals/architecture.md": ""}, [],
+     "docs/internals/architecture.md:1: no picture of the rooms"),
     ("an include against the arrows", {"base/a.h": '#include "cli/text.h"\n'}, [],
      "base/a.h:1: base must not include cli/text.h"),
     ("a room's name does not stand for rooms inside it",
@@ -85,7 +85,7 @@ def check(changes, replaced):
     start = script.index('ARROWS = """') + len('ARROWS = """')
     script = script[:start] + table + script[script.index('"""', start):]
     with tempfile.TemporaryDirectory() as folder:
-        for path, text in {**FILES, "docs/architecture.md": PICTURE, **changes}.items():
+        for path, text in {**FILES, "docs/internals/architecture.md": PICTURE, **changes}.items():
             write(folder, path, text)
         write(folder, "scripts/check-text", script)
         # What the format of C++ is, is not the question here.
@@ -94,7 +94,7 @@ def check(changes, replaced):
             os.chmod(os.path.join(folder, path), 0o755)
         subprocess.run(["git", "init", "-q", folder], check=True)
         command = [sys.executable, os.path.join(folder, "scripts", "check-text")]
-        if "docs/architecture.md" not in changes:  # draws it
+        if "docs/internals/architecture.md" not in changes:  # draws it
             subprocess.run([*command, "--fix"], capture_output=True, check=False)
         done = subprocess.run(command, capture_output=True, text=True)
         return done.stdout + done.stderr, done.returncode

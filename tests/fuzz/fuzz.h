@@ -2,7 +2,7 @@
 // from outside must come to a value or to one Error, whatever its bytes. The preset `fuzz` links
 // targets with libFuzzer; every other build with a driver that runs them over their corpus and over
 // a fixed number of mutations of it (tests/fuzz/driver.cpp). How to add one is in
-// docs/development.md.
+// docs/internals/development.md.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The kernel lab: single kernels of a GPU, each checked and then timed on its own. It needs no
-// LibTorch, starts in under a second, and prints one JSON line a case. docs/gpu.md says how to use
-// it.
+// LibTorch, starts in under a second, and prints one JSON line a case. docs/internals/gpu.md says
+// how to use it.
 #pragma once
 
 #include <cuda_runtime.h>

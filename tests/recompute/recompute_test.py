@@ -1,10 +1,10 @@
 """What the program prints of the committed databases, computed a second time by other means.
 
 Reads the tables of the databases themselves (no view, no code of the program), computes with NumPy
-and SciPy what docs/statistics.md says, and compares with the CSV of `report table`, `tta`,
-`advice`, `pairs`, `breakeven` and `paper`, cell by cell. A column that this script does not know is
-an error, so that none is added without a second computation; those that only repeat what is stored
-are named at each table.
+and SciPy what docs/internals/statistics.md says, and compares with the CSV of `report table`,
+`tta`, `advice`, `pairs`, `breakeven` and `paper`, cell by cell. A column that this script does not
+know is an error, so that none is added without a second computation; those that only repeat what is
+stored are named at each table.
 
   recompute_test.py PROGRAM FOLDER|DATABASE...
   recompute_test.py PROGRAM --smoke ITEM...

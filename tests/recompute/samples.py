@@ -1,4 +1,4 @@
-"""The statistics of docs/statistics.md, of plain lists of numbers, by NumPy and SciPy."""
+"""The statistics of docs/internals/statistics.md, of plain lists of numbers, by NumPy and SciPy."""
 
 import math
 

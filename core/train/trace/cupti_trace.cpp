@@ -1,6 +1,6 @@
 // libapproxtrain_trace.so: writes down every kernel, copy and memory set of a process that uses a
 // GPU, those of replayed CUDA graphs one by one. Nothing links it. The CUDA driver opens it where
-// CUDA_INJECTION64_PATH names it (docs/gpu.md, "Traces"):
+// CUDA_INJECTION64_PATH names it (docs/internals/gpu.md, "Traces"):
 //
 //   APPROXTRAIN_TRACE=PREFIX    writes PREFIX.PID.trace; default: approxtrain
 //   APPROXTRAIN_TRACE_LABEL     what the first line of the file says of the run
