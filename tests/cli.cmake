@@ -124,6 +124,8 @@ set_tests_properties(cli.gpu_card PROPERTIES LABELS slow)
 approx_cli_test(analysis 300 analysis_test.py)
 set_tests_properties(cli.analysis PROPERTIES SKIP_RETURN_CODE 77)
 approx_cli_test(docs 60 docs_test.py)
+add_test(NAME docs.questions COMMAND ${APPROX_TEST_PYTHON}
+  ${CMAKE_CURRENT_LIST_DIR}/docs/questions_test.py)
 add_test(NAME build_info COMMAND ${APPROX_TEST_PYTHON}
   ${CMAKE_CURRENT_LIST_DIR}/cmake/build_info_test.py ${CMAKE_COMMAND})
 set_tests_properties(build_info PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
