@@ -62,6 +62,8 @@ CASES = [
     ("an arrow to nowhere", {}, [("cli <- base", "cli <- base basic")],
      "cli <- basic: no such room or file"),
     ("a room that is no folder", {}, [("base <-", "base <-\ngone <-")], "gone: no such room"),
+    ("a page for strangers in long sentences", {"docs/glossary.md": "word " * 26 + "\n"}, [],
+     "docs/glossary.md:1: a sentence of 26 words"),
     ("two rows of one room", {}, [("base <-", "base <-\nbase <-")],
      "ARROWS has two rows for a room"),
 ]
@@ -88,6 +90,8 @@ def check(changes, replaced):
         for path, text in {**FILES, "docs/internals/architecture.md": PICTURE, **changes}.items():
             write(folder, path, text)
         write(folder, "scripts/check-text", script)
+        shutil.copy(os.path.join(ROOT, "scripts", "plain_words.py"),
+                    os.path.join(folder, "scripts"))
         # What the format of C++ is, is not the question here.
         write(folder, ".venv/bin/clang-format", "#!/bin/sh\n")
         for path in ("scripts/check-text", ".venv/bin/clang-format"):

@@ -1,0 +1,81 @@
+"""Holds pages that strangers read to plain words: sentences of 25 words at most, cells of a table
+of 15, a length for each page. Used by scripts/check-text."""
+
+import re
+
+SENTENCE = 25  # words
+CELL = 15
+# Pages and how many words each may have (None: any number). A page is added once it is rewritten.
+PAGES = {
+    "README.md": 450,
+    "docs/findings.md": 1200,
+    "docs/glossary.md": 600,
+    "docs/studies.md": None,
+    "docs/papers/adelman2021.md": None,
+    "docs/papers/mcdanel2022.md": None,
+    "docs/papers/wang2019.md": None,
+    "docs/papers/ye2020.md": None,
+}
+NO_BEGINNINGS = ("Of", "Those", "What", "The same", "As many")  # of a sentence, unless it asks
+
+
+def words(text):
+    """Those of `text` that have a letter: numbers and signs are none. Code in backticks is one."""
+    text = re.sub(r"`[^`]*`", "code", text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return [word for word in text.split() if re.search(r"[^\W\d_]", word)]
+
+
+def sentences(text):
+    """Of a paragraph. A colon ends none, an abbreviation may end one too early."""
+    return re.split(r"(?<=[.!?])[*_)]*\s+(?=[^a-z\s])", text)
+
+
+def blocks(page):
+    """(first line, kind, text) of paragraphs, list items and cells, without code and headings."""
+    found = []
+    fence = False
+    open_block = None  # index into `found` of the paragraph that a line may go on with
+    for count, line in enumerate(page.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("```"):
+            fence = not fence
+        if fence or not stripped or stripped.startswith(("```", "#", "<!--")):
+            open_block = None
+        elif stripped.startswith("|"):
+            open_block = None
+            cells = re.split(r"(?<!\\)\|", stripped.strip("|"))
+            found += [(count, "cell", cell.strip()) for cell in cells
+                      if not re.fullmatch(r"\s*:?-+:?\s*", cell)]
+        elif open_block is not None and not re.match(r"([*-]|\d+\.) ", stripped):
+            first, kind, text = found[open_block]
+            found[open_block] = (first, kind, f"{text} {stripped}")
+        else:
+            found.append((count, "text", re.sub(r"^([*-]|\d+\.) ", "", stripped)))
+            open_block = len(found) - 1
+    return found
+
+
+def faults(path, page):
+    """(line, what is wrong) of a page; none if `path` is not among PAGES."""
+    if path not in PAGES:
+        return []
+    wrong = []
+    total = 0
+    for line, kind, text in blocks(page):
+        total += len(words(text))
+        if kind == "cell":
+            if len(words(text)) > CELL:
+                wrong.append((line, f"a cell of {len(words(text))} words, {CELL} at most"))
+            continue
+        for sentence in sentences(text):
+            if len(words(sentence)) > SENTENCE:
+                wrong.append((line, f"a sentence of {len(words(sentence))} words, {SENTENCE} at "
+                                    f"most: {' '.join(sentence.split()[:5])} ..."))
+            bare = sentence.lstrip("*_ ")
+            if not bare.rstrip("*_ ").endswith("?") and (begun := next(
+                    (begin for begin in NO_BEGINNINGS if bare.startswith(begin + " ")), None)):
+                wrong.append((line, f"a sentence begins with {begun}: put its subject first"))
+    if PAGES[path] is not None and total > PAGES[path]:
+        wrong.append((1, f"{total} words, {PAGES[path]} at most"))
+    return wrong

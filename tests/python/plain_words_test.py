@@ -1,0 +1,51 @@
+"""What scripts/plain_words.py counts and refuses."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "scripts"))
+import plain_words  # noqa: E402  (lies beside the scripts that use it)
+
+PAGE = "docs/glossary.md"  # 600 words at most
+
+
+def faults(text, page=PAGE):
+    return plain_words.faults(page, text)
+
+
+def main():
+    word = "word "
+    assert faults(word * 25) == []
+    assert faults(f"One two. Word {word * 25}") == [
+        (1, "a sentence of 26 words, 25 at most: Word word word word word ...")]
+    # A paragraph goes on over its lines, an item of a list and an empty line begin another one.
+    assert len(faults(f"{word * 13}\n{word * 13}")) == 1
+    assert faults(f"{word * 13}\n\n{word * 13}") == []
+    assert faults(f"* {word * 13}\n* {word * 13}") == []
+    assert [line for line, _ in faults(f"\n* {word * 13}\n  {word * 13}")] == [2]
+    # Numbers, code, addresses and blocks of code are no words.
+    assert plain_words.words("a `b c d` 1.15 [1.13, 1.17] [one two](x y) – ±") == [
+        "a", "code", "one", "two"]
+    assert faults(f"```\n{word * 700}\n```\n") == []
+    # Cells.
+    row = f"| a | {word * 15} |"
+    assert faults(f"| head | head |\n|---|:--|\n{row}\n") == []
+    assert faults(f"| head | head |\n|---|:--|\n| {word * 16} | {word} |\n") == [
+        (3, "a cell of 16 words, 15 at most")]
+    # How a sentence may begin.
+    begun = "a sentence begins with {}: put its subject first"
+    assert faults("Good. Of these two are bad.") == [(1, begun.format("Of"))]
+    assert faults("**The same** holds.") == []
+    assert faults("The same holds.") == [(1, begun.format("The same"))]
+    assert faults("What is this?") == [] and faults("What this is.") == [(1, begun.format("What"))]
+    assert faults("Often it is right. Whatever.") == []
+    # The length of a page.
+    assert faults("Word word.\n" * 301) == [(1, "602 words, 600 at most")]
+    assert faults(f"Of {word * 99}", page="docs/another.md") == []
+    # Each page exists.
+    for page in plain_words.PAGES:
+        assert os.path.exists(os.path.join(os.path.dirname(__file__), "..", "..", page)), page
+
+
+if __name__ == "__main__":
+    main()
