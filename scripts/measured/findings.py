@@ -1,4 +1,4 @@
-"""Fills docs/findings.md.in with numbers from the databases under results/measured/. A line
+"""Fills docs/findings.md.in and other pages with numbers from the databases under results/measured/. A line
 
   {{let study = several-machines/study; table study:cifar10_resnet20}}
 
@@ -13,13 +13,15 @@ becomes that number with two decimals, and with its interval where the report ha
 becomes a table of all rows, or of those that are so (NAME=VALUE; NAME!=VALUE: that are not;
 VALUE*: that begin so), with these columns: `-` before a name turns the sign, `as` another header,
 `:` decimals. Conditions that fit no row, or several where one is wanted, are an error.
+
+A line `{{file PATH}}` becomes that file of the tree, as it is.
 """
 
 import os
 import re
 
 from measured.cells import BadText, markdown, shown
-from measured.store import Store
+from measured.store import ROOT, Store
 
 
 class Findings:
@@ -37,6 +39,8 @@ class Findings:
             try:
                 if (named := re.fullmatch(r"\{\{let (\w+) = ([^;]+);(.+)\}\}", line)):
                     self.reports[named[1]] = (named[2].strip(), named[3].split())
+                elif (asked := re.fullmatch(r"\{\{file (.+)\}\}", line)):
+                    lines.append(file_text(asked[1]))
                 elif (asked := re.fullmatch(r"\{\{table (.+)\}\}", line)):
                     lines.append(self.table(parts_of(asked[1])))
                 else:
@@ -92,6 +96,15 @@ class Findings:
         return "\n".join(markdown([header for _, header, _ in columns],
                                [[shown(row, column, digits) for column, _, digits in columns]
                                 for row in found]))
+
+
+def file_text(path):
+    """A file of the tree, which the page shows as it is."""
+    try:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            return file.read().rstrip("\n")
+    except OSError as error:
+        raise BadText(f"{path}: {error.strerror}") from error
 
 
 def parts_of(text):

@@ -57,6 +57,11 @@ def main():
         assert text == "– 1\n", text
         text, _ = filled(folder, "{{one; method=Exact; mean; 3}}")
         assert text == "0.250 [0.125, 0.375]\n", text
+        text, _ = filled(folder, "```\n{{file tests/python.cmake}}\n```")
+        with open(os.path.join(os.path.dirname(__file__), "../python.cmake"),
+                  encoding="utf-8") as file:
+            assert text == f"```\n{file.read()}```\n", text
+        expect_bad(folder, "{{file tests/none.cmake}}", "tests/none.cmake: No such file")
         # All counted the same, one to the last bit of a mean.
         assert cells.shown({"cut": 49.2, "cut_lo": 49.2, "cut_hi": 49.2 * (1 + 1e-15)},
                               "cut", 0, " %") == "49 %"
