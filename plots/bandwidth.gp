@@ -16,6 +16,8 @@ visit(r) = (usable(0) ? (arms = add(arms, text("arm")), heading = text("ranks") 
                                          text("bandwidth_mbit")), 0) : 0)
 eval reading
 if (arms eq "") { eval nothing; exit }
+names = arms
+eval own_colours
 
 pw = 560
 arms_shown = count(arms); entries = arms_shown + 1

@@ -13,8 +13,12 @@ load folder(script) . "style.gp"
 usable(r) = known(number("measured")) || known(number("reported"))
 what(r) = joined(plain(text("quantity")), text("definition"))
 # The hardware is that of the paper's number: ours is of the machine that measured it.
+basis_words(s) = s eq "measured-e2e" ? "whole steps or trainings, timed" : \
+  s eq "measured-kernel" ? "one product of one layer, timed" : \
+  s eq "measured-backward" ? "gradients of a step, timed" : \
+  s eq "count" ? "counted" : s eq "unknown" ? "the paper does not say how" : s
 made(r) = joined(maybe("hardware") eq "" ? "" : "the paper's on " . text("hardware"), \
-                 maybe("basis"))
+                 basis_words(maybe("basis")))
 bar_panel(r) = joined(what(0), made(0))
 axis(r) = plain(text("quantity")) . (text("unit") eq "" ? "" : ", " . text("unit"))
 bar(r) = joined(text("column"), text("row"))

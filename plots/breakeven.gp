@@ -15,6 +15,8 @@ visit(r) = (usable(0) ? (see_panel(""), methods = add(methods, series(0)), \
                          machines = add(machines, text("machine")), 0) : 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
+names = methods
+eval own_colours
 
 # Circle, square, triangles, diamond, filled.
 shape(name) = word("7 5 9 11 13", (place(machines, name) - 1) % 5 + 1) + 0

@@ -4,7 +4,8 @@
 #   approxtrain report curves --db X.db --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/curves.gp
 # Shows loss/train and accuracy/test where they are there; metrics='all' shows everything there is.
-# Exact trainings that are as short as a method is fast are left out.
+# Exact trainings that are as short as a method is fast are left out. Of more than six lines the exact
+# ones and those that end with the best accuracy have colours; the others are grey.
 folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
 script = ARG0
 load folder(script) . "style.gp"
@@ -29,8 +30,28 @@ do for [name in "loss/train accuracy/test"] {
 everything = exists("metrics") ? metrics eq "all" : 0
 if (usual ne "" && !everything) { kinds = usual }
 
+# At most six lines have a colour: more cannot be followed. hot[i]: whether line i has one.
+most_hot = 6
+all = count(lines)
+names = lines
+eval own_colours
+array ends[all]
+do for [i = 1:all] { ends[i] = is_exact(item(lines, i)) ? 1e9 : -i }
+visit(r) = shorter(0) || !is_accuracy(kind(0)) || !known(number("mean")) || \
+           is_exact(series(0)) ? 0 : (ends[place(lines, series(0))] = number("mean"), 0)
+eval reading
+# The first of two that end alike goes before.
+ahead(i) = int(sum [j = 1:all] (ends[j] > ends[i] || (ends[j] == ends[i] && j < i)))
+array hot[all]
+named = ""; grey = ""
+do for [i = 1:all] {
+  hot[i] = ahead(i) < most_hot
+  if (hot[i]) { named = named . item(lines, i) . "\n" } else { grey = grey . item(lines, i) . "\n" }
+}
+others_text = sprintf("%d other%s", count(grey), count(grey) == 1 ? "" : "s")
+
 across = count(kinds); down = count(panels)
-entries = count(lines); letters = longest(lines)
+entries = count(named) + (grey ne ""); letters = larger(longest(named), 10)
 ml = 95 # room for "0.305" beside the words
 eval titles
 eval page
@@ -45,7 +66,7 @@ without(list, other) = list eq "" ? "" : \
 mark(r) = text("epoch") . " " . series(0)
 stretch(v) = known(v) ? (bottom = smaller(bottom, v), top = larger(top, v), 0) : 0
 # Points at one epoch would lie on each other.
-aside(s) = from == to ? 0.8 * (place(lines, s) - 0.5 * (entries + 1)) / entries : 0
+aside(s) = from == to ? 0.8 * (place(lines, s) - 0.5 * (all + 1)) / all : 0
 drawn_bands = 'for [i = 1:count(bands)] table \
   using (one(bands, i) ? number("epoch") : NaN):(low(0)):(high(0)) \
   with filledcurves fillcolor rgb pale(place(lines, item(bands, i))) notitle'
@@ -53,6 +74,9 @@ drawn_bars = 'for [i = 1:count(bars)] table \
   using (one(bars, i) ? number("epoch") + aside(item(bars, i)) : NaN):(mean(0)):(low(0)):(high(0)) \
   with yerrorbars pointtype -1 linewidth 1.4 \
   linecolor rgb colour(place(lines, item(bars, i))) notitle'
+drawn_grey = 'for [i = 1:count(cold)] table \
+  using (one(cold, i) ? number("epoch") + aside(item(cold, i)) : NaN):(mean(0)) \
+  with lines linewidth 1 linecolor rgb "#bbbbbb" notitle'
 drawn_lines = 'for [i = 1:count(shown)] table \
   using (one(shown, i) ? number("epoch") + aside(item(shown, i)) : NaN):(mean(0)) \
   with linespoints pointtype 7 pointsize 0.35 linewidth 1.6 \
@@ -73,7 +97,9 @@ do for [g = 1:down] {
                    stretch(high(0)), 0) : 0, \
                here(0) && known(low(0)) ? (banded = add(banded, series(0)), 0) : 0, 0)
     eval reading
-    bands = without(banded, without(shown, several)); bars = without(banded, several)
+    cold = without(shown, named); shown = without(shown, cold)
+    bands = without(without(banded, without(shown, several)), cold)
+    bars = without(without(banded, several), cold)
     at = (g - 1) * across + k - 1
     eval frame
     set title title_of(g)
@@ -85,14 +111,16 @@ do for [g = 1:down] {
     if (bottom == top) { set yrange [bottom - 1:bottom + 1] }
     if (from == to) { set xrange [from - 1:to + 1] }
     if (to - from < 6) { set xtics 1 }
-    if (shown ne "") {
+    if (shown ne "" || cold ne "") {
       one(list, i) = here(0) && series(0) eq item(list, i)
-      eval "plot " . joined(joined(bands eq "" ? "" : drawn_bands, bars eq "" ? "" : drawn_bars), \
-                            drawn_lines)
+      eval "plot " . joined(joined(cold eq "" ? "" : drawn_grey, bands eq "" ? "" : drawn_bands), \
+                            joined(bars eq "" ? "" : drawn_bars, shown eq "" ? "" : drawn_lines))
     }
   }
 }
 eval strip
-plot for [i = 1:entries] -1 with lines linewidth 2 linecolor rgb colour(i) dashtype dash(i) \
-       title item(lines, i)
+plot for [i = 1:count(named)] -1 with lines linewidth 2 \
+       linecolor rgb colour(place(lines, item(named, i))) \
+       dashtype dash(place(lines, item(named, i))) title item(named, i), \
+     for [i = 1:(grey ne "")] -1 with lines linewidth 1 linecolor rgb "#bbbbbb" title others_text
 unset multiplot

@@ -14,6 +14,8 @@ visit(r) = (usable(0) ? (see_panel(product(0)), lines = add(lines, series(0)), \
                        layers = add(layers, layer(0)), 0) : 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
+names = lines
+eval own_colours
 
 named = count(layers) <= 60
 across = smaller(count(panels), 2); down = int((count(panels) + across - 1) / across)

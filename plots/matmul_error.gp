@@ -12,6 +12,8 @@ visit(r) = (panels = add(panels, text("matrices")), methods = add(methods, text(
            any_closed = larger(any_closed, known(number("rms_closed_form"))), 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
+names = methods
+eval own_colours
 
 across = count(panels)
 entries = count(methods) + any_closed

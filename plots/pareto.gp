@@ -14,6 +14,8 @@ visit(r) = (usable(0) ? (see_panel(text("timed_on")), methods = add(methods, tex
                                    : add(schedules, text("schedule")), 0) : 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
+names = methods
+eval own_colours
 
 # Circle, square, triangles, diamond; the next number is the filled one.
 hollow(name) = name eq "" ? 6 : word("6 4 8 10 12", (place(schedules, name) - 1) % 5 + 1) + 0

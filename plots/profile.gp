@@ -13,6 +13,8 @@ visit(r) = (known(number("tau")) && known(number("share")) \
               bounded = known(number("lo")) ? add(bounded, text("method")) : bounded, 0) : 0)
 eval reading
 if (lines eq "") { eval nothing; exit }
+names = lines
+eval own_colours
 
 pw = 560
 entries = count(lines); letters = longest(lines)

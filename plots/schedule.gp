@@ -16,6 +16,8 @@ visit(r) = (known(number("step")) && known(number("layer_index")) \
               low = larger(low, number("layer_index")), 0) : 0)
 eval reading
 if (layers eq "") { eval nothing; exit }
+names = methods
+eval own_colours
 
 side = to - from < 40 ? 26 : 13
 pw = larger(160, int(side * (to - from + 1))); ph = larger(60, int(22 * (low - up + 1)))

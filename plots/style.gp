@@ -27,10 +27,45 @@ set datafile missing NaN
 
 # Okabe and Ito's colours, which colour-blind readers tell apart, without their yellow, which does
 # not read on white. Dashes change from line to line, for who sees no colours.
-rgb(i) = word("29362 13983232 40563 13400487 15113984 5682409 0 9203014", (i - 1) % 8 + 1) + 0
+base_colour(i) = word("29362 13983232 40563 13400487 15113984 5682409 0 9203014", (i - 1) % 8 + 1) + 0
+array tints[1]
+tinted = 0
+rgb(i) = tinted ? tints[i] : base_colour(i)
 colour(i) = sprintf("#%06x", rgb(i))
 pale(i) = sprintf("#c8%06x", rgb(i))
 dash(i) = 1 + (i - 1) % 5
+
+# --- colours by method: `names = LIST; eval own_colours`, then colour(i) is that of item i ---
+
+# A method has one colour in all figures. The words of its label choose it; the letters of a label
+# with none of these words do. Methods of one kind in one figure differ in shade.
+said(s, w) = strstrt(s, w) > 0
+begins(s, w) = strstrt(s, w) == 1
+is_exact(s) = begins(s, "dense") || begins(s, "Dense") || begins(s, "exact") || \
+  begins(s, "Exact") || begins(s, "Baseline") || begins(s, "Full Gradient")
+letters_known = "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+letter_sum(s) = s eq "" ? 0 : (7 * letter_sum(s[2:]) + strstrt(letters_known, s[1:1])) % 6
+hue(s) = is_exact(s) ? 7 : \
+  said(s, "random") || said(s, "Random") || said(s, "Rnd.") ? 6 : \
+  said(s, "zero") || said(s, "Zero") || said(s, "No weight gradient") ? 2 : \
+  said(s, "position") || said(s, "Approx") ? 1 : \
+  said(s, "tochastic") || said(s, "p = ") ? 3 : \
+  said(s, "sdgp") || said(s, "2:4") || said(s, "Mag.") || said(s, "n = ") || said(s, "m/n") ? 5 : \
+  said(s, "Top-k") || said(s, "topk") || said(s, "CRS") || said(s, "crs") ? 4 : \
+  said(s, "meprop") || said(s, "meProp") || said(s, "smaller") ? 8 : letter_sum(s[:60]) + 1
+# How many items before `s` have its hue.
+akin(list, s) = list eq "" || first(list) eq s ? 0 : \
+  (hue(first(list)) == hue(s)) + akin(rest(list), s)
+mixed(c, with, share) = int(c + (with - c) * share)
+blended(c, with, share) = 65536 * mixed(int(c / 65536), with, share) + \
+  256 * mixed(int(c / 256) % 256, with, share) + mixed(c % 256, with, share)
+# The hue itself, lighter, darker; black has no darker.
+shade(c, k) = k % 3 == 0 ? c : c == 0 ? blended(c, 255, 0.25 + 0.25 * (k % 3)) : \
+  k % 3 == 1 ? blended(c, 0, 0.4) : blended(c, 255, 0.45)
+own_colours = "array tints[larger(1, count(names))]; \
+  do for [i = 1:count(names)] { \
+    tints[i] = shade(base_colour(hue(item(names, i))), akin(names, item(names, i))) }; \
+  tinted = 1"
 
 # --- numbers ---
 
@@ -135,12 +170,14 @@ across = 1; down = 1
 # them take with their margins, and those above the next one.
 stacked = 0; before = 0
 entries = 0; letters = 0; heading = ""
+# gnuplot takes 9.1 pixels a letter of the longest title and 83 more for a column of a legend. With
+# less it makes fewer columns than were planned, and titles lie on the axis or are left out.
 # Cairo draws no picture of more than 32,767 pixels a side.
 most_pixels = 32000
 crown = "if (head) { set label 99 above at screen 0.5, 1 - 14.0 / height center }"
 page = "cell = ml + pw + mr; tall = mt + ph + mb; \
-  width = larger(cell * across, larger(480, 8 * letters + 105)); \
-  keycols = larger(1, int(width / (letters * 8.0 + 85))); \
+  width = larger(cell * across, larger(480, 9.2 * letters + 105)); \
+  keycols = larger(1, int(width / (letters * 9.2 + 85))); \
   keyrows = entries ? int((entries - 1) / keycols) + 1 : 0; \
   legend = keyrows ? 20 * keyrows + 14 : 0; above = wrapped(heading, int(width / 7.5)); \
   head = heading eq '' ? 0 : 18 * lines_of(above) + 8; \

@@ -18,6 +18,8 @@ visit(r) = shorter(0) ? 0 : (see_panel(target(0)), methods = add(methods, text("
            labels = add(labels, series(0)), 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
+names = methods
+eval own_colours
 most = count(labels)
 
 ml = 30 + int(7.5 * longest(labels)); mr = 80; pw = 480; ph = 24 * most + 16

@@ -114,6 +114,66 @@ def check(script, lines, axes):
         expect(len(text) * 7 <= (width if "mnist" in text else 430), f"{script}: long: {text!r}")
 
 
+def places_of(figure):
+    """The texts of a figure with their places, and its height."""
+    found = re.findall(r'<g transform="translate\(([\d.]+),([\d.]+)\)[^>]*>\s*<text[^>]*>(.*?)</text>',
+                       figure, re.S)
+    places = {re.sub(r"<[^>]*>", "", text).strip(): float(y) for _, y, text in found}
+    return places, int(re.search(r'height="(\d+)"', figure)[1])
+
+
+def check_legend():
+    """Every title of a legend stands below the axis, whatever their number and lengths."""
+    axis = "speedup of a step over dense, times"
+    for names in (["dense", "zero", "topk_position", "sdgp"], ["dense", "zero"],
+                  ["dense", *[f"a method with a name of {n} words" for n in range(7)]]):
+        lines = PARETO[:1] + [f"MLP,mnist,{COMMON},every batch,{name},,1.{i},1,2,0.{i},-1,1,6,"
+                              f"yes" for i, name in enumerate(names)]
+        places, height = places_of(drawn("pareto", lines))
+        titles = [*names, "every batch", "filled: on the front", "hollow: perhaps",
+                  "small: not on it"]
+        for title in titles:
+            if expect(title in places, f"legend of {names}: {title!r} is missing"):
+                expect(places[axis] + 10 < places[title] < height,
+                       f"legend of {names}: {title!r} at {places[title]}, the axis at {places[axis]}")
+
+
+def check_colours():
+    """A method has one colour, whatever stands beside it; two of one kind differ."""
+    def legend_colour(methods, method):
+        lines = PARETO[:1] + [f"MLP,mnist,{COMMON},,{name},,1.{i},1,2,0.{i},-1,1,6,yes"
+                              for i, name in enumerate(methods)]
+        figure = drawn("pareto", lines)
+        return re.search(r" color='([^']*)'", figure[figure.index(f"<text>{method}</text>"):])[1]
+    alone = legend_colour(["dense", "sdgp"], "sdgp")
+    expect_equal(legend_colour(["dense", "zero", "random", "crs", "sdgp"], "sdgp"), alone,
+                 "sdgp beside others")
+    both = ["sdgp:n=2,m=4", "sdgp:n=1,m=4"]
+    two = [legend_colour([name.replace(",", " ") for name in both], name.replace(",", " "))
+           for name in both]
+    expect(two[0] != two[1], f"two of one kind: {two}")
+
+
+def check_grey():
+    """Of many curves six have a colour: the exact ones and those that end best."""
+    lines = CURVES[:1]
+    names = ["dense", *[f"method{n}" for n in range(9)]]
+    for n, name in enumerate(names):
+        for epoch in (1, 2, 3):
+            # The exact one ends worst.
+            lines.append(f"MLP,mnist,{COMMON},,{name},accuracy,test,{epoch},"
+                         f"{0.5 + 0.02 * n + 0.01 * epoch},,,,")
+    texts, _ = texts_of("curves", lines)
+    shown = [name for name in names if name in texts]
+    expect_equal(shown, ["dense", *names[5:]], "named lines")
+    expect("4 others" in texts, f"no title for the grey lines: {texts}")
+    expect(drawn("curves", lines).lower().count("bbbbbb") >= 4 or
+           drawn("curves", lines).count("rgb(187, 187, 187)") >= 4, "no grey lines")
+    few = [line for line in lines if "method" not in line or line.split(",")[4] < "method5"]
+    texts, _ = texts_of("curves", few)
+    expect(not any("other" in text for text in texts), f"six lines are all named: {texts}")
+
+
 def main():
     if not shutil.which("gnuplot"):
         print("gnuplot is missing: no figure was drawn")
@@ -142,6 +202,9 @@ def main():
         if y == end]
     expect(len(samples) == 2 and min(samples) >= 60, f"curves: short samples: {samples}")
     check_kernels()
+    check_legend()
+    check_colours()
+    check_grey()
     texts, _ = texts_of("bandwidth", BANDWIDTH)
     for word in ["2 ranks", "unlimited", "1000", "200", "dense", "half", "step, ms"]:
         expect(word in texts, f"bandwidth: {word!r} is missing: {texts}")
