@@ -93,17 +93,15 @@ void apply_axis(TomlSource& source, const std::string& key, const std::string& t
 
 void apply_set(TomlSource& source, const std::string& key, const std::string& text) {
   const std::string flag = fmt::format("--set {}={}", key, text.substr(0, 200));
-  static const Names settable = [] {
-    Names names = with_scalars({"id", "title", "target", "seeds", "timing_seeds", "purpose",
-                                "method", "schedule", "network", "recipe"});
-    for (const auto& spec : recipe_specs()) names.push_back("recipe." + spec.name);
-    return names;
-  }();
+  const Names& settable = settable_keys();
   if (!contains(settable, key)) {
-    // A recipe's key may be meant without the recipe; of a wrong one the near keys are a recipe's.
-    const std::string in_recipe = "recipe." + key;
-    if (contains(settable, in_recipe)) {
-      throw usage_error("{}: unknown key (did you mean \"{}\"?)", flag, in_recipe);
+    // A recipe's key may be meant without the recipe.
+    Names spellings = settable;
+    for (const auto& spec : recipe_specs()) spellings.push_back(spec.name);
+    const std::string meant = nearest(key, spellings);
+    if (!meant.empty()) {
+      throw usage_error("{}: unknown key (did you mean \"{}\"?)", flag,
+                        contains(settable, meant) ? meant : "recipe." + meant);
     }
     Names candidates = settable;
     if (key.starts_with("recipe.")) {
@@ -191,6 +189,16 @@ Names with_scalars(Names names) {
 const Names& axis_keys() {
   static const Names keys =
       with_scalars({"method", "schedule", "network", "seeds", "timing_seeds", "purpose", "recipe"});
+  return keys;
+}
+
+const Names& settable_keys() {
+  static const Names keys = [] {
+    Names names = with_scalars({"id", "title", "target", "seeds", "timing_seeds", "purpose",
+                                "method", "schedule", "network", "recipe"});
+    for (const auto& spec : recipe_specs()) names.push_back("recipe." + spec.name);
+    return names;
+  }();
   return keys;
 }
 

@@ -39,6 +39,10 @@ struct Overridden {
 // The keys of the top level that are axes.
 const std::vector<std::string>& axis_keys();
 
+// The keys that `--set` may change: of the top level, and "recipe.NAME" of each setting of a
+// recipe.
+const std::vector<std::string>& settable_keys();
+
 // `names` and scalar_keys().
 std::vector<std::string> with_scalars(std::vector<std::string> names);
 
