@@ -29,9 +29,13 @@ struct FrontLine {
   std::string timed_on;              // where there is more than one machine: that of its front
 
   int64_t n() const { return is_baseline(*row) ? row->accuracy.n : row->loss.n; }
+  // Whether enough processes and seeds were run to say where it stands.
+  bool is_measured() const {
+    return is_baseline(*row) || (row->speedup.n >= kProcessesForATiming && point.loss.lo);
+  }
   std::string front() const {
     if (!place) return "perhaps";
-    if (place->on_front) return "yes";
+    if (place->on_front) return is_measured() ? "yes" : "perhaps";
     return place->perhaps_on_front() ? "perhaps" : "no";
   }
 };
@@ -182,10 +186,11 @@ Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
   Table table = table_of(options.experiment, columns, lines);
   table.notes = letters.lines();
   table.notes.emplace_back(
-      "dense stands at speedup 1 and loss 0; front: by the means, perhaps where the intervals "
-      "leave it open; what has runs that diverged or a speedup that no verdict rests on is not "
-      "held "
-      "against the others, and perhaps on it");
+      fmt::format("dense stands at speedup 1 and loss 0; front: by the means, perhaps where the "
+                  "intervals leave it open and where there are fewer than {} processes or two "
+                  "seeds; what has runs that diverged or a speedup that no verdict rests on is not "
+                  "held against the others, and perhaps on it",
+                  kProcessesForATiming));
   if (several) {
     table.notes.emplace_back(
         "a front for each machine that timed some of the rows: speedups of two machines are not "
