@@ -9,6 +9,7 @@
 #include "core/config/dense.h"
 #include "core/experiment/iso_time.h"
 #include "results/rows/notes.h"
+#include "results/stats/stats.h"
 
 namespace approx {
 namespace {
@@ -91,6 +92,13 @@ class ControlMaker {
     const auto speedup = find_in(stored_.speedups, run);
     if (!speedup && stored_.disturbed.contains(run.labels())) {
       return say(run, kTimingsDisturbed);
+    }
+    if (const auto few = stored_.timed_in_few.find(run.labels());
+        !speedup && few != stored_.timed_in_few.end()) {
+      return say(run, fmt::format("its speed was timed in {} {}, a control needs {}; sweep with "
+                                  "--purpose timing --set timing_seeds=0-{} first",
+                                  few->second, few->second == 1 ? "process" : "processes",
+                                  kProcessesForATiming, kProcessesForATiming - 1));
     }
     if (!speedup) {
       return say(run, "no timing run in the store yet; sweep with --purpose timing first");

@@ -55,7 +55,11 @@ StoredRows stored_rows(const Snapshot& snapshot, const std::string& experiment) 
     if (row.dense == &row) continue;
     const Cell& cell = *row.first;
     const LabelKey key{cell.method_label, cell.schedule_label, cell.network_label};
-    if (row.speedup.n > 0) stored.speedups[key] = row.speedup.least();
+    if (row.speedup.n >= kProcessesForATiming) {
+      stored.speedups[key] = row.speedup.least();
+    } else if (row.speedup.n > 0) {
+      stored.timed_in_few[key] = row.speedup.n;
+    }
     if (row.speedup.n == 0 && row.notes[kTainted]) stored.disturbed.insert(key);
     if (const auto steps = steps_per_epoch(row)) stored.steps_per_epoch[key] = *steps;
     if (const auto density = density_of(row)) stored.densities[key] = *density;

@@ -13,8 +13,11 @@ namespace approx {
 
 // What the runs of an experiment's rows have shown, by the labels of the rows.
 struct StoredRows {
-  // Of timing runs, the least that the 95 % interval has; the estimate where there is none.
+  // The lower end of the 95 % interval of the speedup, of rows that were timed in
+  // kProcessesForATiming processes or more.
   std::map<LabelKey, double> speedups;
+  // The number of processes of rows that were timed in fewer.
+  std::map<LabelKey, int64_t> timed_in_few;
   // What the row's method kept of what it approximated, a share: of the entries of the gradients
   // that it pruned; where it pruned none, of the pairs of its products.
   std::map<LabelKey, double> densities;

@@ -64,6 +64,20 @@ TEST(Controls, ADenseRunAsShortAsTheMethodIsFast) {
   EXPECT_EQ(untimed.runs().size(), before);
 }
 
+TEST(Controls, ATimingOfOneProcessGivesNone) {
+  auto experiment = grid();
+  const size_t before = experiment.runs().size();
+  const auto left_out = add_controls(experiment, {.iso_time = true},
+                                     {.timed_in_few = {{{"Zero", "S", "wang_cnn2"}, 1}}},
+                                     test_catalogue(), controls_checksum);
+  EXPECT_EQ(experiment.runs().size(), before);
+  ASSERT_FALSE(left_out.empty());
+  EXPECT_NE(left_out[0].find("Zero, S on wang_cnn2: its speed was timed in 1 process, a control "
+                             "needs 5; sweep with --purpose timing --set timing_seeds=0-4 first"),
+            std::string::npos)
+      << left_out[0];
+}
+
 // Each arm may be tuned to a learning rate of its own; the control trains as exact training does.
 TEST(Controls, ADenseRunHasTheLearningRateOfTheExactRow) {
   auto experiment = grid();

@@ -188,6 +188,23 @@ TEST_F(ReportTest, WhatHasDisturbedTimingsAloneIsSaidToNeedThemAgain) {
   EXPECT_EQ(stored_rows(Snapshot(path_), "test:one").disturbed.size(), 1u);
 }
 
+// Processes differ by more than the speedup that a shorter training is to be as long as.
+TEST_F(ReportTest, AControlOfTheSameTimeTakesFiveProcesses) {
+  std::vector<Ran> runs = {accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.8}),
+                           accuracy("random", 0, {0.8}), timing("random", 3000)};
+  for (int64_t process = 0; process < 5; ++process) {
+    runs.push_back(timing("zero", 2000 + process, process));
+  }
+  fill(runs);
+  const StoredRows stored = stored_rows(Snapshot(path_), "test:one");
+  ASSERT_EQ(stored.speedups.size(), 1u);
+  EXPECT_EQ(stored.speedups.begin()->first.method, "zero");
+  EXPECT_LT(stored.speedups.begin()->second, 2.003);  // the lower end
+  ASSERT_EQ(stored.timed_in_few.size(), 1u);
+  EXPECT_EQ(stored.timed_in_few.begin()->first.method, "random");
+  EXPECT_EQ(stored.timed_in_few.begin()->second, 1);
+}
+
 TEST_F(ReportTest, TheCeilingIsNotOfATaintedTimingEither) {
   Ran timing{planned("zero", 0, Purpose::kTiming),
              {block_event(0, "dense", 10, 200),
