@@ -14,21 +14,32 @@
 #include "core/config/named_schedule.h"
 #include "core/config/run_config.h"
 #include "core/data/dataset.h"
+#include "core/experiment/files.h"
+#include "core/experiment/item.h"
+#include "core/experiment/overrides.h"
+#include "results/store/run_state.h"
 
 namespace approx {
 namespace {
 
+// What may stand at a place of a command line.
+struct Choices {
+  std::vector<std::string> words;  // one that ends in "=" is the beginning of a word
+  bool files = false;
+};
+
 struct Flag {
   std::string name, help;
   bool takes_value = false;
-  std::vector<std::string> values;  // empty with takes_value: a file
+  Choices value;
 };
 
 struct Command {
   std::string path;  // "approxtrain db check"
   std::string help;
   std::vector<Flag> flags;
-  std::vector<std::string> words;  // subcommands, or what a positional may be
+  std::vector<std::string> subcommands;
+  Choices arguments;  // of all positionals
 };
 
 template <typename Entries>
@@ -45,23 +56,87 @@ std::vector<std::string> registered() {
   return names;
 }
 
-// What may stand after a flag: names of the catalogue, or the words of its type
-// ("md|csv").
-std::vector<std::string> values_of(const CLI::Option& option) {
-  const auto& catalogue = Catalogue::embedded();
-  std::map<std::string, std::vector<std::string>> named = {
-      {"--method", names_of(catalogue.methods)},   {"--network", names_of(catalogue.networks)},
-      {"--schedule", registered<ScheduleEntry>()}, {"--dataset", registered<DatasetEntry>()},
-      {"--precision", names_of_enum<Precision>()}, {"--device", names_of_enum<DeviceKind>()},
-      {"--graphs", names_of_enum<GraphUse>()},     {"--split", names_of_enum<SplitKind>()},
-      {"--purpose", names_of_enum<Purpose>()}};
-  named["--method"].emplace_back(kDense);
-  const auto found = named.find(option.get_name());
-  if (found != named.end()) return found->second;
+std::vector<std::string> wrapped(const char* before, std::vector<std::string> names,
+                                 const char* behind) {
+  for (auto& name : names) name = before + name + behind;
+  return names;
+}
+
+std::vector<std::string> names_of_experiments() {
+  std::vector<std::string> names;
+  for (const auto& [name, path] : known_experiments()) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> states_to_rerun() {
+  std::vector<std::string> names = {"tainted"};
+  for (const RunState state : kEndStates) names.emplace_back(name(state));
+  return names;
+}
+
+// By the name of a flag or of a positional, for those that are more than the words of their type.
+const std::map<std::string, Choices>& named_choices() {
+  static const std::map<std::string, Choices> named = [] {
+    const auto& catalogue = Catalogue::embedded();
+    auto methods = names_of(catalogue.methods);
+    methods.emplace_back(kDense);
+    const std::vector<std::string> times = {"1m", "10m", "1h"};
+    const Choices experiments{names_of_experiments()}, datasets{registered<DatasetEntry>()},
+        schedules{registered<ScheduleEntry>()}, scales{names_of_enum<Scale>()}, files{{}, true};
+    return std::map<std::string, Choices>{
+        {"--method", {methods}},
+        {"--network", {names_of(catalogue.networks)}},
+        {"--schedule", schedules},
+        {"--dataset", datasets},
+        {"--recipe", {known_recipes()}},
+        {"--precision", {names_of_enum<Precision>()}},
+        {"--device", {names_of_enum<DeviceKind>()}},
+        {"--graphs", {names_of_enum<GraphUse>()}},
+        {"--split", {names_of_enum<SplitKind>()}},
+        {"--purpose", {names_of_enum<Purpose>()}},
+        {"--scale", scales},
+        {"--set", {wrapped("", settable_keys(), "=")}},
+        {"--rerun", {states_to_rerun()}},
+        {"--only", {{"method=", "schedule=", "network=", "dataset=", "purpose=", "seed="}}},
+        {"--skip", {{"method=", "schedule=", "network=", "dataset=", "purpose=", "seed="}}},
+        {"--controls", {{"iso-time", "random", "smaller-net="}}},
+        {"--checkpoint-every", {{"1m", "10m", "1ep", "10ep", "0"}}},
+        {"--record-every", {{"1ep", "10ep", "100ba"}}},
+        {"--timeout", {times}},
+        {"--budget", {times}},
+        {"--fail-on", {{"slower", "inferior", "differs"}}},
+        {"--margin", {{"0.5pp", "10%"}}},
+        {"--out", files},
+        {"--shapes", files},
+        {"--recorded", files},
+        {"--from", files},
+        {"SPEC", {wrapped("@", experiments.words, ""), true}},
+        {"ITEM", {known_papers()}},
+        {"EXPERIMENT", experiments},
+        {"ID", experiments},
+        {"SCHEDULE", schedules},
+        {"name", datasets},
+        {"names", datasets},
+    };
+  }();
+  return named;
+}
+
+// What may stand for an option: names of the catalogue and of files, or the words of its type
+// ("md|csv"). A number, a time and a pattern have none.
+Choices choices_of(const CLI::Option& option) {
+  const auto found = named_choices().find(option.get_name(option.get_positional()));
+  if (found != named_choices().end()) return found->second;
   const std::string type = option.get_type_name();
-  if (type.find('|') == std::string::npos) return {};
-  const auto words = split(type, "|");
-  return {words.begin(), words.end()};
+  if (type.find('|') != std::string::npos) {
+    const auto words = split(type, "|");
+    return {{words.begin(), words.end()}, false};
+  }
+  // A positional that is not named above is a path.
+  for (const char* path : {"FILE", "DIR"}) {
+    if (type.find(path) != std::string::npos) return {{}, true};
+  }
+  return {{}, option.get_positional()};
 }
 
 void collect(const CLI::App& app, const std::string& path, std::vector<Command>& commands) {
@@ -70,16 +145,23 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Command>&
   command.help = app.get_description();
   for (const CLI::App* level = &app; level != nullptr; level = level->get_parent()) {
     for (const auto* option : level->get_options()) {
-      if (option->get_group().empty() || option->get_lnames().empty()) continue;
+      if (option->get_group().empty()) continue;
+      if (option->get_positional() && level == &app) {
+        const Choices choices = choices_of(*option);
+        command.arguments.files |= choices.files;
+        command.arguments.words.insert(command.arguments.words.end(), choices.words.begin(),
+                                       choices.words.end());
+      }
+      if (option->get_lnames().empty()) continue;
       command.flags.push_back({"--" + option->get_lnames()[0], option->get_description(),
-                               option->get_items_expected_max() > 0, values_of(*option)});
+                               option->get_items_expected_max() > 0, choices_of(*option)});
     }
   }
   const auto visible = [](const CLI::App* sub) {
     return !sub->get_name().empty() && !sub->get_group().empty();
   };
   const auto subs = app.get_subcommands(visible);
-  for (const auto* sub : subs) command.words.push_back(sub->get_name());
+  for (const auto* sub : subs) command.subcommands.push_back(sub->get_name());
   commands.push_back(command);
   for (const auto* sub : subs) collect(*sub, path + " " + sub->get_name(), commands);
 }
@@ -91,20 +173,59 @@ std::string shell_quoted(const std::string& text, const char* quote = "'\\''") {
   return out + "'";
 }
 
-// The path of commands typed so far is found by walking the words; it picks the
-// case below.
-constexpr const char* kWalk = R"(  local path=approxtrain word next
-  for word in "${words_before[@]:1}"; do
-    next="$path $word"
-    case "$known" in *"|$next|"*) path=$next ;; esac
-  done
-)";
-
 std::string known_paths(const std::vector<Command>& commands) {
   std::string known = "|";
   for (const auto& command : commands) known += command.path + "|";
   return known;
 }
+
+std::string spaced(const std::vector<std::string>& words) {
+  return shell_quoted(fmt::format("{}", fmt::join(words, " ")));
+}
+
+// The words of the line, split at blanks alone: bash splits at @, : and = as well, and replaces
+// what stands behind the last of them. Of NAME,NAME the last name is completed, of --flag=VALUE the
+// value. The commands typed so far are found by walking the words; they pick the case below.
+constexpr const char* kBashBefore = R"(  local -a typed
+  if [[ -n ${COMP_LINE-} ]]; then
+    local line=${COMP_LINE:0:COMP_POINT}
+    read -ra typed <<< "$line"
+    [[ $line == *[[:space:]] ]] && typed+=('')
+  else
+    typed=("${COMP_WORDS[@]:0:COMP_CWORD+1}")
+  fi
+  local last=$((${#typed[@]} - 1))
+  local path=approxtrain word next
+  for word in "${typed[@]:1:last-1}"; do
+    next="$path $word"
+    case "$known" in *"|$next|"*) path=$next ;; esac
+  done
+  local current=${typed[last]} previous=${typed[last-1]} before=''
+  if [[ $current == --*=* ]]; then
+    previous=${current%%=*} before=${current%%=*}= current=${current#*=}
+  fi
+  local words='' files='' flags=''
+  case "$path|$previous" in
+)";
+
+constexpr const char* kBashBehind = R"(  esac
+  if [[ -z $flags && $current == *,* ]]; then
+    before+=${current%,*}, current=${current##*,}
+  fi
+  local whole=${typed[last]} reply
+  local strip=${whole%"${whole##*[$COMP_WORDBREAKS]}"}
+  strip=${strip%@}
+  COMPREPLY=()
+  for reply in $(compgen -W "$words$flags" -- "$current"); do
+    reply=$before$reply
+    [[ $reply == *= ]] && compopt -o nospace 2> /dev/null
+    COMPREPLY+=("${reply#"$strip"}")
+  done
+  if [[ -n $files && $current != @* && ${#COMPREPLY[@]} == 0 ]]; then
+    compopt -o filenames 2> /dev/null
+    COMPREPLY=($(compgen -f -- "$current"))
+  fi
+)";
 
 std::string bash_script(const std::vector<Command>& commands) {
   std::string out =
@@ -112,33 +233,36 @@ std::string bash_script(const std::vector<Command>& commands) {
       "# ~/.local/share/bash-completion/completions/approxtrain\n"
       "_approxtrain() {\n"
       "  local known=" +
-      shell_quoted(known_paths(commands)) +
-      "\n"
-      "  local words_before=(\"${COMP_WORDS[@]:0:COMP_CWORD}\")\n" +
-      kWalk +
-      "  local current=${COMP_WORDS[COMP_CWORD]} "
-      "previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-      "  COMPREPLY=()\n"
-      "  case \"$path|$previous\" in\n";
+      shell_quoted(known_paths(commands)) + "\n" + kBashBefore;
   for (const auto& command : commands) {
     for (const auto& flag : command.flags) {
       if (!flag.takes_value) continue;
-      out += fmt::format("    {}) ", shell_quoted(command.path + "|" + flag.name));
-      out += flag.values.empty()
-                 ? std::string("COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n")
-                 : fmt::format("COMPREPLY=($(compgen -W {} -- \"$current\")); return ;;\n",
-                               shell_quoted(fmt::format("{}", fmt::join(flag.values, " "))));
+      out += fmt::format("    {}) words={}{} ;;\n", shell_quoted(command.path + "|" + flag.name),
+                         spaced(flag.value.words), flag.value.files ? " files=1" : "");
     }
   }
-  out += "  esac\n  case \"$path\" in\n";
+  out += "    *) case \"$path\" in\n";
   for (const auto& command : commands) {
-    std::vector<std::string> words = command.words;
-    for (const auto& flag : command.flags) words.push_back(flag.name);
-    out += fmt::format(
-        "    {}) COMPREPLY=($(compgen -W {}{} -- \"$current\")) ;;\n", shell_quoted(command.path),
-        shell_quoted(fmt::format("{}", fmt::join(words, " "))), command.words.empty() ? " -f" : "");
+    auto words = command.subcommands;
+    words.insert(words.end(), command.arguments.words.begin(), command.arguments.words.end());
+    std::vector<std::string> flags = {""};
+    for (const auto& flag : command.flags) flags.push_back(flag.name);
+    out += fmt::format("      {}) words={} flags={}{} ;;\n", shell_quoted(command.path),
+                       spaced(words), spaced(flags), command.arguments.files ? " files=1" : "");
   }
-  return out + "  esac\n}\ncomplete -o filenames -F _approxtrain approxtrain\n";
+  return out + "    esac ;;\n" + kBashBehind + "}\ncomplete -F _approxtrain approxtrain\n";
+}
+
+// Adds words; no blank goes behind one that ends in "=".
+std::string zsh_words(const std::vector<std::string>& words) {
+  std::string whole, begun;
+  for (const auto& word : words) {
+    (word.ends_with('=') ? begun : whole) += " " + shell_quoted(word);
+  }
+  std::string out;
+  if (!whole.empty()) out += "compadd --" + whole + "\n";
+  if (!begun.empty()) out += "compadd -S '' --" + begun + "\n";
+  return out;
 }
 
 std::string zsh_script(const std::vector<Command>& commands) {
@@ -162,17 +286,17 @@ std::string zsh_script(const std::vector<Command>& commands) {
     for (const auto& flag : command.flags) {
       if (!flag.takes_value) continue;
       out += fmt::format("    {}) ", shell_quoted(command.path + "|" + flag.name));
-      out += flag.values.empty()
-                 ? std::string("_files; return ;;\n")
-                 : fmt::format("compadd -- {}; return ;;\n", fmt::join(flag.values, " "));
+      if (!flag.value.words.empty()) out += "compset -P '*,'\n" + zsh_words(flag.value.words);
+      out += flag.value.files ? "_files; return ;;\n" : "return ;;\n";
     }
   }
   out += "  esac\n  local -a choices\n  case \"$path_typed\" in\n";
   for (const auto& command : commands) {
     out += fmt::format("    {}) choices=(", shell_quoted(command.path));
-    for (const auto& word : command.words) out += shell_quoted(word) + " ";
+    for (const auto& word : command.subcommands) out += shell_quoted(word) + " ";
     for (const auto& flag : command.flags) out += shell_quoted(flag.name + ":" + flag.help) + " ";
-    out += command.words.empty() ? "); _files ;;\n" : ") ;;\n";
+    out += ")\n" + zsh_words(command.arguments.words);
+    out += command.arguments.files ? "_files ;;\n" : ";;\n";
   }
   return out +
          "  esac\n  _describe 'command or option' choices\n}\n"
@@ -202,12 +326,15 @@ std::string fish_script(const std::vector<Command>& commands) {
     // fish reads the condition as a command, so the path is shell_quoted inside it.
     const std::string condition =
         fmt::format("complete -c approxtrain -n \"__approxtrain_at '{}'\"", command.path);
-    for (const auto& word : command.words) out += condition + " -f -a " + fish(word) + "\n";
+    for (const auto& words : {command.subcommands, command.arguments.words}) {
+      for (const auto& word : words) out += condition + " -f -a " + fish(word) + "\n";
+    }
     for (const auto& flag : command.flags) {
       out += condition + " -l " + flag.name.substr(2);
       if (flag.takes_value) out += " -r";
-      if (!flag.values.empty()) {
-        out += " -f -a " + fish(fmt::format("{}", fmt::join(flag.values, " ")));
+      if (flag.takes_value && !flag.value.files) out += " -f";
+      if (!flag.value.words.empty()) {
+        out += " -a " + fish(fmt::format("{}", fmt::join(flag.value.words, " ")));
       }
       out += " -d " + fish(flag.help) + "\n";
     }

@@ -33,6 +33,21 @@ fs::path relative_path(std::string_view name, std::string_view what) {
   return path + ".toml";
 }
 
+// Names of the files in the folder `recipes` of each folder, sorted, each once.
+template <typename Folders>
+Names recipes_in(const Folders& folders) {
+  Names names;
+  std::error_code ignored;
+  for (const auto& folder : folders) {
+    for (const auto& entry : fs::directory_iterator(fs::path(folder) / "recipes", ignored)) {
+      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 }  // namespace
 
 std::vector<std::string> experiment_paths() {
@@ -57,6 +72,21 @@ std::vector<std::pair<std::string, std::string>> known_experiments() {
   }
   return {found.begin(), found.end()};
 }
+
+std::vector<std::string> known_papers() {
+  std::vector<std::string> names;
+  for (const auto& [name, path] : known_experiments()) {
+    try {
+      TomlSource source(path, read_toml_file(path));
+      if (source.root().at_path("report.item").is_string()) names.push_back(name);
+    } catch (const Error&) {
+      // Whoever asks for it is told what is wrong with it.
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> known_recipes() { return recipes_in(experiment_paths()); }
 
 fs::path find_experiment(const std::string& path_or_name) {
   const bool is_path = path_or_name.rfind('@', 0) != 0 && path_or_name.size() > 5 &&
@@ -87,19 +117,14 @@ fs::path find_recipe(const std::string& name, const fs::path& asked_by) {
   const auto here = asked_by.parent_path();
   std::vector<fs::path> folders = {here, here / ".."};
   for (const auto& folder : experiment_paths()) folders.emplace_back(folder);
-  Names known;
   std::error_code ignored;
   for (const auto& folder : folders) {
     const auto file = folder / relative;
     if (fs::is_regular_file(file, ignored)) return file.lexically_normal();
-    for (const auto& entry : fs::directory_iterator(folder / "recipes", ignored)) {
-      if (entry.path().extension() == ".toml") known.push_back(entry.path().stem().string());
-    }
   }
-  std::sort(known.begin(), known.end());
-  known.erase(std::unique(known.begin(), known.end()), known.end());
-  throw usage_error("there is no recipe \"{}\"{}", name, known_names(name, known));
+  throw usage_error("there is no recipe \"{}\"{}", name, known_names(name, recipes_in(folders)));
 }
+
 std::string read_toml_file(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error))
