@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/help.h"
+#include "cli/store.h"
 #include "cli/text.h"
 #include "cli/version.h"
 #include "core/data/dataset.h"
@@ -56,6 +57,12 @@ void choose_db(GlobalOptions& options) {
     if (!folder.empty()) options.db = folder + "/approxtrain.db";
     options.default_db = true;
   }
+}
+
+// Whether the command shows what a store holds, and takes it by --db.
+bool only_reads(const CLI::App& app) {
+  const auto* report = app.get_subcommand("report");
+  return app.got_subcommand("show") || (report->parsed() && !report->got_subcommand("compare"));
 }
 
 std::string default_data_dir() {
@@ -144,6 +151,7 @@ int run(int argc, char** argv) {
       // A shell variable that is not set is no choice of the default.
       if (db_flag->count() > 0) throw usage_error("--db: the name is empty; give one or no --db");
       choose_db(options);
+      if (only_reads(app)) read_store_here(options);
     }
     if (options.data_dir.empty()) options.data_dir = default_data_dir();
     keep_own_files(options, app.got_subcommand("data"));

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/text.h"
 #include "results/store/run_folders.h"
+#include "results/store/store_file.h"
 
 namespace approx {
 
@@ -31,6 +32,24 @@ RunStore open_store(const GlobalOptions& options) {
   } catch (const std::filesystem::filesystem_error& error) {
     throw database_error("{}: {}", printable(options.db), error.code().message());
   }
+}
+
+void read_store_here(GlobalOptions& options) {
+  std::error_code error;
+  const bool exists = std::filesystem::exists(options.db, error);
+  if (!options.default_db || options.db.empty() || exists || error) return;
+  const auto here = stores_in(".");
+  if (here.empty()) return;
+  const bool one = here.size() == 1;
+  std::fputs(fmt::format("approxtrain: {} is not there; {} {}{}\n", printable(options.db),
+                         one ? "reading" : "this folder has",
+                         printable(fmt::format("{}", fmt::join(here, ", "))),
+                         one ? " of this folder" : ": choose one with --db")
+                 .c_str(),
+             stderr);
+  if (!one) return;
+  options.db = here.front();
+  options.default_db = false;
 }
 
 }  // namespace approx

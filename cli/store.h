@@ -10,4 +10,8 @@ namespace approx {
 // Error(kDatabase).
 RunStore open_store(const GlobalOptions& options);
 
+// For a command that only reads: where the default database is missing, takes the one store of the
+// working directory in its place, and says so on stderr. Of several it names all and takes none.
+void read_store_here(GlobalOptions& options);
+
 }  // namespace approx

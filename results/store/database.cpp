@@ -20,6 +20,7 @@
 #include "base/outputs.h"
 #include "base/text.h"
 #include "results/store/run_folders.h"
+#include "results/store/store_file.h"
 
 namespace approx {
 
@@ -29,8 +30,6 @@ extern const char* const kViewsSql;   // results/store/views.sql
 namespace {
 
 std::atomic<int64_t> opened{0};  // copies, by open_snapshot
-
-constexpr int64_t kApplicationId = 0x41505458;  // 'APTX', as in schema.sql
 
 // SQLite's own wait; with_retry waits on, and can say so in between.
 constexpr int kBusyTimeoutMs = 500;
