@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "core/experiment/files.h"
@@ -103,14 +106,20 @@ class PageMaker {
   }
 
  private:
-  // The first item that two cores could measure and that is not in the store yet.
+  // An item that two cores could measure, that is not in the store yet, and whose paper has others
+  // there; without one what the experiments of the store lack.
   std::string next_step() const {
     const std::string again = "make this page again with approxtrain report html.";
-    if (unmeasured_.empty()) return "What to do next: add seeds to an item, and " + again;
-    return fmt::format(
-        "What to do next: approxtrain sweep @{} --scale reduced measures another "
-        "item; then {}",
-        unmeasured_, again);
+    for (const auto& [paper, item] : unmeasured_) {
+      if (!measured_papers_.contains(paper)) continue;
+      return fmt::format(
+          "What to do next: approxtrain sweep @{} --scale reduced measures another item of its "
+          "paper; then {}",
+          item, again);
+    }
+    return "What to do next: approxtrain report advice says what each verdict lacks, seeds or "
+           "timings; add them, and " +
+           again;
   }
 
   void add_report(const char* name, const char* title, const char* text) {
@@ -192,12 +201,14 @@ class PageMaker {
     const bool could_be =
         section.folded && not_run == nullptr &&
         std::count(layout.scales.begin(), layout.scales.end(), Scale::kReduced) > 0;
-    if (could_be && unmeasured_.empty()) unmeasured_ = layout.item;
+    if (could_be) unmeasured_.emplace_back(paper, layout.item);
+    if (measured) measured_papers_.insert(paper);
     add_table(section, std::move(item.table));
     page_.sections.push_back(std::move(section));
   }
 
-  std::string unmeasured_;  // an item, "" for none
+  std::vector<std::pair<std::string, std::string>> unmeasured_;  // paper and item
+  std::set<std::string> measured_papers_;
   const Snapshot& snapshot_;
   const ReportOptions& options_;
   const std::string scale_;

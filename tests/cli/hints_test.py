@@ -75,6 +75,19 @@ def next_steps():
             expect(code == 0 and out.count("\n") > 3, f"{step}: {code} {out!r} {err!r}")
 
 
+def page_ends_with():
+    """A page of a store without any table of a paper sends nobody to one."""
+    with Folder() as folder:
+        shutil.copy(os.path.join(ROOT, STORED), folder.file("quickstart.db"))
+        shutil.copytree(os.path.join(ROOT, "experiments"), folder.file("experiments"))
+        code, _, err = folder.run("report", "html", "--db", "quickstart.db", "--out", "page.html")
+        expect_equal(code, 0, f"report html: {err!r}")
+        with open(folder.file("page.html"), encoding="utf-8") as file:
+            said = re.search(r'class="next">(.*?)<', file.read(), re.S)
+        expect(said and "approxtrain report advice" in said[1] and "sweep @" not in said[1],
+               f"what to do next: {said and said[1]!r}")
+
+
 def overview():
     with Folder() as folder:
         shutil.copytree(os.path.join(ROOT, "experiments"), folder.file("experiments"))
@@ -90,6 +103,7 @@ def overview():
 def main():
     missing_data()
     next_steps()
+    page_ends_with()
     overview()
     finish()
 
