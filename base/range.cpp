@@ -1,5 +1,9 @@
 #include "base/range.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
@@ -57,6 +61,21 @@ std::vector<int64_t> parse_range(std::string_view text) {
     }
   }
   return values;
+}
+
+std::string range_text(std::vector<int64_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::string text;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ",";
+    text +=
+        last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
+    i = last + 1;
+  }
+  return text;
 }
 
 bool goes_on(std::string_view piece) {

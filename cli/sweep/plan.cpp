@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "base/disk.h"
+#include "base/range.h"
 #include "cli/sweep/work_left.h"
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
@@ -80,6 +82,13 @@ struct DiskNeeded {
   }
 };
 
+// Runs that differ in their seeds alone and are in the same state.
+struct PlanLine {
+  std::vector<std::string> texts;  // method, schedule, network, data set, purpose, setting, state
+  std::string key;                 // of the last of them
+  std::vector<int64_t> seeds;
+};
+
 class SweepPlan {
  public:
   SweepPlan(const Experiment& experiment, const std::string& db, const SweepOptions& sweep)
@@ -132,32 +141,51 @@ class SweepPlan {
     std::fputs((json_text(plan, 2) + "\n").c_str(), stdout);
   }
 
+  // A line for all seeds of a row that stand alike.
   void print_table() const {
     const auto apart = settings_apart(experiment_.runs());
     const bool has_settings =
         std::any_of(apart.begin(), apart.end(), [](const auto& text) { return !text.empty(); });
-    std::vector<std::vector<std::string>> rows;
+    std::map<std::vector<std::string>, size_t> places;  // of lines, by their texts
+    std::vector<PlanLine> lines;
     int64_t excluded = 0;
     for (size_t i = 0; i < known_.size(); ++i) {
       const auto& run = experiment_.runs()[i];
       excluded += !run.excluded.empty();
-      auto& row = rows.emplace_back(std::vector<std::string>{
-          run.excluded.empty() ? run.key.substr(0, 12) : "-", run.method_label, run.schedule_label,
-          run.network_label, run.config.dataset, std::string(name(run.config.purpose)),
-          fmt::format("{}", run.config.seed)});
-      if (has_settings) row.push_back(apart[i]);
-      row.push_back(state_text(i));
+      const std::vector<std::string> texts = {run.method_label,
+                                              run.schedule_label,
+                                              run.network_label,
+                                              run.config.dataset,
+                                              std::string(name(run.config.purpose)),
+                                              apart[i],
+                                              state_text(i)};
+      const auto [at, is_new] = places.try_emplace(texts, lines.size());
+      if (is_new) lines.push_back({.texts = texts});
+      auto& line = lines[at->second];
+      line.key = run.excluded.empty() ? run.key.substr(0, 12) : "-";
+      line.seeds.push_back(run.config.seed);
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& line : lines) {
+      const size_t runs = line.seeds.size();
+      auto row = line.texts;
+      row.insert(row.begin(), runs == 1 ? line.key : fmt::format("{} runs", runs));
+      row.insert(row.begin() + 6, range_text(line.seeds));
+      if (!has_settings) row.erase(row.begin() + 7);
+      rows.push_back(std::move(row));
     }
     std::vector<std::string> header = {"run",      "method",  "schedule", "network",
                                        "data set", "purpose", "seed"};
     if (has_settings) header.emplace_back("setting");
     header.emplace_back("state");
     std::fputs(markdown_table(header, rows).c_str(), stdout);
-    const std::string line =
-        fmt::format("\n{}: {} runs, {} to do, {} excluded{}{}{}\n", experiment_.id,
-                    rows.size() - static_cast<size_t>(excluded), to_do_, excluded,
-                    left_.text(to_do_), cores_text(), disk_.text(to_do_, sweep_));
-    std::fputs(line.c_str(), stdout);
+    std::string text = fmt::format("\n{}: {} runs, {} to do, {} excluded{}{}{}\n", experiment_.id,
+                                   known_.size() - static_cast<size_t>(excluded), to_do_, excluded,
+                                   left_.text(to_do_), cores_text(), disk_.text(to_do_, sweep_));
+    if (to_do_ > 0 && left_.known == 0) {
+      text += "how long they take is not known: the store has no run like them yet\n";
+    }
+    std::fputs(text.c_str(), stdout);
   }
 
   // On stderr, where the disk has not that much left.

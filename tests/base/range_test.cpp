@@ -12,6 +12,14 @@
 namespace approx {
 namespace {
 
+TEST(RangeText, IsReadBackAsTheSameNumbers) {
+  EXPECT_EQ(range_text({}), "");
+  EXPECT_EQ(range_text({7}), "7");
+  EXPECT_EQ(range_text({3, 1, 2, 0, 2}), "0-3");
+  EXPECT_EQ(range_text({9, 1, 2, 5, 8}), "1-2,5,8-9");
+  EXPECT_EQ(parse_range(range_text({10, 12, 13})), (std::vector<int64_t>{10, 12, 13}));
+}
+
 TEST(ParseRange, AgreesWithANaiveExpander) {
   EXPECT_EQ(parse_range("3"), (std::vector<int64_t>{3}));
   EXPECT_EQ(parse_range("1, 5,0-2"), (std::vector<int64_t>{1, 5, 0, 1, 2}));
