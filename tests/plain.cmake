@@ -12,7 +12,8 @@ set(cli_sources
   process/protocol
   ranks/allocation ranks/job_end ranks/launch ranks/rank_failure ranks/session_folder
   slurm/request slurm/script slurm/split
-  sweep/controls sweep/library_watch sweep/observed sweep/run_queue sweep/spelling)
+  sweep/controls sweep/library_watch sweep/observed sweep/progress_line sweep/run_queue
+  sweep/spelling)
 list(TRANSFORM cli_sources PREPEND ${CMAKE_SOURCE_DIR}/cli/)
 list(TRANSFORM cli_sources APPEND .cpp)
 approx_test(plain_test

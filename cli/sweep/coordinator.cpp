@@ -190,7 +190,7 @@ class Coordinator {
                          directory,
                          {}};
     if (run_id) store_.finish(*run_id, ended.events, ended.end);
-    progress_.started(next.number, describe(*next.run));
+    progress_.started(next.number, describe(*next.run), next.run->method_label);
     progress_.ended(next.number, ended.end.state, summary(ended.end, ended.events));
     count_failure(ended);
   }
@@ -241,7 +241,7 @@ class Coordinator {
                                             .clock = clock_,
                                             .output = OutputLog(directory + "/" + kOutputFile),
                                             .cores = std::move(cores)});
-    progress_.started(next.number, describe(*next.run));
+    progress_.started(next.number, describe(*next.run), next.run->method_label);
     if (options_.verbose) progress_.note(printable(directory));
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cli/sweep/progress_line.h"
 #include "cli/text.h"
 
 namespace approx {
@@ -34,22 +35,6 @@ size_t terminal_width() {
   return 80;
 }
 
-// The first `columns` characters; what is cut off is marked.
-std::string fit(const std::string& text, size_t columns) {
-  size_t seen = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] & 0xC0) == 0x80) continue;
-    if (++seen > columns) {
-      size_t cut = i;
-      do {
-        --cut;
-      } while (cut > 0 && (text[cut] & 0xC0) == 0x80);
-      return text.substr(0, cut) + "…";
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 Progress::Progress(const std::string& mode, int64_t total) : mode_(Mode::kLog), total_(total) {
@@ -70,10 +55,11 @@ Progress::Active* Progress::find(int64_t number) {
   return it == active_.end() ? nullptr : &*it;
 }
 
-void Progress::started(int64_t number, const std::string& label) {
+void Progress::started(int64_t number, const std::string& label, const std::string& method) {
   Active run;
   run.number = number;
   run.label = label;
+  run.method = method;
   run.since = Clock::now();
   active_.push_back(run);
   if (mode_ == Mode::kJson) {
@@ -146,37 +132,39 @@ void Progress::note(const std::string& text) {
 }
 
 std::string Progress::describe(const Active& run) const {
-  // The label comes last: it is what may be cut off on a narrow terminal.
-  std::string text = fmt::format("[{}/{}] ", run.number, total_);
-  const auto add = [&text](const std::string& part) { text += part + ", "; };
-  const auto now = Clock::now();
-  if (run.total_steps > 0) {
-    if (run.steps_per_epoch > 0) {
-      add(fmt::format("epoch {:.0f}/{}", run.epoch,
-                      (run.total_steps + run.steps_per_epoch - 1) / run.steps_per_epoch));
-    }
-    add(fmt::format("{} {}/{}", run.unit, run.step, run.total_steps));
+  ProgressLine line{.number = run.number,
+                    .total = total_,
+                    .at_work = static_cast<int64_t>(active_.size()),
+                    .method = run.method,
+                    .epoch = run.epoch,
+                    .step = run.step,
+                    .total_steps = run.total_steps,
+                    .unit = run.unit,
+                    .rest = run.label};
+  // Labels begin with the method's.
+  if (line.rest.starts_with(run.method + ", ")) line.rest.erase(0, run.method.size() + 2);
+  if (run.total_steps > 0 && run.steps_per_epoch > 0) {
+    line.epochs = (run.total_steps + run.steps_per_epoch - 1) / run.steps_per_epoch;
   }
-  if (run.images_per_s > 0) add(fmt::format("{:.0f} images/s", run.images_per_s));
-  if (run.has_loss) add(fmt::format("loss {:.4f}", run.loss));
-  if (run.has_accuracy) add(fmt::format("accuracy {:.2f} %", 100 * run.accuracy));
-  Clock::duration left{-1};
+  if (run.images_per_s > 0) line.images_per_s = run.images_per_s;
+  if (run.has_loss) line.loss = run.loss;
+  if (run.has_accuracy) line.accuracy = run.accuracy;
+  const auto now = Clock::now();
   if (run.step > 0 && run.total_steps > 0) {
-    left = std::chrono::duration_cast<Clock::duration>(
+    line.left = std::chrono::duration_cast<Clock::duration>(
         (now - run.since) *
         (static_cast<double>(run.total_steps - run.step) / static_cast<double>(run.step)));
-    add(fmt::format("{} left", format_duration(left)));
   }
   const int64_t waiting = total_ - done_ - static_cast<int64_t>(active_.size());
-  if (waiting > 0 && (done_ > 0 || left.count() >= 0)) {
+  if (waiting > 0 && (done_ > 0 || line.left)) {
     // A run that ended is the best guess at another; before the first one, the
     // run at work is.
+    const auto left = line.left.value_or(Clock::duration{0});
     const auto each = done_ > 0 ? spent_ / done_ : (now - run.since) + left;
     const auto lanes = std::max<int64_t>(1, static_cast<int64_t>(active_.size()));
-    const auto all = std::max(left, Clock::duration{0}) + each * waiting / lanes;
-    add(fmt::format("{} for all", format_duration(all)));
+    line.all = left + each * waiting / lanes;
   }
-  return text + run.label;
+  return text_of(line);
 }
 
 void Progress::print(const std::string& line) {
@@ -193,9 +181,7 @@ void Progress::clear_line() {
 
 void Progress::draw() {
   if (active_.empty()) return;
-  std::string text = describe(active_.front());
-  if (active_.size() > 1) text += fmt::format(", {} at work", active_.size());
-  write_stderr("\r" + fit(text, terminal_width() - 1) + "\x1b[K");
+  write_stderr("\r" + fit(describe(active_.front()), terminal_width() - 1) + "\x1b[K");
   line_shown_ = true;
 }
 

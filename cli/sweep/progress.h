@@ -24,8 +24,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Run `number` (from 1) begins; `label` says which it is.
-  void started(int64_t number, const std::string& label);
+  // Run `number` (from 1) begins. `label` says which it is and begins with `method`, its method's.
+  void started(int64_t number, const std::string& label, const std::string& method);
 
   // An event of run `number`.
   void event(int64_t number, const Json& event);
@@ -45,7 +45,7 @@ class Progress {
 
   struct Active {
     int64_t number = 0;
-    std::string label;
+    std::string label, method;
     Clock::time_point since;
     double epoch = 0, images_per_s = 0, loss = 0, accuracy = 0;
     int64_t step = 0, total_steps = 0, steps_per_epoch = 0;
