@@ -96,6 +96,7 @@ set_tests_properties(cli.workers cli.faults cli.store_faults cli.growth cli.budg
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)
 approx_cli_test(hints 300 hints_test.py)
+approx_cli_test(timing_retries 120 timing_retries_test.py)
 approx_cli_test(slips 600 slips_test.py)
 approx_cli_test(plots 120 plots_test.py)
 approx_cli_test(hostile_folder 120 hostile_folder_test.py)

@@ -37,6 +37,7 @@ namespace {
 
 constexpr int64_t kRetries = 2;  // of a run whose worker was killed from outside
 constexpr int64_t kDeviceFailures = 3;
+constexpr int64_t kVainTimings = 3;  // made again in a row, and disturbed again: no more are
 constexpr auto kFarewell = std::chrono::seconds(2);  // for a worker whose coordinator is gone
 constexpr auto kLookAtRuns = std::chrono::milliseconds(100);  // at least so often
 
@@ -86,7 +87,8 @@ class Coordinator {
       throw;
     }
     result.elsewhere = static_cast<int64_t>(elsewhere_.size());
-    result.not_started = queue_.size();
+    result.tainted += queue_.disturbed();
+    result.not_started = queue_.size() - queue_.disturbed();
     result.budget_used_up = sweep_.budget.count() > 0 && signals_.stop_count() == 0 && !no_more_ &&
                             result.not_started + result.interrupted > 0;
     result.signal = signals_.stop_signal();
@@ -146,6 +148,10 @@ class Coordinator {
   }
 
   void start(const Waiting& next) {
+    if (next.timed_again > 0 && vain_timings_ >= kVainTimings) {
+      ++result.tainted;
+      return;
+    }
     // Another sweep on the same store may have done it meanwhile.
     const CellStatus status = store_.status(next.run->key);
     if (status.state == RunState::kRunning) {
@@ -236,6 +242,7 @@ class Coordinator {
     workers_.emplace_back(new SupervisedRun{.run = next.run,
                                             .number = next.number,
                                             .retries = next.retries,
+                                            .timed_again = next.timed_again,
                                             .run_id = run_id,
                                             .directory = directory,
                                             .clock = clock_,
@@ -363,7 +370,19 @@ class Coordinator {
     EndedRun ended{worker.run, end_of(worker.seen), worker.directory, worker.events.take_events()};
     if (worker.run->config.purpose == Purpose::kTiming) ended.end.taint = taint_of(worker.seen);
     store_.finish(worker.run_id, ended.events, ended.end);
-    result.tainted += store_.status(ended.run->key).tainted;
+    const CellStatus status = store_.status(ended.run->key);
+    if (worker.timed_again > 0) {
+      ++result.timed_again;
+      vain_timings_ = status.tainted ? vain_timings_ + 1 : 0;
+    }
+    if (status.tainted && worker.timed_again < sweep_.timing_retries && !stopping()) {
+      queue_.add(
+          {worker.run, worker.number, status.attempts, worker.retries, worker.timed_again + 1});
+      device_failures_ = 0;
+      progress_.ended(worker.number, ended.end.state, "disturbed, to be timed again at the end");
+      return;
+    }
+    result.tainted += status.tainted;
     if (is_result(ended.end.state)) remove_checkpoints(options_.db, ended.run->key);
     count(worker, ended);
     progress_.ended(worker.number, ended.end.state, summary(ended.end, ended.events));
@@ -375,7 +394,9 @@ class Coordinator {
     store_.discard(worker.run_id);
     std::error_code ignored;
     std::filesystem::remove_all(worker.directory, ignored);
-    queue_.add_first({worker.run, worker.number, -1, worker.retries});
+    // A disturbed timing that was to be made again stands as it did.
+    const int64_t attempts = worker.timed_again > 0 ? store_.status(worker.run->key).attempts : -1;
+    queue_.add_first({worker.run, worker.number, attempts, worker.retries, worker.timed_again});
     if (result.library_problem.empty()) result.library_problem = worker.library_problem;
     no_more_ = true;
     progress_.ended(worker.number, RunState::kInterrupted, "not stored");
@@ -395,7 +416,7 @@ class Coordinator {
     const bool from_outside =
         (state == RunState::kLost || state == RunState::kInterrupted) && !worker.seen.asked_to_stop;
     if (from_outside && worker.retries < kRetries && signals_.stop_count() == 0) {
-      queue_.add_first({ended.run, worker.number, -1, worker.retries + 1});
+      queue_.add_first({ended.run, worker.number, -1, worker.retries + 1, worker.timed_again});
       return;
     }
     if (worker.seen.asked_to_stop || (from_outside && signals_.stop_count() > 0)) {
@@ -430,6 +451,7 @@ class Coordinator {
   LibraryWatch library_;
   int64_t numbered_ = 0;
   int64_t device_failures_ = 0;
+  int64_t vain_timings_ = 0;  // in a row
   bool no_more_ = false;
   bool isolated_ = false;
   bool apart_ = false;  // runs have cores of their own

@@ -8,6 +8,11 @@ bool RunQueue::any(const std::function<bool(const PlannedRun&)>& is) const {
   return std::ranges::any_of(waiting_, [&](const Waiting& waiting) { return is(*waiting.run); });
 }
 
+int64_t RunQueue::disturbed() const {
+  return std::ranges::count_if(waiting_,
+                               [](const Waiting& waiting) { return waiting.timed_again > 0; });
+}
+
 void RunQueue::sort() {
   if (!deadline_) return;
   std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {

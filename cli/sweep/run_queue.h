@@ -19,7 +19,8 @@ struct Waiting {
   int64_t number = 0;
   // There were when it was decided to do it, whatever its state. -1: only if it has no result.
   int64_t attempts = -1;
-  int64_t retries = 0;  // of this sweep
+  int64_t retries = 0;      // of this sweep
+  int64_t timed_again = 0;  // how often this sweep had timed it, each time disturbed
 };
 
 // Runs in their order; or, where there is a budget of time, seed by seed, so that comparisons are
@@ -43,6 +44,8 @@ class RunQueue {
   bool empty() const { return waiting_.empty(); }
   int64_t size() const { return static_cast<int64_t>(waiting_.size()); }
   bool any(const std::function<bool(const PlannedRun&)>& is) const;
+  // How many of them are disturbed timings, which have a result that no report counts.
+  int64_t disturbed() const;
 
   void add(const Waiting& waiting) {
     waiting_.push_back(waiting);

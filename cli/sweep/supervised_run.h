@@ -30,7 +30,8 @@ FileState library_state();
 struct SupervisedRun {
   const PlannedRun* run;
   int64_t number;
-  int64_t retries;  // of its run
+  int64_t retries;      // of its run
+  int64_t timed_again;  // as Waiting has it
   int64_t run_id;
   std::string directory;
   AwakeClock& clock;

@@ -47,6 +47,9 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
          "that were disturbed); interrupted and lost runs are done again anyway")
       ->type_name("STATE,...")
       ->group(kGroup);
+  add_integer(app, "--timing-retries", sweep.timing_retries, 0, 10,
+              "make a timing that was disturbed again after all other runs, so often (default 1)")
+      ->group(kGroup);
   add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer")->group(kGroup);
   app.add_option_function<std::string>(
          "--budget",

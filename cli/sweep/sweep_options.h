@@ -26,6 +26,8 @@ struct SweepOptions {
   bool pin = true;
   int64_t memory_bytes = 0;  // that a worker may have of its own, 0: no limit
   int64_t max_failures = 0;  // start no more runs after so many failed ones, 0: no limit
+  // How often a timing that was disturbed is made again, after all other runs.
+  int64_t timing_retries = 1;
   // Between the checkpoints of an accuracy run; both 0: none are written.
   std::chrono::nanoseconds checkpoint_time{std::chrono::minutes(5)};
   int64_t checkpoint_epochs = 0;
@@ -42,6 +44,7 @@ struct SweepResult {
   int64_t excluded = 0;
   int64_t elsewhere = 0;  // still being run by another process
   int64_t finished = 0, diverged = 0, failed = 0, interrupted = 0;
+  int64_t timed_again = 0;  // disturbed timings that were begun once more
   int64_t tainted = 0;      // timing runs of those finished, here or before, that do not count
   int64_t not_started = 0;  // left out after max_failures, an interruption or for want of time
   bool budget_used_up = false;

@@ -6,6 +6,7 @@
 //   slow        the same in 2 s (APPROXTRAIN_FAKE_STEP_MS: milliseconds of each step)
 //   compute     computes all the time in steps of that length
 //   diverge     a final event that says so
+//   disturbed   a final event that says that something disturbed it
 //   hoard       asks for 2 GiB and does not touch them, then finishes; hoard-noexcept: where nobody
 //               can be told that there are none
 //   throw, throw-data, throw-device, throw-lost, throw-oom, throw-unknown
@@ -224,6 +225,7 @@ class FakeEngine final : public Engine {
     if (word == "no-final") return;
     sink({{"event", "final"},
           {"state", state},
+          {"taint", word == "disturbed" ? Json::array({"load"}) : Json::array()},
           {"steps", step},
           {"warmup_steps", 0},
           {"train_ns", 5'000'000},

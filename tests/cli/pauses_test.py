@@ -15,6 +15,7 @@ dataset = "mnist14"
 method = "zero"
 seeds = "0"
 """
+NOT_AGAIN = ("--timing-retries", "0")
 TIMING = ONE.replace('seeds = "0"', 'purpose = "timing"\ntiming_seeds = "0"')
 
 LIMIT = 3  # of silence, in seconds
@@ -103,7 +104,7 @@ def worker_that_stays_away():
 
 
 def timing(name, of_sweep, of_worker, wanted):
-    sweep = Sweep(name, text=TIMING)
+    sweep = Sweep(name, *NOT_AGAIN, text=TIMING)
     stopped = [sweep.process.pid] * of_sweep + [sweep.worker] * of_worker
     sweep.send(signal.SIGSTOP, *stopped)
     time.sleep(2)
@@ -115,7 +116,7 @@ def timing(name, of_sweep, of_worker, wanted):
 def the_time_of_day_steps():
     """By an hour and by ten years, forward and back."""
     limits = ("--stall-timeout", f"{LIMIT}s", "--timeout", f"{PAUSE}s")
-    sweep = Sweep("time of day", *limits, text=TIMING)
+    sweep = Sweep("time of day", *NOT_AGAIN, *limits, text=TIMING)
     for step in (3600, -3600, 10 * 31557600, -10 * 31557600, 0):
         sweep.step_clocks(step, 0)
         time.sleep(0.25)
@@ -124,7 +125,8 @@ def the_time_of_day_steps():
 
 
 def the_machine_sleeps():
-    sweep = Sweep("sleep", "--stall-timeout", f"{LIMIT}s", "--timeout", f"{PAUSE}s", text=TIMING)
+    sweep = Sweep("sleep", *NOT_AGAIN, "--stall-timeout", f"{LIMIT}s", "--timeout", f"{PAUSE}s",
+                  text=TIMING)
     sweep.step_clocks(0, 3600)
     expect_equal(sweep.end(0), ["finished"], f"sleep: {sweep.attempts}")
     expect('"paused for 3600.0 s ' in sweep.attempts[0][2], f"sleep: taint {sweep.attempts}")

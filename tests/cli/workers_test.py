@@ -269,7 +269,7 @@ def timings_of_two_users():
 def timing():
     timing_sweep = ONE + 'purpose = "timing"\ntiming_seeds = "0-1"\n'
     with Folder(timing_sweep) as folder:
-        code, _, err = folder.sweep("--jobs", "4")
+        code, _, err = folder.sweep("--jobs", "4", "--timing-retries", "0")
         expect_equal(code, 0, f"timing: exit code ({err})")
         rows = folder.query("SELECT isolated, taint FROM run")
         expect(rows and all(isolated == 1 for isolated, _ in rows), f"timing: {rows}")
@@ -282,7 +282,7 @@ def timing():
         expect_equal(out.count("finished, tainted, to do again"), 1, f"tainted: {out}")
         code, _, err = folder.sweep()
         expect("1 tainted (--rerun tainted times them again)" in err, f"tainted: {err!r}")
-        code, _, err = folder.sweep("--rerun", "tainted")
+        code, _, err = folder.sweep("--rerun", "tainted", "--timing-retries", "0")
         expect_equal(code, 0, f"--rerun tainted: exit code ({err})")
         expect("1 run ended, 1 finished, 1 done before" in err, f"--rerun tainted: {err!r}")
         expect_equal(folder.query("SELECT attempt FROM run ORDER BY run_id"), [(1,), (1,), (2,)],
