@@ -20,12 +20,12 @@ TEST(LoadExperiment, ReadsTheCommittedOnes) {
     size_t runs, dense, timing;
   };
   // table2..4: 5 methods x 10 seeds and as many timings; table3 and 5: 10 of ResNet-14 more,
-  // timed in table3; table5: dense and 4 methods x 3 schedules. quickstart: 4 methods x 6 seeds,
-  // and 5 timings of each.
+  // timed in table3; table5: dense and 4 methods x 3 schedules. quickstart: 4 methods x 8 seeds,
+  // and 10 timings of each.
   for (const auto& [file, runs, dense, timing] :
        {Case{"wang2019/table2.toml", 100, 20, 50}, Case{"wang2019/table3.toml", 120, 40, 60},
         Case{"wang2019/table4.toml", 100, 20, 50}, Case{"wang2019/table5.toml", 140, 20, 0},
-        Case{"wang2019/first_results.toml", 120, 12, 100}, Case{"quickstart.toml", 44, 11, 20}}) {
+        Case{"wang2019/first_results.toml", 120, 12, 100}, Case{"quickstart.toml", 72, 18, 40}}) {
     const auto experiment = load_experiment(folder + file, {}, committed_catalogue(), checksum);
     EXPECT_EQ(experiment.runs().size(), runs) << file;
     size_t n_dense = 0, n_timing = 0;
