@@ -41,7 +41,8 @@ def timing(others):
         process.start()
     try:
         with Folder(TIMING) as folder:
-            code, _, err = folder.sweep("--timing-retries", "0", fake="0=compute", env={"APPROXTRAIN_FAKE_STEP_MS": "100"})
+            code, _, err = folder.sweep("--timing-retries", "0", fake="0=compute",
+                                        env={"APPROXTRAIN_FAKE_STEP_MS": "100"})
             expect_equal(code, 0, f"exit code ({err})")
             (taint,), = folder.query("SELECT taint FROM run")
             measured = folder.query("SELECT split, value FROM metric WHERE name = 'core_wait'")

@@ -116,8 +116,8 @@ def check(script, lines, axes):
 
 def places_of(figure):
     """The texts of a figure with their places, and its height."""
-    found = re.findall(r'<g transform="translate\(([\d.]+),([\d.]+)\)[^>]*>\s*<text[^>]*>(.*?)</text>',
-                       figure, re.S)
+    found = re.findall(r'<g transform="translate\(([\d.]+),([\d.]+)\)[^>]*>\s*'
+                       r'<text[^>]*>(.*?)</text>', figure, re.S)
     places = {re.sub(r"<[^>]*>", "", text).strip(): float(y) for _, y, text in found}
     return places, int(re.search(r'height="(\d+)"', figure)[1])
 
@@ -135,7 +135,8 @@ def check_legend():
         for title in titles:
             if expect(title in places, f"legend of {names}: {title!r} is missing"):
                 expect(places[axis] + 10 < places[title] < height,
-                       f"legend of {names}: {title!r} at {places[title]}, the axis at {places[axis]}")
+                       f"legend of {names}: {title!r} at {places[title]}, the axis at "
+                       f"{places[axis]}")
 
 
 def check_colours():

@@ -1,5 +1,5 @@
-"""A disturbed timing is made again by the same sweep, once, after all other runs. Both attempts are in
-the store, and where retries are in vain too the sweep gives up."""
+"""A disturbed timing is made again by the same sweep, once, after all other runs. Both attempts are
+in the store, and where retries are in vain too the sweep gives up."""
 
 import json
 
