@@ -1,5 +1,5 @@
-"""Fills the pages of docs/ that are written around numbers (docs/**/*.md.in) from the databases under
-results/measured/. A line
+"""Fills the pages of docs/ that are written around numbers (docs/**/*.md.in) from the databases
+under results/measured/. A line
 
   {{let study = several-machines/study; table study:cifar10_resnet20}}
 
