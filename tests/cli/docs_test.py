@@ -1,10 +1,12 @@
 """The lists in docs/methods.md and docs/networks.md are the program's own (`docs_test.py --write`
-writes them), and docs/reading-tables.md explains every footnote."""
+writes them), docs/reading-tables.md explains every footnote, and the files to copy of
+docs/experiments.md are experiments."""
 
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 PROGRAM = os.path.abspath(os.environ.get("APPROXTRAIN_PROGRAM", "build/approxtrain"))
 DOCS = os.path.join(os.path.dirname(__file__), "../../docs")
@@ -39,10 +41,29 @@ def check_footnotes():
                  f"{sorted(set(explained) ^ set(names)) or 'another order'}")
 
 
+def check_files_to_copy():
+    with open(os.path.join(DOCS, "experiments.md"), encoding="utf-8") as page:
+        section = page.read().partition("## Three files to copy\n")[2].partition("\n## ")[0]
+    files = re.findall(r"^```toml\n(.*?)^```$", section, re.M | re.S)
+    if len(files) != 3:
+        sys.exit(f"docs/experiments.md has {len(files)} files to copy, not three")
+    with tempfile.TemporaryDirectory() as folder:
+        for text in files:
+            path = os.path.join(folder, "copied.toml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            done = subprocess.run(
+                [PROGRAM, "sweep", path, "--dry-run", "--db", os.path.join(folder, "runs.db")],
+                capture_output=True, text=True, cwd=os.path.join(DOCS, ".."))
+            if done.returncode != 0:
+                sys.exit(f"docs/experiments.md, a file to copy: {done.stderr}")
+
+
 def main():
     for what in ["methods", "networks"]:
         check(what, write=sys.argv[1:] == ["--write"])
     check_footnotes()
+    check_files_to_copy()
 
 
 if __name__ == "__main__":
