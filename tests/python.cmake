@@ -19,6 +19,11 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
   # What scripts/rank-bandwidth fits.
   add_test(NAME python.bandwidth_model
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/bandwidth_model_test.py)
+  # The pictures of the methods' cards.
+  add_test(NAME python.draw_methods
+    COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/draw-methods --check
+            --library $<TARGET_FILE:approxtrain_library>)
+  set_tests_properties(python.draw_methods PROPERTIES TIMEOUT 300 LABELS release)
   # The whole library, and the operators alone.
   foreach(library approxtrain_library approxtrain_operators)
     string(REPLACE approxtrain_library operators name ${library})
