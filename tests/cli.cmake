@@ -149,7 +149,7 @@ set_tests_properties(cli.items PROPERTIES LABELS slow PROCESSORS 2)
 approx_cli_test(html_page 300
   html_page_test.py ${CMAKE_SOURCE_DIR}/results/measured/amd-epyc-2core-2026-11-21/wang2019.db)
 set_tests_properties(cli.html_page PROPERTIES SKIP_RETURN_CODE 77)
-# docs/results.md is made from the databases in results/measured/ and from nothing else.
+# docs/results/ is made from the databases in results/measured/ and from nothing else.
 add_test(NAME cli.results_page
   COMMAND ${CMAKE_COMMAND} -E env APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>
     ${APPROX_TEST_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/make-results --check)

@@ -1,28 +1,51 @@
-"""docs/results.md: every database with the items of papers that it has most results of, whether its
-methods are worth using, and what it is made of."""
+"""docs/results/: a page for each experiment, with what every database has of it, and an index."""
 
+import dataclasses
 import glob
 import json
 import os
 import re
 
 import pages
-from measured.store import MEASURED, Store
+from measured.cells import markdown
+from measured.store import MEASURED, Store, with_result
 
 NOT_RUN = os.path.join(MEASURED, "not_run.json")
+SCALES = ("full", "reduced")
 # Lines of a study's table that a picture shows better.
 DRAWN = ("histogram", "pixel")
-HEAD = """# Measured results
+INDEX = """# Measured results
 
-Written by `scripts/make-results` from the databases in `results/measured/`; edit those, not this
-page. How to read a paper's table: [reading-tables.md](reading-tables.md). What the numbers of the
-other tables mean: [statistics.md](internals/statistics.md). A folder is one machine, but for
-`several-machines`: long trainings go on there wherever there is time. Times are never compared
-between machines."""
+One line for each experiment and database. The last column leads to the tables. Times of different
+machines are never compared. `several-machines` holds long trainings, which go on wherever there is
+time; every other folder is one machine.
+
+How to read a paper's table: [reading-tables.md](../reading-tables.md). What the numbers mean:
+[statistics.md](../internals/statistics.md). `scripts/make-results` writes these pages from the
+databases in `results/measured/`: edit those."""
+PRODUCTS = "Products of single layers"
 
 
 class BadReason(Exception):
     """A reason in not_run.json for what has been run, or does not exist; one line."""
+
+
+@dataclasses.dataclass
+class Entry:
+    """What one database has of one experiment."""
+
+    store: Store
+    title: str
+    items: list = dataclasses.field(default_factory=list)        # scales of the paper's item
+    experiments: list = dataclasses.field(default_factory=list)  # names in the database
+    state: str = ""  # "60 of 60 runs" of an item
+
+    def machine_and_date(self):
+        """Two cells."""
+        made = self.store.made_by(*self.experiments) or self.store.made_by()
+        days = sorted({day for _, day in made})
+        return ("<br>".join(sorted({machine for machine, _ in made})),
+                "<br>".join(dict.fromkeys([days[0], days[-1]])) if days else "–")
 
 
 def folders():
@@ -32,14 +55,49 @@ def folders():
             yield os.path.basename(folder.rstrip("/")), stores
 
 
-def page(figures):
-    """The text of the page. `figures` are those of pages.toml."""
-    parts, shown = [], {}
-    for name, stores in folders():
-        of_folder = shown_items(stores)
-        shown.update(of_folder)
-        parts += [f"## {name}", *(section(store, of_folder[store], figures) for store in stores)]
-    return "\n\n".join([HEAD, "## What has been measured", index(shown), *parts]) + "\n"
+def texts(figures):
+    """The text of each page, by its name in docs/results/. `figures` are those of pages.toml.
+    Throws BadReason."""
+    found = entries()
+    shown = {name: [(entry, body) for entry in of_name if (body := section(name, entry, figures))]
+             for name, of_name in found.items()}
+    written = {file_name(name): page(name, sections)
+               for name, sections in shown.items() if sections}
+    return {"index.md": index({name: [entry for entry, _ in sections]
+                               for name, sections in shown.items() if sections}), **written}
+
+
+def entries():
+    """{experiment: [Entry]}: items of papers first, in their order, then the others by name."""
+    found = {item["name"]: [] for item in next(folders())[1][0].papers()}
+    others = {}
+    for _, stores in folders():
+        items = shown_items(stores)
+        for store in stores:
+            for name, entry in of_store(store, items[store]).items():
+                (found if name in found else others).setdefault(name, []).append(entry)
+    return {**found, **dict(sorted(others.items()))}
+
+
+def of_store(store, items):
+    """{experiment: Entry} of one database."""
+    found = {}
+    for name, scale, title in items:
+        found.setdefault(name, Entry(store, title)).items.append(scale)
+    for experiment, title in store.experiments():
+        if not experiment.endswith(":tune"):
+            name = experiment.removesuffix(":reduced")
+            found.setdefault(name, Entry(store, title)).experiments.append(experiment)
+    listed = {item["name"]: item for item in store.papers()}
+    for name, entry in found.items():
+        entry.state = "<br>".join(f"{scale}: {listed[name][scale]}" for scale in entry.items)
+        if not entry.items and (runs := with_result(store.runs(*entry.experiments))):
+            entry.state = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    return found
+
+
+def file_name(experiment):
+    return experiment.replace(":", "_") + ".md"
 
 
 def without_title(text):
@@ -61,14 +119,14 @@ def items_of(store):
     """How many results the database has of each paper item, by (name, scale, title)."""
     found = {}
     for item in store.papers():
-        for scale in ("full", "reduced"):
+        for scale in SCALES:
             if count := finished(item[scale] or ""):
                 found[item["name"], scale, item["title"]] = count
     return found
 
 
 def shown_items(stores):
-    """The items that stand under each database: those that no other of the folder has more of. A
+    """The items that are shown of each database: those that no other of the folder has more of. A
     run is of every item that plans it, so that a tuning of dense training has some of many."""
     have = {store: items_of(store) for store in stores}
     return {store: [item for item, count in items.items()
@@ -77,50 +135,96 @@ def shown_items(stores):
             for store, items in have.items()}
 
 
+def anchor(store):
+    """That of the database's heading, as renderers of Markdown make it."""
+    return re.sub(r"[^\w -]", "", f"{store.name}.db".lower())
+
+
 def index(shown):
-    """Every item of the papers: how much of it the databases have in which it is shown, or why
-    nothing is (not_run.json). Throws BadReason."""
-    listed = {store: {item["name"]: item for item in store.papers()} for store in shown}
+    """The page of all experiments; of an item that nothing is shown of it says why (not_run.json).
+    Throws BadReason."""
     reasons = json.loads(pages.read(NOT_RUN))
-    lines = ["| item | what | full | reduced |", "|---|---|---|---|"]
-    for name, item in next(iter(listed.values())).items():
-        cells = {scale: "<br>".join(f"{listed[store][name][scale]}: `{store.name}`"
-                                    for store, items in shown.items()
-                                    if (name, scale, item["title"]) in items)
-                 for scale in ("full", "reduced")}
-        if "a picture" in item.values():
-            cells["reduced"] = "drawn from its file"
-        if not any(cells.values()):
-            cells["reduced"] = f"NOT RUN: {reasons.pop(name, 'not yet')}"
-        if name in reasons:
+    stores = [store for _, of_folder in folders() for store in of_folder]
+    rows = []
+    for item in stores[0].papers():
+        name = item["name"]
+        if name in shown and name in reasons:
             raise BadReason(f"{NOT_RUN}: {name} has results: take its reason out")
-        lines.append(f"| `{name}` | {item['title']} | {cells['full'] or '–'} | "
-                     f"{cells['reduced'] or '–'} |")
+        if name not in shown:
+            why = ("drawn from its file" if "a picture" in item.values()
+                   else f"NOT RUN: {reasons.pop(name, 'not yet')}")
+            rows.append((f"`{name}`", item["title"], "–", "–", why, "–"))
+    for name, of_name in shown.items():
+        for entry in of_name:
+            rows.append((f"`{name}`", entry.title, *entry.machine_and_date(), entry.state or "–",
+                         f"[{entry.store.name}]({file_name(name)}#{anchor(entry.store)})"))
+    for store in stores:
+        if store.has_products_alone:
+            rows.append(("products", PRODUCTS, *Entry(store, PRODUCTS).machine_and_date(), "–",
+                         f"[{store.name}](../internals/performance.md)"))
     if reasons:
         raise BadReason(f"{NOT_RUN}: no such items: {', '.join(reasons)}")
-    return "\n".join(lines)
+    papers = [item["name"] for item in stores[0].papers()]
+    rows.sort(key=lambda row: (row[0].strip("`") not in papers, row[0]))
+    header = ["experiment", "what it asks", "machine", "date", "how much of it", "tables"]
+    return "\n".join([INDEX, "", *markdown(header, rows), ""])
 
 
-def section(store, items, figures):
-    heading = f"### `{store.name}.db`"
-    if store.has_products_alone:
-        return (f"{heading}\n\n"
-                "Products of single layers: [performance.md](internals/performance.md).")
-    parts = [heading, store.provenance()]
-    for item, scale, title in items:
-        report = store.text("paper", item, "--scale", scale)
-        title_shown = report.split("\n")[0].lstrip("# ") if report.startswith("#") else title
-        parts += [f"**{title_shown}**", without_title(report)]
-        parts += [f"![{title}](figures/{figure}.svg)" for figure, drawn in figures.items()
-                  if drawn == [store.name, f"paper {item} --scale {scale}"]]
-    advice = store.text("advice")
-    if advice.strip() and "|" in advice and advice.count("\n|") > 2:
-        parts += ["**Is it worth using?**", without_title(advice)]
-    breakeven = store.text_if_any("breakeven")
+def page(name, sections):
+    """The text of an experiment's page. `sections` are (Entry, text)."""
+    intro = (f"`{name}`, as the databases in `results/measured/` have it "
+             "([all results](index.md)). How to read the tables: "
+             "[reading-tables.md](../reading-tables.md), "
+             "[statistics.md](../internals/statistics.md).")
+    return "\n\n".join([f"# {sections[0][0].title}", intro,
+                        *(f"## `{entry.store.name}.db`\n\n{body}" for entry, body in sections),
+                        ""]).rstrip("\n") + "\n"
+
+
+def section(name, entry, figures):
+    """What the page says of one database; "" where that has nothing to show."""
+    store, parts = entry.store, []
+    for scale in entry.items:
+        parts += [f"### {scale.capitalize()} scale",
+                  without_title(store.text("paper", name, "--scale", scale))]
+        parts += pictures(entry, figures, f"paper {name} --scale {scale}")
+    for experiment in entry.experiments:
+        parts += verdicts(store, experiment)
+        for kind in ("pareto", "curves"):
+            parts += pictures(entry, figures, kind, f"{kind} {experiment}")
+    if not parts:
+        parts = [text for experiment in entry.experiments
+                 if (text := main_table(store, experiment))]
+    if not parts:
+        return ""
+    made = store.provenance(*entry.experiments)
+    if not entry.experiments:
+        made = f"Of runs that other experiments asked for. This database has {made}"
+    return "\n\n".join([made, *parts])
+
+
+def pictures(entry, figures, *reports):
+    """The figures that are drawn by one of these reports of the database."""
+    return [f"![{entry.title}](../figures/{figure}.svg)"
+            for figure, (store, report) in figures.items()
+            if store == entry.store.name and report in reports]
+
+
+def verdicts(store, experiment):
+    """Whether its methods are worth using, where they were trained and timed."""
+    parts = []
+    advice = store.text("advice", experiment)
+    if "|" in advice and advice.count("\n|") > 2:
+        parts += ["### Is it worth using?", without_title(advice)]
+    breakeven = store.text_if_any("breakeven", experiment)
     if breakeven.count("\n|") > 2:
-        parts += ["**Is it faster than break-even?**", without_title(breakeven)]
+        parts += ["### Is it faster than break-even?", without_title(breakeven)]
+    return parts
+
+
+def main_table(store, experiment):
     for report in ("table", "kernels"):
-        table = store.text(report)
-        if len(parts) == 2 and table.count("\n") > 2:
-            parts.append(without_title(table))
-    return "\n\n".join(parts)
+        table = without_title(store.text(report, experiment))
+        if len(re.findall(r"^\|", table, re.M)) > 2:
+            return table
+    return ""

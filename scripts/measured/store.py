@@ -67,19 +67,47 @@ class Store:
                             "SELECT max(started_utc) FROM kernel_run)")
         return at or ""
 
-    def provenance(self, *experiment):
+    def experiments(self):
+        """(name, title) of those that asked for runs, kernel benchmarks or studies."""
+        return self.query("SELECT name, title FROM experiment ORDER BY experiment_id")
+
+    def made_by(self, *experiments):
+        """(machine, day) of everything that these experiments asked for, or of all that there is:
+        a machine is its GPU where that computed, else its processor."""
+        gpus = " and ".join(sorted(gpu for gpu, in self.query(
+            "SELECT DISTINCT gpu_model FROM host WHERE gpu_model <> ''")))
+        made = {(gpus if row["device"].startswith("cuda") else row["cpu"], row["started_utc"][:10])
+                for row in self.runs(*experiments)}
+        if made:
+            return made
+        return {(gpu or cpu, started[:10]) for table in ("kernel_run", "study_run")
+                for cpu, gpu, started in self.query(
+                    "SELECT cpu_model, gpu_model, started_utc "
+                    f"FROM {table} JOIN host USING(host_id)")}
+
+    def runs(self, *experiments):
+        """Attempts at runs of these experiments, or at all; each once."""
+        rows = [row for experiment in experiments or [None]
+                for row in self.rows("runs", *([experiment] if experiment else []))]
+        return list({row["run"]: row for row in rows}.values())
+
+    def provenance(self, *experiments):
         """A sentence: how many runs, on what, when, by which commits."""
-        rows = self.rows("runs", *experiment)
+        rows = self.runs(*experiments)
         if not rows:
             return "No trainings; kernel benchmarks or studies only."
         commits = sorted({row["git_sha"][:12] + (" (changed)" if row["dirty"] else "")
                           for row in rows})
-        finished = sum(row["state"] in ("finished", "diverged") for row in rows)
+        finished = len(with_result(rows))
         days = sorted({row["started_utc"][:10] for row in rows})
         span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
         return (f"{finished} runs with a result on "
                 f"{', '.join(sorted({row['cpu'] for row in rows}))}, "
                 f"{span}, commit {', '.join(commits)}.")
+
+
+def with_result(runs):
+    return [row for row in runs if row["state"] in ("finished", "diverged")]
 
 
 def named(name):
