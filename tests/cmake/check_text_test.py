@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""That scripts/check-text finds wrong includes and wrong tables of arrows, in a small checkout."""
+"""That scripts/check-text finds wrong includes, wrong tables of arrows and links that lead nowhere,
+in a small checkout."""
 
 import os
 import shutil
@@ -27,6 +28,18 @@ cli <- base
 cli/sweep <- cli results core/door.h
 """
 PICTURE = "<!-- rooms -->\n```\n 1  base\n```\n<!-- /rooms -->\n"
+# Pages of a site, with links of each kind.
+PAGES = {
+    "mkdocs.yml": "nav:\n  - Start:\n      - A: a.md\n      - in/b.md\n"
+                  "      - Measured:\n          - results/index.md\n"
+                  "          - Rooms: internals/architecture.md\n",
+    "docs/a.md": "# One\n\n[a](in/b.md#two-a--bh), [b](in/b.md#two-a--bh-1), [c](#one), "
+                 "[d](in/b.md), [e](https://example.org/#f)\n",
+    "docs/in/b.md": "# Two, `a` & b.h\n\n## Two, [a](../a.md) & b.h\n\n"
+                    "```\n[no link](gone.md)\n```\n",
+    "docs/results/index.md": "# R\n",
+    "docs/results/x.md": "# X\n\n[up](../in/b.md#two-a--bh)\n",
+}
 # What is changed of the files and of the table, and what is found then; None: nothing.
 CASES = [
     ("as it is", {}, [], None),
@@ -64,6 +77,20 @@ CASES = [
     ("a room that is no folder", {}, [("base <-", "base <-\ngone <-")], "gone: no such room"),
     ("a page for strangers in long sentences", {"docs/glossary.md": "word " * 26 + "\n"}, [],
      "docs/glossary.md:1: a sentence of 26 words"),
+    ("links that lead somewhere", PAGES, [], None),
+    ("a link to no file", {**PAGES, "docs/in/b.md": "[a](a.md)\n"}, [],
+     "docs/in/b.md:1: link to a.md: no such file"),
+    ("a link to no heading", {**PAGES, "docs/a.md": "# One\n\n[c](in/b.md#two-2)\n"}, [],
+     "docs/a.md:3: link to in/b.md#two-2: no such heading"),
+    ("a link to no heading of its own page", {**PAGES, "docs/a.md": "# One\n\n[c](#two)\n"}, [],
+     "docs/a.md:3: link to #two: no such heading"),
+    ("what looks like a heading in code", {**PAGES, "docs/in/b.md": "```\n# Two, `a` & b.h\n```\n"},
+     [], "docs/a.md:3: link to in/b.md#two-a--bh: no such heading"),
+    ("a page without a place", {**PAGES, "docs/in/c.md": "# C\n"}, [],
+     "docs/in/c.md:1: has no place in nav of mkdocs.yml"),
+    ("a place without a page",
+     {**PAGES, "mkdocs.yml": PAGES["mkdocs.yml"] + "      - in/c.md\n"}, [],
+     "mkdocs.yml:1: docs/in/c.md: no such page"),
     ("two rows of one room", {}, [("base <-", "base <-\nbase <-")],
      "ARROWS has two rows for a room"),
 ]
