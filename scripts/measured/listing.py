@@ -16,9 +16,9 @@ SCALES = ("full", "reduced")
 DRAWN = ("histogram", "pixel")
 INDEX = """# Measured results
 
-One line for each experiment and database. The last column leads to the tables. Times of different
-machines are never compared. `several-machines` holds long trainings, which go on wherever there is
-time; every other folder is one machine.
+One line for each experiment and database; its name leads to the tables. Times of different machines
+are never compared. `several-machines` holds long trainings, which go on wherever there is time;
+every other folder is one machine.
 
 How to read a paper's table: [reading-tables.md](../reading-tables.md). What the numbers mean:
 [statistics.md](../internals/statistics.md). `scripts/make-results` writes these pages from the
@@ -153,21 +153,22 @@ def index(shown):
         if name not in shown:
             why = ("drawn from its file" if "a picture" in item.values()
                    else f"NOT RUN: {reasons.pop(name, 'not yet')}")
-            rows.append((f"`{name}`", item["title"], "–", "–", why, "–"))
+            rows.append((name, f"`{name}`", item["title"], "–", "–", why, "–"))
     for name, of_name in shown.items():
         for entry in of_name:
-            rows.append((f"`{name}`", entry.title, *entry.machine_and_date(), entry.state or "–",
-                         f"[{entry.store.name}]({file_name(name)}#{anchor(entry.store)})"))
+            link = f"[`{name}`]({file_name(name)}#{anchor(entry.store)})"
+            rows.append((name, link, entry.title, *entry.machine_and_date(), entry.state or "–",
+                         entry.store.name))
     for store in stores:
         if store.has_products_alone:
-            rows.append(("products", PRODUCTS, *Entry(store, PRODUCTS).machine_and_date(), "–",
-                         f"[{store.name}](../internals/performance.md)"))
+            rows.append(("products", "[products](../internals/performance.md)", PRODUCTS,
+                         *Entry(store, PRODUCTS).machine_and_date(), "–", store.name))
     if reasons:
         raise BadReason(f"{NOT_RUN}: no such items: {', '.join(reasons)}")
     papers = [item["name"] for item in stores[0].papers()]
-    rows.sort(key=lambda row: (row[0].strip("`") not in papers, row[0]))
-    header = ["experiment", "what it asks", "machine", "date", "how much of it", "tables"]
-    return "\n".join([INDEX, "", *markdown(header, rows), ""])
+    rows.sort(key=lambda row: (row[0] not in papers, row[0]))
+    header = ["experiment", "what it asks", "machine", "date", "how much of it", "database"]
+    return "\n".join([INDEX, "", *markdown(header, [row[1:] for row in rows]), ""])
 
 
 def page(name, sections):
