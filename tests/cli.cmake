@@ -127,6 +127,8 @@ set_tests_properties(cli.analysis PROPERTIES SKIP_RETURN_CODE 77)
 approx_cli_test(docs 60 docs_test.py)
 add_test(NAME docs.questions COMMAND ${APPROX_TEST_PYTHON}
   ${CMAKE_CURRENT_LIST_DIR}/docs/questions_test.py)
+approx_cli_test(site 300 site_test.py)
+set_tests_properties(cli.site PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
 add_test(NAME build_info COMMAND ${APPROX_TEST_PYTHON}
   ${CMAKE_CURRENT_LIST_DIR}/cmake/build_info_test.py ${CMAKE_COMMAND})
 set_tests_properties(build_info PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
