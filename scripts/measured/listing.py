@@ -224,8 +224,5 @@ def verdicts(store, experiment):
 
 
 def main_table(store, experiment):
-    for report in ("table", "kernels"):
-        table = without_title(store.text(report, experiment))
-        if len(re.findall(r"^\|", table, re.M)) > 2:
-            return table
-    return ""
+    table = without_title(store.text("table", experiment))
+    return table if len(re.findall(r"^\|", table, re.M)) > 2 else ""
