@@ -5,7 +5,7 @@ import subprocess
 import tomllib
 
 import pages
-from measured import gpu, products, steps
+from measured import gpu, products, steps, which_method
 from measured.store import MEASURED, ROOT, named, newest_file
 
 PAGES = os.path.join(MEASURED, "pages.toml")
@@ -18,8 +18,10 @@ def bandwidth_model(*arguments):
                           stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-# By the name that `table` of a part says: the table of a store, with the part's other settings.
+# By the name that `table` of a part says: the table of a store, with the part's other settings. A
+# part without a database has a table that chooses its own.
 TABLES = {
+    "answer": lambda _: which_method.answer(),
     "quickstart": steps.quickstart,
     "steps": steps.steps,
     "trainings": steps.trainings,
@@ -49,6 +51,6 @@ def filled_pages(parts):
         settings = dict(part)
         path = os.path.join(ROOT, settings.pop("page"))
         page = texts.setdefault(path, pages.Page(path))
-        mark, table, store = (settings.pop(key) for key in ("mark", "table", "database"))
-        page.put(mark, TABLES[table](named(store), **settings))
+        mark, table, store = (settings.pop(key, None) for key in ("mark", "table", "database"))
+        page.put(mark, TABLES[table](named(store) if store else None, **settings))
     return {path: page.text for path, page in texts.items()}

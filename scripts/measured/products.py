@@ -133,8 +133,8 @@ class Products:
             not other.chosen for other in self.of(threads, shape, *case))) for case in CASES[table])
 
 
-def t_quantile(degrees):
-    """Student's t: what 95 % lie within."""
+def t_quantile(degrees, inside=0.95):
+    """Student's t: what that share lies within."""
     scale = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(
         degrees * math.pi)
 
@@ -146,10 +146,10 @@ def t_quantile(degrees):
         even = sum(density(i * step) for i in range(1, pieces))
         return step / 6 * (density(0) + density(end) + 4 * odd + 2 * even)
 
-    low, high = 1.9, 13.0
+    low, high = 1.5, 13.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if area(middle) > 0.475 else (middle, high)
+        low, high = (low, middle) if area(middle) > inside / 2 else (middle, high)
     return low
 
 
