@@ -127,6 +127,7 @@ int run(int argc, char** argv) {
   add_train(app, options);
   add_sweep(app, options);
   add_report(app, options);
+  add_advice(app, options);
   add_bench_kernel(app, options);
   add_tune_kernels(app, options);
   add_study(app, options);

@@ -10,6 +10,9 @@ if(APPROX_OPENED)
 endif()
 install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain
         FILES_MATCHING PATTERN "*.toml" PATTERN "shapes/*.txt")
+# What `approxtrain advice` reads.
+install(FILES results/measured/which-method.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain/results/measured)
 install(DIRECTORY plots DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain
         FILES_MATCHING PATTERN "*.gp")
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

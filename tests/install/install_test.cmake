@@ -38,6 +38,7 @@ expect("approxtrain [0-9]+\\.[0-9]+\\.[0-9]+" --version)
 expect("topk_position" list methods)
 expect("resnet20" list networks)
 expect("dense" sweep @quickstart --dry-run)
+expect("Exact training in bf16" advice --hardware cpu)
 # This opens the library, and with it LibTorch.
 expect("topk_position" bench-kernel --shape N2,C4,K4,H5,R3 --method topk_position --repetitions 2
        --min-time 1ms --format csv --no-store)

@@ -1,0 +1,80 @@
+// `approxtrain advice`: which method to use, from the results that come with the program.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/outputs.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "cli/text.h"
+#include "core/config/run_config.h"
+#include "results/reports/which_method.h"
+
+namespace approx {
+namespace {
+
+constexpr const char* kFile = "which-method.json";
+
+struct AdviceFlags {
+  WhichMethodFilter filter;
+  std::string format = "md", out;
+};
+
+// The file beside the program.
+std::string find_file() {
+  std::error_code error;
+  for (const auto& folder : program_folders("results/measured")) {
+    const auto path = folder / kFile;
+    if (std::filesystem::is_regular_file(path, error)) return path.string();
+  }
+  throw usage_error(
+      "advice: {} is not beside the program; install it anew (cmake --install), or ask a store of "
+      "your own: approxtrain report advice",
+      kFile);
+}
+
+Table read_table(const std::string& path, const WhichMethodFilter& filter) {
+  note_input(path);
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) throw usage_error("{}: cannot be read; check its permissions", path);
+  try {
+    return which_method(text, filter);
+  } catch (const Error& error) {
+    throw error.in(path);
+  }
+}
+
+void print_advice(const AdviceFlags& flags) {
+  check_printed_or_written(flags.out);
+  const Table table = read_table(find_file(), flags.filter);
+  print_or_write(render(table, flags.format), flags.out);
+  if (table.rows.empty()) {
+    std::fputs("nothing was measured there; approxtrain advice without options has all that was\n",
+               stderr);
+  }
+}
+
+}  // namespace
+
+void add_advice(CLI::App& app, GlobalOptions& /*options*/) {
+  auto* command = app.add_subcommand(
+      "advice", "Which method to use on which hardware, by the results that come with the program");
+  command->footer("approxtrain advice --hardware gpu --precision bf16");
+  const auto flags = std::make_shared<AdviceFlags>();
+  add_choice(*command, "--hardware", flags->filter.hardware, {"cpu", "gpu"}, "Only this hardware");
+  add_choice(*command, "--precision", flags->filter.precision, names_of_enum<Precision>(),
+             "Only training in this precision");
+  command->add_flag("--all", flags->filter.all_networks,
+                    "Every network that was measured, not the one that says most");
+  add_choice(*command, "--format", flags->format, {"md", "csv", "json", "jsonl", "tex"},
+             "Markdown (the default), CSV, one JSON document, a JSON object a line, a LaTeX table");
+  command->add_option("--out", flags->out, "Write to a file, not to standard output");
+  command->callback([flags] { print_advice(*flags); });
+}
+
+}  // namespace approx
