@@ -32,6 +32,11 @@
 //   ballot(bool)                  a bit for each of the warp's 32 lanes
 //   add(int64_t* sum, int64_t)    in global memory, atomically
 //   add(int32_t* count, int32_t)  in shared memory, atomically
+//   last_to_come(uint32_t* arrivals, uint32_t blocks)
+//                                 a barrier that says whether this block is the last of so many to
+//                                 come here. What the others wrote before is there for
+//                                 load_fresh() then. `arrivals` is 0 before the first comes, and 0
+//                                 again after the last
 //   copy<kBytes>(to, from)        begins to copy 8 or 16 bytes of global to shared memory; both
 //                                 addresses are multiples of that
 //   close_copies()                makes a group of the copies that this thread has begun since
@@ -72,10 +77,11 @@ constexpr int64_t blocks_of(int64_t items, int64_t in_one) { return (items + in_
 
 // Blocks that many rows are cut into, by their number alone: the sums of blocks are the same
 // whatever runs them.
+constexpr int64_t kMostRowBlocks = 1024;
 constexpr int64_t row_blocks(int64_t rows) {
-  constexpr int64_t kLeastRows = 64, kMostBlocks = 1024;
+  constexpr int64_t kLeastRows = 64;
   const int64_t blocks = blocks_of(rows, kLeastRows);
-  return blocks < kMostBlocks ? blocks : kMostBlocks;
+  return blocks < kMostRowBlocks ? blocks : kMostRowBlocks;
 }
 
 // As row_blocks, for kernels whose blocks leave sums: fewer. On an H200, which has 132
@@ -168,7 +174,18 @@ APPROX_GPU Floats<kCount> load_constant(const float* from) {
 #endif
 }
 
-// The same of numbers of sixteen bits, which become floats; in `bits` as they lie in memory.
+// Of memory that other blocks of the same launch have written, behind last_to_come(). (Not from a
+// cache of this multiprocessor, which may be of before.)
+template <typename T>
+APPROX_GPU T load_fresh(const T* from) {
+#if defined(__CUDA_ARCH__)
+  return __ldcg(from);
+#else
+  return *from;
+#endif
+}
+
+// Numbers of sixteen bits, which become floats; in `bits` as they lie in memory.
 template <int kCount>
 APPROX_GPU Halves<kCount> load_bits(const uint16_t* bits) {
 #if defined(__CUDA_ARCH__)

@@ -46,6 +46,16 @@ class GpuThread {
   }
   __device__ void add(int32_t* count, int32_t value) { atomicAdd(count, value); }
 
+  __device__ bool last_to_come(uint32_t* arrivals, uint32_t blocks) {
+    __threadfence();  // what this thread wrote, before its block says that it came
+    __syncthreads();
+    // (atomicInc goes back to 0 behind blocks - 1.)
+    const bool is_last = threadIdx.x == 0 && atomicInc(arrivals, blocks - 1) == blocks - 1;
+    if (!any(is_last)) return false;
+    __threadfence();  // what is read from here on, behind what the others wrote
+    return true;
+  }
+
   template <int kBytes>
   __device__ void copy(void* to, const void* from) {
     static_assert(kBytes == 8 || kBytes == 16);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/bfloat16.h"
+#include "kernels/float16.h"
 #include "kernels/gpu/kernel.h"
 
 namespace approx {
@@ -96,13 +98,61 @@ APPROX_GPU void store_by(Number* to, const Floats<kWidth>& values) {
 }
 
 // kWidth neighbours, as much by one instruction as it moves: floats() has them as floats.
+template <typename Number, int kWidth>
+using Ahead = std::conditional_t<kWidth == kMostMoved<Number>, Neighbours<Number, kWidth>,
+                                 LoadedFloats<kWidth>>;
 template <int kWidth, typename Number>
-APPROX_GPU auto load_ahead(const Number* from) {
+APPROX_GPU Ahead<Number, kWidth> load_ahead(const Number* from) {
   if constexpr (kWidth == kMostMoved<Number>) {
     return load_by<kWidth, kWidth>(from);
   } else {
-    return LoadedFloats<kWidth>{load_constant<kWidth>(from)};
+    return {load_constant<kWidth>(from)};
   }
+}
+
+// Two numbers of sixteen bits, the first in the lower half, rounded by one instruction. (Of a NaN
+// it makes 0x7FFF, in bfloat16 too, of which BFloat16 makes 0x7FC0.)
+template <typename Number>
+APPROX_GPU uint32_t packed(float first, float second) {
+#if defined(__CUDA_ARCH__)
+  uint32_t word = 0;
+  if constexpr (std::is_same_v<Number, BFloat16>) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  } else {
+    static_assert(std::is_same_v<Number, Float16>);
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  }
+  return word;
+#else
+  return Number(first).bits | static_cast<uint32_t>(Number(second).bits) << 16;
+#endif
+}
+
+// Stores them as load_ahead loads them, rounded in pairs.
+template <int kWidth, typename Number>
+APPROX_GPU void store_packed(Number* to, const Floats<kWidth>& values) {
+  if constexpr (sizeof(Number) == sizeof(uint16_t) && kWidth == kMostMoved<Number>) {
+    Neighbours<Number, kWidth> all;
+    for (int i = 0; i < kWidth / 2; ++i) {
+      all.word[i] = packed<Number>(values.v[2 * i], values.v[2 * i + 1]);
+    }
+    store_bits<kWidth>(&to->bits, std::bit_cast<Halves<kWidth>>(all));
+  } else {
+    store<kWidth>(to, values);
+  }
+}
+
+// Floats of kWidth channels, by sixteen bytes at a time, of memory that nobody writes to while the
+// kernel runs.
+template <int kWidth>
+APPROX_GPU Floats<kWidth> load_channels(const float* from) {
+  constexpr int kMoved = kWidth < 4 ? kWidth : 4;
+  Floats<kWidth> values;
+  for (int first = 0; first < kWidth; first += kMoved) {
+    const auto some = load_constant<kMoved>(from + first);
+    for (int i = 0; i < kMoved; ++i) values.v[first + i] = some.v[i];
+  }
+  return values;
 }
 
 }  // namespace approx

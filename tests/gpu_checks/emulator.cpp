@@ -43,7 +43,10 @@ class EmulatedBlock {
  public:
   EmulatedBlock(const Grid& grid, Order order, const std::function<void(CpuThread&)>& body)
       : grid_(grid), order_(order), body_(body), fibres_(static_cast<size_t>(grid.threads)) {
-    for (auto& fibre : fibres_) fibre.stack = std::make_unique<unsigned char[]>(kStack);
+    // (Not set to zero: most of a stack is never touched.)
+    for (auto& fibre : fibres_) {
+      fibre.stack = std::make_unique_for_overwrite<unsigned char[]>(kStack);
+    }
     turns_.resize(fibres_.size());
     std::iota(turns_.begin(), turns_.end(), size_t{0});
     if (order == Order::kBackwards) std::reverse(turns_.begin(), turns_.end());
@@ -290,6 +293,17 @@ void CpuThread::add(int32_t* count, int32_t value) {
   *count += value;
 }
 
+bool CpuThread::last_to_come(uint32_t* arrivals, uint32_t blocks) {
+  barrier();
+  bool is_last = false;
+  if (index_ == 0) {
+    if (*arrivals >= blocks) complain("more blocks come than are waited for");
+    is_last = *arrivals + 1 == blocks;
+    *arrivals = is_last ? 0 : *arrivals + 1;
+  }
+  return any(is_last);
+}
+
 void CpuThread::complain(const char* what) { block_->complain(what); }
 
 uint32_t CpuThread::ballot(bool mine) {
@@ -313,8 +327,14 @@ std::string run_grid(const Grid& grid, int most_threads, Order order,
                        grid.threads, grid.shared);
   }
   EmulatedBlock block(grid, order, body);
-  for (int64_t i = 0; i < grid.x * grid.y; ++i) {
-    const int64_t at = order == Order::kBackwards ? grid.x * grid.y - 1 - i : i;
+  std::vector<int64_t> blocks(static_cast<size_t>(grid.x * grid.y));
+  std::iota(blocks.begin(), blocks.end(), int64_t{0});
+  if (order == Order::kBackwards) std::reverse(blocks.begin(), blocks.end());
+  if (order == Order::kShuffled) {
+    static std::mt19937 random(54321);
+    std::shuffle(blocks.begin(), blocks.end(), random);
+  }
+  for (const int64_t at : blocks) {
     std::string wrong = block.run(at % grid.x, at / grid.x);
     if (!wrong.empty()) return wrong;
   }

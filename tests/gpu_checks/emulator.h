@@ -1,5 +1,6 @@
 // Runs kernels of a GPU (kernels/gpu/kernel.h) on a CPU, block after block and thread after thread,
-// each thread until it waits for others. What a GPU would do at random is done on purpose: memory
+// each thread until it waits for others. Blocks run from the first on, from the last on, or in an
+// order drawn anew for each launch. What a GPU would do at random is done on purpose: memory
 // that nobody has written holds NaN, shared memory too at the start of every block, the threads run
 // in several orders, and between zones that nobody may touch.
 #pragma once
@@ -60,6 +61,7 @@ class CpuThread {
 
   void add(int64_t* sum, int64_t value) { *sum += value; }
   void add(int32_t* count, int32_t value);
+  bool last_to_come(uint32_t* arrivals, uint32_t blocks);
 
   // Copied at once, or when somebody waits for it and not before: a GPU may do either.
   template <int kBytes>
