@@ -210,11 +210,16 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
     const PhaseScope phase(Phase::kNormalisation);
     const auto parts = parts_of(x);
     part_images = parts[0].size(0);
-    for (const auto& part : parts) {
-      statistics.push_back(norm_statistics(part, epsilon_));
-      if (ranks != nullptr) statistics.back() = over_all(statistics.back(), epsilon_, *ranks);
+    if (parts.size() == 1 && ranks == nullptr) {
+      statistics.push_back(
+          norm_statistics_moving(x, epsilon_, running(), unbiasing(x.numel() / x.size(1))));
+    } else {
+      for (const auto& part : parts) {
+        statistics.push_back(norm_statistics(part, epsilon_));
+        if (ranks != nullptr) statistics.back() = over_all(statistics.back(), epsilon_, *ranks);
+      }
+      update_running(statistics, x);
     }
-    update_running(statistics, x);
     y = at::empty_like(x);
     const auto of_y = in_parts(y, part_images, parts.size());
     const auto added = in_parts(residual, part_images, parts.size());
@@ -298,7 +303,8 @@ at::Tensor BatchNormImpl::composed_in_parts(const std::vector<at::Tensor>& parts
     const auto all = static_cast<double>(images);
     const double each = static_cast<double>(ghost_batch) / all,
                  last = static_cast<double>(parts.back().size(0)) / all;
-    move_running(weighted_sum(means, each, last), weighted_sum(variances, each, last));
+    move_running(running(), weighted_sum(means, each, last), weighted_sum(variances, each, last),
+                 1);
   }
   return at::cat(normalised);
 }
@@ -307,7 +313,7 @@ void BatchNormImpl::update_running(const std::vector<NormStatistics>& parts, con
   const int64_t images = x.size(0), plane = x.size(2) * x.size(3);
   if (parts.size() == 1) {
     const int64_t count = images * plane * (ranks == nullptr ? 1 : ranks->world().size);
-    move_running(parts[0].mean, parts[0].variance, unbiasing(count));
+    move_running(running(), parts[0].mean, parts[0].variance, unbiasing(count));
     return;
   }
   const auto whole = static_cast<int64_t>(parts.size()) - 1;
@@ -320,26 +326,10 @@ void BatchNormImpl::update_running(const std::vector<NormStatistics>& parts, con
     means.push_back(part.mean);
     variances.push_back(part.variance);
   }
-  move_running(weighted_sum(means, share(ghost_batch), share(rest)),
+  move_running(running(), weighted_sum(means, share(ghost_batch), share(rest)),
                weighted_sum(variances, share(ghost_batch) * unbiasing(ghost_batch * plane),
-                            share(rest) * unbiasing(rest * plane)));
-}
-
-void BatchNormImpl::move_running(const at::Tensor& mean, const at::Tensor& variance,
-                                 double factor) {
-  const auto move = [&](at::Tensor& running, const at::Tensor& now, double of_now) {
-    if (!now.is_cpu()) {
-      running.mul_(1 - momentum_).add_(now, momentum_ * of_now);
-      return;
-    }
-    auto* to = running.mutable_data_ptr<float>();
-    const auto* from = now.const_data_ptr<float>();
-    for (int64_t c = 0; c < now.numel(); ++c) {
-      to[c] = static_cast<float>((1 - momentum_) * to[c] + momentum_ * of_now * from[c]);
-    }
-  };
-  move(running_mean, mean, 1);
-  move(running_variance, variance, factor);
+                            share(rest) * unbiasing(rest * plane)),
+               1);
 }
 
 }  // namespace approx

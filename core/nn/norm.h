@@ -106,8 +106,7 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   std::vector<at::Tensor> parts_of(const at::Tensor& x) const;
   // Moves the running statistics by those of all parts of x, in their order.
   void update_running(const std::vector<NormStatistics>& parts, const at::Tensor& x);
-  // Towards a mean and a variance that is still to be multiplied.
-  void move_running(const at::Tensor& mean, const at::Tensor& variance, double factor = 1);
+  RunningStatistics running() const { return {running_mean, running_variance, momentum_}; }
 
   double epsilon_, momentum_, celu_alpha_;
 };

@@ -47,9 +47,11 @@ struct PlaneThread {
         parts(thread.threads() / across) {}
 };
 
-// Blocks over the rows of a matrix: "images" of as many rows as there are for each.
-constexpr PlaneBlocks blocks_of_rows(int64_t rows, int64_t vectors) {
-  const int64_t blocks = row_blocks(rows);
+// Blocks over the rows of a matrix, no more than that: "images" of as many rows as there are for
+// each.
+constexpr PlaneBlocks blocks_of_rows(int64_t rows, int64_t vectors,
+                                     int64_t most_blocks = kMostRowBlocks) {
+  const int64_t enough = row_blocks(rows), blocks = enough < most_blocks ? enough : most_blocks;
   return {blocks, blocks == 0 ? 0 : blocks_of(rows, blocks), vectors};
 }
 
@@ -158,20 +160,19 @@ struct TwoSums {
 };
 
 // Such sums over the rows of each block of a matrix [rows,channels], in float alone, left in
-// `partial` [row_blocks,kSums,channels]. The grid is that of blocks_of_rows, with room for the
-// sums. body(index, channel, sums) adds one vector of a row, from that channel on, to them.
-template <typename Sums, typename Thread, typename Body>
-APPROX_GPU void sums_of_rows(Thread& thread, int64_t rows, int64_t channels, float* partial,
-                             Body body) {
-  const PlaneBlocks blocks = blocks_of_rows(rows, channels / Sums::kChannels);
-  const PlaneThread at(blocks, thread);
+// `partial` [blocks.images,kSums,channels]. The grid is that of `blocks`, with room for the sums,
+// `at` is the thread's place there. load(row) loads what a row has of the thread's channels, kTurns
+// rows wait together; add(row, loaded, sums) adds it to sums.
+template <int kTurns, typename Sums, typename Thread, typename Load, typename Add>
+APPROX_GPU void sums_of_rows(Thread& thread, const PlaneBlocks& blocks, const PlaneThread& at,
+                             int64_t rows, int64_t channels, float* partial, Load load, Add add) {
   const bool is_one = at.vector < blocks.vectors;
   const int64_t channel = at.vector * Sums::kChannels;
   Sums own;
   own.clear();
   if (is_one) {
-    for_own_rows(thread, blocks, at, rows,
-                 [&](int64_t row) { body(row * channels + channel, channel, own); });
+    for_own_rows<kTurns>(thread, blocks, at, rows, load,
+                         [&](int64_t row, const auto& loaded) { add(row, loaded, own); });
   }
   Sums* all = thread.template shared<Sums>();
   all[thread.index()] = own;

@@ -110,7 +110,7 @@ bool fused_norm_fits(const at::Tensor& x) {
 }
 
 NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_view variant) {
-  if (x.is_cuda()) return norm_statistics_on_gpu(x, epsilon);
+  if (x.is_cuda()) return norm_statistics_on_gpu(x, epsilon, nullptr, 1);
   const Rows rows(x);
   const int64_t channels = x.size(1);
   std::vector<float> first;
@@ -144,6 +144,32 @@ NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_
     variance[c] = static_cast<float>(v);
     inverse[c] = static_cast<float>(1 / std::sqrt(v + epsilon));
   }
+  return result;
+}
+
+void move_running(const RunningStatistics& running, const at::Tensor& mean,
+                  const at::Tensor& variance, double unbiasing) {
+  const auto move = [&](const at::Tensor& to, const at::Tensor& now, double factor) {
+    if (!now.is_cpu()) {
+      to.mul_(1 - running.momentum).add_(now, running.momentum * factor);
+      return;
+    }
+    auto* moved = to.mutable_data_ptr<float>();
+    const auto* from = now.const_data_ptr<float>();
+    for (int64_t c = 0; c < now.numel(); ++c) {
+      moved[c] = static_cast<float>((1 - running.momentum) * moved[c] +
+                                    running.momentum * factor * from[c]);
+    }
+  };
+  move(running.mean, mean, 1);
+  move(running.variance, variance, unbiasing);
+}
+
+NormStatistics norm_statistics_moving(const at::Tensor& x, double epsilon,
+                                      const RunningStatistics& running, double unbiasing) {
+  if (x.is_cuda()) return norm_statistics_on_gpu(x, epsilon, &running, unbiasing);
+  auto result = norm_statistics(x, epsilon);
+  move_running(running, result.mean, result.variance, unbiasing);
   return result;
 }
 

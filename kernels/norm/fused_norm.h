@@ -13,8 +13,9 @@
 namespace approx {
 
 // Whether the functions below take x: [N,C,H,W], channels last in memory, float or bfloat16 on the
-// CPU, also float16 on a GPU whose kernels are open, where `variant` is not looked at. dy, y and
-// `residual` are of x's type, what belongs to channels is float.
+// CPU, also float16 on a GPU whose kernels are open, of up to kMostNormChannels channels, where
+// `variant` is not looked at. dy, y and `residual` are of x's type, what belongs to channels is
+// float.
 bool fused_norm_fits(const at::Tensor& x);
 
 // Mean, variance (biased) and 1 / sqrt(variance + epsilon) per channel, [C] each. In double
@@ -24,6 +25,22 @@ struct NormStatistics {
   at::Tensor mean, variance, inverse_deviation;
 };
 NormStatistics norm_statistics(const at::Tensor& x, double epsilon, std::string_view variant = {});
+
+// Running statistics of a norm, [C] float each, and how much a batch moves them.
+struct RunningStatistics {
+  at::Tensor mean, variance;
+  double momentum = 0.1;  // the share of the new batch
+};
+
+// Moves them towards a mean and a variance: running = (1 - momentum) * running + momentum * new,
+// where the variance is multiplied by `unbiasing` first.
+void move_running(const RunningStatistics& running, const at::Tensor& mean,
+                  const at::Tensor& variance, double unbiasing);
+
+// norm_statistics(), which move `running` too: on a GPU in the launch that computes them, from the
+// same values in double and rounded once.
+NormStatistics norm_statistics_moving(const at::Tensor& x, double epsilon,
+                                      const RunningStatistics& running, double unbiasing);
 
 // A tail, and alpha of kCelu.
 struct ShapedTail {

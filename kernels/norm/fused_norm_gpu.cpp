@@ -12,42 +12,59 @@
 namespace approx {
 namespace {
 
-// scale * x + offset = weight * (x - mean) * inverse_deviation + bias, [C] each.
-struct AffineOnGpu {
-  AffineOnGpu(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean,
-              const at::Tensor& inverse_deviation)
-      : scale(weight.detach() * inverse_deviation), offset(bias.detach() - scale * mean) {}
-
-  at::Tensor scale, offset;
-};
-
 int64_t pixels_of(const at::Tensor& x) { return x.numel() / x.size(1); }
 
 at::Tensor like_channels(const at::Tensor& x) {
   return at::empty({x.size(1)}, at::TensorOptions().dtype(at::kFloat).device(x.device()));
 }
 
-at::Tensor room_for_sums(const at::Tensor& x) {
-  return at::empty({row_blocks(pixels_of(x)), 2, x.size(1)},
-                   at::TensorOptions().dtype(at::kFloat).device(x.device()));
-}
+// Room for what the blocks of a pass leave and join.
+struct RoomForSums {
+  explicit RoomForSums(const at::Tensor& x)
+      : blocks(row_blocks(pixels_of(x))),
+        partial(at::empty({blocks, 2, x.size(1)}, x.options().dtype(at::kFloat))),
+        groups(at::empty({joined_groups(blocks), 2, x.size(1)}, x.options().dtype(at::kDouble))) {}
+
+  JoinedRoom room() const {
+    return {partial.mutable_data_ptr<float>(), groups.mutable_data_ptr<double>(), nullptr};
+  }
+
+  int64_t blocks;
+  at::Tensor partial, groups;
+};
 
 float* out_of(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 const float* in_of(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
+NormAffineOnGpu affine_of(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean,
+                          const at::Tensor& inverse_deviation) {
+  return {in_of(weight), in_of(bias), in_of(mean), in_of(inverse_deviation)};
+}
+
 template <typename Number>
-NormStatistics statistics_of(const at::Tensor& x, double epsilon) {
+NormStatistics statistics_of(const at::Tensor& x, double epsilon, const RunningStatistics* running,
+                             double unbiasing) {
   NormStatistics result{like_channels(x), like_channels(x), like_channels(x)};
-  const auto partial = room_for_sums(x);
-  start<NormStatisticsOnGpu<Number>>(
-      {pixels_of(x), x.size(1), numbers_of<Number>(x), epsilon, out_of(partial),
-       out_of(result.mean), out_of(result.variance), out_of(result.inverse_deviation)},
-      x.device());
+  const RoomForSums sums(x);
+  MovedOnGpu moved;
+  if (running != nullptr) {
+    moved = {out_of(running->mean), out_of(running->variance), running->momentum, unbiasing};
+  }
+  start<NormStatisticsOnGpu<Number>>({.rows = pixels_of(x),
+                                      .channels = x.size(1),
+                                      .x = numbers_of<Number>(x),
+                                      .epsilon = epsilon,
+                                      .mean = out_of(result.mean),
+                                      .variance = out_of(result.variance),
+                                      .inverse_deviation = out_of(result.inverse_deviation),
+                                      .moved = moved,
+                                      .room = sums.room()},
+                                     x.device());
   return result;
 }
 
 template <typename Number>
-void write_forward(const at::Tensor& y, const at::Tensor& x, const AffineOnGpu& affine,
+void write_forward(const at::Tensor& y, const at::Tensor& x, const NormAffineOnGpu& affine,
                    const ShapedTail& tail, const at::Tensor& residual) {
   const auto added =
       adds_residual(tail.kind) ? residual.contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor();
@@ -55,18 +72,17 @@ void write_forward(const at::Tensor& y, const at::Tensor& x, const AffineOnGpu& 
                                  {.channels = x.size(1),
                                   .tail = tail.kind,
                                   .x = numbers_of<Number>(x),
-                                  .scale = in_of(affine.scale),
-                                  .offset = in_of(affine.offset),
                                   .residual = added.defined() ? numbers_of<Number>(added) : nullptr,
                                   .y = mutable_numbers_of<Number>(y),
-                                  .alpha = tail.alpha}},
+                                  .alpha = tail.alpha},
+                                 affine},
                                 x.device());
 }
 
 template <typename Number>
 void write_gradients(NormGradients& result, const at::Tensor& gradient, const at::Tensor& forward,
                      const at::Tensor& x, const at::Tensor& weight, const at::Tensor& mean,
-                     const at::Tensor& inverse_deviation, const AffineOnGpu& affine,
+                     const at::Tensor& inverse_deviation, const NormAffineOnGpu& affine,
                      const ShapedTail& tail, GradientVisitor* visitor,
                      const MeanOfParts& mean_of_parts) {
   const auto dy = gradient.contiguous(at::MemoryFormat::ChannelsLast);
@@ -74,7 +90,9 @@ void write_gradients(NormGradients& result, const at::Tensor& gradient, const at
   result.dbias = like_channels(x);
   const bool adds = adds_residual(tail.kind);
   const auto kept = adds ? forward.contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor();
-  const auto partial = room_for_sums(x);
+  const RoomForSums room(x);
+  const auto sums =
+      mean_of_parts ? at::empty({2, x.size(1)}, x.options().dtype(at::kDouble)) : at::Tensor();
   auto a = like_channels(x), b = like_channels(x), d = like_channels(x);
   start<NormSumsOnGpu<Number>>(
       {.rows = pixels_of(x),
@@ -84,22 +102,18 @@ void write_gradients(NormGradients& result, const at::Tensor& gradient, const at
                 .x = numbers_of<Number>(x),
                 .y = tail.kind == NormTail::kAddRelu ? numbers_of<Number>(kept) : nullptr,
                 .residual = tail.kind == NormTail::kAddGelu ? numbers_of<Number>(kept) : nullptr,
-                .scale = in_of(affine.scale),
-                .offset = in_of(affine.offset),
-                .mean = in_of(mean),
                 .dresidual = adds ? mutable_numbers_of<Number>(result.dresidual) : nullptr,
                 .alpha = tail.alpha},
-       .weight = in_of(weight),
-       .inverse_deviation = in_of(inverse_deviation),
-       .partial = out_of(partial),
+       .affine = affine,
        .dweight = out_of(result.dweight),
        .dbias = out_of(result.dbias),
        .a = out_of(a),
        .b = out_of(b),
-       .d = out_of(d)},
+       .d = out_of(d),
+       .sums = mean_of_parts ? sums.mutable_data_ptr<double>() : nullptr,
+       .room = room.room()},
       x.device());
   if (mean_of_parts) {
-    const auto sums = partial.sum(0, /*keepdim=*/false, at::kDouble);
     mean_of_parts(sums);
     const auto factors = norm_gradient_factors(sums, pixels_of(x), weight, mean, inverse_deviation);
     a = factors.a;
@@ -116,14 +130,13 @@ void write_gradients(NormGradients& result, const at::Tensor& gradient, const at
         .relu = tail.kind == NormTail::kRelu,
         .dy = adds ? numbers_of<Number>(result.dresidual) : numbers_of<Number>(dy),
         .x = numbers_of<Number>(x),
-        .scale = in_of(affine.scale),
-        .offset = in_of(affine.offset),
         .a = in_of(a),
         .b = in_of(b),
         .d = in_of(d),
         .dx = mutable_numbers_of<Number>(result.dx),
         .smooth = smooth_without_residual(tail.kind),
         .alpha = tail.alpha},
+       affine,
        visitor == nullptr ? GradientLook() : visitor->look(result.dx),
        visitor == nullptr ? nullptr : magnitudes.mutable_data_ptr<double>()},
       x.device());
@@ -144,6 +157,7 @@ NormGradientFactors norm_gradient_factors(const at::Tensor& sums, int64_t count,
 }
 
 bool has_norm_on_gpu(const at::Tensor& x) {
+  if (x.dim() < 2 || x.size(1) > kMostNormChannels) return false;
   bool has = false;
   of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
     has = can_start<NormStatisticsOnGpu<Number>>(x.device());
@@ -151,10 +165,12 @@ bool has_norm_on_gpu(const at::Tensor& x) {
   return has;
 }
 
-NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon) {
+NormStatistics norm_statistics_on_gpu(const at::Tensor& x, double epsilon,
+                                      const RunningStatistics* running, double unbiasing) {
   NormStatistics result;
-  of_three_types(x.scalar_type(),
-                 [&]<typename Number>(Number) { result = statistics_of<Number>(x, epsilon); });
+  of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
+    result = statistics_of<Number>(x, epsilon, running, unbiasing);
+  });
   return result;
 }
 
@@ -162,7 +178,7 @@ void norm_forward_on_gpu(const at::Tensor& y, const at::Tensor& x, const at::Ten
                          const at::Tensor& bias, const at::Tensor& mean,
                          const at::Tensor& inverse_deviation, const ShapedTail& tail,
                          const at::Tensor& residual) {
-  const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
+  const auto affine = affine_of(weight, bias, mean, inverse_deviation);
   of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
     write_forward<Number>(y, x, affine, tail, residual);
   });
@@ -173,7 +189,7 @@ void norm_backward_on_gpu(NormGradients& into, const at::Tensor& dy, const at::T
                           const at::Tensor& mean, const at::Tensor& inverse_deviation,
                           const ShapedTail& tail, GradientVisitor* visitor,
                           const MeanOfParts& mean_of_parts) {
-  const AffineOnGpu affine(weight, bias, mean, inverse_deviation);
+  const auto affine = affine_of(weight, bias, mean, inverse_deviation);
   of_three_types(x.scalar_type(), [&]<typename Number>(Number) {
     write_gradients<Number>(into, dy, kept, x, weight, mean, inverse_deviation, affine, tail,
                             visitor, mean_of_parts);

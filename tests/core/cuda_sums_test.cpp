@@ -91,6 +91,61 @@ TEST(Cuda, SumsOfManyNumbersOfANormAreRight) {
   }
 }
 
+// Blocks join their sums in the order of the blocks, whichever comes last, and leave their counts
+// as they were: also beside other work, of odd channels, and after norms of other sizes.
+TEST(Cuda, ANormHasTheSameBitsEveryTime) {
+  DEVICE_OR_SKIP(device);
+  at::manual_seed(5);
+  const auto noise = at::randn({512, 512}).to(*device);
+  for (const int64_t channels : {3, 64, 520}) {
+    for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+      SCOPED_TRACE(fmt::format("{} channels of {}", channels, toString(type)));
+      const auto map = [&] {
+        return at::randn({16, channels, 40, 40}).to(*device, type).contiguous(kPixelsFirst);
+      };
+      const auto x = map(), dy = map();
+      const auto weight = at::rand({channels}).to(*device),
+                 bias = at::randn({channels}).to(*device);
+      const auto all = [&] {
+        const RunningStatistics running{at::zeros({channels}).to(*device),
+                                        at::ones({channels}).to(*device), 0.1};
+        const auto s = norm_statistics_moving(x, 1e-5, running, 1.25);
+        const auto g =
+            norm_backward(dy, {}, x, weight, bias, s.mean, s.inverse_deviation, NormTail::kRelu);
+        return std::vector<at::Tensor>{
+            s.mean,  s.variance, s.inverse_deviation, running.mean, running.variance, g.dweight,
+            g.dbias, g.dx};
+      };
+      const auto first = all();
+      for (int repeat = 0; repeat < 100; ++repeat) {
+        const auto beside = at::mm(noise, noise);
+        const auto again = all();
+        for (size_t i = 0; i < first.size(); ++i) {
+          ASSERT_TRUE(at::equal(again[i], first[i])) << "result " << i << ", repeat " << repeat;
+        }
+        norm_statistics(x.narrow(0, 0, 1 + repeat % 15), 1e-5);
+      }
+    }
+  }
+}
+
+TEST(Cuda, RunningStatisticsMoveAsOnACpu) {
+  DEVICE_OR_SKIP(device);
+  at::manual_seed(6);
+  for (const int64_t channels : {5, 72}) {
+    const auto x = (at::randn({4, channels, 30, 30}) * 2 + 3).contiguous(kPixelsFirst);
+    const auto moved = [&](const at::Tensor& map) {
+      const RunningStatistics running{at::full({channels}, 2.0F).to(map.device()),
+                                      at::full({channels}, 0.5F).to(map.device()), 0.3};
+      norm_statistics_moving(map, 1e-5, running, 1.5);
+      return running;
+    };
+    const auto wanted = moved(x), got = moved(x.to(*device));
+    EXPECT_LE(off_by(got.mean, wanted.mean.to(at::kDouble)), 1e-5);
+    EXPECT_LE(off_by(got.variance, wanted.variance.to(at::kDouble)), 1e-5);
+  }
+}
+
 TEST(Cuda, FarGradientsAreRescaledAsSmallerOnesAre) {
   DEVICE_OR_SKIP(device);
   const double scale = std::ldexp(1.0, 120);

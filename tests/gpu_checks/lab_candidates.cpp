@@ -129,10 +129,10 @@ std::string norms_agree(uint64_t seed) {
   };
   std::string wrong = in_blocks(
       [&](Order order, float* partial) {
-        return emulate(
-            lab::WideMoments<4>{
-                {o.rows, o.channels, x.data(), 0, partial, nullptr, nullptr, nullptr}, most},
-            order);
+        NormStatisticsOnGpu<BFloat16> on;
+        on.rows = o.rows, on.channels = o.channels, on.x = x.data();
+        on.room.partial = partial;
+        return emulate(lab::WideMoments<4>{on, most}, order);
       },
       moments);
   if (!wrong.empty()) return "moments: " + wrong;
@@ -150,7 +150,7 @@ std::string norms_agree(uint64_t seed) {
                    .offset = offset.data(),
                    .mean = mean.data(),
                    .dresidual = dresidual.data()};
-        on.partial = partial;
+        on.room.partial = partial;
         return emulate(lab::WideSums<2>{on, most}, order);
       },
       sums);
@@ -169,7 +169,8 @@ std::string norms_agree(uint64_t seed) {
                                        .scale = scale.data(),
                                        .offset = offset.data(),
                                        .residual = y.data(),
-                                       .y = out}};
+                                       .y = out},
+                                      {}};
     return emulate(lab::WideApply<2>{on, most}, order);
   });
   if (!wrong.empty()) return "forward: " + wrong;

@@ -57,7 +57,7 @@ std::string magnitudes_agree(uint64_t seed) {
 
 // A plane [rows,columns], the sums of its columns, and what kernels make of it.
 struct LongPlane {
-  static constexpr int64_t kColumns = 4;
+  static constexpr int64_t kColumns = 4, kBlocksOfSums = 528;
   LongPlane(std::vector<float> numbers) : x(std::move(numbers)), there(x) {
     rows = static_cast<int64_t>(x.size()) / kColumns;
     for (size_t i = 0; i < x.size(); ++i) {
@@ -135,14 +135,24 @@ struct LongPlane {
 
   // Sums of a batch norm: their shift is the first row.
   std::string moments_wrong() const {
-    GpuArray<float> partial(row_blocks(rows) * 2 * kColumns), mean(kColumns), variance(kColumns),
+    const int64_t blocks = row_blocks(rows);
+    GpuArray<float> partial(blocks * 2 * kColumns), mean(kColumns), variance(kColumns),
         inverse(kColumns);
-    NormStatisticsOnGpu<float> on{rows,           kColumns,    there.data(),    0,
-                                  partial.data(), mean.data(), variance.data(), inverse.data()};
+    GpuArray<double> groups(joined_groups(blocks) * 2 * kColumns);
+    GpuArray<uint32_t> arrivals(std::vector<uint32_t>(static_cast<size_t>(arrivals_of(blocks, 1))));
+    const NormStatisticsOnGpu<float> on{.rows = rows,
+                                        .channels = kColumns,
+                                        .x = there.data(),
+                                        .mean = mean.data(),
+                                        .variance = variance.data(),
+                                        .inverse_deviation = inverse.data(),
+                                        .moved = {},
+                                        .room = {partial.data(), groups.data(), arrivals.data()},
+                                        .most_blocks = kBlocksOfSums};
     std::string said = emulate(NormMomentsGpu<float, 4>{on}, Order::kForwards);
     if (!said.empty()) return said;
     std::vector<double> got(2 * kColumns), truth(got.size()), share(got.size());
-    for (int64_t i = 0; i < partial.size(); ++i) {
+    for (int64_t i = 0; i < std::min(blocks, kBlocksOfSums) * 2 * kColumns; ++i) {
       got[static_cast<size_t>(i % (2 * kColumns))] += double{partial.data()[i]};
     }
     for (size_t i = 0; i < x.size(); ++i) {
@@ -154,7 +164,16 @@ struct LongPlane {
       share[kColumns + c] += value * value;
     }
     for (auto& one : share) one = std::max(one, 1e-30);
-    return off("a moment", got, truth.data(), share.data());
+    said = off("a moment", got, truth.data(), share.data());
+    for (size_t c = 0; c < kColumns && said.empty(); ++c) {  // what follows from all of them
+      const auto count = static_cast<double>(rows);
+      const double first{x[c]}, wanted = first + truth[c] / count;
+      if (!(std::abs(mean.data()[c] - wanted) <=
+            2e-6 * (share[c] / count + std::abs(first) + std::abs(wanted)))) {
+        said = fmt::format("a mean is {} and not {}", mean.data()[c], wanted);
+      }
+    }
+    return said;
   }
 
   int64_t rows = 0;

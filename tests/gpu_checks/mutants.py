@@ -25,7 +25,7 @@ SLICES, ROWS_OF_PIXELS = "kernels/gpu/weight_slices.h", "kernels/gpu/pixel_rows.
 GRADIENT_ROWS, ROWS, TILES, LISTS = (f"kernels/pruned_dy/{name}_gpu.h" for name in
                                      ("gradient_rows", "rows", "tiles", "lists"))
 NORM, CHANNELS = "kernels/norm/norm_gpu.h", "kernels/sampled/channels_gpu.h"
-SMOOTH = "kernels/norm/smooth_norm_gpu.h"
+SMOOTH, JOINED = "kernels/norm/smooth_tails_gpu.h", "kernels/gpu/joined_sums.h"
 SQUARES, STREAM = "kernels/select/squares_gpu.h", "kernels/rng.h"
 PEAKS, LARGEST = "kernels/select/peaks_gpu.h", "kernels/select/largest_gpu.h"
 MAGNITUDES = "kernels/select/magnitude_gpu.h"
@@ -40,7 +40,7 @@ CHECK_OF = {PEAK: "peak", PLANES: "norm", ENTRIES: "entries", NORM: "norm", CHAN
             LISTS: "pruned_lists", PEAKS: "peaks", LARGEST: "peaks", STORED: "two_of_four",
             SPARSE: "two_of_four", PROBES: "tensor_cores", COPIES: "copy_rounds",
             MATRIX_TILES: "fused_gather", FUSED: "fused_gather", MAGNITUDES: "magnitudes",
-            SMOOTH: "smooth_norm"}
+            SMOOTH: "smooth_norm", JOINED: "norm"}
 CASES = "12"  # of each check
 # What the names of its checks begin with.
 PREFIX = {PEAK: "peak", PLANES: "norm:",
@@ -52,10 +52,22 @@ PREFIX = {PEAK: "peak", PLANES: "norm:",
           LARGEST: "the largest", STORED: "two of four: stored", SPARSE: "two of four: data",
           PROBES: "tensor cores", COPIES: "copies", STREAM: "uniform",
           MATRIX_TILES: "fused gather", FUSED: "fused gather",
-          MAGNITUDES: "magnitudes", SMOOTH: "smooth norm"}
+          MAGNITUDES: "magnitudes", SMOOTH: "smooth norm", JOINED: "norm"}
+
+CHECK_OF_PREFIX = {"stochastic": "pruning", "norms of": "squares", "channels": "channels",
+                   "norm": "norm", "norm of": "norm", "smooth norm": "smooth_norm",
+                   "long sums": "magnitudes", "far sums": "magnitudes", "far n": "magnitudes"}
 
 # Of faults that other checks than those of their file find.
-PREFIX_OF_FAULT = {"a number too many": "mean", "the order of a sum by where it lies": "mean",
+PREFIX_OF_FAULT = {"only the first block's sums": "norms of", "a row of the next block": "channels",
+                   "a channel twice in a pair": "norm of", "the first channels' scales": "norm",
+                   "another's first sums": "long sums",
+                   "the slope of the other tail": "smooth norm",
+                   "sums without the slope": "smooth norm",
+                   "a slope without the addition before it": "smooth norm",
+                   "a GELU without the addition before it": "smooth norm",
+                   "no gradient of the residual": "smooth norm",
+                   "a number too many": "mean", "the order of a sum by where it lies": "mean",
                    "a magnitude with its sign": "mean", "sums of any length in float": "long sums",
                    "no squares beyond float": "far sums", "no sums of planes beyond float": "far n",
                    "no sums of groups beyond float": "far n",
@@ -275,11 +287,8 @@ FAULTS = [
      "on.which.index[i] >= channel"),
     ("the channel before", CHANNELS, "index[middle] < channel", "index[middle] <= channel"),
     ("the factor of another", CHANNELS, "which.factor[i])", "which.factor[0])"),
-    ("the shift of another channel", NORM,
-     "const auto shift = load_constant<kWidth>(on.x + channel); for (int i = 0; i < kWidth; "
-     "++i) { const float value = x.v[i]",
-     "const auto shift = load_constant<kWidth>(on.x); for (int i = 0; i < kWidth; ++i) { "
-     "const float value = x.v[i]"),
+    ("the shift of another channel", NORM, "shift = load_ahead<kWidth>(x).floats()",
+     "shift = load_ahead<kWidth>(on.x).floats()"),
     ("what is zero is not cut off", NORM, "if (y.v[i] <= 0) g.v[i] = 0;",
      "if (y.v[i] < 0) g.v[i] = 0;"),
     ("one sum over the other", PLANES,
@@ -291,9 +300,43 @@ FAULTS = [
     ("the first numbers of a row alone", SQUARES, "at < on.m.columns;", "at < 256;"),
     ("numbers of a row twice", SQUARES, "int64_t{thread.threads()} * kWidth",
      "int64_t{thread.threads()}"),
-    ("another block of the draws", NORM, "static_cast<uint32_t>(index / 4)",
-     "static_cast<uint32_t>(index)"),
-    ("the draws of another channel", NORM, "kWidth == 4 ? i : index % 4", "kWidth == 4 ? i : 0"),
+    ("another block of the draws", NORM, "static_cast<uint32_t>((index + first) / 4)",
+     "static_cast<uint32_t>(index / 4)"),
+    ("the draws of another channel", NORM, "kDrawn == 4 ? i : index % 4", "kDrawn == 4 ? i : 0"),
+    ("the offset by another mean", NORM, "std::fma(-scale.v[i], mean.v[i],",
+     "std::fma(-scale.v[i], mean.v[0],"),
+    ("a running variance that stays biased", NORM, "share * factor * double{now}",
+     "share * double{now}"),
+    ("running statistics where there are none", NORM, "if (on.moved.mean == nullptr) return;", ""),
+    ("sums for others where nobody asked", NORM, "if (on.sums == nullptr) return;", ""),
+    ("a result that lies otherwise", NORM, "(a.channels, a.x, a.residual, a.y, on.affine)",
+     "(a.channels, a.x, a.residual, on.affine)"),
+    ("scales that lie otherwise", NORM, "lies_by_sixteen(affine.bias) &&", ""),
+    ("another number of blocks", NORM, "on.channels / kWidth, on.most_blocks",
+     "on.channels / kWidth, on.most_blocks - 1"),
+    ("blocks join before the last is there", JOINED, "last_to_come(arrivals + group,"
+     " static_cast<uint32_t>(own))", "last_to_come(arrivals + group,"
+     " static_cast<uint32_t>(own > 1 ? own - 1 : own))"),
+    ("groups join before the last is there", JOINED, "last_to_come(arrivals + groups,"
+     " static_cast<uint32_t>(groups))", "last_to_come(arrivals + groups, 1)"),
+    ("more blocks are waited for than come", JOINED, "rest < kJoinedBlocks ? rest : kJoinedBlocks",
+     "kJoinedBlocks"),
+    ("the first blocks' sums for all", JOINED, "room.partial + begin * 2 * channels",
+     "room.partial"),
+    ("one group over the other", JOINED, "room.groups + group * 2 * channels + c",
+     "room.groups + c"),
+    ("a group too few", JOINED, "sums_in_order(room.groups, groups,",
+     "sums_in_order(room.groups, groups - 1,"),
+    ("the first channels for all", JOINED, "first = thread.block_y() * width", "first = 0"),
+    ("channels beyond the last are joined", JOINED,
+     "first + width < channels ? first + width : channels", "first + width"),
+    ("counted with other channels", JOINED, "room.arrivals + thread.block_y() * (groups + 1)",
+     "room.arrivals + 0"),
+    ("another's first sums", JOINED, "Pair{load_fresh(at),", "Pair{load_fresh(at + channels),"),
+    ("a channel twice in a pair", LOADS, "(values.v[2 * i], values.v[2 * i + 1])",
+     "(values.v[2 * i], values.v[2 * i])"),
+    ("the first channels' scales", LOADS, "values.v[first + i] = some.v[i]",
+     "values.v[i] = some.v[i]"),
     ("what is not yet rounded is pruned", NORM, "static_cast<float>(Number(dx.v[i]));", "dx.v[i];"),
     ("a magnitude with its sign", PRUNED, "sum += std::fabs(values.v[i]);", "sum += values.v[i];"),
     ("all sums in one place", NORM, "thread.block_y() * thread.blocks() + thread.block_x()",
@@ -380,21 +423,21 @@ FAULTS = [
     ("terms of the next pixel", FUSED, "pixel + row < on.pixels && term < on.terms",
      "pixel + row < on.pixels"),
     ("the step of the launch", STREAM, "step_at == nullptr ? step : *step_at", "step"),
-    ("the slope of the other tail", SMOOTH, "smooth_slope_on_gpu(p.smooth, p.alpha, z)",
-     "smooth_slope_on_gpu(NormTail::kGelu, p.alpha, z)"),
-    ("sums without the slope", SMOOTH, "g.v[i] *= smooth_slope_on_gpu(a.tail, a.alpha, z.v[i])",
+    ("the slope of the other tail", NORM, "smooth_slope_on_gpu(p.smooth, p.alpha,",
+     "smooth_slope_on_gpu(NormTail::kGelu, p.alpha,"),
+    ("sums without the slope", NORM, "g.v[i] *= smooth_slope_on_gpu(a.tail, a.alpha, z.v[i])",
      "g.v[i] *= 1"),
-    ("a slope without the addition before it", SMOOTH,
+    ("a slope without the addition before it", NORM,
      "z.v[i] += residual.v[i]; } for (int i = 0; i < kWidth; ++i) g.v[i] *=",
      "z.v[i] += 0; } for (int i = 0; i < kWidth; ++i) g.v[i] *="),
-    ("a GELU without the addition before it", SMOOTH,
-     "y.v[i] += residual.v[i]; } for (int i = 0; i < kWidth; ++i) y.v[i] = smooth_tail_on_gpu",
-     "y.v[i] += 0; } for (int i = 0; i < kWidth; ++i) y.v[i] = smooth_tail_on_gpu"),
-    ("no gradient of the residual", SMOOTH,
-     "if (adds_residual(a.tail)) store<kWidth>(a.dresidual + index, g);", ";"),
+    ("a GELU without the addition before it", NORM,
+     "y.v[i] += residual.v[i]; } for (int i = 0; i < kWidth; ++i) { if",
+     "y.v[i] += 0; } for (int i = 0; i < kWidth; ++i) { if"),
+    ("no gradient of the residual", NORM,
+     "if (adds) store_packed<kWidth>(a.dresidual + row * a.channels + channel, g);", ";"),
     ("a CELU without alpha", SMOOTH, "alpha * std::expm1(z / alpha)", "std::expm1(z)"),
     ("the lower half of the normal law alone", SMOOTH, "z < 0 ? tail : 1 - tail", "tail"),
-    ("channels beyond the last behind a smooth tail", SMOOTH,
+    ("channels beyond the last behind a tail", NORM,
      "if (at.vector >= blocks().vectors) return;", "if (at.vector > blocks().vectors) return;"),
 ]
 
@@ -422,9 +465,7 @@ def main():
             planted.parent.mkdir(parents=True, exist_ok=True)
             planted.write_text(replaced(whole, construct, fault))
             checks = PREFIX_OF_FAULT.get(what, PREFIX[kernel])
-            check = "pruning" if checks == "stochastic" else CHECK_OF.get(kernel, "pruning")
-            if checks.startswith(("long", "far")):
-                check = "magnitudes"
+            check = CHECK_OF_PREFIX.get(checks) or CHECK_OF.get(kernel, "pruning")
             said = found(build, commands, check, checks, pathlib.Path(folder))
             planted.unlink()
             print(f"{kernel}: {what}: {said or 'NOT FOUND'}", flush=True)

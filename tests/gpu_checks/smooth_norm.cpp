@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/norm/smooth_norm_gpu.h"
 #include "tests/gpu_checks/norm_maps.h"
 
 namespace approx {
@@ -12,7 +11,7 @@ constexpr float kAlpha = 0.5F;
 template <typename Number, int kWidth>
 std::string forward_agrees(uint64_t seed) {
   Draws draw(seed);
-  const NormMaps<Number> maps(draw, kWidth, /*is_smooth_tail=*/true);
+  const NormMaps<Number> maps(draw, kWidth, Makes::kRows, /*is_smooth_tail=*/true);
   std::vector<float> wanted(maps.x.size()), got;
   norm_definition().apply({.channels = maps.channels,
                            .tail = maps.tail,
@@ -24,7 +23,7 @@ std::string forward_agrees(uint64_t seed) {
                            .alpha = kAlpha},
                           0, maps.rows);
   const GpuArray<Number> x(as_numbers<Number>(maps.x)), residual(as_numbers<Number>(maps.residual));
-  const GpuArray<float> scale(maps.scale), offset(maps.offset);
+  const AffineThere affine(maps);
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
         GpuArray<Number> y(maps.rows * maps.channels);
@@ -32,12 +31,11 @@ std::string forward_agrees(uint64_t seed) {
             .channels = maps.channels,
             .tail = maps.tail,
             .x = x.data(),
-            .scale = scale.data(),
-            .offset = offset.data(),
             .residual = adds_residual(maps.tail) ? residual.data() : nullptr,
             .y = y.data(),
             .alpha = kAlpha};
-        std::string failed = emulate(SmoothNormApplyGpu<Number, kWidth>{{maps.rows, pass}}, order);
+        std::string failed =
+            emulate(NormApplyGpu<Number, kWidth, true>{{maps.rows, pass, affine.on()}}, order);
         if (!y.intact()) failed = "it wrote elsewhere";
         results = joined(y);
         return failed;
@@ -47,11 +45,11 @@ std::string forward_agrees(uint64_t seed) {
   return wrong.empty() ? wrong : fmt::format("{} ({})", wrong, maps.described());
 }
 
-// The sums of each block, added up, and the residual's gradient.
+// The sums, and the residual's gradient.
 template <typename Number, int kWidth>
 std::string sums_agree(uint64_t seed) {
   Draws draw(seed);
-  const NormMaps<Number> maps(draw, kWidth, /*is_smooth_tail=*/true);
+  const NormMaps<Number> maps(draw, kWidth, Makes::kSums, /*is_smooth_tail=*/true);
   const auto channels = static_cast<size_t>(maps.channels);
   const bool adds = adds_residual(maps.tail);
   std::vector<float> sum(channels), product(channels), dresidual(adds ? maps.x.size() : 0);
@@ -70,12 +68,14 @@ std::string sums_agree(uint64_t seed) {
   wanted.insert(wanted.end(), product.begin(), product.end());
   const GpuArray<Number> dy(as_numbers<Number>(maps.dy)), x(as_numbers<Number>(maps.x)),
       residual(as_numbers<Number>(maps.residual));
-  const GpuArray<float> scale(maps.scale), offset(maps.offset), mean(maps.mean);
+  const AffineThere affine(maps);
   std::vector<float> got;
   std::string wrong = in_all_orders<std::vector<float>>(
       [&](Order order, std::vector<float>& results) {
-        const int64_t blocks = row_blocks(maps.rows);
-        GpuArray<float> partial(blocks * 2 * maps.channels);
+        RoomThere room(maps.rows, maps.channels);
+        GpuArray<double> both(2 * maps.channels);
+        GpuArray<float> dweight(maps.channels), dbias(maps.channels), a(maps.channels),
+            b(maps.channels), d(maps.channels);
         GpuArray<Number> of_residual(adds ? maps.rows * maps.channels : 0);
         NormSumsOnGpu<Number> on;
         on.rows = maps.rows;
@@ -84,17 +84,18 @@ std::string sums_agree(uint64_t seed) {
                    .dy = dy.data(),
                    .x = x.data(),
                    .residual = adds ? residual.data() : nullptr,
-                   .scale = scale.data(),
-                   .offset = offset.data(),
-                   .mean = mean.data(),
                    .dresidual = adds ? of_residual.data() : nullptr,
                    .alpha = kAlpha};
-        on.partial = partial.data();
-        std::string failed = emulate(SmoothNormSumsGpu<Number, kWidth>{on}, order);
-        if (!partial.intact() || !of_residual.intact()) failed = "it wrote elsewhere";
-        const auto parts = joined(partial);
-        results.assign(2 * channels, 0);
-        for (size_t i = 0; i < parts.size(); ++i) results[i % (2 * channels)] += parts[i];
+        on.affine = affine.on();
+        on.dweight = dweight.data(), on.dbias = dbias.data();
+        on.a = a.data(), on.b = b.data(), on.d = d.data();
+        on.sums = both.data();
+        on.room = room.room();
+        on.most_blocks = maps.most_blocks;
+        std::string failed = emulate(NormSumsGpu<Number, kWidth, true>{on}, order);
+        if (failed.empty()) failed = room.wrong();
+        if (!both.intact() || !of_residual.intact()) failed = "it wrote elsewhere";
+        results = joined(both);
         const auto written = joined(of_residual);
         results.insert(results.end(), written.begin(), written.end());
         return failed;
@@ -111,28 +112,28 @@ std::string sums_agree(uint64_t seed) {
 template <typename Number, int kWidth, Looking kLooking>
 std::string gradient_agrees(uint64_t seed) {
   Draws draw(seed);
-  const NormMaps<Number> maps(draw, kWidth, /*is_smooth_tail=*/true);
+  const NormMaps<Number> maps(draw, kWidth, Makes::kRows, /*is_smooth_tail=*/true);
   const int64_t count = maps.rows * maps.channels;
   // What is behind an addition has no slope in this pass.
   const auto smooth = adds_residual(maps.tail) ? NormTail::kGelu : maps.tail;
   const Rng rng{.seed = seed, .layer = 3, .step = seed, .rank = 2};
   const float tau = static_cast<float>(Number(0.7F * static_cast<float>(draw.below(4))));
   const GpuArray<Number> dy(as_numbers<Number>(maps.dy)), x(as_numbers<Number>(maps.x));
-  const GpuArray<float> scale(maps.scale), offset(maps.offset), a(maps.weight), b(maps.inverse),
-      d(maps.mean), there_tau(std::vector<float>{tau});
+  const AffineThere affine(maps);
+  const GpuArray<float> a(maps.weight), b(maps.inverse), d(maps.mean),
+      there_tau(std::vector<float>{tau});
   const auto on = [&](Number* dx) {
     return NormGradientOnGpu<Number>{.rows = maps.rows,
                                      .pass = {.channels = maps.channels,
                                               .dy = dy.data(),
                                               .x = x.data(),
-                                              .scale = scale.data(),
-                                              .offset = offset.data(),
                                               .a = a.data(),
                                               .b = b.data(),
                                               .d = d.data(),
                                               .dx = dx,
                                               .smooth = smooth,
                                               .alpha = kAlpha},
+                                     .affine = affine.on(),
                                      .look = {},
                                      .partial = nullptr};
   };
@@ -151,7 +152,7 @@ std::string gradient_agrees(uint64_t seed) {
                              0, maps.rows);
   GpuArray<Number> plain(count);
   std::string wrong = emulate(
-      SmoothNormGradientGpu<Number, kWidth, Looking::kNot>{on(plain.data())}, Order::kForwards);
+      NormGradientGpu<Number, kWidth, true, Looking::kNot>{on(plain.data())}, Order::kForwards);
   if (wrong.empty()) wrong = off("dx", joined(plain), in_double(wanted), 1e-4 + kRounding<Number>);
   const bool prunes = kLooking == Looking::kPruning;
   const auto looked = looked_at<Number>(plain.values(), rng, prunes ? &tau : nullptr);
@@ -170,7 +171,7 @@ std::string gradient_agrees(uint64_t seed) {
           there.look.rng = rng;
         }
         if (kLooking != Looking::kNot) there.partial = partial.data();
-        const SmoothNormGradientGpu<Number, kWidth, kLooking> kernel{there};
+        const NormGradientGpu<Number, kWidth, true, kLooking> kernel{there};
         std::string failed = emulate(kernel, order);
         if (kLooking != Looking::kNot && failed.empty()) {
           const int64_t sums = kernel.grid().x * kernel.grid().y;
@@ -195,14 +196,18 @@ std::vector<Agreement> smooth_norm_on_gpu() {
   std::vector<Agreement> all;
   const auto add = [&]<typename Number>(Number, const std::string& of) {
     const auto named = [&](const char* what) { return fmt::format("smooth norm{}: {}", of, what); };
-    all.push_back({named("forward, fours"), forward_agrees<Number, 4>});
+    constexpr int kWide = kMostMoved<Number>;
+    all.push_back({named("forward, sixteen bytes"), forward_agrees<Number, kWide>});
     all.push_back({named("forward, one by one"), forward_agrees<Number, 1>});
-    all.push_back({named("sums, fours"), sums_agree<Number, 4>});
+    all.push_back({named("sums, sixteen bytes"), sums_agree<Number, kWide>});
     all.push_back({named("sums, one by one"), sums_agree<Number, 1>});
-    all.push_back({named("gradient, fours"), gradient_agrees<Number, 4, Looking::kNot>});
+    all.push_back(
+        {named("gradient, sixteen bytes"), gradient_agrees<Number, kWide, Looking::kNot>});
     all.push_back({named("gradient, one by one"), gradient_agrees<Number, 1, Looking::kNot>});
-    all.push_back({named("magnitude, fours"), gradient_agrees<Number, 4, Looking::kAdding>});
-    all.push_back({named("pruning, fours"), gradient_agrees<Number, 4, Looking::kPruning>});
+    all.push_back(
+        {named("magnitude, sixteen bytes"), gradient_agrees<Number, kWide, Looking::kAdding>});
+    all.push_back(
+        {named("pruning, sixteen bytes"), gradient_agrees<Number, kWide, Looking::kPruning>});
     all.push_back({named("pruning, one by one"), gradient_agrees<Number, 1, Looking::kPruning>});
   };
   add(float(), "");

@@ -1,5 +1,5 @@
-// Batch norms: today's passes and the candidates of wide_norm.h, on the norms of ResNet-18 and
-// WRN-28-10 (batches of 256) and of ResNet-50 (128 photographs).
+// Batch norms: today's passes and those of wide_norm.h, which join no sums, on the norms of
+// ResNet-18 and WRN-28-10 (batches of 256) and of ResNet-50 (128 photographs).
 #include <cmath>
 
 #include "kernels/float16.h"
@@ -16,7 +16,7 @@ using Apply = NormApplyOnGpu<BFloat16>;
 using Sums = NormSumsOnGpu<BFloat16>;
 using Gradient = NormGradientOnGpu<BFloat16>;
 
-constexpr size_t kMostBlocks = 1024;
+constexpr size_t kMostBlocks = kMostRowBlocks, kMostGroups = joined_groups(kMostRowBlocks);
 constexpr double kEpsilon = 1e-5;
 
 const std::vector<Matrix>& sizes() {
@@ -51,7 +51,7 @@ std::vector<double> joined(const std::vector<float>& partial, int64_t blocks, in
 
 // --- moments -------------------------------------------------------------------------------------
 
-// `end`: the second launch, too, and what it makes is compared; else the sums of blocks.
+// `end`: what follows from the sums of blocks is made too, and compared; else those sums are.
 using RunStatistics = std::function<int64_t(const Statistics&, cudaStream_t)>;
 
 Instance statistics_on(const Matrix& m, bool checked, uint32_t seed, bool end,
@@ -59,12 +59,16 @@ Instance statistics_on(const Matrix& m, bool checked, uint32_t seed, bool end,
   Instance one;
   auto& x = one.add(bytes_of(m), Fill::kNumbers, seed);
   auto& partial = one.add(kMostBlocks * 2 * floats_of(m), Fill::kPoison);
+  auto& groups = one.add(kMostGroups * 4 * floats_of(m), Fill::kPoison);
   auto& mean = one.add(floats_of(m), Fill::kPoison);
   auto& variance = one.add(floats_of(m), Fill::kPoison);
   auto& inverse = one.add(floats_of(m), Fill::kPoison);
-  const Statistics args{
-      m.rows,           m.channels,           x.as<BFloat16>(),   kEpsilon, partial.as<float>(),
-      mean.as<float>(), variance.as<float>(), inverse.as<float>()};
+  Statistics args;
+  args.rows = m.rows, args.channels = m.channels, args.x = x.as<BFloat16>();
+  args.epsilon = kEpsilon;
+  args.mean = mean.as<float>(), args.variance = variance.as<float>();
+  args.inverse_deviation = inverse.as<float>();
+  args.room = {partial.as<float>(), groups.as<double>(), nullptr};
   auto blocks = std::make_shared<int64_t>(0);
   one.run = [=](cudaStream_t stream) { *blocks = run(args, stream); };
   if (checked) {
@@ -106,6 +110,28 @@ RunStatistics wide_moments(int64_t most_blocks) {
   };
 }
 
+// What a map is normalised by, made of numbers, and the scale and offset that follow: today's
+// passes make them anew of the former, those of wide_norm.h read them. A weight and a deviation of
+// one keep both exact.
+struct Channels {
+  Channels(Instance& one, const Matrix& m, uint32_t seed)
+      : scale(&one.add(floats_of(m), Fill::kZero)),
+        offset(&one.add(floats_of(m), Fill::kPositive, seed + 7)),
+        mean(&one.add(floats_of(m), Fill::kZero)),
+        inverse(&one.add(floats_of(m), Fill::kPositive, seed)) {
+    scale->fill(Fill::kPositive, seed);
+    const std::vector<float> ones(static_cast<size_t>(m.channels), 1.0F);
+    weight = &one.add(floats_of(m), Fill::kZero);
+    weight->upload(ones.data());
+  }
+
+  NormAffineOnGpu affine() const {
+    return {weight->as<float>(), offset->as<float>(), mean->as<float>(), inverse->as<float>()};
+  }
+
+  Buffer *scale, *offset, *mean, *inverse, *weight;
+};
+
 // --- forward -------------------------------------------------------------------------------------
 
 using RunApply = std::function<void(const Apply&, cudaStream_t)>;
@@ -114,8 +140,7 @@ Instance apply_on(const Matrix& m, bool checked, uint32_t seed, NormTail tail,
                   const RunApply& run) {
   Instance one;
   auto& x = one.add(bytes_of(m), Fill::kNumbers, seed);
-  auto& scale = one.add(floats_of(m), Fill::kPositive, seed);
-  auto& offset = one.add(floats_of(m), Fill::kPositive, seed + 7);
+  const Channels of(one, m, seed);
   const bool adds = tail == NormTail::kAddRelu;
   auto& residual = one.add(adds ? bytes_of(m) : 16, Fill::kNumbers, seed + 3);
   auto& y = one.add(bytes_of(m), Fill::kPoison);
@@ -123,16 +148,17 @@ Instance apply_on(const Matrix& m, bool checked, uint32_t seed, NormTail tail,
                    {.channels = m.channels,
                     .tail = tail,
                     .x = x.as<BFloat16>(),
-                    .scale = scale.as<float>(),
-                    .offset = offset.as<float>(),
+                    .scale = of.scale->as<float>(),
+                    .offset = of.offset->as<float>(),
                     .residual = adds ? residual.as<BFloat16>() : nullptr,
-                    .y = y.as<BFloat16>()}};
+                    .y = y.as<BFloat16>()},
+                   of.affine()};
   one.run = [=](cudaStream_t stream) { run(args, stream); };
   if (checked) {
-    one.compare = [=, &x, &scale, &offset, &residual, &y] {
+    one.compare = [=, &x, &residual, &y] {
       const auto in = as_doubles(x.download<BFloat16>());
-      const auto by = as_doubles(scale.download<float>()),
-                 to = as_doubles(offset.download<float>());
+      const auto by = as_doubles(of.scale->download<float>()),
+                 to = as_doubles(of.offset->download<float>());
       const auto added = as_doubles(residual.download<BFloat16>());
       std::vector<double> expected(in.size());
       for (size_t i = 0; i < in.size(); ++i) {
@@ -155,6 +181,7 @@ RunApply wide_apply(int64_t most_blocks) {
 
 // --- backward ------------------------------------------------------------------------------------
 
+// Returns how many blocks left sums, or 0 where they joined them.
 using RunSums = std::function<int64_t(const Sums&, cudaStream_t)>;
 
 Instance sums_on(const Matrix& m, bool checked, uint32_t seed, NormTail tail, const RunSums& run) {
@@ -165,40 +192,40 @@ Instance sums_on(const Matrix& m, bool checked, uint32_t seed, NormTail tail, co
   auto& y = one.add(adds ? bytes_of(m) : 16, Fill::kNumbers, seed + 2);
   auto& dresidual = one.add(adds ? bytes_of(m) : 16, Fill::kPoison);
   auto& partial = one.add(kMostBlocks * 2 * floats_of(m), Fill::kPoison);
-  std::vector<float*> channels;  // scale, offset, mean, weight, inverse; five results
-  for (uint32_t i = 0; i < 10; ++i) {
-    channels.push_back(one.add(floats_of(m), Fill::kPositive, seed + 10 + i).as<float>());
+  auto& groups = one.add(kMostGroups * 4 * floats_of(m), Fill::kPoison);
+  auto& joint = one.add(4 * floats_of(m), Fill::kPoison);
+  const Channels of(one, m, seed + 10);
+  std::vector<float*> results;
+  for (int i = 0; i < 5; ++i) {
+    results.push_back(one.add(floats_of(m), Fill::kPoison).as<float>());
   }
-  const Buffer& scale = *one.buffers[5];
-  const Buffer& offset = *one.buffers[6];
-  const Buffer& mean = *one.buffers[7];
   const Sums args{.rows = m.rows,
                   .pass = {.channels = m.channels,
                            .tail = tail,
                            .dy = dy.as<BFloat16>(),
                            .x = x.as<BFloat16>(),
                            .y = adds ? y.as<BFloat16>() : nullptr,
-                           .scale = channels[0],
-                           .offset = channels[1],
-                           .mean = channels[2],
+                           .scale = of.scale->as<float>(),
+                           .offset = of.offset->as<float>(),
+                           .mean = of.mean->as<float>(),
                            .dresidual = adds ? dresidual.as<BFloat16>() : nullptr},
-                  .weight = channels[3],
-                  .inverse_deviation = channels[4],
-                  .partial = partial.as<float>(),
-                  .dweight = channels[5],
-                  .dbias = channels[6],
-                  .a = channels[7],
-                  .b = channels[8],
-                  .d = channels[9]};
+                  .affine = of.affine(),
+                  .dweight = results[0],
+                  .dbias = results[1],
+                  .a = results[2],
+                  .b = results[3],
+                  .d = results[4],
+                  .sums = joint.as<double>(),
+                  .room = {partial.as<float>(), groups.as<double>(), nullptr}};
   auto blocks = std::make_shared<int64_t>(0);
   one.run = [=](cudaStream_t stream) { *blocks = run(args, stream); };
   if (checked) {
-    one.compare = [=, &dy, &x, &y, &partial, &scale, &offset, &mean] {
+    one.compare = [=, &dy, &x, &y, &partial, &joint] {
       const auto g = as_doubles(dy.download<BFloat16>()), in = as_doubles(x.download<BFloat16>());
       const auto out = as_doubles(y.download<BFloat16>());
-      const auto by = as_doubles(scale.download<float>()),
-                 to = as_doubles(offset.download<float>());
-      const auto middle = as_doubles(mean.download<float>());
+      const auto by = as_doubles(of.scale->download<float>()),
+                 to = as_doubles(of.offset->download<float>());
+      const auto middle = as_doubles(of.mean->download<float>());
       std::vector<double> expected(static_cast<size_t>(2 * m.channels));
       for (size_t i = 0; i < g.size(); ++i) {
         const size_t c = i % static_cast<size_t>(m.channels);
@@ -210,6 +237,7 @@ Instance sums_on(const Matrix& m, bool checked, uint32_t seed, NormTail tail, co
         expected[c] += g[i];
         expected[static_cast<size_t>(m.channels) + c] += g[i] * (in[i] - middle[c]);
       }
+      if (*blocks == 0) return largest_difference(joint.download<double>(), expected);
       return largest_difference(joined(partial.download<float>(), *blocks, m.channels), expected);
     };
   }
@@ -233,35 +261,40 @@ Instance gradient_on(const Matrix& m, bool checked, uint32_t seed, bool relu,
   auto& dy = one.add(bytes_of(m), Fill::kNumbers, seed);
   auto& x = one.add(bytes_of(m), Fill::kNumbers, seed + 1);
   auto& dx = one.add(bytes_of(m), Fill::kPoison);
-  std::vector<Buffer*> channels;  // scale, offset, a, b, d
-  for (uint32_t i = 0; i < 5; ++i) {
-    channels.push_back(&one.add(floats_of(m), Fill::kPositive, seed + 10 + i));
+  const Channels of(one, m, seed + 10);
+  std::vector<Buffer*> factors;  // a, b, d
+  for (uint32_t i = 0; i < 3; ++i) {
+    factors.push_back(&one.add(floats_of(m), Fill::kPositive, seed + 12 + i));
   }
   const Gradient args{m.rows,
                       {.channels = m.channels,
                        .relu = relu,
                        .dy = dy.as<BFloat16>(),
                        .x = x.as<BFloat16>(),
-                       .scale = channels[0]->as<float>(),
-                       .offset = channels[1]->as<float>(),
-                       .a = channels[2]->as<float>(),
-                       .b = channels[3]->as<float>(),
-                       .d = channels[4]->as<float>(),
+                       .scale = of.scale->as<float>(),
+                       .offset = of.offset->as<float>(),
+                       .a = factors[0]->as<float>(),
+                       .b = factors[1]->as<float>(),
+                       .d = factors[2]->as<float>(),
                        .dx = dx.as<BFloat16>()},
+                      of.affine(),
                       {},
                       nullptr};
   one.run = [=](cudaStream_t stream) { run(args, stream); };
   if (checked) {
     one.compare = [=, &dy, &x, &dx] {
       const auto g = as_doubles(dy.download<BFloat16>()), in = as_doubles(x.download<BFloat16>());
-      std::vector<std::vector<double>> of;
-      for (const auto* channel : channels) of.push_back(as_doubles(channel->download<float>()));
+      const auto by = as_doubles(of.scale->download<float>()),
+                 to = as_doubles(of.offset->download<float>());
+      std::vector<std::vector<double>> factor;
+      for (const auto* one_of : factors) factor.push_back(as_doubles(one_of->download<float>()));
       std::vector<double> expected(g.size());
       for (size_t i = 0; i < g.size(); ++i) {
         const size_t c = i % static_cast<size_t>(m.channels);
-        const auto before = std::fma(static_cast<float>(of[0][c]), static_cast<float>(in[i]),
-                                     static_cast<float>(of[1][c]));
-        expected[i] = of[2][c] * (relu && before <= 0 ? 0 : g[i]) + of[3][c] * in[i] + of[4][c];
+        const auto before = std::fma(static_cast<float>(by[c]), static_cast<float>(in[i]),
+                                     static_cast<float>(to[c]));
+        expected[i] =
+            factor[0][c] * (relu && before <= 0 ? 0 : g[i]) + factor[1][c] * in[i] + factor[2][c];
       }
       return largest_difference(as_doubles(dx.download<BFloat16>()), expected);
     };
@@ -298,11 +331,7 @@ void add_norms(std::vector<Case>& cases) {
   };
   add_statistics("now", true, [](const Statistics& args, cudaStream_t stream) {
     launch_of<Statistics>()(args, stream);
-    return row_blocks(args.rows);
-  });
-  add_statistics("now without its end", false, [](const Statistics& args, cudaStream_t stream) {
-    launch(NormMomentsGpu<BFloat16, 4>{args}, stream);
-    return row_blocks(args.rows);
+    return 0;
   });
   for (const int64_t blocks : {1024, 528, 264}) {
     add_statistics(fmt::format("wide:4 rows:{} blocks", blocks), false, wide_moments<4>(blocks));
@@ -332,11 +361,7 @@ void add_norms(std::vector<Case>& cases) {
     };
     add_sums("now", [](const Sums& args, cudaStream_t stream) {
       launch_of<Sums>()(args, stream);
-      return row_blocks(args.rows);
-    });
-    add_sums("now without its end", [](const Sums& args, cudaStream_t stream) {
-      launch(NormSumsGpu<BFloat16, 4>{args}, stream);
-      return row_blocks(args.rows);
+      return 0;
     });
     add_sums("wide:2 rows:1024 blocks", wide_sums<2>(1024));
     add_sums("wide:2 rows:528 blocks", wide_sums<2>(528));

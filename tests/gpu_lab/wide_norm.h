@@ -1,6 +1,7 @@
-// Candidates for the passes of a batch norm on a GPU: sixteen bytes a load, several rows in flight,
-// what belongs to a channel loaded once, rounding by the instruction for it. Numbers have 16 bits
-// here, and 8 divides the channels.
+// The passes of a batch norm on a GPU by themselves, as they were tried before norm_gpu.h took
+// them: sums of blocks are left and not joined, and a scale and an offset are read. What those of
+// norm_gpu.h take beyond these is what joining sums costs. Numbers have 16 bits here, and 8 divides
+// the channels.
 #pragma once
 
 #include "kernels/gpu/loads.h"
@@ -87,7 +88,7 @@ struct WideMoments {
             }
           });
     }
-    leave_sums(thread, at, is_one, own, on.channels, on.partial);
+    leave_sums(thread, at, is_one, own, on.channels, on.room.partial);
   }
 };
 
@@ -198,7 +199,7 @@ struct WideSums {
             }
           });
     }
-    leave_sums(thread, at, is_one, own, a.channels, on.partial);
+    leave_sums(thread, at, is_one, own, a.channels, on.room.partial);
   }
 };
 

@@ -283,6 +283,16 @@ TEST(BatchNorm, AMeanFarFromZeroDoesNotCancelTheVariance) {
   EXPECT_TRUE(at::allclose(statistics.variance.to(at::kDouble), expected, 1e-3, 0));
 }
 
+TEST(BatchNorm, RunningStatisticsMoveByTheirShare) {
+  const auto x = random_problem({3, 20, 5, 5}).x;
+  const auto now = norm_statistics(x, 1e-5);
+  const RunningStatistics running{at::full({20}, 2.0F), at::full({20}, 0.5F), 0.3};
+  const auto also = norm_statistics_moving(x, 1e-5, running, 1.5);
+  EXPECT_TRUE(at::equal(also.mean, now.mean) && at::equal(also.variance, now.variance));
+  EXPECT_TRUE(close(running.mean, 0.7 * 2.0F + 0.3 * now.mean, 1e-6));
+  EXPECT_TRUE(close(running.variance, 0.7 * 0.5F + 0.3 * 1.5 * now.variance, 1e-6));
+}
+
 TEST(BatchNorm, AConstantChannelHasNoVariance) {
   const auto x = at::full({4, 16, 4, 4}, 0.1).contiguous(at::MemoryFormat::ChannelsLast);
   const auto statistics = norm_statistics(x, 1e-5);
