@@ -11,6 +11,7 @@ PAGES = {
     "docs/findings.md": 1200,
     "docs/glossary.md": 600,
     "docs/analysis.md": None,
+    "docs/data.md": None,
     "docs/install.md": 600,
     "docs/networks.md": None,
     "docs/python.md": None,
