@@ -10,6 +10,7 @@ PAGES = {
     "README.md": 450,
     "docs/findings.md": 1200,
     "docs/glossary.md": 600,
+    "docs/adding.md": None,
     "docs/analysis.md": None,
     "docs/data.md": None,
     "docs/install.md": 600,
