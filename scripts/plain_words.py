@@ -16,6 +16,7 @@ PAGES = {
     "docs/install.md": 600,
     "docs/networks.md": None,
     "docs/python.md": None,
+    "docs/slurm.md": None,
     "docs/studies.md": None,
     "docs/papers/adelman2021.md": None,
     "docs/papers/mcdanel2022.md": None,
