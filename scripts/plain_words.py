@@ -23,6 +23,8 @@ PAGES = {
     "docs/papers/wang2019.md": None,
     "docs/papers/ye2020.md": None,
 }
+LIST_BEGINS = "<!-- approxtrain list "
+LIST_ENDS = "<!-- end of the list -->"
 NO_BEGINNINGS = ("Of", "Those", "What", "The same", "As many")  # of a sentence, unless it asks
 
 
@@ -39,15 +41,21 @@ def sentences(text):
 
 
 def blocks(page):
-    """(first line, kind, text) of paragraphs, list items and cells, without code and headings."""
+    """(first line, kind, text) of paragraphs, list items and cells, without code, headings and
+    lists that the program prints (between LIST_BEGINS and LIST_ENDS)."""
     found = []
     fence = False
+    printed = False  # by the program
     open_block = None  # index into `found` of the paragraph that a line may go on with
     for count, line in enumerate(page.splitlines(), 1):
         stripped = line.strip()
         if stripped.startswith("```"):
             fence = not fence
-        if fence or not stripped or stripped.startswith(("```", "#", "<!--")):
+        if stripped.startswith(LIST_BEGINS):
+            printed = True
+        elif stripped == LIST_ENDS:
+            printed = False
+        if printed or fence or not stripped or stripped.startswith(("```", "#", "<!--")):
             open_block = None
         elif stripped.startswith("|"):
             open_block = None

@@ -32,6 +32,11 @@ def main():
     assert faults(f"| head | head |\n|---|:--|\n{row}\n") == []
     assert faults(f"| head | head |\n|---|:--|\n| {word * 16} | {word} |\n") == [
         (3, "a cell of 16 words, 15 at most")]
+    # A list that the program prints is not read, what stands around it is.
+    long = f"| {word * 16} |"
+    assert faults(f"<!-- approxtrain list methods -->\n{long}\n\n{long}\n"
+                  f"<!-- end of the list -->\n{long}\n") == [(6, "a cell of 16 words, 15 at most")]
+    assert len(faults(f"<!-- another remark -->\n{long}\n")) == 1
     # How a sentence may begin.
     begun = "a sentence begins with {}: put its subject first"
     assert faults("Good. Of these two are bad.") == [(1, begun.format("Of"))]
