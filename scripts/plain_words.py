@@ -14,6 +14,7 @@ PAGES = {
     "docs/analysis.md": None,
     "docs/data.md": None,
     "docs/install.md": 600,
+    "docs/methods.md": None,
     "docs/networks.md": None,
     "docs/python.md": None,
     "docs/slurm.md": None,
