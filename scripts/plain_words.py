@@ -13,6 +13,7 @@ PAGES = {
     "docs/adding.md": None,
     "docs/analysis.md": None,
     "docs/data.md": None,
+    "docs/experiments.md": None,
     "docs/install.md": 600,
     "docs/methods.md": None,
     "docs/networks.md": None,
