@@ -16,6 +16,7 @@ PAGES = {
     "docs/experiments.md": None,
     "docs/install.md": 600,
     "docs/methods.md": None,
+    "docs/methods/exact.md": None,
     "docs/networks.md": None,
     "docs/python.md": None,
     "docs/slurm.md": None,
