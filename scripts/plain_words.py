@@ -17,6 +17,7 @@ PAGES = {
     "docs/install.md": 600,
     "docs/methods.md": None,
     "docs/methods/exact.md": None,
+    "docs/methods/meprop.md": None,
     "docs/methods/msbp.md": None,
     "docs/methods/random_entries.md": None,
     "docs/methods/random_position.md": None,
