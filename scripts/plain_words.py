@@ -19,6 +19,7 @@ PAGES = {
     "docs/methods/exact.md": None,
     "docs/methods/meprop.md": None,
     "docs/methods/msbp.md": None,
+    "docs/methods/random.md": None,
     "docs/methods/random_entries.md": None,
     "docs/methods/random_position.md": None,
     "docs/methods/uniform_crs.md": None,
