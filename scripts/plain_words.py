@@ -28,6 +28,7 @@ PAGES = {
     "docs/python.md": None,
     "docs/slurm.md": None,
     "docs/studies.md": None,
+    "docs/which-method.md": 400,
     "docs/papers/adelman2021.md": None,
     "docs/papers/mcdanel2022.md": None,
     "docs/papers/wang2019.md": None,

@@ -22,7 +22,7 @@ SCHEMA = "approxtrain.advice/1"
 DATA = os.path.join(MEASURED, "which-method.json")
 MARKS = {"yes": "✔", "no": "✘", "undecided": "?"}
 YES, NO, UNDECIDED = MARKS
-# As results/stats/deciding.h and docs/statistics.md have them.
+# As results/stats/deciding.h and docs/internals/statistics.md have them.
 PROCESSES, FEW_PROCESSES, SEEDS, MARGIN, ONE_DAY = 10, 5, 6, 0.1, 0.03
 # Of a line, in the order of the file's rows.
 FIELDS = ("hardware", "precision", "method", "network", "primary", "verdict", "speedup",
@@ -146,7 +146,7 @@ def paired_loss(own, other):
 def exact_verdict(own, other, beyond):
     """(verdict, decided by, why) of exact training in another precision, by the logarithms of its
     steps and its losses beyond the margin: whether it may stand for exact training, as `vs best
-    exact` of docs/statistics.md asks."""
+    exact` of docs/internals/statistics.md asks."""
     speed = loss = None
     processes = min(len(own), len(other))
     ratio, low, _ = step_ratio(own, other, 0.95 if processes >= PROCESSES else 0.999)
@@ -398,7 +398,7 @@ HEAD = """# Which method to use
 {shown}
 
 *Step speedup*: over exact training in the same precision. *Loss*: the accuracy of exact training
-minus the method's, in points. [ ] and ±: [95 % intervals](statistics.md).
+minus the method's, in points. [ ] and ±: [95 % intervals](internals/statistics.md).
 ✔ use it; ✘ do not; ? undecided; – not measured; \\* speed and loss are of different runs.
 `approxtrain advice` adds reasons, machines, dates and commits."""
 OPEN_RATE = "its learning rate is not enclosed"
