@@ -16,6 +16,7 @@ PAGES = {
     "docs/experiments.md": None,
     "docs/install.md": 600,
     "docs/methods.md": None,
+    "docs/methods/bernoulli_crs.md": None,
     "docs/methods/crs.md": None,
     "docs/methods/exact.md": None,
     "docs/methods/meprop.md": None,
