@@ -25,6 +25,7 @@ PAGES = {
     "docs/methods/random_entries.md": None,
     "docs/methods/random_position.md": None,
     "docs/methods/sdgp.md": None,
+    "docs/methods/stochastic_pruning.md": None,
     "docs/methods/topk_weights.md": None,
     "docs/methods/uniform_crs.md": None,
     "docs/networks.md": None,
