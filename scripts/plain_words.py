@@ -27,6 +27,7 @@ PAGES = {
     "docs/methods/sdgp.md": None,
     "docs/methods/stochastic_pruning.md": None,
     "docs/methods/topk_crs.md": None,
+    "docs/methods/topk_position.md": None,
     "docs/methods/topk_weights.md": None,
     "docs/methods/uniform_crs.md": None,
     "docs/networks.md": None,
