@@ -30,6 +30,7 @@ PAGES = {
     "docs/methods/topk_position.md": None,
     "docs/methods/topk_weights.md": None,
     "docs/methods/uniform_crs.md": None,
+    "docs/methods/zero.md": None,
     "docs/networks.md": None,
     "docs/python.md": None,
     "docs/slurm.md": None,
