@@ -63,7 +63,7 @@ void print_advice(const AdviceFlags& flags) {
 
 void add_advice(CLI::App& app, GlobalOptions& /*options*/) {
   auto* command = app.add_subcommand(
-      "advice", "Which method to use on which hardware, by the results that come with the program");
+      "advice", "Which method to use on which hardware, by the results that are installed");
   command->footer("approxtrain advice --hardware gpu --precision bf16");
   const auto flags = std::make_shared<AdviceFlags>();
   add_choice(*command, "--hardware", flags->filter.hardware, {"cpu", "gpu"}, "Only this hardware");
