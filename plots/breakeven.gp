@@ -10,12 +10,11 @@ script = ARG0
 load folder(script) . "style.gp"
 
 usable(r) = text("part") eq "method" && known(number("speedup"))
-methods = ""; machines = ""
-visit(r) = (usable(0) ? (see_panel(""), methods = add(methods, series(0)), \
-                         machines = add(machines, text("machine")), 0) : 0)
+methods = ""; machines = ""; names = ""
+visit(r) = (usable(0) ? (see_panel(""), names = named_beside(methods), \
+                         methods = add(methods, series(0)), machines = add(machines, text("machine")), 0) : 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
-names = methods
 eval own_colours
 
 # Circle, square, triangles, diamond, filled.

@@ -17,9 +17,9 @@ where_words(split) = split eq "test" ? "test images" : split eq "holdout" ? "hel
                      split eq "train" ? "training images" : split
 axis_words(kind) = is_accuracy(kind) ? "accuracy on " . where_words(kind[10:]) . ", %" : \
                    strstrt(kind, "loss/") == 1 ? "loss on " . where_words(kind[6:]) : kind
-kinds = ""; lines = ""
+kinds = ""; lines = ""; names = ""
 visit(r) = shorter(0) ? 0 : (see_panel(""), kinds = add(kinds, kind(0)), \
-           lines = add(lines, series(0)), 0)
+           names = named_beside(lines), lines = add(lines, series(0)), 0)
 eval reading
 if (kinds eq "") { eval nothing; exit }
 
@@ -33,7 +33,6 @@ if (usual ne "" && !everything) { kinds = usual }
 # At most six lines have a colour: more cannot be followed. hot[i]: whether line i has one.
 most_hot = 6
 all = count(lines)
-names = lines
 eval own_colours
 array ends[all]
 do for [i = 1:all] { ends[i] = is_exact(item(lines, i)) ? 1e9 : -i }

@@ -8,13 +8,12 @@ script = ARG0
 load folder(script) . "style.gp"
 
 usable(r) = known(number("density")) && known(number("layer_index"))
-lines = ""; layers = ""
+lines = ""; layers = ""; names = ""
 product(r) = plain(text("product"))
-visit(r) = (usable(0) ? (see_panel(product(0)), lines = add(lines, series(0)), \
-                       layers = add(layers, layer(0)), 0) : 0)
+visit(r) = (usable(0) ? (see_panel(product(0)), names = named_beside(lines), \
+                       lines = add(lines, series(0)), layers = add(layers, layer(0)), 0) : 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
-names = lines
 eval own_colours
 
 named = count(layers) <= 60

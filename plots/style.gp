@@ -35,10 +35,13 @@ colour(i) = sprintf("#%06x", rgb(i))
 pale(i) = sprintf("#c8%06x", rgb(i))
 dash(i) = 1 + (i - 1) % 5
 
-# --- colours by method: `names = LIST; eval own_colours`, then colour(i) is that of item i ---
+# --- colours by method: with the methods in `names`, `eval own_colours`; colour(i) is of item i ---
+
+# `names` with the method of the row, where its series is new to `list`.
+named_beside(list) = holds(list, series(0)) ? names : names . text("method") . "\n"
 
 # A method has one colour in all figures. The words of its label choose it; the letters of a label
-# with none of these words do. Methods of one kind in one figure differ in shade.
+# with none of these words do. Methods of one kind differ in shade.
 said(s, w) = strstrt(s, w) > 0
 begins(s, w) = strstrt(s, w) == 1
 is_exact(s) = begins(s, "dense") || begins(s, "Dense") || begins(s, "exact") || \
@@ -52,19 +55,26 @@ hue(s) = is_exact(s) ? 7 : \
   said(s, "tochastic") || said(s, "p = ") ? 3 : \
   said(s, "sdgp") || said(s, "2:4") || said(s, "Mag.") || said(s, "n = ") || said(s, "m/n") ? 5 : \
   said(s, "Top-k") || said(s, "topk") || said(s, "CRS") || said(s, "crs") ? 4 : \
-  said(s, "meprop") || said(s, "meProp") || said(s, "smaller") ? 8 : letter_sum(s[:60]) + 1
-# How many items before `s` have its hue.
-akin(list, s) = list eq "" || first(list) eq s ? 0 : \
-  (hue(first(list)) == hue(s)) + akin(rest(list), s)
+  said(s, "meprop") || said(s, "meProp") || said(s, "smaller") || said(s, ", exact") ? 8 : \
+  letter_sum(s[:60]) + 1
+# Methods of one kind differ in their numbers: p = 0.8 and p = 0.9. These choose the shade.
+digit(s) = strstrt("123456789", s[1:1])
+digit_sum(s) = s eq "" ? 0 : digit(s) + digit_sum(s[2:])
 mixed(c, with, share) = int(c + (with - c) * share)
 blended(c, with, share) = 65536 * mixed(int(c / 65536), with, share) + \
   256 * mixed(int(c / 256) % 256, with, share) + mixed(c % 256, with, share)
-# The hue itself, lighter, darker; black has no darker.
-shade(c, k) = k % 3 == 0 ? c : c == 0 ? blended(c, 255, 0.25 + 0.25 * (k % 3)) : \
-  k % 3 == 1 ? blended(c, 0, 0.4) : blended(c, 255, 0.45)
+# The hue itself, darker, lighter; black has no darker.
+shade(c, k) = k % 3 == 0 ? c : c == 0 ? blended(c, 255, 0.2 + 0.15 * (k % 3)) : \
+  k % 3 == 1 ? blended(c, 0, 0.4) : blended(c, 255, 0.3)
 own_colours = "array tints[larger(1, count(names))]; \
   do for [i = 1:count(names)] { \
-    tints[i] = shade(base_colour(hue(item(names, i))), akin(names, item(names, i))) }; \
+    found = 0; tints[i] = -1; \
+    do for [k = 0:3] { \
+      tint = shade(base_colour(hue(item(names, i))), k + digit_sum(item(names, i)[:60])); \
+      taken = int(sum [j = 1:i] (tints[j] == tint)); \
+      if (!found && (!taken || k == 3)) { tints[i] = tint; found = 1 } \
+    } \
+  }; \
   tinted = 1"
 
 # --- numbers ---

@@ -149,10 +149,11 @@ def check_colours():
     alone = legend_colour(["dense", "sdgp"], "sdgp")
     expect_equal(legend_colour(["dense", "zero", "random", "crs", "sdgp"], "sdgp"), alone,
                  "sdgp beside others")
-    both = ["sdgp:n=2,m=4", "sdgp:n=1,m=4"]
-    two = [legend_colour([name.replace(",", " ") for name in both], name.replace(",", " "))
-           for name in both]
-    expect(two[0] != two[1], f"two of one kind: {two}")
+    for both in (["p = 0.9", "p = 0.8"], ["p = 0.9", "p = 0.99"]):
+        two = [legend_colour(both, name) for name in both]
+        expect(two[0] != two[1], f"two of one kind: {both}: {two}")
+    expect_equal(legend_colour(["p = 0.7", "p = 0.8", "p = 0.9"], "p = 0.9"),
+                 legend_colour(["p = 0.9"], "p = 0.9"), "p = 0.9 beside others of its kind")
 
 
 def check_grey():
