@@ -87,7 +87,7 @@ class Coordinator {
       throw;
     }
     result.elsewhere = static_cast<int64_t>(elsewhere_.size());
-    result.tainted += queue_.disturbed();
+    leave_disturbed(queue_.disturbed());
     result.not_started = queue_.size() - queue_.disturbed();
     result.budget_used_up = sweep_.budget.count() > 0 && signals_.stop_count() == 0 && !no_more_ &&
                             result.not_started + result.interrupted > 0;
@@ -125,6 +125,12 @@ class Coordinator {
     }
   }
 
+  // Counts disturbed timings that are not made again.
+  void leave_disturbed(int64_t timings) {
+    result.finished += timings;
+    result.tainted += timings;
+  }
+
   // Puts back runs that another process had, and has no more: a worker whose coordinator was killed
   // needs a moment to go, and its run is ours then. Whether there is something to do.
   bool take_back(AwakeClock::time_point patience) {
@@ -149,7 +155,7 @@ class Coordinator {
 
   void start(const Waiting& next) {
     if (next.timed_again > 0 && vain_timings_ >= kVainTimings) {
-      ++result.tainted;
+      leave_disturbed(1);
       return;
     }
     // Another sweep on the same store may have done it meanwhile.
