@@ -1,6 +1,6 @@
 #include "cli/sweep/progress_line.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <vector>
 
