@@ -111,11 +111,13 @@ void fill_texts(Table& table, const Columns<Line>& columns, const std::vector<Li
     if (!column.header.empty() && column.shown) shown.push_back(column);
   }
   table.text_columns.clear();
+  table.text_names.clear();
   table.starred.clear();
   if (shown.empty()) return;
   for (const auto& column : shown) {
     if (column.starred) table.starred.insert(table.text_columns.size());
     table.text_columns.push_back(column.header);
+    table.text_names.push_back(column.name);
   }
   for (const auto& line : lines) {
     auto& texts = table.text_rows.emplace_back();

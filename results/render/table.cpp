@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "results/render/shown_columns.h"
 #include "results/render/text_table.h"
 
 namespace approx {
@@ -240,9 +241,9 @@ std::string tex_cell(std::string_view text, bool starred) {
   return inner.empty() ? tex_text(text) : "\\emph{" + tex_text(inner) + "}";
 }
 
-std::string tex(const Table& table) {
+std::string tex(const Table& table, const ShownTable& shown) {
   constexpr size_t kManyColumns = 6;  // more of them need smaller letters to fit a page
-  const TableText text = text_of(table);
+  const TableText& text = shown.text;
   std::string layout;
   for (size_t i = 0; i < text.columns.size(); ++i) layout += holds_numbers(text, i) ? 'r' : 'l';
   if (layout.empty()) layout = "l";
@@ -257,6 +258,9 @@ std::string tex(const Table& table) {
       "% Needs \\usepackage{booktabs,graphicx}.\n\\begin{table}[htbp]\n  \\centering\n";
   if (!table.title.empty()) out += "  \\caption{" + tex_text(table.title) + "}\n";
   if (layout.size() > kManyColumns) out += "  \\footnotesize\\setlength{\\tabcolsep}{4pt}\n";
+  if (!shown.shared.empty()) {
+    out += "  {\\footnotesize " + tex_text(shared_text(shown.shared)) + "\\par}\\smallskip\n";
+  }
   // Smaller still where that is not enough.
   out += "  \\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
   out += "  \\begin{tabular}{@{}" + layout + "@{}}\n    \\toprule\n";
@@ -322,6 +326,19 @@ TableText text_of(const Table& table) {
   return text;
 }
 
+std::vector<std::string> text_names(const Table& table) {
+  if (table.text_columns.empty()) return table.columns;
+  std::vector<std::string> names = table.text_names;
+  names.resize(table.text_columns.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].empty()) continue;
+    const std::string& header = table.text_columns[i];
+    const auto inner = table.starred.contains(i) ? emphasised(header) : std::string_view();
+    names[i] = inner.empty() ? header : std::string(inner);
+  }
+  return names;
+}
+
 bool holds_numbers(const TableText& text, size_t column) {
   bool any = false;
   for (const auto& row : text.rows) {
@@ -354,12 +371,17 @@ char32_t take_character(std::string_view& text) {
   return valid ? code : kBroken;
 }
 
-std::string render(const Table& table, std::string_view format) {
+std::string render(const Table& table, std::string_view format,
+                   const std::vector<std::string>& columns) {
+  if (format == "tex") return tex(table, shown_in_print(table, columns));
+  if (!columns.empty()) {
+    const auto reader = format == "md" ? TableReader::kPerson : TableReader::kProgram;
+    return render(with_columns(table, columns, reader), format);
+  }
   if (format == "md") return markdown(table);
   if (format == "csv") return csv(table);
   if (format == "json") return json(table);
   if (format == "jsonl") return jsonl(table);
-  if (format == "tex") return tex(table);
   throw usage_error("unknown format \"{}\"{}; known: md, csv, json, jsonl, tex", format,
                     did_you_mean(format, {"md", "csv", "json", "jsonl", "tex"}));
 }

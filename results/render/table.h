@@ -29,6 +29,15 @@ std::string text_of(const Field& field);
 // A number by a format such as "{:.2f}×"; "–" for what is none.
 std::string number_text(const Field& value, const char* format);
 
+// What a screen shows of a table that is wider than it (results/render/screen.h). Columns are named
+// as --columns names them: text_names(). All may be empty.
+struct ForScreen {
+  std::vector<std::string> keys;     // tell the rows apart: columns only where rows differ in them
+  std::vector<std::string> results;  // always columns; without any, so are all
+  std::string headline;              // a sentence above the table
+  std::vector<std::string> next;     // the command to go on with: {"report", "advice"}
+};
+
 struct Table {
   std::string name;                      // "table", "kernels", "runs"
   std::string title;                     // above the Markdown table, may be empty
@@ -37,10 +46,12 @@ struct Table {
   // For people; where empty, `columns` and `rows` serve both, numbers rounded to four digits.
   std::vector<std::string> text_columns;
   std::vector<std::vector<std::string>> text_rows;
+  std::vector<std::string> text_names;  // of the text's columns; where empty, the headers serve
   // Columns of the text in which "*1.45×*" is an emphasised 1.45×, headers included. Elsewhere
   // stars are text, as a label may have them.
   std::set<size_t> starred;
   std::vector<std::string> notes;  // below the table
+  ForScreen screen;
 };
 
 // The table as a person reads it, every row as long as `columns`.
@@ -51,6 +62,10 @@ struct TableText {
 };
 
 TableText text_of(const Table& table);
+
+// A name for each column of text_of(), by which it is asked for: that of the column for programs
+// ("loss_pp") where it has one, else its header without stars.
+std::vector<std::string> text_names(const Table& table);
 
 // Whether a column reads as numbers, with what belongs to them ("1.06× [1.01, 1.11]", "2/2",
 // "> 40.0 s"), and is set to the right. "–" and "" fit any column.
@@ -67,8 +82,10 @@ char32_t take_character(std::string_view& text);
 //          is an object; a number that is not finite is null, and named in the row's "special"
 //   jsonl  one row a line
 //   tex    a LaTeX table no wider than a line, for \input into a document that loads booktabs and
-//          graphicx; ASCII only
-// Whole numbers beyond 2^53 are texts in JSON.
-std::string render(const Table& table, std::string_view format);
+//          graphicx; ASCII only. What all rows have alike stands above it (shown_columns.h)
+// Whole numbers beyond 2^53 are texts in JSON. `columns`: those that are shown, in this order, by
+// their names (with_columns() in shown_columns.h, which throws for others); empty: all.
+std::string render(const Table& table, std::string_view format,
+                   const std::vector<std::string>& columns = {});
 
 }  // namespace approx
