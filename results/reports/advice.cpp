@@ -1,4 +1,5 @@
-// Whether a method is worth using.
+#include "results/reports/advice.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -184,6 +185,7 @@ struct AdviceLine {
   BreakEven needed;
   const TargetRow* target = nullptr;  // nullptr without one
   Advice advice;
+  Worth worth;
 };
 
 // The verdict is on the losses beyond the margin, the bounds are of the losses.
@@ -217,10 +219,47 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
                                     by_curve ? "several lengths" : "the same time"));
   }
   const std::string rate = rate_obstacle(row, trials);
-  line.advice = advise({{"speed", speed_part(row, line.best)},
-                        {"loss", unless(rate, loss_part(row, line.test, line.margin.value_or(0)))},
-                        {by_curve ? "break-even" : "same time", unless(rate, shorter)}});
+  const Reasoned speed = speed_part(row, line.best);
+  const Reasoned loss = unless(rate, loss_part(row, line.test, line.margin.value_or(0)));
+  shorter = unless(rate, shorter);
+  line.advice =
+      advise({{"speed", speed}, {"loss", loss}, {by_curve ? "break-even" : "same time", shorter}});
+  const auto says = [](const Reasoned& part, Answer answer) { return part.answer == answer; };
+  line.worth = {.answer = line.advice.worth,
+                .loses = says(loss, Answer::kNo),
+                .slow = says(speed, Answer::kNo),
+                .beaten = says(shorter, Answer::kNo)};
+  if (says(speed, Answer::kUndecided) && unsound_speedup(row).empty()) {
+    line.worth.timings = std::max<int64_t>(0, kProcessesForAVerdict - row.speedup.n);
+  }
+  if (says(loss, Answer::kUndecided) && rate.empty()) {
+    line.worth.seeds = std::max<int64_t>(0, kSeedsForAVerdict - row.loss.n);
+    line.worth.any_seeds = line.worth.seeds == 0;
+  }
+  line.worth.same_time = says(shorter, Answer::kUndecided) && !by_curve && rate.empty() &&
+                         line.control.source == SameTimeSource::kNone && row.speedup.n > 0 &&
+                         row.speedup.least() > 1;
   return line;
+}
+
+std::vector<AdviceLine> advice_lines(const RowSet& set, const Snapshot& snapshot,
+                                     const ReportOptions& options,
+                                     const std::vector<TargetRow>& targets) {
+  const Margin margin = options.margin.value_or(kWorthMargin);
+  const auto trials = read_trials(snapshot);
+  std::vector<AdviceLine> lines;
+  for (const auto& row : set.rows()) {
+    if (row.dense == &row || is_dense(*row.first)) continue;
+    if (row.speedup.n == 0 && row.loss.n == 0) continue;
+    lines.push_back(advice_line(set, row, margin, targets, trials));
+  }
+  return lines;
+}
+
+Worths worths_of_lines(const std::vector<AdviceLine>& lines) {
+  Worths worths;
+  for (const auto& line : lines) worths[line.row] = line.worth;
+  return worths;
 }
 
 std::string advice_loss_text(const AdviceLine& line) {
@@ -350,13 +389,7 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
   const RowSet set(snapshot, options);
   const Margin margin = options.margin.value_or(kWorthMargin);
   const auto targets = target_rows(set, options);
-  const auto trials = read_trials(snapshot);
-  std::vector<AdviceLine> lines;
-  for (const auto& row : set.rows()) {
-    if (row.dense == &row || is_dense(*row.first)) continue;
-    if (row.speedup.n == 0 && row.loss.n == 0) continue;
-    lines.push_back(advice_line(set, row, margin, targets, trials));
-  }
+  const auto lines = advice_lines(set, snapshot, options, targets);
   const bool across = std::ranges::any_of(lines, [](const AdviceLine& line) {
     return line.best.precision != line.row->first->config.precision;
   });
@@ -395,6 +428,14 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   const auto precisions = precision_notes(lines);
   table.notes.insert(table.notes.begin(), precisions.begin(), precisions.end());
+  table.screen.keys = {"network", "dataset", "setting", "tuned_rate", "machine"};
+  table.screen.results = {"method", "worth", "speedup", "loss_pp", "why"};
+  if (options.verdicts) {
+    const auto worths = worths_of_lines(lines);
+    table.screen.headline = worth_sentence(worths);
+    table.screen.next = deciding_command(worths, snapshot, options);
+    if (table.screen.next.empty()) table.screen.next = {"report", "html", "--out", "report.html"};
+  }
   return table;
 }
 
@@ -404,4 +445,9 @@ REGISTER_REPORT("advice", report_advice)
     .made_of("accuracy and timing runs of methods and of dense");
 
 }  // namespace
+
+Worths worths_of(const RowSet& set, const Snapshot& snapshot, const ReportOptions& options) {
+  return worths_of_lines(advice_lines(set, snapshot, options, target_rows(set, options)));
+}
+
 }  // namespace approx

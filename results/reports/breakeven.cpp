@@ -101,6 +101,22 @@ std::string gap_text(const BreakevenLine& line) {
   return fmt::format("{}[{}, {}]", value ? fixed(*value, 1) + " " : "", text(lo), text(hi));
 }
 
+// "6 comparisons: none pays, 4 do not, 2 undecided."; "" without lines.
+std::string pays_sentence(const std::vector<BreakevenLine>& lines) {
+  std::map<Answer, int64_t> answers;
+  for (const auto& line : lines) {
+    if (line.pays) ++answers[line.pays->answer];
+  }
+  if (answers.empty()) return "";
+  const int64_t yes = answers[Answer::kYes], no = answers[Answer::kNo],
+                undecided = answers[Answer::kUndecided], all = yes + no + undecided;
+  std::string text = fmt::format("{} {}: ", all, all == 1 ? "comparison" : "comparisons");
+  text += yes == 0 ? "none pays" : fmt::format("{} {}", yes, yes == 1 ? "pays" : "pay");
+  if (no > 0) text += fmt::format(", {} {} not", no, no == 1 ? "does" : "do");
+  if (undecided > 0) text += fmt::format(", {} undecided", undecided);
+  return text + ".";
+}
+
 // `several_machines`: whether machines must be told apart, whose names may be alike.
 Columns<BreakevenLine> breakeven_columns(const RowSet& set, const NoteLetters& letters,
                                          bool several_machines) {
@@ -189,7 +205,13 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
   }
   const auto columns = breakeven_columns(set, letters, machines.size() > 1);
   Table table = table_of(options.experiment, columns, lines);
+  table.screen.keys = {"network", "dataset", "setting", "tuned_rate", "schedule", "machine", "cpu"};
+  table.screen.results = {"method", "accuracy_pct", "breakeven", "speedup", "gap_pct", "pays"};
+  table.screen.headline = pays_sentence(lines);
   if (lines.empty()) return table;
+  table.screen.next = {"report", "breakeven", "--format", "svg", "--out", "breakeven.svg"};
+  if (!options.experiment.empty())
+    table.screen.next.insert(table.screen.next.begin() + 2, options.experiment);
   std::ranges::copy(curves, std::back_inserter(lines));
   table.rows.clear();
   fill_values(table, columns, lines);

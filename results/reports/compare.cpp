@@ -314,6 +314,21 @@ Columns<CompareLine> compare_columns() {
           {.name = "diverged_b", .value = &Line::diverged_b}};
 }
 
+// "12 comparisons: 10 same, 2 slower."; "" for none.
+std::string changes_sentence(const std::vector<CompareLine>& lines) {
+  if (lines.empty()) return "";
+  std::map<Change, int64_t> changes;
+  for (const auto& line : lines) {
+    if (line.change) ++changes[*line.change];
+  }
+  std::vector<std::string> counts;
+  for (const auto& [change, count] : changes) {
+    counts.push_back(fmt::format("{} {}", count, name(change)));
+  }
+  return fmt::format("{} {}: {}.", lines.size(), lines.size() == 1 ? "comparison" : "comparisons",
+                     fmt::join(counts, ", "));
+}
+
 }  // namespace
 
 Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& options,
@@ -331,6 +346,8 @@ Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& 
   }
   Table table = table_of("B against A", compare_columns(), comparison.lines);
   table.name = "compare";
+  table.screen.results = {"what", "quantity", "a", "b", "change", "verdict"};
+  table.screen.headline = changes_sentence(comparison.lines);
   table.notes = {
       fmt::format("speeds are compared through their own dense baselines, so A and B may come from "
                   "different machines; {} rows and kernels only in A, {} only in B",

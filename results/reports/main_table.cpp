@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "results/reports/advice.h"
 #include "results/reports/report.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/rows.h"
@@ -41,6 +42,15 @@ struct Shown {
   bool bounded = false;   // a ceiling of its speedup
   bool realised = false;  // a saving of work beside its speedup
 };
+
+// What report_advice answers of each row.
+Column<Row> verdict_column(const Worths& worths) {
+  return {.name = "verdict", .header = "verdict", .value = [&worths](const Row& row) -> Field {
+            const auto worth = worths.find(&row);
+            if (worth == worths.end()) return Field("–");
+            return Field(worth_text(worth->second));
+          }};
+}
 
 Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const Shown& shown) {
   const auto what = row_columns<Row>(set, &letters);
@@ -119,9 +129,16 @@ Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
   // Without a target no seconds stand here.
   const auto letters =
       letters_of(rows, targets.empty() ? std::set<Note>{kTimesElsewhere} : std::set<Note>());
+  auto columns = main_columns(set, letters, shown);
+  const Worths worths = options.verdicts ? worths_of(set, snapshot, options) : Worths();
+  if (options.verdicts) columns.push_back(verdict_column(worths));
   Table table = table_of(
       options.experiment.starts_with("@") ? options.experiment.substr(1) : options.experiment,
-      main_columns(set, letters, shown), rows);
+      columns, rows);
+  table.screen = {.keys = {"network", "dataset", "schedule", "setting", "tuned_rate", "n"},
+                  .results = {"method", "accuracy_pct", "loss_pp", "speedup", "verdict"},
+                  .headline = worth_sentence(worths)};
+  if (!worths.empty()) table.screen.next = report_command("advice", options);
   table.notes = letters.lines();
   for (const double target : targets) {
     table.notes.push_back(
@@ -141,6 +158,10 @@ Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
     table.notes.emplace_back(
         "ceiling: the speedup if what is approximated took no time; estimated: if it took time "
         "in proportion to its multiply-accumulates, as papers count; neither is measured");
+  }
+  if (!worths.empty()) {
+    table.notes.emplace_back(
+        "verdict: whether the method is worth using; report advice says what decides");
   }
   table.notes.insert(table.notes.end(), set.contents().excluded.begin(),
                      set.contents().excluded.end());

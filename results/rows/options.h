@@ -49,6 +49,9 @@ struct ReportOptions {
   // own). None: what each has of its own, report_advice a share of the dense error, the others
   // kUsualMargin.
   std::optional<Margin> margin;
+  // For a person at a screen: a verdict on each row (report_table), a sentence about all of them
+  // and the next command (Table::screen).
+  bool verdicts = false;
   // Knows the layers: their order, which is by name without it (report_layers, report_traffic), and
   // which of them read the images and have no data gradient, whose work older runs counted all the
   // same.
