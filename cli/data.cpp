@@ -10,10 +10,10 @@
 #include "base/outputs.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 #include "core/data/dataset.h"
 #include "core/data/fetch.h"
-#include "results/render/text_table.h"
 
 namespace approx {
 namespace {
@@ -23,7 +23,7 @@ struct DataOptions {
   bool skip_damaged = false;
   int64_t shorter_side = 0, longer_side = 0;
   bool has_shorter = false, has_longer = false;
-  std::string format = "md";
+  std::string format;  // "": for a person
   std::vector<std::string> names;
 };
 
@@ -74,7 +74,7 @@ void list(const DataOptions& options, const GlobalOptions& globals) {
   }
   const std::vector<std::string> header = {"data set", "classes", "image",   "train",
                                            "test",     "state",   "variant", "sha256"};
-  std::cout << (options.format == "csv" ? csv_table(header, table) : markdown_table(header, table));
+  std::cout << shown_rows(header, table, nullptr, options.format);
 }
 
 void print_imported(const LoadedDataset& dataset, const std::string& data_dir) {
@@ -195,7 +195,8 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
 
   auto* list_command = data->add_subcommand("list", "What data sets there are and which are here");
   list_command->footer("approxtrain data list");
-  add_choice(*list_command, "--format", options->format, {"md", "csv", "json"}, "How to print it");
+  add_choice(*list_command, "--format", options->format, {"md", "csv", "json"},
+             "Markdown (the default but on a terminal, which the table is fitted to), CSV, JSON");
   list_command->callback([options, &globals] { list(*options, globals); });
 
   auto* import_command =

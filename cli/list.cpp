@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/machine.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/config/dense.h"
@@ -19,7 +20,6 @@
 #include "core/experiment/files.h"
 #include "results/records/items.h"
 #include "results/records/snapshot.h"
-#include "results/render/text_table.h"
 #include "results/render/verdict.h"
 
 namespace approx {
@@ -302,12 +302,15 @@ Listing overview(std::span<const Kind> kinds, const GlobalOptions& options) {
   return listing;
 }
 
-void print(const Listing& listing, const std::string& format) {
+// `format`: "" for a person.
+void print(const Listing& listing, const std::string& format, const ColumnFlags* columns) {
   if (format == "json") {
+    if (columns != nullptr && !columns->names.empty()) {
+      throw usage_error("--columns: JSON has all; leave out --columns or take --format csv");
+    }
     std::cout << json_text({{"schema", "approxtrain.table/1"}, {"rows", listing.json}}, 2) << '\n';
   } else {
-    std::cout << (format == "csv" ? csv_table(listing.header, listing.rows)
-                                  : markdown_table(listing.header, listing.rows));
+    std::cout << shown_rows(listing.header, listing.rows, columns, format);
   }
 }
 
@@ -328,15 +331,18 @@ void add_list(CLI::App& app, GlobalOptions& options) {
   for (const auto& kind : kKinds) {
     auto* sub = command->add_subcommand(kind.name, kind.help);
     sub->footer(fmt::format("approxtrain list {} --format json", kind.name));
-    auto format = std::make_shared<std::string>("md");
-    add_choice(*sub, "--format", *format, {"md", "csv", "json"}, "md, csv or json (default md)");
-    sub->callback([format, kind, &options] {
+    auto format = std::make_shared<std::string>();
+    auto columns = std::make_shared<ColumnFlags>();
+    add_choice(*sub, "--format", *format, {"md", "csv", "json"},
+               "Markdown (the default but on a terminal, which the table is fitted to), CSV, JSON");
+    add_column_flags(*sub, *columns);
+    sub->callback([format, columns, kind, &options] {
       if (kind.of_runs) check_db(options);
-      print(kind.make(options), *format);
+      print(kind.make(options), *format, columns.get());
     });
   }
   command->callback([command, &options] {
-    if (command->get_subcommands().empty()) print(overview(kKinds, options), "md");
+    if (command->get_subcommands().empty()) print(overview(kKinds, options), "", nullptr);
   });
 }
 

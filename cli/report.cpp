@@ -12,6 +12,8 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/plot.h"
+#include "cli/tables.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/experiment/experiment.h"
@@ -26,8 +28,9 @@ namespace {
 
 struct ReportFlags {
   ReportOptions report;
-  std::string format;  // "": the usual one, md
+  std::string format;  // "": the usual one, for a person
   std::string out;
+  ColumnFlags columns;
   std::string experiment;   // of a command line without a report's name
   std::string item, scale;  // paper
   std::string a, b;         // compare
@@ -43,16 +46,20 @@ std::string why_empty(const Report& report, const Table& table) {
   return fmt::format("{} needs {}; there are none that count", report.name, report.needs);
 }
 
+bool is_picture(const ReportFlags& flags) { return flags.format == "svg" || flags.format == "png"; }
+
 // `script`: the one that draws this table, or "". `if_empty`: why it has no rows where it has none.
-void write_table(const Table& table, const ReportFlags& flags, const std::string& script,
-                 const std::string& if_empty) {
-  if (flags.format == "svg" || flags.format == "png") {
+void write_table(const Table& table, const ReportFlags& flags, const GlobalOptions& options,
+                 const std::string& script, const std::string& if_empty) {
+  if (is_picture(flags)) {
     if (script.empty()) {
       throw usage_error("--format {}: there is no picture of this table", flags.format);
     }
     put(draw(script, render(table, "csv"), flags.format), flags);
+  } else if (flags.format.empty() && flags.out.empty()) {
+    put(shown_table(table, &flags.columns, &options), flags);
   } else {
-    put(render(table, flags.format.empty() ? "md" : flags.format), flags);
+    put(render(table, flags.format.empty() ? "md" : flags.format, flags.columns.names), flags);
   }
   if (table.rows.empty()) {
     std::fputs(fmt::format("nothing to report: {}\n", if_empty).c_str(), stderr);
@@ -70,8 +77,8 @@ std::string other_scale(const Snapshot& snapshot, const PaperItem& item, const R
 void write_paper(const ReportFlags& flags, const GlobalOptions& options) {
   const auto snapshot = Snapshot::or_empty(options.db);
   const auto item = paper_item(snapshot, flags.item, flags.scale, flags.report);
-  if (flags.format != "svg" && flags.format != "png") {
-    return write_table(item.table, flags, "", "the store has no such rows yet");
+  if (!is_picture(flags)) {
+    return write_table(item.table, flags, options, "", "the store has no such rows yet");
   }
   const auto drawing = paper_drawing(snapshot, item, flags.report);
   if (drawing.empty()) {
@@ -92,7 +99,7 @@ void write_page(const ReportFlags& flags, const GlobalOptions& options) {
   for (const auto& problem : problems) std::fputs((printable(problem) + "\n").c_str(), stderr);
 }
 
-void write_comparison(const ReportFlags& flags) {
+void write_comparison(const ReportFlags& flags, const GlobalOptions& options) {
   std::vector<std::string> gates;
   for (const Change loss : kLosses) gates.emplace_back(name(loss));
   for (const auto& gate : flags.fail_on) {
@@ -103,7 +110,7 @@ void write_comparison(const ReportFlags& flags) {
   }
   std::vector<Change> losses;
   const Table table = report_compare(Snapshot(flags.a), Snapshot(flags.b), flags.report, &losses);
-  write_table(table, flags, "", "the two stores have no row in common");
+  write_table(table, flags, options, "", "the two stores have no row in common");
   if (table.rows.empty() && !flags.fail_on.empty()) {
     std::fputs("approxtrain: --fail-on: the stores have no row in common, so nothing was checked\n",
                stderr);
@@ -144,9 +151,10 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   flags->report.catalogue = &Catalogue::embedded();
   add_choice(*report, "--format", flags->format,
              {"md", "csv", "json", "jsonl", "tex", "svg", "png"},
-             "Markdown (the default), CSV, one JSON document, a JSON object a line, a LaTeX table; "
-             "svg and png draw what has a picture");
+             "Markdown (the default but on a terminal, which a table is fitted to), CSV, one JSON "
+             "document, a JSON object a line, a LaTeX table; svg and png draw what has a picture");
   report->add_option("--out", flags->out, "Write to a file, not to standard output");
+  add_column_flags(*report, flags->columns);
   report->add_flag("--include-tainted", flags->report.include_tainted,
                    "Count timing runs that were disturbed or shared the machine");
   report
@@ -225,6 +233,13 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   report->require_subcommand(0, 1);
   report->callback([=, &options] {
     check_printed_or_written(flags->out);
+    const bool is_page = html->parsed() || is_picture(*flags);
+    if (is_page && !flags->columns.names.empty()) {
+      throw usage_error("--columns: is of tables; the {} has all",
+                        html->parsed() ? "page" : "picture");
+    }
+    const bool on_screen = flags->format.empty() && flags->out.empty() && output_width();
+    flags->report.verdicts = on_screen || !flags->columns.names.empty();
     // Words that the named report does not take come to `report` itself.
     const auto named = report->get_subcommands();
     if (!named.empty() && second->count() > 0) {
@@ -232,12 +247,12 @@ void add_report(CLI::App& app, GlobalOptions& options) {
                         printable(flags->experiment), named.front()->get_name());
     }
     if (paper->parsed()) return write_paper(*flags, options);
-    if (compare->parsed()) return write_comparison(*flags);
+    if (compare->parsed()) return write_comparison(*flags, options);
     if (html->parsed()) return write_page(*flags, options);
     for (const auto& [table, kind] : tables) {
       if (table->parsed()) {
         const Table made = kind->make(Snapshot(options.db), flags->report);
-        return write_table(made, *flags, kind->script, why_empty(*kind, made));
+        return write_table(made, *flags, options, kind->script, why_empty(*kind, made));
       }
     }
     const auto check_word = [&](const Snapshot& snapshot) {
@@ -253,7 +268,7 @@ void add_report(CLI::App& app, GlobalOptions& options) {
     flags->report.experiment = flags->experiment;
     const Report& usual = Registry<Report>::instance().find("table");
     const Table made = usual.make(snapshot, flags->report);
-    write_table(made, *flags, "", why_empty(usual, made));
+    write_table(made, *flags, options, "", why_empty(usual, made));
   });
 }
 

@@ -13,11 +13,11 @@
 #include "cli/environment.h"
 #include "cli/flags.h"
 #include "cli/store.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/config/dense.h"
 #include "core/experiment/recipe_reader.h"
-#include "results/render/text_table.h"
 
 namespace approx {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 struct StudyFlags {
   std::map<std::string, std::string> params;
   std::string methods;
-  std::string format = "md";
+  std::string format;  // "": for a person
   int64_t threads = 1;
   bool no_store = false;
   bool quiet = false;              // print no table
@@ -99,7 +99,7 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
     for (const auto& cell : row) texts.push_back(cell_text(cell, exact));
   }
   const auto header = table["columns"].get<std::vector<std::string>>();
-  std::fputs((exact ? csv_table(header, rows) : markdown_table(header, rows)).c_str(), stdout);
+  std::fputs(shown_rows(header, rows, nullptr, flags.format).c_str(), stdout);
 }
 
 }  // namespace
@@ -146,7 +146,8 @@ void add_study(CLI::App& app, GlobalOptions& options) {
           ->type_name("NAME,...");
     }
     add_integer(*study, "--threads", flags->threads, 1, 4096, "default 1");
-    add_choice(*study, "--format", flags->format, {"md", "csv", "json"}, "default md");
+    add_choice(*study, "--format", flags->format, {"md", "csv", "json"},
+               "default md, on a terminal fitted to it");
     study->add_flag("--no-store", flags->no_store, "keep no record in the database");
     study->callback([&info, flags, &options] { run_study(info, *flags, options); });
   }

@@ -148,6 +148,8 @@ approx_cli_test(null_timings 60 null_timings_test.py)
 approx_cli_test(measure_products 120 measure_products_test.py)
 approx_cli_test(items 1800 items_test.py)
 set_tests_properties(cli.items PROPERTIES LABELS slow PROCESSORS 2)
+approx_cli_test(screens 120
+  screens_test.py ${CMAKE_SOURCE_DIR}/results/measured/amd-epyc-2core-2026-11-22/quickstart.db)
 approx_cli_test(html_page 300
   html_page_test.py ${CMAKE_SOURCE_DIR}/results/measured/amd-epyc-2core-2026-11-21/wang2019.db)
 set_tests_properties(cli.html_page PROPERTIES SKIP_RETURN_CODE 77)

@@ -27,6 +27,7 @@
 #include "cli/flags.h"
 #include "cli/process/timing_lock.h"
 #include "cli/store.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 #include "core/config/dense.h"
 #include "results/reports/kernels.h"
@@ -62,7 +63,7 @@ struct BenchFlags {
   bool explain = false;
   std::optional<int64_t> self_test;  // ratios
   // Where it goes.
-  std::string format = "md";
+  std::string format;  // "": for a person
   bool no_store = false;
   bool quiet = false;              // print no table
   std::string experiment;          // the id of the one that asks for it
@@ -111,7 +112,7 @@ std::vector<BenchedProduct> products_of(const BenchFlags& flags) {
 }
 
 void print_table(const Table& table, const std::string& format) {
-  std::fputs(render(table, format).c_str(), stdout);
+  std::fputs((format.empty() ? shown_table(table) : render(table, format)).c_str(), stdout);
 }
 
 // What was measured of the machine beside the kernels, for a setting.
@@ -389,7 +390,8 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
       ->expected(0, 1)
       ->excludes(explained)
       ->excludes(recorded);
-  add_choice(*command, "--format", flags->format, {"md", "csv", "json"}, "default md");
+  add_choice(*command, "--format", flags->format, {"md", "csv", "json"},
+             "default md, on a terminal fitted to it");
   command->add_flag("--no-store", flags->no_store, "keep no record in the database");
   command->callback([flags, min_time, &options] {
     const bool is_short = flags->self_test || flags->device == name(DeviceKind::kCuda);

@@ -13,9 +13,9 @@
 #include "cli/environment.h"
 #include "cli/flags.h"
 #include "cli/plot.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 #include "core/data/dataset.h"
-#include "results/render/text_table.h"
 #include "results/store/maintenance.h"
 
 namespace approx {
@@ -174,7 +174,8 @@ void examine(const std::string& format, const GlobalOptions& options) {
         {"schema", "approxtrain.doctor/1"}, {"findings", rows}, {"environment", environment}};
     std::fputs((json_text(document, 2) + "\n").c_str(), stdout);
   } else {
-    std::fputs(markdown_table({"what", "state", "found", "what to do"}, table).c_str(), stdout);
+    const TextRow header = {"what", "state", "found", "what to do"};
+    std::fputs(shown_rows(header, table, nullptr, format).c_str(), stdout);
   }
   if (any_fault) throw Exit{static_cast<int>(ErrorKind::kGate)};
 }
@@ -185,8 +186,9 @@ void add_doctor(CLI::App& app, GlobalOptions& options) {
   auto* command =
       app.add_subcommand("doctor", "What this machine has and lacks, and what to do about it");
   command->footer("approxtrain doctor");
-  const auto format = std::make_shared<std::string>("md");
-  add_choice(*command, "--format", *format, {"md", "json"}, "default md");
+  const auto format = std::make_shared<std::string>();
+  add_choice(*command, "--format", *format, {"md", "json"},
+             "default md, on a terminal fitted to it");
   command->callback([format, &options] { examine(*format, options); });
 }
 

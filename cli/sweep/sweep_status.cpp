@@ -17,6 +17,7 @@
 #include "cli/slurm/status.h"
 #include "cli/sweep/sweep_commands.h"
 #include "cli/sweep/sweep_lock.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 #include "results/render/table.h"
 
@@ -52,13 +53,14 @@ void stop_sweeps(const std::string& db, const std::string& experiment) {
 
 void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
   struct Flags {
-    std::string experiment, format = "md";
+    std::string experiment, format;
   };
   auto* status = sweep.add_subcommand("status", "Where sweeps stand, while they run or after");
   status->footer("approxtrain sweep status --db results.db");
   auto flags = std::make_shared<Flags>();
   status->add_option("ID", flags->experiment, "an experiment of the store (default all)");
-  add_choice(*status, "--format", flags->format, {"md", "csv", "json", "jsonl"}, "default md");
+  add_choice(*status, "--format", flags->format, {"md", "csv", "json", "jsonl"},
+             "default md, on a terminal fitted to it");
   status->group(kStandsAlone);
   status->callback([flags, status, &options] {
     refuse_options_above(*status);
@@ -66,7 +68,9 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
     for (auto& sweep : submitted_status(options.db, id_of(flags->experiment))) {
       sweeps.push_back(std::move(sweep));
     }
-    std::fputs(render(status_table(sweeps), flags->format).c_str(), stdout);
+    const Table table = status_table(sweeps);
+    const bool for_person = flags->format.empty();
+    std::fputs((for_person ? shown_table(table) : render(table, flags->format)).c_str(), stdout);
   });
 
   auto* stop = sweep.add_subcommand(

@@ -13,8 +13,8 @@
 #include "cli/sweep/sweep_flags.h"
 #include "cli/sweep/sweep_outcome.h"
 #include "cli/sweep/worker.h"
+#include "cli/tables.h"
 #include "core/config/dense.h"
-#include "results/render/text_table.h"
 #include "results/reports/run_details.h"
 
 namespace approx {
@@ -23,7 +23,7 @@ namespace {
 struct TrainFlags {
   std::string worker_directory, job_directory;
   bool is_rank = false;
-  std::string format = "md";
+  std::string format;  // "": for a person
   Overrides overrides;
   SweepOptions sweep;
 
@@ -90,8 +90,7 @@ void print_row(const PlannedRun& planned, const Json& details, const std::string
        accuracy.is_object() ? accuracy["split"].get<std::string>() : "-",
        number(value(loss), 1, "{:.4f}"), number(run.at("steps"), 1, "{:.0f}"),
        number(run.at("train_ns"), 1e-9, "{:.2f}")}};
-  std::fputs((format == "csv" ? csv_table(header, rows) : markdown_table(header, rows)).c_str(),
-             stdout);
+  std::fputs(shown_rows(header, rows, nullptr, format).c_str(), stdout);
 }
 
 void train(TrainFlags& flags, const GlobalOptions& options) {
