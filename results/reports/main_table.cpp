@@ -30,11 +30,10 @@ std::string target_text(const Row& row) {
   return fixed(row.time_to_target.mean, 1) + " s" + (reached < row.target_runs ? counts : "");
 }
 
-std::string loss_text(const Row& row) {
+std::string loss_text(const RowSet& set, const Row& row) {
   if (row.dense == &row || row.loss.n == 0) return "–";
-  std::string text = with_interval(row.loss, 2);
-  if (row.loss_p_holm) text += fmt::format(" (p={:.2g})", *row.loss_p_holm);
-  return text;
+  const std::string p = set.loss_p_text(row);
+  return with_interval(row.loss, 2) + (p.empty() ? "" : fmt::format(" ({})", p));
 }
 
 // What some row of the table has.
@@ -60,7 +59,8 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
   append(columns, summary_columns<Row>("accuracy_pct", "accuracy %", &Row::accuracy));
   append(columns, {{.name = "accuracy_pct_sd", .value = via(&Row::accuracy, &Summary::sd)}});
   append(columns, summary_columns<Row>("best_accuracy_pct", "best %", &Row::best));
-  append(columns, {{"loss_pp", "loss vs dense, pp", via(&Row::loss), loss_text},
+  append(columns, {{"loss_pp", "loss vs dense, pp", via(&Row::loss),
+                    [&set](const Row& row) { return loss_text(set, row); }},
                    {.name = "loss_pp_half", .value = via(&Row::loss, &Summary::half)},
                    {.name = "loss_pairs", .value = via(&Row::loss, &Summary::n)},
                    {.name = "loss_p", .value = via(&Row::loss, &PairedDifference::p)},

@@ -44,6 +44,15 @@ std::string holm_note(const std::string& over, int64_t tests) {
       over, pairs_for_holm(tests));
 }
 
+std::string loss_p_text(std::optional<double> p_holm, int64_t pairs, int64_t tests) {
+  if (!p_holm || pairs < pairs_for_holm(tests)) return "";
+  return fmt::format("p={:.2g}", *p_holm);
+}
+
+std::string RowSet::loss_p_text(const Row& row) const {
+  return approx::loss_p_text(row.loss_p_holm, row.loss.n, declared_losses_);
+}
+
 std::string RowSet::holm_note() const {
   const auto tests =
       std::ranges::count_if(rows_, [](const Row& row) { return row.loss_p_holm.has_value(); });

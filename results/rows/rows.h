@@ -173,6 +173,8 @@ class RowSet {
   // rows for which accuracy runs were declared, whether they are there or not; "" where no loss has
   // one.
   std::string holm_note() const;
+  // The p of a row's loss beside it: see loss_p_text().
+  std::string loss_p_text(const Row& row) const;
 
   // Whether rows differ in a setting that has no column of its own, and what a row has of those
   // that differ, "batch_size=128 epochs=4".
@@ -226,6 +228,10 @@ std::string seeds_text(int64_t n);
 
 // What stands below a table with p-values: `over` is "the 5 losses of the table", so many `tests`.
 std::string holm_note(const std::string& over, int64_t tests);
+
+// "p=0.031": the Holm-adjusted p of a loss of `pairs` in a family of `tests`; "" without one, and
+// where so few pairs cannot have a p below 0.05, whatever they are.
+std::string loss_p_text(std::optional<double> p_holm, int64_t pairs, int64_t tests);
 
 // "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);

@@ -77,10 +77,10 @@ TEST_F(ThreeSeeds, Markdown) {
   fill_three();
   EXPECT_EQ(
       render(made("table", path_), "md"),
-      R"(| network | data set | schedule | method     | n   | accuracy %    | best %        | loss vs dense, pp    | speedup vs exact | speedup (not isolated) | time to target      | images/s | runs |
-|---------|----------|----------|------------|-----|---------------|---------------|----------------------|------------------|------------------------|---------------------|----------|------|
-| LeNet   | mnist    |          | dense [a]  | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                    | –                | –                      | 1.5 s (2/3 reached) | 3750.0   | 3/3  |
-| LeNet   | mnist    | all      | zero [a,b] | 3   | 72.92 ± 17.93 | 75.00 ± 15.53 | 8.33 ± 8.96 (p=0.25) | 2.83× (n=2)      | 1.00× [1.00, 1.00]     | 2.0 s (1/3 reached) | 10000.0  | 5/5  |
+      R"(| network | data set | schedule | method     | n   | accuracy %    | best %        | loss vs dense, pp | speedup vs exact | speedup (not isolated) | time to target      | images/s | runs |
+|---------|----------|----------|------------|-----|---------------|---------------|-------------------|------------------|------------------------|---------------------|----------|------|
+| LeNet   | mnist    |          | dense [a]  | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                 | –                | –                      | 1.5 s (2/3 reached) | 3750.0   | 3/3  |
+| LeNet   | mnist    | all      | zero [a,b] | 3   | 72.92 ± 17.93 | 75.00 ± 15.53 | 8.33 ± 8.96       | 2.83× (n=2)      | 1.00× [1.00, 1.00]     | 2.0 s (1/3 reached) | 10000.0  | 5/5  |
 
 - a: fewer than 5 seeds; one seed has no interval
 - b: its speedup was timed in fewer than 5 processes; one process has no interval

@@ -21,5 +21,15 @@ TEST(RowTexts, AnIntervalThatSaysNothingGivesWayToTheNumberOfProcesses) {
   EXPECT_EQ(ratio_text(ratio(0, {}, {}, 0)), "–");
 }
 
+// Of m losses none can have a p below m * 2 / 2^n.
+TEST(RowTexts, NoPThatCannotShowAnything) {
+  EXPECT_EQ(loss_p_text(0.031, 6, 1), "p=0.031");
+  EXPECT_EQ(loss_p_text(0.81, 6, 1), "p=0.81") << "it could have been small";
+  EXPECT_EQ(loss_p_text(0.062, 5, 1), "");
+  EXPECT_EQ(loss_p_text(0.094, 6, 3), "");
+  EXPECT_EQ(loss_p_text(0.047, 7, 3), "p=0.047");
+  EXPECT_EQ(loss_p_text(std::nullopt, 7, 3), "");
+}
+
 }  // namespace
 }  // namespace approx
