@@ -17,7 +17,7 @@ from program import PROGRAM, Folder, expect, expect_equal, finish
 
 
 def on_terminal(folder, columns, *arguments, wanted=0, **variables):
-    """What a command shows on a terminal of so many columns; 0: of a terminal that does not know."""
+    """What a command shows on a terminal of so many columns (0: of one that does not know them)."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = folder.environment(**{"TERM": "xterm", **variables})
