@@ -65,10 +65,10 @@ def site_link(page, target):
 
 def on_page_markdown(markdown, page, **_):
     def follow(link):
-        shown, target, anchor = link[1], link[2], link[3] or ""
+        picture, shown, target, anchor = link[1], link[2], link[3], link[4] or ""
         if re.match(r"[a-z]+:", target):
             return link[0]
         place = site_link(page.file.src_uri, target)
-        return shown if place is None else f"[{shown}]({place}{anchor})"
+        return shown if place is None else f"{picture}[{shown}]({place}{anchor})"
 
-    return re.sub(r"(?<!!)\[([^]\[]*)\]\(([^)#\s]+)(#[^)\s]*)?\)", follow, markdown)
+    return re.sub(r"(!?)\[([^]\[]*)\]\(([^)#\s]+)(#[^)\s]*)?\)", follow, markdown)
