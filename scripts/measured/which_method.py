@@ -387,8 +387,8 @@ def answer():
         rows.append([group["title"], use, *cells, still])
     header = ["hardware", "what to use", "step speedup", "loss, points", "undecided"]
     return "\n".join([*markdown(header, rows), "",
-                      "Speedups are over exact training in fp32, or in the row's own precision; "
-                      "[ ] and ± are 95 % intervals. Method by method: "
+                      "A method's speedup is over the exact step of the same precision, that of "
+                      "exact bf16 over exact fp32. [ ] and ± are 95 % intervals. Method by method: "
                       "[docs/which-method.md](docs/which-method.md), or `approxtrain advice`."
                       ]) + "\n"
 
@@ -397,8 +397,9 @@ HEAD = """# Which method to use
 
 {shown}
 
-*Step speedup*: over exact training in the same precision. *Loss*: the accuracy of exact training
-minus the method's, in points. [ ] and ±: [95 % intervals](internals/statistics.md).
+*Step speedup*: over the exact step of the same precision; exact training in another precision: over
+exact fp32. *Loss*: accuracy of exact training minus the method's, in points. [ ] and ±:
+[95 % intervals](internals/statistics.md).
 ✔ use it; ✘ do not; ? undecided; – not measured; \\* speed and loss are of different runs.
 `approxtrain advice` adds reasons, machines, dates and commits."""
 OPEN_RATE = "its learning rate is not enclosed"
@@ -425,7 +426,8 @@ def page():
                   "\n".join(markdown(header, rows))]
         open_rates = [line for line in page_lines(group) if OPEN_RATE in (line.get("why") or "")]
         if len(open_rates) > len(rows) / 2:
-            parts.append("Losses of methods decide nothing: learning rates are not enclosed.")
+            parts.append("No loss decides here: the best learning rates lie at the edge of what "
+                         "was tried.")
         if missing:
             parts.append(f"Not measured: {'; '.join(missing)}.")
     return "\n\n".join(parts) + "\n"
