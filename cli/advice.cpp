@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 #include "core/config/run_config.h"
 #include "results/reports/which_method.h"
@@ -21,7 +22,8 @@ constexpr const char* kFile = "which-method.json";
 
 struct AdviceFlags {
   WhichMethodFilter filter;
-  std::string format = "md", out;
+  std::string format, out;  // format "": what a person reads
+  ColumnFlags columns;
 };
 
 // The file beside the program.
@@ -52,7 +54,11 @@ Table read_table(const std::string& path, const WhichMethodFilter& filter) {
 void print_advice(const AdviceFlags& flags) {
   check_printed_or_written(flags.out);
   const Table table = read_table(find_file(), flags.filter);
-  print_or_write(render(table, flags.format), flags.out);
+  const bool for_person = flags.format.empty() && flags.out.empty();
+  const std::string format = flags.format.empty() ? "md" : flags.format;
+  print_or_write(for_person ? shown_table(table, &flags.columns)
+                            : render(table, format, flags.columns.names),
+                 flags.out);
   if (table.rows.empty()) {
     std::fputs("nothing was measured there; approxtrain advice without options has all that was\n",
                stderr);
@@ -72,7 +78,9 @@ void add_advice(CLI::App& app, GlobalOptions& /*options*/) {
   command->add_flag("--all", flags->filter.all_networks,
                     "Every network that was measured, not the one that says most");
   add_choice(*command, "--format", flags->format, {"md", "csv", "json", "jsonl", "tex"},
-             "Markdown (the default), CSV, one JSON document, a JSON object a line, a LaTeX table");
+             "Markdown, CSV, one JSON document, a JSON object a line, a LaTeX table; without it a "
+             "table that fits the terminal, and Markdown in a pipe");
+  add_column_flags(*command, flags->columns);
   command->add_option("--out", flags->out, "Write to a file, not to standard output");
   command->callback([flags] { print_advice(*flags); });
 }
