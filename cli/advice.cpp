@@ -56,9 +56,9 @@ void print_advice(const AdviceFlags& flags) {
   const Table table = read_table(find_file(), flags.filter);
   const bool for_person = flags.format.empty() && flags.out.empty();
   const std::string format = flags.format.empty() ? "md" : flags.format;
-  print_or_write(for_person ? shown_table(table, &flags.columns)
-                            : render(table, format, flags.columns.names),
-                 flags.out);
+  print_or_write(
+      for_person ? shown_table(table, &flags.columns) : render(table, format, flags.columns.names),
+      flags.out);
   if (table.rows.empty()) {
     std::fputs("nothing was measured there; approxtrain advice without options has all that was\n",
                stderr);

@@ -168,6 +168,8 @@ Table advice_from(const Json& file, const WhichMethodFilter& filter) {
   for (const auto& field : kAdviceFields) table.columns.emplace_back(field.name);
   table.text_columns = {"hardware", "precision", "method", "step speedup", "loss, pp", "use?",
                         "network",  "processes", "seeds",  "data set",     "why"};
+  table.screen.keys = {"hardware", "precision"};
+  table.screen.results = {"method", "step speedup", "loss, pp", "use?"};
   std::vector<AdviceSource> sources;
   for (const auto& row : file.at("rows")) {
     const StoredAdvice line(row);
