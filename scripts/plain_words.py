@@ -34,6 +34,8 @@ PAGES = {
     "docs/networks.md": None,
     "docs/python.md": None,
     "docs/slurm.md": None,
+    "docs/own-method.md": 900,
+    "docs/start.md": None,
     "docs/studies.md": None,
     "docs/which-method.md": 400,
     "docs/papers/adelman2021.md": None,

@@ -99,7 +99,7 @@ def main():
         git(folder, "add", "--all")
         if not is_dirty(folder, out):
             wrong.append("a staged file: expected dirty")
-    # What the README, quickstart and the tutorial tell to write is ignored.
+    # What the README, quickstart and docs/own-method.md tell to write is ignored.
     for path in ("quickstart.html", "report.html", "pareto.csv", "pareto.svg", "curves.csv",
                  "curves.png", "quickstart.db", "mine.db", "mine.db-journal", "mine.runs/1"):
         done = subprocess.run(["git", "-C", ROOT, "check-ignore", "--quiet", path], check=False)

@@ -1,5 +1,5 @@
-// added_signs: every entry of dY becomes its sign times the mean magnitude of its example, as the
-// method of docs/tutorial.md does. It drops nothing, and approximates all the same.
+// added_signs: every entry of dY becomes its sign times the mean magnitude of its example, It drops
+// nothing, and approximates all the same.
 #include <ATen/ATen.h>
 
 #include "core/methods/pruning.h"
