@@ -33,6 +33,7 @@ PAGES = {
     "docs/methods/zero.md": None,
     "docs/networks.md": None,
     "docs/python.md": None,
+    "docs/reading-tables.md": None,
     "docs/slurm.md": None,
     "docs/own-method.md": 900,
     "docs/start.md": None,
