@@ -126,3 +126,10 @@ def stop(process, grace):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def planned_line(done):
+    """What a sweep's dry run (a CompletedProcess with text) says of how many runs there are; else
+    the last line that it printed."""
+    lines = done.stdout.splitlines() or done.stderr.splitlines() or [""]
+    return next((line for line in reversed(lines) if " runs, " in line), lines[-1])

@@ -209,7 +209,7 @@ def on_a_terminal(times):
         expect_equal(process.wait(timeout=30), 130, f"{what}: exit code ({shown!r})")
         expect_equal(len(pressed), times, f"{what}: when it ended")
         expect_equal(termios.tcgetattr(ours), settings, f"{what}: settings")
-        expect(b"images/s" in shown and b"loss" in shown, f"{what}: no bar in {shown!r}")
+        expect(b" left (" in shown and b"loss" in shown, f"{what}: no bar in {shown!r}")
         expect(b"\x1b[?25l" not in shown, f"{what}: the cursor was hidden")
         last = shown.rstrip().rsplit(b"\n", 1)[-1]
         expect(b"step " not in last.rsplit(b"\x1b[K", 1)[-1], f"{what}: last line {last!r}")
