@@ -12,6 +12,7 @@ PAGES = {
     "docs/glossary.md": 600,
     "docs/adding.md": None,
     "docs/analysis.md": None,
+    "docs/cli.md": None,
     "docs/data.md": None,
     "docs/experiments.md": None,
     "docs/install.md": 600,
