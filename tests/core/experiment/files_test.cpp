@@ -94,6 +94,9 @@ TEST(Documentation, ItsExamplesAreValid) {
   std::string line, text;
   bool inside = false;
   int blocks = 0;
+  // Before it are whole files for the program's own methods: tests/cli/docs_test.py plans them.
+  while (line != "## Keys" && std::getline(in, line)) {
+  }
   while (std::getline(in, line)) {
     if (line == "```toml") {
       inside = true;
