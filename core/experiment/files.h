@@ -17,8 +17,8 @@ std::vector<std::string> experiment_paths();
 // Name ("wang2019:table5") and path of every experiment file there, recipes left out, by name.
 std::vector<std::pair<std::string, std::string>> known_experiments();
 
-// Those of them that stand for a table or a figure of a paper: their [report] names an item. Files
-// that cannot be read are left out.
+// Names of the experiments that stand for a table or figure of a paper: their [report] names an
+// item. Files that cannot be read are left out.
 std::vector<std::string> known_papers();
 
 // Names of the recipes in experiment_paths(), sorted.

@@ -12,7 +12,8 @@
 
 namespace approx {
 
-// Whether the method of a row is worth using (docs/statistics.md, "Is it worth using?").
+// Whether the method of a row is worth using (docs/internals/statistics.md, "Is it worth
+// using?").
 struct Worth {
   Answer answer = Answer::kUndecided;
   // Of a no, what says so: the loss, the speed, the exact training of the same time or accuracy.

@@ -200,7 +200,7 @@ def section(name, entry, figures):
         return ""
     made = store.provenance(*entry.experiments)
     if not entry.experiments:
-        made = f"Of runs that other experiments asked for. This database has {made}"
+        made = f"Other experiments asked for these runs. This database has {made}"
     return "\n\n".join([made, *parts])
 
 
