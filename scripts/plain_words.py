@@ -40,6 +40,7 @@ PAGES = {
     "docs/start.md": None,
     "docs/studies.md": None,
     "docs/which-method.md": 400,
+    "docs/internals/known-gaps.md": None,
     "docs/internals/statistics.md": None,
     "docs/papers/adelman2021.md": None,
     "docs/papers/mcdanel2022.md": None,
