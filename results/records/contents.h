@@ -1,4 +1,4 @@
-// What a store holds of one experiment, or of all: the reports work on this.
+// The cells of one experiment, or of all, as a store has them. Reports work on these.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace approx {
 
-// One of the settings that must be equal inside a row, for people.
+// The settings that must be equal inside a row, by name, for people.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// The value of one of them; "" where it is not among them.
+// The value of the setting `name`; "" where it is not in `settings`.
 std::string setting_of(const Settings& settings, std::string_view name);
 
-// The settings of a run, in the order in which tables name them. A setting of a recipe that takes
-// no part is at its default. A setting that was added later is left out at its default.
+// The settings of a run, in the order in which tables name them. A recipe's setting that takes no
+// part is at its default. A setting that was added later is left out at its default.
 Settings settings_of(const RunConfig& config);
 
-// The rules of a run in the one spelling of what means the same (respelled in core/config/rule.h):
-// equal texts are equal schedules.
+// The rules of a run as text. Rules that mean the same are spelled alike (respelled in
+// core/config/rule.h), so equal texts are equal schedules.
 std::string schedule_text(const std::vector<Rule>& rules);
 
 inline constexpr double kNsPerSecond = 1e9;
@@ -40,14 +40,15 @@ struct Run {
   bool lossy = false, dirty = false, timing_valid = false, tainted = false;
   std::optional<int64_t> train_ns;
   std::optional<double> step_ns_median;
-  std::optional<int64_t> batch_images;  // of a step, of runs that said so: no more than there are
+  // Images of a step, no more than the data set has; none for runs that did not report it.
+  std::optional<int64_t> batch_images;
   std::string host, cpu, git_sha, started_utc;
-  std::string library;           // the build id of what computed; "" of runs that did not say it
-  std::string data_variant;      // "official"; of photographs what became of the files
-  bool earlier_rules = false;    // by an earlier version of the built-in kernel rules
-  bool earlier_version = false;  // of a method, one that differs by rounding alone
-  // A training on a GPU by a program whose clock left out what the device had still to do whenever
-  // its loss was read.
+  std::string library;  // build id of the library that trained; "" if the run did not report it
+  std::string data_variant;    // "official"; for photographs, how the files were converted
+  bool earlier_rules = false;  // made with an earlier version of the built-in kernel rules
+  // Made with an earlier version of the method, which differs only by rounding.
+  bool earlier_version = false;
+  // A GPU training whose clock omitted pending device work at every reading of the loss.
   bool short_seconds = false;
   std::shared_ptr<const RunMeasurements> measured = std::make_shared<RunMeasurements>();
 
@@ -58,13 +59,13 @@ struct Run {
 struct Cell {
   int64_t cell_id = 0;
   std::string run_key;
-  bool planned = false;          // read_item_contents: it is a run that the item plans now
+  bool planned = false;          // read_item_contents: the item plans this run now
   RunConfig config;              // as it was stored
-  std::string method, schedule;  // of it, in the one spelling of what means the same
+  std::string method, schedule;  // of `config`; texts that mean the same are spelled alike
   Settings settings;
   std::string setting;  // all that must be equal, as one text
-  bool tuned = false;   // its learning rate was chosen for its row, and is not in `setting`
-  // From the experiment that was asked for, else the first that has it.
+  bool tuned = false;   // its learning rate was chosen for its row and is not in `setting`
+  // From the experiment that was asked for, else from the first that has the cell.
   std::string method_label, schedule_label, network_label;
   std::pair<int64_t, int64_t> order;  // experiment, position in it
   std::optional<double> target;
@@ -72,11 +73,11 @@ struct Cell {
 
   bool is(Purpose purpose) const { return config.purpose == purpose; }
 
-  // Whether one of the settings must be equal in what the cell is compared with: all but a learning
-  // rate that was chosen for its row.
+  // Whether a setting must be equal in a cell that this one is compared with. All must be equal,
+  // except a learning rate that was chosen for its row.
   bool must_equal(std::string_view setting) const { return !tuned || setting != kLearningRate; }
 
-  // The attempt that counts: the last with a result, else the last. None without attempts.
+  // The attempt that counts: the last with a result, else the last. Null without attempts.
   const Run* run() const {
     for (size_t i = runs.size(); i-- > 0;) {
       if (runs[i].result()) return &runs[i];
@@ -84,40 +85,40 @@ struct Cell {
     return runs.empty() ? nullptr : &runs.back();
   }
 
-  // The evaluations that choices are made by, of the attempt that counts: those of the held-out
-  // part where there is one.
+  // The evaluations of the attempt that counts by which choices are made: on the held-out part
+  // where there is one, else on the test part.
   const std::vector<CurvePoint>& judged() const;
 
-  // The last test accuracy, percent. None unless it finished, and not at a target.
+  // The last test accuracy in percent. None unless the run finished; none for a run that stops at a
+  // target.
   std::optional<double> final_accuracy() const;
 
-  // The test accuracy at the best evaluation of what judges, percent.
+  // The test accuracy in percent at the best of the judged() evaluations.
   std::optional<double> best_accuracy() const;
 };
 
 struct Contents {
-  std::vector<Cell> cells;            // in the order of their experiments' files
+  std::vector<Cell> cells;            // in the order of the experiments' files
   std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
 };
 
-// Reads the cells of an experiment ("@" in front allowed), or of all (""). `catalogue` as in
-// ReportOptions. Of cells that differ in nothing but a version of the method, the network, the data
-// or the kernel rules the newest one counts alone: what an earlier one measured is no further seed.
-// What stands under a label that means something else now has "(earlier)" behind it. Equal runs
-// count once however they were spelt when they were stored. Throws Error(kUsage) for an unknown
-// experiment, Error(kDatabase) for numbers that nothing measures.
+// Reads the cells of an experiment ("@" in front allowed), or of all (""). `catalogue` is as in
+// ReportOptions. Cells may differ only in the version of the method, network, data or kernel rules.
+// Only the newest of them counts then; results of earlier versions are not further seeds. A label
+// that now means something else gets "(earlier)" appended. Equal runs count once, however their
+// configurations were spelled when stored. Throws Error(kUsage) for an unknown experiment and
+// Error(kDatabase) for numbers that no measurement can give.
 Contents read_contents(const Snapshot& snapshot, const std::string& experiment,
                        const Catalogue* catalogue);
 
-// What the store has of an item: its members (StoredItems::members_of), whatever experiment asked
-// for them, with the item's labels, and beside them what the store keeps under the item's name of
-// an earlier text of the file or of flags. Throws as read_contents does; the name need not be in
-// the store.
+// Reads the members of an item (StoredItems::members_of), whichever experiment asked for them, with
+// the item's labels. Adds the cells that the store keeps under the item's name from an earlier text
+// of the file or from flags. Throws as read_contents does. The name need not be in the store.
 Contents read_item_contents(const Snapshot& snapshot, const Experiment& item,
                             const Catalogue* catalogue);
 
-// The name without its "@", checked against those in the store; "" stays "". Throws Error(kUsage)
-// that lists them.
+// The name without its "@", checked against the names in the store; "" stays "". Throws
+// Error(kUsage), which lists those names.
 std::string experiment_name(SQLite::Database& db, const std::string& given);
 
 }  // namespace approx

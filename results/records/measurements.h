@@ -1,4 +1,4 @@
-// What the runs of a store measured.
+// The measurements of the runs of a store.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -15,13 +15,13 @@
 
 namespace approx {
 
-// A metric after so many steps.
+// A metric after `step` steps.
 struct CurvePoint {
   int64_t step = 0, train_ns = 0;
   double epoch = 0, value = 0;
 };
 
-// The first that is no lower than `share`; null where there is none.
+// The first point whose value is at least `share`; null where there is none.
 const CurvePoint* first_reaching(const std::vector<CurvePoint>& points, double share);
 
 using Curves = std::map<std::string, std::vector<CurvePoint>>;  // by split
@@ -30,38 +30,37 @@ struct BlockPair {
   double dense_ns = 0, approx_ns = 0;  // of a step
 };
 
-// What one run measured; nothing of what it did not.
+// The measurements of one run. A member is empty where the run did not measure it.
 struct RunMeasurements {
   Curves accuracy, loss;
   std::vector<BlockPair> blocks, backward;  // backward: convolutions' gradients alone
   std::vector<LayerCount> layers;
-  std::vector<VariantCount> variants;      // none of older runs
-  std::vector<TrafficCount> traffic;       // none of one rank
+  std::vector<VariantCount> variants;      // none for older runs
+  std::vector<TrafficCount> traffic;       // none for a run of one rank
   std::optional<double> gradient_density;  // mean over its epochs
   std::map<int64_t, double> joules;        // by step, of training so far
-  std::map<std::string, double> phases;    // of a timing run: share of an exact step
+  std::map<std::string, double> phases;    // of a timing run: shares of an exact step
 
-  // The evaluations on a part of the data, "test"; empty where there is none.
+  // The evaluations on one part of the data, such as "test"; empty where there are none.
   const std::vector<CurvePoint>& evaluations(const std::string& split) const;
 
-  // Percent of the multiply-accumulates that were left out: of all layers and products, or of those
-  // alone that are `approximated`. None where the run did not count.
+  // Percent of the multiply-accumulates that were left out, over all layers and products, or over
+  // `approximated` ones only. None where the run did not count them.
   std::optional<double> compute_reduction(bool approximated = false) const;
 
-  // Percent of the bytes of exact training that its ranks did not send: of all layers and of what
-  // goes along with their gradients. None where the run did not count, as of one rank.
+  // Percent of the bytes of exact training that its ranks did not send. Counts all layers and the
+  // data sent along with their gradients. None where the run did not count bytes, as with one rank.
   std::optional<double> communication_reduction() const;
 
-  // Whether it is certain by the counts that every product was the exact one: none with fewer
-  // multiply-accumulates, none with another gradient or result in place of its own (a density,
-  // which may be 1), and of the plans, where the run counted them, none but Dense. False where it
-  // did not count what its layers did.
+  // Whether the counts prove that every product was exact. No product may have fewer
+  // multiply-accumulates or a replaced gradient or result (it has a density then, perhaps 1). If
+  // the run counted plans, all must be Dense. False where the run did not count its layers' work.
   bool approximated_nothing() const;
 };
 
 using Measurements = std::map<int64_t, std::shared_ptr<RunMeasurements>>;  // by run
 
-// Snapshot::measurements reads it once.
+// Reads the measurements of all runs. Snapshot::measurements calls it once.
 Measurements read_measurements(SQLite::Database& db, const Catalogue* catalogue);
 
 }  // namespace approx

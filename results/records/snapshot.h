@@ -1,4 +1,4 @@
-// A store at one moment: what everything that is made of it together reads.
+// A store at one moment. All tables of a page read one snapshot.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,34 @@ namespace approx {
 class StoredItems;
 struct KernelLine;
 
-// Copies what is committed into memory once. What is asked of it is read from the copy at the first
-// call and kept, so that all tables of a page are of one moment.
+// Copies the committed content into memory once. Each part is read from the copy at the first call
+// and kept, so that all tables of a page show one moment.
 class Snapshot {
  public:
   // Throws Error(kDatabase) as open_snapshot does.
   explicit Snapshot(const std::string& path, const StoreOptions& options = {});
 
-  // The same; where there is no such file, a store in which nothing was measured.
+  // As the constructor, but a missing file gives a store without measurements.
   static Snapshot or_empty(const std::string& path);
 
   Snapshot(Snapshot&&) noexcept;
   ~Snapshot();
 
   const std::string& path() const { return path_; }
-  SQLite::Database& db() const { return *db_; }  // the copy, which nobody else writes
+  SQLite::Database& db() const { return *db_; }  // the copy; nobody else writes to it
 
-  // What it has of experiments (results/records/items.h). Throws Error(kDatabase).
+  // The results of each experiment (results/records/items.h). Throws Error(kDatabase).
   const StoredItems& items() const;
 
-  // All results of its kernel benchmarks (results/records/kernels.h). Throws Error(kDatabase).
+  // The results of all kernel benchmarks (results/records/kernels.h). Throws Error(kDatabase).
   const std::vector<KernelLine>& kernels() const;
 
-  // What a cell runs, which the store has as `json`. Throws Error(kDatabase) where that is no
-  // configuration of ours.
+  // The configuration of a cell; the store has it as `json`. Throws Error(kDatabase) where `json`
+  // is not a configuration of this program.
   const RunConfig& config(int64_t cell_id, const std::string& json) const;
 
-  // What its runs measured. `catalogue`: knows which layers read the images; may be null. Throws
-  // Error(kDatabase) for numbers that nothing measures.
+  // The measurements of all runs. `catalogue` tells which layers read the images; it may be null.
+  // Throws Error(kDatabase) for numbers that no measurement can give.
   const Measurements& measurements(const Catalogue* catalogue) const;
 
  private:

@@ -16,7 +16,7 @@ using ArmTrials = std::map<std::string, Trials>;
 // The trials of all experiments that tune another ("ID:tune"). Throws Error(kDatabase).
 ArmTrials read_trials(const Snapshot& snapshot);
 
-// Why the learning rate of a training that was tuned is not enclosed, as why_open() says it; "no
+// Why the learning rate of a tuned training is not enclosed, in the words of why_open(). It is "no
 // other was tried for it" where the store has no trial of its arm; "" where it is enclosed.
 std::string why_rate_open(const RunConfig& config, const ArmTrials& trials);
 
