@@ -1,4 +1,4 @@
-// A column of a table, said once: its name and value for programs, its heading and text for people.
+// A column of a table, defined once: name and value for programs, heading and text for people.
 #pragma once
 
 #include <concepts>
@@ -15,24 +15,24 @@
 
 namespace approx {
 
-// What a table shows of each of its lines. Programs and people do not always see the same columns:
-// a ratio and both ends of its interval may be one "1.09× [1.07, 1.11]" for people. A column
-// without a name is for people alone, one without a header for programs alone.
-// (The functions have no initializer `= {}`: GCC 12 ends in an internal error on them.)
+// How a table shows one property of its lines. Programs and people do not always see the same
+// columns: a ratio and both ends of its interval may be one "1.09× [1.07, 1.11]" for people. A
+// column without a name is for people only, one without a header for programs only.
+// (The functions have no initializer `= {}`: GCC 12 fails with an internal error on them.)
 template <typename Line>
 struct Column {
   std::string name;    // in CSV and JSON, with its unit where it has one: "loss_pp"
-  std::string header;  // above it in a table that is read
+  std::string header;  // heading in a table for people
   std::function<Field(const Line&)> value;       // a function or a member: `&Line::seed`
-  std::function<std::string(const Line&)> text;  // where it is missing: the value's
-  bool shown = true;     // false: not to people this time, such as a setting that all lines share
+  std::function<std::string(const Line&)> text;  // the text for people; without it, that of `value`
+  bool shown = true;  // false: hidden from people this time, such as a setting that all lines share
   bool starred = false;  // its header and texts may be emphasised: Table::starred
 };
 
 template <typename Line>
 using Columns = std::vector<Column<Line>>;
 
-// A value as a program reads it: nothing where it is missing, 1 or 0 of what is or is not.
+// A value as a program reads it: nothing where it is missing, 1 or 0 for a truth value.
 template <typename T>
 requires NamedEnum<T> || std::convertible_to<T, Field> || std::integral<T> ||
     std::convertible_to<T, std::string_view>
@@ -53,12 +53,12 @@ Field as_field(const std::optional<T>& value) {
   return value ? as_field(*value) : Field();
 }
 
-// What stands at the end of a path that begins at `from`: see via().
+// The value at the end of a path that begins at `from`; see via().
 template <typename T, typename... Members>
 Field follow(const T& from, Members... members) {
   if constexpr (sizeof...(members) == 0) {
     return as_field(from);
-  } else if constexpr (requires { *from; }) {  // a pointer, or what may be missing
+  } else if constexpr (requires { *from; }) {  // a pointer, or a value that may be missing
     return from ? follow(*from, members...) : Field();
   } else {
     return [&](auto first, auto... rest) {
@@ -67,8 +67,9 @@ Field follow(const T& from, Members... members) {
   }
 }
 
-// The value at the end of a path of members or functions, each of what stands at the one before;
-// nothing where one of those is missing: via(&Line::row, &Row::realisation, &Realisation::lo).
+// Makes a function that follows a path of members or functions from a line. Each is applied to the
+// result of the one before; the result is nothing where one of them is missing: via(&Line::row,
+// &Row::realisation, &Realisation::lo).
 template <typename... Members>
 auto via(Members... members) {
   return [=](const auto& line) { return follow(line, members...); };
@@ -80,14 +81,15 @@ void append(Columns<Line>& columns, Columns<Line> more) {
                  std::make_move_iterator(more.end()));
 }
 
-// The same for a table that people read as programs do.
+// Columns without headers, for a table that people read as programs do.
 template <typename Line>
 Columns<Line> without_headers(Columns<Line> columns) {
   for (auto& column : columns) column.header.clear();
   return columns;
 }
 
-// What programs see: gives a table its columns, and a row for each line behind those that it has.
+// Fills the part of a table that programs see: its columns, and a row for each line after the rows
+// that it has.
 template <typename Line>
 void fill_values(Table& table, const Columns<Line>& columns, const std::vector<Line>& lines) {
   Columns<Line> named;
@@ -102,8 +104,8 @@ void fill_values(Table& table, const Columns<Line>& columns, const std::vector<L
   }
 }
 
-// The same for people; they see names and values where no column has a header. For a table whose
-// lines are others for people than for programs it is called with columns of its own.
+// Fills the part of a table that people see. Where no column has a header, people see names and
+// values. If people see other lines than programs, call it with separate columns.
 template <typename Line>
 void fill_texts(Table& table, const Columns<Line>& columns, const std::vector<Line>& lines) {
   Columns<Line> shown;

@@ -1,5 +1,5 @@
-// A report as one HTML file that opens from disk: no network, no script, no font of its own. The
-// same page gives the same bytes.
+// A report as one HTML file that opens from disk: no network, no script, no font of its own. Equal
+// pages give equal bytes.
 #pragma once
 
 #include <string>
@@ -10,23 +10,23 @@
 
 namespace approx {
 
-// Names with their values; a name may have several.
+// Attribute names with their values; a name may have several.
 using HtmlAttributes = std::vector<std::pair<std::string, std::string>>;
 
 struct HtmlFigure {
   std::string title, caption;
-  std::string svg;  // cleaned before it is used (svg.h); what is no SVG is left out, and said so
-  std::string csv;  // what the figure shows, offered as a file; may be empty
+  std::string svg;  // cleaned before use (svg.h); text that is no SVG is left out with a remark
+  std::string csv;  // data of the figure, offered as a file; may be empty
 };
 
 struct HtmlSection {
-  std::string id;  // what links name; made unique, and fit for a link
+  std::string id;  // target of links; made unique, and fit for a link
   std::string title;
   std::string text;  // an empty line parts two paragraphs
   std::vector<Table> tables;
   std::vector<HtmlFigure> figures;
-  HtmlAttributes attributes;  // what readers choose sections by: "paper" -> "wang2019"
-  bool folded = false;        // nothing to see yet: behind a fold, after all others
+  HtmlAttributes attributes;  // readers choose sections by them: "paper" -> "wang2019"
+  bool folded = false;        // without content yet: folded, after all other sections
 };
 
 struct HtmlPage {
@@ -37,8 +37,8 @@ struct HtmlPage {
   HtmlAttributes provenance;
 };
 
-// All text is escaped, and the words of verdicts (verdict.h) become labels in it; "name [a,b]" in a
-// cell refers to the notes "a: ..." and "b: ..." of its table.
+// The page as HTML. All text is escaped, and the words of verdicts (verdict.h) become labels. A
+// mark "name [a,b]" in a cell refers to the notes "a: ..." and "b: ..." of its table.
 std::string render_html(const HtmlPage& page);
 
 }  // namespace approx

@@ -10,28 +10,30 @@
 
 namespace approx {
 
-// How wide a text is on a terminal, in columns: 1 a character (± × – ✔ too), 2 for wide ones of
-// East Asia and pictures, 0 for marks that join the one before.
+// The width of a text on a terminal in columns: 1 for a character (also ± × – ✔), 2 for wide East
+// Asian characters and pictures, 0 for combining marks.
 size_t terminal_columns(std::string_view text);
 
-// `text` in lines of at most `width` columns (1 at least), without blanks at their ends; at least
-// one line. It breaks at blanks, but not around "±" and not inside short brackets; a longer word
-// behind a sign such as "_", "/" or "="; any other where it must. Control characters and broken
-// UTF-8 become "\x1b".
+// Breaks `text` into lines of at most `width` columns (1 at least), without blanks at their ends;
+// at least one line. Lines break at blanks, but not around "±" and not inside short brackets. A
+// longer word breaks after a sign such as "_", "/" or "=", and any other word where it must.
+// Control characters and broken UTF-8 become "\x1b".
 std::vector<std::string> wrapped(std::string_view text, size_t width);
 
 struct ScreenOptions {
-  size_t width = 80;                 // of the terminal, columns; fewer than 20 count as 20
-  std::vector<std::string> columns;  // --columns: these alone
+  size_t width = 80;                 // of the terminal, in columns; fewer than 20 count as 20
+  std::vector<std::string> columns;  // --columns: only these
   bool all = false;                  // --wide: all columns
-  bool can_choose = false;           // the command has --columns and --wide: named where some lack
+  // Whether the command has --columns and --wide; then they are named where columns are missing.
+  bool can_choose = false;
 };
 
-// Title, headline, what all rows have alike, the table, its notes, and the next command. Columns
-// are as wide as their texts where that fits, else texts are wrapped inside their columns, and
-// where not even their words fit, each row is a block of lines "header  value". Which columns, see
-// shown_on_screen() (shown_columns.h). `next`: the whole next command, "" for none; a long one is
-// broken with "\" as a shell reads it. Throws Error(kUsage) as with_columns() does.
+// Renders the title, the headline, the values that all rows share, the table, its notes, and the
+// next command. Columns are as wide as their texts if that fits; otherwise texts are wrapped inside
+// their columns. If not even single words fit, each row is a block of lines "header  value".
+// shown_on_screen() (shown_columns.h) chooses the columns. `next` is the whole next command, "" for
+// none; a long one is broken with "\" as a shell reads it. Throws Error(kUsage) as with_columns()
+// does.
 std::string screen(const Table& table, const ScreenOptions& options, const std::string& next = "");
 
 }  // namespace approx

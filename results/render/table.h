@@ -1,5 +1,5 @@
-// A table on its way out: named columns of plain values for programs, and the same as a person
-// reads it.
+// A table for output: named columns of plain values for programs, and the texts that a person
+// reads.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace approx {
 
-// Nothing, a whole number, a number (which may be NaN or infinite), text.
+// A value: nothing, a whole number, a number (which may be NaN or infinite), or text.
 using Field = std::variant<std::monostate, int64_t, double, std::string>;
 
-// Of what may be missing.
+// An optional value as a Field; nothing where it is missing.
 template <typename T>
 Field field(const std::optional<T>& value) {
   return value ? Field(*value) : Field();
@@ -26,16 +26,18 @@ Field field(const std::optional<T>& value) {
 // A value as programs read it: all digits of a number, "nan", "inf", "-inf"; "" for nothing.
 std::string text_of(const Field& field);
 
-// A number by a format such as "{:.2f}×"; "–" for what is none.
+// A number by a format such as "{:.2f}×"; "–" for a value that is no number.
 std::string number_text(const Field& value, const char* format);
 
-// What a screen shows of a table that is wider than it (results/render/screen.h). Columns are named
-// as --columns names them: text_names(). All may be empty.
+// Which parts of a table a terminal shows that is too narrow for it (results/render/screen.h).
+// Columns are named as for --columns: text_names(). All members may be empty.
 struct ForScreen {
-  std::vector<std::string> keys;     // tell the rows apart: columns only where rows differ in them
-  std::vector<std::string> results;  // always columns; without any, so are all
-  std::string headline;              // a sentence above the table
-  std::vector<std::string> next;     // the command to go on with: {"report", "advice"}
+  // Columns that identify a row; shown only if rows differ in them.
+  std::vector<std::string> keys;
+  // Columns that are always shown; if empty, all are.
+  std::vector<std::string> results;
+  std::string headline;           // a sentence above the table
+  std::vector<std::string> next;  // the command to go on with: {"report", "advice"}
 };
 
 struct Table {
@@ -43,12 +45,12 @@ struct Table {
   std::string title;                     // above the Markdown table, may be empty
   std::vector<std::string> columns;      // for programs
   std::vector<std::vector<Field>> rows;  // one value per column
-  // For people; where empty, `columns` and `rows` serve both, numbers rounded to four digits.
+  // For people. If empty, `columns` and `rows` serve both, with numbers rounded to four digits.
   std::vector<std::string> text_columns;
   std::vector<std::vector<std::string>> text_rows;
-  std::vector<std::string> text_names;  // of the text's columns; where empty, the headers serve
-  // Columns of the text in which "*1.45×*" is an emphasised 1.45×, headers included. Elsewhere
-  // stars are text, as a label may have them.
+  std::vector<std::string> text_names;  // names of text_columns; if empty, the headers serve
+  // Columns of text in which "*1.45×*" is an emphasised 1.45×, headers included. In other columns
+  // stars are plain text, since labels may contain them.
   std::set<size_t> starred;
   std::vector<std::string> notes;  // below the table
   ForScreen screen;
@@ -63,28 +65,30 @@ struct TableText {
 
 TableText text_of(const Table& table);
 
-// A name for each column of text_of(), by which it is asked for: that of the column for programs
-// ("loss_pp") where it has one, else its header without stars.
+// A name for each text column, by which to ask for it. It is the name of the column for programs
+// ("loss_pp") if there is one, else the header without stars.
 std::vector<std::string> text_names(const Table& table);
 
-// Whether a column reads as numbers, with what belongs to them ("1.06× [1.01, 1.11]", "2/2",
-// "> 40.0 s"), and is set to the right. "–" and "" fit any column.
+// Whether all cells of a column are numbers, with additions such as "1.06× [1.01, 1.11]", "2/2" or
+// "> 40.0 s". Such a column is right-aligned. "–" and "" fit any column.
 bool holds_numbers(const TableText& text, size_t column);
 
-// Cuts the first character off `text`, which is not empty; a byte that is not UTF-8 is U+FFFD.
+// Removes the first character from `text`, which is not empty, and returns it; U+FFFD for a byte
+// that is not UTF-8.
 char32_t take_character(std::string_view& text);
 
-// Throws Error(kUsage) unless `format` is one of md, csv, json, jsonl, tex.
-//   md     a Markdown table, columns padded, with its notes; a renderer shows every text as it is
+// Renders a table in one of these formats. Throws Error(kUsage) for any other `format`.
+//   md     a Markdown table with padded columns and its notes; a renderer shows each text as it is
 //          (results/render/text_table.h)
-//   csv    RFC 4180, a header line; nothing is an empty field, what is not finite is nan, inf, -inf
+//   csv    RFC 4180 with a header line; a missing value is an empty field, others that are not
+//          finite are nan, inf, -inf
 //   json   {"schema": "approxtrain.table/1", "table", "title", "columns", "rows", "notes"}; a row
-//          is an object; a number that is not finite is null, and named in the row's "special"
+//          is an object. A number that is not finite is null, and named in the row's "special"
 //   jsonl  one row a line
 //   tex    a LaTeX table no wider than a line, for \input into a document that loads booktabs and
-//          graphicx; ASCII only. What all rows have alike stands above it (shown_columns.h)
-// Whole numbers beyond 2^53 are texts in JSON. `columns`: those that are shown, in this order, by
-// their names (with_columns() in shown_columns.h, which throws for others); empty: all.
+//          graphicx; ASCII only. Values that all rows share go above it (shown_columns.h)
+// Whole numbers beyond 2^53 are texts in JSON. `columns` names the columns to show, in this order
+// (with_columns() in shown_columns.h, which throws for unknown names); empty: all.
 std::string render(const Table& table, std::string_view format,
                    const std::vector<std::string>& columns = {});
 

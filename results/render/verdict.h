@@ -1,5 +1,5 @@
-// The words that a report has for how a number of a paper and ours compare; a page shows them as
-// labels. docs/reading-tables.md says when each is given.
+// The words for how a number of a paper and ours compare; a page shows them as labels.
+// docs/reading-tables.md says when each is given.
 #pragma once
 
 #include <array>
