@@ -1,5 +1,4 @@
-// What a report answers to a question with yes or no: whether a method is worth using, whether it
-// pays.
+// A report's answer to a yes-or-no question: whether a method is worth using, or whether it pays.
 #pragma once
 
 #include <array>
@@ -24,8 +23,8 @@ struct Reasoned {
 
 inline Reasoned undecided(std::string reason) { return {Answer::kUndecided, std::move(reason)}; }
 
-// The answer, but undecided where an obstacle that is not "" stands in the way of a yes or no: both
-// reasons are given.
+// The answer `found`. If it is yes or no and `obstacle` is not "", it becomes undecided, with both
+// reasons.
 inline Reasoned unless(const std::string& obstacle, Reasoned found) {
   if (found.answer == Answer::kUndecided || obstacle.empty()) return found;
   return undecided(found.reason + ", but " + obstacle);

@@ -1,5 +1,5 @@
-// How fast a row has to be to pay, and whether it is: by exact trainings of several lengths
-// (docs/internals/statistics.md, "Break-even").
+// The speedup that a row needs to pay, and whether it has it. Exact trainings of several lengths
+// decide (docs/internals/statistics.md, "Break-even").
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace approx {
 
 struct BreakEven {
   ExactCurve curve;
-  EquivalentLength equivalent;  // of exact training, in epochs
+  EquivalentLength equivalent;  // length of equally accurate exact training, in epochs
   Bounded speedup;              // at which the row takes as long as that training
 
   bool has_curve() const { return equivalent.place != CurvePlace::kNoCurve; }
 };
 
-// By the exact trainings of exact_curve().
+// Computes the break-even of a row from the exact trainings of exact_curve().
 BreakEven break_even(const RowSet& set, const Row& row);
 
-// Whether a row with a curve saves time at equal accuracy, at a speedup that was measured on so
-// many occasions. It pays where all of the interval that decides (results/stats/deciding.h) lies
-// above break-even, it does not where all lies below or a run of it diverged. Undecided without
-// kSeedsForAVerdict seeds a side.
+// Whether a row saves time at equal accuracy, at a speedup `measured` on `occasions` occasions.
+// Yes: all of the deciding interval (results/stats/deciding.h) is above break-even. No: all of it
+// is below, or a run of the row diverged. Undecided otherwise, and with fewer than
+// kSeedsForAVerdict seeds on either side.
 Reasoned pays(const Row& row, const BreakEven& needed, const Ratio& measured, int64_t occasions);
 
-// "5.86 [5.81, >6.00]", "<4.20 [–, 4.31]": an end that is not known lies beyond the trained
-// lengths.
+// The equivalent length as text: "5.86 [5.81, >6.00]", "<4.20 [–, 4.31]". An unknown end lies
+// beyond the trained lengths.
 std::string equivalent_text(const BreakEven& needed);
 
-// "1.02× [<1.00, 1.03]", "–" without a curve.
+// The break-even speedup as text: "1.02× [<1.00, 1.03]"; "–" without a curve.
 std::string breakeven_text(const BreakEven& needed);
 
 }  // namespace approx

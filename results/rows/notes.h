@@ -1,4 +1,4 @@
-// What a reader of a row must know besides its numbers.
+// Notes on a row: facts that a reader must know besides its numbers.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace approx {
 
-// What a row of the table must be read with, in the order of the letters.
+// Notes on a row of a table, in the order of their letters.
 enum Note {
   kFew,
   kDiverged,
@@ -43,12 +43,12 @@ struct NoteText {
 };
 extern const NoteText kNoteTexts[kNotes];
 
-// What is said of timings that do not count (kTainted).
+// The remark on timings that do not count (kTainted).
 inline constexpr const char* kTimingsDisturbed =
     "its timings were disturbed: sweep --rerun tainted times them again";
 
-// The letters of the notes that the lines of a table have, in the order of kNoteTexts from `first`
-// on; those `without` have no meaning there.
+// Gives letters, from `first` on, to the notes that the lines of a table have, in the order of
+// kNoteTexts. Notes in `without` have no meaning in that table and get none.
 class NoteLetters {
  public:
   NoteLetters(const std::vector<Notes>& lines, char first, const std::set<Note>& without = {});

@@ -1,4 +1,4 @@
-// Whether the learning rates are known by which a row is compared with exact training.
+// Whether the learning rates are enclosed with which a row is compared to exact training.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace approx {
 
-// Why no accuracy of a row says what its method loses: "its learning rate is not enclosed: 0.4 is
-// the highest that was tried", or the same of its exact training. "" where the rates are enclosed,
-// or were given and not tuned.
+// Why the accuracy of a row does not show what its method loses: "its learning rate is not
+// enclosed: 0.4 is the highest that was tried". The reason may also be of its exact training. ""
+// where both rates are enclosed, or were given and not tuned.
 std::string rate_obstacle(const Row& row, const ArmTrials& trials);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Columns that several reports have: what a line is about, and its measured quantities.
+// Columns that several reports share: the labels of a line, and its measured quantities.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace approx {
 
-// The row that a line of a report is about, which the line has as `row` or is.
+// The row that a line of a report is about. The line is a Row, or has a pointer `row`.
 template <typename Line>
 const Row& row_of(const Line& line) {
   if constexpr (std::is_same_v<Line, Row>) {
@@ -23,7 +23,7 @@ const Row& row_of(const Line& line) {
   }
 }
 
-// What a line must be read with: its own notes, or those of its row.
+// The notes on a line: its own, or those of its row.
 template <typename Line>
 const Notes& notes_of(const Line& line) {
   if constexpr (requires { line.notes; }) {
@@ -33,7 +33,7 @@ const Notes& notes_of(const Line& line) {
   }
 }
 
-// The letters of the notes of all lines of a table. `without`: notes that say nothing there.
+// The letters of the notes of all lines of a table. Notes in `without` get no letter there.
 template <typename Line>
 NoteLetters letters_of(const std::vector<Line>& lines, const std::set<Note>& without = {},
                        char first = 'a') {
@@ -42,14 +42,14 @@ NoteLetters letters_of(const std::vector<Line>& lines, const std::set<Note>& wit
   return {notes, first, without};
 }
 
-// The notes as programs read them. `letters` must outlive the column.
+// The column of notes for programs. `letters` must outlive the column.
 template <typename Line>
 Column<Line> notes_column(const NoteLetters& letters) {
   return {.name = "notes",
           .value = [&letters](const Line& line) { return letters.names(notes_of(line)); }};
 }
 
-// What tells the rows of a table apart.
+// The columns that identify the rows of a table.
 template <typename Line>
 struct RowColumns {
   Column<Line> network, dataset, setting, tuned_rate, schedule, method;
@@ -57,7 +57,8 @@ struct RowColumns {
   Columns<Line> all() const { return {network, dataset, setting, tuned_rate, schedule, method}; }
 };
 
-// `set` and `letters`, which mark the methods for people, must outlive the columns.
+// Makes the columns that identify a row. For people, `letters` marks the methods with their notes.
+// `set` and `letters` must outlive the columns.
 template <typename Line>
 RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nullptr) {
   const auto cell = [](const Line& line) -> const Cell& { return *row_of(line).first; };
@@ -81,16 +82,17 @@ RowColumns<Line> row_columns(const RowSet& set, const NoteLetters* letters = nul
   };
 }
 
-// A number that people read by a format such as "{:.2f} s", or a dash. `of`: of a line, a member or
-// a function.
+// A column of numbers. People read them by a format such as "{:.2f} s", or as a dash where there is
+// none. `of` is a member of a line, or a function of it.
 template <typename Line, typename Of>
 Column<Line> number_column(const char* name, const char* header, Of of, const char* format) {
   return {name, header, via(of),
           [=](const Line& line) { return number_text(via(of)(line), format); }};
 }
 
-// The mean of a summary and the half width of its interval: NAME, NAME_half. For people both are
-// one column, with two decimals. `of`: the summary of a line, a member or a function.
+// The columns NAME and NAME_half: the mean of a summary and the half width of its interval. For
+// people both are one column with two decimals. `of`, a member or a function, gives the summary of
+// a line.
 template <typename Line, typename Of>
 Columns<Line> summary_columns(const std::string& name, const std::string& header, Of of) {
   return {{name, header, via(of),
@@ -98,8 +100,8 @@ Columns<Line> summary_columns(const std::string& name, const std::string& header
           {.name = name + "_half", .value = via(of, &Summary::half)}};
 }
 
-// A ratio and its interval: NAME, NAME_lo, NAME_hi; for people one column. `of`: the ratio of a
-// line, a member or a function.
+// The columns NAME, NAME_lo and NAME_hi: a ratio and its interval, for people one column. `of`, a
+// member or a function, gives the ratio of a line.
 template <typename Line, typename Of>
 Columns<Line> ratio_columns(const std::string& name, const std::string& header, Of of) {
   return {
@@ -108,8 +110,9 @@ Columns<Line> ratio_columns(const std::string& name, const std::string& header, 
       {.name = name + "_hi", .value = via(of, &Ratio::hi)}};
 }
 
-// What may be known by bounds alone: NAME, NAME_lo, NAME_hi; for people one column, `text` of a
-// line. `of`: the bounded number of a line, a member or a function.
+// The columns NAME, NAME_lo and NAME_hi of a number for which only bounds may be known. For people
+// they are one column with the `text` of a line. `of`, a member or a function, gives the number of
+// a line.
 template <typename Line, typename Of, typename Text>
 Columns<Line> bounded_columns(const std::string& name, const std::string& header, Of of,
                               Text text) {
@@ -118,8 +121,8 @@ Columns<Line> bounded_columns(const std::string& name, const std::string& header
           {.name = name + "_hi", .value = via(of, &Bounded::hi)}};
 }
 
-// The speedup over the stock step, to people where some row has it; for programs also why a row has
-// none. RowSet::stock_note stands below.
+// The speedup over the stock step, for people only if some row has it. Programs also get the reason
+// why a row has none. RowSet::stock_note goes below the table.
 template <typename Line>
 Columns<Line> stock_columns(const RowSet& set) {
   auto columns = ratio_columns<Line>("speedup_vs_stock", "speedup vs stock",
@@ -130,7 +133,7 @@ Columns<Line> stock_columns(const RowSet& set) {
   return columns;
 }
 
-// The speedup over the best exact step, and beside it over the stock step.
+// The speedup over the best exact step and the speedup over the stock step.
 template <typename Line>
 Columns<Line> speedup_columns(const RowSet& set) {
   auto columns = ratio_columns<Line>("speedup", "speedup vs exact",
@@ -139,8 +142,8 @@ Columns<Line> speedup_columns(const RowSet& set) {
   return columns;
 }
 
-// How much of a saving of work became one of time: REALISATION, REALISATION_lo, REALISATION_hi, for
-// programs.
+// The columns REALISATION, REALISATION_lo and REALISATION_hi for programs: the share of the saved
+// work that became saved time.
 template <typename Line>
 Columns<Line> realisation_columns() {
   const auto realisation = [](const Line& line) { return row_of(line).realisation; };

@@ -1,4 +1,4 @@
-// The rows of the reports: what has equal settings, judged.
+// The rows of the reports: cells with equal settings, judged.
 #pragma once
 
 #include <compare>
@@ -18,7 +18,7 @@
 
 namespace approx {
 
-// What the cells of a row have alike; a row has the same key in every store.
+// The settings that all cells of a row share. A row has the same key in every store.
 struct RowKey {
   std::string network, dataset, setting, schedule, method;
 
@@ -34,34 +34,36 @@ struct CellRun {
 };
 using CellRuns = std::vector<CellRun>;
 
-// The cells of one key: its seeds, and what they add up to (docs/internals/statistics.md).
+// The cells of one key, one per seed, and their statistics (docs/internals/statistics.md).
 struct Row {
   const Cell* first = nullptr;
   std::vector<const Cell*> cells;
-  // Those that end at a target, of seeds that have no result without: they are for times to a
-  // target alone (target_runs), so that nothing else can take them for runs to the end.
+  // Cells that stop at a target, for seeds without a result of a full training. Only times to a
+  // target use them (target_runs), so nothing else can take them for runs to the end.
   std::vector<const Cell*> stopped;
   const Row* dense = nullptr;  // its baseline; itself for dense
   CellRuns timings;            // its timing runs that count
 
   int64_t finished = 0, diverged = 0, failed = 0, missing = 0;
   Summary accuracy, best;  // percent
-  PairedDifference loss;   // percentage points, positive: worse than dense
+  PairedDifference loss;   // percentage points; positive: worse than dense
   std::optional<double> loss_p_holm;
   Ratio speedup;            // over the best exact step, over the processes that timed it
-  Ratio vs_stock;           // the same over a step of LibTorch's own operators alone
-  std::string no_vs_stock;  // why there is none of that, "" where there is
-  int64_t block_pairs = 0;  // of all of them
-  int64_t timed_on = 0;     // machines
-  Ratio backward;           // the same of the convolutions' data and weight gradients alone
+  Ratio vs_stock;           // as `speedup`, over a step of LibTorch's own operators only
+  std::string no_vs_stock;  // why there is no vs_stock; "" where there is one
+  int64_t block_pairs = 0;  // of all timings together
+  int64_t timed_on = 0;     // number of machines
+  // As `speedup`, but of the data and weight gradients of convolutions only.
+  Ratio backward;
   Ratio speedup_shared;
-  // Percent of the multiply-accumulates of all layers and products that are left out, over the runs
-  // that count them: accuracy runs, or without any the timing runs.
+  // Percent of the multiply-accumulates of all layers and products that are left out. It is over
+  // the runs that count them: accuracy runs, or timing runs if no accuracy run does.
   Summary compute_reduction;
   std::optional<Realisation> realisation;
-  // From the measured shares of an exact step that the three products take: what the speedup would
-  // be if what is approximated took no time (Amdahl), and if each product took time in proportion
-  // to the multiply-accumulates that are left, as papers estimate. Of timing runs that have both.
+  // Two speedups computed from the measured shares of an exact step that the three products take.
+  // `ceiling` is the speedup if approximated products took no time (Amdahl). `estimate` is the
+  // speedup if each product took time in proportion to its remaining multiply-accumulates, as
+  // papers estimate. From timing runs that have both.
   std::optional<double> ceiling, estimate;
   std::optional<double> target;
   Summary time_to_target;  // s, over the runs that reached it
@@ -76,7 +78,7 @@ struct Row {
 // Why no verdict may rest on the speedup of a row, however many processes timed it; "" where one
 // may.
 std::string unsound_speedup(const Row& row);
-// The same, of too few of them, too.
+// As unsound_speedup(), and also names missing, disturbed or too few timings.
 std::string speedup_obstacle(const Row& row);
 
 // "timed in 4 processes, a verdict needs 10".
@@ -88,40 +90,43 @@ inline constexpr const char* kApproximatedNothing = "it approximated nothing";
 // Whether a cell trains exactly.
 inline bool is_dense(const Cell& cell) { return is_dense(cell.method); }
 
-// The accuracy cell of `dense` that a run of `cell` is compared with: of its seed and data, run on
-// the same machine, or for kAny where that has none on another. Seed and data fix weights, order of
-// images and draws everywhere, so that accuracies and steps may be compared, but no times. None
-// where there is none, or where `cell` has no run.
+// For partner(): the accuracy cell of `dense` that a run of `cell` is compared with. It is of the
+// same seed and data, and of the same machine; with kAny of another machine where that one has
+// none. Seed and data fix weights, image order and draws on every machine, so accuracies and steps
+// may be compared, but times may not. Null where there is none, or where `cell` has no run.
 enum class Machine { kSame, kAny };
 const Cell* partner(const Row* dense, const Cell& cell, Machine machine);
 
-// Whether accuracies of both may be compared: their settings are alike but for a learning rate that
-// was chosen for its row, and for whether steps are graphs, which decides nothing of a training.
+// Whether the accuracies of both may be compared. Their settings must be equal, except a learning
+// rate that was chosen for its row and the setting `graphs`, which does not change a training.
 bool of_equal_settings(const Cell& a, const Cell& b);
 
 // Whether both were made by the same build of the program and its library.
 bool same_build(const Run& a, const Run& b);
 
-// The runs of a row that finished, for one purpose or for any; with `diverged` also those that
-// diverged.
+// The runs of a row that finished, for one purpose or for any; with `diverged` also diverged ones.
 CellRuns runs_of(const Row& row, std::optional<Purpose> purpose, bool diverged = false);
 inline CellRuns accuracy_runs(const Row& row, bool diverged) {
   return runs_of(row, Purpose::kAccuracy, diverged);
 }
 
-// What a row knows of the way to an accuracy of `share`, one run a seed: its runs that finished or
-// diverged; those that stopped at a target no lower (a lower one leaves out just those that were
-// about to arrive); and those that were cut off, which are censored where they were.
+// The runs of a row that tell how long it takes to reach an accuracy of `share`, one per seed. They
+// are runs that finished or diverged, and runs that stopped at a target of at least `share`. (A
+// lower target would leave out exactly the runs that were about to arrive.) Runs that were cut off
+// (is_cut_off) are added; they are censored where they ended.
 CellRuns target_runs(const Row& row, double share);
 
-// The ratio of step times of timing runs, over their processes: of whole steps or of some of it.
+// The ratio of step times of timing runs, over their processes: of whole steps, or of the part that
+// `pairs` names.
 Ratio timed_ratio(const CellRuns& timings,
                   std::vector<BlockPair> RunMeasurements::*pairs = &RunMeasurements::blocks);
 
-// On how many occasions timing runs were made: days (UTC), and builds of the library.
+// On how many occasions timing runs were made. Another day (UTC) or another build of the library is
+// another occasion.
 int64_t timing_occasions(const CellRuns& timings);
 
-// What `of` says of what each run measured; those of which it says nothing are left out.
+// The values that `of` finds in the measurements of each run. Runs without such a value are left
+// out.
 template <typename Of>
 std::vector<double> values_of(const CellRuns& runs, const Of& of) {
   std::vector<double> values;
@@ -132,36 +137,36 @@ std::vector<double> values_of(const CellRuns& runs, const Of& of) {
   return values;
 }
 
-// By seed, the steps of a training to the first evaluation that reaches the row's target; without
-// those that never did.
+// By seed, the number of steps of a training until the first evaluation that reaches the row's
+// target. Seeds that never reach it are left out.
 std::map<int64_t, int64_t> steps_to_target(const Row& row);
 
-// Accuracy of `dense` minus that of `row`, points, a pair for each seed that both have on the same
-// data, of one machine where there is such a pair; `best`: by their best evaluations rather than
-// their last.
+// Accuracy of `dense` minus that of `row` in points, one pair per seed that both have on the same
+// data. Pairs are of one machine where such a pair exists. `best`: by their best evaluations
+// instead of their last.
 std::vector<double> losses(const Row& row, const Row& dense, bool best = false);
 
-// The same with the accuracy of the pair's exact run, percent.
+// A loss as in losses(), with the accuracy of the pair's exact run in percent.
 struct PairedLoss {
   double points = 0, dense = 0;
 };
 std::vector<PairedLoss> paired_losses(const Row& row, const Row& dense, bool best = false);
 
-// By how many points each loss surpasses a margin. A margin that is a share of the error goes by
-// the error of the same pair: taken for known, it would be surpassed by chance more often than a
-// test says.
+// By how many points each loss exceeds a margin. For a margin that is a share of the error, the
+// error of the same pair counts. If one error were used for all pairs, chance would exceed the
+// margin more often than a test says.
 std::vector<double> losses_beyond(const std::vector<PairedLoss>& pairs, const Margin& margin);
 
-// All rows of a store's contents, in the order of their first cells: what a report begins with.
+// All rows of a store's contents, in the order of their first cells. Each report begins with them.
 class RowSet {
  public:
-  // What is known of the rows: which cells they have and which row is their dense one, or what
-  // these add up to as well.
+  // How much of the rows is computed. kGrouped: the cells of each row and its dense row. kJudged:
+  // their statistics too.
   enum class Depth { kGrouped, kJudged };
 
   // Throws as read_contents() does.
   RowSet(const Snapshot& snapshot, const ReportOptions& options, Depth depth = Depth::kJudged);
-  // `target`: the share to reach, in place of the experiments' own.
+  // `target` is the accuracy to reach, a share, in place of the experiments' own.
   RowSet(Contents contents, bool include_tainted, std::optional<double> target = std::nullopt,
          Depth depth = Depth::kJudged);
   RowSet(const RowSet&) = delete;
@@ -169,25 +174,27 @@ class RowSet {
   const std::vector<Row>& rows() const { return rows_; }
   const Contents& contents() const { return contents_; }
 
-  // What stands below a table with p-values: over how many losses they are adjusted, those of all
-  // rows for which accuracy runs were declared, whether they are there or not; "" where no loss has
-  // one.
+  // The note below a table with p-values: the number of losses over which they are adjusted. It
+  // counts all rows with declared accuracy runs, whether the runs exist or not. "" where no loss
+  // has a p-value.
   std::string holm_note() const;
-  // The p of a row's loss beside it: see loss_p_text().
+  // The p-value of a row's loss as text: see the other loss_p_text().
   std::string loss_p_text(const Row& row) const;
 
-  // Whether rows differ in a setting that has no column of its own, and what a row has of those
-  // that differ, "batch_size=128 epochs=4".
+  // settings_differ: whether rows differ in a setting that has no column of its own. setting: those
+  // settings of a row that differ, "batch_size=128 epochs=4".
   bool settings_differ() const { return !differing_.empty(); }
   std::string setting(const Row& row) const;
 
-  // The learning rate that was chosen for a row of a tuned experiment, which is the row's own like
-  // its method and no setting; "" of any other row. Whether rows differ in it.
+  // tuned_rate: the learning rate that was chosen for a row of a tuned experiment; "" for any other
+  // row. It belongs to the row like its method and is not a setting. tuned_rates_differ: whether
+  // rows differ in it.
   static std::string tuned_rate(const Row& row);
   bool tuned_rates_differ() const;
 
-  // Whether some row has a speedup over the stock step, and what stands below a table of speedups:
-  // what they are over, and why there is no such column; "" without speedups.
+  // Whether some row has a speedup over the stock step (has_stock), and the note below a table of
+  // speedups (stock_note). The note says what the speedups are relative to and why that column is
+  // missing; "" without speedups.
   bool has_stock() const;
   std::string stock_note() const;
 
@@ -209,34 +216,35 @@ class RowSet {
   int64_t declared_losses_ = 0;
 };
 
-// --- text of numbers, the same in every report ---
+// --- text of numbers, alike in every report ---
 
 // `value` with `digits` decimals, never "-0.00".
 std::string fixed(double value, int digits);
 
-// "91.20 ± 0.31", "91.20 (n=1)", "–".
+// The mean of a summary as text: "91.20 ± 0.31", "91.20 (n=1)", "–".
 std::string with_interval(const Summary& summary, int digits);
 
-// "1.09× [1.07, 1.11]", "1.09× (n=1)", "–".
+// A ratio as text: "1.09× [1.07, 1.11]", "1.09× (n=1)", "–".
 std::string ratio_text(const Ratio& ratio);
 
-// "0.31 [0.25, 0.37]", "0.31 (n=1)", "–".
+// A realisation as text: "0.31 [0.25, 0.37]", "0.31 (n=1)", "–".
 std::string realisation_text(const std::optional<Realisation>& realisation);
 
-// "1 seed", "6 seeds".
+// A number of seeds as text: "1 seed", "6 seeds".
 std::string seeds_text(int64_t n);
 
-// What stands below a table with p-values: `over` is "the 5 losses of the table", so many `tests`.
+// The note below a table with p-values. `over` is the text "the 5 losses of the table", `tests`
+// their number.
 std::string holm_note(const std::string& over, int64_t tests);
 
-// "p=0.031": the Holm-adjusted p of a loss of `pairs` in a family of `tests`; "" without one, and
-// where so few pairs cannot have a p below 0.05, whatever they are.
+// The Holm-adjusted p-value of a loss over `pairs` pairs in a family of `tests`: "p=0.031". ""
+// without one, and where so few pairs can never have a p-value below 0.05.
 std::string loss_p_text(std::optional<double> p_holm, int64_t pairs, int64_t tests);
 
-// "zero, Schedule 1"; a dense row has no schedule.
+// The method of a cell with its schedule: "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);
 
-// For programs (results/render/column.h): nothing where nothing was measured.
+// The mean for programs (results/render/column.h); nothing where nothing was measured.
 inline Field as_field(const Summary& summary) {
   return summary.n > 0 ? Field(summary.mean) : Field();
 }

@@ -1,4 +1,4 @@
-// What a sweep takes from the rows of an experiment that were measured: what its controls go by.
+// Measured speedups and densities of an experiment's rows, from which a sweep plans its controls.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace approx {
 
-// What the runs of an experiment's rows have shown, by the labels of the rows.
+// Measured results of an experiment's rows, by the labels of the rows.
 struct StoredRows {
-  // The lower end of the 95 % interval of the speedup, of rows that were timed in
-  // kProcessesForATiming processes or more.
+  // The lower end of the 95 % interval of the speedup, for rows timed in kProcessesForATiming or
+  // more processes.
   std::map<LabelKey, double> speedups;
   // The number of processes of rows that were timed in fewer.
   std::map<LabelKey, int64_t> timed_in_few;
-  // What the row's method kept of what it approximated, a share: of the entries of the gradients
-  // that it pruned; where it pruned none, of the pairs of its products.
+  // The density of the gradients that the row's method pruned. Where it pruned none, the share of
+  // the pairs of its products that it took.
   std::map<LabelKey, double> densities;
   std::map<LabelKey, int64_t> steps_per_epoch;
-  std::set<LabelKey> disturbed;  // those whose timings do not count
+  std::set<LabelKey> disturbed;  // rows whose timings do not count
 };
 
-// Empty where the store has no such experiment. Throws Error(kDatabase).
+// Reads the results. Empty where the store has no such experiment. Throws Error(kDatabase).
 StoredRows stored_rows(const Snapshot& snapshot, const std::string& experiment);
 
 }  // namespace approx
