@@ -1,4 +1,4 @@
-// By which interval a speedup is called faster or slower (docs/internals/statistics.md, "Is it
+// The interval by which a speedup is called faster or slower (docs/internals/statistics.md, "Is it
 // worth using?").
 #pragma once
 
@@ -8,18 +8,18 @@
 
 namespace approx {
 
-// A verdict before kProcessesForAVerdict processes takes an interval of so much confidence: the
-// rule of Haybittle 1971 and Peto et al. 1976 for looking early, which leaves the last look at 95
-// %.
+// The confidence of an interval for a verdict before kProcessesForAVerdict processes. It is the
+// rule of Haybittle 1971 and Peto et al. 1976 for early looks, which leaves the last look at 95 %.
 inline constexpr double kEarlyConfidence = 0.999;
 
-// What occasions (days, builds) of timing differ by: the interval of one occasion does not know it.
+// The relative difference between occasions (days, builds) of timing. The interval of one occasion
+// does not include it.
 inline constexpr double kOccasionSpread = 0.03;
 
-// The ratio with the interval that decides: of kEarlyConfidence where it is over fewer than
-// kProcessesForAVerdict processes, and reaching from ratio / 1.03 to ratio * 1.03 at least where it
-// is of one occasion. Without an interval of its own, or over fewer than kProcessesForATiming
-// processes, it has none.
+// The ratio with its deciding interval. With fewer than kProcessesForAVerdict processes, the
+// confidence is kEarlyConfidence. With one occasion, the interval reaches at least from ratio /
+// 1.03 to ratio * 1.03. The result has no interval if `ratio` has none or is over fewer than
+// kProcessesForATiming processes.
 Ratio deciding(const Ratio& ratio, int64_t occasions);
 
 }  // namespace approx
