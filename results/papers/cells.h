@@ -1,4 +1,4 @@
-// What a store has of the cells of a paper's table.
+// Finds and measures the cells of a paper's table in a store.
 #pragma once
 
 #include <string>
@@ -10,34 +10,33 @@
 
 namespace approx {
 
-// Whether a count is of the layers alone that are approximated, which exact training has none of.
+// Whether a quantity counts only the approximated layers. Exact training has none.
 bool is_of_approximated(const ReportedValue& value);
 
 class PaperCells {
  public:
-  // `grid` must outlive it; `contents`: those of the item (read_item_contents) at the scale that it
-  // shows.
+  // `grid` must outlive the object. `contents` are those of the item (read_item_contents) at the
+  // scale that the grid shows.
   PaperCells(const PaperGrid& grid, Contents contents, bool include_tainted)
       : grid_(grid), set_(std::move(contents), include_tainted) {}
 
-  // The row of the store that stands there: one that is planned before others, of several the one
-  // with most results of `purpose`, as an item may time other numbers of ranks than it trains.
-  // nullptr without one.
+  // The stored row at a place. A planned row comes first, then the row with most results of
+  // `purpose`: an item may time other numbers of ranks than it trains. Null without one.
   const Row* find(Place at, Purpose purpose = Purpose::kAccuracy) const;
 
-  // Why a row is not the item's: what differs from what the scale shown plans there; "" if nothing
-  // does.
+  // Why a row is not the item's: its differences from the plan at the scale shown; "" if there are
+  // none.
   std::string other_settings(const Row& row, Place at) const;
 
-  // Ours of a quantity there, or why there is none.
+  // Our value of a quantity at a place, or why there is none.
   Measured measure(const ReportedValue& value, Place at) const;
 
-  // A line for each group of cells of the store that are not looked at.
+  // A line for each group of stored cells that are not considered.
   const std::vector<std::string>& excluded() const { return set_.contents().excluded; }
 
  private:
   bool as_planned(const Row& row, Place at) const;
-  // Whether what was written anew of the data of its runs is what the paper's own loader writes.
+  // Whether the data of the row's runs was encoded as the paper's own loader encodes it.
   bool encoded_as_in_the_paper(const Row& row) const;
   Measured measure(const ReportedValue& value, const Row& row, Place at) const;
   Measured loss(const Row& row, Place at, bool best) const;

@@ -1,4 +1,4 @@
-// A number of a paper beside ours: what every table of a paper's item says to programs.
+// A number of a paper beside ours: a line of every table of a paper's item, for programs.
 #pragma once
 
 #include <string>
@@ -15,37 +15,38 @@ struct PaperLine {
   Scale scale = Scale::kFull;
   std::string row, column;               // labels
   const ReportedValue* value = nullptr;  // nullptr for an item that prints no numbers
-  ReportedNumber number;                 // of the value, at that row and column
+  ReportedNumber number;                 // the paper's, at that row and column
   Measured measured;
   Judgement judgement;
-  std::string notes;  // what ours must be read with
+  std::string notes;  // remarks that the reader of our number needs
 };
 
-// For programs alone; people see such lines in the paper's layout.
+// Columns for programs only; people see such lines in the paper's layout.
 Columns<PaperLine> paper_columns();
 
-// "Table 5 (reduced scale)".
+// The title of an item with its scale: "Table 5 (reduced scale)".
 std::string item_title(const Experiment& shown);
 
-// In what the item departs from its full setting, what the paper finds, and remarks on its numbers.
+// Notes: how the item departs from its full setting, the paper's finding, and remarks on its
+// numbers.
 std::vector<std::string> finding_notes(const Experiment& layout, const Experiment& shown);
 
-// An empty table of that title.
+// An empty table with the title `title`.
 Table paper_table(std::string title);
 
-// Remarks under a table, referred to by letters.
-// Gives letters out in the order of their first use: a to z, then aa, ab and so on.
+// Remarks under a table, referred to by letters. Letters are given in the order of first use: a to
+// z, then aa, ab and so on.
 class Footnotes {
  public:
-  // The letter of a remark, the same for the same text.
+  // The letter of a remark; equal texts have one letter.
   std::string letter(const std::string& text);
 
-  // " [a]"; "" for no text.
+  // The mark of a remark: " [a]"; "" for no text.
   std::string mark(const std::string& text) {
     return text.empty() ? "" : " [" + letter(text) + "]";
   }
 
-  // "a: ..." for each.
+  // A line "a: ..." for each remark.
   std::vector<std::string> lines() const;
 
  private:
