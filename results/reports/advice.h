@@ -1,4 +1,4 @@
-// Whether each method of a store is worth using, for reports beside `advice` itself.
+// Whether each method of a store is worth using, for other reports than `advice`.
 #pragma once
 
 #include "results/reports/worth.h"
@@ -6,7 +6,8 @@
 
 namespace approx {
 
-// What report_advice answers, of each row that has a speedup or a loss. Throws as it does.
+// The answer of report_advice for each row that has a speedup or a loss. Throws as report_advice
+// does.
 Worths worths_of(const RowSet& set, const Snapshot& snapshot, const ReportOptions& options);
 
 }  // namespace approx

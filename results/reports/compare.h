@@ -1,4 +1,4 @@
-// What is the same in two stores, and what changed from one to the other.
+// Compares two stores: equal rows and changes from one to the other.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace approx {
 
-// How B is against A, as far as the runs can tell: its speed, its accuracy, or two numbers that
-// should be equal.
+// The change from A to B, as far as the runs can tell: of speed, of accuracy, or between two
+// numbers that should be equal.
 enum class Change { kSame, kFaster, kSlower, kBetter, kInferior, kDiffers, kUndecided };
 
 constexpr auto enum_texts(Change) {
@@ -24,13 +24,14 @@ constexpr auto enum_texts(Change) {
                                           {Change::kUndecided, "undecided"}});
 }
 
-// Those that a gate may refuse.
+// The changes that a gate may refuse.
 inline constexpr Change kLosses[] = {Change::kSlower, Change::kInferior, Change::kDiffers};
 
-// What is the same in two stores, B against A: accuracy (Welch's interval of the difference, from
-// kSeedsForAVerdict of each on; which seeds diverged) and step time or kernel time. `losses` gets
-// the change of each row that is one of kLosses. What the runs cannot tell is undecided; stores
-// with no row in common give none. Throws as a report does.
+// Compares the rows that two stores share, B against A. Accuracy is compared by Welch's interval of
+// the difference, from kSeedsForAVerdict seeds of each on, and by which seeds diverged. Step times
+// or kernel times are compared too. `losses` gets the change of each row that is one of kLosses. A
+// change that the runs cannot decide is undecided; stores without a common row give no rows. Throws
+// as a report does.
 Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& options,
                      std::vector<Change>* losses = nullptr);
 

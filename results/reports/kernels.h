@@ -8,8 +8,8 @@
 
 namespace approx {
 
-// What `bench-kernel` prints of what it has just measured and `report kernels` of what is stored.
-// What is known of no line is not shown to people.
+// The table that `bench-kernel` prints of its new results and `report kernels` of stored ones.
+// People do not see columns that no line has a value for.
 Table kernel_table(const std::vector<KernelLine>& lines);
 
 }  // namespace approx

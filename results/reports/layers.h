@@ -1,4 +1,4 @@
-// Where layers stand in their network.
+// The positions of layers in their network.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace approx {
 
-// Positions of layers in a network, from 1: as the catalogue has them, further ones by name, and ""
-// behind all. Without a catalogue all stand by name.
+// Positions of layers in a network, from 1: as in the catalogue, then unknown layers by name, and
+// "" last. Without a catalogue all are sorted by name.
 std::map<std::string, int64_t> layer_positions(const std::set<std::string>& layers,
                                                const std::string& network,
                                                const Catalogue* catalogue);
 
-// Gives lines the positions of their layers as `index`, and brings them into that order.
+// Sets `index` of each line to the position of its layer, and sorts the lines by it.
 template <typename Line>
 void order_by_layer(std::vector<Line>& lines, const std::string& network,
                     const Catalogue* catalogue) {

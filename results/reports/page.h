@@ -1,4 +1,4 @@
-// Everything that a store holds as one page: the answers, the papers, all rows.
+// A page with everything that a store holds: the answers, the papers, all rows.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace approx {
 
-// Draws the text of a CSV file by plots/SCRIPT.gp as SVG. Throws Error(kUsage) where that cannot be
-// done; the page then says so in place of the figure.
+// Draws the text of a CSV file with plots/SCRIPT.gp as SVG. Throws Error(kUsage) where that fails;
+// the page then says so in place of the figure.
 using DrawSvg = std::function<std::string(const std::string& script, const std::string& csv)>;
 
-// An HTML page that opens from disk. `scale`: that of papers' items, "" for the one of each at
-// which most was measured. Items whose files cannot be read are left out, and `problems` gets why.
-// Throws as reports do.
+// An HTML page that opens from disk. `scale` is that of papers' items; "" takes, for each, the
+// scale with most results. Items whose files cannot be read are left out, and `problems` gets the
+// reasons. Throws as reports do.
 std::string report_page(const Snapshot& snapshot, const ReportOptions& options,
                         const std::string& scale, const DrawSvg& draw,
                         std::vector<std::string>& problems);

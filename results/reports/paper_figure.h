@@ -1,4 +1,4 @@
-// An item of a paper as it is shown: its table, and what its figure is drawn from.
+// A paper's item as it is shown: its table, and the data of its figure.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ struct PaperItem {
   Table table;
 };
 
-// `name`: of the item ("wang2019:table5") or of a file. `scale`: "" for the one at which most was
-// measured. `options` have a catalogue. Throws as load_layout and report_paper do, Error(kUsage)
-// for an unknown scale.
+// Loads an item and makes its table. `name` is that of an item ("wang2019:table5") or of a file.
+// `scale` "" takes the scale with most results. `options` must have a catalogue. Throws as
+// load_layout and report_paper do, and Error(kUsage) for an unknown scale.
 PaperItem paper_item(const Snapshot& snapshot, const std::string& name, const std::string& scale,
                      const ReportOptions& options);
 
-// What a figure is drawn from: the CSV of the table by plots/SCRIPT.gp.
+// The data of a figure: a table that plots/SCRIPT.gp draws as CSV.
 struct Drawing {
   std::string script;  // "" where there is nothing to draw
   Table table;
@@ -31,11 +31,11 @@ struct Drawing {
   bool empty() const { return script.empty() || table.rows.empty(); }
 };
 
-// The figure of an item: of schedules a panel for each that it shows.
+// The figure of an item. An item of schedules has a panel for each schedule that it shows.
 Drawing paper_drawing(const Snapshot& snapshot, const PaperItem& item,
                       const ReportOptions& options);
 
-// One schedule of an item that is a picture, layer by step.
+// A picture of one schedule of an item, layer by step.
 Drawing picture_drawing(const PictureItem& picture, const LabelledSchedule& schedule,
                         const Catalogue& catalogue);
 

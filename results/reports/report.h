@@ -1,7 +1,7 @@
-// A report: a table of what the store holds, and the figure that shows it. One .cpp in
-// results/reports/ each, with a REGISTER_REPORT; `approxtrain report NAME` finds it. A report is
-// made of one snapshot of the store and gives the same table for the same content, to the byte; an
-// empty store gives an empty table.
+// A report: a table of the contents of a store, and the figure that shows it. Each report is one
+// .cpp in results/reports/ with a REGISTER_REPORT; `approxtrain report NAME` finds it. A report
+// reads one snapshot of the store. Equal contents give byte-identical tables; an empty store gives
+// an empty table.
 #pragma once
 
 #include <functional>
@@ -19,16 +19,17 @@ namespace approx {
 
 struct Report {
   static constexpr const char* kWhat = "report";
-  std::string name;     // of the subcommand
-  std::string summary;  // in its --help
-  std::string needs;    // what of a store it is made of: said where there is none of it
+  std::string name;     // name of the subcommand
+  std::string summary;  // shown in its --help
+  std::string needs;    // the contents that it is made of, for the message when a store has none
   std::string script;   // plots/SCRIPT.gp draws its CSV; "" where there is no picture
-  // Whether it is of the experiments' runs, and can be of those of one experiment.
+  // Whether it is about the experiments' runs, and can be restricted to one experiment.
   bool of_experiment = true;
-  int place = std::numeric_limits<int>::max();  // in --help, from 1; equal ones stand by name
-  // The table of a store. Throws Error(kDatabase) for a store that nothing of ours wrote, Error
-  // (kUsage) for options that do not fit it, and for one whose rows lack what they would be held
-  // against.
+  // Place in --help, from 1; reports with equal places are sorted by name.
+  int place = std::numeric_limits<int>::max();
+  // Makes the table of a store. Throws Error(kDatabase) for a store that this program did not
+  // write. Throws Error(kUsage) for options that do not fit it, and where its rows lack a
+  // reference.
   std::function<Table(const Snapshot& snapshot, const ReportOptions& options)> make;
 
   Report& about(std::string text) { return summary = std::move(text), *this; }
@@ -41,7 +42,7 @@ struct Report {
 // All reports in the order of their places.
 std::vector<const Report*> reports();
 
-// The table gets the name of its report where it has none of its own.
+// Registers a report. A table without a name gets the name of its report.
 template <typename Make>
 Report& register_report(const std::string& name, Make make) {
   auto& report = Registry<Report>::instance().add(name);

@@ -1,4 +1,4 @@
-// One run: all that the store has of it.
+// Everything that a store has about one run.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace approx {
 
-// Everything about one run as one document: "schema": "approxtrain.run/1", "run", "config",
-// "environment", "metrics", "layers", "blocks". Throws Error(kUsage) for an unknown id.
+// One run as one document: "schema": "approxtrain.run/1", "run", "config", "environment",
+// "metrics", "layers", "blocks". Throws Error(kUsage) for an unknown id.
 Json run_details(const Snapshot& snapshot, int64_t run_id);
 
-// The same for people, as Markdown.
+// The details of a run for people, as Markdown.
 std::string render_run(const Json& details);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// What the reports that judge methods say of them in a word and in a sentence.
+// Verdicts on methods as a word and as a sentence, for the reports that judge methods.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,31 @@ namespace approx {
 // using?").
 struct Worth {
   Answer answer = Answer::kUndecided;
-  // Of a no, what says so: the loss, the speed, the exact training of the same time or accuracy.
+  // The reasons of a no: the loss, the speed, or exact training of the same time or accuracy.
   bool loses = false, slow = false, beaten = false;
-  // Of an undecided one, what it lacks: timing processes and seeds, so many more; seeds, of which
-  // nobody knows how many; an exact training of the same time.
+  // The data that an undecided verdict lacks. `timings` and `seeds` count further timing processes
+  // and seeds. `any_seeds` stands for an unknown number of seeds, `same_time` for exact training of
+  // the same time.
   int64_t timings = 0, seeds = 0;
   bool any_seeds = false, same_time = false;
 };
 
-// By row. Rows of exact training have none.
+// The worth of each row. Rows of exact training have none.
 using Worths = std::map<const Row*, Worth>;
 
-// "✔ yes", "✘ loses too much", "? needs 5 more timings".
+// A verdict in a table: "✔ yes", "✘ loses too much", "? needs 5 more timings".
 std::string worth_text(const Worth& worth);
 
-// "3 methods: none worth it, 2 lose too much, 1 undecided (needs 5 more timings)."; "" for none.
+// A sentence about all methods: "3 methods: none worth it, 2 lose too much, 1 undecided (needs 5
+// more timings)."; "" for none.
 std::string worth_sentence(const Worths& worths);
 
 // The words of the command for a report on the same runs: {"report", "advice", "quickstart"}.
 std::vector<std::string> report_command(const std::string& report, const ReportOptions& options);
 
-// The words of the sweep that makes what undecided rows lack: {"sweep", "@quickstart", "--set",
-// "timing_seeds=0-9"}. None where they lack nothing that a sweep makes, and where the store has
-// several experiments and the options name none.
+// The words of the sweep that makes the data that undecided rows lack: {"sweep", "@quickstart",
+// "--set", "timing_seeds=0-9"}. None where they lack nothing that a sweep makes. None also where
+// the store has several experiments and the options name none.
 std::vector<std::string> deciding_command(const Worths& worths, const Snapshot& snapshot,
                                           const ReportOptions& options);
 
