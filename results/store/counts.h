@@ -1,4 +1,4 @@
-// What a run counts of its layers.
+// The counts that a run makes of its layers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace approx {
 
-// What one product of a layer did under one method.
+// The work of one product of a layer under one method.
 struct LayerCount {
   std::string layer;
   Product product = Product::kForward;
@@ -26,7 +26,8 @@ struct VariantCount {
   int64_t calls = 0;
 };
 
-// What one of the ranks sent of a layer; "" is what goes along with the gradients.
+// The traffic that one of the ranks sent for a layer; layer "" stands for the data sent along with
+// the gradients.
 struct TrafficCount {
   std::string layer;
   int64_t calls = 0, bytes = 0, bytes_dense = 0;

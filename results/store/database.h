@@ -1,6 +1,5 @@
-// Opening the store's file: which files are ours, how they are brought to this program's schema,
-// and what happens while another process holds them. The rest of results/ works on what this
-// returns.
+// Opens the store's file. Recognises stores, migrates them to this program's schema, and waits
+// while another process holds a lock. The rest of results/ works on the opened databases.
 #pragma once
 
 #include <SQLiteCpp/Backup.h>
@@ -17,57 +16,59 @@
 
 namespace approx {
 
-// Brings a database from version - 1 to `version`. The first one makes the tables.
+// Brings a database from version - 1 to `version`. The first migration makes the tables.
 struct Migration {
   int64_t version = 1;
   std::string sql;
 };
 
-// The parts of schema.sql: a line "-- Version N: ..." begins each but the first.
+// The parts of schema.sql; a line "-- Version N: ..." begins each part but the first.
 const std::vector<Migration>& store_migrations();
 
 struct StoreOptions {
-  // How long to wait for another process's lock.
+  // The longest wait for another process's lock.
   std::chrono::milliseconds lock_timeout{60'000};
-  // Is told once when a wait has lasted two seconds.
+  // Called once when a wait has lasted two seconds.
   std::function<void(const std::string& message)> notice;
-  // How a wait for a lock passes its time until the next try; an exception of its own ends the
-  // wait. Sleeps where there is none.
+  // Called to pass the time until the next try for a lock; an exception from it ends the wait.
+  // Empty: sleeps.
   std::function<void(std::chrono::milliseconds)> pause;
-  // Whether a reader may undo what a process wrote that died before it was committed, which writes
-  // to the file. Not where that process may be alive on another machine, whose locks are not seen.
+  // Whether a reader may undo an uncommitted write of a process that died, which changes the file.
+  // It must not where that process may be alive on another machine, whose locks are not visible.
   bool undo_unfinished = true;
-  // Whether to look through all pages on opening; `db check` does so itself, line by line.
+  // Whether to check all pages on opening. `db check` turns it off and checks them itself, line by
+  // line.
   bool check_pages = true;
-  // Tests put a version of the future here.
+  // Tests replace these by a future version.
   std::vector<Migration> migrations = store_migrations();
 };
 
-// The tables and views of this version as SQL: what `db schema` prints.
+// The tables and views of this version as SQL, as `db schema` prints them.
 std::string schema_text();
 
-// Opens for writing; makes the file or migrates it (after a copy beside it, `FILE.v1.backup`).
-// Throws Error(kDatabase) as RunStore's constructor says.
+// Opens a store for writing; creates or migrates the file. A migration first copies it to
+// `FILE.v1.backup`. Throws Error(kDatabase) as the constructor of RunStore does.
 SQLite::Database open_for_writing(const std::string& path, const StoreOptions& options);
 
-// A copy in memory of what is committed now, brought to this program's schema; the file is only
-// read, and its writers wait no longer than the copy takes. The copy attaches no other file,
-// whatever the file holds. Same errors; the file must exist.
+// A copy in memory of the committed content, migrated to this program's schema. The file is only
+// read, and writers wait only while it is copied. The copy can attach no other file, whatever the
+// file contains. Throws as open_for_writing() does, and where the file does not exist.
 SQLite::Database open_snapshot(const std::string& path, const StoreOptions& options = {});
 
-// How many copies this process has made so far: tests see by it that a report makes one.
+// How many such copies this process has made so far. Tests check with it that a report makes only
+// one.
 int64_t snapshots_opened();
 
 // An empty store of this program's schema, in memory.
 SQLite::Database empty_store();
 
-// Copies all of one database over another. Not by VACUUM INTO, which attaches a file: a copy in
-// memory may not. Throws SQLite::Exception.
+// Copies all of one database over another. VACUUM INTO cannot do it: it attaches a file, which a
+// copy in memory may not. Throws SQLite::Exception.
 void copy_database(SQLite::Database& to, SQLite::Database& from);
 
-// The name that a database has while it is written, beside the one that it gets. What has not got
-// that by the end is gone, with its journal, also where a signal ends the process: a full disk is
-// not kept full.
+// A temporary name for a database while it is written, beside its final name. Without a rename to
+// the final name, the file and its journal are removed at the end, also if a signal ends the
+// process. So a failed write does not fill the disk.
 class UnfinishedDatabase {
  public:
   explicit UnfinishedDatabase(const std::string& name);
@@ -79,27 +80,28 @@ class UnfinishedDatabase {
   Unfinished file_, journal_;
 };
 
-// Writes a store that is in memory to a file that is there when it is whole. Throws Error(kUsage)
+// Writes a store in memory to a file, which appears only when it is complete. Throws Error(kUsage)
 // where `out` exists, has a journal_left() or cannot be written.
 void save_store(SQLite::Database& db, const std::string& out);
 
-// The name by which SQLite opens that file, whatever it is called (":memory:", "file:..."). Every
-// file that may be there is opened by it. Throws Error(kDatabase) where its journal names another
-// file, which SQLite would delete: no journal of ours does.
+// The name by which SQLite opens exactly that file, also if it is called ":memory:" or "file:...".
+// Every file that may exist is opened by this name. Throws Error(kDatabase) where its journal names
+// another file, which SQLite would delete; no journal of ours does.
 std::string sqlite_name(const std::string& path);
 
-// What a database of that name has left beside it that SQLite would apply to a new one; "" without.
+// The path of a leftover journal that SQLite would apply to a new database of that name; "" without
+// one.
 std::string journal_left(const std::string& path);
 
-// Throws what SQLite reported about `path` as a one-line Error(kDatabase).
+// Throws the error that SQLite reported about `path` as a one-line Error(kDatabase).
 [[noreturn]] void throw_database_error(const std::string& path, const SQLite::Exception& error);
 
-// Runs `work` until it is not stopped by another process's lock, for options.lock_timeout at most.
-// `work` is a whole transaction: it is begun anew each time.
+// Runs `work` until no lock of another process stops it, for options.lock_timeout at most. `work`
+// is a whole transaction: each try repeats it from the start.
 void with_retry(const std::string& path, const StoreOptions& options,
                 const std::function<void()>& work);
 
-// A transaction that will write, rolled back unless committed.
+// A write transaction, rolled back unless committed.
 class WriteTransaction {
  public:
   explicit WriteTransaction(SQLite::Database& db)

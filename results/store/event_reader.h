@@ -1,4 +1,4 @@
-// The events of a run as lines of JSON (docs/internals/events.md), from a pipe or a file.
+// Reads the events of a run as lines of JSON (docs/internals/events.md), from a pipe or a file.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace approx {
 
-// Puts the events of one run together from bytes as they come. A worker that has gone wild may send
-// anything: lines that are no events are counted and left out, and what is kept has bounds.
+// Assembles the events of one run from bytes as they arrive. A faulty worker may send anything:
+// lines that are no events are counted and left out, and the memory for kept events is bounded.
 class EventReader {
  public:
   using Use = std::function<void(const Json& event)>;
@@ -22,13 +22,13 @@ class EventReader {
   // Calls `use` with each event that `bytes` complete.
   void add(std::string_view bytes, const Use& use);
 
-  // At the end, where what no line feed ended is a line too.
+  // Ends the input; a last line without a line feed counts as a line.
   void finish(const Use& use);
 
-  // Hands over what is kept of them: all but progress and notes.
+  // Returns the kept events: all but progress and notes.
   std::vector<Json> take_events() { return std::exchange(events_, {}); }
 
-  // The "final" or "error" event, after which there are no more, null where there is none yet.
+  // The "final" or "error" event, after which no event counts; null if there is none yet.
   const Json& last() const { return last_; }
 
   int64_t garbage() const { return garbage_; }  // lines that were no events
@@ -36,8 +36,8 @@ class EventReader {
  private:
   void end_line(const Use& use);
 
-  std::string line_;       // not complete yet
-  bool skipping_ = false;  // the line is too long to be one
+  std::string line_;       // incomplete last line
+  bool skipping_ = false;  // the line is too long for an event
   std::vector<Json> events_;
   size_t kept_bytes_ = 0, kept_values_ = 0;
   int64_t garbage_ = 0;

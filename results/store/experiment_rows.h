@@ -1,4 +1,4 @@
-// An experiment on its way into the store.
+// Writes an experiment into the store.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 
 namespace approx {
 
-// What the store and its journal hold of an experiment besides its runs. `retire`: whether cells
-// without a run that it no longer asks for are given up, where its text changed.
+// The data of an experiment, besides its runs, in the store and its journal. `retire`: if the
+// experiment's text changed, give up cells without a run that it no longer asks for.
 Json experiment_row(const Experiment& experiment, const std::string& command_line, bool retire);
 
-// A run of an experiment. An excluded one has its reason and no key; "position" is that in a larger
-// grid (PlannedRun::position).
+// A run of an experiment as a row. An excluded run has its reason and no key. "position" is that in
+// a larger grid (PlannedRun::position).
 Json member_row(const PlannedRun& run);
 
-// Writes an experiment inside the caller's transaction, as RunStore::add_experiment says: first
-// what is said of it, then its runs in their order, then finish().
+// Writes an experiment inside the caller's transaction, as RunStore::add_experiment says. Construct
+// it with the experiment's data, then add its runs in order, then call finish().
 class ExperimentWriter {
  public:
   ExperimentWriter(SQLite::Database& db, const Json& experiment);
 
-  // Adds the cell of a run, whose configuration is `text` as JSON. Whether it is a new one.
+  // Adds the cell of a run; `text` is its configuration as JSON. Returns whether the cell is new.
   bool add_cell(const std::string& run_key, const RunConfig& config, const std::string& text);
 
-  // The next of its runs; its cell is there already.
+  // Adds the next run of the experiment; its cell must exist.
   void add(const Json& member);
 
-  // Gives up the cells that nothing refers to any more. Returns the experiment's id.
+  // Gives up the cells that no experiment refers to any more. Returns the experiment's id.
   int64_t finish();
 
  private:

@@ -1,4 +1,4 @@
-// What lies beside a database and no result needs.
+// Files beside a database that no result needs.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace approx {
 
 struct GarbageOptions {
-  bool finished = false;  // folders of the attempts that count, too
-  bool backups = false;   // copies of before a migration, too
+  bool finished = false;  // also folders of the attempts that count
+  bool backups = false;   // also copies made before a migration
   bool dry_run = false;   // remove nothing
 };
 
@@ -21,14 +21,15 @@ struct Garbage {
 
 struct GarbageFound {
   std::vector<Garbage> garbage;
-  std::vector<std::string> kept;  // what holds a result that the database has not, one line each
+  // Paths that hold a result which the database has not, one line each.
+  std::vector<std::string> kept;
 };
 
-// Finds what no result needs beside the store at `path`, tells `say`, then removes it and gives the
-// database's free pages back. Folders of runs that it ended go only when a copy that the journal
-// begins with (results/store/journal.h) was found to have these runs; what has a result that the
-// store has not is kept. Throws Error(kDatabase) where a sweep is at work, where there is no store
-// and where something cannot be removed.
+// Finds the files beside the store at `path` that no result needs and reports them to `say`. Then
+// it removes them and gives the database's free pages back. Folders of runs that it ended go only
+// if a copy at the beginning of the journal (results/store/journal.h) is found to have these runs.
+// Folders with a result that the store has not are kept. Throws Error(kDatabase) where a sweep is
+// at work, where there is no store and where something cannot be removed.
 void collect_garbage(const std::string& path, const GarbageOptions& options,
                      const std::function<void(const GarbageFound&)>& say);
 

@@ -1,10 +1,11 @@
-// What was done to a store, as text beside it (docs/internals/store.md, "The journal"): a line for
-// each transaction, in the order of their commits, on the disk before the transaction is committed.
-// With the logs of the runs a store is made of nothing else: `db rebuild` makes it anew from that.
+// The changes of a store as text beside it (docs/internals/store.md, "The journal"). Each
+// transaction has a line, in the order of the commits. The line is on the disk before its
+// transaction is committed. The journal and the logs of the runs determine the whole store, from
+// which `db rebuild` makes it anew.
 //
-// A journal has a number. It begins with an empty store or with a copy of the store as it was then,
-// its base, and goes on until something changes rows in a way that no line tells (a merge, a
-// migration, a program that kept no journal): then the next one begins.
+// Each journal has a number. It begins with an empty store or with a base, a copy of the store at
+// that time. It ends when something changes rows without a line: a merge, a migration, or a program
+// that kept no journal. Then the next journal begins.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +22,7 @@
 
 namespace approx {
 
-// The files of the journals of a database.
+// The journal files of a database.
 class JournalFiles {
  public:
   explicit JournalFiles(const std::string& db);
@@ -29,7 +30,7 @@ class JournalFiles {
   const std::string& folder() const { return folder_; }
   std::string lines(int64_t number) const;  // "DB.runs/journal/2.jsonl"
   std::string base(int64_t number) const;   // "DB.runs/journal/2.db"
-  // Rising; the last one is that of the database.
+  // All numbers, rising; the last one is that of the database's current journal.
   std::vector<int64_t> numbers() const;
   int64_t last() const;  // 0: there is none
 
@@ -41,29 +42,29 @@ class Journal {
  public:
   explicit Journal(std::string db);
 
-  // Runs `work` in one transaction, waiting for other processes' locks; commits it when what `work`
-  // adds is on the disk. Throws Error(kDatabase), as the functions below, where a file cannot be
-  // written.
+  // Runs `work` in one transaction, waiting for other processes' locks. The lines that `work` adds
+  // are on the disk before the commit. Throws Error(kDatabase) where a file cannot be written, as
+  // the functions below do.
   void write(SQLite::Database& db, const StoreOptions& options, const std::function<void()>& work);
 
-  // Adds a line, inside `work` and after what it tells was done. `entry`: an object with "op"
-  // (results/store/journal_entries.h).
+  // Adds a line, inside `work` and after the change that it describes. `entry` is an object with
+  // "op" (results/store/journal_entries.h).
   void add(Json entry);
-  // A line that belongs to the entry after it.
+  // Adds a line that belongs to the entry after it.
   void add_part(std::string_view line);
 
-  // Begins the next one, inside a `work` that has changed nothing. The one before goes where it
-  // told all that was in the store.
+  // Begins the next journal, inside a `work` that has changed nothing. The previous journal is
+  // removed if it told all that was in the store.
   void begin_anew(SQLite::Database& db);
 
  private:
-  // Inside a transaction that has changed nothing yet: makes the journal that of the store as it
-  // is. A line whose transaction was never committed is marked as undone; where more than that
-  // differs, a new journal begins.
+  // Inside a transaction that has changed nothing yet: brings the journal in step with the store. A
+  // line whose transaction was never committed is marked as undone. Where they differ by more than
+  // that, a new journal begins.
   void begin(SQLite::Database& db);
-  // To the disk; the transaction may then be committed.
+  // Writes the lines to the disk; the transaction may then be committed.
   void sync();
-  // Of a transaction that cannot be committed, before it is rolled back: its lines go.
+  // Removes the lines of a transaction that cannot be committed, before it is rolled back.
   void take_back() noexcept;
   void find(SQLite::Database& db);
   void open(int64_t number);
@@ -75,15 +76,16 @@ class Journal {
   JournalFiles files_;
   SQLite::Database* db_ = nullptr;
   int64_t number_ = 0;    // 0: not looked for yet
-  bool in_step_ = false;  // it tells all that is in the store
+  bool in_step_ = false;  // whether it tells all that is in the store
   Descriptor file_;
-  off_t known_size_ = 0;  // where it was left: another process may go on
+  off_t known_size_ = 0;  // size after this process's last write; another process may append
   off_t begun_at_ = 0;    // its size at the beginning of the transaction
   std::string pending_;   // not written yet
-  bool changed_ = false;  // by this transaction
+  bool changed_ = false;  // whether this transaction changed it
 };
 
-// A line of a journal that was not undone. Where the next one undoes it is known only then.
+// A line of a journal that was not undone. Whether the next line undoes it is known only after
+// reading that.
 struct JournalEntry {
   int64_t line = 0;  // from 1
   Json entry;

@@ -1,4 +1,4 @@
-// What the lines of a journal say, and what they do to a store.
+// The entries of a journal, and their effect on a store.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace approx {
 
-// What is done to a store is an entry of its journal, by which RunStore does it and a rebuild does
-// it again. The functions make them.
+// A change of a store is an entry of its journal. RunStore makes the change by it, and a rebuild
+// repeats it. These functions make entries.
 
-// An experiment as it was asked for; its runs are the parts before it, `members` of them.
+// An experiment as it was asked for. Its `members` runs are the parts before the entry.
 Json experiment_entry(const Json& experiment, int64_t members);
-// A run of it as a part; `config` is the JSON of one whose cell is new, else "".
+// A run of an experiment as a part; `config` is its JSON if its cell is new, else "".
 std::string member_part(Json member, const std::string& config);
 
-// A run that begins, after the end of the one that died at it before, if any.
+// A run that begins; `settled` is the end of the dead attempt before it, if any.
 Json begin_entry(Json run, const std::optional<RunEnding>& settled);
 Json end_entry(const RunEnding& ending);
 // A run that had begun and is taken back.
@@ -26,15 +26,15 @@ Json discard_entry(const std::string& uid);
 Json study_entry(const Json& environment, const StudyRecord& study);
 Json kernels_entry(const Json& environment, const std::vector<Json>& rows,
                    const std::string& experiment);
-// All rows are written anew, with those of the stores `from`.
+// A rewrite of all rows, together with those of the stores `from`.
 Json rewritten_entry(const std::vector<std::string>& from);
 
-// Whether the store has what the entry tells.
+// Whether the store contains the change of the entry.
 bool is_in_store(SQLite::Database& db, const Json& entry);
 
-// Does again what an entry tells, inside the caller's transaction. The logs of runs are looked for
-// in `runs`, then where they were written. Returns what of it cannot be had any more, one line
-// each. Throws where the entry is not one that this program wrote.
+// Repeats the change of an entry, inside the caller's transaction. The logs of runs are searched in
+// `runs`, then where they were written. Returns what cannot be restored, one line each. Throws
+// where this program did not write the entry.
 std::vector<std::string> apply_entry(SQLite::Database& db, const JournalEntry& entry,
                                      const std::string& runs);
 

@@ -1,4 +1,4 @@
-// What the events of a worker come to.
+// Extracts the outcome of a run from the events of its worker.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace approx {
 
-// The rows of a run, taken out of its events (docs/internals/events.md). A worker may write
-// anything: an event with a field missing or of another type is counted and left out, and the
-// others still count.
+// The rows of a run, extracted from its events (docs/internals/events.md). A worker may write
+// anything: an event with a missing field or a wrong type is counted and left out. The others still
+// count.
 struct Outcome {
-  // A row of a table of details, but for the number of its run.
+  // A row of a table of details, without the number of its run.
   struct Detail {
     const char* table;
     Json row;
   };
 
-  // Of the first `most` events that are well formed.
+  // Extracts the rows from the first `most` events that are well formed.
   explicit Outcome(const std::vector<Json>& events,
                    int64_t most = std::numeric_limits<int64_t>::max());
 
@@ -29,14 +29,14 @@ struct Outcome {
   std::vector<Detail> details;
   std::vector<int64_t> step_ns;
   std::vector<std::string> taint;
-  int64_t taken = 0, malformed = 0;  // events
+  int64_t taken = 0, malformed = 0;  // numbers of events
 
  private:
   void add(const Json& event);
 };
 
-// The complete lines of the log in a run directory but those of no use afterwards, within the
-// bounds that a worker's pipe has too (results/store/event_reader.h).
+// The complete lines of the log in a run directory, without lines that are of no use afterwards.
+// The bounds are those of a worker's pipe (results/store/event_reader.h).
 std::vector<Json> read_events(const std::string& run_directory);
 
 }  // namespace approx

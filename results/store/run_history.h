@@ -1,4 +1,4 @@
-// How long runs took and how much of the disk, by what a store holds: what a plan goes by.
+// Durations and disk usage of the runs in a store, from which plans are made.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,35 @@
 
 namespace approx {
 
-// Samples of runs, found by the configuration of another run.
+// Samples of runs, searched by the configuration of another run.
 template <typename Sample>
 class LikeRuns {
  public:
-  // At most `most` of those that are alike, and of those that are similar.
+  // Adds a sample, but keeps at most `most` among the like runs and among the similar runs.
   void add(const Json& config, const Sample& sample, size_t most = SIZE_MAX);
 
-  // Those of runs that are alike, which differ in nothing but the seed; else of those that are
-  // similar, which may differ in method, schedule, learning rate and target as well. Null where
-  // there are none.
+  // The samples of like runs, which differ only in the seed. If there are none: the samples of
+  // similar runs, which may also differ in method, schedule, learning rate and target. Null where
+  // there are none of either.
   const std::vector<Sample>* find(const RunConfig& config) const;
 
  private:
-  std::map<std::string, std::vector<Sample>> samples_;  // by what their configurations share
+  // By the shared part of their configurations.
+  std::map<std::string, std::vector<Sample>> samples_;
 };
 
 class RunTimes {
  public:
   RunTimes() = default;
 
-  // Of the runs of a store that ended with a result; of none where there is no store. Throws
+  // Reads the runs of a store that ended with a result; none where there is no store. Throws
   // Error(kDatabase).
   explicit RunTimes(const std::string& db);
 
   void add(const RunConfig& config, double seconds);
 
-  // Seconds that such a run takes, the start of its process included: the median of those that are
-  // alike, else of those that are similar; nothing where there are none.
+  // Expected seconds of such a run, including the start of its process: the median of the like
+  // runs, else of the similar ones. Nothing where there are none.
   std::optional<double> expected(const RunConfig& config) const;
 
  private:
@@ -49,15 +50,16 @@ class RunSizes {
  public:
   RunSizes() = default;
 
-  // As RunTimes.
+  // Reads the runs as RunTimes does.
   explicit RunSizes(const std::string& db);
 
   struct Size {
-    int64_t kept = 0;        // in the database and in the run's folder, for good
-    int64_t checkpoint = 0;  // one of them, of what is trained; 0 of a timing, which writes none
+    int64_t kept = 0;  // in the database and in the run's folder, permanently
+    // One checkpoint, of the trained state; 0 for a timing, which writes none.
+    int64_t checkpoint = 0;
   };
 
-  // The median as RunTimes has it. The folders of the runs are looked into now.
+  // The median, over runs as in RunTimes. The folders of the runs are searched during the call.
   std::optional<Size> expected(const RunConfig& config) const;
 
  private:
@@ -70,7 +72,8 @@ class RunSizes {
   LikeRuns<Sample> samples_;
 };
 
-// Of the weights, of what the update rule remembers of each and of their average, in fp32.
+// Size of a checkpoint: the weights, the state of the update rule for each weight, and the average
+// of the weights, in fp32.
 int64_t checkpoint_bytes(const Recipe& recipe, int64_t parameters);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Where a run stands.
+// The states of a run.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace approx {
 
-// All but kRunning are terminal. kFinished, kDiverged: a result. The others: no result, run again
-// on demand (kInterrupted and kLost ones without being asked).
+// All but kRunning are final. kFinished and kDiverged are results. The others are no results and
+// are run again on demand; kInterrupted and kLost runs without being asked.
 enum class RunState {
   kRunning,
   kFinished,
@@ -26,7 +26,7 @@ inline constexpr std::array kEndStates = {
     RunState::kFinished, RunState::kDiverged,    RunState::kFailed, RunState::kOom,
     RunState::kTimeout,  RunState::kInterrupted, RunState::kLost};
 
-// As the store, the events and the command line have them.
+// The names of states in the store, the events and the command line.
 constexpr auto enum_texts(RunState) {
   return std::to_array<EnumText<RunState>>({{RunState::kRunning, "running"},
                                             {RunState::kFinished, "finished"},
@@ -38,25 +38,25 @@ constexpr auto enum_texts(RunState) {
                                             {RunState::kLost, "lost"}});
 }
 
-// The state of that name in a store. Throws Error(kDatabase) where there is none.
+// The state of that name in a store. Throws Error(kDatabase) for an unknown name.
 inline RunState stored_run_state(std::string_view text) {
   const auto state = find_named<RunState>(text);
   if (!state) throw database_error("the store has a run in the unknown state \"{}\"", text);
   return *state;
 }
 
-// Whether it is one that a report counts, and a sweep does not do again.
+// Whether a state is a result, which reports count and sweeps do not repeat.
 constexpr bool is_result(RunState state) {
   return state == RunState::kFinished || state == RunState::kDiverged;
 }
 
-// Whether a sweep does a run that came to it again without being asked.
+// Whether a sweep repeats a run in this state without being asked.
 constexpr bool is_done_again(RunState state) {
   return state == RunState::kInterrupted || state == RunState::kLost;
 }
 
-// Whether a run that came to it would have trained on, had nothing come from outside: what it had
-// reached by then stands. Of one that failed nobody knows.
+// Whether a run in this state was stopped from outside and would have trained on. Its measurements
+// up to then are valid. For a run that failed this is unknown.
 constexpr bool is_cut_off(RunState state) {
   return state == RunState::kTimeout || state == RunState::kOom ||
          state == RunState::kInterrupted || state == RunState::kLost;

@@ -1,6 +1,6 @@
-// Values, rows and statements of SQLite. A value is JSON: null is NULL, a list or an object is its
-// text, a binary value is a BLOB. A row on its way into a table is an object, which names each
-// column beside its value; the SQL is made from that.
+// Values, rows and statements of SQLite. A value is JSON: null is NULL, a list or an object is
+// stored as text, a binary value as a BLOB. A row to insert is an object with the value of each
+// column; the SQL is made from it.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -23,10 +23,10 @@ Json or_null(const T& value) {
   return value;
 }
 
-// `at` counts from 1.
+// Binds a value to the parameter `at`, which counts from 1.
 void bind_value(SQLite::Statement& statement, int at, const Json& value);
 
-// Values go into statements by position; an empty optional is NULL.
+// Binds values by position; an empty optional is NULL.
 template <typename... Args>
 void bind_all(SQLite::Statement& statement, const Args&... args) {
   int at = 0;
@@ -58,7 +58,7 @@ bool has_row(SQLite::Database& db, const std::string& sql, const Args&... args) 
   return statement.executeStep();
 }
 
-// The first column of a query's first row: 0 where there is no row or NULL in it.
+// The first column of a query's first row; 0 where there is no row or it is NULL.
 template <typename... Args>
 int64_t first_integer(SQLite::Database& db, const std::string& sql, const Args&... args) {
   SQLite::Statement statement(db, sql);
@@ -66,7 +66,7 @@ int64_t first_integer(SQLite::Database& db, const std::string& sql, const Args&.
   return statement.executeStep() ? statement.getColumn(0).getInt64() : 0;
 }
 
-// The same of a text, "".
+// The first column of a query's first row as text; "" where there is no row.
 template <typename... Args>
 std::string first_text(SQLite::Database& db, const std::string& sql, const Args&... args) {
   SQLite::Statement statement(db, sql);
@@ -74,7 +74,7 @@ std::string first_text(SQLite::Database& db, const std::string& sql, const Args&
   return statement.executeStep() ? statement.getColumn(0).getString() : "";
 }
 
-// A column of a row; `at` counts from 0.
+// The value in column `at` of a row; `at` counts from 0.
 Json value_at(SQLite::Statement& row, int at);
 
 // A query's first row as an object of its columns; null where there is none.
@@ -92,7 +92,7 @@ Json first_row(SQLite::Database& db, const std::string& sql, const Args&... args
 
 inline std::string text_at(SQLite::Statement& row, int at) { return row.getColumn(at).getString(); }
 
-// Of a column by the name that the query gives it.
+// A value from the column with the name that the query gives it.
 inline std::string text_at(SQLite::Statement& row, const char* column) {
   return row.getColumn(column).getString();
 }
@@ -111,15 +111,16 @@ inline std::optional<double> optional_real(const SQLite::Column& column) {
   return column.isNull() ? std::nullopt : std::optional(column.getDouble());
 }
 
-// Adds a row. `into`: "INSERT INTO run"; `conflict`: what comes behind the values, such as "ON
+// Adds a row. `into` is such as "INSERT INTO run". `conflict` follows the values, such as "ON
 // CONFLICT DO NOTHING". Returns the number of rows that it changed.
 int64_t insert_row(SQLite::Database& db, const std::string& into, const Json& row,
                    const std::string& conflict = "");
 
-// Gives the row of that number, in the column `TABLE_id`, these values.
+// Sets these columns of the row with that number in the column `TABLE_id`.
 void update_row(SQLite::Database& db, const std::string& table, int64_t id, const Json& row);
 
-// The number of the row that has the values `key`; it is added with `more` where there is none.
+// The number of the row that has the values `key`; such a row with `more` is added where there is
+// none.
 int64_t find_or_add(SQLite::Database& db, const std::string& table, const Json& key,
                     const Json& more = Json::object());
 

@@ -1,4 +1,4 @@
-// Which files are stores, told by their first bytes.
+// Recognises stores by their first bytes.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace approx {
 
-// What SQLite calls the application of a file: 'APTX', as in schema.sql.
+// SQLite's application id of a store: 'APTX', as in schema.sql.
 inline constexpr int64_t kApplicationId = 0x41505458;
 
-// The files FOLDER/*.db that are stores, by name. Nothing is opened as a database; a folder or a
-// file that cannot be read has none.
+// The files FOLDER/*.db that are stores, sorted by name. No file is opened as a database. Files and
+// folders that cannot be read are left out.
 std::vector<std::string> stores_in(const std::string& folder);
 
 }  // namespace approx
