@@ -1,4 +1,4 @@
-// Kernel benchmarks that a paper's item asks for.
+// Kernel benchmarks for items of papers.
 #pragma once
 
 #include "cli/command.h"
@@ -6,8 +6,8 @@
 
 namespace approx {
 
-// Measures [kernels] of an experiment and stores the results with the experiment's id: what
-// `sweep @paper:item` does for an item that is no training.
+// Measures [kernels] of an experiment and stores the results with the experiment's id, as
+// `sweep @paper:item` does for an item without trainings.
 void run_kernel_item(const Experiment& experiment, const KernelItem& item,
                      const GlobalOptions& options);
 

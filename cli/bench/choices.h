@@ -1,4 +1,4 @@
-// What the chooser of variants does, as a table.
+// The decisions of the variant chooser, as a table.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace approx {
 
-// A line for each variant of each plan's kind, in the order of their ranks: whether it could
-// compute the product, what its rule says and which is taken, each with the reason.
+// A line for each variant of each kind of plan, in the order of their ranks. It says whether the
+// variant can compute the product, what its rule says and whether it is chosen, each with the
+// reason.
 Table choices_table(const std::vector<KernelChoice>& choices);
 
-// Why a candidate is taken, or not, among `all` of its plan.
+// Why a candidate is chosen or not, among `all` candidates of its plan.
 std::string reason_of(const VariantCandidate& candidate, const std::vector<VariantCandidate>& all);
 
 }  // namespace approx

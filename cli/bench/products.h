@@ -1,4 +1,4 @@
-// Which products are benchmarked by which methods.
+// The products that are benchmarked, each with its methods.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@ namespace approx {
 
 struct BenchedProduct {
   Product product = Product::kWeightGradient;
-  std::vector<std::string> methods;  // full texts
+  std::vector<std::string> methods;  // with all parameters
 };
 
-// `ops`: names of products; "all" is all three. `methods`: texts; none: all that there are, with
-// their defaults, or none where there are `densities`, at each of which both gradients are measured
-// of a dY pruned at random (pruned_at_random_text). Each product has the methods that approximate
-// it with their parameters, and "dense" where it is named; one without any is left out. Throws
-// Error(kUsage) for a name that is unknown, for a method that approximates none of the products,
-// and for densities without a gradient.
+// Selects products and their methods. `ops` are names of products; "all" is all three. `methods`
+// are texts. If there are none, all methods are taken with their defaults, unless there are
+// `densities`. At each of the `densities`, both gradients are measured with a dY pruned at random
+// (pruned_at_random_text). Each product gets the methods that approximate it with their parameters,
+// and "dense" if named. A product without a method is left out. Throws Error(kUsage) for an unknown
+// name, for a method that approximates none of the products, and for densities without a gradient.
 std::vector<BenchedProduct> benched_products(const Catalogue& catalogue,
                                              const std::vector<std::string>& ops,
                                              const std::vector<std::string>& methods,

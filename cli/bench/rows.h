@@ -12,20 +12,21 @@
 
 namespace approx {
 
-// What the rows of one setting share.
+// The values that the rows of one setting share.
 struct BenchPlace {
   KernelSetting setting;
-  Roofline roofline;  // what was measured of it
+  Roofline roofline;  // measured limits of the device
 };
 
-// What a row, and the environment that the store keeps of a benchmark, say of a GPU's L2
-// (results/rows/memory_limit.h); null where it was not measured.
+// A GPU's L2 for a row and for the stored environment of a benchmark (results/rows/memory_limit.h);
+// null where it was not measured.
 Json l2_json(const Roofline& roofline);
 
-// Rows as docs/internals/events.md says ("kernel"). The exact paths are timed side by side, and the
-// fastest of them is the baseline, which every other case is then held against in pairs. A case
-// that fails, or whose result is not finite, is a row without times that says why. `note` hears
-// what is next. Throws Error where no exact path works, and where a device failed.
+// Makes rows in the format of docs/internals/events.md ("kernel"). The exact paths are timed side
+// by side. The fastest of them is the baseline, and every other case is then compared with it in
+// pairs. A case that fails, or whose result is not finite, becomes a row without times that gives
+// the reason. `note` is called with the next case. Throws Error where no exact path works, and
+// where a device failed.
 std::vector<Json> measure_cases(const std::vector<KernelCase>& cases, const BenchPlace& place,
                                 const BenchEffort& effort,
                                 const std::function<void(const KernelCase&)>& note);

@@ -1,4 +1,4 @@
-// Whether verdicts can be trusted on this machine: the exact product against itself.
+// Whether verdicts can be trusted on this machine: compares the exact product with itself.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace approx {
 
-// Small enough for a thousand pairs a second, and unlike each other: a convolution of a small map,
-// one with a stride, a 1x1 convolution, a linear layer.
+// Different shapes that allow a thousand pairs a second. They are a convolution of a small map, one
+// with a stride, a 1x1 convolution and a linear layer.
 std::vector<ConvShape> self_test_shapes();
 
-// `count` ratios of a layer's exact products to themselves, each measured as `bench-kernel`
-// measures a method, over `exact` in turn. `note` hears how many are done. Throws Error.
+// Makes `count` ratios of a layer's exact products to themselves. Each is measured as
+// `bench-kernel` measures a method, over `exact` in turn. `note` is called with the number done.
+// Throws Error.
 FalseVerdicts measure_false_verdicts(const std::vector<KernelCase>& exact, int64_t count,
                                      const BenchEffort& effort,
                                      const std::function<void(int64_t)>& note);
