@@ -1,4 +1,4 @@
-// What is to be said of a machine before anything is measured on it.
+// Findings about a machine, to read before measuring on it.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ struct Finding {
   Severity severity = Severity::kFine;
   std::string what;   // "clock"
   std::string found;  // "governor powersave"
-  std::string fix;    // what to do about it; "" where it is fine
+  std::string fix;    // what to do about it; "" where nothing is wrong
 };
 
 // Findings about the machine's processor, clock, load and memory.
 std::vector<Finding> machine_findings(const Machine& machine);
 
-// How much is free in a folder that this program writes to, where that is known.
+// The free space in a folder that this program writes to, where it is known.
 Finding disk_finding(const std::string& what, const std::string& folder,
                      std::optional<int64_t> free_bytes);
 
