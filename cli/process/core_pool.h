@@ -1,4 +1,4 @@
-// Which cores each of several runs has for itself.
+// Assigns cores to runs that work at the same time.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,31 @@
 
 namespace approx {
 
-// A physical core, by those of its hardware threads that may be used ("CPUs" to the system).
+// A physical core with its usable hardware threads ("CPUs" to the system).
 struct Core {
   int package = 0;        // the socket that it sits on
   std::vector<int> cpus;  // rising, at least one
 };
 
-// "0-2,8": CPUs as the system writes them. `cpus` must rise.
+// A CPU list as the system writes it: "0-2,8". `cpus` must rise.
 std::string cpu_list(const std::vector<int>& cpus);
 
-// Gives out cores. Knows no machine: what it is told of one, and who else is on it, are arguments.
+// Assigns cores. The pool does not read the machine: the cores and the claims of others are
+// arguments.
 class CorePool {
  public:
-  // Something that is held as long as it lives, null where somebody else has it.
+  // A claim that lasts as long as the pointer; null where somebody else has the core.
   using Hold = std::shared_ptr<void>;
-  // Holds a core against other pools; the pool of a test has the machine to itself.
+  // Claims a core against other pools. A test's pool has the machine to itself.
   using Claim = std::function<Hold(const Core&)>;
 
-  CorePool() = default;  // has none to give
-  // `jobs`: how many runs are at work at a time. `cpu_limit`: how much CPU time there is, in CPUs
-  // (of a cgroup); cores beyond it would be nobody's own.
+  CorePool() = default;  // has no cores to assign
+  // `jobs`: number of runs at the same time. `cpu_limit`: available CPU time in CPUs (of a cgroup);
+  // the pool assigns no cores beyond it.
   CorePool(std::vector<Core> cores, int64_t jobs, std::optional<double> cpu_limit = std::nullopt,
            Claim claim = {});
 
-  // The CPUs of some cores, given back when this is destroyed; not to outlive its pool.
+  // The CPUs of some cores, given back on destruction. It must not outlive its pool.
   class Lease {
    public:
     Lease() = default;
@@ -44,11 +45,11 @@ class CorePool {
     }
     ~Lease();
 
-    // Rising; empty: none of its own, all that there are.
+    // Rising. Empty: the run has no cores of its own and uses all.
     const std::vector<int>& cpus() const { return cpus_; }
 
-    // The same as equal parts for so many ranks, core by core: where there is a core for each
-    // thread no two of them share one. None where the lease is empty.
+    // The CPUs in equal parts for `ranks` ranks, core by core. If there is a core for each thread,
+    // no two threads share one. None where the lease is empty.
     std::vector<std::vector<int>> parts(int64_t ranks) const;
 
    private:
@@ -62,10 +63,10 @@ class CorePool {
     int64_t threads_ = 0;
   };
 
-  // For a run of so many threads: whole cores, so that no core's hardware threads are in two runs,
-  // of one package where it has enough. As many cores as threads, but where that is more than each
-  // job's share fewer with as many hardware threads. An empty lease where there are not so many
-  // left: that run shares all of them with the others.
+  // Leases whole cores for a run of `threads` threads, so that no core is in two runs. They are of
+  // one package if it has enough. There are as many cores as threads; if that exceeds the job's
+  // share, there are fewer cores with as many hardware threads. The lease is empty if too few are
+  // left: the run then shares all cores with the others.
   Lease take(int64_t threads);
 
  private:
@@ -75,9 +76,9 @@ class CorePool {
   };
 
   std::vector<Place> places_;
-  int64_t share_ = 1;                    // cores that each of the jobs could have
-  std::optional<int64_t> most_threads_;  // of all runs that have cores of their own
-  int64_t threads_ = 0;                  // that they have now
+  int64_t share_ = 1;                    // cores per job if all get equally many
+  std::optional<int64_t> most_threads_;  // over all runs that have cores of their own
+  int64_t threads_ = 0;                  // how many they have now
   Claim claim_;
 };
 

@@ -1,4 +1,4 @@
-// The events that a worker reports, on their way to the coordinator.
+// Writes the events of a worker for its coordinator.
 #pragma once
 
 #include <string>
@@ -11,15 +11,16 @@
 
 namespace approx {
 
-// Both ends of the worker's reports: the file that survives everything, then the descriptor
-// kWorkerEvents (cli/process/protocol.h).
+// The two destinations of a worker's reports: first the file, which survives crashes, then the
+// descriptor kWorkerEvents (cli/process/protocol.h).
 class EventLog {
  public:
-  // `path` "": to the descriptor alone. Throws Error(kInternal) where the file cannot be opened.
+  // With `path` "", writes only to the descriptor. Throws Error(kInternal) where the file cannot be
+  // opened.
   explicit EventLog(const std::string& path);
 
-  // Every event but "progress" goes to the file first; "final" and "error" are on disk before they
-  // are reported. Throws Error(kInternal).
+  // Writes an event. Every event but "progress" goes to the file first; "final" and "error" are on
+  // disk before they are reported. Throws Error(kInternal).
   void write(const Json& event);
 
  private:
@@ -27,14 +28,14 @@ class EventLog {
   Descriptor file_;
 };
 
-// What is said in place of "final" where a run cannot go on.
+// The event that replaces "final" where a run cannot go on.
 Json error_event(ErrorKind kind, const std::string& message, RunState state);
 
-// A field of an "error" event: the library that computes is at fault, not the run.
+// A field of an "error" event: the fault is in the library that computes, not in the run.
 inline constexpr const char* kOfLibrary = "library";
 
-// The end of a process that reports itself: tells `log`, where there is one, of the problem, and
-// prints it. Where the file is what cannot be written the coordinator may still hear of it.
+// Ends a process that reports itself: sends `problem` to `log`, if there is one, and prints it. The
+// coordinator may receive it even if the file cannot be written.
 [[noreturn]] void end_with(const Json& problem, EventLog* log);
 
 }  // namespace approx

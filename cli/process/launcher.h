@@ -1,4 +1,4 @@
-// The program that starts the ranks of a run: a worker's task names it.
+// The program that starts the ranks of a run; a worker's task names it.
 #pragma once
 
 #include <array>

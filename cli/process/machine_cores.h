@@ -1,4 +1,4 @@
-// The cores of this machine, as the system tells of them.
+// The cores of this machine, as the system reports them.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace approx {
 
-// The cores whose CPUs are among `allowed`, as /sys tells of them, in the order of their first CPU;
-// what it does not tell is taken for a core of its own. `root`: tests have a machine of files.
+// The cores whose CPUs are among `allowed`, from /sys, in the order of their first CPU. A CPU that
+// /sys does not describe counts as a core of its own. `root`: tests use a folder of files.
 std::vector<Core> read_cores(const std::vector<int>& allowed, const std::string& root = "/");
 
 // The CPUs that this process may use, by its own mask and its cgroup's; none where the system does
-// not say.
+// not report them.
 std::vector<int> allowed_cpus();
 
-// Restricts this process to them. Whether the system did.
+// Restricts this process to `cpus`. Returns whether the system allowed it.
 bool use_cpus(const std::vector<int>& cpus);
 
-// The cores of this machine, which other sweeps on it do not get.
+// A pool of this machine's cores, which excludes cores claimed by other sweeps on it.
 CorePool cores_of_machine(int64_t jobs);
 
 }  // namespace approx

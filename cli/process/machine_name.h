@@ -1,4 +1,4 @@
-// Names that one process of a machine holds at a time.
+// Names that only one process of a machine can hold at a time.
 #pragma once
 
 #include <sys/socket.h>
@@ -10,19 +10,20 @@
 
 namespace approx {
 
-// A name that the kernel gives to one socket at a time (abstract, of the network namespace): no
-// file that another user could make first, remove or forbid, and free when its process has ended.
+// A name that the kernel gives to one socket at a time (abstract, of the network namespace). It is
+// not a file, so no other user can make it first, remove it or forbid it. It is free when its
+// process has ended.
 class MachineName {
  public:
-  // "approxtrain-WHAT", with a text behind it where APPROXTRAIN_TIMING_LOCK names a part of the
-  // machine that shares nothing with the others.
+  // The name is "approxtrain-WHAT". If APPROXTRAIN_TIMING_LOCK names a part of the machine that
+  // shares nothing with the others, that text is appended.
   explicit MachineName(const std::string& what);
 
-  // The name is held as long as the descriptor lives; an empty one where somebody else has it.
-  // Throws Error(kInternal) where there are no such sockets.
+  // Holds the name as long as the descriptor lives; the descriptor is empty where somebody else
+  // holds it. Throws Error(kInternal) where there are no such sockets.
   Descriptor hold() const;
 
-  // "process 1234 of user 1000", of whoever holds it.
+  // The holder as text: "process 1234 of user 1000".
   std::string holder() const;
 
  private:

@@ -1,5 +1,5 @@
-// Whose end it was when the kernel killed a process for its memory. The kernel only counts, for all
-// processes of our cgroup together.
+// Which worker ended because the kernel killed it for its memory. The kernel reports only a count
+// for all processes of our cgroup.
 #pragma once
 
 #include <chrono>
@@ -8,24 +8,25 @@
 
 namespace approx {
 
-// How often the kernel has killed a process of our cgroup for its memory; -1 where it cannot say.
+// How many processes of our cgroup the kernel has killed for their memory; -1 where it does not
+// say.
 int64_t oom_kills();
 
 class MemoryKills {
  public:
   using Clock = std::chrono::steady_clock;
-  // A process whose memory is large takes a while to be gone.
+  // How long a kill can be claimed; a process with much memory needs some time to end.
   static constexpr std::chrono::seconds kPatience{5};
 
-  // What counts; tests count themselves.
+  // `count` returns the kernel's count; tests pass their own.
   explicit MemoryKills(std::function<int64_t()> count = oom_kills);
 
-  // To be called several times within that patience: a kill that no worker's end has claimed by
-  // then was that of another process.
+  // Reads the count. Call it several times within kPatience: a kill that no worker's end has
+  // claimed by then was that of another process.
   void look(Clock::time_point now = Clock::now());
 
-  // Whether a worker that has just ended by SIGKILL may be one that the kernel killed so: a kill
-  // that was seen a moment ago and that no other worker has claimed.
+  // Whether a worker that has just ended by SIGKILL may have been killed for its memory. It was if
+  // there was a recent kill that no other worker has claimed.
   bool claim(Clock::time_point now = Clock::now());
 
  private:

@@ -1,4 +1,4 @@
-// What a worker prints: the first part in a file of its run directory, the last lines in memory.
+// The output of a worker: its first part in a file of the run directory, its last lines in memory.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace approx {
 
 class OutputLog {
  public:
-  // The file is made when there is something to put into it.
+  // The file is created at the first output.
   explicit OutputLog(std::string path) : path_(std::move(path)) {}
 
   void add(std::string_view bytes);
 
-  // The last lines, printable; an unfinished one ends here.
+  // The last lines, made printable; an unfinished line ends here.
   std::vector<std::string> tail();
 
  private:

@@ -1,5 +1,5 @@
-// Sees that its process did not run: whoever is stopped notices nothing, and no clock of its own
-// tells a long step from a pause.
+// Detects pauses of its process. A stopped process does not notice a pause, and its own clocks
+// cannot distinguish a pause from a long step.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,12 @@
 
 namespace approx {
 
-// Looks at the clocks from a thread of its own for the life of the object, 20 times a second, which
-// takes some 0.01 % of a core.
+// Reads the clocks from a thread of its own 20 times a second during its life, which takes about
+// 0.01 % of a core.
 class PauseWatch {
  public:
-  // If it is later than that, its process was paused. Load alone makes it up to 0.1 s late, with
-  // four busy processes to a core.
+  // A reading later than this means that the process was paused. Load alone delays it by up to 0.1
+  // s, with four busy processes per core.
   static constexpr std::chrono::milliseconds kLate{250};
 
   PauseWatch();
@@ -24,7 +24,7 @@ class PauseWatch {
   PauseWatch(const PauseWatch&) = delete;
   PauseWatch& operator=(const PauseWatch&) = delete;
 
-  // All pauses since its construction, and what the machine slept.
+  // All pauses since its construction, and sleeps of the machine.
   std::chrono::nanoseconds paused() const;
 
  private:

@@ -9,11 +9,12 @@
 
 namespace approx {
 
-// Its ends to read, which does not wait, and to write. Throws Error(kInternal).
+// Makes a pipe: the end to read, which does not block, and the end to write. Throws
+// Error(kInternal).
 std::pair<Descriptor, Descriptor> make_pipe();
 
-// One read, which does not wait: what there is. Closes the pipe at its end. Whether there may be
-// more.
+// Reads once, without waiting, what is available. Closes the pipe at its end. Returns whether there
+// may be more.
 bool read_some(Descriptor& pipe, const std::function<void(std::string_view bytes)>& use);
 
 }  // namespace approx

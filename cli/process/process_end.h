@@ -5,7 +5,7 @@
 
 namespace approx {
 
-// One of the two.
+// Exactly one of both has a value.
 struct ProcessEnd {
   std::optional<int> exit_code = std::nullopt, signal = std::nullopt;
 };

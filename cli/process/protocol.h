@@ -1,4 +1,4 @@
-// What a coordinator and its workers say to each other: a task in a file, events through a pipe.
+// The protocol between a coordinator and its workers: a task in a file, events through a pipe.
 #pragma once
 
 #include <csignal>
@@ -15,14 +15,14 @@
 
 namespace approx {
 
-// The worker's end of the pipe to the coordinator, one event a line.
+// The worker's end of the pipe to the coordinator; one event a line.
 inline constexpr int kWorkerEvents = 3;
 
-// The signals that ask a worker to stop after its step. It begins with them held back.
+// The signals that ask a worker to stop after its step. A worker begins with them blocked.
 sigset_t worker_signals();
 
-// A file of a run directory beside those of results/store/run_folders.h: what the worker printed,
-// if anything.
+// A file of a run directory, besides those of results/store/run_folders.h: the worker's output, if
+// there is any.
 inline constexpr const char* kOutputFile = "stderr.log";
 
 struct WorkerTask {
@@ -30,22 +30,22 @@ struct WorkerTask {
   RunConfig config;
   Place place;
   bool isolated = false;                   // nothing else is timed on this machine meanwhile
-  std::vector<std::string> changed_files;  // of the experiment (cli/environment.h)
-  std::vector<int> cpus;                   // that it is to use; empty: all that there are
-  int64_t memory_bytes = 0;                // of its own that it may have at most; 0: no limit
+  std::vector<std::string> changed_files;  // changed files of the experiment (cli/environment.h)
+  std::vector<int> cpus;                   // CPUs to use; empty: all
+  int64_t memory_bytes = 0;                // limit of its own memory; 0: no limit
   // For a run of several ranks:
   Launcher launcher = Launcher::kMpirun;
-  bool oversubscribe = false;               // they share cores
-  std::vector<std::vector<int>> rank_cpus;  // of `cpus` what each has; empty: all that there are
+  bool oversubscribe = false;               // ranks share cores
+  std::vector<std::vector<int>> rank_cpus;  // CPUs of each rank among `cpus`; empty: all
 };
 
-// Throws Error(kInternal) where the file cannot be written.
+// Writes the task. Throws Error(kInternal) where the file cannot be written.
 void write_task(const std::string& run_directory, const WorkerTask& task);
 
-// Throws where there is no task.
+// Reads the task. Throws where there is none.
 WorkerTask read_task(const std::string& run_directory);
 
-// An event as one line of valid UTF-8, its line feed included.
+// An event as one line of valid UTF-8, with its line feed.
 std::string event_line(const Json& event);
 
 }  // namespace approx

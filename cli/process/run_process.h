@@ -1,4 +1,4 @@
-// What the process of a run, a worker or the job of several ranks, begins and ends with.
+// The beginning and the end of the process of a run: a worker, or the job of several ranks.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace approx {
 
-// Takes the directory of a run for this process, and keeps the pipe to the coordinator from
-// programs that it starts. Ends the process where the coordinator is gone already, which nobody
-// would hear; nothing, said on stderr, where another process has the directory.
+// Takes the directory of a run for this process, and makes the pipe to the coordinator close in
+// programs that it starts. Ends the process if the coordinator is gone already, since nobody would
+// receive its events. If another process has the directory, returns nothing and says so on stderr.
 std::optional<RunLock> take_run(const std::string& directory);
 
-// Adds what disturbed a timing to its "final" event, behind what that has seen itself.
+// Appends the disturbances of a timing to those in its "final" event.
 void add_taints(Json& event, const Disturbance& disturbance);
 
 // The metric "core_wait" of a timing with that "final" event.

@@ -1,5 +1,5 @@
-// The signals of a process that has workers: the user's that stop it, the system's that a worker
-// ended.
+// The signals of a process with workers: the user's, which stop it, and the system's when a worker
+// ends.
 #pragma once
 
 #include <array>
@@ -8,8 +8,9 @@
 
 namespace approx {
 
-// Our handlers for as long as the object lives; one at a time. A signal that the caller had ignored
-// (nohup) stays ignored; SIGPIPE is, so that a terminal that closes does not end a sweep.
+// Installs our handlers for the life of the object; only one object at a time. A signal that the
+// caller ignored (nohup) stays ignored. SIGPIPE is ignored, so that a closed terminal does not end
+// a sweep.
 class SignalScope {
  public:
   SignalScope();
@@ -17,16 +18,16 @@ class SignalScope {
   SignalScope(const SignalScope&) = delete;
   SignalScope& operator=(const SignalScope&) = delete;
 
-  // How often SIGINT, SIGTERM or SIGHUP came, and which was the last, 0 for none. SIGUSR1 asks to
-  // stop as well and is never the second that ends all at once: a batch system sends it ahead of
-  // what it sends in any case, as often as it likes.
+  // stop_count: how often SIGINT, SIGTERM or SIGHUP came. stop_signal: the last of them, 0 for
+  // none. SIGUSR1 also asks to stop, but is never the second signal that ends all at once. A batch
+  // system sends it as an early warning, perhaps several times.
   int stop_count() const;
   int stop_signal() const;
 
-  // So long, or until any signal came.
+  // Waits for `limit`, or until any signal comes.
   void wait(std::chrono::milliseconds limit) const;
 
-  // Readable as soon as any signal came, until it is drained.
+  // A descriptor that is readable once any signal came, until drain().
   int descriptor() const;
   void drain() const;
 

@@ -12,9 +12,9 @@ namespace approx {
 
 class TimingLock {
  public:
-  // Waits until nobody on this machine times anything; `note` is told once when that takes longer
-  // than two seconds, and by which process. Nothing when `give_up` became true first. Throws as
-  // MachineName does.
+  // Waits until nobody on this machine times anything. `note` is called once if that takes longer
+  // than two seconds, and names the process. Returns nothing if `give_up` became true first. Throws
+  // as MachineName does.
   static std::optional<TimingLock> acquire(const std::function<bool()>& give_up,
                                            const std::function<void(const std::string&)>& note);
 

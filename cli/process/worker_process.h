@@ -1,4 +1,4 @@
-// A worker as its coordinator has it: a process and two pipes.
+// A worker as its coordinator sees it: a process and two pipes.
 #pragma once
 
 #include <sys/types.h>
@@ -14,11 +14,12 @@
 
 namespace approx {
 
-// What computes a run: one process, or a job of several that is one to its coordinator.
+// The kind of a worker: one process, or a job of several that looks like one process to its
+// coordinator.
 enum class WorkerKind { kProcess, kJob };
 
-// `approxtrain train --worker DIRECTORY`, or --job (cli/ranks/job.h), in a process group of its
-// own. It does not outlive this object, nor this process.
+// The process `approxtrain train --worker DIRECTORY`, or --job (cli/ranks/job.h), in a process
+// group of its own. It outlives neither this object nor this process.
 class WorkerProcess {
  public:
   // Throws Error(kInternal) where the system gives no process or pipe.
@@ -27,20 +28,20 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // One read each, which does not wait: what there is of its events, and of what it prints. Whether
+  // Read once, without waiting, what is available of its events or of its output. Return whether
   // there may be more.
   using Use = std::function<void(std::string_view bytes)>;
   bool read_events(const Use& use) { return read_some(events_, use); }
   bool read_output(const Use& use) { return read_some(output_, use); }
 
-  // To be watched for something to read; negative when closed.
+  // Descriptors to watch for input; negative when closed.
   int events() const { return events_.get(); }
   int output() const { return output_.get(); }
 
-  void send(int signal) const;  // to itself
-  void kill() const;            // with whatever it started
+  void send(int signal) const;  // only to the process itself
+  void kill() const;            // together with all processes that it started
 
-  // How it ended, if it did; to be asked until then. What it left running is killed.
+  // How it ended, if it did; call it until then. Processes that it left running are killed.
   std::optional<ProcessEnd> ended();
 
  private:
