@@ -1,4 +1,4 @@
-// What Slurm says of an allocation.
+// The size of an allocation of Slurm.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace approx {
 
-// The processors of "16(x3),8": 16 on each of three nodes, 8 on one more. Nothing of another text.
+// The number of processors in a text such as "16(x3),8": 16 on each of three nodes, 8 on one more.
+// Nothing for a text of another form.
 std::optional<int64_t> allocated_cpus(std::string_view cpus_per_node);
 
 }  // namespace approx

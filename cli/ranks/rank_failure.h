@@ -1,4 +1,4 @@
-// Which rank of a job failed, by what its launcher says of it.
+// Finds the failed rank of a job in the output of its launcher.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace approx {
 
-// The first rank that ended badly; one of the three is said of how.
+// The first rank that ended badly. How it ended is in one of the three other members.
 struct RankFailure {
   int64_t rank = 0;
   std::optional<int> signal = std::nullopt, exit_code = std::nullopt;
-  bool out_of_memory = false;  // Slurm says that memory was why
+  bool out_of_memory = false;  // Slurm gives memory as the reason
 
   bool operator==(const RankFailure&) const = default;
 };
 
-// What one launcher says on stderr, line by line. Its words are those of Open MPI 4.1 and Slurm
-// 22.05 (tests/cli/ranks/rank_failure_test.cpp); of others it may understand nothing.
+// Parses the lines of one launcher on stderr. It knows the messages of Open MPI 4.1 and Slurm 22.05
+// (tests/cli/ranks/rank_failure_test.cpp), and may understand nothing of others.
 class LauncherLines {
  public:
   explicit LauncherLines(Launcher launcher) : launcher_(launcher) {}
 
   void add(std::string_view line);
 
-  // The first that it told of: those behind it were ended for that one's sake.
+  // The first failure reported. Later ones are ranks that were ended because of it.
   const std::optional<RankFailure>& failure() const { return failure_; }
 
  private:
@@ -34,7 +34,8 @@ class LauncherLines {
   void add_srun(std::string_view line);
 
   Launcher launcher_;
-  std::optional<int64_t> named_;  // by mpirun in a line of its own, the code of which comes next
+  // A rank that mpirun named in a line of its own; the next line gives its exit code.
+  std::optional<int64_t> named_;
   std::optional<RankFailure> failure_;
 };
 

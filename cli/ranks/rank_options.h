@@ -1,4 +1,4 @@
-// What a user says of how runs of several ranks are done.
+// A user's choices for runs of several ranks.
 #pragma once
 
 #include <chrono>
@@ -16,18 +16,18 @@ struct RankOptions {
   std::chrono::nanoseconds timeout{std::chrono::minutes(5)};
 };
 
-// srun inside an allocation of Slurm whose srun knows PMIx, by which Open MPI's processes find each
-// other; else mpirun.
+// The launcher for this place. It is srun inside an allocation of Slurm if that srun knows PMIx, by
+// which Open MPI's processes find each other. Otherwise it is mpirun.
 Launcher default_launcher();
 
-// Whether ranks compute on cores that their coordinator chooses, or on those of the launcher.
+// Whether the coordinator chooses the cores of ranks; otherwise the launcher does.
 bool pins_ranks(const RankOptions& ranks);
 
 // Throws Error(kUsage) where the launcher of `ranks` is not installed.
 void check_launcher(const RankOptions& ranks);
 
-// How many cores its ranks may use: of this machine's those that this process may, or those of the
-// allocation.
+// The number of cores that the ranks may use: of this machine, as far as this process may use them,
+// or of the allocation.
 int64_t cores_for_ranks(const RankOptions& ranks);
 
 }  // namespace approx

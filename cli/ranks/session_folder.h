@@ -1,5 +1,5 @@
-// A folder for what a launcher and the ranks of one job need while they live: sessions, shared
-// memory. Where everybody is killed, somebody else removes it.
+// A folder for the files of a launcher and the ranks of one job while they run: sessions, shared
+// memory. If all of them are killed, a later process removes it.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace approx {
 
-// Named "approxtrain-job-" and six letters, in `parent`; held (flock) as long as the object lives,
-// then removed with all that is in it.
+// A folder in `parent`, named "approxtrain-job-" and six letters. It is locked (flock) as long as
+// the object lives, then removed with its content.
 class SessionFolder {
  public:
-  // Throws Error(kInternal) that names the parent.
+  // Throws Error(kInternal), which names `parent`.
   explicit SessionFolder(const std::string& parent);
   ~SessionFolder();
   SessionFolder(const SessionFolder&) = delete;
@@ -25,11 +25,11 @@ class SessionFolder {
   Descriptor held_;
 };
 
-// In memory where there is such a place (/dev/shm), for messages between ranks go through it; else
-// with temporary files (TMPDIR, /tmp).
+// Where session folders go: in memory (/dev/shm) if possible, since messages between ranks go
+// through it; else with temporary files (TMPDIR, /tmp).
 std::string session_parent();
 
-// Removes those in `parent` that are this user's and that nobody holds any more.
+// Removes this user's session folders in `parent` that nobody holds any more.
 void remove_stale_sessions(const std::string& parent);
 
 }  // namespace approx
