@@ -1,4 +1,4 @@
-// How the runs of a sweep are dealt to the tasks of a job array.
+// Distributes the runs of a sweep over the tasks of a job array.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace approx {
 // The runs of one task, in the order in which they are done.
 using TaskRuns = std::vector<const PlannedRun*>;
 
-// A comparison is what is held against each other: the runs of one seed, network, data set and
-// purpose, whatever their methods and schedules. Deals `runs`, of one purpose, to `tasks` tasks, or
-// to fewer where there are not so many runs; 0: a task for each comparison, but no more than
-// kMostTasks.
+// Distributes `runs`, all of one purpose, over `tasks` tasks, or over fewer if there are fewer
+// runs. 0 means one task per comparison, but at most kMostTasks. A comparison is the runs of one
+// seed, network, data set and purpose, with any methods and schedules.
 //
-// Comparisons stay whole and in the order in which they first appear, neighbours together, so that
-// tasks that end early (a cluster begins them in order) leave complete comparisons; with more tasks
-// than comparisons, single runs are dealt in that order. Tasks get as equal numbers of runs as that
-// allows. The same runs are always dealt alike; none is left out or dealt twice, no task is empty.
+// Comparisons stay whole and in the order of their first appearance, with neighbours together. A
+// cluster begins tasks in order, so tasks that end early leave complete comparisons. With more
+// tasks than comparisons, single runs are distributed in that order. The numbers of runs per task
+// are as equal as that allows. Equal runs are always distributed alike. No run is left out or given
+// twice, and no task is empty.
 std::vector<TaskRuns> split_runs(const std::vector<const PlannedRun*>& runs, int64_t tasks);
 
-// What a cluster takes in one array if nobody has told it otherwise (MaxArraySize 1001).
+// The usual limit of a cluster for the tasks of one array (MaxArraySize 1001).
 inline constexpr int64_t kMostTasks = 1000;
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Where job arrays stand.
+// The state of job arrays.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace approx {
 
-// What the databases of the tasks say, for each submission for the database that is not settled, of
-// one experiment or ("") of any. The experiment is named with its jobs. Runs of a task that has no
-// database yet, or one that is being written and cannot be read (which is said), are to do.
-// Asks no cluster and writes nothing. How long it takes is not told.
+// The status of each unsettled submission for the database, of one experiment or ("") of any, from
+// the databases of its tasks. The experiment's name is followed by its jobs. Runs of a task count
+// as to do if the task has no database yet. They do too if its database is being written and cannot
+// be read, which is reported. Asks no cluster and writes nothing. Gives no estimate of the
+// remaining time.
 std::vector<SweepStatus> submitted_status(const std::string& db, const std::string& experiment);
 
 }  // namespace approx
