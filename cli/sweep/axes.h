@@ -1,5 +1,5 @@
-// The flags that decide results: one for each axis of an experiment, and --set
-// for everything else.
+// The flags that change results: one for each axis of an experiment, and --set for all other
+// settings.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,14 +10,13 @@
 
 namespace approx {
 
-// Adds --method, --schedule, ..., --set to `app`; each flag replaces that axis
-// of the file. `lists`: whether an axis may have several values (a sweep) or
-// one (a run).
+// Adds --method, --schedule, ..., --set to `app`. Each flag replaces that axis of the file.
+// `lists`: whether an axis may have several values (a sweep) or one (a run).
 void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists);
 
-// The checksum of a packed data set, for load_experiment. Of one that is missing it throws
-// Error(kData), which says how to import it; with `otherwise` it says that on stderr, once, and the
-// checksum is what that returns.
+// A function for load_experiment that returns the checksum of a packed data set. For a missing data
+// set it throws Error(kData), which says how to import it. With `otherwise` it reports that once on
+// stderr instead, and returns the checksum from `otherwise`.
 std::function<std::string(const std::string&)> dataset_checksums(
     const std::string& data_dir,
     const std::function<std::string(const std::string&)>& otherwise = {});

@@ -1,5 +1,5 @@
-// Runs the runs of an experiment, each in a process of its own, and records how each one ended,
-// whatever ended it.
+// Runs the runs of an experiment, each in its own process, and records how each one ended, for any
+// cause.
 #pragma once
 
 #include "cli/command.h"
@@ -8,12 +8,12 @@
 
 namespace approx {
 
-// Does what is missing of `experiment` in the store `options.db`, and returns when all of it ended
-// or SIGINT, SIGTERM or SIGHUP stopped it (once: workers are asked to stop, twice: they are
-// killed), or SIGUSR1 (however often: they are asked to stop). Throws Error(kDatabase) when the
-// store fails, Exit where it was stopped twice while another program had the store, after its
-// workers have been stopped; what they had reported is in their run directories and is taken up by
-// the next call.
+// Does the missing runs of `experiment` in the store `options.db`. Returns when all have ended, or
+// when a signal stopped it. The first SIGINT, SIGTERM or SIGHUP asks workers to stop, the second
+// kills them. SIGUSR1 asks them to stop, however often it comes.
+// Throws Error(kDatabase) when the store fails. Throws Exit if it was stopped twice while another
+// program had the store, after its workers were stopped. Their reports are in their run
+// directories, and the next call takes them up.
 SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& options,
                            const SweepOptions& sweep);
 

@@ -1,4 +1,4 @@
-// Whether what computes the runs of a sweep is one library, from the first to the last.
+// Whether all runs of a sweep are computed by one library.
 #pragma once
 
 #include <sys/types.h>
@@ -18,27 +18,27 @@ struct FileState {
   int64_t size = 0, changed_ns = 0;  // when its content was last written
 
   bool operator==(const FileState&) const = default;
-  // Whether it is the same file with another content.
+  // Whether it is the same file with other content.
   bool is_overwritten(const FileState& now) const;
 };
 
-// The state of a file; of no file where it cannot be found.
+// The state of a file, or of no file where it cannot be found.
 FileState file_state(const std::string& path);
 
-// The library may be rebuilt while a sweep is at work. A run by another build than the first one,
-// or by a file that was not whole, is not to be stored.
+// Watches for a rebuild of the library during a sweep. A run by another build than the first one's,
+// or by an incomplete file, must not be stored.
 class LibraryWatch {
  public:
-  // What is wrong with the library of a run, by its "start" event; "" where nothing is, or where
-  // that does not say.
+  // The fault of a run's library, from its "start" event; "" where there is none, or where the
+  // event does not name the library.
   std::string at_start(const Json& start);
 
-  // The same of a run that has ended, by what was seen of its worker and by the library's file when
-  // the worker was started and now.
+  // The fault of the library of an ended run; "" where there is none. It follows from what was seen
+  // of its worker, and from the library's file at the start of the worker and now.
   static std::string at_end(const Observed& worker, const FileState& then, const FileState& now);
 
  private:
-  std::string first_;  // build id
+  std::string first_;  // build id of the first run
 };
 
 }  // namespace approx

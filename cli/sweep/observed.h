@@ -1,4 +1,4 @@
-// What is seen of a worker from outside, and what that makes of its run.
+// Observations of a worker from outside, and the resulting state of its run.
 #pragma once
 
 #include <chrono>
@@ -13,40 +13,40 @@
 
 namespace approx {
 
-// What was seen of a worker that is gone.
+// Observations of a worker that has ended.
 struct Observed {
-  Json last;  // its "final" or "error" event, null if it sent none
+  Json last;  // its "final" or "error" event; null if it sent none
   ProcessEnd process;
-  bool asked_to_stop = false;  // by us, for the user
-  std::string overdue;         // by us, why: "no event for 10 min 00 s"
-  // How long the coordinator was paused, during the run and since the last that was heard of it.
+  bool asked_to_stop = false;  // by this process, for the user
+  std::string overdue;         // why this process stopped it: "no event for 10 min 00 s"
+  // How long the coordinator was paused, during the run and since the worker's last sign of life.
   std::chrono::nanoseconds paused{0}, paused_in_silence{0};
   bool out_of_memory = false;       // the kernel killed it for its memory (MemoryKills)
   std::vector<std::string> output;  // its last lines, printable
 
-  // The signal that ended it, or that one of its ranks says was another's end.
+  // The signal that ended it, or that ended another rank according to one of its ranks.
   std::optional<int> signal() const;
 };
 
-// The build id of the library that computes a run, by its "start" event; "" where that lacks it.
+// The build id of the library that computes a run, from its "start" event; "" where that lacks it.
 std::string library_of(const Json& start);
 
-// Why a run is over its time that was begun so long ago and has not spoken for so long; "" where it
-// is not (--timeout, --stall-timeout; 0: none).
+// Why a run exceeds its time (--timeout, --stall-timeout; 0: none), with its duration and its time
+// without an event; "" where it does not.
 std::string overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
                     std::chrono::nanoseconds silent);
 
-// The state of its run, and why. One that was silent for too long, with a pause in that silence, is
-// interrupted: nobody knows whether it would have spoken.
+// The state of its run, and the reason. A worker that was silent for too long counts as interrupted
+// if the coordinator was paused in that time. It is unknown whether it would have reported.
 RunEnd end_of(const Observed& worker);
 
-// "paused for 6.0 s".
+// A pause as text: "paused for 6.0 s".
 std::string paused_text(std::chrono::nanoseconds paused);
 
-// What the coordinator knows that disturbed a timing and the worker has not said itself.
+// Disturbances of a timing that the coordinator knows and the worker has not reported.
 std::vector<std::string> taint_of(const Observed& worker);
 
-// What is worth saying of an end in one line: its error, or the last accuracy of the run's events.
+// An end in one line: its error, or the last accuracy in the run's events.
 std::string summary(const RunEnd& end, const std::vector<Json>& events);
 
 }  // namespace approx

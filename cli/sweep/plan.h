@@ -1,4 +1,4 @@
-// What a sweep would do: --dry-run.
+// The plan of a sweep: --dry-run.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace approx {
 
-// Prints on stdout every run of an experiment of trainings, its state in the store `db` and what is
-// to be done, as a table or as JSON ("approxtrain.plan/1"). Writes nothing.
+// Prints every run of an experiment of trainings on stdout, with its state in the store `db` and
+// its planned action. The output is a table or JSON ("approxtrain.plan/1"). Writes nothing.
 void print_plan(const Experiment& experiment, const std::string& db, const SweepOptions& sweep,
                 bool as_json);
 
-// The same of an item that is no grid of trainings, which is `what`: without runs.
+// Prints the plan of an item that is no grid of trainings, without runs; `what` describes it.
 void print_item_plan(const Experiment& experiment, const std::string& what, bool as_json);
 
 }  // namespace approx

@@ -1,6 +1,5 @@
-// What a person sees on stderr while runs are at work. It never writes to
-// stdout, never hides the cursor, and a stderr that is gone does not stop
-// anything.
+// The progress display on stderr while runs are at work. It never writes to stdout and never hides
+// the cursor, and a closed stderr stops nothing.
 #pragma once
 
 #include <chrono>
@@ -17,27 +16,27 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `mode`: auto (bar on a terminal, else log), bar, log, json, none. `total`
-  // runs are to be done.
+  // `mode`: auto (bar on a terminal, else log), bar, log, json, none. `total`: number of runs to
+  // do.
   Progress(const std::string& mode, int64_t total);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Run `number` (from 1) begins. `label` says which it is and begins with `method`, its method's.
+  // Run `number` (from 1) begins. `label` names it and begins with `method`, the run's method.
   void started(int64_t number, const std::string& label, const std::string& method);
 
   // An event of run `number`.
   void event(int64_t number, const Json& event);
 
-  // Run `number` ended; `summary` is what is worth saying of it in one line.
+  // Run `number` ended; `summary` is one line about its end.
   void ended(int64_t number, RunState state, const std::string& summary);
 
-  // A line that is not about progress, shown in every mode but json, where it
-  // is an object.
+  // Shows a line that is not about progress, in every mode but json as text, and in json as an
+  // object.
   void note(const std::string& text);
 
-  // Called often; redraws the line or sends a heartbeat when one is due.
+  // Call it often: redraws the line or sends a heartbeat when one is due.
   void tick();
 
  private:
@@ -49,7 +48,7 @@ class Progress {
     Clock::time_point since;
     double epoch = 0, images_per_s = 0, loss = 0, accuracy = 0;
     int64_t step = 0, total_steps = 0, steps_per_epoch = 0;
-    const char* unit = "step";  // of step and total_steps
+    const char* unit = "step";  // unit of step and total_steps
     bool has_loss = false, has_accuracy = false;
   };
 
@@ -62,7 +61,7 @@ class Progress {
   Mode mode_;
   int64_t total_;
   int64_t done_ = 0;
-  Clock::duration spent_{0};  // on runs that ended
+  Clock::duration spent_{0};  // on runs that have ended
   std::vector<Active> active_;
   Clock::time_point last_draw_, last_line_;
   bool line_shown_ = false;

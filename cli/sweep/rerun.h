@@ -1,4 +1,4 @@
-// Which runs a sweep does: those without a result, and what --rerun names.
+// Which runs a sweep does: runs without a result, and those that --rerun names.
 #pragma once
 
 #include <string_view>
@@ -8,19 +8,20 @@
 
 namespace approx {
 
-// Whose runs are done again.
+// The runs to repeat.
 struct Rerun {
   std::vector<RunState> states;
-  bool tainted = false;  // timing runs that finished but were disturbed, which no report counts
+  bool tainted = false;  // timing runs that finished but were disturbed; no report counts them
 
   bool has(RunState state) const;
 };
 
-// "failed,oom,tainted". Throws Error(kUsage) for a word that is no end of a run, and for none.
+// Reads a list such as "failed,oom,tainted". Throws Error(kUsage) for a word that is no end state
+// of a run, and for an empty list.
 Rerun parse_rerun(std::string_view text);
 
-// Whether a run is to be done, of which the store knows `status`. Interrupted and lost ones are in
-// any case, others that ended if `rerun` says so.
+// Whether a run must be done whose status in the store is `status`. Interrupted and lost runs
+// always are; other ended runs are if `rerun` names their state.
 bool needs_run(const CellStatus& status, const Rerun& rerun);
 
 }  // namespace approx

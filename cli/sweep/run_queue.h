@@ -1,4 +1,4 @@
-// The runs that a sweep has yet to begin.
+// The runs that a sweep has not begun yet.
 #pragma once
 
 #include <chrono>
@@ -17,25 +17,26 @@ namespace approx {
 struct Waiting {
   const PlannedRun* run = nullptr;
   int64_t number = 0;
-  // There were when it was decided to do it, whatever its state. -1: only if it has no result.
+  // Number of attempts when it was decided to do the run, whatever its state. -1: do it only if it
+  // has no result.
   int64_t attempts = -1;
-  int64_t retries = 0;      // of this sweep
-  int64_t timed_again = 0;  // how often this sweep had timed it, each time disturbed
+  int64_t retries = 0;      // by this sweep
+  int64_t timed_again = 0;  // how often this sweep has timed it, disturbed each time
 };
 
-// Runs in their order; or, where there is a budget of time, seed by seed, so that comparisons are
-// complete before others begin, and of those only runs that will probably end within it.
+// Runs in their order. With a budget of time they are ordered seed by seed, so that comparisons are
+// complete before others begin. Then only runs that will probably end within the budget are begun.
 class RunQueue {
  public:
-  // A budget is its user's time: a machine that sleeps uses it up.
+  // The clock of a budget includes sleeps of the machine, since the budget is the user's time.
   using Clock = BootClock;
 
   RunQueue() = default;
-  // `deadline`: when the budget ends. `times`: of earlier runs.
+  // `deadline`: the end of the budget. `times`: durations of earlier runs.
   RunQueue(Clock::time_point deadline, RunTimes times)
       : deadline_(deadline), times_(std::move(times)) {}
 
-  // With that budget from now on, 0: none, and the times of a database.
+  // A queue with a budget from now on (0: none) and the durations of a database.
   static RunQueue within(std::chrono::nanoseconds budget, const std::string& db) {
     if (budget.count() == 0) return {};
     return {Clock::now() + budget, RunTimes(db)};
@@ -44,7 +45,7 @@ class RunQueue {
   bool empty() const { return waiting_.empty(); }
   int64_t size() const { return static_cast<int64_t>(waiting_.size()); }
   bool any(const std::function<bool(const PlannedRun&)>& is) const;
-  // How many of them are disturbed timings, which have a result that no report counts.
+  // How many of the runs are disturbed timings: they have a result, but reports do not count it.
   int64_t disturbed() const;
 
   void add(const Waiting& waiting) {
@@ -56,18 +57,18 @@ class RunQueue {
     none_since_.reset();
   }
 
-  // Puts them into the order in which they are to be begun.
+  // Sorts the runs into the order in which they shall begin.
   void sort();
 
-  // What a run took that has just ended well.
+  // Records the duration of a run that has just ended well.
   void learn(const RunConfig& config, double seconds) {
     if (!deadline_) return;  // nobody will ask
     times_.add(config, seconds);
     none_since_.reset();
   }
 
-  // The next to be begun; nothing where there is none, or none that would end in time. How long one
-  // takes that nobody knows is found out by beginning it.
+  // Removes and returns the next run to begin; nothing where there is none, or none that would end
+  // in time. A run of unknown duration is begun to learn it.
   std::optional<Waiting> take(Clock::time_point now = Clock::now());
 
   // Whether the budget is used up.
@@ -77,7 +78,7 @@ class RunQueue {
   std::optional<Clock::time_point> deadline_;
   RunTimes times_;
   std::deque<Waiting> waiting_;
-  // Since when none fits, as far as is known: less time will not change it, and a sweep asks ten
+  // Since when no run fits, as far as known. Less time will not change that, and a sweep asks ten
   // times a second.
   std::optional<Clock::time_point> none_since_;
 };

@@ -1,4 +1,4 @@
-// A run at work, as its coordinator has it.
+// A running run as its coordinator sees it.
 #pragma once
 
 #include <chrono>
@@ -19,19 +19,19 @@
 
 namespace approx {
 
-// Whether several processes train it.
+// Whether several processes train the run.
 inline bool is_job(const PlannedRun& run) { return run.config.ranks > 1; }
 
-// The file of the library that a worker would open now.
+// The state of the library file that a worker would open now.
 FileState library_state();
 
-// Its process, what that has said, and how long it is waited for. Times are those of the
-// coordinator's clock, so that nobody is charged for a pause of the coordinator.
+// The process of a run, its reports, and its time limits. Times are of the coordinator's clock, so
+// pauses of the coordinator do not count.
 struct SupervisedRun {
   const PlannedRun* run;
   int64_t number;
   int64_t retries;      // of its run
-  int64_t timed_again;  // as Waiting has it
+  int64_t timed_again;  // as in Waiting
   int64_t run_id;
   std::string directory;
   AwakeClock& clock;
@@ -41,23 +41,23 @@ struct SupervisedRun {
   EventReader events;
   WorkerProcess process{directory, is_job(*run) ? WorkerKind::kJob : WorkerKind::kProcess};
   AwakeClock::time_point started = clock.now(), last_event = started;
-  // What clock.paused() was: at the beginning, when it was looked after last, and at most when it
-  // last spoke. What is heard right after a pause may have been said before it.
+  // The value of clock.paused() at the beginning, at the last look_after(), and at most at its last
+  // event. A report read right after a pause may have been sent before the pause.
   std::chrono::nanoseconds paused_before = clock.paused(), paused_at_look = paused_before,
                            paused_at_event = paused_before;
   std::optional<AwakeClock::time_point> kill_at;
   Observed seen;
-  std::string library_problem;  // why its result is not to be stored
+  std::string library_problem;  // why its result must not be stored
 
-  // Reads once of its events, and calls `take` with each. Whether there may be more.
+  // Reads events once, and calls `take` with each. Returns whether there may be more.
   bool read_events(const EventReader::Use& take);
-  // The same for what it prints, which goes to its log.
+  // Reads its output once, into its log. Returns whether there may be more.
   bool read_output();
 
-  // Ends it where it is over its time: it is asked to stop, and killed when `sweep.grace` is over.
+  // Asks the run to stop if it exceeds its time, and kills it after `sweep.grace`.
   void look_after(const SweepOptions& sweep);
 
-  // Sends it the signal; look_after() kills it if that does not help.
+  // Sends the signal; look_after() kills the run if it does not end within `grace`.
   void ask_to_stop(int signal, std::chrono::nanoseconds grace);
 
   std::chrono::nanoseconds lasted() const { return clock.now() - started; }

@@ -1,4 +1,4 @@
-// What `sweep` and `train` have in common beside the coordinator.
+// Flags that `sweep` and `train` share, besides the coordinator.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,13 +8,15 @@
 
 namespace approx {
 
-// The group of help in which these flags stand.
+// The group of these flags in --help.
 inline constexpr const char* kHowToRun = "How to run";
 
-// The flags that say how runs are done: which of them again, for how long, with what kept.
+// Adds the flags that set how runs are done: which runs again, time limits, and which files are
+// kept.
 void add_sweep_flags(CLI::App& app, SweepOptions& sweep);
 
-// The flags of commands that start several runs: how many at a time, and when to begin no more.
+// Adds the flags of commands that start several runs: how many at a time, and when to stop starting
+// runs.
 void add_jobs_flags(CLI::App& app, SweepOptions& sweep);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Who else is at work on an experiment of a database.
+// Which sweeps are at work on an experiment of a database.
 #pragma once
 
 #include <sys/types.h>
@@ -12,15 +12,16 @@
 
 namespace approx {
 
-// That a sweep of `experiment` is at work on the database, said for the life of the object to
-// whoever asks. Any number of sweeps may hold one: each takes the first free lock of
-// DB.runs/sweeps/, which an end of its process frees, whatever ended it.
+// Tells other processes, for the life of the object, that a sweep of `experiment` is at work on the
+// database. Any number of sweeps may hold one. Each takes the first free lock of DB.runs/sweeps/;
+// the lock is freed when its process ends for any reason.
 class SweepLock {
  public:
   // Throws Error(kInternal) where no lock can be made.
   SweepLock(const std::string& db, const std::string& experiment);
 
-  // Whether another sweep of it is at work. Two that began at once both see each other.
+  // Whether another sweep of the experiment is at work. Two that began at the same moment see each
+  // other.
   bool others() const;
 
   // The processes of this machine that are at work on the database, on one experiment or ("") on

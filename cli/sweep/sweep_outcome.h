@@ -1,4 +1,4 @@
-// What came of a sweep, as its user is told.
+// Reports the outcome of a sweep to its user.
 #pragma once
 
 #include "cli/sweep/sweep_options.h"
@@ -6,7 +6,7 @@
 
 namespace approx {
 
-// Says it on stderr, and why runs were left out; returns the exit code.
+// Prints the outcome on stderr, with the reasons why runs were left out. Returns the exit code.
 int finish_sweep(const Experiment& experiment, const SweepResult& result);
 
 }  // namespace approx

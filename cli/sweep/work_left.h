@@ -1,4 +1,4 @@
-// What of an experiment a sweep has to do, by what its store knows.
+// The runs of an experiment that a sweep has to do, according to the store.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace approx {
 
-// "topk_position:k=1, Schedule 1, resnet20, cifar10, seed 3".
+// A run as text: "topk_position:k=1, Schedule 1, resnet20, cifar10, seed 3".
 std::string describe(const PlannedRun& run);
 
-// The runs that an experiment asks for, in its order: without the excluded ones, and of several
-// with one key, which have other labels alone, the first.
+// The runs of an experiment, in its order, without excluded ones. Runs with one key differ only in
+// their labels; the first of them is taken.
 std::vector<const PlannedRun*> distinct_runs(const Experiment& experiment);
 
 struct WorkLeft {
-  // With the number of attempts that the store had of each.
+  // Each with the number of attempts in the store.
   std::vector<std::pair<const PlannedRun*, int64_t>> to_do;
   std::vector<const PlannedRun*> elsewhere;  // another process is running them
   std::vector<const PlannedRun*> done;       // have a result, which stays
-  SweepResult before;                        // what there is of the others
+  SweepResult before;                        // counts of the other runs
 };
 
 WorkLeft work_left(const Experiment& experiment, const RunStore& store, const Rerun& rerun);

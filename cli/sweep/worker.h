@@ -1,4 +1,4 @@
-// The process that computes one run: `approxtrain train --worker DIR`, started by the coordinator
+// The process that computes one run: `approxtrain train --worker DIR`. The coordinator starts it
 // with the descriptor kWorkerEvents open for writing (cli/process/protocol.h).
 #pragma once
 
@@ -6,13 +6,13 @@
 
 namespace approx {
 
-// Does what DIR/config.json says. Every event but "progress" goes to DIR/events.jsonl first and is
-// on disk before "final" or "error" is reported. SIGINT and SIGTERM stop the run after the current
-// step. Returns the exit code of the process; what goes wrong is reported as an "error" event.
+// Does the task in DIR/config.json. Every event but "progress" goes to DIR/events.jsonl first, and
+// is on disk before "final" or "error" is reported. SIGINT and SIGTERM stop the run after the
+// current step. Returns the exit code of the process; a fault is reported as an "error" event.
 int run_worker(const std::string& directory);
 
-// The same as one rank of several (cli/ranks/rank.h): rank 0 reports to its job, which keeps
-// DIR/events.jsonl; of the others one event alone is kept, an "error".
+// Does the task as one rank of several (cli/ranks/rank.h). Rank 0 reports to its job, which writes
+// DIR/events.jsonl. Only one event of each other rank is kept, an "error".
 int run_rank(const std::string& directory);
 
 }  // namespace approx
