@@ -1,4 +1,5 @@
-// Flags by the type of their value. What cannot be read is Error(kUsage) that names the flag.
+// Flags by the type of their value. A value that cannot be read is an Error(kUsage), which names
+// the flag.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +15,7 @@ namespace approx {
 CLI::Option* add_integer(CLI::App& app, const std::string& flag, int64_t& value, int64_t min,
                          int64_t max, const std::string& help);
 
-// Several of them between commas, none twice.
+// Several whole numbers, separated by commas, none twice.
 CLI::Option* add_integers(CLI::App& app, const std::string& flag, std::vector<int64_t>& values,
                           int64_t min, int64_t max, const std::string& help);
 
@@ -22,19 +23,19 @@ CLI::Option* add_integers(CLI::App& app, const std::string& flag, std::vector<in
 CLI::Option* add_real(CLI::App& app, const std::string& flag, double& value, double min, double max,
                       const std::string& help);
 
-// Several of them between commas, none twice.
+// Several finite numbers, separated by commas, none twice.
 CLI::Option* add_reals(CLI::App& app, const std::string& flag, std::vector<double>& values,
                        double min, double max, const std::string& help);
 
-// One of a few words.
+// One of the words `choices`.
 CLI::Option* add_choice(CLI::App& app, const std::string& flag, std::string& value,
                         const std::vector<std::string>& choices, const std::string& help);
 
-// A number of bytes, as parse_size reads it.
+// A number of bytes, in the format of parse_size.
 CLI::Option* add_size(CLI::App& app, const std::string& flag, int64_t& bytes,
                       const std::string& help);
 
-// A duration, as parse_duration reads it.
+// A duration, in the format of parse_duration.
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& value,
                           const std::string& help);
 

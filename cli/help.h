@@ -1,5 +1,4 @@
-// --help of every command, and what is said of a command line that cannot be
-// read.
+// --help of every command, and the message for a command line that cannot be read.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,21 +6,20 @@
 
 namespace approx {
 
-// The example first, 80 columns at most, hidden options (group "") left out.
+// The help of a command, at most 80 columns wide. The example comes first; hidden options (group
+// "") are left out.
 std::string help_text(const CLI::App& command);
 
-// One line for what the parser threw: what is wrong, the nearest right
-// spelling, where to look.
+// One line for a parser error: what is wrong, the nearest valid spelling, and where to look.
 std::string parse_problem(const CLI::App& root, const CLI::ParseError& error);
 
-// The group of a command behind another one whose options mean nothing there: its help leaves them
-// out, and refuse_options_above(), first in its callback, refuses those that were given. (The
-// parser takes options of a command above wherever they stand.)
+// The group of a command for which the options of the command above it have no meaning. Its help
+// leaves those options out. (The parser takes options of a command above wherever they are given.)
+// refuse_options_above(), called first in its callback, refuses them if they were given.
 inline constexpr const char* kStandsAlone = "stands alone";
 void refuse_options_above(const CLI::App& command);
 
-// The command that the arguments came to: the innermost one named on the
-// command line.
+// The command that the arguments select: the innermost one named on the command line.
 const CLI::App& active_command(const CLI::App& root);
 
 }  // namespace approx

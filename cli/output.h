@@ -1,16 +1,16 @@
-// Where commands with `--out FILE` put their text.
+// Output of commands with `--out FILE`.
 #pragma once
 
 #include <string>
 
 namespace approx {
 
-// To standard output where `out` is "" or "-", else to that file by write_output
-// (base/outputs.h), which refuses one that the command reads.
+// Prints to standard output where `out` is "" or "-". Otherwise writes that file by write_output
+// (base/outputs.h), which refuses files that the command reads.
 void print_or_write(const std::string& text, const std::string& out);
 
-// Throws Error(kUsage) where print_or_write() would refuse that name, or where no file can be made
-// there: before a command has worked for it.
+// Checks `out` before a command does its work. Throws Error(kUsage) where print_or_write() would
+// refuse that name, or where no file can be made there.
 void check_printed_or_written(const std::string& out);
 
 }  // namespace approx

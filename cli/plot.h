@@ -6,17 +6,18 @@
 
 namespace approx {
 
-// How long gnuplot may take.
+// Time limit for gnuplot.
 inline constexpr std::chrono::seconds kDrawingLimit{60};
 
-// Draws `csv` (its text) by plots/SCRIPT.gp, which is looked for beside the program and in
-// share/approxtrain, as `format` ("svg" or "png"); returns the file's bytes. Throws Error(kUsage)
-// when there is no gnuplot or no such script, or it fails, with what it says, or takes too long.
+// Draws the CSV text `csv` with plots/SCRIPT.gp as `format` ("svg" or "png") and returns the bytes
+// of the picture. The script is searched beside the program and in share/approxtrain. Throws
+// Error(kUsage) where gnuplot or the script is missing, and where gnuplot takes too long. Throws it
+// with gnuplot's message where gnuplot fails.
 std::string draw(const std::string& script, const std::string& csv, const std::string& format,
                  std::chrono::milliseconds limit = kDrawingLimit);
 
-// Whether gnuplot can be run. Throws Error(kUsage) where there is no folder to run it in, as draw()
-// does.
+// Whether gnuplot can be run. Throws Error(kUsage) as draw() does, where there is no folder to run
+// it in.
 bool can_draw();
 
 }  // namespace approx

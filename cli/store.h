@@ -1,4 +1,4 @@
-// The store of results as commands open it.
+// Opens the store of results for a command.
 #pragma once
 
 #include "cli/command.h"
@@ -6,12 +6,13 @@
 
 namespace approx {
 
-// The database for writing, made where it is missing; waits for its lock are told on stderr. Throws
-// Error(kDatabase).
+// Opens the database for writing, and creates it if missing. Reports waits for its lock on stderr.
+// Throws Error(kDatabase).
 RunStore open_store(const GlobalOptions& options);
 
-// For a command that only reads: where the default database is missing, takes the one store of the
-// working directory in its place, and says so on stderr. Of several it names all and takes none.
+// Chooses the database of a command that only reads. If the default database is missing and the
+// working directory has exactly one store, that store is used, and stderr says so. If it has
+// several, stderr names all of them and none is used.
 void read_store_here(GlobalOptions& options);
 
 }  // namespace approx

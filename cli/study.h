@@ -1,4 +1,4 @@
-// Studies that a paper's item asks for.
+// Studies for items of papers.
 #pragma once
 
 #include "cli/command.h"
@@ -6,8 +6,8 @@
 
 namespace approx {
 
-// Computes [study] of an experiment and stores its table with the experiment's id: what
-// `sweep @paper:item` does for an item that is no training.
+// Computes [study] of an experiment and stores its table with the experiment's id, as
+// `sweep @paper:item` does for an item without trainings.
 void run_study_item(const Experiment& experiment, const StudyItem& item,
                     const GlobalOptions& options);
 

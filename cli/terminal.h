@@ -1,4 +1,4 @@
-// The terminal that standard output is on.
+// The terminal of standard output.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace approx {
 
-// Columns of the terminal on standard output, by the terminal itself, else by the variable COLUMNS,
-// else 80. None where standard output is no terminal.
+// Number of columns of the terminal on standard output: from the terminal itself, else from the
+// variable COLUMNS, else 80. None where standard output is no terminal.
 std::optional<size_t> output_width();
 
 }  // namespace approx

@@ -1,11 +1,11 @@
-// --version.
+// The output of --version.
 #pragma once
 
 #include <string>
 
 namespace approx {
 
-// One line, or a JSON document ("json"). It opens no library.
+// The version as one line, or as a JSON document ("json"). Opens no library.
 std::string version_text(const std::string& format);
 
 }  // namespace approx
