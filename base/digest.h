@@ -1,4 +1,5 @@
-// Checksums. The one place that uses OpenSSL: who needs none links no cryptographic library.
+// Checksums. Only this file uses OpenSSL, so programs without checksums link no cryptographic
+// library.
 #pragma once
 
 #include <array>
@@ -20,9 +21,9 @@ class Digest {
   Digest& operator=(const Digest&) = delete;
 
   Digest& add(Bytes bytes);
-  // What it amounts to. Once, and nothing is added afterwards.
+  // The checksum of all bytes added. Call it once, and add nothing afterwards.
   std::vector<uint8_t> finish();
-  std::string hex();  // the same as lower-case hexadecimal digits
+  std::string hex();  // as finish(), in lower-case hexadecimal digits
 
  private:
   void* context_;
@@ -30,11 +31,11 @@ class Digest {
 
 std::array<uint8_t, 32> sha256(Bytes bytes);
 
-// As hexadecimal digits.
+// Checksums of bytes, as hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);
 std::string digest_hex(const char* algorithm, Bytes bytes);
 
-// The checksum of a file's content, read in pieces. Error(kData) as read_file.
+// The checksum of a file's content, read in pieces. Throws Error(kData) as read_file does.
 std::string file_digest_hex(const char* algorithm, const std::string& path);
 
 }  // namespace approx

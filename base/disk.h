@@ -1,4 +1,4 @@
-// What disks hold and have left.
+// Used and free space of disks.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,15 @@
 
 namespace approx {
 
-// The nearest folder at or above `path` that is there: what is not yet is made in it.
+// The nearest existing folder at or above `path`. Missing parts of `path` would be created in it.
 std::string existing_folder(std::filesystem::path path);
 
-// What a file takes, or all files of a folder at any depth; nothing where there is none.
+// The size in bytes of a file, or of all files of a folder at any depth; nothing where there is
+// none.
 std::optional<int64_t> stored_bytes(const std::filesystem::path& path);
 
-// What is left for us on the disk of a folder; nothing where the system does not say.
+// The space that is free for this user on the disk of a folder; nothing where the system does not
+// report it.
 std::optional<int64_t> free_bytes(const std::string& folder);
 
 }  // namespace approx

@@ -1,6 +1,6 @@
-// Enumerations and the words that files, flags, JSON, SQL and events know them by: one table each,
-// beside the enumeration. Text becomes a value where it enters and a value text where it leaves;
-// between the two borders a `switch` over the values is complete or does not compile.
+// Enumerations and their words in files, flags, JSON, SQL and events: one table each, beside the
+// enumeration. Text becomes a value where it enters, and a value becomes text where it leaves. In
+// between, a `switch` over the values must be complete to compile.
 //
 //   enum class Scale { kFull, kSmoke };
 //   constexpr auto enum_texts(Scale) {
@@ -25,7 +25,7 @@ struct EnumText {
   std::string_view text;
 };
 
-// An enumeration with a table, found beside it by its type.
+// An enumeration with a table, which is found beside it by its type.
 template <typename E>
 concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   enum_texts(value);
@@ -40,7 +40,7 @@ constexpr std::string_view name(E value) {
   return "?";
 }
 
-// The value of a word, nothing for a word that is none of them.
+// The value of a word; nothing for an unknown word.
 template <NamedEnum E>
 constexpr std::optional<E> find_named(std::string_view text) {
   for (const auto& entry : enum_texts(E())) {
@@ -66,19 +66,21 @@ std::vector<std::string> names_of_enum() {
   return names;
 }
 
-// Throws Error(kUsage): `WHAT "TEXT" (did you mean "..."?); LIST a, b, c`. Of a long text only the
-// beginning is shown.
+// Throws Error(kUsage): `WHAT "TEXT" (did you mean "..."?); LIST a, b, c`. A long text is shown
+// only up to a limit.
 [[noreturn]] void throw_unknown_name(std::string_view text, const std::vector<std::string>& names,
                                      std::string_view what, std::string_view list);
 
-// The value of a word; throws as above. `what` says which word is wrong: "unknown product".
+// The value of a word; throws as throw_unknown_name() does. `what` says which word is wrong:
+// "unknown product".
 template <NamedEnum E>
 E parse(std::string_view text, std::string_view what, std::string_view list = "known:") {
   if (const auto value = find_named<E>(text)) return *value;
   throw_unknown_name(text, names_of_enum<E>(), what, list);
 }
 
-// In JSON a value is its word. (Enumerations of unnamed namespaces are not seen: a number.)
+// In JSON a value is its word. (Enumerations of unnamed namespaces are not found and become
+// numbers.)
 template <NamedEnum E>
 void to_json(Json& json, E value) {
   json = name(value);

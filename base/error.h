@@ -1,6 +1,6 @@
 // The one exception type of the project. Errors are checked once, at a boundary (a file, a flag, a
-// kernel's entry), carry one line that says what, where and what to do, and are caught in
-// cli/main.cpp alone, which turns their kind into the exit code of the process.
+// kernel's entry). They carry one line that says what is wrong, where, and what to do. Only
+// cli/main.cpp catches them; it turns their kind into the exit code of the process.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,12 +14,12 @@
 
 namespace approx {
 
-// The values are the process's documented exit codes (docs/cli.md); they are never re-used.
+// The values are the documented exit codes of the process (docs/cli.md). They are never re-used.
 enum class ErrorKind {
-  kInternal = 1,      // our own mistake
+  kInternal = 1,      // a fault of this program
   kUsage = 2,         // a flag, an experiment file, a method's parameter
-  kCells = 3,         // the sweep is through, some of its runs failed
-  kGate = 4,          // a check that the user asked for did not hold
+  kCells = 3,         // the sweep has ended, and some of its runs failed
+  kGate = 4,          // a check that the user asked for failed
   kData = 5,          // a data set is missing, truncated or altered
   kDatabase = 6,      // the database is locked, corrupt or too new
   kDevice = 7,        // a device is missing or lost
@@ -32,7 +32,7 @@ class Error : public std::runtime_error {
 
   ErrorKind kind() const { return kind_; }
 
-  // The same error with its place in front: `table5.toml:12:3: layers = "2::x": expected ...`.
+  // This error with a place in front: `table5.toml:12:3: layers = "2::x": expected ...`.
   Error in(std::string_view place) const {
     return Error(kind_, fmt::format("{}: {}", place, what()));
   }
@@ -56,11 +56,11 @@ Error database_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error(ErrorKind::kDatabase, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// The member of `valid` nearest to `word` by edit distance, or "" when none is near enough to be
-// what was meant (distance above a third of the word, at least one edit).
+// The member of `valid` nearest to `word` by edit distance, or "" where none is a likely
+// correction. The distance may be up to a third of the word's length, and always 1.
 std::string nearest(std::string_view word, const std::vector<std::string>& valid);
 
-// ` (did you mean "x"?)`, or "" when nothing is near.
+// ` (did you mean "x"?)`, or "" where nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& valid);
 
 }  // namespace approx

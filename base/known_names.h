@@ -1,4 +1,4 @@
-// What a message says of a name that nothing has.
+// The hint in a message about an unknown name.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace approx {
 
-// ` (did you mean "x"?)`, and behind it `; known: a, b` where these are few or nothing is near:
-// behind the word that was meant nobody looks for forty others.
+// ` (did you mean "x"?)`, then `; known: a, b` where there are few names or none is near. After a
+// suggestion nobody needs forty other names.
 std::string known_names(std::string_view word, const std::vector<std::string>& valid);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// The file that a path for writing stands for.
+// The file that is meant by a path for writing.
 #pragma once
 
 #include <string>
@@ -6,16 +6,17 @@
 namespace approx {
 
 struct OutputTarget {
-  // The file behind all links, in its folder without links ("/data/t.md" of "./link"). Of an open
-  // descriptor the file that it is open on, "" where that is none.
+  // The file behind all links, in its folder without links ("/data/t.md" for "./link"). For an open
+  // descriptor it is the file behind it, "" where that is none.
   std::string path;
-  int descriptor = -1;  // an open one, which the path names: /dev/stdout, /dev/fd/3
-  // Whether a new file takes the place of what is there, which is a regular file or nothing. Not a
-  // pipe, a device or a descriptor: these are written to.
+  // An open descriptor that the path names (/dev/stdout, /dev/fd/3); -1: none.
+  int descriptor = -1;
+  // Whether a new file replaces the target, which is then a regular file or missing. Pipes, devices
+  // and descriptors are written to directly.
   bool is_replaced = false;
 };
 
-// Returns the path itself if it cannot be followed: whoever opens it is told why.
+// Resolves a path. Returns the path itself if it cannot be followed; opening it will report why.
 OutputTarget output_target(const std::string& path);
 
 }  // namespace approx

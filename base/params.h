@@ -1,5 +1,5 @@
-// Declared parameters, and the one grammar in which a method, schedule or network is named
-// everywhere (TOML, command line, Python, store): `name:key=value,key=value`.
+// Declared parameters, and the one grammar for naming a method, schedule or network:
+// `name:key=value,key=value`. TOML, command line, Python and store all use it.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace approx {
 
 using Value = std::variant<bool, int64_t, double, std::string>;
 
-// One declared parameter: its type is that of its default; a text with choices takes only those.
+// One declared parameter. Its type is that of its default. A text with choices takes only those.
 struct ParamSpec {
   std::string name;
   Value fallback;
@@ -27,20 +27,20 @@ struct ParamSpec {
   double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
   double max = std::numeric_limits<double>::infinity();   // inclusive, numbers only
   std::vector<std::string> choices;
-  // Declared when there were stored runs already, which did what its default does: `full_text`
-  // leaves the default out, so that their keys stay.
+  // The parameter was declared when there were already stored runs, which did what its default
+  // does. `full_text` leaves the default out, so that their keys stay valid.
   bool added_later = false;
-  int64_t step = 1;     // integers: only min, min + step, min + 2 step, ...; min is finite then
-  std::string at_most;  // integers: of the same owner, the integer that it must not exceed
+  int64_t step = 1;     // integers: only min, min + step, min + 2 step, ...; needs a finite min
+  std::string at_most;  // integers: name of the owner's integer that it must not exceed
 };
 
 void to_json(Json& json, const ParamSpec& spec);
 void from_json(const Json& json, ParamSpec& spec);
 
-// A text of this grammar with every -0 as 0; a text of another grammar as it is.
+// A text of this grammar with every -0 written as 0; any other text unchanged.
 std::string without_signs_of_zeros(std::string_view text);
 
-// What a user wrote, cut into its parts and not yet checked against any declaration.
+// A user's text split into its parts, not yet checked against any declaration.
 struct Spec {
   std::string name;
   std::vector<std::pair<std::string, std::string>> arguments;
@@ -50,14 +50,15 @@ struct Spec {
 // Error(kUsage) on an empty name, a missing `=`, an empty or repeated key.
 Spec parse_spec(std::string_view text);
 
-// Every declared parameter with its value, checked once. A missing argument takes its default.
+// All declared parameters with their values, checked once. A missing argument takes its default.
 class Params {
  public:
   Params() = default;
 
-  // Throws Error(kUsage) that names the owner, the parameter, the value and what is allowed for
-  // an unknown name (with the nearest valid one), a wrong type, a value out of range or above
-  // the parameter that bounds it.
+  // Checks `given` against the declarations. Throws Error(kUsage), which names the owner, the
+  // parameter, the value and the allowed values. It throws for an unknown name (the message has the
+  // nearest valid one), a wrong type, and a value out of range. It throws too for a value above the
+  // parameter that bounds it.
   Params(const std::vector<ParamSpec>& specs, const Spec& given);
 
   bool flag(std::string_view name) const { return get<bool>(name); }
@@ -65,9 +66,9 @@ class Params {
   double real(std::string_view name) const { return get<double>(name); }
   const std::string& text(std::string_view name) const { return get<std::string>(name); }
 
-  // A text as the value that has it in the table of its enumeration (base/enum_text.h), from which
-  // the choices are declared (`names_of_enum`). Throws Error(kInternal) for a text that was
-  // declared and is not in it.
+  // The value of a text in the table of its enumeration (base/enum_text.h). The choices must be
+  // declared from that table (`names_of_enum`). Throws Error(kInternal) for a declared text that is
+  // not in the table.
   template <NamedEnum E>
   E choice(std::string_view name) const {
     if (const auto value = find_named<E>(text(name))) return *value;
@@ -76,23 +77,23 @@ class Params {
 
   const std::string& owner() const { return owner_; }
 
-  // `name:key=value,...` with every parameter that differs from its default, in declared order:
-  // what labels and tables show.
+  // `name:key=value,...` with every parameter that differs from its default, in declared order.
+  // Labels and tables show it.
   std::string to_string() const;
 
-  // The same with every parameter (but see added_later): what run keys hash, so that a default
-  // spelled out and a default left out are the same run, and what a worker is given.
+  // As to_string(), with every parameter (but see added_later). Run keys hash this text, so that a
+  // default is the same run whether it is spelled out or not. Workers get it too.
   std::string full_text() const;
 
-  // full_text with the sign of zeros that were written with one, "ratio=-0": what it was until -0
-  // and 0 became one value.
+  // As full_text, with the signs of zeros as they were written: "ratio=-0". That was the full text
+  // before -0 and 0 became one value.
   std::string text_with_signs() const;
 
  private:
   struct Entry {
     ParamSpec spec;
     Value value;
-    bool is_minus_zero = false;  // as it was written; the value is 0
+    bool is_minus_zero = false;  // it was written as -0; the value is 0
   };
 
   const Entry& entry(std::string_view name) const;

@@ -1,4 +1,5 @@
-// Precompiled for the torch-free modules: what nearly every file of theirs reads.
+// Precompiled header of the modules without torch: the headers that nearly all of their files
+// include.
 #pragma once
 
 #include <fmt/format.h>

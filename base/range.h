@@ -1,4 +1,4 @@
-// Lists as flags and files give them.
+// Lists in flags and files.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace approx {
 
-// `a,b`, `first-last`, `first-last+step`, `first-last*factor`, mixed with commas, over integers.
-// At most 1,000,000 values. Throws Error(kUsage).
+// Parses a list of integers: `a,b`, `first-last`, `first-last+step`, `first-last*factor`, mixed
+// with commas. At most 1,000,000 values. Throws Error(kUsage).
 std::vector<int64_t> parse_range(std::string_view text);
 
-// Numbers as parse_range() reads them: "0-5", "1,2,7-9". Sorted, each once.
+// Numbers as text for parse_range(): "0-5", "1,2,7-9". Sorted, each once.
 std::string range_text(std::vector<int64_t> numbers);
 
-// Texts such as `topk_position:k=1,scale=equal` have commas of their own: in a list of them, a
-// piece that is `key=value`, with no `:` before its `=`, goes on with the piece before it.
+// Whether a piece of a list belongs to the piece before it. Texts such as
+// `topk_position:k=1,scale=equal` contain commas: a piece `key=value` with no `:` before its `=`
+// continues the previous one.
 bool goes_on(std::string_view piece);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// A list that fills itself: each method, schedule, network and data set is one .cpp whose REGISTER_
+// A list that fills itself. Each method, schedule, network and data set is one .cpp whose REGISTER_
 // macro adds an entry before main. (A static archive would drop such files, hence CMake's OBJECT
 // libraries.)
 #pragma once
@@ -30,10 +30,10 @@ class Registry {
     return entry;
   }
 
-  // In no order that anybody should rely on.
+  // All entries, in no reliable order.
   const std::deque<Entry>& entries() const { return entries_; }
 
-  // Entries by name: the order of static initialisation is the linker's, not ours.
+  // All entries, sorted by name: the linker decides the order of static initialisation.
   std::vector<const Entry*> all() const {
     std::vector<const Entry*> sorted;
     for (const auto& entry : entries_) sorted.push_back(&entry);
@@ -42,7 +42,7 @@ class Registry {
     return sorted;
   }
 
-  // Throws Error(kUsage) with the nearest name for an unknown one.
+  // The entry of a name. Throws Error(kUsage) with the nearest name for an unknown one.
   const Entry& find(std::string_view name) const {
     for (const auto& entry : entries_) {
       if (entry.name == name) return entry;

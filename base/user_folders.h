@@ -1,5 +1,4 @@
-// The folders that a user has without having named them to this program: for data, and for what is
-// gone soon.
+// Folders that a user has without naming them to this program: for data, and for temporary files.
 #pragma once
 
 #include <string>
@@ -8,22 +7,23 @@
 
 namespace approx {
 
-// Where this program keeps a user's data where no flag says otherwise.
+// The folder for a user's data if no flag names another.
 struct DataFolder {
   std::string path;     // $XDG_DATA_HOME/approxtrain or ~/.local/share/approxtrain; may be missing
-  std::string problem;  // why there is none ("HOME is not set"); `path` is "" then
+  std::string problem;  // why there is none ("HOME is not set"); then `path` is ""
 };
 
-// By the environment as it is now. The XDG specification has relative values ignored.
+// Finds the folder from the current environment. The XDG specification says to ignore relative
+// values.
 DataFolder data_folder();
 
-// Where temporary folders may be made, absolute, in the order in which they are tried: TMPDIR,
-// unless it is unset or empty, then /tmp.
+// Folders in which temporary folders may be made, absolute, in the order of trial: TMPDIR, unless
+// it is unset or empty, then /tmp.
 std::vector<std::string> temporary_parents();
 
-// Makes a folder PREFIXxxxxxx, of this user alone, in the first of `parents` in which one can be
-// made; returns its path. Throws Error(kUsage) that names TMPDIR and each folder with what is wrong
-// with it.
+// Makes a folder PREFIXxxxxxx, only for this user, in the first of `parents` where that is
+// possible; returns its path. Throws Error(kUsage), which names TMPDIR and the fault of each
+// folder.
 std::string make_temporary_folder(std::string_view prefix,
                                   const std::vector<std::string>& parents = temporary_parents());
 
