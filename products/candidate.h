@@ -1,4 +1,4 @@
-// A variant as it looks to who chooses among all that compute a kind of plan.
+// A variant as seen by the chooser, which selects one of all variants for a kind of plan.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace approx {
 
-// What of a problem keeps a variant from computing it: the first that does.
+// The first property of a problem that keeps a variant from computing it.
 enum class Limit : uint8_t { kNone, kProduct, kDevice, kPrecision, kLayout, kShape };
 
 struct VariantCandidate {
   std::string name;
   Limit limit = Limit::kNone;
-  bool has_rule = false;       // that says where the variant pays
-  bool pays = true;            // what it says here; true where there is none
-  bool is_definition = false;  // computed by its name alone
+  bool has_rule = false;       // it has a rule that says where it pays
+  bool pays = true;            // result of the rule for this problem; true without a rule
+  bool is_definition = false;  // computed only if named
   bool chosen = false;
 
   bool fits() const { return limit == Limit::kNone; }

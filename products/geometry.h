@@ -6,7 +6,7 @@
 
 namespace approx {
 
-// One number for each direction of a map: down and across. A single number stands for both.
+// One number for each direction of a map: down and across. A single number sets both.
 struct Spatial {
   int64_t h = 0, w = 0;
 
@@ -22,13 +22,13 @@ struct Geometry {
   int64_t groups = 1;
 };
 
-// How many outputs a convolution has along one direction of `in` pixels.
+// The number of outputs of a convolution along one direction of `in` pixels.
 constexpr int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
                               int64_t dilation = 1) {
   return (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
-// Both directions of a map of `in` pixels under a kernel.
+// The output sizes in both directions for a map of `in` pixels and a kernel.
 constexpr Spatial output_size(Spatial in, Spatial kernel, const Geometry& g) {
   return {output_size(in.h, kernel.h, g.stride.h, g.padding.h, g.dilation.h),
           output_size(in.w, kernel.w, g.stride.w, g.padding.w, g.dilation.w)};

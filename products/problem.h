@@ -1,5 +1,5 @@
-// One product as plain numbers: all that a kernel variant decides by, and what its loops go by. No
-// tensor, so that a variant's file needs no header of LibTorch.
+// One product as plain numbers: the inputs of a kernel variant's decisions and loops. No tensor, so
+// that a variant's file needs no LibTorch header.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace approx {
 
-// Where the operands lie.
+// The device of the operands.
 enum class Hardware : uint8_t { kCpu, kCuda, kOther };
 
-// What their elements are.
+// The type of their elements.
 enum class ElementType : uint8_t { kFloat, kDouble, kHalf, kBFloat16, kOther };
 
-// How their maps lie in memory: the channels of a pixel, or the pixels of a channel side by side.
+// The memory layout of their maps: the channels of a pixel side by side, or the pixels of a
+// channel.
 enum class MapLayout : uint8_t { kChannelsLast, kChannelsFirst, kOther };
 
-// (Its functions are constexpr so that kernels of a GPU may call them.)
+// (The functions are constexpr so that GPU kernels can call them.)
 struct Problem {
   Product product = Product::kWeightGradient;
   Geometry geometry;
@@ -29,18 +30,18 @@ struct Problem {
   Hardware device = Hardware::kCpu;
   ElementType element = ElementType::kFloat;
   MapLayout layout = MapLayout::kChannelsLast;
-  // What a plan keeps, where it knows it without waiting: the share of dY that is not zero, or of
-  // the axis that is in a sample. Of the exact gradients about the share of dY that is not zero.
+  // The density of a plan, where it is known without waiting: of dY, or of the sampled axis. For
+  // exact gradients, about the density of dY.
   double density = 1;
   int64_t group = 1;  // neighbouring channels of dY among which a plan chooses
 
   constexpr bool one_group() const { return geometry.groups == 1; }
   constexpr int64_t group_inputs() const { return ci / geometry.groups; }
 
-  // Slices of the result that depend on nothing of each other, so that threads share them:
-  // examples, or the output channels of a weight gradient.
+  // Number of independent slices of the result, which threads share: examples, or the output
+  // channels of a weight gradient.
   constexpr int64_t slices() const { return product == Product::kWeightGradient ? co : n; }
-  // Numbers in each of them.
+  // Elements of a slice.
   constexpr int64_t slice_size() const {
     switch (product) {
       case Product::kForward:

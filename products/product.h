@@ -1,4 +1,4 @@
-// The three products of a layer, the unit in which everything here approximates.
+// The three products of a layer. They are the units of approximation.
 #pragma once
 
 #include <array>

@@ -1,9 +1,8 @@
-// Where approximated variants pay, as a table: by the shape of a layer and the density of a plan.
+// A table of where approximated variants pay, by the shape of a layer and the density of a plan.
 //
-// The table that is built in is products/rules.txt, which says how it reads. `approxtrain
-// tune-kernels` measures another on the machine at hand, and a run may name it (`kernel_rules`); it
-// is then part of the run's key. Rules look at the problem alone, so that equal runs take equal
-// paths.
+// The built-in table is products/rules.txt, which explains its format. `approxtrain tune-kernels`
+// measures another one on the current machine. A run may name that one (`kernel_rules`); it is then
+// part of the run's key. Rules depend only on the problem, so that equal runs take equal paths.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace approx {
 
-// From `least` to `most`, both included; without either there is no limit on that side.
+// From `least` to `most`, both included. The default has no limits.
 template <typename Number>
 struct Bounds {
   Number least = std::numeric_limits<Number>::lowest();
@@ -27,7 +26,7 @@ struct Bounds {
   bool operator==(const Bounds&) const = default;
 };
 
-// A row: for problems of such a shape the variant pays where the density is inside its bounds.
+// A row: for problems of this shape, the variant pays where the density is inside the bounds.
 struct KernelRule {
   std::string variant;                                       // "sparse_rows"
   std::optional<Product> product;                            // nothing: any
@@ -44,14 +43,14 @@ struct KernelRule {
 
 class KernelRules {
  public:
-  // The rows of a table's text. Throws Error(kUsage) that begins with `what` and the line for a row
-  // that cannot be read, and for a variant that is not among `known`; without `known` a row may
-  // name any.
+  // Reads the rows of a table's text. Throws Error(kUsage), which begins with `what` and the line,
+  // for a row that cannot be read and for a variant that is not among `known`. Without `known` a
+  // row may name any variant.
   KernelRules(std::string_view text, std::string_view what,
               const std::vector<std::string>& known = {});
 
-  // The first row that is of the variant and of the problem's shape decides; without one it does
-  // not pay. Costs a few comparisons a row.
+  // Whether a variant pays for a problem. The first row of the variant that fits the problem's
+  // shape decides; without one it does not pay. Costs a few comparisons per row.
   bool pay(std::string_view variant, const Problem& problem) const;
 
   bool have_rows_of(std::string_view variant) const;
@@ -68,20 +67,21 @@ class KernelRules {
 const KernelRules& builtin_kernel_rules();
 std::string_view builtin_kernel_rules_text();
 
-// The rows as a table's text, without a version: what reading gives the same rows again.
+// The rows as a table's text, without a version. Reading it gives equal rows.
 std::string text_of(const std::vector<KernelRule>& rows);
 
-// At which densities a variant with a rule pays.
+// The densities at which a variant with a rule pays.
 enum class Pays : uint8_t {
   kBelow,  // up to some density
   kAbove,  // from some density on
 };
 
-// A variant with a rule, at one of the products that it computes, as its registration says
+// A variant with a rule, at one of the products that it computes, from its registration
 // (Variant::ruled_against in kernels/variant.h). The catalogue carries them to the program.
 struct RuledVariant {
   std::string name, plan;  // "sparse_rows", "PrunedDY"
-  std::string rival;       // what is taken of that plan's variants where this one does not pay
+  // The variant of that plan that is used where this one does not pay.
+  std::string rival;
   Product product = Product::kForward;
   Pays pays = Pays::kBelow;
   bool on_cpu = true;  // computes on a CPU, where tune-kernels measures it
@@ -89,14 +89,14 @@ struct RuledVariant {
   bool operator==(const RuledVariant&) const = default;
 };
 
-// Their names, each once, in the order given.
+// Their names, each once, in the order of `variants`.
 std::vector<std::string> names_of(const std::vector<RuledVariant>& variants);
 
-// What every rule of this process goes by: the built-in table, until another is set. To be set
-// while nothing computes. "" is the built-in table again. Throws Error(kUsage) as reading does.
+// Sets the table for all rules of this process, which is the built-in table before. Call it while
+// nothing computes. "" sets the built-in table again. Throws Error(kUsage) as reading does.
 void use_kernel_rules(std::string_view text);
 bool rule_pays(std::string_view variant, const Problem& problem);
-// Whether that table has rows of the variant.
+// Whether the current table has rows of the variant.
 bool has_rule_rows(std::string_view variant);
 
 }  // namespace approx
