@@ -1,5 +1,5 @@
-// One exact product of a convolution as cuDNN knows it: its operation graph, the engines that could
-// compute it, and a plan for one of them.
+// One exact product of a convolution for cuDNN: its operation graph, the engines that may compute
+// it, and a plan for one of them.
 #pragma once
 
 #include <compare>
@@ -13,15 +13,15 @@
 
 namespace approx::cudnn {
 
-// The device that engines are asked for.
+// The device for which engines are wanted.
 struct Target {
-  Handle handle = nullptr;  // on the device that was current when it was made
-  // Where there is no handle: what the device is, as cuDNN writes that down. Plans for it can be
-  // made on a machine without one, and not be run.
+  Handle handle = nullptr;  // for the device that was current when it was made
+  // The description of the device in cuDNN's format, where there is no handle. Plans for it can be
+  // made on a machine without the device, but not run there.
   std::string description;
 };
 
-// An engine and how its knobs are set; knobs that are not named stand where the engine has them.
+// An engine and the settings of its knobs; knobs that are not listed keep the engine's defaults.
 struct EngineConfig {
   struct Knob {
     int64_t type = 0, value = 0;
@@ -33,23 +33,24 @@ struct EngineConfig {
   auto operator<=>(const EngineConfig&) const = default;
 };
 
-// "engine 38: 2=8 13=1"
+// A configuration as text: "engine 38: 2=8 13=1".
 std::string text_of(const EngineConfig& config);
 
-// Whether products of these elements may be computed by an engine with such notes: not if it gives
-// other numbers in every run; not if it adds in a lower precision than float; of float only if it
-// keeps them float, or, under `tf32`, rounds them to TensorFloat-32 on tensor cores.
+// Whether an engine with these notes may compute products of these elements. It may not if its
+// numbers differ between runs, or if it adds in a lower precision than float. For float it must
+// keep the operands float or, under `tf32`, round them to TensorFloat-32 on tensor cores.
 bool is_admissible(const std::vector<Note>& notes, ElementType element, bool tf32);
 
-// All tensors lie with the channels last, densely, from an address that 16 divides. Sums are float.
+// All tensors are channels last, dense, at addresses divisible by 16. Sums are float.
 class Convolution {
  public:
-  // `problem.element` is kFloat, kHalf or kBFloat16. Throws Error(kInternal), as everything here
-  // does, with cuDNN's reason where it knows no such product.
+  // `problem.element` is kFloat, kHalf or kBFloat16. Throws Error(kInternal) with cuDNN's reason
+  // where it does not support the product, as all functions here do.
   Convolution(std::shared_ptr<const Library> library, const Problem& problem, Target target);
 
-  // What its heuristics offer first, then, by their numbers, the engines that they left out with
-  // their knobs as they are; each once. Those that `is_admissible` are left, and counted otherwise.
+  // The configurations of cuDNN: first those that its heuristics propose, then the remaining
+  // engines by number, with default knobs. Each is listed once. Inadmissible ones (is_admissible)
+  // are left out and counted.
   struct Offer {
     std::vector<EngineConfig> configs;
     int64_t left_out = 0;
@@ -71,25 +72,26 @@ class Convolution {
   std::shared_ptr<const Library> library_;
   Problem problem_;
   Target target_;
-  std::vector<Owned> parts_;  // of the graph, which refers to them
+  std::vector<Owned> parts_;  // descriptors to which the graph refers
   Owned graph_;
 };
 
-// One engine's way to compute a product, ready to be run.
+// A plan of one engine for a product, ready to run.
 class Plan {
  public:
-  // Throws Error(kInternal) where the engine does not take this product on this device.
+  // Throws Error(kInternal) where the engine does not support this product on this device.
   Plan(const Convolution& convolution, const EngineConfig& config);
 
-  int64_t workspace() const { return workspace_; }  // bytes of the device's memory
+  int64_t workspace() const { return workspace_; }  // in bytes of the device's memory
 
-  // Starts it in the stream of the handle. `x`, `w` and `y` are what the product reads and writes:
-  // of the data gradient y is dY, x the result; of the weight gradient w.
+  // Starts it in the stream of the handle. `x`, `w` and `y` are the arrays that the product reads
+  // and writes. For the data gradient, y is dY and x the result; for the weight gradient, y is dY
+  // and w the result.
   struct Memory {
     const void* x = nullptr;
     const void* w = nullptr;
     const void* y = nullptr;
-    void* workspace = nullptr;  // of at least so many bytes
+    void* workspace = nullptr;  // at least workspace() bytes
   };
   void run(Handle handle, const Memory& memory) const;
 

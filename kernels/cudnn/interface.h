@@ -1,6 +1,6 @@
-// Of cuDNN's C interface (its "backend", version 9) what is used here, under our own names: a build
-// needs none of its files. tests/kernels/cudnn/interface_test.cpp holds the numbers to its header
-// where that is there.
+// The parts of cuDNN's C interface (its "backend", version 9) that are used here. They have our own
+// names, so that a build needs none of its files. A test compares the numbers with cuDNN's header
+// where that is installed (tests/kernels/cudnn/interface_test.cpp).
 #pragma once
 
 #include <cstddef>
@@ -93,7 +93,7 @@ enum class Attribute : int {
   kDeviceText = 2702,
 };
 
-// Of the values of an attribute.
+// The type of the values of an attribute.
 enum class Type : int {
   kHandle = 0,
   kDataType = 1,
@@ -112,7 +112,7 @@ enum class DataType : int { kFloat = 0, kHalf = 2, kBFloat16 = 9 };
 enum class ConvolutionMode : int { kCrossCorrelation = 1 };
 enum class HeuristicsMode : int { kB = 1, kFallback = 2, kA = 3 };
 
-// What an engine says of its numbers.
+// A property of an engine's numbers.
 enum class Note : int {
   kTensorCore = 0,
   kConvertsInputsDown = 1,
@@ -120,7 +120,7 @@ enum class Note : int {
   kNondeterministic = 4,
 };
 
-// Its functions; all but the first and the texts return 0 where they succeed.
+// Its functions. All but the first and those that give texts return 0 on success.
 struct Functions {
   size_t (*version)() = nullptr;
   const char* (*error_name)(int status) = nullptr;

@@ -1,5 +1,5 @@
-// cuDNN as it is found at run time: opened by name, as LibTorch's CUDA half is, and never linked. A
-// machine without it has none.
+// cuDNN, found at run time. It is opened by name, like LibTorch's CUDA half, and never linked. On a
+// machine without it there is no Library.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,26 @@ inline constexpr const char* kLibraryFile = "libcudnn.so.9";
 
 class Library {
  public:
-  // Null where there is no such library, or one without these functions; `why` is told the reason.
-  // It stays open until the process ends: so do threads and memory of its own.
+  // Null where there is no such library, or where it lacks one of these functions; `why` is set to
+  // the reason. The library stays open until the process ends, since it has threads and memory of
+  // its own.
   static std::shared_ptr<const Library> open(const std::string& file = kLibraryFile,
                                              std::string* why = nullptr);
 
-  // 91900: 9.19.0.
+  // The version, such as 91900 for 9.19.0.
   int64_t version() const { return static_cast<int64_t>(call.version()); }
 
-  // Throws Error(kInternal) where `status` is none of success: what did not work, what cuDNN calls
-  // that and what it says of it, in one line.
+  // Throws Error(kInternal) unless `status` is success. The message has, in one line, `what`
+  // failed, cuDNN's name for the status, and cuDNN's explanation.
   void check(int status, std::string_view what) const;
 
   Functions call;
 };
 
-// A descriptor of cuDNN's, which goes when the object does.
+// A descriptor of cuDNN, destroyed with the object.
 class Owned {
  public:
-  // Throws Error(kInternal), as all that follows but where it says otherwise.
+  // Throws Error(kInternal), as the functions below do unless they say otherwise.
   Owned(std::shared_ptr<const Library> library, Kind kind);
   ~Owned();
   Owned(Owned&& other) noexcept;
@@ -55,22 +56,22 @@ class Owned {
   }
 
   void finalize(std::string_view what);
-  // False where it is not one that can be: not this shape, not this device.
+  // Finalizes the descriptor. False where this is impossible for this shape or device.
   bool can_finalize();
 
-  // At most `most` values; empty where it has none.
+  // The values of an attribute, at most `most`; empty where it has none.
   template <typename Value>
   std::vector<Value> values(Attribute attribute, Type type, int64_t most) const {
     std::vector<Value> values(static_cast<size_t>(most));
     values.resize(static_cast<size_t>(get_raw(attribute, type, most, values.data())));
     return values;
   }
-  // Of a kind; as many as it has.
+  // All descriptors of one kind in an attribute.
   std::vector<Owned> descriptors(Attribute attribute, Kind kind) const;
 
  private:
   void set_raw(Attribute attribute, Type type, int64_t count, const void* values);
-  // How many were written.
+  // Returns how many were written.
   int64_t get_raw(Attribute attribute, Type type, int64_t room, void* values) const;
 
   std::shared_ptr<const Library> library_;
