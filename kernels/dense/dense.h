@@ -13,8 +13,9 @@ struct Arguments<Dense, Real> : Arrays<Real> {
   static at::Tensor run(const Work<Dense, Real>& work, const Dense& plan, const Operands& operands);
 };
 
-// Whether `direct` is faster on maps of few pixels than matrix products for each tap, and than the
-// library's convolution: in AVX-512's width, of enough images (docs/internals/performance.md).
+// Whether `direct` pays on small maps, with AVX-512 and enough images
+// (docs/internals/performance.md). It is then faster than matrix products for each tap and than the
+// library's convolution.
 inline bool direct_pays_on_small_maps(const Problem& p) {
   constexpr int64_t kPixels = 16, kChannels = 128;
   if (float_lanes() <= kAvx2Lanes || p.geometry.stride != Spatial(1)) return false;

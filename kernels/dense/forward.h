@@ -8,9 +8,9 @@
 
 namespace approx {
 
-// x (*) w + bias, [N,Co,Ho,Wo]; `bias` [Co] may be undefined. `o` holds x and w, and its product is
-// the forward one. `counts`, where it is not null, is told which variant computed the product. In
-// 16 bits LibTorch's convolution adds the bias before it rounds.
+// Computes x (*) w + bias, [N,Co,Ho,Wo]; `bias` [Co] may be undefined. `o` holds x and w, and its
+// product is the forward one. `counts`, unless null, records the variant that computed the product.
+// In 16 bits, LibTorch's convolution adds the bias before it rounds.
 at::Tensor dense_forward(const Operands& o, const at::Tensor& bias, LayerVariants* counts);
 
 }  // namespace approx

@@ -5,7 +5,7 @@
 
 namespace approx {
 
-// [N,C,H,W] -> [H,W,N,C] contiguous: neighbouring pixels of a row are one matrix.
+// Converts [N,C,H,W] to [H,W,N,C], contiguous: neighbouring pixels of a row form one matrix.
 inline at::Tensor pixels_first(const at::Tensor& map) {
   return map.permute({2, 3, 0, 1}).contiguous();
 }
