@@ -1,5 +1,5 @@
-// Normal draws on plain memory: element i of the result is word i % 4 of counter block i / 4,
-// turned into a normal by Box and Muller's transform of words (0,1) and (2,3).
+// Normal draws in plain memory. Element i of the result belongs to word i % 4 of counter block i /
+// 4. Words (0,1) and (2,3) become normal numbers by the transform of Box and Muller.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Arguments<Gaussian, float> {
   float* out = nullptr;  // in row-major order of w
   int64_t count = 0;
 
-  // Loops fill out[begin, end); begin is a multiple of 4. A launch fills all. The variants agree to
-  // float rounding.
+  // Loops fill out[begin, end), where begin is a multiple of 4. A launch fills all. The variants
+  // agree up to float rounding.
   static at::Tensor run(const Work<Gaussian, float>& work, const Gaussian& plan,
                         const Operands& operands);
 };

@@ -10,7 +10,7 @@
 
 namespace approx {
 
-// Of the four words of a block a radius and an angle for each two (Box & Muller 1958). See
+// Makes a radius and an angle from each two of the four words of a block (Box & Muller 1958). See
 // write_draws.
 template <bool kFours>
 struct GaussianDraws {
