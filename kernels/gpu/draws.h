@@ -12,8 +12,8 @@ inline Grid grid_of_draws(int64_t count) {
   return {.x = blocks_of(blocks_of(count, 4), kDrawThreads), .threads = kDrawThreads};
 }
 
-// A thread writes what `drawn` makes of the four words of one block of the stream, to `out`
-// [count]. `kFours`: `out` lies so that they are written by one instruction.
+// Calls `drawn` with the four words of one block of the stream per thread, and writes its results
+// to `out` [count]. `kFours`: `out` is aligned so that one instruction writes all four.
 template <bool kFours, typename Thread, typename Drawn>
 APPROX_GPU void write_draws(const Thread& thread, const Rng& rng, int64_t count, float* out,
                             Drawn drawn) {

@@ -1,4 +1,4 @@
-// What CUDA knows of a GPU.
+// Facts that CUDA reports about a GPU.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct GpuFacts {
   bool ecc = false;
 };
 
-// Reads them of the `device`-th GPU as CUDA counts them. Throws Error(kDevice).
+// Reads the facts of the `device`-th GPU in CUDA's order. Throws Error(kDevice).
 using ReadGpuFacts = GpuFacts (*)(int device);
 
-// Null as long as the library of kernels is not open (kernels/library.h), which sets it.
+// Null until the library of kernels is opened (kernels/library.h), which sets it.
 inline ReadGpuFacts& gpu_facts_reader() {
   static ReadGpuFacts reader = nullptr;
   return reader;

@@ -1,9 +1,9 @@
-// Sums of blocks that the blocks join themselves, within the launch that makes them: no second
-// launch, and no block that reads the sums of all.
+// Adds up sums of blocks within the launch that makes them. No second launch is needed, and no
+// block reads the sums of all.
 //
-// The last to come of each kJoinedBlocks neighbouring blocks adds up what those left, the last of
-// these what they made of it. Both add in double and in the order of the blocks, so that the result
-// does not depend on who was last.
+// Each kJoinedBlocks neighbouring blocks are a group. The last block of a group to finish adds up
+// the group's sums; the last of these blocks adds up the sums of the groups. Both add in double and
+// in the order of the blocks, so that the result does not depend on which block was last.
 #pragma once
 
 #include "kernels/gpu/planes.h"
@@ -13,11 +13,11 @@ namespace approx {
 constexpr int64_t kJoinedBlocks = 32;
 constexpr int64_t joined_groups(int64_t blocks) { return blocks_of(blocks, kJoinedBlocks); }
 
-// Where they are added up, for a grid of `blocks` x `columns` blocks.
+// Memory for the sums of a grid of `blocks` x `columns` blocks.
 struct JoinedRoom {
   float* partial = nullptr;      // [blocks,2,channels]
   double* groups = nullptr;      // [joined_groups(blocks),2,channels]
-  uint32_t* arrivals = nullptr;  // [columns,joined_groups(blocks) + 1]; zeros, also afterwards
+  uint32_t* arrivals = nullptr;  // [columns,joined_groups(blocks) + 1]; zeros before and after
 };
 constexpr int64_t arrivals_of(int64_t blocks, int64_t columns) {
   return columns * (joined_groups(blocks) + 1);
@@ -25,7 +25,7 @@ constexpr int64_t arrivals_of(int64_t blocks, int64_t columns) {
 
 using JoinedSums = TwoSums<double, 1>;
 
-// What stands [count,2,channels] from `from` on, added up for one channel in its order.
+// Adds up [count,2,channels] from `from` on for one channel, in order.
 template <typename Number>
 APPROX_GPU JoinedSums sums_in_order(const Number* from, int64_t count, int64_t channels,
                                     int64_t channel) {
@@ -47,8 +47,8 @@ APPROX_GPU JoinedSums sums_in_order(const Number* from, int64_t count, int64_t c
   return sums;
 }
 
-// By all threads of a grid of `blocks`, when those of each block have left its sums in
-// room.partial: body(channel, sums) is called once for each channel, with the sums of all blocks.
+// Called by all threads of a grid of `blocks`, after those of each block have written its sums to
+// room.partial. Calls body(channel, sums) once for each channel, with the sums of all blocks.
 template <typename Thread, typename Body>
 APPROX_GPU void join_sums(Thread& thread, const PlaneBlocks& blocks, int64_t channels,
                           const JoinedRoom& room, Body body) {

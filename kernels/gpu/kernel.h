@@ -1,5 +1,5 @@
-// What a GPU runs, written so that a CPU can run it too. A kernel is a struct: its arguments, the
-// grid that it wants, and what one thread does:
+// GPU code that a CPU can run too. A kernel is a struct with its arguments, the grid that it needs,
+// and the work of one thread:
 //
 //   struct Halve {
 //     static constexpr int kMostThreads = 256;
@@ -15,10 +15,9 @@
 //     }
 //   };
 //
-// A .cu file launches it (kernels/gpu/launch.cuh), and tests/gpu_checks runs the same text thread
-// after thread, over shared memory that holds no number until somebody writes one, in several
-// orders: a barrier that is missing, an index that is off and a read of what nobody wrote show on a
-// machine without a GPU.
+// A .cu file launches it (kernels/gpu/launch.cuh). The tests in tests/gpu_checks run the same code
+// thread after thread in several orders, with shared memory that is invalid until written. So a
+// missing barrier, a wrong index or a read of unwritten memory is found without a GPU.
 //
 // `Thread` has
 //   block_x(), block_y()          which block of the grid
@@ -26,27 +25,26 @@
 //   index(), threads()            which thread of the block, and of how many
 //   shared<T>(offset)             the block's shared memory, from a byte on
 //   barrier()                     waits until every thread of the block is there
-//   any(bool)                     a barrier that says whether any thread said so
+//   any(bool)                     a barrier that returns whether it is true for any thread
 //   shuffle(value, lane)          the value of that lane of the warp
-//   shuffle_down(value, lanes)    of the lane so many higher; beyond the last, one's own
+//   shuffle_down(value, lanes)    the value of the lane `lanes` higher; beyond the last, its own
 //   ballot(bool)                  a bit for each of the warp's 32 lanes
 //   add(int64_t* sum, int64_t)    in global memory, atomically
 //   add(int32_t* count, int32_t)  in shared memory, atomically
 //   last_to_come(uint32_t* arrivals, uint32_t blocks)
-//                                 a barrier that says whether this block is the last of so many to
-//                                 come here. What the others wrote before is there for
-//                                 load_fresh() then. `arrivals` is 0 before the first comes, and 0
-//                                 again after the last
+//                                 a barrier that says whether this block is the last of `blocks`
+//                                 to come here. Then load_fresh() reads what the others wrote
+//                                 before. `arrivals` is 0 before the first, and after the last
 //   copy<kBytes>(to, from)        begins to copy 8 or 16 bytes of global to shared memory; both
 //                                 addresses are multiples of that
-//   close_copies()                makes a group of the copies that this thread has begun since
-//   wait_copies<kOpen>()          waits for this thread's groups, all but the last kOpen; a
-//                                 barrier then shows them to the others
+//   close_copies()                makes a group of this thread's copies since the last group
+//   wait_copies<kOpen>()          waits for this thread's groups, except the last kOpen; other
+//                                 threads see the copies after a barrier
 //   multiply, multiply_sparse, load_matrices    by all lanes of a warp: kernels/gpu/tensor_cores.h
-// What both sides call, as grid() and the body do a helper, is constexpr: what is marked APPROX_GPU
-// does not exist on the host of a GPU.
-// Barriers must be met by all threads of a block, shuffles and ballots by all lanes of a warp. The
-// number of threads is a multiple of kWarp.
+// Functions that both sides call, as grid() and the body call a helper, are constexpr. A function
+// marked APPROX_GPU does not exist on the host of a GPU. All threads of a block must meet a
+// barrier, and all lanes of a warp a shuffle or a ballot. The number of threads is a multiple of
+// kWarp.
 #pragma once
 
 #include <bit>
@@ -60,7 +58,7 @@
 #define APPROX_GPU inline
 #define APPROX_UNROLL_(text)
 #endif
-// Before a loop: so many of its turns at a time, that their loads wait together.
+// Put it before a loop: unrolls this many turns, so that their loads wait together.
 #define APPROX_UNROLL(turns) APPROX_UNROLL_(unroll turns)
 
 namespace approx {
@@ -75,8 +73,8 @@ struct Grid {
 
 constexpr int64_t blocks_of(int64_t items, int64_t in_one) { return (items + in_one - 1) / in_one; }
 
-// Blocks that many rows are cut into, by their number alone: the sums of blocks are the same
-// whatever runs them.
+// The number of blocks into which rows are divided. It depends only on their number, so that the
+// sums of blocks are equal on any device.
 constexpr int64_t kMostRowBlocks = 1024;
 constexpr int64_t row_blocks(int64_t rows) {
   constexpr int64_t kLeastRows = 64;
@@ -84,8 +82,8 @@ constexpr int64_t row_blocks(int64_t rows) {
   return blocks < kMostRowBlocks ? blocks : kMostRowBlocks;
 }
 
-// As row_blocks, for kernels whose blocks leave sums: fewer. On an H200, which has 132
-// multiprocessors, 528 blocks were the fastest of 264, 528 and 1024 for the sums of a norm.
+// As row_blocks, for kernels whose blocks leave sums, with fewer blocks. For the sums of a norm on
+// an H200 (132 multiprocessors), 528 blocks were the fastest of 264, 528 and 1024.
 constexpr int64_t sum_blocks(int64_t rows) {
   constexpr int64_t kMostBlocks = 528;
   const int64_t blocks = row_blocks(rows);
@@ -115,7 +113,7 @@ APPROX_GPU uint64_t bits_of(double value) {
 #endif
 }
 
-// How many of the bits are set, and which is the lowest of them, of which there is one.
+// The number of set bits, and the position of the lowest set bit; there must be one.
 APPROX_GPU int bits_set(uint32_t bits) {
 #if defined(__CUDA_ARCH__)
   return __popc(bits);
@@ -131,7 +129,7 @@ APPROX_GPU int lowest_bit(uint32_t bits) {
 #endif
 }
 
-// Whether numbers from here on can be moved so many at a time.
+// Whether the numbers from `from` on can be moved `count` at a time.
 template <typename Number>
 bool lies_by(int64_t count, const Number* from) {
   return reinterpret_cast<uintptr_t>(from) % (static_cast<size_t>(count) * sizeof(Number)) == 0;
@@ -158,7 +156,7 @@ APPROX_GPU Floats<kCount> load(const float* from) {
   return *reinterpret_cast<const Floats<kCount>*>(from);
 }
 
-// Of memory that nobody writes to while the kernel runs.
+// Loads from memory that nobody writes to while the kernel runs.
 template <int kCount>
 APPROX_GPU Floats<kCount> load_constant(const float* from) {
 #if defined(__CUDA_ARCH__)
@@ -174,8 +172,8 @@ APPROX_GPU Floats<kCount> load_constant(const float* from) {
 #endif
 }
 
-// Of memory that other blocks of the same launch have written, behind last_to_come(). (Not from a
-// cache of this multiprocessor, which may be of before.)
+// Loads from memory that other blocks of the launch have written, after last_to_come(). (It
+// bypasses the cache of this multiprocessor, which may hold old values.)
 template <typename T>
 APPROX_GPU T load_fresh(const T* from) {
 #if defined(__CUDA_ARCH__)
@@ -185,7 +183,7 @@ APPROX_GPU T load_fresh(const T* from) {
 #endif
 }
 
-// Numbers of sixteen bits, which become floats; in `bits` as they lie in memory.
+// Loads numbers of sixteen bits from `bits`, not converted; load() makes floats of them.
 template <int kCount>
 APPROX_GPU Halves<kCount> load_bits(const uint16_t* bits) {
 #if defined(__CUDA_ARCH__)
@@ -247,7 +245,7 @@ APPROX_GPU void store_bits(uint16_t* to, const Halves<kCount>& halves) {
   *reinterpret_cast<Halves<kCount>*>(to) = halves;
 }
 
-// Rounded to such numbers.
+// Stores floats, rounded to numbers of sixteen bits.
 template <int kCount, typename Number>
 requires(sizeof(Number) == sizeof(uint16_t)) APPROX_GPU
     void store(Number* to, const Floats<kCount>& values) {

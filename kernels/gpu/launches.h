@@ -1,18 +1,16 @@
-// What a GPU runs beside the variants of plans: choosing what stays of a gradient, draws. A .cu
-// file registers it by the arguments that it takes:
-//
+// GPU work besides the variants of plans: pruning of gradients, draws. A .cu file registers it by
+// its arguments:
 //   REGISTER_LAUNCH(PeakArgs<float>, launch_peak<float>)
-//
-// and whoever has tensors there asks launch_of<PeakArgs<float>>(), which is null as long as the
-// library of kernels is not open (kernels/library.h).
+// Code with tensors on a GPU calls launch_of<PeakArgs<float>>(), which is null until the library of
+// kernels is opened (kernels/library.h).
 #pragma once
 
 #include "base/registry.h"
 
 namespace approx {
 
-// Starts the work on the GPU that is current and in its `stream` (a cudaStream_t), and waits for
-// nothing. The pointers of `args` are of that GPU's memory.
+// Starts the work on the current GPU in `stream` (a cudaStream_t), and waits for nothing. The
+// pointers of `args` are to memory of that GPU.
 template <typename Args>
 using LaunchOf = void (*)(const Args& args, void* stream);
 

@@ -1,5 +1,5 @@
-// How a thread loads and stores so that memory is busy: several loads on their way at a time, and
-// as many neighbours by one instruction as it moves at most.
+// Loads and stores that keep memory busy: several loads are in flight at a time, and one
+// instruction moves as many neighbours as it can.
 #pragma once
 
 #include <bit>
@@ -12,15 +12,15 @@
 
 namespace approx {
 
-// Calls body(i, load(i)) for i = first, first + step, ... below end, kTurns at a time: what they
-// load waits together, whatever body writes.
+// Calls body(i, load(i)) for i = first, first + step, ... below end. The loads of kTurns iterations
+// wait together, whatever body writes.
 template <int kTurns = 4, typename Load, typename Body>
 APPROX_GPU void for_loaded(int64_t first, int64_t end, int64_t step, Load load, Body body) {
   for (; first < end; first += kTurns * step) {
     decltype(load(first)) loaded[kTurns];
     APPROX_UNROLL(kTurns)
     for (int turn = 0; turn < kTurns; ++turn) {
-      // (A load that may be left out would wait alone: beyond the end it is the last once more.)
+      // (A conditional load would wait alone. Beyond the end, the last element is loaded again.)
       const int64_t i = first + turn * step;
       loaded[turn] = load(i < end ? i : end - 1);
     }
@@ -31,15 +31,15 @@ APPROX_GPU void for_loaded(int64_t first, int64_t end, int64_t step, Load load, 
   }
 }
 
-// Numbers that one instruction moves at most.
+// The most numbers that one instruction moves.
 template <typename Number>
 constexpr int kMostMoved = 16 / sizeof(Number);
 
 template <typename Number>
 using Bits = std::conditional_t<sizeof(Number) == sizeof(uint16_t), uint16_t, uint32_t>;
 
-// kWidth neighbours as they lie in memory, in words: of what is not yet looked at several can be
-// loaded before the first is there.
+// kWidth neighbours as they are in memory, in words. Several of them can be loaded before the first
+// arrives, as long as none is used.
 template <typename Number, int kWidth>
 struct Neighbours {
   static constexpr int kInWord = sizeof(uint32_t) / sizeof(Number);
@@ -68,7 +68,8 @@ struct LoadedFloats {
   APPROX_GPU Floats<kWidth> floats() const { return values; }
 };
 
-// By loads or stores of kMoved of them, which is one or as many as one instruction moves at most.
+// Load or store kWidth neighbours, kMoved at a time, which is 1 or the most that one instruction
+// moves.
 template <int kWidth, int kMoved, typename Number>
 APPROX_GPU Neighbours<Number, kWidth> load_by(const Number* from) {
   Neighbours<Number, kWidth> all;
@@ -97,7 +98,7 @@ APPROX_GPU void store_by(Number* to, const Floats<kWidth>& values) {
   }
 }
 
-// kWidth neighbours, as much by one instruction as it moves: floats() has them as floats.
+// kWidth neighbours, loaded with as few instructions as possible; floats() converts them to floats.
 template <typename Number, int kWidth>
 using Ahead = std::conditional_t<kWidth == kMostMoved<Number>, Neighbours<Number, kWidth>,
                                  LoadedFloats<kWidth>>;
@@ -110,8 +111,8 @@ APPROX_GPU Ahead<Number, kWidth> load_ahead(const Number* from) {
   }
 }
 
-// Two numbers of sixteen bits, the first in the lower half, rounded by one instruction. (Of a NaN
-// it makes 0x7FFF, in bfloat16 too, of which BFloat16 makes 0x7FC0.)
+// Two numbers of sixteen bits, the first in the lower half, rounded by one instruction. (It makes
+// 0x7FFF of a NaN, also in bfloat16, for which BFloat16 makes 0x7FC0.)
 template <typename Number>
 APPROX_GPU uint32_t packed(float first, float second) {
 #if defined(__CUDA_ARCH__)
@@ -128,7 +129,7 @@ APPROX_GPU uint32_t packed(float first, float second) {
 #endif
 }
 
-// Stores them as load_ahead loads them, rounded in pairs.
+// Stores neighbours as load_ahead loads them, rounded in pairs.
 template <int kWidth, typename Number>
 APPROX_GPU void store_packed(Number* to, const Floats<kWidth>& values) {
   if constexpr (sizeof(Number) == sizeof(uint16_t) && kWidth == kMostMoved<Number>) {
@@ -142,8 +143,8 @@ APPROX_GPU void store_packed(Number* to, const Floats<kWidth>& values) {
   }
 }
 
-// Floats of kWidth channels, by sixteen bytes at a time, of memory that nobody writes to while the
-// kernel runs.
+// Loads floats of kWidth channels, sixteen bytes at a time, from memory that nobody writes to while
+// the kernel runs.
 template <int kWidth>
 APPROX_GPU Floats<kWidth> load_channels(const float* from) {
   constexpr int kMoved = kWidth < 4 ? kWidth : 4;

@@ -1,17 +1,17 @@
-// How threads lie over a matrix of pixels, and how a warp lies over short rows.
+// Assigns threads to a matrix of pixels, and warps to short rows.
 #pragma once
 
 #include "kernels/gpu/kernel.h"
 
 namespace approx {
 
-// Over [pixels,vectors]: the lanes along the vectors of a pixel first, so that a warp reads what is
-// side by side; what is left of the threads has further pixels.
+// Assigns threads to [pixels,vectors]: lanes go along the vectors of a pixel first, so that a warp
+// reads neighbouring memory. The remaining threads take further pixels.
 struct PixelVectors {
   static constexpr int kThreads = 256;
   int64_t pixels = 0, vectors = 0;
 
-  // Vectors side by side in a block, a power of two.
+  // Number of vectors side by side in a block, a power of two.
   constexpr int columns() const {
     return static_cast<int>(power_of_two_from(vectors < kWarp ? vectors : kWarp));
   }
@@ -21,7 +21,7 @@ struct PixelVectors {
             .threads = kThreads};
   }
 
-  // Of a thread; either may be beyond the last.
+  // The pixel and the vector of a thread; either may be beyond the last.
   template <typename Thread>
   APPROX_GPU int64_t pixel(const Thread& thread) const {
     return thread.block_x() * (kThreads / columns()) + thread.index() / columns();
@@ -32,13 +32,13 @@ struct PixelVectors {
   }
 };
 
-// Warps over [rows,items], all items of a row one after the other: of short rows a warp has
-// several.
+// Assigns warps to [rows,items], with the items of a row one after the other. A warp takes several
+// short rows.
 struct WarpRows {
   static constexpr int kThreads = 256;
   int64_t rows = 0, items = 0;
 
-  // Lanes of a row, a power of two.
+  // Number of lanes for a row, a power of two.
   constexpr int lanes() const {
     return static_cast<int>(power_of_two_from(items < kWarp ? items : kWarp));
   }
@@ -47,11 +47,11 @@ struct WarpRows {
   }
 };
 
-// Where a thread of such warps is.
+// The place of a thread in such warps.
 struct WarpRow {
-  int across;   // lanes of a row
-  int lane;     // of the row
-  int first;    // lane of the warp that the row begins with
+  int across;   // number of lanes for a row
+  int lane;     // lane within the row
+  int first;    // lane of the warp with which the row begins
   int64_t row;  // may be beyond the last
 
   template <typename Thread>
@@ -61,7 +61,7 @@ struct WarpRow {
         first(thread.index() % kWarp - lane),
         row((thread.block_x() * WarpRows::kThreads + thread.index()) / across) {}
 
-  // What the lanes of this row voted: its first lane is bit 0.
+  // The votes of the lanes of this row; its first lane is bit 0.
   APPROX_GPU uint32_t own(uint32_t ballot) const {
     return (ballot >> first) & (0xFFFFFFFFu >> (kWarp - across));
   }

@@ -1,6 +1,6 @@
-// How a block of threads lies over the planes of neighbouring channels of an image, [plane,C] in
-// memory: the lanes along the channels first, so that a warp reads what is side by side, and what
-// is left of the threads shares the pixels.
+// Assigns a block of threads to the planes of neighbouring channels of an image, [plane,C] in
+// memory. Lanes go along the channels first, so that a warp reads neighbouring memory. The
+// remaining threads share the pixels.
 #pragma once
 
 #include "kernels/gpu/loads.h"
@@ -9,18 +9,18 @@ namespace approx {
 
 struct PlaneBlocks {
   int64_t images = 0, plane = 0;
-  int64_t vectors = 0;  // of neighbouring channels, one for each thread
+  int64_t vectors = 0;  // of neighbouring channels; one per thread
   int most_threads = 256;
   int least_columns = 1, most_columns = kWarp;
 
-  // Vectors side by side in a block, a power of two.
+  // Number of vectors side by side in a block, a power of two.
   constexpr int columns() const {
     int columns = least_columns;
     while (columns < most_columns && columns < vectors) columns *= 2;
     return columns;
   }
 
-  // No more threads than there are pixels for; `shared` bytes for each.
+  // A grid with no more threads than there are pixels for; `shared` bytes for each thread.
   Grid grid(size_t shared) const {
     const int64_t enough = columns() * power_of_two_from(plane);
     const int64_t threads = enough < kWarp ? kWarp : enough < most_threads ? enough : most_threads;
@@ -31,12 +31,12 @@ struct PlaneBlocks {
   }
 };
 
-// Where a thread of such a block is. The number of parts is a power of two.
+// The place of a thread in such a block. The number of parts is a power of two.
 struct PlaneThread {
-  int across;       // columns of the block
-  int column;       // of the block
+  int across;       // number of columns of the block
+  int column;       // column within the block
   int64_t vector;   // may be beyond the last
-  int part, parts;  // pixels part, part + parts, ... are its own
+  int part, parts;  // it has the pixels part, part + parts, ...
 
   template <typename Thread>
   APPROX_GPU PlaneThread(const PlaneBlocks& blocks, const Thread& thread)
@@ -47,8 +47,7 @@ struct PlaneThread {
         parts(thread.threads() / across) {}
 };
 
-// Blocks over the rows of a matrix, no more than that: "images" of as many rows as there are for
-// each.
+// Blocks over the rows of a matrix, at most `most_blocks`; an "image" is the rows of one block.
 constexpr PlaneBlocks blocks_of_rows(int64_t rows, int64_t vectors,
                                      int64_t most_blocks = kMostRowBlocks) {
   const int64_t enough = row_blocks(rows), blocks = enough < most_blocks ? enough : most_blocks;
@@ -61,7 +60,7 @@ constexpr PlaneBlocks blocks_of_summed_rows(int64_t rows, int64_t vectors) {
   return {blocks, blocks == 0 ? 0 : blocks_of(rows, blocks), vectors};
 }
 
-// Calls body(row) for every row of the block that is this thread's.
+// Calls body(row) for every row of the block that belongs to this thread.
 template <typename Thread, typename Body>
 APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, const PlaneThread& at,
                              int64_t rows, Body body) {
@@ -71,7 +70,7 @@ APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, co
   for (int64_t row = first + at.part; row < end; row += at.parts) body(row);
 }
 
-// Calls body(row, load(row)) for those rows, as for_loaded<kTurns> does it.
+// Calls body(row, load(row)) for those rows, with the loads of for_loaded<kTurns>.
 template <int kTurns = 4, typename Thread, typename Load, typename Body>
 APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, const PlaneThread& at,
                              int64_t rows, Load load, Body body) {
@@ -80,8 +79,9 @@ APPROX_GPU void for_own_rows(const Thread& thread, const PlaneBlocks& blocks, co
   for_loaded<kTurns>(first + at.part, end, at.parts, load, body);
 }
 
-// So many rows of a thread are added up in float, the sums of those in double: with what squares
-// and the last rounding add, 14 * 2^-24 of the sum of magnitudes (kernels/long_sums.h).
+// Number of rows of a thread that are added up in float; the sums of these are added in double. The
+// bound, including squares and the last rounding, is 14 * 2^-24 of the sum of magnitudes
+// (kernels/long_sums.h).
 constexpr int kShortRows = 12;
 
 // Calls some(begin, end) for the rows first, first + step, ... below end, kShortRows at a time.
@@ -93,9 +93,10 @@ APPROX_GPU void for_short_sums(int64_t first, int64_t end, int64_t step, Some so
   }
 }
 
-// Joins what the parts have in shared memory, in an order that depends on the shape alone: halves
-// hand over to the other half. Each has written its own; the whole is with part 0 afterwards, for
-// which the others wait no more. join(mine, other) is given two threads of the block.
+// Joins values of the parts in shared memory, in an order that depends only on the shape: one half
+// hands over to the other half. Each part has written its own value. Part 0 has the result
+// afterwards, and the others do not wait for it. Calls join(mine, other) with two threads of the
+// block.
 template <typename Thread, typename Join>
 APPROX_GPU void join_parts(Thread& thread, const PlaneThread& own, Join join) {
   for (int half = own.parts / 2; half > 0; half /= 2) {
@@ -104,12 +105,12 @@ APPROX_GPU void join_parts(Thread& thread, const PlaneThread& own, Join join) {
   }
 }
 
-// Some sums of every thread of a block, in double: in its shared memory, where they need no
-// registers, and which a thread comes to once for some rows.
+// kSums sums of every thread of a block, in double. They are in shared memory, where they need no
+// registers. A thread adds to them only once for some rows.
 template <int kSums>
 class SharedSums {
  public:
-  static constexpr size_t kBytes = kSums * sizeof(double);  // of each thread
+  static constexpr size_t kBytes = kSums * sizeof(double);  // per thread
 
   template <typename Thread>
   APPROX_GPU explicit SharedSums(Thread& thread, size_t offset = 0)
@@ -131,7 +132,7 @@ class SharedSums {
   int threads_, own_;
 };
 
-// A sum for each of the channels of a vector, or two.
+// One sum, or two, for each of the channels of a vector.
 template <typename Real, int kWidth>
 struct OneSum {
   static constexpr int kSums = 1, kChannels = kWidth;
@@ -159,10 +160,10 @@ struct TwoSums {
   APPROX_GPU Real& of(int which, int i) { return which == 0 ? first[i] : second[i]; }
 };
 
-// Such sums over the rows of each block of a matrix [rows,channels], in float alone, left in
-// `partial` [blocks.images,kSums,channels]. The grid is that of `blocks`, with room for the sums,
-// `at` is the thread's place there. load(row) loads what a row has of the thread's channels, kTurns
-// rows wait together; add(row, loaded, sums) adds it to sums.
+// Sums over the rows of each block of a matrix [rows,channels], in float only, written to `partial`
+// [blocks.images,kSums,channels]. The grid is that of `blocks`, with shared memory for the sums.
+// The thread's place in it is `at`. Arguments: load(row) loads the thread's channels of a row, and
+// add(row, loaded, sums) adds them to sums. The loads of kTurns rows wait together.
 template <int kTurns, typename Sums, typename Thread, typename Load, typename Add>
 APPROX_GPU void sums_of_rows(Thread& thread, const PlaneBlocks& blocks, const PlaneThread& at,
                              int64_t rows, int64_t channels, float* partial, Load load, Add add) {
@@ -185,11 +186,12 @@ APPROX_GPU void sums_of_rows(Thread& thread, const PlaneBlocks& blocks, const Pl
 }
 
 // Sums of any length (kernels/long_sums.h) over the rows of each block of a matrix [rows,channels],
-// left in `partial` [sum_blocks,kSums,channels]. The grid is that of blocks_of_summed_rows, with
-// SharedSumsOf<Sums>::kBytes for each thread, `at` is the thread's place there. load(index) loads
-// one vector of a row; several are on their way at a time. add(index, loaded, sums) adds it to sums
-// of a few rows; close(begin, end, step, sums, which, i) gives one of those that are of the rows
-// begin, begin + step, ... below end.
+// written to `partial` [sum_blocks,kSums,channels]. The grid is that of blocks_of_summed_rows, with
+// SharedSumsOf<Sums>::kBytes for each thread. The thread's place in it is `at`. Arguments:
+// - load(index) loads one vector of a row; several loads are in flight at a time.
+// - add(index, loaded, sums) adds the vector to sums of a few rows.
+// - close(begin, end, step, sums, which, i) returns one of these sums, over the rows begin,
+//   begin + step, ... below end.
 template <typename Sums>
 using SharedSumsOf = SharedSums<Sums::kSums * Sums::kChannels>;
 
@@ -232,8 +234,8 @@ constexpr PlaneBlocks blocks_of_sums(int64_t blocks, int64_t channels) {
   return {1, blocks, channels, 1024};
 }
 
-// The sums of `count` blocks, in double and for one channel each: body(channel, sums) is called
-// once for each channel. The grid is that of blocks_of_sums, with room for the sums.
+// Adds up the sums of `count` blocks, in double, for one channel each. Calls body(channel, sums)
+// once for each channel. The grid is that of blocks_of_sums, with shared memory for the sums.
 template <typename Sums, typename Thread, typename Partial, typename Body>
 APPROX_GPU void sums_of_blocks(Thread& thread, int64_t count, int64_t channels,
                                const Partial* partial, Body body) {

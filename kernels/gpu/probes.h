@@ -1,5 +1,5 @@
-// What tensor cores and their loads do, laid open: tests hold it to plain loops, on a GPU and on a
-// CPU (kernels/gpu/tensor_cores.h).
+// Kernels that expose the operations of tensor cores and their loads. Tests compare them with plain
+// loops, on a GPU and on a CPU (kernels/gpu/tensor_cores.h).
 #pragma once
 
 #include "kernels/gpu/kernel.h"
@@ -7,7 +7,7 @@
 
 namespace approx {
 
-// A sparse product for each tile. What the lanes hold is [tiles,32].
+// A sparse product for each tile. Registers of the lanes are [tiles,32].
 template <typename Number>
 struct SparseTilesArgs {
   int64_t tiles = 0;
@@ -15,7 +15,7 @@ struct SparseTilesArgs {
   const Registers* a = nullptr;
   const Registers* b = nullptr;
   const uint32_t* indices = nullptr;
-  Floats<4>* sum = nullptr;  // added to
+  Floats<4>* sum = nullptr;  // result, added to
 };
 
 template <typename Number>
@@ -38,13 +38,14 @@ struct SparseTiles {
   }
 };
 
-// A product for each tile. What the lanes hold is [tiles,32]; of b the first two registers.
+// A product for each tile. Registers of the lanes are [tiles,32]; for b, only the first two
+// registers.
 template <typename Number>
 struct DenseTilesArgs {
   int64_t tiles = 0;
   const Registers* a = nullptr;
   const Registers* b = nullptr;
-  Floats<4>* sum = nullptr;  // added to
+  Floats<4>* sum = nullptr;  // result, added to
 };
 
 template <typename Number>
@@ -63,10 +64,10 @@ struct DenseTiles {
   }
 };
 
-// Four matrices [8,8] of sixteen bits each, copied to shared memory and loaded from there as they
-// are and transposed.
+// Four matrices [8,8] of sixteen bits each. They are copied to shared memory and loaded from there,
+// both plain and transposed.
 struct LoadedMatricesArgs {
-  const uint16_t* matrices = nullptr;  // [4,8,8], by sixteen bytes
+  const uint16_t* matrices = nullptr;  // [4,8,8], aligned to sixteen bytes
   Registers* plain = nullptr;          // [32]
   Registers* transposed = nullptr;
 };

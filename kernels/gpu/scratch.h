@@ -1,12 +1,12 @@
-// Memory in between, for launches that see no tensors.
+// Temporary memory for launches that see no tensors.
 #pragma once
 
 #include <cstdint>
 
 namespace approx {
 
-// Memory of the GPU that is current, which stays as long as what is started in its stream may use
-// it. Nothing is written there.
+// Memory of the current GPU. It stays as long as work started in its stream may use it. It is not
+// initialised.
 class GpuScratch {
  public:
   virtual ~GpuScratch() = default;

@@ -1,4 +1,4 @@
-// Starting what a GPU runs, where there are tensors.
+// Starts GPU work from code with tensors.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,7 +9,7 @@
 
 namespace approx {
 
-// Launches in the current stream of `place`, after what was asked of it before.
+// Launches in the current stream of `place`, after earlier work there.
 template <typename Args>
 void start(LaunchOf<Args> launch, const Args& args, c10::Device place) {
   const c10::DeviceGuard current(place);
@@ -17,13 +17,13 @@ void start(LaunchOf<Args> launch, const Args& args, c10::Device place) {
   launch(args, device.getStreamNativeHandle(device.getStream(place)));
 }
 
-// Whether `place` is a GPU and what takes `Args` is registered (REGISTER_LAUNCH).
+// Whether `place` is a GPU and a launch for `Args` is registered (REGISTER_LAUNCH).
 template <typename Args>
 bool can_start(c10::Device place) {
   return place.is_cuda() && launch_of<Args>() != nullptr;
 }
 
-// The same for what is registered; can_start<Args>(place) holds.
+// Starts the registered launch; can_start<Args>(place) must hold.
 template <typename Args>
 void start(const Args& args, c10::Device place) {
   start(launch_of<Args>(), args, place);

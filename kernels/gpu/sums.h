@@ -5,8 +5,8 @@
 
 namespace approx {
 
-// The sum over a block of what each of its threads has, valid in thread 0. `shared` holds a value
-// for every warp, and nobody needs it any more.
+// The sum over a block of one value per thread, valid in thread 0. `shared` holds a value for every
+// warp, and must not be in use any more.
 template <typename T, typename Thread>
 APPROX_GPU T sum_of_block(Thread& thread, T value, T* shared) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) value += thread.shuffle_down(value, lanes);
@@ -19,7 +19,7 @@ APPROX_GPU T sum_of_block(Thread& thread, T value, T* shared) {
   return sum;
 }
 
-// Adds to `sum`, in global memory, what the threads of a block counted, each in its registers.
+// Adds the counts of a block's threads, each in its registers, to `sum` in global memory.
 template <typename Thread>
 APPROX_GPU void add_counts(Thread& thread, int32_t count, int64_t* sum) {
   const int32_t all = sum_of_block(thread, count, thread.template shared<int32_t>());

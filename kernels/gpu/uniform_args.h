@@ -1,4 +1,4 @@
-// What uniform draws on a GPU need, for whoever asks for them.
+// The arguments of uniform draws on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace approx {
 
-// Words 0 .. count - 1 of the stream as Rng::uniform has them: the CPU's bits.
+// Draws words 0 .. count - 1 of the stream as Rng::uniform does, with bits equal to the CPU's.
 struct UniformArgs {
   int64_t count = 0;
   float* out = nullptr;  // [count]

@@ -1,5 +1,5 @@
-// How a GPU sums a weight gradient from pixels of dY that are listed: what kernels of several plans
-// share.
+// Sums of a weight gradient on a GPU from listed pixels of dY, shared by the kernels of several
+// plans.
 #pragma once
 
 #include "kernels/gpu/kernel.h"
@@ -7,18 +7,18 @@
 
 namespace approx {
 
-// A block has some output channels, and of their slices of dW, [Kh*Kw*Ci/groups], at most 256
-// vectors of kWidth numbers, each summed in the registers of a thread in float; where a slice is
-// small several parts of the threads share the pixels, and add up their sums at the end. kWidth
+// A block has some output channels, and at most 256 vectors of kWidth numbers of their slices of
+// dW, [Kh*Kw*Ci/groups]. Each vector is summed in float in the registers of a thread. If a slice is
+// small, several parts of the threads share the pixels, and add up their sums at the end. kWidth
 // divides the input channels of a group.
 template <int kWidth>
 struct SliceBlocks {
   static constexpr int kMostThreads = 256, kMostParts = 16;
-  int64_t slice = 0;  // numbers
+  int64_t slice = 0;  // numbers in a slice
 
   constexpr int64_t vectors() const { return slice / kWidth; }
   constexpr int64_t chunks() const { return blocks_of(vectors(), kMostThreads); }
-  // Vectors of a block.
+  // Number of vectors of a block.
   constexpr int width() const { return static_cast<int>(blocks_of(vectors(), chunks())); }
   constexpr int parts() const {
     return kMostThreads / width() < kMostParts ? kMostThreads / width() : kMostParts;
@@ -26,21 +26,22 @@ struct SliceBlocks {
   constexpr int threads() const {
     return static_cast<int>(blocks_of(int64_t{width()} * parts(), kWarp) * kWarp);
   }
-  // Bytes that the sums of all parts take.
+  // Bytes for the sums of all parts.
   constexpr size_t shared() const {
     return static_cast<size_t>(width()) * static_cast<size_t>(parts()) * sizeof(Floats<kWidth>);
   }
 };
 
-// What a thread of such a block sums up: input channel i of the group, under one tap.
+// The place of a thread in such a block: it sums input channels of the group from i on, under one
+// tap.
 template <int kWidth>
 struct SliceThread {
   int width, parts;
   int part, lane;
-  int64_t vector;        // of the slice
-  bool sums;             // not beyond the last part or vector
-  int32_t down, across;  // from where the first tap meets x
-  int64_t of_x;          // likewise, in numbers, and the channel of the group
+  int64_t vector;        // index in the slice
+  bool sums;             // whether it sums: not beyond the last part or vector
+  int32_t down, across;  // offset from where the first tap meets x
+  int64_t of_x;          // this offset in numbers, plus the channel of the group
 
   template <typename Thread>
   APPROX_GPU SliceThread(const SliceBlocks<kWidth>& blocks, const Problem& p, const Thread& thread)
@@ -57,21 +58,21 @@ struct SliceThread {
   }
 };
 
-// A pixel of dY that a block has listed, with the values of its output channels there.
+// A pixel of dY in the list of a block, with the values of its output channels.
 template <int kChannels>
 struct ListedPixel {
-  int64_t first;  // where the first tap meets x, which may be outside the map
-  int32_t y, x;   // the same as a pixel
+  int64_t first;  // where the first tap meets x; may be outside the map
+  int32_t y, x;   // this place as a pixel
   float value[kChannels];
 
-  // `pixel`: of image n.
+  // Sets the place from `pixel` of image n.
   APPROX_GPU void place(const Problem& p, int64_t n, int32_t pixel) {
     const auto wo = static_cast<int32_t>(p.wo);
     y = static_cast<int32_t>(pixel / wo * p.geometry.stride.h - p.geometry.padding.h);
     x = static_cast<int32_t>(pixel % wo * p.geometry.stride.w - p.geometry.padding.w);
     first = ((n * p.h + y) * p.w + x) * p.ci;
   }
-  // Nothing.
+  // Sets an entry that adds nothing.
   APPROX_GPU void clear() {
     first = 0;
     y = x = INT32_MIN / 2;
@@ -88,7 +89,7 @@ APPROX_GPU void add_listed(const ListedPixel<kChannels>* listed, int count, cons
   APPROX_UNROLL(4)
   for (int i = at.part; i < count; i += at.parts) {
     const ListedPixel<kChannels>& one = listed[i];
-    // Below zero is beyond the map too.
+    // The conversion makes negative values large, so they are beyond the map too.
     if (static_cast<uint32_t>(one.y + at.down) >= h ||
         static_cast<uint32_t>(one.x + at.across) >= w) {
       continue;
@@ -100,8 +101,8 @@ APPROX_GPU void add_listed(const ListedPixel<kChannels>* listed, int count, cons
   }
 }
 
-// Adds up what the parts have of one channel, valid in part 0. `all` holds SliceBlocks::shared()
-// bytes, and nobody needs it any more.
+// Adds up the sums of the parts for one channel, valid in part 0. `all` holds SliceBlocks::shared()
+// bytes, and must not be in use any more.
 template <int kWidth, typename Thread>
 APPROX_GPU void join_slices(Thread& thread, const SliceThread<kWidth>& at, Floats<kWidth>* all,
                             Floats<kWidth>& sum) {
