@@ -1,4 +1,4 @@
-// Who wants to see a gradient while what computes it writes it.
+// An interface to see a gradient while it is being written.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,37 @@ class Tensor;
 
 namespace approx {
 
-// What a GPU does to a gradient while it writes it, on pointers of its memory: it takes the mean
-// magnitude of what it computed, and prunes that (StochasticArgs, kernels/select/pruned.h) where
-// the threshold is known beforehand.
+// Work on a gradient while a GPU writes it, on pointers to its memory. It takes the mean magnitude
+// of the computed gradient. Where the threshold is known beforehand, it prunes the gradient
+// (StochasticArgs, kernels/select/pruned.h).
 struct GradientLook {
   float* mean = nullptr;       // []
-  const float* tau = nullptr;  // [], a number that the gradient's type has; null: nothing is pruned
+  const float* tau = nullptr;  // [], a value of the gradient's type; null: no pruning
   // Only with tau:
-  int64_t* kept = nullptr;  // [], to which the number of entries that are not zero is added
+  int64_t* kept = nullptr;  // [], to which the number of nonzero entries is added
   Rng rng;
 };
 
-// A gradient is larger than a cache, and every pass over it is paid for in memory traffic. What is
-// asked of it in passes of its own (how large it is, what of it stays) costs next to nothing where
-// a block of it has just been computed.
+// A gradient is larger than a cache, and every pass over it costs memory traffic. A question about
+// it (its magnitude, which entries to keep) costs next to nothing while a block of it has just been
+// computed.
 class GradientVisitor {
  public:
   virtual ~GradientVisitor() = default;
 
-  // Before the first block: what will be written, [N,C,H,W] of float or bfloat16 with the channels
-  // last, and in how many blocks. Their number and their sizes depend on the shape alone. Its
-  // memory stays until the last; who keeps the tensor itself is seen as another that reads it.
+  // Called before the first block: `gradient` will be written in `blocks` blocks, [N,C,H,W] of
+  // float or bfloat16, channels last. The number and sizes of blocks depend only on the shape. Its
+  // memory stays until the last block. A visitor that keeps the tensor itself counts as another
+  // reader.
   virtual void begin(const at::Tensor& gradient, int64_t blocks) = 0;
 
   // Elements [first, last) in the order of memory have been written, `first` a multiple of 4.
-  // Called once for each block, by several threads in any order, and may write to it.
+  // Called once for each block, by several threads in any order. It may write to the block.
   virtual void visit(int64_t block, int64_t first, int64_t last) = 0;
 
-  // Of a gradient on a GPU, of float, bfloat16 or float16, in place of both: what its kernel is to
-  // do. Called before that is started, and waits for nothing; the memory stays as long as the
-  // visitor.
+  // For a gradient of float, bfloat16 or float16 on a GPU, in place of begin() and visit(): the
+  // work for its kernel. Called before the kernel is started, and waits for nothing. The memory
+  // stays as long as the visitor.
   virtual GradientLook look(const at::Tensor& gradient) = 0;
 };
 

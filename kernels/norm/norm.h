@@ -1,12 +1,12 @@
-// Batch normalisation with the ReLU, GELU or CELU after it, and an addition before the ReLU or
-// GELU, forward and backward in two passes over memory each, on plain pointers.
+// Batch normalisation on plain pointers, forward and backward in two passes over memory each. It
+// includes the ReLU, GELU or CELU after it, and an addition before the ReLU or GELU.
 //
-// A tensor with its channels last is [rows, channels]: one row per pixel. Few channels make short
-// rows, which waste vectors; the caller then reads `fold` pixels as one row of fold * channels
-// numbers, with per-channel arguments repeated `fold` times, and adds up sums over the folds.
+// A channels-last tensor is [rows, channels]: one row per pixel. With few channels, rows are short
+// and waste vectors. The caller then reads `fold` pixels as one row of fold * channels numbers, and
+// repeats arguments per channel `fold` times. It adds up sums over the folds.
 //
-// Maps may have less precision than what is computed of them in between, and their channels'
-// arguments: a Number is rounded where it is stored and nowhere else.
+// Maps may have less precision than intermediate values and arguments per channel. A Number is
+// rounded only where it is stored.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,12 @@
 
 namespace approx {
 
-// What follows the normalisation z: nothing, y = max(0, z), y = max(0, z + residual), or one of
-// those of kernels/norm/smooth_tails.h: GELU(z) = z Phi(z), where Phi is the normal distribution
-// (Hendrycks & Gimpel 2016), CELU(z) = max(0, z) + min(0, alpha (exp(z / alpha) - 1)) (Barron
-// 2017), GELU(z + residual).
+// The tail after the normalisation z:
+// - nothing, y = max(0, z), or y = max(0, z + residual);
+// - GELU(z) = z Phi(z), where Phi is the normal distribution (Hendrycks & Gimpel 2016);
+// - CELU(z) = max(0, z) + min(0, alpha (exp(z / alpha) - 1)) (Barron 2017);
+// - GELU(z + residual).
+// GELU and CELU are in kernels/norm/smooth_tails.h.
 enum class NormTail { kNone, kRelu, kAddRelu, kGelu, kCelu, kAddGelu };
 
 // Whether the gradient behind the tail is dy times a slope.
@@ -35,13 +37,13 @@ constexpr bool adds_residual(NormTail tail) {
   return tail == NormTail::kAddRelu || tail == NormTail::kAddGelu;
 }
 
-// The tail as NormGradient has it in `smooth`.
+// The tail for the member `smooth` of NormGradient.
 constexpr NormTail smooth_without_residual(NormTail tail) {
   return is_smooth(tail) && !adds_residual(tail) ? tail : NormTail::kNone;
 }
 
-// sum[c] = sum over rows of x - shift[c], square[c] = that of its square. A shift near the mean
-// keeps the variance from cancelling. Overwrites sum and square.
+// Computes sum[c] = sum over rows of x - shift[c], and square[c] = sum over rows of its square. A
+// shift near the mean prevents cancellation in the variance. Overwrites sum and square.
 template <typename Number>
 struct NormMoments {
   int64_t channels = 0;
@@ -49,25 +51,26 @@ struct NormMoments {
   const float* shift = nullptr;  // [channels]
 };
 
-// y = tail(scale[c] * x + offset[c])
+// Computes y = tail(scale[c] * x + offset[c]).
 template <typename Number>
 struct NormApply {
   int64_t channels = 0;
   NormTail tail = NormTail::kNone;
   const Number* x = nullptr;                        // [rows,channels]
   const float *scale = nullptr, *offset = nullptr;  // [channels]
-  const Number* residual = nullptr;                 // [rows,channels], of a tail that adds it
+  const Number* residual = nullptr;                 // [rows,channels], for a tail that adds it
   Number* y = nullptr;                              // [rows,channels]
   float alpha = 1;                                  // kCelu only, above 0
 };
 
-// The gradient behind the tail is g = dy where the result y was not cut off, zero elsewhere; behind
-// a smooth tail it is dy times the slope at z, after kAddGelu at z + residual. After all but
-// kAddRelu z = scale x + offset is computed from x again, by the same operations: that costs less
-// than reading it. After kAddRelu y is read. After kAddGelu the residual is: it lies in memory
-// anyway, where z + residual would have to be written first, to be read just as often.
-//   sum[c] = sum over rows of g, product[c] = sum over rows of g * (x - mean[c]),
-// overwriting them, where g is not rounded; a tail that adds a residual has g go to dresidual.
+// Computes the sums of the gradient g behind the tail:
+//   sum[c] = sum over rows of g, product[c] = sum over rows of g * (x - mean[c]).
+// It overwrites them. g is not rounded; a tail that adds a residual writes g to dresidual. For a
+// ReLU, g is dy where the result y was not cut off, zero elsewhere. For a smooth tail, g is dy
+// times the slope at z, after kAddGelu at z + residual. Except after kAddRelu, z = scale x + offset
+// is recomputed from x by equal operations, which costs less than reading it. After kAddRelu, y is
+// read. After kAddGelu, the residual is read: it is in memory anyway, while z + residual would have
+// to be written first.
 template <typename Number>
 struct NormSums {
   int64_t channels = 0;
@@ -75,15 +78,15 @@ struct NormSums {
   const Number *dy = nullptr, *x = nullptr;         // [rows,channels]
   const Number* y = nullptr;                        // [rows,channels], kAddRelu only
   const Number* residual = nullptr;                 // [rows,channels], kAddGelu only
-  const float *scale = nullptr, *offset = nullptr;  // [channels] of the forward pass, where z is
+  const float *scale = nullptr, *offset = nullptr;  // [channels] of the forward pass, for z
   const float* mean = nullptr;                      // [channels]
-  Number* dresidual = nullptr;                      // [rows,channels], of a tail that adds
+  Number* dresidual = nullptr;                      // [rows,channels], for a tail that adds
   float alpha = 1;                                  // kCelu only
 };
 
-// dx = a[c] * g + b[c] * x + d[c]. After a tail that adds a residual the caller passes what went to
-// dresidual as dy, no relu and nothing smooth. After kGelu and kCelu `smooth` is that tail, kNone
-// otherwise.
+// Computes dx = a[c] * g + b[c] * x + d[c]. After a tail that adds a residual, the caller passes
+// dresidual as dy, without relu and without a smooth tail. After kGelu and kCelu, `smooth` is that
+// tail, otherwise kNone.
 template <typename Number>
 struct NormGradient {
   int64_t channels = 0;
@@ -96,11 +99,11 @@ struct NormGradient {
   float alpha = 1;  // kCelu only
 };
 
-// One way to compute the four, for rows [begin, end); registered in a file of its own as
+// One variant of the four passes, for rows [begin, end); registered in a file of its own as
 //   REGISTER_NORM("simd", {moments, apply, sums, gradient}, {...the same of bfloat16}).rank(1);
-// Of those that are no definition the one of least rank is taken. Sums may be added up in float,
-// row after row: of the 256 rows that are asked for at most (fused_norm.cpp), sums of constants
-// were 2.5e-6 off; of up to 64 rows 6e-7.
+// The variant of least rank that is no definition is used. Sums may be added up in float, row after
+// row. At most 256 rows are requested (fused_norm.cpp); then sums of constants were off by 2.5e-6,
+// and by 6e-7 for up to 64 rows.
 template <typename Number>
 struct NormPasses {
   void (*moments)(const NormMoments<Number>&, int64_t begin, int64_t end, float* sum,
@@ -128,7 +131,8 @@ struct NormVariant {
     }
   }
 
-  // In plain loops and double precision, which the others must agree with: taken only by its name.
+  // The definition in plain loops and double precision, with which the others must agree. It is
+  // used only when asked for by name.
   NormVariant& definition() { return is_definition = true, *this; }
 };
 

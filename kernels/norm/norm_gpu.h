@@ -1,5 +1,5 @@
-// The passes of a batch norm on a GPU: sixteen bytes a load, several rows on their way, what
-// belongs to a channel loaded once.
+// The passes of a batch norm on a GPU. Each load has sixteen bytes, several rows are in flight, and
+// values per channel are loaded once.
 #pragma once
 
 #include <cmath>
@@ -13,14 +13,15 @@
 
 namespace approx {
 
-// Here and below kWidth channels are moved together: one, or as many as one instruction moves
-// (kMostMoved), which then divide the channels, and all arrays lie by sixteen bytes. kSmooth: the
-// tail is one of smooth_tails.h, in kernels of their own: it would take registers from the others.
+// Here and below, kWidth channels are moved together: 1, or as many as one instruction moves
+// (kMostMoved). In the second case they divide the channels, and all arrays are aligned to sixteen
+// bytes. kSmooth: the tail is one of smooth_tails.h. It has kernels of its own, since it would take
+// registers from the others.
 
-constexpr int kNormRows = 4;  // of a thread, whose loads wait together
+constexpr int kNormRows = 4;  // rows of a thread whose loads wait together
 
-// What stands before the tail: the same operations forward and backward, so that both agree on what
-// was cut off.
+// Scale and offset before the tail. Forward and backward pass compute them by equal operations, so
+// that both agree on which values were cut off.
 template <int kWidth>
 struct NormScales {
   Floats<kWidth> scale, offset;
@@ -140,7 +141,8 @@ struct NormApplyGpu {
 template <typename Number, int kWidth, bool kSmooth>
 struct NormSumsGpu {
   static constexpr int kMostThreads = 256, kMoved = kWidth;
-  static constexpr int kLeastBlocks = 2;  // (At more than 128 registers one would be alone.)
+  // (With more than 128 registers, one block would be alone.)
+  static constexpr int kLeastBlocks = 2;
   using Sums = TwoSums<float, kWidth>;
   NormSumsOnGpu<Number> on;
 
@@ -151,7 +153,7 @@ struct NormSumsGpu {
 
   struct Row {
     Ahead<Number, kWidth> dy, x;
-    Ahead<Number, kWidth> kept;  // y or the residual, of a tail that adds one
+    Ahead<Number, kWidth> kept;  // y or the residual, for a tail that adds one
   };
 
   template <typename Thread>
@@ -205,8 +207,8 @@ struct NormSumsGpu {
   }
 
  private:
-  // dx = w inv (g - sum / M - (x - mean) inv^2 product / M), gathered by what it multiplies (Ioffe
-  // & Szegedy 2015, section 3).
+  // dx = w inv (g - sum / M - (x - mean) inv^2 product / M), written as factors of g, x and 1
+  // (Ioffe & Szegedy 2015, section 3).
   APPROX_GPU void end(int64_t c, const JoinedSums& sums) const {
     const double sum = sums.first[0], product = sums.second[0];
     const double inverse = on.affine.inverse_deviation[c], count = static_cast<double>(on.rows);
@@ -223,13 +225,14 @@ struct NormSumsGpu {
   }
 };
 
-// What is done to dx beside writing it: nothing, its magnitudes are added up, or it is pruned too.
+// Work on dx besides writing it: none, adding up its magnitudes, or also pruning it.
 enum class Looking { kNot, kAdding, kPruning };
 
 template <typename Number, int kWidth, bool kSmooth, Looking kLooking>
 struct NormGradientGpu {
   static constexpr int kMostThreads = 256, kMoved = kWidth;
-  static constexpr int kLeastBlocks = 2;  // (At more than 128 registers one would be alone.)
+  // (With more than 128 registers, one block would be alone.)
+  static constexpr int kLeastBlocks = 2;
   NormGradientOnGpu<Number> on;
 
   constexpr PlaneBlocks blocks() const {
@@ -298,8 +301,8 @@ struct NormGradientGpu {
         });
   }
 
-  // At what would have been written, from `index` on: the draws of those elements, and the bits of
-  // pruning in a pass of its own.
+  // Processes dx from `index` on before it is written: with the draws of those elements, and with
+  // the bits of a separate pruning pass.
   APPROX_GPU void look(int64_t index, float tau, const Rng& rng, Floats<kWidth>& dx,
                        Seen& seen) const {
     for (int i = 0; i < kWidth; ++i) dx.v[i] = static_cast<float>(Number(dx.v[i]));
@@ -343,14 +346,13 @@ inline bool lies_by_sixteen(const NormAffineOnGpu& affine) {
          lies_by_sixteen(affine.mean) && lies_by_sixteen(affine.inverse_deviation);
 }
 
-// Whether sixteen bytes are moved at a time. (Where there are none of an array there is nothing to
-// move.)
+// Whether sixteen bytes are moved at a time. (An absent array needs no moves.)
 template <typename Number, typename... Arrays>
 bool is_wide(int64_t channels, const Arrays&... arrays) {
   return channels % kMostMoved<Number> == 0 && (lies_by_sixteen(arrays) && ...);
 }
 
-// Call run(kernel) with the kernels that do it, one after the other.
+// Call run(kernel) with the kernels for the arguments, one after the other.
 template <typename Number, typename Run>
 void with_norm_kernel(const NormStatisticsOnGpu<Number>& on, Run run) {
   if (is_wide<Number>(on.channels, on.x)) {

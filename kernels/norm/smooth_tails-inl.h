@@ -18,14 +18,14 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What rounding took from square = a * a.
+// The rounding error of square = a * a.
 template <typename D>
 HWY_INLINE hn::Vec<D> lost_by_square(D d, hn::Vec<D> a, hn::Vec<D> square) {
 #if HWY_NATIVE_FMA
   (void)d;
   return hn::MulSub(a, a, square);
 #else
-  // Dekker 1971: the upper half of the digits has an exact square.
+  // Dekker 1971: the square of the upper half of the digits is exact.
   const hn::RebindToUnsigned<D> du;
   const auto upper = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xFFFFF000u)));
   const auto lower = hn::Sub(a, upper);
@@ -56,7 +56,7 @@ HWY_INLINE NormalLaw<D> normal_law(D d, hn::Vec<D> z) {
           hn::Mul(e, hn::Set(d, kDensityAtZero))};
 }
 
-// Compared rather than maximised and minimised: a NaN stays one.
+// Comparisons instead of maximum and minimum: a NaN stays a NaN.
 template <typename D>
 HWY_INLINE hn::Vec<D> at_least(D d, hn::Vec<D> z, float bound) {
   const auto least = hn::Set(d, bound);
@@ -68,7 +68,7 @@ HWY_INLINE hn::Vec<D> at_most(D d, hn::Vec<D> z, float bound) {
   return hn::IfThenElse(hn::Gt(z, most), most, z);
 }
 
-// The smooth tail of z, to which a residual has been added where it is one that adds. alpha is of
+// The smooth tail of z; a tail that adds a residual gets z with the residual added. alpha is for
 // kCelu.
 template <NormTail kTail, typename D>
 HWY_INLINE hn::Vec<D> smooth_tail(D d, hn::Vec<D> z, float alpha) {
@@ -81,7 +81,7 @@ HWY_INLINE hn::Vec<D> smooth_tail(D d, hn::Vec<D> z, float alpha) {
   }
 }
 
-// Its slope at z.
+// The slope of the smooth tail at z.
 template <NormTail kTail, typename D>
 HWY_INLINE hn::Vec<D> smooth_slope(D d, hn::Vec<D> z, float alpha) {
   if constexpr (kTail != NormTail::kCelu) {
@@ -90,7 +90,7 @@ HWY_INLINE hn::Vec<D> smooth_slope(D d, hn::Vec<D> z, float alpha) {
     return hn::MulAdd(near, law.density, law.distribution);
   } else {
     const auto argument = hn::Mul(z, hn::Set(d, 1 / alpha));
-    const auto below = hn::Exp(d, argument);  // 0 of a NaN
+    const auto below = hn::Exp(d, argument);  // 0 for a NaN
     const auto is_number = hn::Eq(z, z);
     const auto slope = hn::IfThenElse(hn::Gt(z, hn::Zero(d)), hn::Set(d, 1.0F), below);
     return hn::IfThenElse(is_number, slope, z);

@@ -1,4 +1,4 @@
-// GELU and CELU behind a batch norm, on a GPU.
+// GELU and CELU after a batch norm, on a GPU.
 #pragma once
 
 #include <cmath>
@@ -34,8 +34,8 @@ APPROX_GPU NormalLawOnGpu normal_law_on_gpu(float z) {
   return {z < 0 ? tail : 1 - tail, e * kDensityAtZero};
 }
 
-// The smooth tail of z, to which a residual has been added where it is one that adds, and its slope
-// there; alpha of kCelu. (A NaN stays.)
+// The smooth tail of z and its slope there; a tail that adds a residual gets z with the residual
+// added. alpha is for kCelu. (A NaN stays a NaN.)
 APPROX_GPU float smooth_tail_on_gpu(NormTail tail, float alpha, float z) {
   if (tail == NormTail::kCelu) return z > 0 ? z : alpha * std::expm1(z / alpha);
   const float low = z < -kFarthestNormal ? -kFarthestNormal : z;
