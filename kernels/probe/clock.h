@@ -3,10 +3,10 @@
 
 namespace approx {
 
-// Additions a second that wait for each other: a core does one a cycle, so this is its clock in Hz,
-// whatever the system says of it or hides (in virtual machines it is often not told). Where
-// another thread is let on the core meanwhile, it is less; the best of some tries, in a quarter of
-// a millisecond.
+// The number of dependent additions per second. A core does one per cycle, so this is its clock in
+// Hz, whatever the system reports (virtual machines often do not report it). It is lower if another
+// thread uses the core meanwhile. The result is the best of some tries, within a quarter of a
+// millisecond.
 double core_clock_hz();
 
 }  // namespace approx

@@ -6,9 +6,9 @@
 
 namespace approx {
 
-// In each round a block copies what its neighbour had in the round before, so that a multiprocessor
-// comes back to a number only when its own cache has long lost it: all reads are of the cache that
-// the multiprocessors share. Writes go there anyway.
+// In each round a block copies the numbers that its neighbour copied in the round before. A
+// multiprocessor returns to a number only when its own cache no longer has it. So all reads are
+// from the cache that the multiprocessors share, and writes go there anyway.
 struct CopyRounds {
   static constexpr int kMostThreads = 256;
   CopyRoundsArgs args;

@@ -1,4 +1,4 @@
-// How wide the vectors are that the kernels compute with.
+// The width of the vectors that the kernels compute with.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace approx {
 // 8 (AVX2) or 16 (AVX-512).
 int64_t float_lanes();
 
-// What rules draw the line at.
+// A limit for rules: the lanes of AVX2.
 inline constexpr int64_t kAvx2Lanes = 8;
 
 }  // namespace approx
