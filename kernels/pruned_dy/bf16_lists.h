@@ -1,5 +1,5 @@
 // Lists of the entries of a dY in bfloat16 by output channel, for kernels/pruned_dy/bf16_pairs.h.
-// dY lies by pixel: squares of it are turned over in registers, and the part of each channel is
+// dY lies by pixel. Squares of it are transposed in registers, and the part of each channel is
 // compacted without a branch.
 #pragma once
 
@@ -16,12 +16,13 @@ struct TileLists {
   int64_t room;
 };
 
-// Room for the lists of so many tiles.
+// Memory for the lists of several tiles.
 class ChannelLists {
  public:
   ChannelLists(int64_t tiles, int64_t channels, int64_t pixels)
       : channels_(channels),
-        room_((pixels + kPart + 3) / 2 * 2),  // the last store and the last read may run over
+        // The last store and the last read may go past the end.
+        room_((pixels + kPart + 3) / 2 * 2),
         values_(allocate_numbers<uint16_t>(tiles * channels * room_)),
         places_(allocate_numbers<uint16_t>(tiles * channels * room_)),
         ends_(allocate_numbers<int32_t>(tiles * channels)) {}
@@ -42,8 +43,8 @@ class ChannelLists {
 HWY_PUSH_ATTRIBUTES(APPROX_PAIRS_TARGET)
 namespace approx {
 
-// Turns 16 x 16 numbers of 32 bits over. (Masks of ones: without a mask g++ 12 warns of a number in
-// its own header that is not initialised.)
+// Transposes 16 x 16 numbers of 32 bits. (It uses masks of ones: without a mask, g++ 12 warns about
+// an uninitialised number in its own header.)
 APPROX_INLINE inline void turn_square(__m512i (&row)[16]) {
   constexpr __mmask16 kAll = 0xFFFF;
   constexpr __mmask8 kHalves = 0xFF;
@@ -57,7 +58,7 @@ APPROX_INLINE inline void turn_square(__m512i (&row)[16]) {
     row[i * 2] = _mm512_maskz_unpacklo_epi64(kHalves, t[from], t[from + 2]);
     row[i * 2 + 1] = _mm512_maskz_unpackhi_epi64(kHalves, t[from], t[from + 2]);
   });
-  // Quarters of vectors: those of even number to t[0..4) and t[4..8), the others behind them.
+  // Quarters of vectors: those with even numbers go to t[0..4) and t[4..8), the others after them.
   unrolled_pairs<8>([&](auto i) APPROX_INLINE {
     constexpr int from = i / 4 * 8 + i % 4;
     t[i] = _mm512_maskz_shuffle_i32x4(kAll, row[from], row[from + 4], 0x88);
@@ -71,15 +72,15 @@ APPROX_INLINE inline void turn_square(__m512i (&row)[16]) {
   });
 }
 
-constexpr int64_t kSquare = 16;  // channels that are turned over together
+constexpr int64_t kSquare = 16;  // channels that are transposed together
 
-// Appends up to kSquare channels at up to kPart pixels of dY, whose pixels lie `step` numbers
-// apart, to the lists of their channels.
+// Appends the entries of up to kSquare channels at up to kPart pixels of dY to the lists of their
+// channels. Pixels lie `step` numbers apart.
 APPROX_INLINE inline void append_square(const uint16_t* dy, int64_t step, int64_t pixels,
                                         int64_t channels, __m512i places, int64_t first_channel,
                                         const TileLists& lists) {
   const auto inside = static_cast<__mmask16>((1 << channels) - 1);
-  // The numbers of two pixels by twos.
+  // The numbers of two pixels in pairs.
   const __m512i by_twos =
       _mm512_add_epi16(_mm512_srli_epi16(lane_numbers(), 1), _mm512_set1_epi32(kPart << 16));
   const auto load = [&](int64_t pixel) APPROX_INLINE {
@@ -109,12 +110,12 @@ APPROX_INLINE inline void append_square(const uint16_t* dy, int64_t step, int64_
   });
 }
 
-// Lists the entries of `pixels` pixels of dY that lie side by side, [pixel][channel]. `places`
-// tells the place of each pixel and has room for a vector behind the last.
+// Lists the entries of `pixels` neighbouring pixels of dY, [pixel][channel]. `places` gives the
+// place of each pixel, and can be read one vector past the end.
 inline void append_pixels(const uint16_t* dy, int64_t pixels, int64_t channels,
                           const uint16_t* places, const TileLists& lists) {
   std::fill_n(lists.end, channels, 0);
-  // So many channels that the ends of their lists stay in the cache.
+  // Few enough channels that the ends of their lists stay in the cache.
   constexpr int64_t kAtOnce = 8 * kSquare;
   for (int64_t c = 0; c < channels; c += kAtOnce) {
     const int64_t last = std::min(c + kAtOnce, channels);
@@ -128,8 +129,8 @@ inline void append_pixels(const uint16_t* dy, int64_t pixels, int64_t channels,
   }
 }
 
-// An odd entry goes with a zero at the place `zeros`, where X is zero: elsewhere 0 * inf would be a
-// NaN.
+// Pairs an odd entry with a zero at the place `zeros`, where X is zero. At any other place, 0 * inf
+// would give a NaN.
 inline void pair_odd_entries(int64_t channels, uint16_t zeros, const TileLists& lists) {
   for (int64_t c = 0; c < channels; ++c) {
     if (lists.end[c] % 2 == 0) continue;

@@ -1,5 +1,5 @@
-// The entries of a dY that are not zero, found by vectors. Included once for each instruction set
-// that Highway compiles for.
+// Finds the nonzero entries of a dY with vectors. Included once for each instruction set that
+// Highway compiles for.
 #if defined(APPROX_KERNELS_PRUNED_DY_ENTRIES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef APPROX_KERNELS_PRUNED_DY_ENTRIES_INL_H_
 #undef APPROX_KERNELS_PRUNED_DY_ENTRIES_INL_H_
@@ -16,7 +16,7 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// By the bits of a mask of eight lanes (or four): where its true lanes are, in their order.
+// The positions of the true lanes, in order, for each mask of eight lanes (or four).
 struct TrueLanes {
   uint8_t at[256][8] = {};
   constexpr TrueLanes() {
@@ -29,18 +29,18 @@ struct TrueLanes {
 };
 constexpr TrueLanes kTrueLanes;
 
-// Stores side by side the lanes that a mask keeps, of v and of the `places` that belong to them;
-// writes a vector of either.
+// Stores side by side the lanes of v that a mask keeps, and their `places`. Writes a whole vector
+// to each array.
 template <typename D, typename Places>
 HWY_INLINE void store_kept(D d, hn::Vec<D> v, Places places, hn::Mask<D> kept,
                            float* HWY_RESTRICT value, int32_t* HWY_RESTRICT place) {
   const hn::RebindToSigned<D> di;
   if constexpr (hn::MaxLanes(D()) > 8) {
-    // Not CompressStore: to memory the instruction is a slow one on some machines.
+    // Not CompressStore: its instruction is slow on some machines when it writes to memory.
     hn::StoreU(hn::Compress(v, kept), d, value);
     hn::StoreU(hn::Compress(places, hn::RebindMask(di, kept)), di, place);
   } else {
-    // Not Compress: without an instruction for it Highway copies its table at each call.
+    // Not Compress: without an instruction for it, Highway copies its table at each call.
     uint8_t bits[8];
     hn::StoreMaskBits(d, kept, bits);
     const hn::Rebind<uint8_t, decltype(di)> bytes;
@@ -50,10 +50,10 @@ HWY_INLINE void store_kept(D d, hn::Vec<D> v, Places places, hn::Mask<D> kept,
   }
 }
 
-// Copies those of the `channels` numbers of a pixel that are not zero to `value`, and where they
-// stand, `step` times over, to `place`, in their order and without a branch; returns how many. A
-// NaN is not zero. Up to a vector behind the last is written over. If kPixels, `at` becomes `pixel`
-// for each of them.
+// Copies the nonzero numbers of a pixel's `channels` numbers to `value`, in order and without a
+// branch. Writes their positions, multiplied by `step`, to `place`. Returns how many. A NaN counts
+// as nonzero. Up to a vector past the end is overwritten. If kPixels, `at` is set to `pixel` for
+// each of them.
 template <bool kPixels>
 HWY_INLINE int32_t compact(const float* HWY_RESTRICT from, int64_t channels, int32_t step,
                            float* HWY_RESTRICT value, int32_t* HWY_RESTRICT place,

@@ -1,5 +1,5 @@
-// What the kernels of a pruned dY on a GPU share: dY as rows, and the pixels of dY that a pixel of
-// dX is made of.
+// Shared parts of the GPU kernels for a pruned dY: dY as rows, and the pixels of dY that contribute
+// to a pixel of dX.
 #pragma once
 
 #include "kernels/gpu/pixel_rows.h"
@@ -11,13 +11,14 @@ namespace approx {
 constexpr int64_t gradient_rows(const Problem& p) { return p.n * p.ho * p.wo * p.geometry.groups; }
 constexpr int64_t gradient_channels(const Problem& p) { return p.co / p.geometry.groups; }
 
-// Rows and pixels are counted in 32 bits.
+// Rows and pixels must fit into 32 bits.
 inline bool gradient_rows_fit(const Problem& p) {
   constexpr int64_t kMost = int64_t{1} << 31;
   return p.n * p.ho * p.wo * p.ci * p.co > 0 && gradient_rows(p) < kMost && p.n * p.h * p.w < kMost;
 }
 
-// The channels of a tile that is skipped where it holds zeros alone; the last has what is left.
+// The number of channels of a tile, which is skipped if it is all zero; the last tile may be
+// smaller.
 constexpr int kTileChannels = 8;
 constexpr int64_t gradient_tiles(const Problem& p) {
   return blocks_of(gradient_channels(p), kTileChannels);
@@ -27,7 +28,7 @@ constexpr int64_t gradient_tiles(const Problem& p) {
 struct MapDirection {
   int32_t padding, dilation, stride, outputs;
 
-  // The output pixel that a tap joins to the input pixel `at`, or -1.
+  // The output pixel that a tap connects with the input pixel `at`, or -1.
   APPROX_GPU int32_t output_of(int32_t at, int32_t tap) const {
     const int32_t from = at + padding - tap * dilation;
     if (from < 0) return -1;
@@ -36,7 +37,7 @@ struct MapDirection {
   }
 };
 
-// Which rows of dY the pixels of dX meet.
+// The rows of dY that contribute to the pixels of dX.
 struct MetRows {
   MapDirection down, across;
   int32_t h, w, kernel_w, groups;
@@ -59,10 +60,10 @@ struct MetRows {
     const auto at = static_cast<int32_t>(pixel);
     return {at / (h * w), at / w % h, at % w};
   }
-  // One that no tap joins to anything.
+  // A pixel that no tap connects with anything.
   static APPROX_GPU Place nowhere() { return {0, INT32_MIN / 2, 0}; }
 
-  // The row that the tap joins to it, or -1.
+  // The row that the tap connects with the pixel, or -1.
   APPROX_GPU int32_t row(const Place& at, int32_t tap, int32_t group) const {
     const int32_t oy = down.output_of(at.y, tap / kernel_w);
     const int32_t ox = across.output_of(at.x, tap % kernel_w);

@@ -1,5 +1,5 @@
-// The weight gradient from the entries of a pruned dY, on a GPU: by output channel, or by tiles of
-// output channels of which those that hold zeros alone are skipped.
+// The weight gradient from the entries of a pruned dY on a GPU: by output channel, or by tiles of
+// output channels. Tiles that are all zero are skipped.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace approx {
 
-// How dY is listed: its pixels in chunks, its channels in tiles of kChannels neighbours of a group
-// (the last of a group has what is left), and of every tile in every chunk the pixels where one of
-// its channels is not zero, ascending.
+// The lists of a dY. Pixels are divided into chunks, channels into tiles of kChannels neighbours of
+// a group (the last tile of a group may be smaller). For every tile and chunk, the list has the
+// pixels where one of the tile's channels is nonzero, ascending.
 template <int kChannels>
 struct PixelLists {
   static constexpr int kChunk = 512;  // pixels
-  uint16_t* pixel = nullptr;          // [chunks,tiles,kChunk], counted from the chunk's first
+  uint16_t* pixel = nullptr;          // [chunks,tiles,kChunk], from the first pixel of the chunk
   int32_t* count = nullptr;           // [chunks,tiles]
 
   static constexpr int64_t pixels(const Problem& p) { return p.n * p.ho * p.wo; }
@@ -40,9 +40,9 @@ struct ChannelTile {
   }
 };
 
-// A lane has a tile, so that a warp reads what is side by side, and each warp of a block a share of
-// the chunk's pixels: it counts what it finds there, and looks once more to list it behind what the
-// warps before it found.
+// Each lane has a tile, so that a warp reads neighbouring memory. Each warp of a block has a share
+// of the chunk's pixels. It counts the entries there, then reads them again to list them after
+// those of the previous warps.
 template <typename Number, int kChannels>
 struct ListPixels {
   static constexpr int kMostThreads = 256, kWarps = kMostThreads / kWarp;
@@ -81,7 +81,8 @@ struct ListPixels {
   }
 
  private:
-  // Calls body(pixel of the chunk) where the tile is not zero, in a warp's share of the chunk.
+  // Calls body(pixel of the chunk) for each pixel in a warp's share of the chunk where the tile is
+  // nonzero.
   template <typename Body>
   APPROX_GPU void for_entries(int64_t tile, int64_t begin, int first, Body body) const {
     const auto channels = ChannelTile::of<kChannels>(problem, tile);
@@ -99,11 +100,11 @@ struct ListPixels {
   }
 };
 
-// A block has the slices of a tile's channels (SliceBlocks) in a part of the chunks: it leaves the
-// listed pixels in shared memory with the values of the tile there, and each thread multiplies what
-// it reads of x by all of them. The batch is split into as many parts as bring enough blocks, by
-// the shape alone; each leaves sums of its own, which SumOfParts adds up in their order. Nothing is
-// added to memory.
+// A block computes the slices of a tile's channels (SliceBlocks) for a part of the chunks. It puts
+// the listed pixels and the tile's values there into shared memory. Each thread multiplies the
+// numbers that it reads from x by all of these values. The batch is split into enough parts to have
+// enough blocks, depending only on the shape. Each part has sums of its own, which SumOfParts adds
+// up in order. Nothing is added in global memory.
 template <typename Number, int kWidth, int kChannels>
 struct ListedWeightGradient {
   using Blocks = SliceBlocks<kWidth>;
@@ -112,7 +113,7 @@ struct ListedWeightGradient {
   Arguments<PrunedDY, Number> args;
   Lists lists;
   float* partial = nullptr;      // [parts,Co,slice]
-  int64_t enough_blocks = 1024;  // that the batch is split for
+  int64_t enough_blocks = 1024;  // the batch is split to get this many
 
   constexpr Blocks blocks() const { return {args.problem.slice_size()}; }
   constexpr int64_t chunks_of_part() const {
@@ -183,7 +184,7 @@ struct ListedWeightGradient {
   }
 };
 
-// The sums of the parts of a batch, one after the other.
+// Adds up the sums of the parts of a batch, one after the other.
 template <typename Number>
 struct SumOfParts {
   static constexpr int kMostThreads = 256;

@@ -1,4 +1,5 @@
-// The exact product with a pruned tensor in place of dY, on plain memory: `dy` is that tensor.
+// The exact product with a pruned tensor in place of dY, on plain memory. `dy` is the pruned
+// tensor.
 #pragma once
 
 #include "kernels/gpu/scratch.h"
@@ -8,7 +9,7 @@ namespace approx {
 
 template <typename Real>
 struct Arguments<PrunedDY, Real> : Arrays<Real> {
-  GpuScratch* scratch = nullptr;  // of a launch alone
+  GpuScratch* scratch = nullptr;  // only for a launch
 
   static at::Tensor run(const Work<PrunedDY, Real>& work, const PrunedDY& plan,
                         const Operands& operands);

@@ -5,15 +5,15 @@
 
 namespace approx {
 
-// An entry of a row that is not zero.
+// A nonzero entry of a row.
 struct alignas(8) RowEntry {
   int32_t channel;  // of the group
   float value;
 };
 
-// The entries of every row in the order of its channels, from where the row begins in dY: nobody
-// has to know how many the rows before it have. A warp reads what is side by side and asks its
-// lanes who found something. A NaN is an entry.
+// Lists the entries of every row in the order of its channels, stored from the row's beginning in
+// dY. So no row needs the counts of the rows before it. A warp reads neighbouring memory, and its
+// lanes vote on who found an entry. A NaN is an entry.
 template <typename Number>
 struct ListRows {
   static constexpr int kMostThreads = WarpRows::kThreads;
@@ -46,15 +46,15 @@ struct ListRows {
   }
 };
 
-// A thread sums kWidth neighbouring input channels of a pixel of dX in its registers, in float: for
-// each tap, each entry of the pixel of dY that it joins brings a vector of weights, which the lanes
-// read side by side. Nothing is added to memory, and the order of every sum is that of taps and
+// Each thread sums kWidth neighbouring input channels of a pixel of dX in its registers, in float.
+// Each tap connects the pixel with one of dY; for each entry there, a vector of weights is read, by
+// lanes side by side. Nothing is added in global memory. Every sum is in the order of taps and
 // channels. kWidth divides the input channels of a group.
 template <typename Number, int kWidth>
 struct RowsDataGradient {
   static constexpr int kMostThreads = PixelVectors::kThreads;
   Arguments<PrunedDY, Number> args;
-  const RowEntry* entries = nullptr;  // of ListRows
+  const RowEntry* entries = nullptr;  // from ListRows
   const int32_t* count = nullptr;
 
   constexpr PixelVectors vectors() const {
@@ -70,7 +70,7 @@ struct RowsDataGradient {
     const int64_t inputs = p.group_inputs(), outputs = gradient_channels(p);
     const auto group = static_cast<int32_t>(vector / (inputs / kWidth));
     const int64_t i = vector % (inputs / kWidth) * kWidth;
-    const int64_t of_channel = p.kh * p.kw * inputs;  // numbers of w
+    const int64_t of_channel = p.kh * p.kw * inputs;  // numbers of w per output channel
     const Number* w = args.w + group * outputs * of_channel + i;
     const MetRows rows(p);
     const auto at = rows.place(pixel);

@@ -1,13 +1,12 @@
-// The data gradient of a pruned dY on a GPU, by tiles of which those that hold zeros alone are
-// skipped.
+// The data gradient of a pruned dY on a GPU by tiles. Tiles that are all zero are skipped.
 #pragma once
 
 #include "kernels/pruned_dy/gradient_rows_gpu.h"
 
 namespace approx {
 
-// Of every row a bit for each tile of its channels: whether one of them is not zero. A thread has a
-// tile. kWidth: how many channels are read at a time, which divides the channels of a group.
+// Writes a bit for each tile of channels of every row: whether one of them is nonzero. Each thread
+// has a tile. kWidth channels are read at a time; kWidth divides the channels of a group.
 template <typename Number, int kWidth>
 struct MarkTiles {
   static constexpr int kMostThreads = WarpRows::kThreads;
@@ -37,16 +36,16 @@ struct MarkTiles {
   }
 };
 
-// A thread sums kWidth neighbouring input channels of kTilePixels pixels of dX in its registers, in
-// float, so that a vector of weights which it has read serves all of them. Under each tap those
-// pixels meet as many of dY, whose marks it joins: tiles of so many pixels and kTileChannels
-// channels that hold zeros alone are skipped, in any place, for tiles are no grid that strides
-// would have to fit. kWidth divides both channels of a group.
+// Each thread sums kWidth neighbouring input channels of kTilePixels pixels of dX in its registers,
+// in float. So a vector of weights that it has read serves all these pixels. For each tap they need
+// equally many pixels of dY, whose marks are combined. Tiles of these pixels and kTileChannels
+// channels are skipped if they are all zero. They may be anywhere, so strides need not fit a grid
+// of tiles. kWidth divides both channels of a group.
 template <typename Number, int kWidth>
 struct TilesDataGradient {
   static constexpr int kMostThreads = PixelVectors::kThreads, kTilePixels = 8;
   Arguments<PrunedDY, Number> args;
-  const uint32_t* marks = nullptr;  // of MarkTiles
+  const uint32_t* marks = nullptr;  // from MarkTiles
 
   constexpr int64_t pixels() const { return args.problem.n * args.problem.h * args.problem.w; }
   constexpr PixelVectors vectors() const {
@@ -90,7 +89,7 @@ struct TilesDataGradient {
     Floats<kWidth> of[kTilePixels];
   };
 
-  // What one tap brings.
+  // Adds the contribution of one tap.
   APPROX_GPU void add(const int32_t* row, const Number* w, Sums& sums) const {
     const int64_t words = blocks_of(gradient_tiles(args.problem), kWarp);
     for (int64_t word = 0; word < words; ++word) {
