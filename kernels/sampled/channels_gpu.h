@@ -1,4 +1,4 @@
-// Channels taken out and put back on a GPU.
+// Takes channels out and puts them back on a GPU.
 #pragma once
 
 #include "kernels/gpu/planes.h"
@@ -11,8 +11,8 @@ APPROX_GPU Number times_factor_of(const ChannelPart& which, int64_t i, Number nu
   return which.factor == nullptr ? number : Number(static_cast<float>(number) * which.factor[i]);
 }
 
-// A thread has one channel of the part, and moves it for its rows: what is written lies side by
-// side, and of what is read whole rows pass by.
+// Each thread has one channel of the part, and moves it for its rows. Writes are to neighbouring
+// memory; reads fetch whole rows.
 template <typename Number>
 struct TakeChannels {
   static constexpr int kMostThreads = 256;
@@ -34,7 +34,7 @@ struct TakeChannels {
   }
 };
 
-// A thread has one channel of the whole, and looks once where it is in the part.
+// Each thread has one channel of the whole, and searches once for its position in the part.
 template <typename Number>
 struct PutChannels {
   static constexpr int kMostThreads = 256;
@@ -57,7 +57,7 @@ struct PutChannels {
   }
 
  private:
-  // Where the first index is that is not below `channel`.
+  // The position of the first index that is not below `channel`.
   APPROX_GPU int64_t first_from(int64_t channel) const {
     int64_t low = 0, high = on.which.kept;
     while (low < high) {

@@ -5,8 +5,8 @@
 
 namespace approx {
 
-// One of the three is not null: the factors of that axis, zero for an entry that was not sampled.
-// Such entries are not read: where they are input channels, x may hold anything there.
+// Exactly one of the three is not null: the factors of that axis, zero for entries that were not
+// sampled. Such entries are not read: if they are input channels, x may hold anything there.
 template <typename Real>
 struct Arguments<Sampled, Real> : Arrays<Real> {
   const float* example = nullptr;         // [N]
