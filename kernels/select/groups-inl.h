@@ -1,4 +1,4 @@
-// Choosing n of every m neighbouring lanes. Included once for each instruction set that Highway
+// Chooses n of every m neighbouring lanes. Included once for each instruction set that Highway
 // compiles for.
 #if defined(APPROX_KERNELS_SELECT_GROUPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef APPROX_KERNELS_SELECT_GROUPS_INL_H_
@@ -21,9 +21,9 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Within groups of m lanes, for each `by`: where the lane that goes round by it is read from, and
-// whether that is an earlier one. (Vectors are members of this class alone: the constructor of a
-// plain struct of them would be compiled for the least instruction set.)
+// For rotations by `by` within groups of m lanes: the lane that each lane reads, and whether it is
+// an earlier one. (Vectors may only be members of this class: the constructor of a plain struct of
+// them would be compiled for the lowest instruction set.)
 class GroupsOfLanes {
   using Floats = hn::ScalableTag<float>;
   using Ints = hn::ScalableTag<int32_t>;
@@ -51,13 +51,13 @@ class GroupsOfLanes {
     }
   }
 
-  // The n lanes of largest key of each group; of equal keys the earlier lanes. Keys are `ordered`.
-  // kM is m where that is known.
+  // A mask of the n lanes with the largest keys in each group; of equal keys, the earlier lanes.
+  // Keys are from `ordered`. kM is m if that is known at compile time.
   template <int64_t kM = 0>
   HWY_INLINE hn::Mask<Floats> largest(IntVector key, int64_t n) const {
     const Ints d;
     const int64_t m = kM == 0 ? m_ : kM;
-    auto before = hn::Zero(d);  // how many lanes of the group go before this one
+    auto before = hn::Zero(d);  // number of lanes of the group that come before this one
     for (int64_t by = 1; by < m; ++by) {
       const auto other = hn::TableLookupLanes(key, rotated_[by]);
       // A mask is -1 in each of its lanes.
@@ -67,14 +67,14 @@ class GroupsOfLanes {
     return hn::RebindMask(Floats(), hn::Lt(before, hn::Set(d, static_cast<int32_t>(n))));
   }
 
-  // The lanes of each group added up in their order, as the definition adds them, in all its lanes.
+  // The sum of each group in all its lanes, added in the order of lanes, as in the definition.
   HWY_INLINE Vector sums(Vector all) const {
     auto sum = hn::TableLookupLanes(all, members_[0]);
     for (int64_t i = 1; i < m_; ++i) sum = hn::Add(sum, hn::TableLookupLanes(all, members_[i]));
     return sum;
   }
 
-  // What stays of g, multiplied so that each group has the sum of magnitudes that it had.
+  // The kept lanes of g, multiplied so that each group keeps its sum of magnitudes.
   HWY_INLINE Vector rescaled(Vector g, Vector kept) const {
     const Floats d;
     auto whole = sums(hn::Abs(g)), left = sums(hn::Abs(kept));
@@ -85,7 +85,7 @@ class GroupsOfLanes {
       whole = hn::IfThenElse(too_large, sums(hn::Mul(hn::Abs(g), scale)), whole);
       left = hn::IfThenElse(too_large, sums(hn::Mul(hn::Abs(kept), scale)), left);
     }
-    // As rescaling_factor says; unless they are no numbers, sums are not below zero.
+    // As in rescaling_factor; unless they are NaN, sums are not below zero.
     const auto ratio = hn::Div(whole, left);
     const auto beyond = hn::Gt(ratio, most);
     const auto is_factor = hn::AndNot(beyond, hn::Gt(left, hn::Zero(d)));
@@ -101,9 +101,9 @@ class GroupsOfLanes {
   FloatIndices members_[kMost];
 };
 
-// Which two of kCount numbers, a power of two, are compared and put into order, one pair after the
-// other, so that in the end all are sorted: Batcher's odd-even merges of runs of 1, 2, 4 ...
-// (Knuth, volume 3, 5.2.2, Algorithm M).
+// The pairs of kCount numbers (a power of two) to compare and put into order, one after the other.
+// In the end all numbers are sorted. The network consists of Batcher's odd-even merges of runs of
+// 1, 2, 4 ... (Knuth, volume 3, 5.2.2, Algorithm M).
 template <int kCount>
 struct SortingNetwork {
   struct Pair {
@@ -126,9 +126,9 @@ struct SortingNetwork {
   size_t size = 0;
 };
 
-// Groups of kM lanes, a power of two that is a vector or more, as many at once as a vector has
-// lanes: a tile. Each group is looked at down the lane that becomes its own when the tile is
-// transposed. To sort vectors is then to sort all groups.
+// A tile: groups of kM lanes, a power of two of at least a vector, as many groups as a vector has
+// lanes. Transposing the tile gives each group a lane of its own, so that sorting vectors sorts all
+// groups.
 template <int kM>
 class TileOfGroups {
   using Ints = hn::ScalableTag<int32_t>;
@@ -140,7 +140,7 @@ class TileOfGroups {
 
   static int64_t numbers() { return kM * static_cast<int64_t>(hn::Lanes(Ints())); }
 
-  // The n-th largest key of each group.
+  // Finds the n-th largest key of each group.
   HWY_INLINE void nth_largest(const int32_t* keys, int64_t n, int32_t* nth) {
     const Ints d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -148,8 +148,8 @@ class TileOfGroups {
     int32_t* const lower = upper + kHalf * lanes;
     sort_half(upper);
     sort_half(lower);
-    // The least of i of the one half and n - i of the other is at most the n-th of both, and is it
-    // for the i of them that are among the n.
+    // For each i, take the smaller of number i of one half and number n - i of the other. It is at
+    // most the n-th largest of both, and equals it for the i of them that are among the n.
     auto found = hn::Zero(d);
     for (int64_t i = std::max<int64_t>(0, n - kHalf); i <= std::min<int64_t>(n, kHalf); ++i) {
       auto least = hn::Set(d, INT32_MAX);
@@ -160,7 +160,7 @@ class TileOfGroups {
     hn::Store(found, d, nth);
   }
 
-  // The numbers of each group added up in their order, as the definition adds them.
+  // Adds up the numbers of each group in their order, as the definition does.
   HWY_INLINE void sums(const float* all, float* sum) {
     const Floats d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -175,8 +175,8 @@ class TileOfGroups {
   static constexpr int kHalf = kM / 2;
   static constexpr SortingNetwork<kHalf> kNetwork{};
 
-  // Number i of every group as vector i. Number i of group g is at g * kM + i: what takes the even
-  // places before the odd ones turns the bits of the place round by one.
+  // Makes vector i of number i of every group. Number i of group g is at g * kM + i. Taking even
+  // places before odd ones rotates the bits of the place by one.
   HWY_INLINE int32_t* transposed(const int32_t* from) {
     const Ints d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -194,7 +194,7 @@ class TileOfGroups {
     return other;
   }
 
-  // The largest first, in registers.
+  // Sorts a half in registers, the largest first.
   static HWY_INLINE void sort_half(int32_t* half) {
     const Ints d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -218,8 +218,8 @@ class TileOfGroups {
   HWY_ALIGN int32_t work_[2][kMost];
 };
 
-// Keys as whole numbers, in their order: not negative, so that their bits have it; every NaN the
-// same and above all.
+// Keys as non-negative integers of the same order, so that their bits can be compared. All NaNs are
+// equal and above all others.
 HWY_INLINE hn::Vec<hn::ScalableTag<int32_t>> ordered(hn::Vec<hn::ScalableTag<float>> keys) {
   const hn::ScalableTag<int32_t> d;
   constexpr int32_t kAboveInfinity = 0x7F800001;

@@ -1,4 +1,4 @@
-// The largest of some scores, on a GPU.
+// Finds the largest of some scores, on a GPU.
 #pragma once
 
 #include "kernels/gpu/kernel.h"
@@ -6,9 +6,9 @@
 
 namespace approx {
 
-// One block has the keys of all scores in its shared memory, whole numbers that are in their order,
-// and finds the k-th largest; then each warp goes through a run of scores and writes which of them
-// are among the k. So nothing is sorted, and the indices ascend.
+// One block has the keys of all scores in its shared memory, as integers of the same order, and
+// finds the k-th largest. Then each warp goes through a run of scores and writes which of them are
+// among the k. So nothing is sorted, and the indices ascend.
 struct LargestScores {
   static constexpr int kMostThreads = 512;
   LargestArgs args;
@@ -41,8 +41,9 @@ struct LargestScores {
   }
 
  private:
-  // Chosen is what is above `key` and, by index, the first `first` of what is at it. Before all
-  // digits are found the others are zero, and `first` of the `of` keys that are left are chosen.
+  // Chosen keys are those above `key`, and the first `first` (by index) of those equal to it.
+  // Before all digits are found, the others are zero. Then `first` of the `of` remaining keys are
+  // chosen.
   struct Threshold {
     uint64_t key;
     int32_t first, of;
@@ -54,7 +55,7 @@ struct LargestScores {
     uint32_t above, at;  // of the warp's lanes
   };
 
-  // An estimate: among so few to count takes less than the barriers of digits.
+  // An estimate: for this few keys, counting takes less time than the barriers of digits.
   static constexpr int kFew = 128;
   static constexpr int kDigitBits = 8, kDigits = 64 / kDigitBits, kValues = 1 << kDigitBits;
   static constexpr int kValuesOfLane = kValues / kWarp;
@@ -63,7 +64,7 @@ struct LargestScores {
   static constexpr size_t kBins = kTallies + kMostThreads / kWarp * sizeof(Tally);
   static constexpr size_t kKeys = kBins + kDigits * kValues * sizeof(int32_t);
 
-  // Larger where the score is; all that is no number has the largest, both zeros the same.
+  // A key that is larger where the score is. NaNs have the largest key; both zeros have equal keys.
   static APPROX_GPU uint64_t key_of(double score) {
     if (score != score) return ~uint64_t{0};
     constexpr uint64_t kSign = uint64_t{1} << 63;
@@ -71,11 +72,11 @@ struct LargestScores {
     return (bits & kSign) != 0 ? ~bits : bits | kSign;
   }
 
-  // Each thread counts for its own score how many are before it: there are threads for all.
+  // Each thread counts for its own score how many come before it. There is a thread for each score.
   APPROX_GPU void find_by_counting(int i, const uint64_t* key, Threshold* found) const {
     if (i >= count()) return;
     const uint64_t own = key[i];
-    int32_t above = 0, before = 0;  // larger ones, equal ones
+    int32_t above = 0, before = 0;  // larger keys, equal keys
     APPROX_UNROLL(8)
     for (int j = 0; j < count(); ++j) {
       above += key[j] > own ? 1 : 0;
@@ -84,11 +85,11 @@ struct LargestScores {
     if (above + before + 1 == args.k) *found = {own, before + 1, before + 1};
   }
 
-  // The digits of the k-th largest, from the highest on. Keys that have its digits so far are left,
-  // and how often they have each value of the next says which it has there; where all that are left
-  // are chosen the other digits tell nothing more. Each digit has bins of its own: to empty them
-  // between two would take a barrier. Counting on them is fast where all have one value, too: lanes
-  // of a warp that add one to a bin do it at once.
+  // Finds the digits of the k-th largest key, from the highest on. Keys with its digits so far
+  // remain. The counts of their next digit give the digit of the k-th largest. Once all remaining
+  // keys are chosen, further digits give no information. Each digit has bins of its own, since
+  // emptying them between two digits would need a barrier. Counting is fast even if all keys have
+  // one value: lanes of a warp that add one to a bin do it at once.
   template <typename Thread>
   APPROX_GPU void find_by_digits(Thread& thread, const uint64_t* key, Threshold* found) const {
     auto* bins = thread.template shared<int32_t>(kBins);
@@ -110,13 +111,13 @@ struct LargestScores {
     }
   }
 
-  // A lane has neighbouring values; the lanes' bins lie side by side.
+  // Each lane has neighbouring values; the lanes' bins lie side by side.
   static APPROX_GPU int bin_of(int value) {
     return value % kValuesOfLane * kWarp + value / kValuesOfLane;
   }
 
-  // By one warp: the next digit of the k-th largest, which of all that are left is the
-  // `now.first`-th.
+  // Called by one warp. Finds the next digit of the k-th largest key, which is the `now.first`-th
+  // of all remaining keys.
   template <typename Thread>
   APPROX_GPU void narrow(Thread& thread, const int32_t* bins, int shift, const Threshold& now,
                          Threshold* found) const {
@@ -131,7 +132,7 @@ struct LargestScores {
       const int32_t more = thread.shuffle_down(above, lanes);
       if (lane + lanes < kWarp) above += more;
     }
-    above -= all_own;  // what higher lanes have
+    above -= all_own;  // the counts of higher lanes
     for (int j = kValuesOfLane - 1; j >= 0; --j) {
       if (above < now.first && now.first <= above + own[j]) {
         const auto digit = static_cast<uint64_t>(lane * kValuesOfLane + j);

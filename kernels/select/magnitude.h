@@ -1,4 +1,4 @@
-// How large dY and its planes are, on plain memory.
+// The magnitudes of dY and its planes, on plain memory.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace approx {
 
-// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: the sum of its magnitudes, to 1e-6 of it
-// (kernels/long_sums.h). Infinite where it is beyond the range of float. A plane of up to 16 pixels
-// is added up in float in the order of the pixels, by the definition in double.
+// The sum of magnitudes of every plane (n, c) of dy, [N,Ho*Wo,Co] in memory, to 1e-6 of it
+// (kernels/long_sums.h). It is infinite beyond the range of float. A plane of up to 16 pixels is
+// added up in float in the order of the pixels; the definition adds in double.
 template <typename Number>
 struct MagnitudeArgs {
   int64_t n = 0, plane = 0, co = 0;
@@ -41,7 +41,7 @@ template <typename Number>
 struct MeanMagnitudeArgs {
   int64_t count = 0;
   const Number* values = nullptr;
-  double* partial = nullptr;  // [kMostPartials], of what is in between
+  double* partial = nullptr;  // [kMostPartials], for intermediate sums
   float* mean = nullptr;      // []
 };
 constexpr int64_t kMostPartials = 1024;

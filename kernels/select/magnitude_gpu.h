@@ -8,8 +8,8 @@
 
 namespace approx {
 
-// A block reads the planes of up to 32 x kWidth neighbouring channels of an image once; the parts
-// then join what they have. kWidth divides the channels.
+// Each block reads the planes of up to 32 x kWidth neighbouring channels of an image once; then its
+// parts join their sums. kWidth divides the channels.
 template <typename Number, int kWidth>
 struct PlaneMagnitudes {
   static constexpr int kMostThreads = 512;
@@ -46,7 +46,8 @@ struct PlaneMagnitudes {
   }
 
  private:
-  // Pixel after pixel: where sums of a few leave the range of float.
+  // Adds pixel after pixel in double, for planes where sums of a few pixels exceed the range of
+  // float.
   APPROX_GPU double in_double(const Number* plane) const {
     double sum = 0;
     for (int64_t pixel = 0; pixel < args.plane; ++pixel) {

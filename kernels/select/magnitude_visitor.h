@@ -1,5 +1,5 @@
-// Looking at a gradient while it is written: how large it is, and pruning it by a threshold that is
-// known beforehand.
+// Processes a gradient while it is written: takes its mean magnitude, and prunes it by a threshold
+// that is known beforehand.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,21 +13,21 @@
 
 namespace approx {
 
-// What to do to a gradient: take the mean of its magnitudes, and with a threshold prune it
+// The work on a gradient: take the mean of its magnitudes and, with a threshold, prune it
 // (StochasticArgs, kernels/select/pruned.h).
 struct GradientRequest {
-  at::Tensor tau = {};  // [] float, on the gradient's device; undefined: nothing is pruned
-  Rng rng = {};         // with tau only
+  at::Tensor tau = {};  // [] float, on the gradient's device; undefined: no pruning
+  Rng rng = {};         // only with tau
 };
 
-// What was found, where the gradient is.
+// The results, on the gradient's device.
 struct SeenGradient {
   at::Tensor mean;  // [] float, of the magnitudes before any pruning
   at::Tensor
       kept;  // [] int64, how many entries are not zero after it; undefined: nothing is pruned
 };
 
-// Does it, on a CPU or a GPU.
+// Does the work, on a CPU or a GPU.
 class MagnitudeVisitor final : public GradientVisitor {
  public:
   explicit MagnitudeVisitor(const GradientRequest& request) : request_(request) {}
@@ -36,12 +36,13 @@ class MagnitudeVisitor final : public GradientVisitor {
   void visit(int64_t block, int64_t first, int64_t last) override;
   GradientLook look(const at::Tensor& gradient) override;
 
-  // The result for the whole gradient, once it is written. Waits for nothing.
+  // The result for the whole gradient. Call it once that is written. Waits for nothing.
   SeenGradient seen() const;
 
  private:
   GradientRequest request_;
-  SeenGradient on_device_;  // of a gradient on a GPU, whose kernel writes it; else undefined
+  // For a gradient on a GPU: its kernel writes it. Otherwise undefined.
+  SeenGradient on_device_;
   // The gradient on a CPU:
   at::ScalarType type_ = at::kFloat;
   void* numbers_ = nullptr;

@@ -7,11 +7,12 @@
 
 namespace approx {
 
-// Over what the sum of magnitudes is as large as before once what stays has been multiplied.
+// The units that keep their sum of magnitudes when the kept entries are multiplied.
 enum class Rescaling : uint8_t { kNone, kGroup, kPlane };
 
-// What is multiplied with what stays, of sums of magnitudes before and after: their ratio; 1 where
-// nothing stays, or so little that the ratio is no float and would make NaN of zeros.
+// The factor for kept entries, from sums of magnitudes before and after: their ratio. It is 1 where
+// nothing is kept, or where so little is kept that the ratio is no finite float. Such a ratio would
+// make NaN of zeros.
 template <typename Real>
 constexpr Real rescaling_factor(Real all, Real left) {
   if (!(left > 0)) return 1;
@@ -19,8 +20,8 @@ constexpr Real rescaling_factor(Real all, Real left) {
   return ratio > Real{std::numeric_limits<float>::max()} ? 1 : ratio;
 }
 
-// The same of sums that are numbers of double and may be beyond the range of float: the factor that
-// floats give, of sums that are rounded to floats and scaled by a power of two where they are none.
+// The factor for sums in double, which may exceed the range of float. It is the factor of the sums
+// rounded to float. If they exceed its range, they are first scaled by a power of two.
 constexpr float rescaling_factor_of_sums(double all, double left) {
   if (all >= 0x1p+127) {
     all *= 0x1p-64;
@@ -29,18 +30,18 @@ constexpr float rescaling_factor_of_sums(double all, double left) {
   return rescaling_factor(static_cast<float>(all), static_cast<float>(left));
 }
 
-// What the magnitudes of a group of up to 32 are multiplied by where their sum is beyond the range
-// of float.
+// The factor for the magnitudes of a group of up to 32 where their sum exceeds the range of float.
 inline constexpr float kGroupScale = 0x1p-6F;
 
-// Of every m neighbouring channels of a pixel the n of largest magnitude stay, of equals the lower
-// channel, or any n. A last group of r < m channels keeps min(n, r). 1 <= n <= m <= 32.
+// The rule keeps n of every m neighbouring channels of a pixel: those of largest magnitude (of
+// equal ones the lower channel), or any n. A last group of r < m channels keeps min(n, r). 1 <= n
+// <= m <= 32.
 struct NmChoice {
   int64_t n = 2, m = 4;
   bool random = false;
   Rescaling rescaling = Rescaling::kNone;
 
-  // Of so many channels.
+  // The number of kept channels among `channels`.
   constexpr int64_t kept(int64_t channels) const {
     return channels / m * n + std::min(n, channels % m);
   }

@@ -11,24 +11,24 @@
 
 namespace approx {
 
-// The order of keys as whole numbers: by magnitude, and a NaN before everything, all alike.
+// Keys as integers in the order of magnitudes; NaNs are equal and come before all others.
 APPROX_GPU uint32_t nm_key(float value) {
   const uint32_t bits = bits_of(value) & 0x7FFFFFFFu;
   return bits > 0x7F800001u ? 0x7F800001u : bits;
 }
 
-// What a thread has of the planes of its channels: sums of magnitudes before and after.
+// Sums of a thread for the planes of its channels: magnitudes before and after.
 template <int kWidth>
 using PlaneSums = TwoSums<float, kWidth>;
 
 // Four neighbouring channels of a pixel.
 struct FourKept {
-  Floats<4> left;  // what does not stay is zero
+  Floats<4> left;  // dropped entries are zero
   bool stays[4];
 };
 
-// Whole groups of kM; the first of the four is element `first` of dY. kPlain: by magnitude, and
-// groups are not rescaled.
+// Chooses in whole groups of kM; the first of the four channels is element `first` of dY. kPlain:
+// by magnitude, and without rescaling of groups.
 template <int kM, bool kPlain, typename Number>
 APPROX_GPU FourKept kept_of_four(const NmArgs<Number>& a, const Floats<4>& values, int64_t first) {
   uint32_t key[4];
@@ -38,15 +38,15 @@ APPROX_GPU FourKept kept_of_four(const NmArgs<Number>& a, const Floats<4>& value
   } else {
     for (int i = 0; i < 4; ++i) key[i] = nm_key(values.v[i]);
   }
-  // How many of its group go before each of the four, in a byte of its own: at first all lower
-  // ones, then of any two the one of the larger key.
+  // Each of the four has a byte that counts how many of its group come before it. At first these
+  // are all lower channels; then each pair is ordered by its larger key.
   uint32_t before = kM == 4 ? 0x03020100 : 0x01000100;
   for (int i = 0; i < 4; ++i) {
     for (int j = i + 1; j % kM != 0; ++j) {
       if (key[j] > key[i]) before += (1u << 8 * i) - (1u << 8 * j);
     }
   }
-  // The highest bit of each byte: whether n or more do.
+  // The highest bit of each byte: whether n or more come before.
   const uint32_t enough = before + 0x01010101u * (0x80 - static_cast<uint32_t>(a.n));
   FourKept kept;
   for (int i = 0; i < 4; ++i) {
@@ -72,7 +72,7 @@ APPROX_GPU FourKept kept_of_four(const NmArgs<Number>& a, const Floats<4>& value
   return kept;
 }
 
-// Of kWidth neighbouring channels.
+// The result for kWidth neighbouring channels.
 template <int kWidth>
 struct Kept {
   FourKept four[kWidth / 4];
@@ -93,8 +93,8 @@ APPROX_GPU Kept<kWidth> kept_of(const NmArgs<Number>& a, const Floats<kWidth>& v
   return kept;
 }
 
-// The grid of blocks that have whole planes, with room for BlockSums in shared memory: the sums of
-// every warp, and factors.
+// A grid of blocks with whole planes. BlockSums needs shared memory for the sums of every warp, and
+// for factors.
 template <int kWidth>
 constexpr Grid grid_of_planes(const PlaneBlocks& blocks) {
   Grid grid = blocks.grid(0);
@@ -104,11 +104,13 @@ constexpr Grid grid_of_planes(const PlaneBlocks& blocks) {
   return grid;
 }
 
-// So many rows of a thread, and then lanes, are added up in float, the sums of those in double.
+// Number of rows of a thread, and then of lanes, that are added up in float; the sums of these are
+// added in double.
 constexpr int kRowsOfSums = 8;
 
-// The sums of a block's planes, and what rescales them: lanes join theirs by shuffles, warps in
-// shared memory, of which the factors take the last part. The first may be written to afterwards.
+// The sums of a block's planes, and their rescaling factors. Lanes join their sums by shuffles,
+// warps in shared memory, where the factors take the last part. The first part may be reused
+// afterwards.
 template <int kWidth>
 class BlockSums {
  public:
@@ -119,7 +121,7 @@ class BlockSums {
         all_(thread.template shared<double>()),
         factors_(reinterpret_cast<float*>(all_ + 2 * warps_ * channels_)) {}
 
-  // All threads add what they have of a few rows; is_first: nothing was added before.
+  // All threads add their sums of a few rows. is_first: nothing was added before.
   template <typename Thread>
   APPROX_GPU void add(Thread& thread, const PlaneThread& at, PlaneSums<kWidth>& own,
                       bool is_first) const {
@@ -139,8 +141,8 @@ class BlockSums {
     own.clear();
   }
 
-  // The factors of a thread's channels. again(channel, whole, rest) puts in place the sums of a
-  // channel of the block that has left the range of float.
+  // The factors of a thread's channels. For a channel of the block whose sums exceed the range of
+  // float, again(channel, whole, rest) is called to replace them.
   template <typename Thread, typename Again>
   APPROX_GPU Floats<kWidth> factors(Thread& thread, const PlaneThread& at, Again again) const {
     thread.barrier();
@@ -165,8 +167,8 @@ class BlockSums {
   float* factors_;  // [channels]
 };
 
-// Calls body(row, load(row)) for the rows of the block that are this thread's, if is_one, as
-// for_loaded does it, and close(is_first) behind each kRowsOfSums: all threads together.
+// If is_one, calls body(row, load(row)) for the rows of the block that belong to this thread, as
+// for_loaded does. All threads together call close(is_first) after each kRowsOfSums rows.
 template <typename Thread, typename Load, typename Body, typename Close>
 APPROX_GPU void for_rows_of_sums(const Thread& thread, const PlaneBlocks& blocks,
                                  const PlaneThread& at, int64_t rows, bool is_one, Load load,
@@ -180,11 +182,11 @@ APPROX_GPU void for_rows_of_sums(const Thread& thread, const PlaneBlocks& blocks
   }
 }
 
-// How a grid goes over dY where groups are within fours. They lie one after the other, so that all
-// is a list of vectors of kWidth. Where planes are rescaled a block has all pixels of some channels
-// and reads them twice: for sums first, then, from the caches where they are still there, to
-// choose again, which is less than to write and to read again what it has chosen. Groups are not
-// rescaled then. kM divides four, and kVector the channels. kPlain as above.
+// How a grid goes over dY where groups lie within four channels. Without rescaling of planes, dY is
+// one list of vectors of kWidth. With it, a block has all pixels of some channels and reads them
+// twice: first for sums, then to choose again. The second read is partly from caches, and costs
+// less than writing the choice and reading it again. Groups are not rescaled then. kM divides four,
+// and kVector the channels. kPlain as above.
 template <typename Numbers, int kM, int kVector, int kMovedAtOnce, bool kPlanes, bool kPlain>
 struct FoursOfDY {
   using Number = Numbers;
@@ -192,14 +194,14 @@ struct FoursOfDY {
   static constexpr int kMostThreads = kPlanes ? 512 : 256;
   NmArgs<Number> args;
   int64_t images = 1;
-  int64_t most_blocks = 1;  // of a list
+  int64_t most_blocks = 1;  // for a list
 
   constexpr PlaneBlocks blocks() const {
     return {.images = images,
             .plane = args.pixels / images,
             .vectors = args.channels / kWidth,
             .most_threads = kMostThreads,
-            .most_columns = 8};  // of sixteen bytes: more blocks, and still whole lines
+            .most_columns = 8};  // of sixteen bytes: more blocks, with whole cache lines
   }
   constexpr Grid grid() const {
     if constexpr (kPlanes) return grid_of_planes<kWidth>(blocks());
@@ -207,7 +209,7 @@ struct FoursOfDY {
                         kMostThreads / kWarp * sizeof(int32_t));
   }
 
-  // Calls write(at, kept) with what stays of every vector that is this thread's, the first of which
+  // Calls write(at, kept) with the kept entries of every vector of this thread. The first of them
   // is element `at` of dY.
   template <typename Thread, typename Write>
   APPROX_GPU void for_kept(Thread& thread, Write write) const {
@@ -279,7 +281,7 @@ struct FoursOfDY {
   }
 };
 
-// Calls run(fours) with how a grid goes over dY.
+// Calls run(fours) with the object that goes over dY.
 template <int kM, int kWidth, int kMoved, typename Number, typename Run>
 void with_fours(const NmArgs<Number>& a, int64_t images, bool rescale_plane, int64_t most_blocks,
                 Run run) {
@@ -294,7 +296,7 @@ void with_fours(const NmArgs<Number>& a, int64_t images, bool rescale_plane, int
   go(FoursOfDY<Number, kM, kWidth, kMoved, false, false>{});
 }
 
-// Groups of two or four.
+// Prunes groups of two or four.
 template <typename Fours>
 struct NmPruneFours {
   static constexpr int kMostThreads = Fours::kMostThreads, kWidth = Fours::kWidth;
@@ -319,15 +321,15 @@ struct NmPruneFours {
   }
 };
 
-// Groups of eight, sixteen or all thirty-two lanes of a warp: a lane has one channel of its warp's
-// pixels, and sees the others of its group by shuffles. Where planes are rescaled the block, which
-// has all of their pixels, reads again what it has written. m divides the channels.
+// Prunes groups of eight, sixteen or all thirty-two lanes of a warp. Each lane has one channel of
+// its warp's pixels, and reads the others of its group by shuffles. If planes are rescaled, a block
+// has all of their pixels and reads again the values that it wrote. m divides the channels.
 template <typename Number>
 struct NmPruneLanes {
   static constexpr int kMostThreads = 256;
   NmOnGpu<Number> on;
 
-  // A warp lies along the channels, however few there are.
+  // A warp goes along the channels, however few there are.
   constexpr PlaneBlocks blocks() const {
     PlaneBlocks blocks = blocks_of_rows(on.args.pixels, on.args.channels);
     if (on.rescale_plane) blocks.images = on.images, blocks.plane = on.args.pixels / on.images;
@@ -384,7 +386,7 @@ struct NmPruneLanes {
   }
 
  private:
-  // All lanes of the warp take part.
+  // All lanes of the warp must call it.
   template <typename Thread>
   APPROX_GPU float pruned(Thread& thread, int lane, float value, int64_t at) const {
     const NmArgs<Number>& a = on.args;
@@ -406,7 +408,7 @@ struct NmPruneLanes {
         whole += std::fabs(thread.shuffle(value, j));
         rest += std::fabs(thread.shuffle(left, j));
       }
-      // (Asked of all lanes: shuffles are met by all of them.)
+      // (All lanes take part, since all of them must meet the shuffles.)
       if (thread.ballot(whole > FLT_MAX) != 0) {
         float scaled_whole = 0, scaled_rest = 0;
         for (int j = first; j < first + m; ++j) {
@@ -421,8 +423,8 @@ struct NmPruneLanes {
   }
 };
 
-// Calls run(kernel) with the kernel that does it: by vectors of sixteen bytes where dY is made of
-// them, else by fours, number after number.
+// Calls run(kernel) with the suitable kernel. It uses vectors of sixteen bytes if dY consists of
+// them, otherwise fours, number after number.
 template <int kM, typename Number, typename Run>
 void with_nm_fours(const NmOnGpu<Number>& on, int64_t most_blocks, Run run) {
   constexpr int kWidth = kMostMoved<Number>;

@@ -1,4 +1,4 @@
-// The position that stands for a plane of dY, on plain memory.
+// The position that represents a plane of dY, on plain memory.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace approx {
 
-// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: the position of its largest magnitude (the
-// first of equals) and the signed sum of the plane (Wang et al. 2019, Algorithm 1, lines 4 and 5).
+// Two results for every plane (n, c) of dy, [N,Ho*Wo,Co] in memory (Wang et al. 2019, Algorithm 1,
+// lines 4 and 5). They are the position of its largest magnitude (the first of equal ones) and the
+// signed sum of the plane.
 template <typename Number>
 struct PeakArgs {
   int64_t n = 0, plane = 0, co = 0;

@@ -1,4 +1,4 @@
-// The position that stands for a plane of dY, on a GPU.
+// The position that represents a plane of dY, on a GPU.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace approx {
 
-// The sum of a plane's numbers in double, one after the other: where sums of a few leave the range
-// of float. `step` numbers lie from one to the next.
+// The sum of a plane's numbers in double, one after the other, for planes where sums of a few
+// exceed the range of float. Neighbouring numbers lie `step` apart.
 template <typename Number>
 APPROX_GPU double sum_in_double(const Number* plane, int64_t count, int64_t step) {
   double sum = 0;
@@ -18,9 +18,9 @@ APPROX_GPU double sum_in_double(const Number* plane, int64_t count, int64_t step
   return sum;
 }
 
-// A block reads the planes of up to 32 x kWidth neighbouring channels of an image once; each thread
-// keeps the peak and the sum of its pixels, and the parts then join theirs. kWidth divides the
-// channels. kShort: so few pixels a thread that sums stay in float (fits_float).
+// Each block reads the planes of up to 32 x kWidth neighbouring channels of an image once. Each
+// thread keeps the peak and the sum of its pixels; then the parts join theirs. kWidth divides the
+// channels. kShort: a thread has so few pixels that sums stay in float (fits_float).
 template <typename Number, int kWidth, bool kShort = false>
 struct PlanePeak {
   static constexpr int kMostThreads = 512;
@@ -33,7 +33,7 @@ struct PlanePeak {
     return blocks().grid(kShort ? sizeof(PeaksAndSums)
                                 : sizeof(Peaks) + SharedSums<kWidth>::kBytes);
   }
-  // Whether a pixel passes at most kFloatRoundings roundings, those of the joins too.
+  // Whether a pixel passes at most kFloatRoundings roundings, including those of the joins.
   bool fits_float() const {
     const int64_t parts = grid().threads / blocks().columns();
     int64_t roundings = blocks_of(args.plane, parts) - 1;
@@ -118,11 +118,11 @@ struct PlanePeak {
     }
   }
 
-  // Writes the position and the sum of the plane of that channel of the block's image.
+  // Writes the position and the sum of the plane for a channel of the block's image.
   template <typename Thread>
   APPROX_GPU void leave(const Thread& thread, int64_t channel, int32_t position, double sum) const {
     const int64_t image = thread.block_x(), plane = image * args.co + channel;
-    // (The definition says 0 of a plane without pixels too.)
+    // (The definition gives 0 for a plane without pixels too.)
     args.position[plane] = args.plane == 0 ? 0 : position;
     if (!std::isfinite(sum)) {
       sum = sum_in_double(args.dy + image * args.plane * args.co + channel, args.plane, args.co);
@@ -132,7 +132,7 @@ struct PlanePeak {
 
   struct Peaks {
     float size[kWidth];  // the largest magnitude so far
-    int32_t at[kWidth];  // the first pixel that has it
+    int32_t at[kWidth];  // the first pixel with it
   };
   struct PeaksAndSums {
     Peaks peaks;
@@ -141,8 +141,9 @@ struct PlanePeak {
   static constexpr float kNothing = -2;
   static constexpr int32_t kNowhere = INT32_MAX;
 
-  // A magnitude such that the definition's comparisons, which begin at pixel 0 and are false for a
-  // NaN, come out in any order: a NaN is below all numbers, but at pixel 0 it is never replaced.
+  // A magnitude that gives the definition's result in any order of comparisons. Comparisons of the
+  // definition begin at pixel 0 and are false for a NaN. So a NaN is below all numbers, but at
+  // pixel 0 it is never replaced.
   static APPROX_GPU float size_of(float value, int64_t pixel) {
     if (value == value) return value < 0 ? -value : value;
     return pixel == 0 ? INFINITY : -1.0f;
@@ -155,7 +156,7 @@ struct PlanePeak {
   }
 };
 
-// Calls run(kernel) with the one that is fast and exact enough for the planes.
+// Calls run(kernel) with the kernel that is fast and exact enough for the planes.
 template <int kWidth, typename Number, typename Run>
 void with_peak_kernel(const PeakArgs<Number>& args, Run run) {
   const PlanePeak<Number, kWidth, true> in_float{args};

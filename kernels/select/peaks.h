@@ -1,4 +1,4 @@
-// The k positions that stand for a plane of dY, on plain memory.
+// The k positions that represent a plane of dY, on plain memory.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace approx {
 
-// What kept positions carry, with S the sum of the plane and v the kept values:
+// The values at kept positions, with S the sum of the plane and v its values there:
 //   kEqual   S / k for each
 //   kSigned  v * S / sum(v); v where that sum is zero
 //   kL1      v * sum|plane| / sum|v|; likewise
@@ -23,9 +23,9 @@ constexpr auto enum_texts(PeakScale) {
                                              {PeakScale::kNone, "none"}});
 }
 
-// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: its k positions of largest magnitude, the
-// largest first, of equals the first, what is no number before all others; and what they carry,
-// times `factor`.
+// For every plane (n, c) of dy, [N,Ho*Wo,Co] in memory: its k positions of largest magnitude, and
+// their values times `factor`. The largest comes first, of equal ones the first; NaNs come before
+// all others.
 template <typename Number>
 struct PeaksArgs {
   int64_t n = 0, plane = 0, co = 0;
@@ -37,7 +37,7 @@ struct PeaksArgs {
   float* value = nullptr;       // [N,Co,k]
 };
 
-// What a kernel of a GPU keeps in the registers of a thread.
+// The most positions that a GPU kernel keeps in the registers of a thread.
 inline constexpr int64_t kMostPeaks = 8;
 
 // For images n in [begin, end).

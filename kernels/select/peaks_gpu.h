@@ -1,4 +1,4 @@
-// The k positions that stand for a plane of dY, on a GPU.
+// The k positions that represent a plane of dY, on a GPU.
 #pragma once
 
 #include <cmath>
@@ -8,9 +8,9 @@
 
 namespace approx {
 
-// A block reads the planes of up to 32 neighbouring channels of an image once. Each thread keeps
-// the largest kMost of its pixels in order, in registers, and both sums; the parts then join
-// theirs. args.k is at most kMost.
+// Each block reads the planes of up to 32 neighbouring channels of an image once. Each thread keeps
+// the kMost largest of its pixels in order, in registers, and both sums. Then the parts join
+// theirs. The number args.k is at most kMost.
 template <typename Number, int kMost>
 struct PlanePeaks {
   static constexpr int kMostThreads = 512;
@@ -26,7 +26,7 @@ struct PlanePeaks {
     const bool is_one = channel < args.co;
     const Number* image = args.dy + thread.block_x() * args.plane * args.co + channel;
     Best* all = thread.template shared<Best>();
-    // The sum and the magnitude of all pixels.
+    // The sum of all pixels and the sum of their magnitudes.
     const SharedSums<2> sums(thread, static_cast<size_t>(thread.threads()) * sizeof(Best));
     Best own;
     for (int i = 0; i < kMost; ++i) own.key[i] = 0, own.at[i] = kNowhere;
@@ -69,7 +69,7 @@ struct PlanePeaks {
 
   static APPROX_GPU float size_of(float value) { return value < 0 ? -value : value; }
 
-  // In the order of magnitudes; all that is no number is one size, the largest.
+  // Keys in the order of magnitudes. All NaNs have one key, the largest.
   static APPROX_GPU uint32_t key_of(float value) {
     return value == value ? bits_of(value) & 0x7FFFFFFFu : 0x7F800001u;
   }
@@ -78,8 +78,8 @@ struct PlanePeaks {
     return key > other_key || (key == other_key && at < other_at);
   }
 
-  // From the end: what is smaller makes room. (All indices are known to the compiler, so nothing of
-  // it leaves the registers.)
+  // Inserts from the end: smaller keys move down. (The compiler knows all indices, so everything
+  // stays in registers.)
   static APPROX_GPU void insert(Best& best, uint32_t key, int32_t at) {
     if (!before(key, at, best.key[kMost - 1], best.at[kMost - 1])) return;
     for (int i = kMost - 1; i > 0; --i) {

@@ -1,5 +1,5 @@
-// Choosing what stays of a gradient, on plain pointers. Gradients are [N,H,W,C] in memory (channels
-// last); draw i of a stream belongs to element i in that order, on every device.
+// Prunes a gradient, on plain pointers. Gradients are [N,H,W,C] in memory (channels last). Draw i
+// of a stream belongs to element i in that order, on every device.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,19 @@
 
 namespace approx {
 
-// Stochastic pruning (Ye et al. 2020, Algorithm 1): an entry of magnitude below tau becomes
-// sign * tau with probability |entry| / tau, else zero; the others stay.
+// Stochastic pruning (Ye et al. 2020, Algorithm 1). An entry of magnitude below tau becomes sign *
+// tau with probability |entry| / tau, else zero. The others are kept.
 template <typename Number>
 struct StochasticArgs {
   int64_t count = 0;
   const Number* dy = nullptr;
   Number* pruned = nullptr;
-  float tau = 0;  // which a Number can be; zero: everything stays
+  float tau = 0;  // a value of the type Number; zero: everything is kept
   Rng rng;
 };
 
-// The threshold that stands for `tau`, which was rounded to a Number: where that is beyond the
-// range of a Number the largest one. Pruning is without bias by any threshold, but not by an
-// infinite one.
+// The threshold to use for `tau`, which was rounded to a Number. If it exceeds the range of a
+// Number, it is the largest Number. Pruning is unbiased with any threshold except an infinite one.
 template <typename Number>
 constexpr float threshold_of(float tau) {
   constexpr float kMost = sizeof(Number) == sizeof(float)    ? 0x1.fffffep+127F
@@ -33,56 +32,56 @@ constexpr float threshold_of(float tau) {
   return tau > kMost ? kMost : tau;
 }
 
-// Elements [begin, end); begin a multiple of 4. Returns how many of them are not zero. Both give
-// the same bits.
+// Prunes elements [begin, end); begin is a multiple of 4. Returns how many of them are nonzero.
+// Both functions give equal bits.
 template <typename Number>
 int64_t stochastic_reference(const StochasticArgs<Number>& args, int64_t begin, int64_t end);
 int64_t stochastic_simd(const StochasticArgs<float>& args, int64_t begin, int64_t end);
 int64_t stochastic_simd(const StochasticArgs<BFloat16>& args, int64_t begin, int64_t end);
 
-// StochasticArgs with what the CPU has as numbers: both on the GPU, so that nothing waits.
+// StochasticArgs, with tau and kept in GPU memory, so that nothing waits.
 template <typename Number>
 struct StochasticOnGpu {
   StochasticArgs<Number> args;  // its tau is not read
-  const float* tau = nullptr;   // [], rounded to what a Number can be
-  int64_t* kept = nullptr;      // [], to which the number of entries that are not zero is added
+  const float* tau = nullptr;   // [], rounded to a value of the type Number
+  int64_t* kept = nullptr;      // [], to which the number of nonzero entries is added
 };
 
-// N:M pruning (McDanel et al. 2022, Algorithm 1): of every m neighbouring channels of a pixel the n
-// of largest key stay, of equal keys the lower channel. A last group of r < m channels keeps
-// min(n, r). The key is the magnitude, or a draw.
+// N:M pruning (McDanel et al. 2022, Algorithm 1) keeps the n of every m neighbouring channels of a
+// pixel with the largest keys, of equal keys the lower channel. A last group of r < m channels
+// keeps min(n, r). The key is the magnitude, or a draw.
 template <typename Number>
 struct NmArgs {
   int64_t pixels = 0, channels = 0;
   int64_t n = 1, m = 1;  // n <= m <= 32
   bool random = false;
-  bool rescale_group = false;  // multiply what stays by sum|group| / sum|kept|
+  bool rescale_group = false;  // multiply kept entries by sum|group| / sum|kept|
   const Number* dy = nullptr;
   Number* pruned = nullptr;
   Rng rng;
 };
 
-// Pixels [begin, end). `first_draw`: the number of the draw for args.dy[0]. Returns how many of
-// their elements are not zero.
+// Prunes pixels [begin, end). `first_draw`: the number of the draw for args.dy[0]. Returns how many
+// of their elements are nonzero.
 template <typename Number>
 int64_t nm_reference(const NmArgs<Number>& args, int64_t begin, int64_t end,
                      int64_t first_draw = 0);
 
-// The same bits where m divides the channels, for elements [begin, end); both multiples of m, begin
-// also of 4, and first_draw.
+// As nm_reference, with equal bits, for elements [begin, end). The channels are a multiple of m,
+// and so are begin and end. The numbers begin and first_draw are multiples of 4 too.
 int64_t nm_simd(const NmArgs<float>& args, int64_t begin, int64_t end, int64_t first_draw = 0);
 int64_t nm_simd(const NmArgs<BFloat16>& args, int64_t begin, int64_t end, int64_t first_draw = 0);
 
-// The same on a GPU.
+// N:M pruning on a GPU.
 template <typename Number>
 struct NmOnGpu {
   NmArgs<Number> args;
-  int64_t images = 1;          // that the pixels are of
-  bool rescale_plane = false;  // multiply what stays of a plane by sum|plane| / sum|kept|
-  int64_t* kept = nullptr;     // [], to which the number of entries that are not zero is added
+  int64_t images = 1;          // images that the pixels belong to
+  bool rescale_plane = false;  // multiply kept entries of a plane by sum|plane| / sum|kept|
+  int64_t* kept = nullptr;     // [], to which the number of nonzero entries is added
 };
 
-// Multiplies each of the channels of some pixels by its factor, and rounds the products.
+// Multiplies each channel of some pixels by its factor, and rounds the products.
 template <typename Number>
 struct ChannelFactors {
   int64_t pixels = 0, channels = 0;

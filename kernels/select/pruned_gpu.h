@@ -1,4 +1,4 @@
-// Stochastic pruning on a GPU, and the mean that its threshold goes by.
+// Stochastic pruning on a GPU, and the mean that determines its threshold.
 #pragma once
 
 #include <cfloat>
@@ -11,23 +11,23 @@
 
 namespace approx {
 
-// What becomes of an entry, by its word of the stream. (Without branches, in which lanes would
-// part.)
+// The pruned value of an entry, from its word of the stream. (Without branches, in which lanes
+// would diverge.)
 APPROX_GPU float stochastically_pruned(float g, float tau, uint32_t word) {
   const float size = std::fabs(g);
   const float small = size > Rng::uniform(word) * tau ? std::copysign(tau, g) : 0.0f;
   return size < tau ? small : g;
 }
 
-// Four neighbouring elements are one block of the stream: the same draws and the same bits as the
-// loops of kernels/select/pruned.h. `kWide`: both arrays lie so that sixteen bytes are moved by one
-// instruction.
+// Four neighbouring elements share one block of the stream. Draws and bits are those of the loops
+// of kernels/select/pruned.h. `kWide`: both arrays are aligned so that one instruction moves
+// sixteen bytes.
 template <typename Number, bool kWide>
 struct StochasticPrune {
   static constexpr int kMostThreads = 256;
   static constexpr int kWidth = kMostMoved<Number>, kMoved = kWide ? kWidth : 1;
   StochasticOnGpu<Number> on;
-  int64_t most_blocks = 1;  // each adds what it kept to one number
+  int64_t most_blocks = 1;  // each adds its number of kept entries to one number
 
   Grid grid() const {
     return grid_of_list(blocks_of(on.args.count, kWidth), most_blocks, kMostThreads,
@@ -38,7 +38,7 @@ struct StochasticPrune {
   APPROX_GPU void operator()(Thread& thread) const {
     const StochasticArgs<Number>& a = on.args;
     const float tau = threshold_of<Number>(*on.tau);
-    // (Its step is read once: what is written might be where it stands.)
+    // (The step is read once: the output might overlap its memory.)
     Rng rng = a.rng;
     rng.step = a.rng.current_step();
     rng.step_at = nullptr;
@@ -56,7 +56,7 @@ struct StochasticPrune {
           }
           store_by<kWidth, kMoved>(a.pruned + at, left);
         });
-    // What is less than a vector, one for each of the first threads.
+    // The rest, less than a vector: one element for each of the first threads.
     const int64_t last = a.count / kWidth * kWidth + index_in_grid(thread);
     if (last < a.count) {
       const auto words = rng.block(static_cast<uint32_t>(last / 4));
@@ -69,7 +69,8 @@ struct StochasticPrune {
   }
 };
 
-// The sum of the magnitudes of a vector: of so few in float, unless that is beyond its range.
+// The sum of the magnitudes of a vector: in float, since they are few, unless it exceeds the range
+// of float.
 template <int kWidth>
 APPROX_GPU double magnitude_of(const Floats<kWidth>& values) {
   float sum = 0;
@@ -80,8 +81,8 @@ APPROX_GPU double magnitude_of(const Floats<kWidth>& values) {
   return all;
 }
 
-// A sum for each of at most `most_blocks` blocks, then their mean by one block: the order depends
-// on the count alone, and not on `kWide` (as above).
+// Makes one sum per block, for at most `most_blocks` blocks; then one block makes their mean. The
+// order depends only on the count, and not on `kWide` (as above).
 template <typename Number, bool kWide>
 struct PartialMagnitudes {
   static constexpr int kMostThreads = 256;
@@ -110,8 +111,8 @@ struct PartialMagnitudes {
 
 struct MeanOfPartials {
   static constexpr int kMostThreads = 256;
-  int64_t count = 0;     // of numbers
-  int64_t partials = 0;  // how many sums there are
+  int64_t count = 0;     // numbers in all
+  int64_t partials = 0;  // partial sums
   const double* partial = nullptr;
   float* mean = nullptr;
 
@@ -130,7 +131,7 @@ struct MeanOfPartials {
   }
 };
 
-// Call run(kernel) with the kernels that do it, one after the other.
+// Call run(kernel) with the suitable kernels, one after the other.
 template <typename Number, typename Run>
 void with_stochastic_kernel(const StochasticOnGpu<Number>& on, Run run,
                             int64_t most_blocks = kMostListBlocks) {

@@ -12,13 +12,13 @@
 
 namespace approx {
 
-// Whether squares that were added up in float must be taken in double: as needs_double
-// (kernels/long_sums.h) says, but for zeros, of which there are many.
+// Whether squares that were added up in float must be added again in double. It is as needs_double
+// (kernels/long_sums.h), except for zeros, which are frequent.
 APPROX_GPU bool leave_float(float squares, float magnitude) {
   return magnitude != 0 && !(squares >= static_cast<float>(kLeastSquares) && squares <= FLT_MAX);
 }
 
-// Squares of the columns, and magnitudes that say whether there were any.
+// Squares of the columns, and magnitudes that tell whether there were any nonzero numbers.
 template <int kWidth>
 struct SquareSums {
   static constexpr int kSums = 1, kChannels = kWidth;
@@ -29,7 +29,7 @@ struct SquareSums {
   }
 };
 
-// The sums of squares of the columns, block of rows after block. kWidth divides the columns.
+// The sums of squares of the columns, for each block of rows. kWidth divides the columns.
 template <typename Number, int kWidth>
 struct ColumnSquaresGpu {
   static constexpr int kMostThreads = 256;
@@ -70,7 +70,7 @@ struct ColumnSquaresGpu {
   }
 };
 
-// What they make together.
+// Makes norms from the sums of blocks.
 template <typename Number>
 struct ColumnNormsEnd {
   static constexpr int kMostThreads = 1024;
@@ -89,7 +89,7 @@ struct ColumnNormsEnd {
   }
 };
 
-// A block has a row. kWidth divides the columns.
+// Each block has a row. kWidth divides the columns.
 template <typename Number, int kWidth>
 struct RowNormsGpu {
   static constexpr int kMostThreads = 256;
