@@ -1,4 +1,4 @@
-// The weight gradient that is not computed, on plain memory.
+// A weight gradient that is not computed, on plain memory.
 #pragma once
 
 #include "kernels/variant.h"
