@@ -8,10 +8,10 @@
 
 namespace approx {
 
-// A block has one output channel (SliceBlocks). The channel's entries are read together, a row of
-// the plan by each thread, and left in shared memory as the pixel of x that the first tap of the
-// kernel meets. No patch of x is gathered anywhere, nothing is added to memory, and the order of
-// every sum depends on the shape alone.
+// Each block has one output channel (SliceBlocks). The channel's entries are read together, one row
+// of the plan per thread. They are put into shared memory as the pixel of x that the first tap of
+// the kernel reads. No patch of x is gathered, and nothing is added in global memory. The order of
+// every sum depends only on the shape.
 template <typename Number, int kWidth>
 struct EntriesWeightGradient {
   using Blocks = SliceBlocks<kWidth>;
@@ -45,14 +45,14 @@ struct EntriesWeightGradient {
         next = args.row_start[n * p.co + co];
         end = args.row_start[n * p.co + co + 1];
       }
-      // One entry of each row after the other, until no row has any.
+      // One entry of each row per turn, until no row has any.
       for (; thread.any(next < end); ++next) {
         if (thread.index() < rows) entries[thread.index()] = next < end ? entry(n, next) : none();
         thread.barrier();
         if (at.sums) add_listed(entries, rows, p, at, x, sum);
       }
     }
-    // Nobody reads entries any more: the last thing that all threads did was to agree on that.
+    // Nobody reads entries any more: the last operation of all threads was to agree on that.
     join_slices(thread, at, thread.template shared<Floats<kWidth>>(), sum[0]);
     if (at.sums && at.part == 0) {
       store<kWidth>(args.out + co * p.slice_size() + at.vector * kWidth, sum[0]);

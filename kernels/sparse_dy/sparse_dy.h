@@ -5,10 +5,10 @@
 
 namespace approx {
 
-// `dy` is null: the plan's entries stand for it.
+// `dy` is null: the plan's entries replace it.
 //   dW[c, r, s, :] = sum over n and the entries (p, v) of row (n, c) of
-//                    v * x[n, h(p) * stride - padding + r * dilation, w(p) * ..., :]
-// where x is zero outside its map; dX likewise, by w.
+//                   v * x[n, h(p) * stride - padding + r * dilation, w(p) * ..., :]
+// where x is zero outside its map; dX likewise, with w.
 template <typename Real>
 struct Arguments<SparseDY, Real> : Arrays<Real> {
   const int64_t* row_start = nullptr;  // [N*Co + 1]
