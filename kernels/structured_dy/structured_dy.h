@@ -7,7 +7,7 @@
 
 namespace approx {
 
-// `dy` is the whole one: who multiplies chooses.
+// `dy` is complete: the variant itself chooses.
 template <typename Real>
 struct Arguments<StructuredDY, Real> : Arrays<Real> {
   NmChoice choice;
