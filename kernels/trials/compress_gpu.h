@@ -1,4 +1,4 @@
-// Choosing two of every four channels of dY and storing them for sparse tensor cores.
+// Chooses two of every four channels of dY and stores them for sparse tensor cores.
 #pragma once
 
 #include "kernels/select/nm_gpu.h"
@@ -6,13 +6,13 @@
 
 namespace approx {
 
-// What is stored of four channels.
+// The stored form of four channels.
 struct TwoStored {
   float first, second;
   uint32_t places;  // four bits
 };
 
-// At most two of them stay.
+// At most two of them are kept.
 APPROX_GPU TwoStored two_stored(const FourKept& kept) {
   const bool* stays = kept.stays;
   const float* left = kept.left.v;
@@ -27,8 +27,8 @@ APPROX_GPU TwoStored two_stored(const FourKept& kept) {
           .places = first | second << 2};
 }
 
-// A thread has eight neighbouring channels in registers, whose places are half a word. Groups are
-// of two or four.
+// Each thread has eight neighbouring channels in registers, whose places are half a word. Groups
+// have two or four channels.
 template <typename Fours>
 struct CompressTwoOfFour {
   static constexpr int kMostThreads = Fours::kMostThreads, kWidth = Fours::kWidth;
@@ -45,14 +45,14 @@ struct CompressTwoOfFour {
     fours.for_kept(thread, [&](int64_t at, const Kept<kWidth>& kept) {
       const TwoStored low = two_stored(kept.four[0]), high = two_stored(kept.four[1]);
       store<4>(stored + at / 2, Floats<4>{{low.first, low.second, high.first, high.second}});
-      // (The lower half of a word lies first.)
+      // (The lower half of a word comes first in memory.)
       reinterpret_cast<uint8_t*>(places)[at / kWidth] =
           static_cast<uint8_t>(low.places | high.places << 4);
     });
   }
 };
 
-// Calls run(kernel) with the kernel that does it.
+// Calls run(kernel) with the suitable kernel.
 template <typename Number, typename Run>
 void with_compress_kernel(const CompressArgs<Number>& on, Run run,
                           int64_t most_blocks = kMostListBlocks) {

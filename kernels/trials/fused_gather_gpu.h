@@ -6,8 +6,8 @@
 
 namespace approx {
 
-// The weights gathered: a block has 32 rows of 32, which it turns in shared memory, so that both
-// what it reads and what it writes lie side by side.
+// Gathers the weights. Each block has 32 rows of 32, which it transposes in shared memory, so that
+// both its reads and its writes are of neighbouring memory.
 template <typename Number>
 struct GatherWeights {
   static constexpr int kMostThreads = 256, kSide = 32;
@@ -37,7 +37,7 @@ struct GatherWeights {
   }
 
  private:
-  static constexpr int kTurnedRow = kSide + 2;  // a column's numbers are in unlike banks
+  static constexpr int kTurnedRow = kSide + 2;  // avoids bank conflicts within a column
 
   APPROX_GPU Number weight(int64_t row, int64_t depth) const {
     if (row >= on.rows || depth >= on.depth) return Number(0.0f);
@@ -48,7 +48,7 @@ struct GatherWeights {
   }
 };
 
-// Begins to copy 32 numbers of each row of the weights from `row` on into a stage.
+// Begins to copy 32 numbers of each row of the weights, from `row` on, into a stage.
 template <typename Tile, typename Thread, typename Number>
 APPROX_GPU void copy_weights(Thread& thread, const Number* weights, int64_t depth, int64_t row,
                              int64_t step, typename Tile::Stage& stage, int columns) {
@@ -60,15 +60,14 @@ APPROX_GPU void copy_weights(Thread& thread, const Number* weights, int64_t dept
   }
 }
 
-// A block has 128 pixels and kColumns columns of the result; blocks of the same pixels are
-// neighbours, so that what one has read is in a cache for the others.
-//
-// A thread has two neighbouring places of the sample at each step, and eight pixels: it reads its
-// channels number by number and packs them in shared memory as a pair. The lanes of half a warp
-// read one row between the first and the last channel that they want, so each sector of it passes
-// once, and where few channels are kept those without any do not at all. Rows copied by vectors
-// would take as many reads from shared memory to pack, and the room of what was not kept. They also
-// would ask for an order of the list.
+// Each block has 128 pixels and kColumns columns of the result. Blocks of the same pixels are
+// neighbours, so that one finds in a cache what another has read.
+// Each thread has two neighbouring places of the sample at each step, and eight pixels. It reads
+// its channels number by number and packs them in shared memory as pairs. The lanes of half a warp
+// read one row between the first and the last channel that they need. So each sector of it is read
+// once, and sectors without a kept channel are not read. Copying rows by vectors would need as many
+// reads from shared memory for packing, and memory for dropped channels. It would also require a
+// sorted list.
 template <typename Number, int kColumns>
 struct SampledSum {
   static constexpr int kMostThreads = 256;
@@ -89,13 +88,13 @@ struct SampledSum {
     const int64_t column = thread.block_x() % tiles() * kColumns;
     const int row = thread.index() / kPairs, pair = thread.index() % kPairs;
     const Number* numbers = on.from + (pixel + row) * on.channels;
-    // In 32 bits from there on, for which there are registers.
+    // From here on in 32 bits, to save registers.
     const auto rows_left =
         static_cast<int32_t>(on.pixels - pixel < Tile::kRows ? on.pixels - pixel : Tile::kRows) -
         row;
     const auto apart = static_cast<int32_t>(on.channels) * kRowsApart;
     Taken taken;
-    // Of the next step: the list must have come before x is asked for.
+    // Channels of the next step: the list must arrive before x is read.
     int32_t low = channel_at(2 * pair), high = channel_at(2 * pair + 1);
     typename Tile::Sums sums;
     Tile::multiply(
@@ -130,7 +129,7 @@ struct SampledSum {
     uint16_t low[kOwnRows], high[kOwnRows];
   };
 
-  // Of place j of the sample; -1 beyond the last.
+  // The channel of place j of the sample; -1 beyond the last.
   APPROX_GPU int32_t channel_at(int64_t j) const {
     return static_cast<int32_t>(j >= on.kept ? -1 : on.index == nullptr ? j : on.index[j]);
   }
@@ -148,11 +147,11 @@ struct SampledSum {
   }
 };
 
-// A block has 128 pixels and a part of the channels of the result, those of its part of the sample
-// and the ones between and beside them: together the parts are all channels, so that each number is
-// written once, in vectors of eight, zero or not. So that no vector is shared, a part begins with
-// the first kept channel of a vector: kColumns - 8 places of the sample further than the part
-// before, or up to seven fewer.
+// Each block has 128 pixels and a part of the channels of the result. The part has the channels of
+// its places of the sample, and those between and beside them. Together the parts are all channels,
+// so that each number is written once, in vectors of eight, zero or not. No vector may be shared,
+// so a part begins with the first kept channel of a vector. It begins kColumns - 8 places of the
+// sample after the previous part, or up to seven fewer.
 template <typename Number, int kColumns>
 struct SampledSpread {
   static constexpr int kMostThreads = 256;
@@ -180,7 +179,7 @@ struct SampledSpread {
           copy_weights<Tile>(thread, on.weights, on.depth, first, step, stage, kColumns);
         },
         [](int64_t /*step*/, Stage& /*stage*/) {}, sums);
-    // What is none of the sample is zero whatever the product of its zeros is.
+    // Channels outside the sample are zero, whatever the product of their zeros is.
     uint16_t* zeros = thread.template shared<uint16_t>() + kColumns;
     if (thread.index() < Tile::kRows) zeros[thread.index() * Tile::kResultRow] = 0;
     const uint16_t* result = Tile::rounded(thread, sums, [&](int column, float sum) {
@@ -193,11 +192,11 @@ struct SampledSpread {
   static constexpr int kPlacesApart = kColumns - 8;
   static constexpr int kAcross = 16;  // threads along a row of the result
 
-  // The first channel of a part; one after the last for the part after the last.
+  // The first channel of a part; for the part after the last, one past the last channel.
   APPROX_GPU int64_t channel_of(int64_t tile) const {
     return tile == 0 ? 0 : tile == tiles() ? on.channels : on.index[tile * kPlacesApart] / 8 * 8;
   }
-  // The first place of the sample that is in it.
+  // The first place of the sample in the part.
   APPROX_GPU int64_t place_of(int64_t tile) const {
     if (tile == tiles()) return on.kept;
     int64_t place = tile * kPlacesApart;
@@ -220,7 +219,7 @@ struct SampledSpread {
     }
   }
 
-  // The first place from `low` on, before `high`, whose channel is not below this one.
+  // The first place in [low, high) whose channel is not below `channel`.
   APPROX_GPU int64_t place_from(int64_t channel, int64_t low, int64_t high) const {
     while (low < high) {
       const int64_t middle = (low + high) / 2;
@@ -239,7 +238,7 @@ struct SampledSpread {
     const int64_t begin = channel_of(tile), last = channel_of(tile + 1);
     for (int64_t channel = begin + thread.index() % kAcross * 8; channel < last;
          channel += int64_t{kAcross} * 8) {
-      // Where in a row of the result each of eight channels is, or the zero.
+      // Where each of eight channels is in a row of the result, or the position of the zero.
       int column[8];
       int64_t place = place_from(channel, first, end);
       for (int i = 0; i < 8; ++i) {

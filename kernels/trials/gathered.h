@@ -1,4 +1,4 @@
-// The data gradient of two of every four channels of dY as one product of matrices, by cuSPARSELt.
+// The data gradient of two of every four channels of dY as one matrix product, by cuSPARSELt.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -6,16 +6,17 @@
 
 namespace approx {
 
-// Shapes that it takes: one group, stride 1, channels and pixels in sixteens.
+// Whether it can compute a problem: one group, stride 1, channels and pixels multiples of sixteen.
 bool takes_gathered(const Problem& problem);
 
-// `dy` [N,Co,Ho,Wo], of which two of every four channels are zero already, is gathered (see
-// gathered_rows) and compressed; what is returned multiplies it by the weights. The library must
-// outlive it.
+// Gathers (see gathered_rows) and compresses `dy` [N,Co,Ho,Wo], in which two of every four channels
+// are already zero. Returns a function that multiplies it by the weights. The library must outlive
+// it.
 PreparedProduct prepare_gathered(CusparseLt& library, const at::Tensor& dy, const Operands& o);
 
-// [N*H*W, Kh*Kw*Co]: for each pixel of x, tap after tap, the channels of the pixel of dY that meets
-// it there, or zeros. A 1x1 kernel gathers nothing: the rows are those of dY.
+// The gathered rows, [N*H*W, Kh*Kw*Co], one for each pixel of x. Tap after tap, a row has the
+// channels of the pixel of dY that the tap connects with it, or zeros. A 1x1 kernel gathers
+// nothing: the rows are those of dY.
 at::Tensor gathered_rows(const at::Tensor& dy, const Problem& problem);
 
 }  // namespace approx

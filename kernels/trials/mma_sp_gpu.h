@@ -8,25 +8,24 @@
 
 namespace approx {
 
-// dX as a matrix product: a row for each pixel of x, a column for each of its channels, summed over
-// the taps of the kernel and the channels of dY. A row meets another pixel of dY under each tap, or
-// none, and a tap meets only rows of one remainder by the stride; so the pixels of x are taken
-// remainder by remainder, and a block multiplies the taps that its own meets and no others.
-//
-// A block has 128 pixels and 64 channels of dX, and takes 64 channels of dY at a time, staged in
-// shared memory while those before are multiplied; each of its eight warps has 32 by 32 numbers of
-// the result in registers, in float. No patch of dY is gathered anywhere, nothing is added to
-// memory, and the order of every sum depends on the shape alone.
+// dX as a matrix product: a row for each pixel of x, a column for each of its channels. The sum is
+// over the taps of the kernel and the channels of dY. A row meets another pixel of dY under each
+// tap, or none. A tap meets only rows with one remainder by the stride. So the pixels of x are
+// processed remainder by remainder, and a block multiplies only the taps that its pixels meet.
+// Each block has 128 pixels and 64 channels of dX, and processes 64 channels of dY at a time. They
+// are staged in shared memory while the previous ones are multiplied. Each of its eight warps has
+// 32 by 32 numbers of the result in registers, in float. No patch of dY is gathered, and nothing is
+// added in global memory. The order of every sum depends only on the shape.
 template <typename Number>
 struct SparseDataGradient {
   static constexpr int kMostThreads = 256;
   SparseGradientArgs<Number> args;
 
-  // Remainders of the pixels by the stride, and how many blocks each has.
+  // Number of remainders of the pixels by the stride, and number of blocks for each.
   constexpr int64_t remainders() const {
     return args.problem.geometry.stride.h * args.problem.geometry.stride.w;
   }
-  // Of the remainder that has most; the others may have a row or a column less.
+  // For the remainder that has most; the others may have a row or a column less.
   constexpr int64_t rows() const {
     return blocks_of(args.problem.h, args.problem.geometry.stride.h);
   }
@@ -66,31 +65,30 @@ struct SparseDataGradient {
       thread.barrier();  // the stage may be filled again
       step = next;
     }
-    thread.barrier();  // the pixels of other threads
+    thread.barrier();  // the pixels of other threads are needed
     write(thread, pixels, sums);
   }
 
  private:
-  static constexpr int kPixels = 128, kInputs = 64, kOutputs = 64;  // of a block, of a stage
-  // Rows lie eight numbers further apart than they are long, so that eight of them are in unlike
-  // banks.
+  static constexpr int kPixels = 128, kInputs = 64, kOutputs = 64;  // of a block; of a stage
+  // Rows are padded by eight numbers, so that eight of them are in different banks.
   static constexpr int kStoredRow = kOutputs / 2 + 8, kWeightRow = kInputs + 8;
   static constexpr int kPlaceWords = kOutputs / 16;
-  static constexpr uint16_t kAnyPlaces = 0x4444;  // of zeros: the first two of four
+  static constexpr uint16_t kAnyPlaces = 0x4444;  // for zeros: the first two of four
 
   struct Stage {
-    uint16_t stored[kPixels * kStoredRow];    // of each pixel the numbers of its channels
-    uint16_t weights[kOutputs * kWeightRow];  // of each channel of dY those of x
+    uint16_t stored[kPixels * kStoredRow];    // for each pixel the numbers of its channels
+    uint16_t weights[kOutputs * kWeightRow];  // for each channel of dY those of x
     alignas(8) uint16_t places[kPixels * kPlaceWords];
   };
   static_assert(sizeof(Stage) % 16 == 0);
 
-  // The 32 by 32 numbers of a warp: sixteen rows, eight columns each.
+  // The 32 by 32 numbers of a warp: two times sixteen rows, four times eight columns.
   struct Sums {
     Floats<4> tile[2][4];
   };
 
-  // What a thread copies of each stage: half of the row of a pixel.
+  // The part of each stage that a thread copies: half of the row of a pixel.
   struct Own {
     int64_t down, across;  // the remainder of the block's pixels by the stride
     int row, piece;
@@ -124,7 +122,7 @@ struct SparseDataGradient {
 
   APPROX_GPU bool more(const Step& step) const { return step.r < args.problem.kh; }
 
-  // The first tap from this one on that meets the block's pixels.
+  // The first tap from `step` on that meets the block's pixels.
   APPROX_GPU Step met_from(Step step, const Own& own) const {
     const Problem& p = args.problem;
     const Geometry& g = p.geometry;
@@ -148,7 +146,7 @@ struct SparseDataGradient {
   APPROX_GPU void stage(Thread& thread, const Own& own, const Step& step, Stage& to) const {
     const Problem& p = args.problem;
     const Geometry& g = p.geometry;
-    // Both divide without a remainder.
+    // Both divisions are exact.
     const int64_t y = (own.y + g.padding.h - step.r * g.dilation.h) / g.stride.h;
     const int64_t x = (own.x + g.padding.w - step.s * g.dilation.w) / g.stride.w;
     const bool met = own.pixel >= 0 && y >= 0 && y < p.ho && x >= 0 && x < p.wo;
@@ -164,7 +162,7 @@ struct SparseDataGradient {
       for (int i = 0; i < kOutputs / 4; ++i) stored[i] = 0;
       for (int i = 0; own.piece == 0 && i < kPlaceWords; ++i) places[i] = kAnyPlaces;
     }
-    // The weights by eight neighbouring channels of x.
+    // The weights for each eight neighbouring channels of x.
     constexpr int kEights = kInputs / 8;
     const int64_t taps = p.kh * p.kw, tap = step.r * p.kw + step.s;
     for (int piece = thread.index(); piece < kOutputs * kEights; piece += kMostThreads) {
@@ -197,8 +195,8 @@ struct SparseDataGradient {
         b[i] = thread.template load_matrices<true>(from.weights + (32 * half + lane) * kWeightRow +
                                                    input + 8 * i);
       }
-      // Lanes 0 and 1 of each four bring the places of the first sixteen rows, 2 and 3 those of the
-      // others.
+      // Lanes 0 and 1 of each four give the places of the first sixteen rows, lanes 2 and 3 those
+      // of the others.
       const int row = pixel + lane % 4 / 2 * 16 + lane / 4, word = 2 * half + lane % 2;
       const uint16_t* upper = from.places + row * kPlaceWords + word;
       const uint32_t places = upper[0] | static_cast<uint32_t>(upper[8 * kPlaceWords]) << 16;
@@ -209,7 +207,7 @@ struct SparseDataGradient {
     }
   }
 
-  // Of the warp, in the block.
+  // The warp's first pixel in the block.
   template <typename Thread>
   static APPROX_GPU int first_pixel(const Thread& thread) {
     return thread.index() / kWarp / 2 * 32;

@@ -1,11 +1,11 @@
-// Tensors as kernels of a GPU read them that move sixteen bytes at a time.
+// Tensors for GPU kernels that move sixteen bytes at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace approx {
 
-// With the channels last in memory, from an address that sixteen divides.
+// The tensor with the channels last in memory, at an address divisible by sixteen.
 inline at::Tensor in_sixteens(const at::Tensor& tensor) {
   auto last = tensor.contiguous(at::MemoryFormat::ChannelsLast);
   const auto at = reinterpret_cast<uintptr_t>(last.const_data_ptr());

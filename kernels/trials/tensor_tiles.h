@@ -1,5 +1,6 @@
-// A tile of a matrix product on the tensor cores of a GPU: what a block stages in shared memory,
-// what its warps multiply, how the result leaves. Kernels add how their operands are staged.
+// A tile of a matrix product on the tensor cores of a GPU. A block stages its operands in shared
+// memory, its warps multiply them, and the result is written. Kernels add the code that stages the
+// operands.
 #pragma once
 
 #include "kernels/gpu/kernel.h"
@@ -7,15 +8,14 @@
 
 namespace approx {
 
-// R = A Bt for 128 rows of A [rows,depth] and kColumns (64 or 128) rows of B [columns,depth], in
-// float. The depth is taken 32 numbers at a time, in two stages: one is filled while the other is
-// multiplied. The order of every sum depends on the depth alone.
+// Computes R = A Bt for 128 rows of A [rows,depth] and kColumns (64 or 128) rows of B
+// [columns,depth], in float. The depth is processed 32 numbers at a time, in two stages: one is
+// filled while the other is multiplied. The order of every sum depends only on the depth.
 template <typename Number, int kColumns>
 struct TensorTile {
   static constexpr int kThreads = 256;
   static constexpr int kRows = 128, kDepth = 32;
-  // Rows lie eight numbers further apart than they are long, so that eight of them are in unlike
-  // banks.
+  // Rows are padded by eight numbers, so that eight of them are in different banks.
   static constexpr int kStagedRow = kDepth + 8, kResultRow = kColumns + 8;
 
   struct Stage {
@@ -27,14 +27,14 @@ struct TensorTile {
                                         ? 2 * sizeof(Stage)
                                         : sizeof(uint16_t) * kRows* kResultRow;
 
-  // What a warp has of the result: 32 rows of half of the columns, in sixteens and eights.
+  // The part of the result of a warp: 32 rows of half of the columns, in sixteens and eights.
   static constexpr int kOwnColumns = kColumns / 2;
   struct Sums {
     Floats<4> of[2][kOwnColumns / 8];
   };
 
-  // begin(step, stage) begins to fill a stage by copies, or takes what it is filled with; end(step,
-  // stage) writes what was taken. Between them the stage before is multiplied.
+  // Two functions fill a stage: begin(step, stage) starts its copies or reads its numbers, and
+  // end(step, stage) writes the numbers read. Between them the previous stage is multiplied.
   template <typename Thread, typename Begin, typename End>
   static APPROX_GPU void multiply(Thread& thread, int64_t steps, Begin begin, End end, Sums& sums) {
     for (auto& of_sixteen : sums.of) {
@@ -50,17 +50,18 @@ struct TensorTile {
     }
     for (int64_t step = 0; step < steps; ++step) {
       thread.template wait_copies<0>();
-      thread.barrier();  // this stage is whole, and nobody reads the other any more
+      thread.barrier();  // this stage is complete, and nobody reads the other any more
       Stage& next = stages[(step + 1) % 2];
       if (step + 1 < steps) begin(step + 1, next);
       thread.close_copies();
       multiply_stage(thread, stages[step % 2], sums);
       if (step + 1 < steps) end(step + 1, next);
     }
-    thread.barrier();  // the result goes where the stages were
+    thread.barrier();  // the result replaces the stages in memory
   }
 
-  // Leaves the result rounded in shared memory, rows kResultRow apart: finished(column, sum).
+  // Leaves the rounded result in shared memory, rows kResultRow apart. Each number is
+  // finished(column, sum).
   template <typename Thread, typename Finished>
   static APPROX_GPU uint16_t* rounded(Thread& thread, const Sums& sums, Finished finished) {
     auto* result = thread.template shared<uint16_t>();
