@@ -1,5 +1,5 @@
-// Vectors of floats from memory in either precision, and back. Included once for each instruction
-// set that Highway compiles for.
+// Loads vectors of floats from memory in either precision, and stores them. Included once for each
+// instruction set that Highway compiles for.
 #if defined(APPROX_KERNELS_BFLOAT16_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef APPROX_KERNELS_BFLOAT16_INL_H_
 #undef APPROX_KERNELS_BFLOAT16_INL_H_
@@ -18,7 +18,7 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// As many numbers as a vector of floats has lanes.
+// Loads one number for each lane of a vector of floats.
 template <typename D>
 HWY_INLINE hn::Vec<D> load_numbers(D d, const float* from) {
   return hn::LoadU(d, from);
@@ -31,12 +31,14 @@ HWY_INLINE hn::Vec<D> load_numbers(D d, const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
 }
 
-// Whether for_each_vector takes vectors by twos: numbers of even places, then those of odd ones.
+// Whether for_each_vector takes vectors in pairs: the numbers of even places, then those of odd
+// ones.
 template <typename Number, int kVectors>
 inline constexpr bool kByTwos = kVectors % 2 == 0 && std::is_same_v<Number, BFloat16>;
 
-// Calls use(v, vector) for kVectors vectors of the numbers at `from`. Two of BFloat16 are split by
-// a shift and a mask, half the instructions of two loads. store_vectors puts numbers back in order.
+// Calls use(v, vector) for kVectors vectors of the numbers at `from`. A pair of BFloat16 vectors is
+// split by a shift and a mask, half the instructions of two loads. store_vectors restores the
+// order.
 template <int kVectors, typename D, typename Number, typename Use>
 HWY_INLINE void for_each_vector(D d, const Number* from, Use use) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -54,7 +56,7 @@ HWY_INLINE void for_each_vector(D d, const Number* from, Use use) {
   }
 }
 
-// What was computed of each of the vectors that for_each_vector gave, in the order of the numbers.
+// Stores a result for each of the vectors that for_each_vector gave, in the order of the numbers.
 template <typename Number, int kVectors, typename D>
 HWY_INLINE void store_vectors(D d, const hn::Vec<D> (&vectors)[kVectors], hn::TFromD<D>* to) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -75,7 +77,7 @@ HWY_INLINE void store_upper_halves(D /*d*/, V whole, BFloat16* to) {
   hn::StoreU(hn::DemoteTo(halves, upper), halves, reinterpret_cast<uint16_t*>(to));
 }
 
-// Numbers that were loaded by the above, unchanged.
+// Stores numbers that load_numbers or for_each_vector loaded, unchanged.
 template <typename D>
 HWY_INLINE void store_same(D d, hn::Vec<D> v, float* to) {
   hn::StoreU(v, d, to);
@@ -85,7 +87,7 @@ HWY_INLINE void store_same(D d, hn::Vec<D> v, BFloat16* to) {
   store_upper_halves(d, hn::BitCast(hn::RebindToUnsigned<D>(), v), to);
 }
 
-// Rounded as BFloat16 rounds.
+// Stores floats; BFloat16 ones are rounded as BFloat16 rounds.
 template <typename D>
 HWY_INLINE void store_rounded(D d, hn::Vec<D> v, float* to) {
   hn::StoreU(v, d, to);

@@ -1,5 +1,4 @@
-// Numbers of bfloat16 in plain memory, as loops without LibTorch see them: the upper half of a
-// float.
+// Numbers of bfloat16 (the upper half of a float) in plain memory, for loops without LibTorch.
 #pragma once
 
 #include <bit>
@@ -7,12 +6,12 @@
 
 namespace approx {
 
-// (Its functions are constexpr so that kernels of a GPU may call them.)
+// (The functions are constexpr so that GPU kernels can call them.)
 struct BFloat16 {
   uint16_t bits = 0;
 
   BFloat16() = default;
-  // Rounded to the nearest, of two equally near to the even one; a NaN becomes the quiet one.
+  // Rounds to nearest, ties to even; a NaN becomes a quiet NaN.
   explicit constexpr BFloat16(float value) {
     const auto whole = std::bit_cast<uint32_t>(value);
     bits =

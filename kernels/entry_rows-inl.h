@@ -1,15 +1,16 @@
-// The data gradient of a dY with few entries, whatever tells them. Included once for each
+// The data gradient of a dY with few entries, from any source of entries. Included once for each
 // instruction set that Highway compiles for.
 //
 //   dX[n, i - padding + r, j - padding + s, :] += dY[n, i, j, co] W[co, r, s, :]
 //
-// for every entry (n, i, j, co). What is spared is the multiplication, so nothing else may cost as
-// much: entries come in lists by pixel, made once for an image while it is in the cache; and the
-// sums of the input pixels that an output pixel reaches with one row of the kernel, kTaps of them
-// by up to four vectors of input channels, stay in registers while the pixel moves along its row.
-// An entry then costs a broadcast and one multiply-add for each vector of weights, which lie in the
-// first-level cache: a block of output channels, one kernel row (or three), one block of input
-// channels at a time, for all rows of an image (of several, where images are small).
+// The sum is over every entry (n, i, j, co). Skipping zeros saves only multiplications, so no other
+// work may cost as much. Entries come in lists by pixel, made once for an image while it is in the
+// cache. An output pixel reaches kTaps input pixels with one row of the kernel. Their sums, of up
+// to four vectors of input channels each, stay in registers while the pixel moves along its row. An
+// entry then costs a broadcast and one multiply-add for each vector of weights. The weights lie in
+// the first-level cache, one block at a time. It has one block of output channels, one kernel row
+// (or three) and one block of input channels. A block is used for all rows of an image, or of
+// several where images are small.
 #if defined(APPROX_KERNELS_ENTRY_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef APPROX_KERNELS_ENTRY_ROWS_INL_H_
 #undef APPROX_KERNELS_ENTRY_ROWS_INL_H_
@@ -37,7 +38,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 using Vector = hn::Vec<Floats>;
 
-// The entries of some pixels, a list for each block of output channels in the order of the pixels.
+// The entries of some pixels: a list for each block of output channels, in the order of the pixels.
 class PixelEntries {
  public:
   // `channels` output channels in blocks of `block`.
@@ -46,7 +47,7 @@ class PixelEntries {
         channels_(channels),
         block_(block),
         step_(step),
-        // The last store may run over.
+        // The last store may write past the end.
         room_(pixels * block + static_cast<int64_t>(hn::Lanes(Floats()))),
         values_(hwy::AllocateAligned<float>(static_cast<size_t>(blocks() * room_))),
         places_(hwy::AllocateAligned<int32_t>(static_cast<size_t>(blocks() * room_))),
@@ -58,7 +59,7 @@ class PixelEntries {
   int64_t channels_of(int64_t b) const { return std::min(block_, channels_ - b * block_); }
 
   float* values(int64_t b) { return values_.get() + b * room_; }
-  // The channel of each, counted from the first of the block, times step().
+  // The channel of each entry, counted from the first of the block, times step().
   int32_t* places(int64_t b) { return places_.get() + b * room_; }
   int32_t step() const { return step_; }
   // Where each pixel's entries begin, and where the last one's end.
@@ -76,21 +77,23 @@ class PixelEntries {
 // The entries of a row of pixels for one block of output channels.
 struct EntryRow {
   const float* value;
-  const int32_t* weights;  // where the entry's weights begin in the block; one more is read
-  const int32_t* begin;    // of each pixel's entries, and the end of the last
+  // Where the entry's weights begin in the block; one element past the end is read.
+  const int32_t* weights;
+  const int32_t* begin;  // begin of each pixel's entries, and end of the last
 };
 
-// Neighbouring rows of dX, one block of input channels: pixel j of row r at
+// Neighbouring rows of dX for one block of input channels: pixel j of row r is at
 // `pixels + r * row_step + j * step`.
 struct SumRows {
   float* pixels;
   int64_t row_step, step, width;
-  bool on_map[3];  // of each row; the others are nowhere
-  bool fresh[3];   // nothing has been added yet, and what stands there is nothing
+  bool on_map[3];  // for each row; the others lie outside the map
+  // Whether nothing has been added to the row yet, so that its memory is uninitialised.
+  bool fresh[3];
 };
 
-// Calls body(std::integral_constant<int, i>()) for each i in [0, kCount): what is indexed by them
-// stays in registers, which a loop does not promise.
+// Calls body(std::integral_constant<int, i>()) for each i in [0, kCount). Arrays indexed by these
+// constants stay in registers, which a loop does not guarantee.
 template <int kCount, typename Body>
 HWY_INLINE void unrolled(Body body) {
   [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
@@ -99,9 +102,9 @@ HWY_INLINE void unrolled(Body body) {
   (std::make_integer_sequence<int, kCount>());
 }
 
-// Adds what one row of dY gives to kRows rows of dX through as many rows of the kernel. The window
-// of sums moves on with the pixels without a move: sums change their meaning, and after kTaps
-// pixels they have the first one again.
+// Adds the contribution of one row of dY to kRows rows of dX, through as many rows of the kernel.
+// The window of sums follows the pixels without moving data: sums are renamed, and after kTaps
+// pixels they have their first meaning again.
 template <int kRows, int kTaps, int kStride, int kVectors>
 HWY_NOINLINE void add_row(const EntryRow& entries, int64_t count, const float* HWY_RESTRICT weights,
                           const SumRows& sums, int64_t padding) {
@@ -109,8 +112,8 @@ HWY_NOINLINE void add_row(const EntryRow& entries, int64_t count, const float* H
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
   constexpr int kLeaving = std::min(kTaps, kStride);  // when the window moves on
   Vector sum[kRows][kTaps][kVectors];
-  // Where the next entry's weights are is read one entry ahead: loads whose address has just been
-  // loaded keep multiply-adds waiting.
+  // The offset of the next entry's weights is read one entry ahead. A load whose address has just
+  // been loaded would keep multiply-adds waiting.
   int32_t next_weights = entries.weights[entries.begin[0]];
   const auto place = [&](int r, int64_t j) __attribute__((always_inline)) {
     return sums.pixels + r * sums.row_step + j * sums.step;
@@ -135,7 +138,7 @@ HWY_NOINLINE void add_row(const EntryRow& entries, int64_t count, const float* H
       });
     });
   };
-  // Of the pixel j, whose window begins at `left`, in the sums of `phase`.
+  // Adds the entries of pixel j, whose window begins at `left`, to the sums of `phase`.
   const auto add = [&](int64_t j, int64_t left, auto phase) __attribute__((always_inline)) {
     const int32_t end = entries.begin[j + 1];
     for (int32_t e = entries.begin[j]; e < end; ++e) {
@@ -169,7 +172,7 @@ HWY_NOINLINE void add_row(const EntryRow& entries, int64_t count, const float* H
       left += kStride;
     });
   }
-  // The rest, and the sums that are left, in the order of the phase that the window ends in.
+  // The remaining pixels and sums, in the order of the phase in which the window ends.
   const auto finish = [&](auto pixels) __attribute__((always_inline)) {
     unrolled<decltype(pixels)::value>([&](auto phase) __attribute__((always_inline)) {
       add(j + phase, left, phase);
@@ -189,7 +192,7 @@ HWY_NOINLINE void add_row(const EntryRow& entries, int64_t count, const float* H
 
 using AddRow = void (*)(const EntryRow&, int64_t, const float*, const SumRows&, int64_t);
 
-// By [log2 of vectors]; five taps of four vectors are more than sixteen registers hold.
+// By [log2 of vectors]. Five taps of four vectors would need more than sixteen registers.
 template <int kTaps, int kStride>
 constexpr AddRow kAddRow[3] = {add_row<1, kTaps, kStride, 1>, add_row<1, kTaps, kStride, 2>,
                                add_row<1, kTaps, kStride, kTaps == 5 ? 2 : 4>};
@@ -213,9 +216,9 @@ struct InputBlock {
   int log_vectors;
 };
 
-// `Source` tells the entries:
+// `Source` gives the entries by
 //   void list(int64_t first_pixel, PixelEntries&) const
-// of the pixels from `first_pixel` on, which are those of whole images; called by several threads.
+// for the pixels from `first_pixel` on, which are those of whole images. Several threads call it.
 template <typename Source>
 class RowsDataGradient {
  public:
@@ -227,8 +230,8 @@ class RowsDataGradient {
         source_(source),
         lanes_(static_cast<int64_t>(hn::Lanes(Floats()))),
         every_pixel_(p_.geometry.stride == Spatial(1)) {
-    // Few channels: three rows of the kernel together, for fewer sums than eight leave
-    // multiply-adds waiting for each other.
+    // With few channels, three rows of the kernel are done together: fewer than eight sums would
+    // leave multiply-adds waiting for each other.
     if (p_.ci == 16 && p_.kh == 3 && p_.kw == 3 && every_pixel_) rows_ = 3;
     const int widest = rows_ == 3 ? 0 : p_.kw == 5 ? 1 : 2;
     for (int64_t first = 0; first < p_.ci;) {
@@ -237,14 +240,14 @@ class RowsDataGradient {
       inputs_.push_back({first, log_vectors});
       first += lanes_ << log_vectors;
     }
-    // Weights of a block: a first-level cache of 48 KiB. Smaller blocks visit each pixel more
-    // often, with fewer entries at a time.
+    // Weights of a block fit into a first-level cache of 48 KiB. Smaller blocks would visit each
+    // pixel more often, with fewer entries at a time.
     constexpr int64_t kWeightFloats = 12 << 10;
     const int64_t per_channel = rows_ * p_.kw * width_of(inputs_.front());
     block_ = std::clamp(kWeightFloats / per_channel / lanes_ * lanes_, lanes_,
                         (p_.co + lanes_ - 1) / lanes_ * lanes_);
     blocks_ = (p_.co + block_ - 1) / block_;
-    constexpr int64_t kGroupPixels = 128;  // that share weights while they are in the cache
+    constexpr int64_t kGroupPixels = 128;  // pixels that share weights while these are in the cache
     images_ = std::clamp<int64_t>(kGroupPixels / std::max<int64_t>(1, p_.ho * p_.wo), 1, p_.n);
   }
 
@@ -258,7 +261,7 @@ class RowsDataGradient {
         const int32_t step = weights_of_channel(inputs_.front());
         return GroupMemory{PixelEntries(images * p_.ho * p_.wo, p_.co, block_, step), {}};
       };
-      if (count < images_) {  // the last
+      if (count < images_) {  // the last group
         auto memory = of_group(count);
         return add_images(first, count, weights.get(), memory);
       }
@@ -269,14 +272,14 @@ class RowsDataGradient {
   }
 
  private:
-  // What one thread needs for a group of images.
+  // The memory of one thread for a group of images.
   struct GroupMemory {
     PixelEntries entries;
     std::vector<int32_t> in_narrow_block;
   };
 
   int64_t width_of(const InputBlock& block) const { return lanes_ << block.log_vectors; }
-  // Numbers of packed weights between two output channels.
+  // Numbers from the packed weights of one output channel to those of the next.
   int32_t weights_of_channel(const InputBlock& block) const {
     return static_cast<int32_t>(rows_ * p_.kw * width_of(block));
   }
@@ -309,7 +312,7 @@ class RowsDataGradient {
   void add_images(int64_t first, int64_t count, const float* weights, GroupMemory& memory) const {
     auto& [entries, in_narrow_block] = memory;
     const int64_t pixels = entries.pixels();
-    // Where an entry's weights begin in its block.
+    // Offsets of an entry's weights in its block.
     const int32_t step = entries.step();
     source_.list(first * p_.ho * p_.wo, entries);
     const int64_t pad = p_.geometry.padding.h, stride = p_.geometry.stride.h;
@@ -331,7 +334,7 @@ class RowsDataGradient {
           const float* own = weights + weights_at(b, input, r);
           for (int64_t image = 0; image < count; ++image) {
             float* map = maps + image * p_.h * p_.w * p_.ci + input.first;
-            // Output rows of which one of the rows y, y + 1, ... is on the map.
+            // Output rows for which one of the rows y, y + 1, ... is on the map.
             const int64_t top = std::max<int64_t>(0, (pad - r - rows_ + stride) / stride);
             const int64_t bottom = std::min(p_.ho, (p_.h + pad - r + stride - 1) / stride);
             for (int64_t i = top; i < bottom; ++i) {
@@ -347,7 +350,7 @@ class RowsDataGradient {
   }
 
   // The rows of a map from y on, which rows r and on of the kernel reach. A row is fresh when the
-  // first rows of the kernel that reach it do so from the first output row.
+  // first kernel rows that reach it do so from the first output row.
   SumRows rows_from(float* map, int64_t y, int64_t r, bool first_block) const {
     const int64_t pad = p_.geometry.padding.h;
     SumRows sums = {map + y * p_.w * p_.ci, p_.w * p_.ci, p_.ci, p_.w, {}, {}};
@@ -365,11 +368,11 @@ class RowsDataGradient {
   float* out_;
   const Source& source_;
   int64_t lanes_;
-  int64_t rows_ = 1;  // of the kernel, together
-  bool every_pixel_;  // of dX is reached by some tap
+  int64_t rows_ = 1;  // kernel rows done together
+  bool every_pixel_;  // whether some tap reaches every pixel of dX
   std::vector<InputBlock> inputs_;
-  int64_t block_ = 0, blocks_ = 0;  // output channels together, and how often
-  int64_t images_ = 1;              // together
+  int64_t block_ = 0, blocks_ = 0;  // output channels of a block, and number of blocks
+  int64_t images_ = 1;              // images done together
 };
 
 }  // namespace HWY_NAMESPACE

@@ -1,12 +1,12 @@
-// What kernels/entry_rows-inl.h can compute.
+// Whether kernels/entry_rows-inl.h can compute a problem.
 #pragma once
 
 #include "products/problem.h"
 
 namespace approx {
 
-// Whole vectors of input channels on every instruction set, and no row of dX that no tap reaches
-// unless a stride leaves some out.
+// It needs whole vectors of input channels on every instruction set. Each row of dX must be reached
+// by a tap, unless a stride skips rows.
 inline bool entry_rows_fit(const Problem& p) {
   const Geometry& g = p.geometry;
   return p.one_group() && g.stride.h <= 2 && g.stride.w <= 2 && g.dilation == Spatial(1) &&

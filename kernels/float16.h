@@ -1,4 +1,4 @@
-// Numbers of IEEE 754 binary16 in plain memory, as loops without LibTorch see them.
+// Numbers of IEEE 754 binary16 in plain memory, for loops without LibTorch.
 #pragma once
 
 #include <bit>
@@ -6,12 +6,12 @@
 
 namespace approx {
 
-// (Its functions are constexpr so that kernels of a GPU may call them.)
+// (The functions are constexpr so that GPU kernels can call them.)
 struct Float16 {
   uint16_t bits = 0;
 
   Float16() = default;
-  // Rounded to the nearest, of two equally near to the even one; a NaN becomes the quiet one.
+  // Rounds to nearest, ties to even; a NaN becomes a quiet NaN.
   explicit constexpr Float16(float value) {
 #if defined(__CUDA_ARCH__)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
@@ -26,7 +26,8 @@ struct Float16 {
     } else if (size >= kLeastNormal) {
       half = (size - (112U << 23) + 0xFFF + (size >> 13 & 1)) >> 13;
     } else {
-      // Of the float whose last place is that of the smallest binary16: the sum is rounded there.
+      // Adds the float whose last place is that of the smallest binary16, so that the sum is
+      // rounded there.
       const float placed = std::bit_cast<float>(size) + 0.5F;
       half = std::bit_cast<uint32_t>(placed) - 0x3F000000;
     }

@@ -1,15 +1,16 @@
-// The weight gradient of a dY with few entries, whatever tells them. Included once for each
+// The weight gradient of a dY with few entries, from any source of entries. Included once for each
 // instruction set that Highway compiles for.
 //
 //   dW[co, r, s, :] += dY[n, i, j, co] X[n, i stride - padding + r dilation, j ..., :]
 //
-// for every entry (n, i, j, co). Entries come in lists by tile of pixels and output channel, and
-// are used up tile by tile while they are in the cache: read from memory again for each block of
-// input channels they take a fifth of the time. A list is a run of sums that stay in registers: all
-// taps of the kernel by one vector of input channels, or as many taps of a row and vectors as
-// registers hold. An entry costs a broadcast and one multiply-add for each of them, with X read
-// from the first-level cache: a tile of it is packed with its padding as zeros, so that where an
-// entry's pixels stand is one number, the same for every block of input channels.
+// The sum is over every entry (n, i, j, co). Entries come in lists by tile of pixels and output
+// channel. They are used tile by tile while they are in the cache. Reading them from memory again
+// for each block of input channels would take a fifth of the time. A list belongs to a group of
+// sums that stay in registers. These are all taps of the kernel for one vector of input channels,
+// or as many taps of a row and vectors as fit. An entry costs a broadcast and one multiply-add for
+// each of the sums. X is read from the first-level cache: a tile of it is packed, with its padding
+// as zeros. The offset of an entry's pixels is then one number, equal for every block of input
+// channels.
 #if defined(APPROX_KERNELS_LISTED_GRADIENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef APPROX_KERNELS_LISTED_GRADIENT_INL_H_
 #undef APPROX_KERNELS_LISTED_GRADIENT_INL_H_
@@ -33,9 +34,9 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The entries of a tile, a list for each output channel.
+// The entries of a tile: a list for each output channel.
 struct Lists {
-  // Room for so many, gaps between lists counted.
+  // Makes room for `entries` entries, including gaps between lists.
   void reserve(int64_t entries) {
     if (entries <= room) return;
     room = entries;
@@ -44,12 +45,12 @@ struct Lists {
   }
 
   std::unique_ptr<float[]> value;
-  std::unique_ptr<int32_t[]> at;    // where the pixels begin that an entry reads, in packed X
+  std::unique_ptr<int32_t[]> at;    // offset in packed X of the pixels that an entry reads
   std::vector<int32_t> begin, end;  // of each channel's entries
   int64_t room = 0;
 };
 
-// Where an output pixel's first pixel of X lies once a tile of it is packed.
+// The offset of an output pixel's first pixel of X in a packed tile.
 struct PackedPixels {
   int64_t image_size, row_size, column_size;  // from one image, output row or column to the next
 
@@ -58,9 +59,9 @@ struct PackedPixels {
   }
 };
 
-// sums[co, :] += what the entries of each output channel give to a window of kRows x kColumns taps
-// of kVectors vectors each. Rows of packed X lie row_step numbers apart, the sums of two output
-// channels sums_step.
+// Computes sums[co, :] += the contribution of each output channel's entries, for a window of kRows
+// x kColumns taps of kVectors vectors each. Rows of packed X lie row_step numbers apart, the sums
+// of two output channels sums_step.
 template <int kRows, int kColumns, int kVectors>
 HWY_NOINLINE void add_lists(const Lists& lists, int64_t channels, const float* HWY_RESTRICT x,
                             int64_t row_step, float* HWY_RESTRICT sums, int64_t sums_step) {
@@ -94,7 +95,7 @@ HWY_NOINLINE void add_lists(const Lists& lists, int64_t channels, const float* H
   }
 }
 
-// A window of taps that is moved over the kernel, and how many vectors of input channels it has.
+// A window of taps that moves over the kernel, and its number of vectors of input channels.
 struct Window {
   int64_t rows, columns, vectors;
   void (*add)(const Lists&, int64_t, const float*, int64_t, float*, int64_t);
@@ -103,8 +104,9 @@ struct Window {
 template <int kRows, int kColumns, int kVectors>
 constexpr Window kWindow = {kRows, kColumns, kVectors, add_lists<kRows, kColumns, kVectors>};
 
-// Nine to twelve sums hide what a multiply-add takes, and sixteen registers hold them. All blocks
-// of input channels have the same number of vectors, so that an entry's place is the same in each.
+// Nine to twelve sums hide the latency of a multiply-add, and sixteen registers hold them. All
+// blocks of input channels have equally many vectors, so that an entry's offset is the same in
+// each.
 inline Window window_of(const Problem& p) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   const int64_t vectors = (p.ci + lanes - 1) / lanes;
@@ -122,9 +124,9 @@ inline Window window_of(const Problem& p) {
   return vectors % 2 == 0 ? kWindow<1, 1, 2> : kWindow<1, 1, 1>;
 }
 
-// `Source` writes the lists of a tile:
+// `Source` writes the lists of a tile by
 //   void list(const PixelTile&, const PackedPixels&, Source::Scratch&, Lists&) const
-// with a Scratch that was made of the source and the pixels of the largest tile.
+// with a Scratch that was constructed from the source and the pixels of the largest tile.
 template <typename Source>
 class ListedWeightGradient {
  public:
@@ -159,18 +161,18 @@ class ListedWeightGradient {
   }
 
  private:
-  // As large as a first-level cache holds of X: 40 of 48 KiB where vectors have 64 bytes, 20 of 32
-  // where they have 32.
+  // A tile has as much of X as fits into a first-level cache: 40 of 48 KiB where vectors have 64
+  // bytes, 20 of 32 KiB where they have 32.
   PixelTiles tiles_of_cache() const {
     const int64_t room = 640 * InputChannels{0, 0, 1}.width();
     int64_t rows = 1;
     while (rows < p_.ho && rows_read(rows + 1) * row_size() <= room) ++rows;
-    const int64_t of_column = (p_.ho + rows - 1) / rows;  // of about the same size
+    const int64_t of_column = (p_.ho + rows - 1) / rows;  // tiles of about equal size
     rows = (p_.ho + of_column - 1) / of_column;
     return {p_, rows, room / (rows_read(rows) * row_size())};
   }
 
-  // Rows of X, padding counted, that so many output rows read.
+  // Rows of X, padding included, that `rows` output rows read.
   int64_t rows_read(int64_t rows) const {
     return (rows - 1) * p_.geometry.stride.h + (p_.kh - 1) * p_.geometry.dilation.h + 1;
   }
@@ -180,14 +182,14 @@ class ListedWeightGradient {
   PackedPixels packed_pixels() const {
     return {image_size(), p_.geometry.stride.h * row_size(), p_.geometry.stride.w * width_};
   }
-  // Of the largest tile.
+  // Number of pixels of the largest tile.
   int64_t pixels_of_tile() const { return tiles_.images() * tiles_.rows() * p_.wo; }
 
   hwy::AlignedFreeUniquePtr<float[]> room_for_x() const {
     return hwy::AllocateAligned<float>(static_cast<size_t>(tiles_.images() * image_size()));
   }
 
-  // Adds what the tiles of an item give to its blocks of input channels.
+  // Adds the contribution of an item's tiles to its blocks of input channels.
   void add_tiles(const WeightSums& sums, const WeightSums::Item& item,
                  const std::vector<Lists>& lists) const {
     const auto x = room_for_x();
@@ -196,7 +198,7 @@ class ListedWeightGradient {
     }
   }
 
-  // The same, with the lists made on the way.
+  // As add_tiles, but makes the lists on the way.
   void add_tiles_at_once(const WeightSums& sums, const WeightSums::Item& item) const {
     const auto x = room_for_x();
     typename Source::Scratch scratch(source_, pixels_of_tile());
@@ -225,7 +227,8 @@ class ListedWeightGradient {
     }
   }
 
-  // X under a tile, one block of its channels, the padding as zeros: [image][row][column][lane].
+  // Packs X under a tile for one block of its channels, with the padding as zeros:
+  // [image][row][column][lane].
   void pack_x(const PixelTile& tile, const InputChannels& block, float* packed) const {
     const Geometry& g = p_.geometry;
     const int64_t top = tile.top * g.stride.h - g.padding.h;

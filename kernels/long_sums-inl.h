@@ -18,10 +18,10 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The tag of single numbers: what is left behind the last vector is added up in the same order.
+// The tag of single numbers: the remainder after the last vector is added up in the same order.
 using Single = hn::CappedTag<float, 1>;
 
-// The lower and the upper half of a whole vector of floats, as doubles.
+// The lower or the upper half of a whole vector of floats, as doubles.
 HWY_INLINE hn::Vec<hn::ScalableTag<double>> lower_in_double(hn::Vec<hn::ScalableTag<float>> v) {
   const hn::ScalableTag<double> d;
   return hn::PromoteTo(d, hn::LowerHalf(hn::Half<hn::ScalableTag<float>>(), v));
@@ -31,7 +31,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<double>> upper_in_double(hn::Vec<hn::Scalable
   return hn::PromoteTo(d, hn::UpperHalf(hn::Half<hn::ScalableTag<float>>(), v));
 }
 
-// Puts a vector of floats into memory as doubles, or adds it to those that are there.
+// Stores a vector of floats in memory as doubles, or adds it to the doubles there.
 template <typename D>
 HWY_INLINE void store_in_double(D d, hn::Vec<D> v, double* to) {
   if constexpr (hn::MaxLanes(d) == 1) {
@@ -54,7 +54,7 @@ HWY_INLINE void add_in_double(D d, hn::Vec<D> v, double* to) {
   }
 }
 
-// As many doubles from memory as a vector of floats has lanes, rounded.
+// Loads one double for each lane of a vector of floats, and rounds them to float.
 template <typename D>
 HWY_INLINE hn::Vec<D> load_doubles(D d, const double* from) {
   if constexpr (hn::MaxLanes(d) == 1) {
@@ -68,7 +68,7 @@ HWY_INLINE hn::Vec<D> load_doubles(D d, const double* from) {
   }
 }
 
-// Whether all of a vector are numbers that a float can be.
+// Whether all lanes of a vector can be represented as finite floats.
 template <typename D>
 HWY_INLINE bool all_finite(D d, hn::Vec<D> v) {
   return hn::AllTrue(d, hn::Le(hn::Abs(v), hn::Set(d, std::numeric_limits<float>::max())));

@@ -1,9 +1,10 @@
-// How sums of any length are taken of floats: a short sum in float, those added up in double.
+// Sums of floats of any length: short sums are taken in float and added up in double.
 //
-// The bound. A number passes at most kFloatRoundings roundings in float before its short sum goes
-// to double, and one more where a result is a float. A sum of n numbers x is then off by at most
+// The bound: a number passes at most kFloatRoundings roundings in float before its short sum goes
+// to double. There is one more rounding where a result is a float. A sum of n numbers x is then off
+// by at most
 //   (kFloatRoundings + 1) * 2^-24 * sum|x| < 1e-6 * sum|x|,
-// whatever n is (in double 2^21 numbers add 2^-32). No sum is beyond the range of double.
+// for any n (in double, 2^21 numbers add 2^-32). No sum exceeds the range of double.
 #pragma once
 
 #include <cmath>
@@ -13,15 +14,15 @@ namespace approx {
 
 inline constexpr int64_t kFloatRoundings = 15;
 
-// So many numbers one after the other, in float alone.
+// This many numbers are added one after the other in float.
 inline constexpr int64_t kShortSum = kFloatRoundings + 1;
 
-// Sums of squares below this may have lost squares that are no normal floats: norms below 2^-50.
+// Sums of squares below this may have lost squares that are not normal floats: norms below 2^-50.
 inline constexpr double kLeastSquares = 0x1p-100;
 
-// Whether a sum of squares that was begun in float must be taken in double: it has squares beyond
-// the range of float, or next to nothing but squares below it. (A sum of zero is exact if all
-// numbers are zero, which the sum does not say.)
+// Whether a sum of squares that was begun in float must be repeated in double. It must if it has
+// squares beyond the range of float, or hardly anything but squares below that range. (A sum of
+// zero is exact if all numbers are zero, which the sum does not show.)
 inline bool needs_double(double squares) {
   return !(squares >= kLeastSquares && std::isfinite(squares));
 }

@@ -1,4 +1,4 @@
-// Tensors as the loops of a variant take them, and their result as a tensor again.
+// Converts tensors to plain memory for the loops of a variant, and their result back to a tensor.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -18,14 +18,15 @@
 
 namespace approx {
 
-// Where the work wants its operands: a loop on the CPU, a launch on the device of their own.
+// The device on which the work needs its operands: the CPU for a loop, the operands' own device for
+// a launch.
 template <typename Plan, typename Real>
 c10::Device place_of(const Work<Plan, Real>& work, const Operands& operands) {
   return work.launch != nullptr ? operands.w.device() : c10::Device(c10::kCPU);
 }
 
-// Memory in the precision `Real` at `place`, channels last. A tensor that is so already is not
-// copied. Pointers hold as long as the object.
+// Memory in the precision `Real` at `place`, channels last. A tensor that already has that form is
+// not copied. Pointers are valid as long as the object.
 template <typename Real>
 class LoopMemory {
  public:
@@ -35,14 +36,14 @@ class LoopMemory {
   const Problem& problem() const { return problem_; }
   c10::Device place() const { return place_; }
 
-  // A tensor of four dimensions; null for an undefined one.
+  // The memory of a tensor with four dimensions; null for an undefined one.
   const Real* read(const at::Tensor& tensor) {
     if (!tensor.defined()) return nullptr;
     kept_.push_back(tensor.to(place_, kType).contiguous(at::MemoryFormat::ChannelsLast));
     return numbers_of<Real>(kept_.back());
   }
 
-  // The operands that the product has, and room for its result.
+  // The operands that the product has, and memory for its result.
   Arrays<Real> arrays(const at::Tensor& x, const at::Tensor& w, const at::Tensor& dy) {
     Arrays<Real> arrays{.problem = problem_};
     if (problem_.product != Product::kDataGradient) arrays.x = read(x);
@@ -59,7 +60,7 @@ class LoopMemory {
     return mutable_numbers_of<Real>(result_);
   }
 
-  // The result on the device and in the precision of the operands.
+  // The result, on the device and in the precision of the operands.
   at::Tensor finished() const { return result_.to(like_.device(), like_.scalar_type()); }
 
  private:
@@ -72,8 +73,8 @@ class LoopMemory {
   at::Tensor result_;
 };
 
-// LibTorch's memory at a place, until the end of the object: its allocator gives nothing to others
-// that what was started before may still use.
+// Memory from LibTorch at a place, kept until the object ends. LibTorch's allocator does not give
+// it to others while work that was started before may still use it.
 class TensorScratch final : public GpuScratch {
  public:
   explicit TensorScratch(c10::Device place) : place_(place) {}
@@ -88,8 +89,7 @@ class TensorScratch final : public GpuScratch {
   std::vector<at::Tensor> kept_;
 };
 
-// LibTorch's threads. Items are taken one by one, since neighbours on a shared machine are slow at
-// times.
+// LibTorch's threads. They take items one by one, since on a shared machine some are slow at times.
 class ThreadTeam : public Team {
  public:
   void share(int64_t items, const std::function<void(int64_t item)>& work) const override {
@@ -103,7 +103,7 @@ class ThreadTeam : public Team {
   }
 };
 
-// Has the work done at `place`: a launch, or loops on as many threads as there are.
+// Executes the work at `place`: a launch, or loops on all available threads.
 template <typename Plan, typename Real>
 void complete(const Work<Plan, Real>& work, const Arguments<Plan, Real>& args, c10::Device place) {
   if (work.launch != nullptr) return start<Arguments<Plan, Real>>(work.launch, args, place);

@@ -1,4 +1,4 @@
-// Memory that the items of a parallel loop hand on.
+// Memory that the items of a parallel loop reuse.
 #pragma once
 
 #include <mutex>
@@ -7,12 +7,12 @@
 
 namespace approx {
 
-// Gives the memory of work that has ended to later work, on any thread: new memory each time would
-// cost as many page faults as it has pages.
+// Gives the memory of finished work to later work, on any thread. New memory each time would cost
+// one page fault per page.
 template <typename Memory>
 class MemoryPool {
  public:
-  // Memory that was given back, otherwise what `make` returns.
+  // Memory that was given back, or else the result of `make`.
   template <typename Make>
   Memory take(const Make& make) {
     {

@@ -1,4 +1,4 @@
-// Every multiplication of a product, one by one: what the definitions of the plans share.
+// Every multiplication of a product, one by one. The definitions of the plans use it.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,9 @@
 
 namespace approx {
 
-// Calls body(tap, y, x) for every tap of the kernel, r * Kw + s, that joins the output pixel
-// (oy, ox) to a pixel (y, x) of the map; the others meet the padding, which is zero.
+// Calls body(tap, y, x) for the taps of the kernel, numbered r * Kw + s, at the output pixel
+// (oy, ox). Each tap reads the pixel (y, x) of the map. Taps that meet the padding, which is zero,
+// are left out.
 template <typename Body>
 inline void for_taps(const Problem& p, int64_t oy, int64_t ox, Body body) {
   const Geometry& g = p.geometry;
@@ -23,9 +24,9 @@ inline void for_taps(const Problem& p, int64_t oy, int64_t ox, Body body) {
   }
 }
 
-// Slices [begin, end) of the product in which each multiplication of example n, input channel ci
-// and output channel co counts `factor(n, ci, co)` times. Those that count zero times are left out:
-// an infinity in them leaves no trace.
+// Computes slices [begin, end) of the product. Each multiplication of example n, input channel ci
+// and output channel co counts `factor(n, ci, co)` times. Multiplications that count zero times are
+// left out, so an infinity in them has no effect.
 template <typename Factor>
 inline void multiply_all(const Arrays<double>& a, int64_t begin, int64_t end, Factor factor) {
   const Problem& p = a.problem;

@@ -1,4 +1,4 @@
-// The numbers of a tensor for loops that know no LibTorch, in the precisions that they take.
+// The numbers of a tensor for loops without LibTorch, in the supported precisions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@ namespace approx {
 static_assert(sizeof(BFloat16) == sizeof(at::BFloat16));
 static_assert(sizeof(Float16) == sizeof(at::Half));
 
-// The elements that such numbers are to LibTorch.
+// LibTorch's element type for `Number`.
 template <typename Number>
 constexpr at::ScalarType kElements = c10::CppTypeToScalarType<Number>::value;
 template <>
@@ -21,7 +21,7 @@ inline constexpr at::ScalarType kElements<BFloat16> = at::kBFloat16;
 template <>
 inline constexpr at::ScalarType kElements<Float16> = at::kHalf;
 
-// `tensor` has elements of that type.
+// The numbers of a tensor whose elements have that type.
 template <typename Number>
 const Number* numbers_of(const at::Tensor& tensor) {
   return static_cast<const Number*>(tensor.const_data_ptr());
@@ -31,8 +31,8 @@ Number* mutable_numbers_of(const at::Tensor& tensor) {
   return static_cast<Number*>(tensor.mutable_data_ptr());
 }
 
-// body(a number of the type that elements of `type` have); false where it is neither float nor
-// bfloat16.
+// Calls body with a number of the C++ type for elements of `type`. Returns false where that is
+// neither float nor bfloat16.
 template <typename Body>
 bool of_two_types(at::ScalarType type, Body&& body) {
   if (type == at::kFloat) return std::forward<Body>(body)(float()), true;
@@ -40,7 +40,7 @@ bool of_two_types(at::ScalarType type, Body&& body) {
   return false;
 }
 
-// Likewise, of float, bfloat16 and float16.
+// As of_two_types, for float, bfloat16 and float16.
 template <typename Body>
 bool of_three_types(at::ScalarType type, Body&& body) {
   if (type == at::kHalf) return std::forward<Body>(body)(Float16()), true;

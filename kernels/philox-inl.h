@@ -1,5 +1,5 @@
-// The stream of kernels/rng.h a vector at a time, for files that Highway compiles once for each
-// instruction set: included after <hwy/highway.h>, between the two HWY_TARGET macros' uses.
+// The stream of kernels/rng.h in vectors, for files that Highway compiles once for each instruction
+// set. Included after <hwy/highway.h>, between the uses of the two HWY_TARGET macros.
 #if defined(APPROX_PHILOX_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef APPROX_PHILOX_INL_H
 #undef APPROX_PHILOX_INL_H
@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace approx {
 namespace HWY_NAMESPACE {
 
-// The words of one stream in order, kStates counters' vectors at a time: the rounds of one state
-// wait for each other, those of several do not.
+// The words of one stream in order, kStates vectors of counters at a time. The rounds of one state
+// depend on each other; those of several states overlap.
 template <int kStates>
 class PhiloxStream {
   using D32 = hwy::HWY_NAMESPACE::ScalableTag<uint32_t>;
@@ -25,7 +25,7 @@ class PhiloxStream {
   using V64 = hwy::HWY_NAMESPACE::Vec<D64>;
 
  public:
-  static constexpr int kVectors = 2 * kStates;  // of words that one call gives
+  static constexpr int kVectors = 2 * kStates;  // vectors of words per call
 
   explicit PhiloxStream(const Rng& rng) : first_(rng.counter(0)) {
     auto k0 = static_cast<uint32_t>(rng.seed), k1 = static_cast<uint32_t>(rng.seed >> 32);
@@ -34,22 +34,22 @@ class PhiloxStream {
       k0 += Philox::kWeyl0;
       k1 += Philox::kWeyl1;
     }
-    // Interleaving the pairs of words of a vector of counters gives two vectors, whose blocks of
-    // 128 bits are of even and of odd lanes: with counters in this order both are in order
-    // themselves.
+    // Interleaving the pairs of words of a vector of counters gives two vectors. Their blocks of
+    // 128 bits are of even and of odd lanes. With counters in this order, both vectors are in
+    // order.
     const D64 d;
     const auto lanes = static_cast<uint64_t>(hwy::HWY_NAMESPACE::Lanes(d));
     for (uint64_t i = 0; i < lanes; ++i) offset_[i] = i / 2 + (i % 2) * (lanes / 2);
   }
 
-  // Words 4 * block on, kVectors vectors of them.
+  // The words from 4 * block on, kVectors vectors of them.
   HWY_INLINE void words(uint32_t block, V32 (&out)[kVectors]) const {
     namespace hn = hwy::HWY_NAMESPACE;
     const D64 d;
     const D32 d32;
     const auto lanes = static_cast<uint32_t>(hn::Lanes(d));
-    // One word a lane of 64 bits. Above its 32 bits a lane may hold anything: products read the
-    // lower halves alone.
+    // One word per lane of 64 bits. The upper 32 bits of a lane may hold anything: products read
+    // only the lower halves.
     V64 c0[kStates], c1[kStates], c2[kStates], c3[kStates];
     for (int s = 0; s < kStates; ++s) {
       c0[s] = hn::Add(hn::Load(d, offset_), hn::Set(d, uint64_t{block + s * lanes}));
@@ -86,7 +86,7 @@ class PhiloxStream {
   HWY_ALIGN uint64_t offset_[hwy::HWY_NAMESPACE::MaxLanes(D64())];
 };
 
-// Rng::uniform of every word; the same bits.
+// Rng::uniform of every word, with equal bits.
 template <typename V>
 HWY_INLINE auto uniform_of(V words) {
   namespace hn = hwy::HWY_NAMESPACE;

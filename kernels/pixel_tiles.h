@@ -1,4 +1,4 @@
-// Pixels of a product's result in tiles, for kernels that pack what they read.
+// Tiles of the pixels of a product's result, for kernels that pack their inputs.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ struct PixelTile {
   int64_t image, images, top, rows;
 };
 
-// All output pixels of a problem in tiles of so many rows, and of so many images where a tile has
-// all rows of an image; the last ones have what is left.
+// All output pixels of a problem in tiles of `rows` rows; a tile with all rows of an image has
+// several images. The last tiles may be smaller.
 class PixelTiles {
  public:
   PixelTiles(const Problem& p, int64_t rows, int64_t images)
@@ -24,7 +24,7 @@ class PixelTiles {
         images_(rows_ == p.ho ? std::clamp<int64_t>(images, 1, p.n) : 1),
         of_column_((p.ho + rows_ - 1) / rows_) {}
 
-  // Of the largest tile.
+  // Size of the largest tile.
   int64_t rows() const { return rows_; }
   int64_t images() const { return images_; }
 

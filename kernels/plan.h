@@ -1,6 +1,6 @@
-// What a method wants computed for one product: data, no code. A kernel computes one kind of plan
-// and knows no method; a method makes plans and knows no device. Adding a method needs a kernel
-// only when none of these kinds describes it.
+// A plan: the computation that a method wants for one product, as data without code. A kernel
+// computes one kind of plan and knows no method. A method makes plans and knows no device. A new
+// method needs a new kernel only where none of these kinds describes its plan.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,8 +15,8 @@ namespace approx {
 // The exact product.
 struct Dense {};
 
-// No computation. The weight gradient is zero; with `freeze` there is none, so that the optimizer
-// leaves the weight, its momentum and its decay alone at this step.
+// No computation. The weight gradient is zero. With `freeze` it is undefined, so that the optimizer
+// leaves the weight, its momentum and its decay unchanged in this step.
 struct Skip {
   bool freeze = false;
 };
@@ -26,52 +26,53 @@ struct Gaussian {
   double mean = 0;
   double stddev = 1;
   Rng rng;
-  // What each draw is multiplied by before it is rounded to the precision of the result: [] float
-  // on the device of w; undefined: 1.
+  // Each draw is multiplied by this factor before it is rounded to the precision of the result: []
+  // float on the device of w; undefined: 1.
   at::Tensor factor;
 };
 
-// The exact product with a sparse dY. Compressed rows: row (n, c), that is n * Co + c, keeps
-// entries row_start[row] .. row_start[row + 1]; each is a position in its plane (h * Wo + w) and
-// the value that stands there instead of dY's.
+// The exact product with a sparse dY in compressed rows. Row (n, c) has the number n * Co + c and
+// the entries row_start[row] .. row_start[row + 1]. Each entry is a position in its plane (h * Wo +
+// w), and a value that replaces dY's.
 struct SparseDY {
   at::Tensor row_start;  // [N*Co + 1] int64
   at::Tensor position;   // [entries] int32
   at::Tensor value;      // [entries] float
 
-  // k entries in every row: `position` [N,Co,k] of any integer type, `value` [N,Co,k].
+  // Makes k entries in every row: `position` [N,Co,k] of any integer type, `value` [N,Co,k].
   static SparseDY from_topk(const at::Tensor& position, const at::Tensor& value);
 
   // The entries among zeros, in the sizes, layout and precision of dy.
   at::Tensor densified(const at::Tensor& dy) const;
 };
 
-// The exact product with another tensor in place of dY: one that was pruned, and holds zeros where
-// entries were dropped. `kept` counts the others, [] int64 on the device of dY, where it stays
-// until somebody reads it: a training step must not wait for it.
+// The exact product with a pruned tensor in place of dY; dropped entries are zero. `kept` counts
+// the other entries, [] int64 on the device of dY. It stays there until somebody reads it: a
+// training step must not wait for it.
 struct PrunedDY {
   at::Tensor dy;  // in the sizes, layout and precision of the operand
   at::Tensor kept;
-  // Where that is not on the CPU: about which share it is, known without waiting, such as the share
-  // of the step before; 1: unknown.
+  // The expected density where `kept` is not on the CPU. It is known without waiting, such as the
+  // density of the previous step; 1: unknown.
   double expected_density = 1;
 };
 
-// The exact product with n of every m neighbouring output channels of dY at each pixel, which the
-// kernel chooses itself: how many stay is known beforehand, so nothing needs to be written out.
+// The exact product with n of every m neighbouring output channels of dY at each pixel. The kernel
+// itself chooses them. The number of kept entries is known beforehand, so no pruned copy is
+// written.
 struct StructuredDY {
   NmChoice choice;
   Rng rng;  // where the choice is random; draw i belongs to element i of dY with the channels last
 };
 
-// The axes of a layer, of which a sample can stand for the whole. Each product sums over one of
-// them (forward: input channels; data gradient: output channels; weight gradient: examples) and
-// carries the other two in its result.
+// The axes of a layer that a sample can represent. Each product sums over one of them (forward:
+// input channels; data gradient: output channels; weight gradient: examples). Its result has the
+// other two.
 enum class Axis { kInputChannels, kOutputChannels, kExamples };
 
 // The exact product with a factor on each entry of one axis: `scale` where the entry is in the
-// sample, 0 elsewhere. Where the product sums over the axis, that leaves terms of the sum out;
-// otherwise parts of the result are zero.
+// sample, 0 elsewhere. If the product sums over the axis, terms of the sum are left out; otherwise
+// parts of the result are zero.
 struct Sampled {
   Axis axis = Axis::kInputChannels;
   at::Tensor index;  // [k] int64, ascending, none twice; may be empty

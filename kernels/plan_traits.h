@@ -1,5 +1,5 @@
-// What is known of each kind of plan beside how it is computed. A new kind (kernels/plan.h) adds
-// its own here, and nothing else asks which kind a plan is.
+// Properties of each kind of plan besides its computation. A new kind (kernels/plan.h) adds its own
+// here; no other code asks for the kind of a plan.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,39 @@
 
 namespace approx {
 
-// The dY that a gradient is computed with, where it is not the operand's own.
+// The dY that a gradient is computed with, if it is not the operand's own.
 struct PrunedGradient {
-  bool replaces = false;  // whether it is another
-  // All of its entries that are not zero are among these; undefined where it is not written out.
+  bool replaces = false;  // whether it replaces the operand's dY
+  // Contains all of its nonzero entries; undefined where they are not written out.
   at::Tensor values;
-  // How many were kept, those that happen to be zero included: known here, or, where `on_device` is
-  // defined, a number [] int64 on the device, which to read waits for it.
+  // Number of kept entries, including those that happen to be zero. Where `on_device` is defined,
+  // the number is there, [] int64 on the device; reading it waits for the device.
   int64_t kept = 0;
   at::Tensor on_device;
 };
 
-// Multiply-accumulates that one entry of dY, or of the result of the forward product, stands for.
+// Multiply-accumulates per entry of dY, or of the result of the forward product.
 inline int64_t macs_per_output(const Operands& o) {
   return o.w.size(1) * o.w.size(2) * o.w.size(3);
 }
 
-// Of the exact product. The three products have the same count.
+// Multiply-accumulates of the exact product. All three products have equally many.
 int64_t dense_macs(const Operands& operands);
 
 template <typename Kind>
 struct PlanTraits;
-// static constexpr std::string_view kName
-// static int64_t macs(const Kind&, const Operands&): multiply-accumulates that it really needs
-// static PrunedGradient pruned(const Kind&, const Operands&)
-// static at::Tensor gradient(const Kind&, const at::Tensor& dy): the dY that it computes with, in
-//   full; undefined where that is none
-// static double density(const Kind&, const Problem&), or (const Kind&, const Operands&): see
-//   Problem; left out where unknown
-// static int64_t group(const Kind&): see Problem; left out where it chooses among no neighbours
+// Members of a specialisation:
+//   static constexpr std::string_view kName
+//   static int64_t macs(const Kind&, const Operands&): multiply-accumulates that the plan needs
+//   static PrunedGradient pruned(const Kind&, const Operands&)
+//   static at::Tensor gradient(const Kind&, const at::Tensor& dy): the full dY that it uses;
+//     undefined where there is none
+//   static double density(const Kind&, const Problem&), or (const Kind&, const Operands&): see
+//     Problem; left out where unknown
+//   static int64_t group(const Kind&): see Problem; left out where the plan does not choose among
+//     neighbours
 
-// Of a plan that leaves dY alone.
+// Traits of a plan that uses dY unchanged.
 struct LeavesGradient {
   template <typename Kind>
   static PrunedGradient pruned(const Kind& /*plan*/, const Operands& /*operands*/) {
@@ -58,7 +60,7 @@ struct PlanTraits<Dense> : LeavesGradient {
   }
 };
 
-// Plans that multiply nothing, and look at no dY.
+// Traits of plans that multiply nothing and read no dY.
 struct ComputesNothing : LeavesGradient {
   template <typename Kind>
   static int64_t macs(const Kind& /*plan*/, const Operands& /*operands*/) {
@@ -135,7 +137,7 @@ struct PlanTraits<Sampled> {
   static constexpr std::string_view kName = "Sampled";
   static int64_t macs(const Sampled& plan, const Operands& o);
   static double density(const Sampled& plan, const Problem& p);
-  // Over the output channels; a sample of another axis leaves dY whole.
+  // Only a sample of the output channels changes dY.
   static PrunedGradient pruned(const Sampled& plan, const Operands& o);
   static at::Tensor gradient(const Sampled& plan, const at::Tensor& dy);
 };

@@ -1,6 +1,6 @@
 // Random numbers from a counter: Philox4x32-10 (Salmon et al., SC 2011, "Parallel random numbers:
-// as easy as 1, 2, 3"). A draw is a function of where it is used, so any thread count, device and
-// re-run draws the same numbers, and nothing has to be saved in a checkpoint.
+// as easy as 1, 2, 3"). A draw is a function of where it is used. So any thread count, device and
+// repetition draws equal numbers, and a checkpoint needs no state.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace approx {
 
-// (Its functions are constexpr so that kernels of a GPU may call them.)
+// (The functions are constexpr so that GPU kernels can call them.)
 struct Philox {
   static constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
   static constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
@@ -31,9 +31,9 @@ struct Philox {
   }
 };
 
-// The random stream of one use: (seed, layer, step, product), and a number for further uses. Where
-// several processes train one network, each has streams of its own; those of rank 0 are those of a
-// process alone.
+// The random stream of one use: (seed, layer, step, product), and a number for further uses. If
+// several processes train one network, each has its own streams; rank 0 has those of a single
+// process.
 struct Rng {
   uint64_t seed = 0;
   uint32_t layer = 0;  // below 2^16
@@ -41,11 +41,11 @@ struct Rng {
   Product product = Product::kWeightGradient;
   uint32_t stream = 0;  // below 2^12: data order, augmentation, initialisation have their own
   uint32_t rank = 0;    // below 2^16
-  // Where the step stands, in the memory of whoever draws: read there and then in place of `step`.
-  // What a captured graph replays must not go by the step at which it was captured.
+  // Address of the current step in the memory of the drawing device; if set, it is read at the draw
+  // in place of `step`. A captured graph must not use the step of its capture when it is replayed.
   const uint64_t* step_at = nullptr;
 
-  // For a method whose ranks must draw alike.
+  // A stream for a method whose ranks must draw alike.
   Rng shared() const {
     Rng same = *this;
     same.rank = 0;
@@ -54,7 +54,7 @@ struct Rng {
 
   constexpr uint64_t current_step() const { return step_at == nullptr ? step : *step_at; }
 
-  // The counter of the i-th block of four words; its first word is i.
+  // The counter of block i, which has four words.
   constexpr std::array<uint32_t, 4> counter(uint32_t i) const {
     const uint64_t now = current_step();
     return {i, static_cast<uint32_t>(now), (layer << 16) | (stream << 4) | uint32_t(product),
@@ -77,7 +77,7 @@ struct Rng {
   }
 };
 
-// Streams beside those of the products (0).
+// Further streams besides those of the products (0).
 enum RngStream : uint32_t {
   kOrderStream = 1,
   kAugmentStream = 2,

@@ -1,4 +1,4 @@
-// Whether the kernels' parallel loops are parallel: at::parallel_for compiled without OpenMP is
+// Checks that the kernels' parallel loops are parallel: at::parallel_for compiled without OpenMP is
 // not, silently.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace approx {
 
-// The number of threads that shared a parallel loop of this module just now; that of
-// at::get_num_threads, if all is well.
+// The number of threads that share a parallel loop of this module. It should equal
+// at::get_num_threads.
 int64_t threads_at_work();
 
 }  // namespace approx

@@ -1,5 +1,5 @@
-// How many bytes a product has to move, whatever computes it: what its rate is held against a
-// memory's by.
+// The number of bytes that a product must move, with any variant. Its rate is compared with that of
+// a memory.
 #pragma once
 
 #include "kernels/operands.h"
@@ -7,10 +7,10 @@
 
 namespace approx {
 
-// Bytes that a plan must read and write at least: of each operand what it needs of it, once, and
-// the result. A gradient of which a part was chosen had to be read whole; how x or w were looked at
-// beforehand, to choose among channels or examples, is not counted. Multiply-adds are counted by
-// `plan_macs`. Where a plan's entries are on a device, their number is waited for.
+// Bytes that a plan must read and write at least: the needed part of each operand, once, and the
+// result. A gradient from which a part was chosen counts as a whole, since the choice had to read
+// it. Earlier reads of x or w to choose channels or examples do not count. Where a plan's entries
+// are on a device, this waits for their number. Multiply-adds are counted by `plan_macs`.
 double plan_bytes(const Plan& plan, const Operands& operands);
 
 }  // namespace approx

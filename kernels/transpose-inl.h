@@ -1,4 +1,4 @@
-// Squares of numbers turned over in registers. Included once for each instruction set that Highway
+// Transposes squares of numbers in registers. Included once for each instruction set that Highway
 // compiles for.
 #if defined(APPROX_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef APPROX_KERNELS_TRANSPOSE_INL_H_
@@ -14,8 +14,7 @@ namespace approx {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of as many numbers of four bytes as an instruction set has, where the compiler knows how
-// many those are: 4, 8 or 16.
+// Full vectors of four-byte numbers, where the compiler knows their length: 4, 8 or 16.
 #if HWY_HAVE_SCALABLE
 template <typename T>
 using SquareTag = hn::CappedTag<T, 4>;
@@ -24,14 +23,14 @@ template <typename T>
 using SquareTag = hn::ScalableTag<T>;
 #endif
 
-// rows[i][j] becomes rows[j][i], for numbers of four bytes.
+// Transposes numbers of four bytes: rows[i][j] becomes rows[j][i].
 template <typename D>
 HWY_INLINE void transpose(D d, hn::Vec<D>* HWY_RESTRICT rows) {
   constexpr size_t kLanes = hn::MaxLanes(D());
   static_assert(sizeof(hn::TFromD<D>) == 4 && (kLanes == 4 || kLanes == 8 || kLanes == 16));
   const hn::RepartitionToWide<D> wide;
   const auto pairs = [&](auto v) HWY_ATTR { return hn::BitCast(wide, v); };
-  // Four by four in every block of 128 bits.
+  // Transposes four by four numbers in every block of 128 bits.
 #pragma GCC unroll 4
   for (size_t row = 0; row < kLanes; row += 4) {
     auto* four = rows + row;
@@ -44,7 +43,7 @@ HWY_INLINE void transpose(D d, hn::Vec<D>* HWY_RESTRICT rows) {
     four[2] = hn::BitCast(d, hn::InterleaveLower(wide, upper_ab, upper_cd));
     four[3] = hn::BitCast(d, hn::InterleaveUpper(wide, upper_ab, upper_cd));
   }
-  // Then the blocks: those of rows i, i + 4, ... are a square of their own.
+  // Transposes the blocks: those of rows i, i + 4, ... are a square of their own.
   if constexpr (kLanes == 8) {
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; ++i) {

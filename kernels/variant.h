@@ -1,6 +1,6 @@
-// The ways to compute each kind of plan. A variant is one file in kernels/<plan>/ that ends in
-// REGISTER_KERNEL; the build finds it, `run` chooses it where it fits and pays, and bench-kernel
-// and the tests see it:
+// The variants of each kind of plan. A variant is one file in kernels/<plan>/ that ends in
+// REGISTER_KERNEL, and the build finds it. `run` chooses it where it fits and pays; bench-kernel
+// and the tests find it too:
 //
 //   void multiply(const Arguments<SparseDY, float>& args, int64_t begin, int64_t end) { ... }
 //
@@ -10,12 +10,12 @@
 //       .where([](const Problem& p) { return p.one_group(); })
 //       .rank(1);
 //
-// Loops over plain memory see no header of LibTorch: operands reach them as Arguments, in the
-// precision that they read and with the channels last. Where slices of the result are no good unit
-// of work, the function takes a team instead of a range and shares its work itself. What a GPU runs
-// is registered by the same line from a .cu file, whose function takes a stream instead of a range
-// (kernels/library.h says how it is found). An expression of tensors likewise, from a file that
-// includes LibTorch.
+// Loops over plain memory include no header of LibTorch. They get operands as Arguments, in the
+// precision that they read, channels last. If slices of the result are no good unit of work, the
+// function takes a team instead of a range, and distributes its work itself. GPU kernels are
+// registered by a line of this kind in a .cu file; their function takes a stream instead of a range
+// (kernels/library.h). Tensor expressions are registered likewise, in a file that includes
+// LibTorch.
 #pragma once
 
 #include <algorithm>
@@ -64,10 +64,10 @@ struct Arrays {
   constexpr Real* slice(int64_t index) const { return out + index * problem.slice_size(); }
 };
 
-// A plan and its operands as a loop takes them: specialised in kernels/<plan>/<plan>.h, with
+// A plan and its operands in the form for a loop: specialised in kernels/<plan>/<plan>.h, with
 //   static at::Tensor run(const Work<Plan, Real>&, const Plan&, const Operands&)
-// which prepares them from tensors where the work wants them, has it done, and hands the result
-// back on the device and in the precision of the operands (kernels/loop_memory.h).
+// It converts the tensors to memory on the device of the work and executes the work. It returns the
+// result on the device and in the precision of the operands (kernels/loop_memory.h).
 template <typename Plan, typename Real>
 struct Arguments;
 
@@ -75,16 +75,16 @@ struct Arguments;
 template <typename Plan, typename Real>
 using Loop = void (*)(const Arguments<Plan, Real>& args, int64_t begin, int64_t end);
 
-// Writes the whole result, and shares what that takes among the team as it sees fit.
+// Writes the whole result, and distributes its work over the team.
 template <typename Plan, typename Real>
 using Whole = void (*)(const Arguments<Plan, Real>& args, const Team& team);
 
-// Starts what writes the whole result, on the GPU that is current and in its `stream` (a
-// cudaStream_t), and waits for nothing. The arguments' pointers are of that GPU's memory.
+// Starts kernels that write the whole result, on the current GPU and in `stream` (a cudaStream_t),
+// and waits for nothing. The arguments' pointers are to memory of that GPU.
 template <typename Plan, typename Real>
 using Launch = void (*)(const Arguments<Plan, Real>& args, void* stream);
 
-// One of the three.
+// One of the three functions.
 template <typename Plan, typename Real>
 struct Work {
   Loop<Plan, Real> loop = nullptr;
@@ -99,8 +99,7 @@ struct Work {
 template <typename Plan>
 using TensorFunction = at::Tensor (*)(const Plan& plan, const Operands& operands);
 
-// What is left of a product once its operands are prepared: the multiplication, as often as it is
-// called.
+// The multiplication of a product whose operands are prepared; it may be called many times.
 using PreparedProduct = std::function<at::Tensor()>;
 template <typename Plan>
 using Preparation = PreparedProduct (*)(const Plan& plan, const Operands& operands);
@@ -112,33 +111,33 @@ struct Variant {
 
   std::string name;
 
-  // Chained onto REGISTER_KERNEL. What is left out is no limit.
+  // These functions are chained onto REGISTER_KERNEL. A missing one means no limit.
   Variant& computes(std::initializer_list<Product> list) { return products_ = list, *this; }
   Variant& on(std::initializer_list<Hardware> list) { return devices_ = list, *this; }
   Variant& reads(std::initializer_list<ElementType> list) { return elements_ = list, *this; }
   Variant& lies(std::initializer_list<MapLayout> list) { return layouts_ = list, *this; }
   Variant& where(Rule rule) { return fits_ = rule, *this; }
-  // A rule on the problem alone, and between exact variants on the width of the machine's vectors
-  // (kernels/probe/lanes.h), so that equal runs take equal paths. Measured, not guessed.
+  // A rule that depends only on the problem, so that equal runs take equal paths. A rule between
+  // exact variants may also depend on the width of the machine's vectors (kernels/probe/lanes.h).
+  // Rules are measured, not guessed.
   Variant& pays(Rule rule) { return pays_ = rule, *this; }
   // The rule of an approximated variant: rows of the table in use (products/rules.h) say where it
-  // pays. `rival` is the variant that is taken where it does not, against which tune-kernels
-  // measures it.
+  // pays. Elsewhere `rival` is used; tune-kernels measures against it.
   Variant& ruled_against(std::string rival, Pays pays = Pays::kBelow) {
     rival_ = std::move(rival);
     rule_pays_ = pays;
     return *this;
   }
-  // The density that its rule asks for is on a GPU: the host waits for that of the step before.
+  // For a rule that needs a density from a GPU: the host waits for that of the previous step.
   Variant& waits_for_density() { return waits_for_density_ = true, *this; }
-  // Of a function of tensors that first makes another operand of dY: the two parts of it.
+  // The two parts of a tensor function that first makes another operand from dY.
   Variant& in_two_parts(Preparation<Plan> prepare) { return preparation = prepare, *this; }
-  // Of those that fit and pay the one of least rank is taken: the fastest first.
+  // The variant of least rank is chosen among those that fit and pay: the fastest first.
   Variant& rank(int rank) { return rank_ = rank, *this; }
-  // Slower than another path everywhere we measured: taken only by its name, and nothing is made
-  // for it elsewhere.
+  // For variants that were slower everywhere we measured: used only when asked for by name.
   Variant& trial() { return is_trial_ = true, *this; }
-  // The definition in plain loops, which the others must agree with: taken only by its name.
+  // The definition in plain loops, with which the others must agree. It is used only when asked for
+  // by name.
   Variant& definition() { return is_definition_ = true, *this; }
 
   Limit limit(const Problem& p) const {
@@ -152,7 +151,7 @@ struct Variant {
   bool worth(const Problem& p) const {
     return !is_definition_ && !is_trial_ && fits(p) && does_pay(p);
   }
-  // How it looks to who chooses for the problem.
+  // The variant as a candidate for the problem.
   VariantCandidate candidate(const Problem& p) const {
     return {.name = name,
             .limit = limit(p),
@@ -163,7 +162,7 @@ struct Variant {
   // Whether the table in use decides where it pays.
   bool is_ruled() const { return !rival_.empty(); }
   bool does_wait_for_density() const { return waits_for_density_; }
-  // The catalogue's entry for a variant with a rule, at that product.
+  // The catalogue's entry for a variant with a rule, at one product.
   RuledVariant ruled(std::string_view plan, Product product) const {
     return {.name = name,
             .plan = std::string(plan),
@@ -178,7 +177,8 @@ struct Variant {
     return rank_ != other.rank_ ? rank_ < other.rank_ : name < other.name;
   }
 
-  // What computes it: a function of tensors, or work on plain memory with what has it done.
+  // The implementation: a tensor function, or work on plain memory with the function that executes
+  // it.
   TensorFunction<Plan> tensors = nullptr;
   Preparation<Plan> preparation = nullptr;
   template <typename Real>
@@ -187,8 +187,8 @@ struct Variant {
     at::Tensor (*run)(const Work<Plan, Real>& work, const Plan& plan,
                       const Operands& operands) = nullptr;
   };
-  // One of them: operands of other precisions are converted to float and double. What computes in
-  // 16 bits takes such operands alone.
+  // One of both is set; operands of other precisions are converted to float and double. Variants
+  // that compute in 16 bits take only operands of 16 bits.
   WorkOnTensors<float> floats;
   WorkOnTensors<double> doubles;
   WorkOnTensors<BFloat16> bfloats;
@@ -222,14 +222,14 @@ struct Variant {
   std::vector<ElementType> elements_;
   std::vector<MapLayout> layouts_;
   Rule fits_ = nullptr, pays_ = nullptr;
-  std::string rival_;  // "": no rule of the table
+  std::string rival_;  // "": no rule from the table
   Pays rule_pays_ = Pays::kBelow;
   bool waits_for_density_ = false;
   int rank_ = 0;
   bool is_definition_ = false, is_trial_ = false;
 };
 
-// The variant for a problem, null where none fits.
+// The variant for a problem; null where none fits.
 template <typename Plan>
 const Variant<Plan>* choose(const Problem& problem) {
   const Variant<Plan>* best = nullptr;
@@ -255,7 +255,7 @@ Variant<Plan>& register_work(std::string name, const Work<Plan, Real>& work) {
   held.run = &Arguments<Plan, Real>::run;
   if constexpr (std::is_same_v<Real, BFloat16>) variant.reads({ElementType::kBFloat16});
   if constexpr (std::is_same_v<Real, Float16>) variant.reads({ElementType::kHalf});
-  // What is launched on a GPU computes nowhere else.
+  // GPU kernels compute only on a GPU.
   return work.launch != nullptr ? variant.on({Hardware::kCuda}) : variant;
 }
 

@@ -1,5 +1,5 @@
-// Which variants computed the products of a layer, and how often. A rule may look at the density of
-// a plan, so the variant of a product may change from step to step.
+// Counts which variants computed the products of a layer. Rules may depend on the density of a
+// plan, so the variant of a product may change from step to step.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace approx {
 
-// Those of one product. To count costs a few comparisons and allocates nothing.
+// The counts of one product. Counting costs a few comparisons and allocates nothing.
 class VariantCounts {
  public:
   struct Entry {
@@ -35,14 +35,14 @@ class VariantCounts {
     ++entries_[place].calls;
   }
 
-  // Where the calls of the i-th are counted, whether it was met yet or not.
+  // The number of calls of entry i, whether it is in use yet or not.
   int64_t& calls(size_t i) { return entries_[i].calls; }
 
-  // In the order in which they were first met.
+  // In the order of their first use.
   std::span<const Entry> entries() const { return {entries_.data(), used_}; }
 
-  // A product of a layer meets two or three. Were there ever more than fit, the last entry would
-  // count all that do not.
+  // A product of a layer uses two or three. If there were more than fit, the last entry would count
+  // all the others.
   static constexpr size_t kMost = 8;
 
  private:
@@ -52,7 +52,7 @@ class VariantCounts {
   size_t used_ = 0;
 };
 
-// Those of the three products of a layer.
+// The counts of the three products of a layer.
 class LayerVariants {
  public:
   VariantCounts& of(Product product) { return counts_[static_cast<size_t>(product)]; }

@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace approx {
 namespace HWY_NAMESPACE {
 
-// Input channels [first, first + count) in so many vectors, the last of them filled up.
+// Input channels [first, first + count) in `vectors` vectors, the last of them padded.
 struct InputChannels {
   int64_t first, count, vectors;
 
@@ -31,7 +31,7 @@ struct InputChannels {
   }
 };
 
-// The channels of a block of one pixel, filled up with zeros.
+// Copies the channels of a block of one pixel, padded with zeros.
 HWY_INLINE void copy_block(const float* HWY_RESTRICT pixel, const InputChannels& block,
                            float* HWY_RESTRICT to) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -46,12 +46,12 @@ HWY_INLINE void copy_block(const float* HWY_RESTRICT pixel, const InputChannels&
   }
 }
 
-// Pixels are split into parts that have sums of their own, input channels into blocks. How many
-// parts there are follows from the problem alone and they are added in their order, so the result
-// is the same on any number of threads.
+// Splits pixels into parts with sums of their own, and input channels into blocks. The number of
+// parts depends only on the problem, and they are added in order. So the result is the same on any
+// number of threads.
 class WeightSums {
  public:
-  // For pixels that come in `tiles`; blocks of `vectors`, the last of as few as it needs.
+  // For pixels in `tiles` tiles. Blocks have `vectors` vectors; the last has as few as it needs.
   WeightSums(const Problem& p, int64_t vectors, int64_t tiles)
       : channels_(p.co), inputs_(p.ci), taps_(p.kh * p.kw), tiles_(tiles) {
     const int64_t lanes = InputChannels{0, 0, 1}.width();
@@ -62,23 +62,23 @@ class WeightSums {
       size_ += channels_ * taps_ * blocks_.back().width();
     }
     begins_.push_back(size_);
-    // Enough items for many threads, and no more memory for their sums than caches hold with ease.
+    // Enough items for many threads, but sums that still fit well into caches.
     constexpr int64_t kItems = 32, kMostSums = 2 << 20;
     parts_ = std::clamp<int64_t>(kMostSums / size_, 1, std::min(kItems, tiles));
     groups_ = std::clamp<int64_t>(kItems / parts_, 1, static_cast<int64_t>(blocks_.size()));
     sums_ = hwy::AllocateAligned<float>(static_cast<size_t>(parts_ * size_));
   }
 
-  // The tiles of one part and the blocks of one group, whose sums begin as zeros. Indices from
+  // The tiles of one part and the blocks of one group, whose sums begin as zeros. Indices go from
   // `first` to before `last`.
   struct Item {
     int64_t first_tile, last_tile;
     size_t first_block, last_block;
-    float* sums;  // of the part
+    float* sums;  // the sums of the part
   };
 
-  // Calls `add` with every item, which adds to sums(item, block) what its tiles give, and writes
-  // the weight gradient, [Co,Kh,Kw,Ci], to `out`.
+  // Calls `add` with every item. It must add the contributions of the item's tiles to sums(item,
+  // block). Then writes the weight gradient, [Co,Kh,Kw,Ci], to `out`.
   template <typename Add>
   void compute(const Team& team, const Add& add, float* out) const {
     team.share(parts_ * groups_, [&](int64_t index) {
@@ -99,18 +99,18 @@ class WeightSums {
     team.share(channels_, [&](int64_t channel) { add_parts(channel, 0, blocks_.size(), out); });
   }
 
-  // How many items add the same tile, each to other blocks.
+  // The number of items that add the same tile, each to other blocks.
   int64_t items_of_tile() const { return groups_; }
 
   const InputChannels& block(size_t index) const { return blocks_[index]; }
 
-  // [output channel][tap][input channel of the block]
+  // The sums of a block: [output channel][tap][input channel of the block].
   float* sums(const Item& item, size_t block) const { return item.sums + begins_[block]; }
-  // Numbers between those of two output channels.
+  // Numbers from the sums of one output channel to those of the next.
   int64_t step(size_t block) const { return taps_ * blocks_[block].width(); }
 
  private:
-  // One output channel of some blocks.
+  // Adds the parts of one output channel for some blocks.
   void add_parts(int64_t channel, size_t first_block, size_t last_block, float* out) const {
     for (size_t b = first_block; b < last_block; ++b) {
       const auto& block = blocks_[b];
@@ -128,7 +128,7 @@ class WeightSums {
 
   int64_t channels_, inputs_, taps_, tiles_;
   std::vector<InputChannels> blocks_;
-  std::vector<int64_t> begins_;  // of each block's sums in a part, and the end of the last
+  std::vector<int64_t> begins_;  // begin of each block's sums in a part, and end of the last
   int64_t size_ = 0, parts_ = 1, groups_ = 1;
   hwy::AlignedFreeUniquePtr<float[]> sums_;
 };
